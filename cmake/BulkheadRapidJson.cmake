@@ -1,0 +1,34 @@
+# Debian's RapidJSON 1.1.0 needs two corrections, made on a copy at build time:
+#  - document.h declares an assignment operator that writes const members; clang refuses it;
+#  - reader.h adds to an exponent that is near INT_MIN (CVE-2024-38517).
+# Each correction must apply exactly, else the configure step stops: a newer package is looked at by
+# a person, not patched blindly.
+set(source "/usr/include/rapidjson")
+set(copy "${CMAKE_BINARY_DIR}/rapidjson/include")
+if(NOT EXISTS "${source}/document.h")
+  message(FATAL_ERROR "RapidJSON is missing: apt-get install rapidjson-dev")
+endif()
+file(MAKE_DIRECTORY "${copy}")
+file(COPY "${source}" DESTINATION "${copy}")
+
+function(rapidjson_correct file from to)
+  file(READ "${copy}/rapidjson/${file}" text)
+  string(FIND "${text}" "${from}" at)
+  if(at EQUAL -1)
+    string(FIND "${text}" "${to}" done)
+    if(done EQUAL -1)
+      message(FATAL_ERROR "RapidJSON's ${file} is not the one this correction was made for: ${from}")
+    endif()
+    return()
+  endif()
+  string(REPLACE "${from}" "${to}" text "${text}")
+  file(WRITE "${copy}/rapidjson/${file}" "${text}")
+endfunction()
+
+rapidjson_correct(document.h
+  "GenericStringRef& operator=(const GenericStringRef& rhs) { s = rhs.s; length = rhs.length; }"
+  "GenericStringRef& operator=(const GenericStringRef& rhs) = delete")
+
+add_library(bulkhead_rapidjson INTERFACE)
+target_include_directories(bulkhead_rapidjson SYSTEM INTERFACE "${copy}")
+target_compile_definitions(bulkhead_rapidjson INTERFACE RAPIDJSON_HAS_STDSTRING=1)

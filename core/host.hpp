@@ -1,0 +1,100 @@
+// The embeddable host: loads a profile's plugins and routes MCP between them.
+//
+//   auto host = bulkhead::Host::create(profile, options);
+//   (*host)->start();  (*host)->run();
+//
+// Thread: everything on one thread, except request_stop(). The library never prints, never calls
+// exit(), installs no signal handler.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "bulkhead/abi/plugin.h"
+#include "profile/profile.hpp"
+
+namespace bulkhead {
+
+class Reactor;
+
+enum class LogLevel : std::int32_t { debug, info, warn, error };
+
+struct HostOptions {
+  // Receives every log line (component, text); may be empty. Called on any thread.
+  std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
+  LogLevel log_level = LogLevel::info;
+  // Called on the reactor thread whenever a server's state or tool count changed.
+  std::function<void()> on_status;
+  // Start upstreams at once (true), or when the first client has said what it can do (false).
+  bool eager = true;
+  // Plugins linked into the program: entry functions by plugin name, looked at before files.
+  std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
+};
+
+enum class ServerState : std::uint8_t { connecting, ready, failed, disabled };
+std::string_view to_string(ServerState state) noexcept;
+
+struct ServerStatus {
+  std::string name, type;
+  ServerState state = ServerState::connecting;
+  std::string reason;  // of failed; why the last one ended while connecting again
+  std::uint32_t tools = 0, resources = 0, prompts = 0;
+  std::uint32_t restarts = 0;
+  std::uint64_t in_flight = 0;
+};
+
+struct PluginStatus {
+  std::string id, plugin, path, version, state;  // state: "started", "failed: ..."
+  std::vector<std::string> provides;
+  std::uint32_t generation = 1;
+};
+
+struct HostStatus {
+  std::vector<ServerStatus> servers;
+  std::vector<PluginStatus> plugins;
+  std::vector<std::string> endpoints;
+  std::vector<std::string> collisions;  // names that could not be offered, with the reason
+  std::vector<std::pair<std::string, std::uint64_t>> counters;
+  std::uint64_t sessions = 0, in_flight = 0, calls = 0;
+};
+
+// A client inside the program: messages in, messages out, through the same session, resolve, policy
+// and lanes as any other client. Destroying it closes the session.
+class LocalClient {
+ public:
+  virtual ~LocalClient() = default;
+  // Sends one message; answers and notifications arrive through the callback given to connect().
+  virtual void send(std::string_view message) = 0;
+};
+
+class Host {
+ public:
+  // Loads the plugins; nothing is started. On failure the error names the plugin.
+  static Result<std::unique_ptr<Host>> create(Profile profile, HostOptions options);
+  virtual ~Host() = default;
+
+  // Starts plugins, transports and (eager) upstreams.
+  virtual Result<void> start() = 0;
+  // Runs until request_stop(), or until every transport has finished and answers are out; then
+  // ends sessions, lanes and plugins within the profile's bounds.
+  virtual void run() = 0;
+  // From any thread or a signal handler (async-signal-safe).
+  virtual void request_stop() noexcept = 0;
+
+  virtual HostStatus status() const = 0;
+  virtual Reactor &reactor() noexcept = 0;
+  // True once each enabled server has answered or failed.
+  virtual bool settled() const = 0;
+
+  virtual std::unique_ptr<LocalClient> connect(
+      std::function<void(std::string_view message)> on_message) = 0;
+  // Turns the loop until the predicate holds or timeout_ms is over; for programs without own loop.
+  virtual bool run_until(const std::function<bool()> &done, std::uint64_t timeout_ms) = 0;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,153 @@
+// The message scanner: one validating pass over a JSON-RPC message, giving the byte ranges that
+// routing needs. Bytes are never rebuilt; forwarding splices new values between these ranges.
+//
+// Checked in the one pass (RFC 8259): grammar, UTF-8 (RFC 3629, no surrogates, no overlong forms),
+// \u escapes (a lone surrogate escape is legal JSON and passes), no byte-order mark, nothing but
+// white space after the value, nesting depth. Numbers are validated as tokens and never converted:
+// 1e400 and -0.0 pass as they are.
+//
+// Refused as ambiguous (JSON-RPC error -32600), for the envelope and for `params`: a member name
+// that occurs twice, and a name that differs only in case (after unescaping; ASCII case plus U+017F
+// and U+212A, which some decoders fold to s and k) from another or from one that this scanner looks
+// for. Two spellings of one member must never mean one thing to policy and another to a server.
+//
+// Thread: any; a Scan borrows nothing but offsets. Never allocates.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace bulkhead::mcp {
+
+// Half-open byte range in the scanned message; empty() means absent (no JSON value is empty).
+struct Range {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  bool empty() const noexcept { return begin == end; }
+  std::uint32_t size() const noexcept { return end - begin; }
+  std::string_view in(std::string_view message) const noexcept {
+    return message.substr(begin, end - begin);
+  }
+};
+
+enum class Kind : std::uint8_t {
+  request,       // method and id
+  notification,  // method, no id
+  result,        // result and id
+  error,         // error (id may be null or absent)
+  batch          // a JSON array; see for_each_element()
+};
+
+// Methods that the gateway knows; everything else is `other`.
+enum class Method : std::uint8_t {
+  none,  // responses
+  other,
+  initialize,
+  ping,
+  server_discover,
+  tools_list,
+  tools_call,
+  resources_list,
+  resources_templates_list,
+  resources_read,
+  resources_subscribe,
+  resources_unsubscribe,
+  prompts_list,
+  prompts_get,
+  completion_complete,
+  logging_set_level,
+  roots_list,
+  sampling_create_message,
+  elicitation_create,
+  notifications_initialized,
+  notifications_cancelled,
+  notifications_progress,
+  notifications_message,
+  notifications_resources_updated,
+  notifications_tools_list_changed,
+  notifications_resources_list_changed,
+  notifications_prompts_list_changed,
+  notifications_roots_list_changed,
+  notifications_elicitation_complete
+};
+
+std::string_view to_string(Method method) noexcept;
+
+// All ranges of strings include the quotes; ranges of objects their braces.
+struct Scan {
+  Kind kind = Kind::request;
+  Method method = Method::none;
+  Range id;           // string or integer token; for Kind::error also `null`
+  Range method_text;  // the string, with quotes
+  Range params;       // object or array; absent allowed
+  Range result;
+  Range error;
+
+  // Direct members of `params` (whatever the method; absent ones are empty).
+  Range name;              // string
+  Range uri;               // string
+  Range cursor;            // string
+  Range arguments;         // any value
+  Range meta;              // _meta, object
+  Range progress_token;    // params._meta.progressToken
+  Range token;             // params.progressToken (notifications/progress)
+  Range request_id;        // params.requestId (notifications/cancelled)
+  Range level;             // string
+  Range elicitation_id;    // params.elicitationId
+  Range ref_type;          // params.ref.type
+  Range ref_name;          // params.ref.name
+  Range ref_uri;           // params.ref.uri
+  Range protocol_version;  // params.protocolVersion
+  Range capabilities;      // params.capabilities, object
+  Range client_info;       // params.clientInfo, object
+  bool modern = false;     // params._meta has io.modelcontextprotocol/protocolVersion
+};
+
+struct ScanError {
+  std::int32_t code = 0;     // JSON-RPC: -32700 not JSON (or not UTF-8), -32600 not a valid message
+  const char *what = "";     // static text: what was wrong
+  std::uint32_t offset = 0;  // where, in bytes
+  Range id;                  // the request's id where it could still be read, else empty
+};
+
+struct ScanLimits {
+  std::uint32_t max_depth = 128;
+  std::uint32_t max_members = 256;  // of the envelope and of params, each
+};
+
+// Scans one message of at most 2^32-1 bytes. True: *out is filled. False: *error is.
+bool scan(std::string_view message, Scan *out, ScanError *error,
+          const ScanLimits &limits = {}) noexcept;
+
+// The elements of a message that scan() has called Kind::batch; f(std::string_view element).
+// Returns false and stops early when f does.
+bool for_each_element(std::string_view batch, void *arg,
+                      bool (*f)(void *arg, std::string_view element)) noexcept;
+
+// Validates one JSON text by the same rules without looking for members.
+bool valid_json(std::string_view text, std::uint32_t max_depth = 128) noexcept;
+
+// Is there an object at any depth of this (already validated) JSON value that has one member name
+// twice, compared after unescaping?
+bool has_duplicate_members(std::string_view json);
+
+// The text of a JSON string token (with quotes): unescaped, into *scratch if it holds escapes, else
+// a view into the token. A lone surrogate becomes U+FFFD.
+std::string_view unquote(std::string_view token, std::string *scratch);
+
+// Appends text as a JSON string token, with quotes. Invalid UTF-8 becomes U+FFFD.
+void append_quoted(std::string *out, std::string_view text);
+
+// The value range of a direct member of a validated JSON object, empty view if absent.
+std::string_view member(std::string_view object, std::string_view key) noexcept;
+
+// Calls f for each element of a validated JSON array.
+bool for_each_item(std::string_view array, void *arg,
+                   bool (*f)(void *arg, std::string_view item)) noexcept;
+
+// Calls f for each member of a validated JSON object; key is the token with quotes.
+bool for_each_member(std::string_view object, void *arg,
+                     bool (*f)(void *arg, std::string_view key, std::string_view value)) noexcept;
+
+}  // namespace bulkhead::mcp

@@ -1,0 +1,142 @@
+// The profile: what a process is. Read from TOML or JSON, strict, with every error reported at
+// once with its place; values remember which layer they came from.
+//
+// Thread: control only. Nothing here touches the network or starts anything.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bulkhead {
+
+// Where a value was written. line 0: not from a file.
+struct Origin {
+  std::string layer;  // "builtin", "file", "command line"
+  std::string file;
+  std::uint32_t line = 0;
+};
+
+struct ProfileError {
+  std::string file;
+  std::uint32_t line = 0;    // 0: unknown
+  std::uint32_t column = 0;  // 0: unknown
+  std::string path;          // "mcpServers.github.env.TOKEN"
+  std::string what;          // what is wrong and what is allowed
+};
+// "gateway.json:12:7: mcpServers.github.env.TOKEN: ..." for people.
+std::string to_string(const ProfileError &error);
+
+enum class SessionScope : std::uint8_t { shared, per_client };
+
+// One upstream server, references (${env:..}) resolved.
+struct ServerDef {
+  std::string name;  // [A-Za-z0-9_.-]{1,64}, not reserved, without the separator
+  std::string type;  // "stdio", "http", "sse", or what [connectors] names
+  bool disabled = false;
+  // stdio
+  std::string command;
+  std::vector<std::string> args;
+  std::map<std::string, std::string> env;
+  std::string cwd;  // empty: the gateway's
+  // http, sse
+  std::string url;
+  std::map<std::string, std::string> headers;
+  // both
+  std::optional<std::vector<std::string>> allow_tools;  // set but empty: none allowed
+  std::vector<std::string> deny_tools;
+  std::optional<std::uint64_t> timeout_ms;                 // a call
+  std::map<std::string, std::uint64_t> tool_timeouts_ms;   // by original tool name
+  std::optional<std::uint64_t> connect_timeout_ms;
+  SessionScope session = SessionScope::shared;
+  std::uint32_t max_in_flight = 256;
+  Origin origin;
+
+  // The definition as the connector gets it: one JSON object. Holds credentials.
+  std::string to_json() const;
+};
+
+struct Naming {
+  std::string separator = "__";
+  bool prefix = true;              // "always"; false: "never"
+  std::string scheme = "bulkhead"; // of composed resource URIs
+  bool shorten = true;             // names over max_length; false: they are an error
+  std::uint32_t max_length = 64;
+};
+
+// What clients see of the merged servers; a kind that is off is not announced and answers -32601.
+struct Expose {
+  bool tools = true, resources = true, prompts = true, logging = true, completions = true;
+  bool list_changed = true, subscribe = true;
+};
+
+// Every bound of the gateway. docs/limits.md is the table for people; keep both together.
+struct Limits {
+  std::uint64_t message_bytes = 64ull << 20;
+  std::uint64_t header_bytes = 32ull << 10;
+  std::uint64_t sessions = 4096;
+  std::uint64_t session_idle_ms = 30 * 60'000;
+  std::uint64_t event_buffer_bytes = 1ull << 20;
+  std::uint64_t write_queue_bytes = 80ull << 20;
+  std::uint64_t write_stall_ms = 60'000;
+  std::uint64_t request_read_ms = 30'000;
+  std::uint64_t shutdown_grace_ms = 3'000;
+  std::uint64_t connect_timeout_ms = 10'000;
+  std::uint64_t call_timeout_ms = 300'000;     // tools/call
+  std::uint64_t request_timeout_ms = 60'000;   // everything else
+  std::uint64_t timeout_ceiling_ms = 300'000;  // configured ones are clamped to this
+  std::uint64_t ask_timeout_ms = 600'000;      // a person answering an elicitation
+  std::uint64_t first_list_wait_ms = 5'000;
+  std::uint64_t grace_ms = 3'000;              // a lost server's tools stay listed this long
+  std::uint64_t retry_min_ms = 500;
+  std::uint64_t retry_max_ms = 30'000;
+  std::uint32_t in_flight_per_session = 256;
+  std::uint32_t queued_per_server = 1024;      // calls waiting for max_in_flight or a start
+  std::uint32_t asks_per_session = 64;
+  std::uint32_t subscriptions_per_session = 1024;
+  std::uint32_t items_per_server = 10'000;     // of each kind
+  std::uint64_t list_bytes_per_server = 32ull << 20;
+  std::uint32_t page_items = 1000;             // of one list answer
+  std::uint64_t idle_view_ms = 300'000;        // lanes that no client uses any more
+  std::uint64_t plugin_init_ms = 5'000;
+  std::uint64_t stderr_bytes = 1ull << 20;     // a child's log before it is rotated
+};
+
+// One plugin instance of the profile.
+struct PluginUse {
+  std::string id;           // the instance: "transport-http", "files"
+  std::string plugin;       // the library's name, or a path with a slash
+  std::string config_json;  // one JSON object
+  std::string sha256;       // pinned digest in hex; empty: not pinned
+  bool required = true;     // false: go on without it when it fails to load
+  Origin origin;
+};
+
+struct Profile {
+  std::vector<ServerDef> servers;
+  std::vector<PluginUse> transports;
+  std::vector<PluginUse> tools;      // each is a server of its own, named by its instance id
+  std::vector<PluginUse> policies;   // at most one in this version
+  std::vector<PluginUse> telemetry;
+  std::vector<PluginUse> services;   // loaded when somebody asks for what they offer
+  std::map<std::string, std::string> connectors;  // server type -> plugin name or path
+  std::vector<std::string> plugin_dirs;
+  Naming naming;
+  Expose expose;
+  Limits limits;
+  std::string server_name = "bulkhead";  // serverInfo.name
+  std::string state_dir;  // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
+  std::vector<std::string> notes;  // warnings for the operator, in order
+
+  // Every leaf value with its layer, for `profile show --origin`; secrets are masked.
+  struct Shown {
+    std::string path, value;
+    Origin origin;
+  };
+  std::vector<Shown> shown;
+};
+
+}  // namespace bulkhead

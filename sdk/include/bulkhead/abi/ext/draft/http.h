@@ -1,0 +1,81 @@
+/* Draft: an HTTP client offered by one plugin of the compartment (the only one that maps an HTTP
+ * library) to the others. The service plugin implements bh_http; the host hands the same functions
+ * to the others as bh_host_http under BH_EXT_HOST_HTTP. Draft ids may change between minors.
+ */
+#ifndef BULKHEAD_ABI_EXT_DRAFT_HTTP_H
+#define BULKHEAD_ABI_EXT_DRAFT_HTTP_H
+
+#include "../../host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BH_EXT_HTTP_SERVICE "bh.http-service/1"
+#define BH_EXT_HOST_HTTP "bh.host.http/1"
+
+typedef uint64_t bh_http_id; /* 0: none; carries a generation */
+
+typedef struct bh_http_header {
+  bh_str name;
+  bh_str value;
+} bh_http_header;
+
+/* Called on the reactor thread, never after on_done, never after cancel() has returned. */
+typedef struct bh_http_handler {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* Before connecting to an address that `host` was resolved to ("192.0.2.1", "2001:db8::1"; port
+   * in host order). BH_OK or BH_E_DENIED. May be NULL: every address is fine. The address judged is
+   * the one connected to. [io] */
+  bh_status (*check_address)(void *user, bh_str host, bh_str address, uint32_t port);
+
+  /* Status line and headers of the final response (1xx are dropped). BH_OK goes on; an error ends
+   * the request. [io] */
+  bh_status (*on_head)(void *user, uint32_t status, const bh_http_header *headers, uint32_t n,
+                       bh_str effective_url);
+
+  /* A piece of the decoded body. BH_OK goes on; an error ends the request. [io] */
+  bh_status (*on_body)(void *user, bh_str piece);
+
+  /* The end; exactly once, unless cancelled. error is NULL when the whole body came. [io] */
+  void (*on_done)(void *user, const bh_error *error);
+} bh_http_handler;
+
+enum { BH_HTTP_DECOMPRESS = 1, BH_HTTP_NO_PROXY = 2 };
+
+typedef struct bh_http_request {
+  uint32_t size;
+  uint32_t flags;              /* BH_HTTP_... */
+  bh_str method;
+  bh_str url;                  /* http or https only */
+  const bh_http_header *headers;
+  uint32_t header_count;
+  uint32_t max_redirects;      /* 0: redirects are answers like any other */
+  bh_str body;                 /* copied */
+  uint64_t connect_timeout_ms; /* 0: 10,000 */
+  uint64_t total_timeout_ms;   /* 0: none (event streams) */
+  uint64_t max_body_bytes;     /* decoded; 0: no bound */
+} bh_http_request;
+
+/* The service's side and, with the host's ctx in place of self, what others call. */
+typedef struct bh_host_http {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* Starts a request; handler and user must stay valid until on_done or cancel. [io] */
+  bh_status (*start)(void *ctx, const bh_http_request *request, const bh_http_handler *handler,
+                     void *user, bh_http_id *out, bh_error *error);
+
+  /* Ends it now; no callback comes after this. BH_STALE: it had ended. [io] */
+  bh_status (*cancel)(void *ctx, bh_http_id id);
+} bh_host_http;
+
+typedef bh_host_http bh_http_service;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,92 @@
+/* Policy: decides calls after they are resolved, and looks at results before they leave.
+ *
+ * Everything it judges is the resolved call: server and original name, never the client's spelling.
+ * Whatever goes wrong (an error, an unknown verdict, a time-out) is a refusal.
+ */
+#ifndef BULKHEAD_ABI_EXT_POLICY_H
+#define BULKHEAD_ABI_EXT_POLICY_H
+
+#include "../host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BH_EXT_POLICY "bh.policy/1"
+#define BH_EXT_HOST_POLICY "bh.host.policy/1"
+
+enum { BH_VERDICT_ALLOW = 1, BH_VERDICT_ASK = 2, BH_VERDICT_BLOCK = 3, BH_VERDICT_REWRITE = 4 };
+
+/* What a policy reads; asked once after start. The host then does just that work. */
+enum {
+  BH_POLICY_READS_ARGUMENTS = 1, /* arguments are given, and refused beforehand if any object in them
+                                    has duplicate members */
+  BH_POLICY_READS_RESULTS = 2,   /* observe() is called */
+  BH_POLICY_FILTERS_LISTS = 4,   /* filter() is called */
+  BH_POLICY_DECIDES = 8          /* decide() is called; without it every call is allowed */
+};
+
+/* A resolved call. Borrowed until decide() returns. */
+typedef struct bh_policy_request {
+  uint32_t size;
+  uint32_t reserved;
+  uint64_t exchange;     /* the same number in every look at this call */
+  uint64_t session;
+  bh_str transport;      /* of the client */
+  bh_str peer;
+  bh_str principal;
+  bh_str process_name;
+  bh_str method;         /* "tools/call", "resources/read", "prompts/get" ... */
+  bh_str server;         /* the server's name in the profile */
+  bh_str name;           /* original tool or prompt name, or URI; unescaped */
+  bh_str arguments;      /* JSON text; empty: absent or not asked for */
+  bh_str meta;           /* JSON text of _meta; empty: absent */
+  bh_str definition_hash; /* hex, of the listed definition; empty: not listed */
+} bh_policy_request;
+
+/* Filled by the plugin; its texts live until the next call on the same instance. */
+typedef struct bh_verdict {
+  uint32_t size;
+  uint32_t verdict;  /* BH_VERDICT_...; unknown values are a refusal */
+  bh_str rule;       /* id of the rule that decided */
+  bh_str reason;     /* for the record and the client */
+  bh_str arguments;  /* REWRITE: the new JSON text of `arguments` */
+} bh_verdict;
+
+typedef struct bh_policy {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* BH_POLICY_... bits; the same answer until the next configure. [control] */
+  uint32_t (*needs)(void *self);
+
+  /* BH_OK: *out is filled. BH_PENDING: bh_host_policy.decided follows, once. Any error refuses the
+   * call. [io] */
+  bh_status (*decide)(void *self, const bh_policy_request *request, bh_verdict *out,
+                      bh_error *error);
+
+  /* A result on its way to the client: BH_VERDICT_ALLOW, BLOCK, or REWRITE with the new JSON text
+   * of `result` in arguments. [io] */
+  bh_status (*observe)(void *self, const bh_policy_request *request, bh_str result, bh_verdict *out,
+                       bh_error *error);
+
+  /* Could this principal ever call that? BH_OK: list it. BH_E_DENIED: hide it. [io] */
+  bh_status (*filter)(void *self, const bh_policy_request *request);
+} bh_policy;
+
+typedef struct bh_host_policy {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* Completes a pending decide(). BH_STALE: nobody waits for it any more. [any] */
+  bh_status (*decided)(void *ctx, uint64_t exchange, const bh_verdict *verdict);
+
+  /* The rules are others now: lists are filtered anew. [any] */
+  void (*changed)(void *ctx);
+} bh_host_policy;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,132 @@
+/* Transport: lets clients in and carries message bytes. It reports who the peer is; it never
+ * decides policy, never composes MCP answers, and never looks inside a message.
+ *
+ * A *session* is one client's conversation. A *stream* is the transport's own number for the place
+ * where the answer to a message is awaited (an HTTP request, a frame's stream id); 0 is the
+ * session's general stream (stdio has only that one).
+ *
+ * Two ends. bh_transport is what the plugin implements, bh_host_transport what it calls.
+ */
+#ifndef BULKHEAD_ABI_EXT_TRANSPORT_H
+#define BULKHEAD_ABI_EXT_TRANSPORT_H
+
+#include "../host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BH_EXT_TRANSPORT "bh.transport/1"
+#define BH_EXT_HOST_TRANSPORT "bh.host.transport/1"
+
+typedef uint64_t bh_session; /* 0: none; carries a generation */
+
+/* Who is at the other end, as far as the transport knows it. Copied by the host. */
+typedef struct bh_peer {
+  uint32_t size;
+  uint32_t flags;      /* none defined; must be 0 */
+  bh_str transport;    /* "http", "stdio", "vsock" ... */
+  bh_str address;      /* "127.0.0.1:4711", "cid:3", "" */
+  bh_str principal;    /* authenticated identity; empty: none */
+  bh_str process_name; /* as the peer states it; display only */
+} bh_peer;
+
+enum {
+  BH_DELIVERED_NOTHING = 0, /* taken; no answer will come for it (notification, response) */
+  BH_DELIVERED_ANSWER = 1   /* exactly one BH_OUT_ANSWER comes on this stream, maybe it came already
+                               inside deliver() */
+};
+enum {
+  BH_DELIVERED_INITIALIZE = 1, /* flag: the message opened the session (initialize) */
+  BH_DELIVERED_REFUSED = 2     /* flag: not a message that this session may send; answered so */
+};
+
+typedef struct bh_delivery {
+  uint32_t size;
+  uint32_t kind;  /* BH_DELIVERED_... */
+  uint32_t flags; /* ignore unknown bits */
+  uint32_t reserved;
+} bh_delivery;
+
+enum {
+  BH_OUT_ANSWER = 1, /* the one answer to what was delivered on `stream` (a response, or an array of
+                        them for a batch); ends that stream */
+  BH_OUT_EVENT = 2,  /* a notification */
+  BH_OUT_ASK = 3     /* a request of the server to this client */
+};
+
+/* A message for the client, in parts that follow each other without gap. Borrowed. */
+typedef struct bh_outgoing {
+  uint32_t size;
+  uint32_t kind; /* BH_OUT_... */
+  bh_session session;
+  uint64_t stream;
+  uint32_t http_status; /* hint where there is such a thing: 0 or 200 in-band, else 400, 404 ... */
+  uint32_t part_count;
+  const bh_str *parts;
+} bh_outgoing;
+
+typedef struct bh_transport {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* Start accepting clients; called once, after start. [control] */
+  bh_status (*listen)(void *self, bh_error *error);
+
+  /* Accept no further client; open sessions go on. [control] */
+  void (*stop_accepting)(void *self);
+
+  /* Sends or queues (bounded). BH_STALE: that session or stream has gone, the message is dropped.
+   * BH_E_LIMIT: the client reads too slowly; the transport ends the session by itself. May be
+   * called from inside deliver(). [io] */
+  bh_status (*send)(void *self, const bh_outgoing *message);
+
+  /* The host has ended the session: tell the client and forget it. [io] */
+  void (*session_ended)(void *self, bh_session session, bh_str reason);
+
+  /* Where clients can reach it ("http://127.0.0.1:8808/mcp", "stdio"); lives until stop. [control]
+   */
+  bh_str (*endpoint)(void *self);
+} bh_transport;
+
+enum {
+  BH_SESSION_GONE = 0,       /* the client has gone or ended it: everything under way is cancelled */
+  BH_SESSION_INPUT_ENDED = 1 /* nothing more will be delivered; what is under way is still wanted */
+};
+
+typedef struct bh_host_transport {
+  uint32_t size;
+  uint32_t reserved;
+
+  const bh_limits *limits;
+
+  /* Opens a session. BH_E_LIMIT when limits->sessions are open. [io] */
+  bh_status (*session_open)(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error);
+
+  /* Hands one whole message over (borrowed; the host has taken what it needs when this returns).
+   * BH_OK with *out filled, whatever the message holds: a malformed one is answered like any other.
+   * BH_STALE: no such session. BH_WOULD_BLOCK: never. [io] */
+  bh_status (*deliver)(void *ctx, bh_session session, uint64_t stream, bh_str message,
+                       bh_delivery *out);
+
+  /* The place where `stream` was awaited is gone; its answer would be dropped. In the revisions up
+   * to 2025-11-25 that is *not* a cancellation. [io] */
+  void (*stream_gone)(void *ctx, bh_session session, uint64_t stream);
+
+  /* how: BH_SESSION_... . After BH_SESSION_GONE the handle is stale. [io] */
+  void (*session_close)(void *ctx, bh_session session, uint32_t how);
+
+  /* May `revision` (of an MCP-Protocol-Version header) be used on this session? BH_OK or
+   * BH_E_INVALID. [io] */
+  bh_status (*check_revision)(void *ctx, bh_session session, bh_str revision);
+
+  /* No client can come any more (stdin has ended, say). The host ends when all transports have said
+   * so and their answers are out. [io] */
+  void (*finished)(void *ctx);
+} bh_host_transport;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,157 @@
+/* What the host offers to a plugin instance.
+ *
+ * A bh_host belongs to one plugin instance (its ctx says which) and lives until destroy() has
+ * returned. Everything but log is an extension, asked for by id; NULL means that this host does not
+ * offer it, which a plugin must treat as an ordinary case.
+ */
+#ifndef BULKHEAD_ABI_HOST_H
+#define BULKHEAD_ABI_HOST_H
+
+#include "core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  BH_LOG_DEBUG = 0,
+  BH_LOG_INFO = 1,
+  BH_LOG_WARN = 2,
+  BH_LOG_ERROR = 3,
+  BH_LOG_HOST_MISBEHAVES = 4,  /* the host broke this ABI */
+  BH_LOG_PLUGIN_MISBEHAVES = 5 /* the plugin (or its caller in it) broke this ABI */
+};
+
+typedef struct bh_host {
+  uint32_t size;
+  uint32_t abi_minor; /* the newest minor this host knows */
+  void *ctx;          /* first argument of every function below */
+  bh_str name;        /* of the host program, for example "bulkhead" */
+  bh_str version;
+
+  /* Returns the extension's table or NULL. Tables live as long as the bh_host. [any] */
+  const void *(*get_ext)(void *ctx, const char *id);
+
+  /* One line, at most 4 KiB (longer is cut). Never pass a credential. [any] */
+  void (*log)(void *ctx, int32_t level, bh_str message);
+
+  /* Is this level written anywhere? Lets a plugin skip costly formatting. [any] */
+  int32_t (*log_enabled)(void *ctx, int32_t level);
+} bh_host;
+
+/* ---- bh.host.executor/1: the reactor thread, timers, and a bounded pool for blocking work ---- */
+#define BH_EXT_HOST_EXECUTOR "bh.host.executor/1"
+
+typedef uint64_t bh_timer; /* 0: none. Carries a generation: a stale one is refused, not followed */
+
+typedef struct bh_host_executor {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* CLOCK_MONOTONIC in nanoseconds, as of this turn of the reactor loop. [io] */
+  uint64_t (*now_ns)(void *ctx);
+
+  /* Runs fn(arg) on the reactor thread, after the events now being handled. BH_E_LIMIT when 65,536
+   * are waiting. Not called any more once stop() has returned. [any] */
+  bh_status (*post)(void *ctx, void (*fn)(void *arg), void *arg);
+
+  /* Runs fn(arg) once at the end of this turn of the loop, before it sleeps: the place to flush
+   * what several events of one turn have queued. [io] */
+  void (*defer)(void *ctx, void (*fn)(void *arg), void *arg);
+
+  /* Runs fn(arg) on the reactor thread once, delay_ms from now (resolution about 1 ms). [io] */
+  bh_timer (*timer_start)(void *ctx, uint64_t delay_ms, void (*fn)(void *arg), void *arg);
+
+  /* After this fn will not run. BH_STALE if it has run or was cancelled before. [io] */
+  bh_status (*timer_cancel)(void *ctx, bh_timer timer);
+
+  /* Runs work(arg) on a thread of a bounded pool, then done(arg) on the reactor thread. done is
+   * called exactly once if BH_OK was returned. BH_E_LIMIT when 256 are waiting. [any] */
+  bh_status (*run_blocking)(void *ctx, void (*work)(void *arg), void (*done)(void *arg), void *arg);
+} bh_host_executor;
+
+/* ---- bh.host.fd/1: readiness of descriptors on the reactor thread ---------------------------- */
+#define BH_EXT_HOST_FD "bh.host.fd/1"
+
+enum { BH_FD_READ = 1, BH_FD_WRITE = 2, BH_FD_ERROR = 4 /* reported, never asked for */ };
+typedef uint64_t bh_watch; /* 0: none; carries a generation */
+
+typedef struct bh_host_fd {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* Level-triggered: fn is called in every turn in which one of `events` holds. The descriptor
+   * stays the plugin's. One watch per descriptor. [io] */
+  bh_status (*watch)(void *ctx, int32_t fd, uint32_t events,
+                     void (*fn)(void *arg, int32_t fd, uint32_t events), void *arg, bh_watch *out);
+
+  /* Changes the events asked for; 0 keeps the watch but reports only errors. [io] */
+  bh_status (*modify)(void *ctx, bh_watch watch, uint32_t events);
+
+  /* After this fn is not called any more. Call it before close(2). [io] */
+  bh_status (*unwatch)(void *ctx, bh_watch watch);
+} bh_host_fd;
+
+/* ---- bh.host.secrets/1: opaque bytes kept by the host (0600 in its state folder) ------------- */
+#define BH_EXT_HOST_SECRETS "bh.host.secrets/1"
+
+typedef struct bh_host_secrets {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* Copies the secret into buf (at most cap bytes) and sets *n to its length. BH_E_NOT_FOUND, or
+   * BH_E_LIMIT with *n set when cap is too small. A plugin sees only its own names. [control] */
+  bh_status (*get)(void *ctx, bh_str name, char *buf, uint64_t cap, uint64_t *n);
+
+  /* Stores or replaces; at most 64 KiB. An empty value deletes. [control] */
+  bh_status (*put)(void *ctx, bh_str name, bh_str value);
+} bh_host_secrets;
+
+/* ---- bh.host.metrics/1 ----------------------------------------------------------------------- */
+#define BH_EXT_HOST_METRICS "bh.host.metrics/1"
+
+typedef uint32_t bh_metric; /* 0: none */
+
+typedef struct bh_host_metrics {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* Defines a counter (or finds it); at most 256 per plugin. Names are [a-z0-9_.]. [control] */
+  bh_metric (*counter)(void *ctx, bh_str name);
+  /* Adds. [io] */
+  void (*add)(void *ctx, bh_metric metric, uint64_t n);
+} bh_host_metrics;
+
+/* ---- bh.host.store/1: a folder of the instance's own ------------------------------------------ */
+#define BH_EXT_HOST_STORE "bh.host.store/1"
+
+typedef struct bh_host_store {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* Absolute path of a folder that exists, mode 0700, and only this instance uses. Lives as long
+   * as the host. Empty (n = 0) when it cannot be made; the log says why. [control] */
+  bh_str (*folder)(void *ctx);
+} bh_host_store;
+
+/* Bounds that the operator set. Part of several extensions; bytes and milliseconds. */
+typedef struct bh_limits {
+  uint32_t size;
+  uint32_t reserved;
+  uint64_t message_bytes;        /* one JSON-RPC message, either direction */
+  uint64_t header_bytes;         /* HTTP request or response head */
+  uint64_t sessions;             /* open client sessions */
+  uint64_t session_idle_ms;      /* an unused session ends after this */
+  uint64_t event_buffer_bytes;   /* per session, kept for resumption */
+  uint64_t write_queue_bytes;    /* per connection that reads too slowly */
+  uint64_t write_stall_ms;       /* a peer that reads nothing for this long is dropped */
+  uint64_t connect_timeout_ms;   /* to an upstream, including its handshake */
+  uint64_t request_read_ms;      /* a client must have sent its whole request within this */
+  uint64_t shutdown_grace_ms;    /* between asking a child to end and killing it */
+} bh_limits;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,93 @@
+/* What a plugin library exports, and the life of a plugin instance.
+ *
+ * A library exports exactly one function, bh_plugin_entry_v0 (one per ABI major). Beside the
+ * library NAME.so lies its manifest NAME.plugin.toml, read before any of its code runs.
+ *
+ * Life of an instance (each step is one call, in this order):
+ *   create -> configure -> start -> (probe)* -> drain -> stop -> destroy
+ * A failed configure or start goes straight to destroy. A replaced library is *retired*: its
+ * instances are destroyed, deinit is called, and its code stays mapped.
+ */
+#ifndef BULKHEAD_ABI_PLUGIN_H
+#define BULKHEAD_ABI_PLUGIN_H
+
+#include "host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct bh_plugin {
+  uint32_t size;
+  uint32_t reserved;
+  void *self; /* first argument of every function below and of the instance's extensions */
+
+  /* The instance's configuration as one JSON object (the host has turned TOML into JSON and checked
+   * it against config_schema). Called once, before start. [control] */
+  bh_status (*configure)(void *self, bh_str config_json, bh_error *error);
+
+  /* Acquire what is needed. Threads may run only between start and stop. [control] */
+  bh_status (*start)(void *self, bh_error *error);
+
+  /* BH_OK: ready. BH_PENDING: still starting. An error: broken, with its reason. [control] */
+  bh_status (*probe)(void *self, bh_error *error);
+
+  /* Take no new work; work under way may finish until deadline_ns (CLOCK_MONOTONIC). [control] */
+  void (*drain)(void *self, uint64_t deadline_ns);
+
+  /* End everything: threads joined, descriptors, watches and timers released when it returns.
+   * [control] */
+  void (*stop)(void *self);
+
+  /* Free the instance, this struct included. [control] */
+  void (*destroy)(void *self);
+
+  /* The instance's side of an extension (BH_EXT_TRANSPORT ...), or NULL. The same pointer each
+   * time; it lives until destroy. Unknown ids, also known ids with something appended, give NULL.
+   * [control] */
+  const void *(*get_ext)(void *self, const char *id);
+} bh_plugin;
+
+/* One plugin that a library contains. Lives until deinit; the host copies what it keeps. */
+typedef struct bh_descriptor {
+  uint32_t size;
+  uint32_t flags;              /* none defined; must be 0 */
+  const char *id;              /* [a-z0-9-]{1,64}, equal to the manifest's */
+  const char *const *provides; /* extension ids, NULL at the end */
+  bh_str name;                 /* for people */
+  bh_str version;
+  bh_str vendor;
+  bh_str config_schema;        /* JSON Schema, draft 4; empty: any object */
+} bh_descriptor;
+
+typedef struct bh_entry {
+  uint32_t size;
+  uint32_t abi_major;
+  uint32_t abi_minor_built;  /* the header's minor at build time */
+  uint32_t abi_minor_needed; /* the lowest host minor it can work with */
+
+  /* Called once before create; must return within the profile's init time-out. [no-host] */
+  bh_status (*init)(const bh_host *host, bh_error *error);
+  /* Called once, after the last destroy. [no-host] */
+  void (*deinit)(void);
+
+  uint32_t count;
+  uint32_t reserved;
+  /* i < count, else NULL. [any] */
+  const bh_descriptor *(*descriptor)(uint32_t i);
+
+  /* Makes an instance; the host struct lives until destroy has returned. BH_E_NOT_FOUND for an id
+   * that no descriptor has. [no-host] */
+  bh_status (*create)(const char *id, const bh_host *host, const bh_plugin **out, bh_error *error);
+} bh_entry;
+
+/* The one exported function. No side effects; the same pointer each time; lives as long as the
+ * library is mapped. */
+typedef const bh_entry *(*bh_plugin_entry_fn)(void);
+#define BH_PLUGIN_ENTRY_SYMBOL "bh_plugin_entry_v0"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,98 @@
+// Small helpers over the C ABI's basic types. Header only; C++20.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "../abi/host.h"
+
+namespace bh {
+
+inline std::string_view view(bh_str s) noexcept {
+  return {s.p, static_cast<std::size_t>(s.n)};
+}
+
+inline bh_str str(std::string_view s) noexcept {
+  return {s.data(), s.size()};
+}
+
+// Fills *error (if the caller gave one), cutting the text on a character boundary, and returns
+// code, so that a function can end with `return bh::fail(error, BH_E_IO, "...")`.
+inline bh_status fail(bh_error *error, bh_status code, std::string_view text,
+                      std::uint32_t retry_after_ms = 0) noexcept {
+  if (error == nullptr || !BH_HAS(bh_error, error, text)) return code;
+  std::size_t n = std::min(text.size(), sizeof error->text);
+  while (n < text.size() && n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
+  error->code = code;
+  error->retry_after_ms = retry_after_ms;
+  error->n = static_cast<std::uint32_t>(n);
+  std::memcpy(error->text, text.data(), n);
+  return code;
+}
+
+inline bh_error make_error(bh_status code = BH_OK, std::string_view text = {},
+                           std::uint32_t retry_after_ms = 0) noexcept {
+  bh_error error;
+  error.size = sizeof error;
+  error.code = code;
+  error.retry_after_ms = 0;
+  error.n = 0;
+  fail(&error, code, text, retry_after_ms);
+  return error;
+}
+
+inline std::string_view text(const bh_error &error) noexcept {
+  return {error.text, error.n};
+}
+
+// Hands a string over as an owned buffer.
+inline bh_buf buf(std::string &&s) {
+  auto *owner = new std::string(std::move(s));
+  return {owner->data(), owner->size(), owner,
+          [](void *p) { delete static_cast<std::string *>(p); }};
+}
+
+// An owned buffer that releases itself.
+class Buf {
+ public:
+  Buf() noexcept = default;
+  explicit Buf(bh_buf b) noexcept : buf_(b) {}
+  Buf(Buf &&other) noexcept : buf_(std::exchange(other.buf_, bh_buf{})) {}
+  Buf &operator=(Buf &&other) noexcept {
+    if (this != &other) {
+      reset();
+      buf_ = std::exchange(other.buf_, bh_buf{});
+    }
+    return *this;
+  }
+  Buf(const Buf &) = delete;
+  Buf &operator=(const Buf &) = delete;
+  ~Buf() { reset(); }
+
+  std::string_view view() const noexcept { return {buf_.p, static_cast<std::size_t>(buf_.n)}; }
+
+ private:
+  void reset() noexcept {
+    if (buf_.release != nullptr) buf_.release(buf_.owner);
+    buf_ = {};
+  }
+  bh_buf buf_{};
+};
+
+// Runs f and turns an exception into an error: nothing thrown may cross the ABI.
+template <class F>
+bh_status guarded(bh_error *error, F &&f) noexcept {
+  try {
+    return f();
+  } catch (const std::exception &e) {
+    return fail(error, BH_E_INTERNAL, e.what());
+  } catch (...) {
+    return fail(error, BH_E_INTERNAL, "unknown exception");
+  }
+}
+
+}  // namespace bh

@@ -1,0 +1,70 @@
+// A plugin's typed view of its bh_host: extensions are looked up once and may be absent.
+#pragma once
+
+#include "../abi/host.h"
+#include "basics.hpp"
+
+namespace bh {
+
+class Host {
+ public:
+  explicit Host(const bh_host *host) noexcept
+      : host_(host),
+        executor_(ext<bh_host_executor>(BH_EXT_HOST_EXECUTOR)),
+        fd_(ext<bh_host_fd>(BH_EXT_HOST_FD)) {}
+
+  template <class T>
+  const T *ext(const char *id) const noexcept {
+    return static_cast<const T *>(host_->get_ext(host_->ctx, id));
+  }
+
+  void *ctx() const noexcept { return host_->ctx; }
+  const bh_host *raw() const noexcept { return host_; }
+
+  void log(std::int32_t level, std::string_view message) const noexcept {
+    host_->log(host_->ctx, level, str(message));
+  }
+  bool log_enabled(std::int32_t level) const noexcept {
+    return host_->log_enabled(host_->ctx, level) != 0;
+  }
+
+  // The reactor; every plugin of this tree needs it, so their configure() refuses a host without.
+  bool has_reactor() const noexcept { return executor_ != nullptr && fd_ != nullptr; }
+
+  std::uint64_t now_ns() const noexcept { return executor_->now_ns(ctx()); }
+  bh_status post(void (*fn)(void *), void *arg) const noexcept {
+    return executor_->post(ctx(), fn, arg);
+  }
+  void defer(void (*fn)(void *), void *arg) const noexcept { executor_->defer(ctx(), fn, arg); }
+  bh_timer timer_start(std::uint64_t delay_ms, void (*fn)(void *), void *arg) const noexcept {
+    return executor_->timer_start(ctx(), delay_ms, fn, arg);
+  }
+  // Safe with 0; sets the handle to 0.
+  void timer_cancel(bh_timer &timer) const noexcept {
+    if (timer != 0) executor_->timer_cancel(ctx(), timer);
+    timer = 0;
+  }
+  bh_status run_blocking(void (*work)(void *), void (*done)(void *), void *arg) const noexcept {
+    return executor_->run_blocking(ctx(), work, done, arg);
+  }
+
+  bh_status watch(int fd, std::uint32_t events, void (*fn)(void *, std::int32_t, std::uint32_t),
+                  void *arg, bh_watch *out) const noexcept {
+    return fd_->watch(ctx(), fd, events, fn, arg, out);
+  }
+  void modify(bh_watch watch, std::uint32_t events) const noexcept {
+    fd_->modify(ctx(), watch, events);
+  }
+  // Safe with 0; sets the handle to 0.
+  void unwatch(bh_watch &watch) const noexcept {
+    if (watch != 0) fd_->unwatch(ctx(), watch);
+    watch = 0;
+  }
+
+ private:
+  const bh_host *host_;
+  const bh_host_executor *executor_;
+  const bh_host_fd *fd_;
+};
+
+}  // namespace bh

@@ -1,0 +1,135 @@
+// How a plugin is written in C++.
+//
+//   class Hello {
+//    public:
+//     static constexpr bh::Info info{.id = "hello", .name = "Hello", .version = "1.0.0",
+//                                    .vendor = "Example", .config_schema = {},
+//                                    .provides = {BH_EXT_TOOLS}};
+//     explicit Hello(const bh_host *host) : host_(host) {}
+//     bh_status configure(bh_str json, bh_error *error);
+//     bh_status start(bh_error *error);
+//     void stop() noexcept;
+//     const void *get_ext(const char *id) noexcept {
+//       return bh::is(id, BH_EXT_TOOLS) ? bh::tools_table<Hello>() : nullptr;
+//     }
+//     ... the members that tools_table<> asks for ...
+//   };
+//   BH_PLUGIN(Hello)
+//
+// drain(deadline_ns) and probe(error) are optional. Exceptions are caught at the edge.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstring>
+#include <memory>
+
+#include "../abi/plugin.h"
+#include "basics.hpp"
+#include "host.hpp"
+
+namespace bh {
+
+struct Info {
+  const char *id;
+  std::string_view name;
+  std::string_view version;
+  std::string_view vendor;
+  std::string_view config_schema;
+  std::array<const char *, 6> provides;  // unused ones stay null
+};
+
+inline bool is(const char *id, const char *wanted) noexcept {
+  return id != nullptr && std::strcmp(id, wanted) == 0;
+}
+
+namespace detail {
+
+// The instance and the table that the host holds, in one allocation.
+template <class P>
+struct Instance {
+  explicit Instance(const bh_host *host) : plugin(host) {
+    table.size = sizeof table;
+    table.self = this;
+    table.configure = [](void *self, bh_str json, bh_error *error) {
+      return guarded(error, [&] { return get(self).configure(json, error); });
+    };
+    table.start = [](void *self, bh_error *error) {
+      return guarded(error, [&] { return get(self).start(error); });
+    };
+    table.probe = [](void *self, bh_error *error) -> bh_status {
+      if constexpr (requires(P &p) { p.probe(error); }) {
+        return guarded(error, [&] { return get(self).probe(error); });
+      } else {
+        return BH_OK;
+      }
+    };
+    table.drain = [](void *self, std::uint64_t deadline_ns) {
+      if constexpr (requires(P &p) { p.drain(deadline_ns); }) get(self).drain(deadline_ns);
+    };
+    table.stop = [](void *self) { get(self).stop(); };
+    table.destroy = [](void *self) { delete static_cast<Instance *>(self); };
+    table.get_ext = [](void *self, const char *id) { return get(self).get_ext(id); };
+  }
+
+  static P &get(void *self) noexcept { return static_cast<Instance *>(self)->plugin; }
+
+  P plugin;
+  bh_plugin table{};
+};
+
+template <class P>
+struct Entry {
+  static bh_status init(const bh_host *, bh_error *) noexcept { return BH_OK; }
+  static void deinit() noexcept {}
+
+  static const bh_descriptor *descriptor(std::uint32_t i) noexcept {
+    static const bh_descriptor value{sizeof(bh_descriptor), 0,
+                                     P::info.id,            P::info.provides.data(),
+                                     str(P::info.name),     str(P::info.version),
+                                     str(P::info.vendor),   str(P::info.config_schema)};
+    return i == 0 ? &value : nullptr;
+  }
+
+  static bh_status create(const char *id, const bh_host *host, const bh_plugin **out,
+                          bh_error *error) noexcept {
+    if (!is(id, P::info.id)) return fail(error, BH_E_NOT_FOUND, "no such plugin in this library");
+    return guarded(error, [&] {
+      *out = &(new Instance<P>(host))->table;
+      return BH_OK;
+    });
+  }
+
+  static const bh_entry *entry() noexcept {
+    static const bh_entry value{sizeof(bh_entry), BH_ABI_MAJOR, BH_ABI_MINOR, 0,
+                                init,             deinit,       1,            0,
+                                descriptor,       create};
+    return &value;
+  }
+};
+
+}  // namespace detail
+
+// The plugin object behind a `self` pointer of its own tables.
+template <class P>
+P &self(void *p) noexcept {
+  return detail::Instance<P>::get(p);
+}
+
+}  // namespace bh
+
+// Exports the entry of a library that holds one plugin. With BH_STATIC_PLUGIN defined the same
+// source links into a program instead, as `bh_static_entry_<Class>`.
+#ifdef BH_STATIC_PLUGIN
+#define BH_PLUGIN(Class)                                                   \
+  extern "C" const bh_entry *bh_static_entry_##Class(void);                \
+  extern "C" const bh_entry *bh_static_entry_##Class(void) {               \
+    return bh::detail::Entry<Class>::entry();                              \
+  }
+#else
+#define BH_PLUGIN(Class)                                                            \
+  extern "C" __attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v0(void); \
+  extern "C" const bh_entry *bh_plugin_entry_v0(void) {                             \
+    return bh::detail::Entry<Class>::entry();                                       \
+  }
+#endif

@@ -1,0 +1,108 @@
+// Extension tables made from a class: each function forwards to the member of the same name.
+// Only the tables that a plugin asks for are instantiated.
+#pragma once
+
+#include "../abi/ext/connector.h"
+#include "../abi/ext/draft/http.h"
+#include "../abi/ext/policy.h"
+#include "../abi/ext/telemetry.h"
+#include "../abi/ext/tools.h"
+#include "../abi/ext/transport.h"
+#include "plugin.hpp"
+
+namespace bh {
+
+// P: listen(error), stop_accepting(), send(const bh_outgoing&), session_ended(session, reason),
+// endpoint() -> bh_str.
+template <class P>
+const bh_transport *transport_table() noexcept {
+  static const bh_transport table{
+      sizeof(bh_transport), 0,
+      [](void *s, bh_error *e) { return guarded(e, [&] { return self<P>(s).listen(e); }); },
+      [](void *s) { self<P>(s).stop_accepting(); },
+      [](void *s, const bh_outgoing *m) {
+        return guarded(nullptr, [&] { return self<P>(s).send(*m); });
+      },
+      [](void *s, bh_session session, bh_str reason) { self<P>(s).session_ended(session, reason); },
+      [](void *s) { return self<P>(s).endpoint(); }};
+  return &table;
+}
+
+// P: lane_open(lane, const bh_lane_info&, void **out, error), lane_send(void *lane,
+// const bh_lane_message&, error), lane_ready(void *lane, revision), lane_abandon(void *lane,
+// exchange), lane_close(void *lane).
+template <class P>
+const bh_connector *connector_table() noexcept {
+  static const bh_connector table{
+      sizeof(bh_connector), 0,
+      [](void *s, bh_lane lane, const bh_lane_info *info, void **out, bh_error *e) {
+        return guarded(e, [&] { return self<P>(s).lane_open(lane, *info, out, e); });
+      },
+      [](void *s, void *lane, const bh_lane_message *m, bh_error *e) {
+        return guarded(e, [&] { return self<P>(s).lane_send(lane, *m, e); });
+      },
+      [](void *s, void *lane, bh_str revision) { self<P>(s).lane_ready(lane, revision); },
+      [](void *s, void *lane, std::uint64_t exchange) { self<P>(s).lane_abandon(lane, exchange); },
+      [](void *s, void *lane) { self<P>(s).lane_close(lane); }};
+  return &table;
+}
+
+// P: list(kind, bh_buf *out, error), call_begin(call, const bh_call_info&, error),
+// call_cancel(call).
+template <class P>
+const bh_tools *tools_table() noexcept {
+  static const bh_tools table{
+      sizeof(bh_tools), 0,
+      [](void *s, std::uint32_t kind, bh_buf *out, bh_error *e) {
+        return guarded(e, [&] { return self<P>(s).list(kind, out, e); });
+      },
+      [](void *s, bh_call call, const bh_call_info *info, bh_error *e) {
+        return guarded(e, [&] { return self<P>(s).call_begin(call, *info, e); });
+      },
+      [](void *s, bh_call call) { self<P>(s).call_cancel(call); }};
+  return &table;
+}
+
+// P: needs() -> bits, decide(const bh_policy_request&, bh_verdict *out, error), observe(request,
+// result, out, error), filter(request).
+template <class P>
+const bh_policy *policy_table() noexcept {
+  static const bh_policy table{
+      sizeof(bh_policy), 0, [](void *s) { return self<P>(s).needs(); },
+      [](void *s, const bh_policy_request *r, bh_verdict *out, bh_error *e) {
+        return guarded(e, [&] { return self<P>(s).decide(*r, out, e); });
+      },
+      [](void *s, const bh_policy_request *r, bh_str result, bh_verdict *out, bh_error *e) {
+        return guarded(e, [&] { return self<P>(s).observe(*r, result, out, e); });
+      },
+      [](void *s, const bh_policy_request *r) {
+        return guarded(nullptr, [&] { return self<P>(s).filter(*r); });
+      }};
+  return &table;
+}
+
+// P: batch(records, n) -> taken.
+template <class P>
+const bh_telemetry *telemetry_table() noexcept {
+  static const bh_telemetry table{
+      sizeof(bh_telemetry), 0, [](void *s, const bh_record *const *records, std::uint32_t n) {
+        return self<P>(s).batch(records, n);
+      }};
+  return &table;
+}
+
+// P: http_start(const bh_http_request&, const bh_http_handler*, user, bh_http_id *out, error),
+// http_cancel(id).
+template <class P>
+const bh_http_service *http_service_table() noexcept {
+  static const bh_http_service table{
+      sizeof(bh_http_service), 0,
+      [](void *s, const bh_http_request *r, const bh_http_handler *h, void *user, bh_http_id *out,
+         bh_error *e) {
+        return guarded(e, [&] { return self<P>(s).http_start(*r, h, user, out, e); });
+      },
+      [](void *s, bh_http_id id) { return self<P>(s).http_cancel(id); }};
+  return &table;
+}
+
+}  // namespace bh
