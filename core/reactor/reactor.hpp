@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "base/result.hpp"
+#include "bulkhead/abi/host.h"
 
 namespace bulkhead {
 

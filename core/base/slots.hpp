@@ -1,0 +1,84 @@
+// A table whose handles carry a generation: a stale or forged handle is refused, not followed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace bulkhead {
+
+// T needs no special members. Handles are (generation << 32 | index + 1), so 0 is never one.
+// Pointers from get() are valid until the next insert().
+template <class T>
+class Slots {
+ public:
+  std::uint64_t insert(T value) {
+    std::uint32_t index;
+    if (free_.empty()) {
+      index = static_cast<std::uint32_t>(slots_.size());
+      slots_.emplace_back();
+    } else {
+      index = free_.back();
+      free_.pop_back();
+    }
+    Slot &slot = slots_[index];
+    slot.value = std::move(value);
+    slot.used = true;
+    ++size_;
+    return handle_of(index, slot.generation);
+  }
+
+  T *get(std::uint64_t handle) noexcept {
+    const std::uint32_t index = static_cast<std::uint32_t>(handle) - 1;
+    if (index >= slots_.size()) return nullptr;
+    Slot &slot = slots_[index];
+    if (!slot.used || slot.generation != static_cast<std::uint32_t>(handle >> 32)) return nullptr;
+    return &slot.value;
+  }
+  const T *get(std::uint64_t handle) const noexcept {
+    return const_cast<Slots *>(this)->get(handle);
+  }
+
+  bool erase(std::uint64_t handle) {
+    if (get(handle) == nullptr) return false;
+    const std::uint32_t index = static_cast<std::uint32_t>(handle) - 1;
+    Slot &slot = slots_[index];
+    slot.used = false;
+    slot.value = T{};
+    ++slot.generation;
+    free_.push_back(index);
+    --size_;
+    return true;
+  }
+
+  std::size_t size() const noexcept { return size_; }
+
+  // f(handle, T&) for each; f may erase the one it was given, nothing else.
+  template <class F>
+  void for_each(F &&f) {
+    for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].used) f(handle_of(i, slots_[i].generation), slots_[i].value);
+    }
+  }
+  template <class F>
+  void for_each(F &&f) const {
+    for (std::uint32_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].used) f(handle_of(i, slots_[i].generation), slots_[i].value);
+    }
+  }
+
+ private:
+  struct Slot {
+    T value{};
+    std::uint32_t generation = 1;
+    bool used = false;
+  };
+  static std::uint64_t handle_of(std::uint32_t index, std::uint32_t generation) noexcept {
+    return (static_cast<std::uint64_t>(generation) << 32) | (index + 1);
+  }
+
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,48 @@
+// A bounded pool for work that may block. Threads start when there is work and live until the pool
+// goes. Owner: the Reactor, on whose thread `done` runs.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "bulkhead/abi/core.h"
+
+namespace bulkhead {
+
+class BlockingPool {
+ public:
+  struct Job {
+    const void *owner = nullptr;
+    void (*work)(void *) = nullptr;
+    void (*done)(void *) = nullptr;
+    void *arg = nullptr;
+  };
+
+  // finished(job) is called on a pool thread after each job's work.
+  BlockingPool(std::uint32_t max_threads, std::uint32_t max_waiting,
+               std::function<void(const Job &)> finished);
+  ~BlockingPool();
+
+  // BH_OK or BH_E_LIMIT. Any thread.
+  bh_status submit(const Job &job);
+
+ private:
+  void worker();
+
+  const std::uint32_t max_threads_;
+  const std::uint32_t max_waiting_;
+  const std::function<void(const Job &)> finished_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Job> waiting_;
+  std::vector<std::thread> threads_;
+  std::uint32_t idle_ = 0;
+  bool ending_ = false;
+};
+
+}  // namespace bulkhead

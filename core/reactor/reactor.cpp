@@ -1,0 +1,355 @@
+#include "reactor/reactor.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/slots.hpp"
+#include "reactor/blocking_pool.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr int events_per_turn = 256;
+
+std::uint64_t monotonic_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+struct Watch {
+  const void *owner = nullptr;
+  int fd = -1;
+  std::uint32_t events = 0;
+  FdCallback fn = nullptr;
+  void *arg = nullptr;
+};
+
+struct Timer {
+  const void *owner = nullptr;
+  Callback fn = nullptr;
+  void *arg = nullptr;
+};
+
+struct Due {
+  std::uint64_t at_ns;
+  std::uint64_t timer;
+  bool operator<(const Due &other) const { return at_ns > other.at_ns; }  // earliest on top
+};
+
+struct Task {
+  const void *owner = nullptr;
+  Callback fn = nullptr;
+  void *arg = nullptr;
+  bool from_pool = false;
+};
+
+std::uint32_t to_epoll(std::uint32_t events) {
+  return ((events & BH_FD_READ) != 0 ? std::uint32_t{EPOLLIN} : 0u) |
+         ((events & BH_FD_WRITE) != 0 ? std::uint32_t{EPOLLOUT} : 0u);
+}
+
+// A hang-up or error makes both directions ready: the next read or write says what it is.
+std::uint32_t from_epoll(std::uint32_t events, std::uint32_t wanted) {
+  std::uint32_t out = 0;
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) out |= BH_FD_READ & wanted;
+  if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) out |= BH_FD_WRITE & wanted;
+  if ((events & (EPOLLHUP | EPOLLERR)) != 0) out |= BH_FD_ERROR;
+  return out;
+}
+
+}  // namespace
+
+struct Reactor::State {
+  int epoll_fd = -1;
+  int event_fd = -1;
+  std::atomic<bool> stopping{false};
+  std::atomic<std::thread::id> loop_thread{};
+  std::uint64_t now = monotonic_ns();
+
+  Slots<Watch> watches;
+  Slots<Timer> timers;
+  std::vector<Due> heap;
+  std::vector<Task> deferred;
+  std::vector<Task> running;  // tasks of this turn; forget() clears owners in here too
+
+  mutable std::mutex posted_mutex;
+  std::vector<Task> posted;
+  std::uint32_t blocking = 0;  // submitted and not yet done, under posted_mutex
+  std::vector<const void *> blocking_owners;
+
+  std::unique_ptr<BlockingPool> pool;
+
+  ~State() {
+    pool.reset();
+    if (event_fd >= 0) ::close(event_fd);
+    if (epoll_fd >= 0) ::close(epoll_fd);
+  }
+
+  void wake() const noexcept {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto n = ::write(event_fd, &one, sizeof one);
+  }
+
+  bh_status push(const Task &task, bool bounded) {
+    {
+      const std::lock_guard lock(posted_mutex);
+      if (bounded && posted.size() >= max_posted) return BH_E_LIMIT;
+      posted.push_back(task);
+    }
+    if (loop_thread.load(std::memory_order_relaxed) != std::this_thread::get_id()) wake();
+    return BH_OK;
+  }
+
+  int wait_ms(int timeout_ms) {
+    {
+      const std::lock_guard lock(posted_mutex);
+      if (!posted.empty()) return 0;
+    }
+    if (!deferred.empty() || stopping.load(std::memory_order_relaxed)) return 0;
+    drop_stale_due();
+    if (heap.empty()) return timeout_ms;
+    const std::uint64_t at = heap.front().at_ns;
+    now = monotonic_ns();
+    if (at <= now) return 0;
+    const std::uint64_t ms = (at - now + 999'999) / 1'000'000;
+    const int due_ms = static_cast<int>(std::min<std::uint64_t>(ms, 3'600'000));
+    return timeout_ms < 0 ? due_ms : std::min(timeout_ms, due_ms);
+  }
+
+  void drop_stale_due() {
+    while (!heap.empty() && timers.get(heap.front().timer) == nullptr) pop_due();
+  }
+  void pop_due() {
+    std::pop_heap(heap.begin(), heap.end());
+    heap.pop_back();
+  }
+
+  void run_timers() {
+    // Only those due now: one that re-arms itself with 0 ms waits for the next turn.
+    const std::uint64_t limit = now;
+    std::size_t left = heap.size();
+    while (!heap.empty() && heap.front().at_ns <= limit && left-- > 0) {
+      const Due due = heap.front();
+      pop_due();
+      Timer *timer = timers.get(due.timer);
+      if (timer == nullptr) continue;
+      const Timer copy = *timer;
+      timers.erase(due.timer);
+      copy.fn(copy.arg);
+    }
+  }
+
+  void run_events(const epoll_event *events, int n) {
+    for (int i = 0; i < n; ++i) {
+      if (events[i].data.u64 == 0) {
+        std::uint64_t value;
+        [[maybe_unused]] const auto got = ::read(event_fd, &value, sizeof value);
+        continue;
+      }
+      // Looked up at its turn: an earlier handler may have ended this watch.
+      const Watch *watch = watches.get(events[i].data.u64);
+      if (watch == nullptr) continue;
+      const std::uint32_t ready = from_epoll(events[i].events, watch->events);
+      if (ready != 0) watch->fn(watch->arg, watch->fd, ready);
+    }
+  }
+
+  void run_tasks(std::vector<Task> &tasks) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const Task task = tasks[i];
+      if (task.from_pool) pool_done(task.owner);
+      if (task.fn != nullptr) task.fn(task.arg);
+    }
+    tasks.clear();
+  }
+
+  void pool_done(const void *owner) {
+    const std::lock_guard lock(posted_mutex);
+    const auto it = std::find(blocking_owners.begin(), blocking_owners.end(), owner);
+    if (it != blocking_owners.end()) blocking_owners.erase(it);
+  }
+
+  void run_posted() {
+    {
+      const std::lock_guard lock(posted_mutex);
+      if (posted.empty()) return;
+      running.swap(posted);
+    }
+    run_tasks(running);
+  }
+
+  void run_deferred() {
+    // Flushing may queue more to flush; what is left after a few rounds comes next turn.
+    for (int round = 0; round < 4 && !deferred.empty(); ++round) {
+      running.swap(deferred);
+      run_tasks(running);
+    }
+  }
+};
+
+Reactor::Reactor(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Reactor::~Reactor() = default;
+
+Result<std::unique_ptr<Reactor>> Reactor::create() {
+  auto state = std::make_unique<State>();
+  state->epoll_fd = ::epoll_create1(EPOLL_CLOEXEC);
+  state->event_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = 0;
+  if (state->epoll_fd < 0 || state->event_fd < 0 ||
+      ::epoll_ctl(state->epoll_fd, EPOLL_CTL_ADD, state->event_fd, &event) != 0) {
+    return fail(BH_E_IO, std::string("cannot create the event loop: ") + std::strerror(errno));
+  }
+  State *raw = state.get();
+  state->pool = std::make_unique<BlockingPool>(
+      max_blocking_threads, max_blocking_waiting, [raw](const BlockingPool::Job &job) {
+        raw->push({job.owner, job.done, job.arg, true}, false);
+      });
+  return std::unique_ptr<Reactor>(new Reactor(std::move(state)));
+}
+
+void Reactor::run() {
+  while (!state_->stopping.load(std::memory_order_relaxed)) poll(-1);
+  state_->stopping.store(false);
+}
+
+void Reactor::poll(int timeout_ms) {
+  State &s = *state_;
+  s.loop_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  epoll_event events[events_per_turn];
+  const int n = ::epoll_wait(s.epoll_fd, events, events_per_turn, s.wait_ms(timeout_ms));
+  s.now = monotonic_ns();
+  s.run_timers();
+  if (n > 0) s.run_events(events, n);
+  s.run_posted();
+  s.run_deferred();
+}
+
+int Reactor::descriptor() const noexcept {
+  return state_->epoll_fd;
+}
+
+void Reactor::stop() noexcept {
+  state_->stopping.store(true);
+  state_->wake();
+}
+
+std::uint64_t Reactor::now_ns() const noexcept {
+  return state_->now;
+}
+
+bh_status Reactor::post(const void *owner, Callback fn, void *arg) {
+  return state_->push({owner, fn, arg, false}, true);
+}
+
+void Reactor::defer(const void *owner, Callback fn, void *arg) {
+  state_->deferred.push_back({owner, fn, arg, false});
+}
+
+std::uint64_t Reactor::timer_start(const void *owner, std::uint64_t delay_ms, Callback fn,
+                                   void *arg) {
+  State &s = *state_;
+  const std::uint64_t handle = s.timers.insert({owner, fn, arg});
+  const std::uint64_t delay_ns = std::min<std::uint64_t>(delay_ms, 1ull << 40) * 1'000'000u;
+  s.heap.push_back({s.now + delay_ns, handle});
+  std::push_heap(s.heap.begin(), s.heap.end());
+  // Cancelled timers stay in the heap until due; sweep them when they are the greater part.
+  if (s.heap.size() > 64 && s.heap.size() > 4 * s.timers.size()) {
+    std::erase_if(s.heap, [&](const Due &due) { return s.timers.get(due.timer) == nullptr; });
+    std::make_heap(s.heap.begin(), s.heap.end());
+  }
+  return handle;
+}
+
+bh_status Reactor::timer_cancel(std::uint64_t timer) {
+  return state_->timers.erase(timer) ? BH_OK : BH_STALE;
+}
+
+bh_status Reactor::watch(const void *owner, int fd, std::uint32_t events, FdCallback fn, void *arg,
+                         std::uint64_t *out) {
+  State &s = *state_;
+  const std::uint64_t handle = s.watches.insert({owner, fd, events, fn, arg});
+  epoll_event event{};
+  event.events = to_epoll(events);
+  event.data.u64 = handle;
+  if (::epoll_ctl(s.epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+    s.watches.erase(handle);
+    return errno == EPERM ? BH_E_UNSUPPORTED : BH_E_IO;  // EPERM: a regular file
+  }
+  *out = handle;
+  return BH_OK;
+}
+
+bh_status Reactor::modify(std::uint64_t handle, std::uint32_t events) {
+  Watch *watch = state_->watches.get(handle);
+  if (watch == nullptr) return BH_STALE;
+  if (watch->events == events) return BH_OK;
+  watch->events = events;
+  epoll_event event{};
+  event.events = to_epoll(events);
+  event.data.u64 = handle;
+  return ::epoll_ctl(state_->epoll_fd, EPOLL_CTL_MOD, watch->fd, &event) == 0 ? BH_OK : BH_E_IO;
+}
+
+bh_status Reactor::unwatch(std::uint64_t handle) {
+  const Watch *watch = state_->watches.get(handle);
+  if (watch == nullptr) return BH_STALE;
+  ::epoll_ctl(state_->epoll_fd, EPOLL_CTL_DEL, watch->fd, nullptr);
+  state_->watches.erase(handle);
+  return BH_OK;
+}
+
+bh_status Reactor::run_blocking(const void *owner, Callback work, Callback done, void *arg) {
+  {
+    const std::lock_guard lock(state_->posted_mutex);
+    state_->blocking_owners.push_back(owner);
+  }
+  const bh_status status = state_->pool->submit({owner, work, done, arg});
+  if (status != BH_OK) state_->pool_done(owner);
+  return status;
+}
+
+Reactor::Held Reactor::held(const void *owner) const {
+  Held held;
+  state_->watches.for_each(
+      [&](std::uint64_t, const Watch &w) { held.watches += w.owner == owner; });
+  state_->timers.for_each([&](std::uint64_t, const Timer &t) { held.timers += t.owner == owner; });
+  const std::lock_guard lock(state_->posted_mutex);
+  for (const Task &task : state_->posted) held.posted += task.owner == owner && !task.from_pool;
+  for (const void *o : state_->blocking_owners) held.blocking += o == owner;
+  return held;
+}
+
+void Reactor::forget(const void *owner) {
+  State &s = *state_;
+  s.watches.for_each([&](std::uint64_t handle, const Watch &w) {
+    if (w.owner == owner) unwatch(handle);
+  });
+  s.timers.for_each([&](std::uint64_t handle, const Timer &t) {
+    if (t.owner == owner) s.timers.erase(handle);
+  });
+  const auto silence = [owner](std::vector<Task> &tasks) {
+    for (Task &task : tasks) {
+      if (task.owner == owner) task.fn = nullptr;
+    }
+  };
+  silence(s.deferred);
+  silence(s.running);
+  const std::lock_guard lock(s.posted_mutex);
+  silence(s.posted);
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,186 @@
+#include "reactor/reactor.hpp"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <thread>
+#include <vector>
+
+using bulkhead::Reactor;
+
+namespace {
+
+std::unique_ptr<Reactor> make() {
+  auto reactor = Reactor::create();
+  REQUIRE(reactor.has_value());
+  return std::move(*reactor);
+}
+
+struct Pipe {
+  int fds[2];
+  Pipe() { REQUIRE(pipe2(fds, O_CLOEXEC | O_NONBLOCK) == 0); }
+  ~Pipe() {
+    close(fds[0]);
+    close(fds[1]);
+  }
+};
+
+void call(void *arg) {
+  (*static_cast<std::function<void()> *>(arg))();
+}
+
+}  // namespace
+
+TEST_CASE("a watch reports as long as the descriptor is ready, and stops when unwatched") {
+  auto reactor = make();
+  Pipe pipe;
+  int calls = 0;
+  std::uint64_t watch = 0;
+  REQUIRE(reactor->watch(
+              nullptr, pipe.fds[0], BH_FD_READ,
+              [](void *arg, std::int32_t, std::uint32_t events) {
+                CHECK(events == BH_FD_READ);
+                ++*static_cast<int *>(arg);
+              },
+              &calls, &watch) == BH_OK);
+  reactor->poll(0);
+  CHECK(calls == 0);
+  REQUIRE(write(pipe.fds[1], "x", 1) == 1);
+  reactor->poll(0);
+  reactor->poll(0);
+  CHECK(calls == 2);
+  CHECK(reactor->modify(watch, 0) == BH_OK);
+  reactor->poll(0);
+  CHECK(calls == 2);
+  CHECK(reactor->unwatch(watch) == BH_OK);
+  CHECK(reactor->unwatch(watch) == BH_STALE);
+  CHECK(reactor->modify(watch, BH_FD_READ) == BH_STALE);
+}
+
+TEST_CASE("a handler may end another watch that is ready in the same turn") {
+  auto reactor = make();
+  Pipe a, b;
+  struct Both {
+    Reactor *reactor;
+    std::uint64_t watch[2] = {0, 0};
+    int calls = 0;
+  } both{reactor.get()};
+  const auto handler = [](void *arg, std::int32_t, std::uint32_t) {
+    auto &s = *static_cast<Both *>(arg);
+    ++s.calls;
+    s.reactor->unwatch(s.watch[0]);
+    s.reactor->unwatch(s.watch[1]);
+  };
+  REQUIRE(reactor->watch(nullptr, a.fds[0], BH_FD_READ, handler, &both, &both.watch[0]) == BH_OK);
+  REQUIRE(reactor->watch(nullptr, b.fds[0], BH_FD_READ, handler, &both, &both.watch[1]) == BH_OK);
+  REQUIRE(write(a.fds[1], "x", 1) == 1);
+  REQUIRE(write(b.fds[1], "x", 1) == 1);
+  reactor->poll(0);
+  CHECK(both.calls == 1);
+}
+
+TEST_CASE("a regular file cannot be watched and says so") {
+  auto reactor = make();
+  FILE *file = tmpfile();
+  REQUIRE(file != nullptr);
+  std::uint64_t watch = 0;
+  CHECK(reactor->watch(
+            nullptr, fileno(file), BH_FD_READ, [](void *, std::int32_t, std::uint32_t) {}, nullptr,
+            &watch) == BH_E_UNSUPPORTED);
+  fclose(file);
+}
+
+TEST_CASE("timers run in order of time; a cancelled one never") {
+  auto reactor = make();
+  std::vector<int> order;
+  std::function<void()> first = [&] { order.push_back(1); };
+  std::function<void()> second = [&] { order.push_back(2); };
+  std::function<void()> never = [&] { order.push_back(3); };
+  reactor->timer_start(nullptr, 2, call, &second);
+  reactor->timer_start(nullptr, 1, call, &first);
+  const auto timer = reactor->timer_start(nullptr, 1, call, &never);
+  CHECK(reactor->timer_cancel(timer) == BH_OK);
+  CHECK(reactor->timer_cancel(timer) == BH_STALE);
+  while (order.size() < 2) reactor->poll(-1);
+  CHECK(order == std::vector<int>{1, 2});
+}
+
+TEST_CASE("many cancelled timers leave nothing behind") {
+  auto reactor = make();
+  for (int i = 0; i < 100'000; ++i) {
+    reactor->timer_cancel(reactor->timer_start(reactor.get(), 60'000, call, nullptr));
+  }
+  CHECK(reactor->held(reactor.get()).timers == 0);
+}
+
+TEST_CASE("post wakes the loop from another thread; defer runs at the end of the turn") {
+  auto reactor = make();
+  std::vector<int> order;
+  std::function<void()> deferred = [&] {
+    order.push_back(2);
+    reactor->stop();
+  };
+  std::function<void()> posted = [&] {
+    reactor->defer(nullptr, call, &deferred);
+    order.push_back(1);
+  };
+  std::thread other([&] { reactor->post(nullptr, call, &posted); });
+  reactor->run();
+  other.join();
+  CHECK(order == std::vector<int>{1, 2});
+}
+
+TEST_CASE("posting has a bound") {
+  auto reactor = make();
+  std::function<void()> nothing = [] {};
+  for (std::uint32_t i = 0; i < Reactor::max_posted; ++i) {
+    REQUIRE(reactor->post(nullptr, call, &nothing) == BH_OK);
+  }
+  CHECK(reactor->post(nullptr, call, &nothing) == BH_E_LIMIT);
+  reactor->poll(0);
+  CHECK(reactor->post(nullptr, call, &nothing) == BH_OK);
+}
+
+TEST_CASE("blocking work runs elsewhere and completes on the loop's thread") {
+  auto reactor = make();
+  struct Work {
+    std::thread::id worked, done;
+  } work;
+  REQUIRE(reactor->run_blocking(
+              &work,
+              [](void *arg) { static_cast<Work *>(arg)->worked = std::this_thread::get_id(); },
+              [](void *arg) { static_cast<Work *>(arg)->done = std::this_thread::get_id(); },
+              &work) == BH_OK);
+  CHECK(reactor->held(&work).blocking == 1);
+  while (work.done == std::thread::id{}) reactor->poll(-1);
+  CHECK(work.worked != std::this_thread::get_id());
+  CHECK(work.done == std::this_thread::get_id());
+  CHECK(reactor->held(&work).blocking == 0);
+}
+
+TEST_CASE("forget() removes what an owner left, and only that") {
+  auto reactor = make();
+  Pipe pipe;
+  int owner = 0, other = 0, calls = 0;
+  std::function<void()> count = [&] { ++calls; };
+  std::uint64_t watch = 0;
+  reactor->watch(
+      &owner, pipe.fds[1], BH_FD_WRITE,
+      [](void *, std::int32_t, std::uint32_t) { FAIL("a forgotten watch reported"); }, nullptr,
+      &watch);
+  reactor->timer_start(&owner, 0, call, &count);
+  reactor->post(&owner, call, &count);
+  reactor->post(&other, call, &count);
+  const auto held = reactor->held(&owner);
+  CHECK(held.watches == 1);
+  CHECK(held.timers == 1);
+  CHECK(held.posted == 1);
+  reactor->forget(&owner);
+  reactor->poll(0);
+  CHECK(calls == 1);
+  CHECK(reactor->held(&owner).watches == 0);
+}
