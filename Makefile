@@ -1,0 +1,69 @@
+# Everything a person or CI does with this tree. `make help` lists it.
+# On a fresh Debian 12: apt-get install -y git make, clone, make run.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
+CONFIG  ?=
+LISTEN  ?=
+ARGS    ?=
+# Seconds of processor time for each fuzzer of `make record`.
+FUZZ_SECONDS ?= 900
+# Folder of external bench tools (with run.mjs); empty: our own micro-benchmarks.
+BENCH_TOOLS ?=
+BENCH_ONLY  ?= ours,relay,direct,nginx,haproxy,socat
+BENCH_ARGS  ?=
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help deps configure build run test test-deps test-full record bench install clean format lint
+
+help:  ## This list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+deps:  ## Install the Debian packages that building needs (quick when they are there)
+	@scripts/install-packages.sh build
+
+# Plugins that others may write to are refused at load, so the tree is built with umask 022.
+configure: deps
+	@[ -f $(BUILD)/build.ninja ] || { umask 022; cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release; }
+
+build: configure  ## Build build/bin/bulkhead and its plugins
+	@umask 022; cmake --build $(BUILD) -j $(JOBS) --target bulkhead_all
+
+run: build  ## Start the gateway on http://127.0.0.1:8808/mcp  [CONFIG=mcp.json] [LISTEN=127.0.0.1:PORT]
+	@exec $(BUILD)/bin/bulkhead serve $(if $(CONFIG),--config '$(CONFIG)') $(if $(LISTEN),--listen '$(LISTEN)') $(ARGS)
+
+test-deps:
+	@scripts/install-packages.sh build test
+	@if [ -x tests/npm/install.sh ]; then tests/npm/install.sh; fi
+
+test: test-deps configure  ## What CI runs: build, unit tests, end-to-end tests
+	@umask 022; cmake --build $(BUILD) -j $(JOBS)
+	@scripts/kernel-features.sh
+	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure
+
+test-full: test  ## make test, then clang -Werror, ASan+UBSan, TSan, clang-tidy, the long drills
+	@scripts/test-full.sh
+
+record: build  ## Fuzzers (FUZZ_SECONDS=900 each), soak, benchmarks: minutes to hours
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/record.sh
+	@$(MAKE) --no-print-directory bench
+
+bench: build  ## Benchmarks  [BENCH_TOOLS=DIR with run.mjs] [BENCH_ONLY=ours,relay,...]
+	@BUILD=$(BUILD) BENCH_TOOLS='$(BENCH_TOOLS)' BENCH_ONLY='$(BENCH_ONLY)' scripts/bench.sh $(BENCH_ARGS)
+
+install: build  ## Install under PREFIX (default /usr/local); DESTDIR is honoured
+	@DESTDIR='$(DESTDIR)' cmake --install $(BUILD) --prefix '$(PREFIX)'
+
+clean:  ## Remove the build folders
+	@rm -rf $(BUILD) build-asan build-tsan build-clang build-fuzz build-bench
+
+format:  ## clang-format over the tree
+	@scripts/install-packages.sh lint
+	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs -r clang-format-19 -i
+
+lint:  ## clang-format check, shellcheck, and the tree's own rules
+	@scripts/install-packages.sh lint
+	@scripts/lint.sh

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# bench.sh [args for run.mjs]: with BENCH_TOOLS, one interleaved run of that folder's tools with this
+# tree's program; without, our own micro-benchmarks.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${BUILD:-build}
+program=$(realpath "$build")/bin/bulkhead
+umask 022
+
+if [ -n "${BENCH_TOOLS:-}" ]; then
+  tools=$(realpath "$BENCH_TOOLS")
+  [ -f "$tools/run.mjs" ] || { echo "BENCH_TOOLS=$BENCH_TOOLS has no run.mjs" >&2; exit 2; }
+  scripts/install-packages.sh build bench
+  export BENCH_DIR=${BENCH_DIR:-$HOME/.cache/mcp-bench}
+  if [ ! -x "$BENCH_DIR/bin/load" ] && [ -x "$tools/build.sh" ]; then
+    "$tools/build.sh"
+  fi
+  cd "$tools"
+  GATEWAY_BIN="$program" exec node run.mjs --only "${BENCH_ONLY:-ours,relay,direct,nginx,haproxy,socat}" "$@"
+fi
+
+cmake -S . -B build-bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DBULKHEAD_BENCH=ON \
+  -DBULKHEAD_TESTS=OFF >/dev/null
+cmake --build build-bench -j "${JOBS:-$(nproc)}"
+found=0
+for bench in build-bench/bench/*; do
+  [ -f "$bench" ] && [ -x "$bench" ] || continue
+  found=1
+  echo "== $(basename "$bench")"
+  BULKHEAD="$program" "$bench" "$@"
+done
+if [ "$found" = 0 ]; then
+  echo "no micro-benchmark was built" >&2
+  exit 1
+fi

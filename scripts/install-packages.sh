@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# install-packages.sh SET...: the one list of Debian packages this tree needs.
+#
+# Quick when everything is there: one dpkg-query and no apt call. An entry "a|b" is also satisfied
+# by b, a command or a file that somebody installed another way.
+set -euo pipefail
+
+declare -A sets=(
+  [build]="g++ make cmake ninja-build ccache|ccache ca-certificates pkg-config|pkg-config
+           libboost1.81-dev|/usr/include/boost/dll/shared_library.hpp rapidjson-dev
+           libcurl4-openssl-dev|curl-config libssl-dev
+           libtomlplusplus-dev libcli11-dev libsimdjson-dev catch2"
+  [test]="npm|npm curl|curl procps|pgrep"
+  [lint]="clang-format-19 shellcheck"
+  [full]="clang-19 lld-19 llvm-19 libclang-rt-19-dev clang-tidy-19 clang-format-19 valgrind"
+  [bench]="npm|npm nginx-light|nginx haproxy|haproxy socat|socat"
+)
+
+[ $# -gt 0 ] || { echo "usage: $0 ${!sets[*]}" >&2; exit 2; }
+wanted=()
+for set in "$@"; do
+  [ -n "${sets[$set]:-}" ] || { echo "$0: no set named $set (there are: ${!sets[*]})" >&2; exit 2; }
+  # shellcheck disable=SC2206  # the lists are words on purpose
+  wanted+=(${sets[$set]})
+done
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "This is not a Debian system; make sure that you have: ${wanted[*]%%|*}" >&2
+  exit 0
+fi
+
+installed=" $(dpkg-query -W -f '${db:Status-Status}:${Package} ' "${wanted[@]%%|*}" 2>/dev/null || true)"
+missing=()
+for entry in "${wanted[@]}"; do
+  package=${entry%%|*}
+  instead=${entry#*|}
+  case "$installed" in *" installed:$package "*) continue ;; esac
+  if [ "$instead" != "$entry" ]; then
+    case "$instead" in
+      /*) [ -e "$instead" ] && continue ;;
+      *) command -v "$instead" >/dev/null && continue ;;
+    esac
+  fi
+  missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "These packages are missing, and neither root nor sudo is at hand to install them:" >&2
+    echo "  apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+echo "Installing: ${missing[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq </dev/null
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >/dev/null

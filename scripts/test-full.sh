@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# The second tier: what is run before an issue is called resolved. Builds go to build-*/ beside
+# build/; each step says its name, and the first failure ends the run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-$(nproc)}
+umask 022
+
+step() { printf '\n== %s\n' "$*"; }
+
+scripts/install-packages.sh build test full
+scripts/kernel-features.sh
+
+step "clang 19, -Werror"
+cmake --preset clang >/dev/null
+cmake --build build-clang -j "$jobs"
+
+step "AddressSanitizer and UndefinedBehaviorSanitizer"
+cmake --preset asan >/dev/null
+cmake --build build-asan -j "$jobs"
+ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 \
+  UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+  ctest --test-dir build-asan -j "$jobs" --output-on-failure -LE e2e
+
+step "ThreadSanitizer"
+cmake --preset tsan >/dev/null
+cmake --build build-tsan -j "$jobs"
+TSAN_OPTIONS="halt_on_error=1 external_symbolizer_path=/usr/bin/llvm-symbolizer-19" \
+  ctest --test-dir build-tsan -j "$jobs" --output-on-failure -LE e2e
+
+step "clang-tidy on the files that changed"
+scripts/tidy-changed.sh build-clang
+
+step "drills"
+found=0
+for drill in tests/drills/*.sh tests/drills/*.mjs; do
+  [ -x "$drill" ] || continue
+  found=1
+  echo "-- $drill"
+  BULKHEAD="$PWD/build/bin/bulkhead" BULKHEAD_LONG=1 "$drill"
+done
+[ "$found" = 1 ] || echo "SKIP drills: none in tests/drills"

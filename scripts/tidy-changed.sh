@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# tidy-changed.sh BUILD [BASE]: clang-tidy over the .cpp files that differ from BASE (default: the
+# remote's main branch, else the last commit's parent, else the whole tree).
+set -euo pipefail
+build=${1:?the build folder with compile_commands.json}
+base=${2:-$(git merge-base HEAD origin/main 2>/dev/null || true)}
+if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
+  base=$(git rev-parse -q --verify HEAD~1 || git hash-object -t tree /dev/null)
+fi
+mapfile -t files < <(git diff --name-only --diff-filter=d "$base" -- '*.cpp' | grep -v '^tests/fuzz/' |
+  while read -r file; do
+    grep -q "\"file\": \".*/$file\"" "$build/compile_commands.json" && echo "$file"
+  done || true)
+if [ ${#files[@]} -eq 0 ]; then
+  echo "nothing changed since $base"
+  exit 0
+fi
+printf '%s\n' "${files[@]}" |
+  xargs -P "${JOBS:-$(nproc)}" -n 4 clang-tidy-19 -p "$build" --quiet --warnings-as-errors='*'
