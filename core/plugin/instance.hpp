@@ -4,11 +4,13 @@
 // destroyed; each step happens once. stop() names what the plugin failed to release.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -19,11 +21,16 @@
 namespace bulkhead {
 
 enum class InstanceState : std::uint8_t {
-  created, configured, started, draining, stopped, destroyed
+  created,
+  configured,
+  started,
+  draining,
+  stopped,
+  destroyed
 };
 std::string_view to_string(InstanceState state) noexcept;
 
-// What all instances of a host share.
+// What all instances of a host share. It outlives them.
 struct HostContext {
   Reactor *reactor = nullptr;
   std::string name, version;
@@ -37,22 +44,36 @@ struct HostContext {
 
 class Instance {
  public:
+  static constexpr std::size_t max_log_bytes = 4096;  // of one line; longer is cut
+  static constexpr std::size_t max_counters = 256;    // per instance
+  static constexpr std::size_t max_secret_bytes = 65'536;
+
+  // `id` is [A-Za-z0-9_.-]{1,64}, not "." or "..": it names folders. Errors name plugin and
+  // instance. Thread of everything here: the reactor's.
   static Result<std::unique_ptr<Instance>> create(std::string id, std::shared_ptr<Library> library,
                                                   HostContext &context);
+  // Stops what still runs, then destroys. An instance whose work is still on a thread of the pool
+  // is left in memory instead (and said so in the log).
   ~Instance();
   Instance(const Instance &) = delete;
   Instance &operator=(const Instance &) = delete;
 
+  // Each once and in this order; a step out of order is refused (BH_E_INVALID, or a log line where
+  // there is no result) without calling the plugin. After a failed configure or start only
+  // destroying is left.
   Result<void> configure(std::string_view config_json);
   Result<void> start();
-  void drain(std::uint64_t deadline_ns);
+  void drain(std::uint64_t deadline_ns);  // CLOCK_MONOTONIC
   void stop();
+  // BH_OK: ready; BH_PENDING: still starting; else broken, with the reason in *error.
+  bh_status probe(std::string *error);
 
+  // The plugin's table for an extension, or null.
   template <class T>
   const T *ext(const char *id) const {
-    return static_cast<const T *>(plugin_->get_ext(plugin_->self, id));
+    return static_cast<const T *>(table_.get_ext(table_.self, id));
   }
-  void *self() const noexcept { return plugin_->self; }
+  void *self() const noexcept { return table_.self; }
   const std::string &id() const noexcept { return id_; }
   const Library &library() const noexcept { return *library_; }
   InstanceState state() const noexcept { return state_; }
@@ -67,14 +88,23 @@ class Instance {
  private:
   friend struct HostFunctions;
   Instance() = default;
+  Result<void> adopt(const bh_plugin *plugin);
+  Result<void> step(InstanceState from, InstanceState to, const char *name, bool may);
+  void log(std::int32_t level, std::string_view text) const noexcept;
+  void release_held() noexcept;
+  std::string about(std::string_view what, const bh_error &error, bh_status status) const;
+
   std::string id_;
   std::shared_ptr<Library> library_;
   HostContext *context_ = nullptr;
   bh_host host_{};
-  const bh_plugin *plugin_ = nullptr;
+  bh_plugin table_{};  // the plugin's, with what an older plugin lacks filled in
   InstanceState state_ = InstanceState::created;
+  bool failed_ = false;             // a step was refused: only destroying is left
+  bool abandoned_ = false;          // work in the pool outlived stop()
+  std::atomic<bool> ended_{false};  // stop() has returned: threads left behind are refused
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
-  std::string folder_;
+  std::string folder_;  // of bh.host.store/1, once made
 };
 
 }  // namespace bulkhead

@@ -14,6 +14,7 @@
 
 #include "base/result.hpp"
 #include "bulkhead/abi/plugin.h"
+#include "plugin/entry_check.hpp"
 
 namespace bulkhead {
 
@@ -26,16 +27,24 @@ struct Manifest {
 Result<Manifest> read_manifest(const std::string &path);
 
 struct LoadOptions {
-  std::vector<std::string> dirs;  // searched in order for NAME.so
-  std::uint64_t init_timeout_ms = 5'000;
-  std::string sha256;             // required digest; empty: any
+  std::vector<std::string> dirs;          // searched in order for NAME.so
+  std::uint64_t init_timeout_ms = 5'000;  // for static constructors, entry and init together
+  std::string sha256;                     // required digest in hex; empty: any
 };
 
 // A mapped library, generation by generation. Destroying it calls deinit; the code stays mapped
-// (retired), see docs/architecture.md.
+// (retired), see docs/plugins.md.
 class Library {
  public:
-  // `plugin` is a name or, with a slash in it, a path. Errors name the plugin and the file.
+  // `plugin` is a name or, with a slash in it, a path that ends in .so. Errors name the plugin and
+  // the file. `host` (may be null) is used for its name, version and log, and only until load()
+  // returns: init sees a bh_host of the loader's own, whose log goes nowhere afterwards. Loading
+  // the same file twice gives two Libraries over one mapping, each with its own init and deinit.
+  //
+  // BH_E_NOT_FOUND: no such file. BH_E_DENIED: others could change it, a symbolic link, or not the
+  // pinned digest. BH_E_INVALID: damaged, or no plugin. BH_E_ABI: another ABI. BH_E_TIMEOUT: did
+  // not return; its thread is left behind and its file stays mapped.
+  // Thread: control. It waits at most init_timeout_ms for the plugin's code.
   static Result<std::shared_ptr<Library>> load(const std::string &plugin, const bh_host *host,
                                                const LoadOptions &options);
   static Result<std::shared_ptr<Library>> from_entry(const std::string &plugin,
@@ -46,14 +55,21 @@ class Library {
   Library &operator=(const Library &) = delete;
 
   const bh_entry &entry() const noexcept { return *entry_; }
+  // Of a linked-in plugin: made from its descriptor.
   const Manifest &manifest() const noexcept { return manifest_; }
+  // What the descriptor with the manifest's id says; create() takes this id.
+  const PluginDescription &description() const noexcept { return description_; }
+  // Empty for a linked-in plugin.
   const std::string &path() const noexcept { return path_; }
 
  private:
+  friend struct LibraryMaker;
   Library() = default;
   const bh_entry *entry_ = nullptr;
   Manifest manifest_;
+  PluginDescription description_;
   std::string path_;
+  std::shared_ptr<void> init_host_;  // what init was given; plugins may have kept the pointer
 };
 
 // All manifests in these folders, for `plugin list`; unreadable ones carry an error text.

@@ -1,0 +1,99 @@
+#include "plugin/entry_check.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "plugin/text.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr std::uint32_t max_plugins_per_library = 64;
+constexpr std::size_t max_provides = 64;
+constexpr std::uint64_t max_schema_bytes = 1u << 20;
+
+std::string version(std::uint32_t major, std::uint32_t minor) {
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+std::string text_of(bh_str s, std::uint64_t max_bytes) {
+  return s.p == nullptr ? std::string() : clean_text({s.p, std::min(s.n, max_bytes)}, max_bytes);
+}
+
+Result<PluginDescription> check_descriptor(const bh_descriptor *d, std::uint32_t i) {
+  const std::string which = "descriptor " + std::to_string(i);
+  if (d == nullptr) return fail(BH_E_ABI, which + " is missing");
+  if (!BH_HAS(bh_descriptor, d, provides)) return fail(BH_E_ABI, which + " is too short");
+  if (d->flags != 0) return fail(BH_E_ABI, which + " has flags that this host does not know");
+  PluginDescription out;
+  if (d->id != nullptr) out.id.assign(d->id, ::strnlen(d->id, 65));
+  if (!is_plain_name(out.id)) {
+    return fail(BH_E_ABI, which + " has an id that is not 1 to 64 of a-z, 0-9 and '-'");
+  }
+  if (d->provides == nullptr) return fail(BH_E_ABI, which + " provides nothing");
+  for (std::size_t n = 0; d->provides[n] != nullptr; ++n) {
+    if (n == max_provides) return fail(BH_E_ABI, which + " provides more than 64 extensions");
+    out.provides.push_back(clean_text({d->provides[n], ::strnlen(d->provides[n], 128)}, 128));
+  }
+  if (BH_HAS(bh_descriptor, d, name)) out.name = text_of(d->name, 256);
+  if (BH_HAS(bh_descriptor, d, version)) out.version = text_of(d->version, 256);
+  if (BH_HAS(bh_descriptor, d, vendor)) out.vendor = text_of(d->vendor, 256);
+  if (BH_HAS(bh_descriptor, d, config_schema)) {
+    if (d->config_schema.n > max_schema_bytes) {
+      return fail(BH_E_LIMIT, which + " has a config_schema of more than 1 MiB");
+    }
+    if (d->config_schema.p != nullptr) {
+      out.config_schema.assign(d->config_schema.p, d->config_schema.n);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<void> check_abi(std::uint32_t major, std::uint32_t minor_needed) {
+  if (major != BH_ABI_MAJOR) {
+    return fail(BH_E_ABI, "speaks plugin ABI " + std::to_string(major) + ", this Bulkhead speaks " +
+                              version(BH_ABI_MAJOR, BH_ABI_MINOR) + "; rebuild it against SDK " +
+                              std::to_string(BH_ABI_MAJOR) + ".x");
+  }
+  if (minor_needed > BH_ABI_MINOR) {
+    return fail(BH_E_ABI, "needs plugin ABI " + version(major, minor_needed) +
+                              " or later, this Bulkhead offers " +
+                              version(BH_ABI_MAJOR, BH_ABI_MINOR) +
+                              "; use a newer Bulkhead, or rebuild the plugin against SDK " +
+                              version(BH_ABI_MAJOR, BH_ABI_MINOR));
+  }
+  return {};
+}
+
+Result<std::vector<PluginDescription>> check_entry(const bh_entry *entry) {
+  if (entry == nullptr) return fail(BH_E_ABI, "gave no entry");
+  if (!BH_HAS(bh_entry, entry, abi_minor_needed)) return fail(BH_E_ABI, "has too short an entry");
+  // Versions first: an entry of another major may look different from here on.
+  if (const auto abi = check_abi(entry->abi_major, entry->abi_minor_needed); !abi) {
+    return std::unexpected(abi.error());
+  }
+  if (!BH_HAS(bh_entry, entry, create)) return fail(BH_E_ABI, "has too short an entry");
+  if (entry->init == nullptr || entry->deinit == nullptr || entry->descriptor == nullptr ||
+      entry->create == nullptr) {
+    return fail(BH_E_ABI, "lacks one of the functions init, deinit, descriptor and create");
+  }
+  if (entry->count == 0 || entry->count > max_plugins_per_library) {
+    return fail(BH_E_ABI, "says that it holds " + std::to_string(entry->count) +
+                              " plugins; 1 to 64 are allowed");
+  }
+  std::vector<PluginDescription> plugins;
+  for (std::uint32_t i = 0; i < entry->count; ++i) {
+    auto one = check_descriptor(entry->descriptor(i), i);
+    if (!one) return std::unexpected(one.error());
+    const auto same = [&](const PluginDescription &p) { return p.id == one->id; };
+    if (std::any_of(plugins.begin(), plugins.end(), same)) {
+      return fail(BH_E_ABI, "has two descriptors with the id " + one->id);
+    }
+    plugins.push_back(std::move(*one));
+  }
+  return plugins;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,223 @@
+#include "plugin/host_functions.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "plugin/secrets.hpp"
+#include "plugin/text.hpp"
+
+namespace bulkhead {
+namespace {
+
+std::string_view view(bh_str s) noexcept {
+  return s.p == nullptr ? std::string_view() : std::string_view(s.p, s.n);
+}
+
+bool is_metric_name(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  });
+}
+
+constexpr std::uint32_t all_events = BH_FD_READ | BH_FD_WRITE;
+
+}  // namespace
+
+bh_host HostFunctions::host_of(Instance &instance) {
+  bh_host host{};
+  host.size = sizeof host;
+  host.abi_minor = BH_ABI_MINOR;
+  host.ctx = &instance;
+  host.name = {instance.context_->name.data(), instance.context_->name.size()};
+  host.version = {instance.context_->version.data(), instance.context_->version.size()};
+  host.get_ext = get_ext;
+  host.log = log;
+  host.log_enabled = log_enabled;
+  return host;
+}
+
+const void *HostFunctions::get_ext(void *ctx, const char *id) noexcept {
+  static constexpr bh_host_executor executor{
+      sizeof(bh_host_executor), 0, now_ns, post, defer, timer_start, timer_cancel, run_blocking};
+  static constexpr bh_host_fd fd{sizeof(bh_host_fd), 0, watch, modify, unwatch};
+  static constexpr bh_host_secrets secrets{sizeof(bh_host_secrets), 0, secret_get, secret_put};
+  static constexpr bh_host_metrics metrics{sizeof(bh_host_metrics), 0, counter, add};
+  static constexpr bh_host_store store{sizeof(bh_host_store), 0, folder};
+  static constexpr std::pair<std::string_view, const void *> tables[] = {
+      {BH_EXT_HOST_EXECUTOR, &executor},
+      {BH_EXT_HOST_FD, &fd},
+      {BH_EXT_HOST_STORE, &store},
+      {BH_EXT_HOST_SECRETS, &secrets},
+      {BH_EXT_HOST_METRICS, &metrics}};
+  if (id == nullptr) return nullptr;
+  for (const auto &[name, table] : tables) {
+    if (name == id) return table;
+  }
+  Instance &instance = Instance::of(ctx);
+  try {
+    return instance.context_->extra_ext ? instance.context_->extra_ext(instance, id) : nullptr;
+  } catch (const std::exception &) {
+    return nullptr;
+  }
+}
+
+void HostFunctions::log(void *ctx, std::int32_t level, bh_str message) noexcept {
+  Instance &instance = Instance::of(ctx);
+  level = std::clamp<std::int32_t>(level, BH_LOG_DEBUG, BH_LOG_PLUGIN_MISBEHAVES);
+  if (log_enabled(ctx, level) != 0) instance.log(level, view(message));
+}
+
+std::int32_t HostFunctions::log_enabled(void *ctx, std::int32_t level) noexcept {
+  const HostContext &context = *Instance::of(ctx).context_;
+  return context.log && level >= context.log_level ? 1 : 0;
+}
+
+// Says so when a plugin calls a host function in a way that it must not.
+bool HostFunctions::misused(Instance &instance, bool wrong, const char *function) noexcept {
+  if (!wrong) return false;
+  instance.log(BH_LOG_PLUGIN_MISBEHAVES,
+               std::string(function) + " was called with wrong arguments");
+  return true;
+}
+
+bh_status HostFunctions::secret_get(void *ctx, bh_str name, char *buf, std::uint64_t cap,
+                                    std::uint64_t *n) noexcept {
+  Instance &instance = Instance::of(ctx);
+  const bool wrong = !is_plain_name(view(name)) || n == nullptr || (buf == nullptr && cap > 0);
+  if (misused(instance, wrong, "secrets.get")) return BH_E_INVALID;
+  try {
+    *n = 0;
+    const auto dir = private_folder(instance.context_->state_dir, "secrets", instance.id_);
+    const auto value = dir ? read_secret(*dir, view(name), Instance::max_secret_bytes)
+                           : Result<std::string>(std::unexpected(dir.error()));
+    if (!value) {
+      if (value.error().code != BH_E_NOT_FOUND) {
+        instance.log(BH_LOG_ERROR, "cannot read a secret: " + value.error().text);
+      }
+      return value.error().code;
+    }
+    *n = value->size();
+    if (value->size() > cap) return BH_E_LIMIT;
+    if (!value->empty()) std::memcpy(buf, value->data(), value->size());
+    return BH_OK;
+  } catch (const std::exception &) {
+    return BH_E_INTERNAL;
+  }
+}
+
+bh_status HostFunctions::secret_put(void *ctx, bh_str name, bh_str value) noexcept {
+  Instance &instance = Instance::of(ctx);
+  if (misused(instance, !is_plain_name(view(name)), "secrets.put")) return BH_E_INVALID;
+  if (value.n > Instance::max_secret_bytes) return BH_E_LIMIT;
+  try {
+    const auto dir = private_folder(instance.context_->state_dir, "secrets", instance.id_);
+    const auto done = dir ? write_secret(*dir, view(name), view(value))
+                          : Result<void>(std::unexpected(dir.error()));
+    if (done) return BH_OK;
+    instance.log(BH_LOG_ERROR, "cannot keep a secret: " + done.error().text);
+    return done.error().code;
+  } catch (const std::exception &) {
+    return BH_E_INTERNAL;
+  }
+}
+
+bh_metric HostFunctions::counter(void *ctx, bh_str name) noexcept {
+  Instance &instance = Instance::of(ctx);
+  if (misused(instance, !is_metric_name(view(name)), "metrics.counter")) return 0;
+  auto &counters = instance.counters_;
+  const auto it = std::find_if(counters.begin(), counters.end(),
+                               [&](const auto &c) { return c.first == view(name); });
+  if (it != counters.end()) return static_cast<bh_metric>(it - counters.begin()) + 1;
+  if (counters.size() == Instance::max_counters) return 0;
+  try {
+    counters.emplace_back(view(name), 0);
+    return static_cast<bh_metric>(counters.size());
+  } catch (const std::exception &) {
+    return 0;
+  }
+}
+
+void HostFunctions::add(void *ctx, bh_metric metric, std::uint64_t n) noexcept {
+  auto &counters = Instance::of(ctx).counters_;
+  if (metric != 0 && metric <= counters.size()) counters[metric - 1].second += n;
+}
+
+bh_str HostFunctions::folder(void *ctx) noexcept {
+  Instance &instance = Instance::of(ctx);
+  try {
+    if (instance.folder_.empty()) {
+      auto made = private_folder(instance.context_->state_dir, "plugins", instance.id_);
+      if (made) {
+        instance.folder_ = std::move(*made);
+      } else {
+        instance.log(BH_LOG_ERROR, "there is no storage folder: " + made.error().text);
+      }
+    }
+  } catch (const std::exception &) {
+    return {nullptr, 0};
+  }
+  return {instance.folder_.data(), instance.folder_.size()};
+}
+
+std::uint64_t HostFunctions::now_ns(void *ctx) noexcept {
+  return Instance::of(ctx).context_->reactor->now_ns();
+}
+
+bh_status HostFunctions::post(void *ctx, void (*fn)(void *), void *arg) noexcept {
+  Instance &instance = Instance::of(ctx);
+  if (misused(instance, fn == nullptr, "executor.post")) return BH_E_INVALID;
+  if (instance.ended_.load(std::memory_order_acquire)) return BH_STALE;
+  return instance.context_->reactor->post(&instance, fn, arg);
+}
+
+void HostFunctions::defer(void *ctx, void (*fn)(void *), void *arg) noexcept {
+  Instance &instance = Instance::of(ctx);
+  if (misused(instance, fn == nullptr, "executor.defer")) return;
+  if (instance.ended_.load(std::memory_order_relaxed)) return;
+  instance.context_->reactor->defer(&instance, fn, arg);
+}
+
+bh_timer HostFunctions::timer_start(void *ctx, std::uint64_t delay_ms, void (*fn)(void *),
+                                    void *arg) noexcept {
+  Instance &instance = Instance::of(ctx);
+  if (misused(instance, fn == nullptr, "executor.timer_start")) return 0;
+  if (instance.ended_.load(std::memory_order_relaxed)) return 0;
+  return instance.context_->reactor->timer_start(&instance, delay_ms, fn, arg);
+}
+
+bh_status HostFunctions::timer_cancel(void *ctx, bh_timer timer) noexcept {
+  return Instance::of(ctx).context_->reactor->timer_cancel(timer);
+}
+
+bh_status HostFunctions::run_blocking(void *ctx, void (*work)(void *), void (*done)(void *),
+                                      void *arg) noexcept {
+  Instance &instance = Instance::of(ctx);
+  if (misused(instance, work == nullptr || done == nullptr, "executor.run_blocking")) {
+    return BH_E_INVALID;
+  }
+  if (instance.ended_.load(std::memory_order_acquire)) return BH_STALE;
+  return instance.context_->reactor->run_blocking(&instance, work, done, arg);
+}
+
+bh_status HostFunctions::watch(void *ctx, std::int32_t fd, std::uint32_t events,
+                               void (*fn)(void *, std::int32_t, std::uint32_t), void *arg,
+                               bh_watch *out) noexcept {
+  Instance &instance = Instance::of(ctx);
+  const bool wrong = fd < 0 || (events & ~all_events) != 0 || fn == nullptr || out == nullptr;
+  if (misused(instance, wrong, "fd.watch")) return BH_E_INVALID;
+  if (instance.ended_.load(std::memory_order_relaxed)) return BH_STALE;
+  return instance.context_->reactor->watch(&instance, fd, events, fn, arg, out);
+}
+
+bh_status HostFunctions::modify(void *ctx, bh_watch watch, std::uint32_t events) noexcept {
+  Instance &instance = Instance::of(ctx);
+  if (misused(instance, (events & ~all_events) != 0, "fd.modify")) return BH_E_INVALID;
+  return instance.context_->reactor->modify(watch, events);
+}
+
+bh_status HostFunctions::unwatch(void *ctx, bh_watch watch) noexcept {
+  return Instance::of(ctx).context_->reactor->unwatch(watch);
+}
+
+}  // namespace bulkhead

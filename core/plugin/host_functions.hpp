@@ -1,0 +1,50 @@
+// The functions behind an instance's bh_host: the common services every plugin is offered.
+#pragma once
+
+#include "plugin/instance.hpp"
+
+namespace bulkhead {
+
+struct HostFunctions {
+  // The bh_host of `instance`, which must not move afterwards.
+  static bh_host host_of(Instance &instance);
+
+  // bh_host
+  static const void *get_ext(void *ctx, const char *id) noexcept;
+  static void log(void *ctx, std::int32_t level, bh_str message) noexcept;
+  static std::int32_t log_enabled(void *ctx, std::int32_t level) noexcept;
+
+  // bh.host.secrets/1
+  static bh_status secret_get(void *ctx, bh_str name, char *buf, std::uint64_t cap,
+                              std::uint64_t *n) noexcept;
+  static bh_status secret_put(void *ctx, bh_str name, bh_str value) noexcept;
+
+  // bh.host.metrics/1
+  static bh_metric counter(void *ctx, bh_str name) noexcept;
+  static void add(void *ctx, bh_metric metric, std::uint64_t n) noexcept;
+
+  // bh.host.store/1
+  static bh_str folder(void *ctx) noexcept;
+
+  // bh.host.executor/1
+  static std::uint64_t now_ns(void *ctx) noexcept;
+  static bh_status post(void *ctx, void (*fn)(void *), void *arg) noexcept;
+  static void defer(void *ctx, void (*fn)(void *), void *arg) noexcept;
+  static bh_timer timer_start(void *ctx, std::uint64_t delay_ms, void (*fn)(void *),
+                              void *arg) noexcept;
+  static bh_status timer_cancel(void *ctx, bh_timer timer) noexcept;
+  static bh_status run_blocking(void *ctx, void (*work)(void *), void (*done)(void *),
+                                void *arg) noexcept;
+
+  // bh.host.fd/1
+  static bh_status watch(void *ctx, std::int32_t fd, std::uint32_t events,
+                         void (*fn)(void *, std::int32_t, std::uint32_t), void *arg,
+                         bh_watch *out) noexcept;
+  static bh_status modify(void *ctx, bh_watch watch, std::uint32_t events) noexcept;
+  static bh_status unwatch(void *ctx, bh_watch watch) noexcept;
+
+ private:
+  static bool misused(Instance &instance, bool wrong, const char *function) noexcept;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,229 @@
+#include "plugin/instance.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "plugin/host_functions.hpp"
+#include "plugin/text.hpp"
+
+namespace bulkhead {
+namespace {
+
+bool is_instance_id(std::string_view id) noexcept {
+  if (id.empty() || id.size() > 64 || id == "." || id == "..") return false;
+  return std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
+  });
+}
+
+bh_error empty_error() noexcept {
+  bh_error error{};
+  error.size = sizeof error;
+  return error;
+}
+
+// Calls into the plugin; an exception that crosses its edge becomes an error of the plugin's.
+template <class F>
+bh_status call(bh_error *error, F &&f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    static constexpr std::string_view text = "threw an exception across the ABI";
+    text.copy(error->text, text.size());
+    error->n = static_cast<std::uint32_t>(text.size());
+    return BH_E_INTERNAL;
+  }
+}
+
+void keep_for_ever(std::shared_ptr<Library> library) {
+  static auto &kept = *new std::vector<std::shared_ptr<Library>>;
+  kept.push_back(std::move(library));
+}
+
+void add_count(std::string &text, std::uint32_t n, const char *what) {
+  if (n == 0) return;
+  text += (text.empty() ? "" : ", ") + std::to_string(n) + " " + what;
+}
+
+}  // namespace
+
+std::string_view to_string(InstanceState state) noexcept {
+  static constexpr std::string_view names[] = {"created",  "configured", "started",
+                                               "draining", "stopped",    "destroyed"};
+  const auto i = static_cast<std::size_t>(state);
+  return i < std::size(names) ? names[i] : "unknown";
+}
+
+std::string Instance::about(std::string_view what, const bh_error &error, bh_status status) const {
+  std::string text = "plugin " + library_->description().id;
+  if (id_ != library_->description().id) text += ", instance " + id_;
+  return text + ": " + std::string(what) + ": " +
+         error_text(error, "status " + std::to_string(status) + " without a text");
+}
+
+Result<std::unique_ptr<Instance>> Instance::create(std::string id, std::shared_ptr<Library> library,
+                                                   HostContext &context) {
+  if (library == nullptr || context.reactor == nullptr) {
+    return fail(BH_E_INVALID, "an instance needs a library and a reactor");
+  }
+  if (!is_instance_id(id)) {
+    return fail(BH_E_INVALID, "instance id \"" + clean_text(id, 64) +
+                                  "\": 1 to 64 characters of A-Z, a-z, 0-9, '_', '.' and '-'");
+  }
+  std::unique_ptr<Instance> made(new Instance);
+  made->id_ = std::move(id);
+  made->library_ = std::move(library);
+  made->context_ = &context;
+  made->host_ = HostFunctions::host_of(*made);
+  const bh_plugin *plugin = nullptr;
+  bh_error error = empty_error();
+  const bh_status status = call(&error, [&] {
+    return made->library_->entry().create(made->library_->description().id.c_str(), &made->host_,
+                                          &plugin, &error);
+  });
+  if (status != BH_OK) {
+    return fail(status < 0 ? status : BH_E_INTERNAL, made->about("create failed", error, status));
+  }
+  if (auto ok = made->adopt(plugin); !ok) return std::unexpected(ok.error());
+  return made;
+}
+
+// Copies the plugin's table; functions that an older plugin's table ends before do nothing.
+Result<void> Instance::adopt(const bh_plugin *plugin) {
+  bh_error none = empty_error();
+  if (plugin == nullptr || !BH_HAS(bh_plugin, plugin, destroy) || plugin->destroy == nullptr) {
+    return fail(BH_E_ABI, about("create gave no usable instance", none, BH_OK));
+  }
+  table_.size = sizeof table_;
+  table_.self = plugin->self;
+  table_.configure = plugin->configure;
+  table_.start = plugin->start;
+  table_.probe = plugin->probe;
+  table_.drain = plugin->drain;
+  table_.stop = plugin->stop;
+  table_.destroy = plugin->destroy;
+  table_.get_ext = [](void *, const char *) -> const void * { return nullptr; };
+  if (BH_HAS(bh_plugin, plugin, get_ext)) table_.get_ext = plugin->get_ext;
+  if (table_.configure == nullptr || table_.start == nullptr || table_.probe == nullptr ||
+      table_.drain == nullptr || table_.stop == nullptr || table_.get_ext == nullptr) {
+    return fail(BH_E_ABI, about("create gave a table that lacks a function", none, BH_OK));
+  }
+  return {};
+}
+
+// Enters a state, or says that this step is out of order.
+Result<void> Instance::step(InstanceState from, InstanceState to, const char *name, bool may) {
+  if (state_ == from && may) {
+    state_ = to;
+    return {};
+  }
+  std::string text = "plugin " + library_->description().id + ", instance " + id_ + ": " + name +
+                     " called in state " + std::string(to_string(state_)) +
+                     (failed_ ? " after a failure" : "");
+  log(BH_LOG_HOST_MISBEHAVES, text);
+  return fail(BH_E_INVALID, std::move(text));
+}
+
+Result<void> Instance::configure(std::string_view config_json) {
+  using enum InstanceState;
+  if (auto ok = step(created, configured, "configure", !failed_); !ok) return ok;
+  bh_error error = empty_error();
+  const bh_status status = call(&error, [&] {
+    return table_.configure(table_.self, {config_json.data(), config_json.size()}, &error);
+  });
+  if (status == BH_OK) return {};
+  failed_ = true;
+  return fail(status < 0 ? status : BH_E_INTERNAL,
+              about("its configuration was refused", error, status));
+}
+
+Result<void> Instance::start() {
+  using enum InstanceState;
+  if (auto ok = step(configured, started, "start", !failed_); !ok) return ok;
+  bh_error error = empty_error();
+  const bh_status status = call(&error, [&] { return table_.start(table_.self, &error); });
+  if (status == BH_OK) return {};
+  failed_ = true;
+  state_ = stopped;
+  release_held();
+  return fail(status < 0 ? status : BH_E_INTERNAL, about("cannot start", error, status));
+}
+
+bh_status Instance::probe(std::string *text) {
+  if (state_ != InstanceState::started && state_ != InstanceState::draining) return BH_E_INVALID;
+  bh_error error = empty_error();
+  const bh_status status = call(&error, [&] { return table_.probe(table_.self, &error); });
+  if (status < 0) *text = about("is broken", error, status);
+  return status;
+}
+
+void Instance::drain(std::uint64_t deadline_ns) {
+  using enum InstanceState;
+  if (!step(started, draining, "drain", true)) return;
+  bh_error error = empty_error();
+  const bh_status status = call(&error, [&] {
+    table_.drain(table_.self, deadline_ns);
+    return BH_OK;
+  });
+  if (status != BH_OK) log(BH_LOG_PLUGIN_MISBEHAVES, about("drain", error, status));
+}
+
+void Instance::stop() {
+  using enum InstanceState;
+  if (state_ == stopped) return;
+  const InstanceState from = state_ == draining ? draining : started;
+  if (!step(from, stopped, "stop", true)) return;
+  bh_error error = empty_error();
+  const bh_status status = call(&error, [&] {
+    table_.stop(table_.self);
+    return BH_OK;
+  });
+  if (status != BH_OK) log(BH_LOG_PLUGIN_MISBEHAVES, about("stop", error, status));
+  release_held();
+}
+
+// Names what the plugin still holds in the reactor and takes it away.
+void Instance::release_held() noexcept {
+  ended_.store(true, std::memory_order_release);
+  const Reactor::Held held = context_->reactor->held(this);
+  context_->reactor->forget(this);
+  std::string left;
+  add_count(left, held.watches, "watch(es)");
+  add_count(left, held.timers, "timer(s)");
+  add_count(left, held.posted, "posted function(s)");
+  add_count(left, held.blocking, "blocking job(s)");
+  if (!left.empty()) log(BH_LOG_PLUGIN_MISBEHAVES, "left behind: " + left);
+  abandoned_ = held.blocking != 0;
+}
+
+Instance::~Instance() {
+  using enum InstanceState;
+  if (state_ == started || state_ == draining) stop();
+  if (!ended_.load(std::memory_order_relaxed) && table_.destroy != nullptr) release_held();
+  context_->reactor->forget(this);  // what a thread posted while stop() returned
+  if (abandoned_) {
+    // A pool thread is still in the plugin's code with the plugin's data: neither may go away.
+    log(BH_LOG_PLUGIN_MISBEHAVES, "is left in memory: its blocking work is still running");
+    keep_for_ever(std::move(library_));
+    return;
+  }
+  state_ = destroyed;
+  if (table_.destroy == nullptr) return;
+  bh_error error = empty_error();
+  const bh_status status = call(&error, [&] {
+    table_.destroy(table_.self);
+    return BH_OK;
+  });
+  if (status != BH_OK) log(BH_LOG_PLUGIN_MISBEHAVES, about("destroy", error, status));
+}
+
+void Instance::log(std::int32_t level, std::string_view text) const noexcept {
+  try {
+    if (context_->log) context_->log(level, id_, clean_text(text, max_log_bytes));
+  } catch (...) {
+    // A log line is not worth the program.
+  }
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,346 @@
+#include "plugin/loader.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "plugin/mapping.hpp"
+#include "plugin/plugin_file.hpp"
+#include "plugin/text.hpp"
+
+namespace bulkhead {
+namespace {
+
+enum class Phase : std::uint8_t { constructors, entry, init };
+
+// What the helper thread and the waiting one share. A thread that does not come back keeps it, so
+// nothing in here may point to what the waiting side owns once `abandoned` is set.
+struct Attempt {
+  std::string plugin;
+  OwnedFd fd;  // of a file; unset for a linked-in plugin
+  struct stat status{};
+  bh_plugin_entry_fn entry_fn = nullptr;
+  std::string host_name, host_version;
+  bh_host host{};
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  const bh_host *outer = nullptr;  // for log lines, while somebody waits
+  Phase phase = Phase::constructors;
+  bool finished = false, abandoned = false;
+  std::optional<Error> error;
+  const bh_entry *entry = nullptr;
+  std::vector<PluginDescription> plugins;
+};
+
+void log_in_init(void *ctx, std::int32_t level, bh_str message) {
+  auto &a = *static_cast<Attempt *>(ctx);
+  const std::lock_guard lock(a.mutex);
+  if (a.outer != nullptr) a.outer->log(a.outer->ctx, level, message);
+}
+
+std::int32_t log_enabled_in_init(void *ctx, std::int32_t level) {
+  auto &a = *static_cast<Attempt *>(ctx);
+  const std::lock_guard lock(a.mutex);
+  return a.outer != nullptr ? a.outer->log_enabled(a.outer->ctx, level) : 0;
+}
+
+void give_host(Attempt &a, const bh_host *outer) {
+  a.outer = outer;
+  if (outer != nullptr) {
+    a.host_name.assign(outer->name.p == nullptr ? "" : outer->name.p, outer->name.n);
+    a.host_version.assign(outer->version.p == nullptr ? "" : outer->version.p, outer->version.n);
+  }
+  a.host.size = sizeof a.host;
+  a.host.abi_minor = BH_ABI_MINOR;
+  a.host.ctx = &a;
+  a.host.name = {a.host_name.data(), a.host_name.size()};
+  a.host.version = {a.host_version.data(), a.host_version.size()};
+  a.host.get_ext = [](void *, const char *) -> const void * { return nullptr; };
+  a.host.log = log_in_init;
+  a.host.log_enabled = log_enabled_in_init;
+}
+
+// False when nobody waits any more: then no more of the plugin's code is to run.
+bool enter(Attempt &a, Phase phase) {
+  const std::lock_guard lock(a.mutex);
+  if (a.abandoned && a.phase == Phase::constructors) set_stuck({});  // it was only slow
+  a.phase = phase;
+  return !a.abandoned;
+}
+
+// The part that runs the plugin's code. Any step may hang.
+std::optional<Error> run_steps(Attempt &a) {
+  if (a.fd.get() >= 0) {
+    const auto fn = map_library(std::move(a.fd), a.status);
+    if (!fn) return fn.error();
+    a.entry_fn = *fn;
+  }
+  if (!enter(a, Phase::entry)) return Error{BH_E_TIMEOUT, {}};
+  const bh_entry *entry = a.entry_fn();
+  auto plugins = check_entry(entry);
+  if (!plugins) return plugins.error();
+  if (!enter(a, Phase::init)) return Error{BH_E_TIMEOUT, {}};
+  bh_error error{};
+  error.size = sizeof error;
+  const bh_status status = entry->init(&a.host, &error);
+  if (status != BH_OK) {
+    return Error{status < 0 ? status : BH_E_INTERNAL,
+                 "refused to initialise: " +
+                     error_text(error, "status " + std::to_string(status) + " without a text")};
+  }
+  const std::lock_guard lock(a.mutex);
+  a.entry = entry;
+  a.plugins = std::move(*plugins);
+  return std::nullopt;
+}
+
+void run_attempt(Attempt &a) {
+  std::optional<Error> error;
+  try {
+    error = run_steps(a);
+  } catch (const std::exception &e) {
+    error = Error{BH_E_INTERNAL, "threw an exception while loading: " + clean_text(e.what(), 256)};
+  } catch (...) {
+    error = Error{BH_E_INTERNAL, "threw an exception while loading"};
+  }
+  const std::lock_guard lock(a.mutex);
+  a.error = std::move(error);
+  a.finished = true;
+  a.changed.notify_all();
+}
+
+void start_helper(const std::shared_ptr<Attempt> &a) {
+  // Signals belong to the program's own thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([a] { run_attempt(*a); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Runs the plugin's code with a time-out.
+Result<void> attempt(const std::shared_ptr<Attempt> &a, std::uint64_t timeout_ms) {
+  start_helper(a);
+  std::unique_lock lock(a->mutex);
+  const auto limit = std::chrono::milliseconds(std::min<std::uint64_t>(timeout_ms, 3'600'000));
+  const bool in_time = a->changed.wait_for(lock, limit, [&] { return a->finished; });
+  a->outer = nullptr;
+  if (in_time) {
+    if (a->error) return std::unexpected(*a->error);
+    return {};
+  }
+  a->abandoned = true;
+  static constexpr const char *steps[] = {"its static constructors", "its entry function", "init"};
+  std::string text = std::string("did not return from ") + steps[static_cast<int>(a->phase)] +
+                     " within " + std::to_string(timeout_ms) + " ms";
+  if (a->phase == Phase::constructors) {
+    set_stuck(a->plugin);
+    text += "; it holds the dynamic linker's lock, so this process can load no further plugin";
+  }
+  return fail(BH_E_TIMEOUT, std::move(text));
+}
+
+std::unexpected<Error> about(const std::string &plugin, const std::string &path, Error error) {
+  const bool said = path.empty() || error.text.find(path) != std::string::npos;
+  return fail(error.code, "plugin " + clean_text(plugin, 256) +
+                              (said ? "" : " (" + clean_text(path, 1024) + ")") + ": " +
+                              error.text);
+}
+
+struct Place {
+  std::string name, folder;
+  std::string path() const { return folder + "/" + name + ".so"; }
+};
+
+Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
+  namespace fs = std::filesystem;
+  if (plugin.find('/') != std::string::npos) {
+    const fs::path path(plugin);
+    Place place{path.stem().string(), path.parent_path().string()};
+    if (path.extension() != ".so" || !is_plain_name(place.name)) {
+      return fail(BH_E_INVALID,
+                  "a path must end in NAME.so, NAME being 1 to 64 of a-z, 0-9 and '-'");
+    }
+    if (place.folder.size() > 1 && place.folder.back() == '/') place.folder.pop_back();
+    return place;
+  }
+  if (!is_plain_name(plugin)) {
+    return fail(BH_E_INVALID, "a plugin's name is 1 to 64 of a-z, 0-9 and '-' (or a path)");
+  }
+  std::string looked;
+  for (const std::string &dir : options.dirs) {
+    const Place place{plugin, dir};
+    struct stat status{};
+    // Not followed: a symbolic link is found here and refused later, never passed over.
+    if (::lstat(place.path().c_str(), &status) == 0) return place;
+    looked += (looked.empty() ? "" : ", ") + clean_text(dir, 256);
+  }
+  return fail(BH_E_NOT_FOUND,
+              "there is no " + plugin + ".so in " + (looked.empty() ? "any folder" : looked));
+}
+
+Result<void> check_manifest(const Manifest &manifest, const Place &place) {
+  if (manifest.id != place.name) {
+    return fail(BH_E_INVALID, "its manifest is of another plugin (id = \"" + manifest.id + "\")");
+  }
+  return check_abi(manifest.abi_major, manifest.abi_minor_needed);
+}
+
+Result<void> check_exports(const std::vector<std::string> &exports) {
+  static constexpr std::string_view prefix = "bh_plugin_entry_v";
+  std::string others;
+  for (const std::string &name : exports) {
+    if (name == BH_PLUGIN_ENTRY_SYMBOL) return {};
+    if (name.starts_with(prefix)) others += (others.empty() ? "" : ", ") + clean_text(name, 64);
+  }
+  if (others.empty()) {
+    return fail(BH_E_INVALID, "is not a Bulkhead plugin: it exports no " BH_PLUGIN_ENTRY_SYMBOL);
+  }
+  return fail(BH_E_ABI, "speaks another major of the plugin ABI (it exports " + others +
+                            ", this Bulkhead wants " BH_PLUGIN_ENTRY_SYMBOL
+                            "); rebuild it against SDK 0.x");
+}
+
+Result<void> check_digest(int fd, std::string wanted) {
+  if (wanted.empty()) return {};
+  std::transform(wanted.begin(), wanted.end(), wanted.begin(),
+                 [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c + 32) : c; });
+  const auto digest = sha256_of(fd);
+  if (!digest) return std::unexpected(digest.error());
+  if (*digest == wanted) return {};
+  return fail(BH_E_DENIED, "is not the pinned file: its sha256 is " + *digest +
+                               ", the profile has " + clean_text(wanted, 64));
+}
+
+// Everything that is known without running the plugin's code.
+Result<void> open_and_check(const Place &place, const LoadOptions &options, Attempt &a,
+                            Manifest *manifest) {
+  const auto folder = open_trusted_folder(place.folder);
+  if (!folder) return std::unexpected(folder.error());
+  auto file = open_trusted_file(folder->get(), place.folder, place.name + ".so", &a.status);
+  if (!file) return std::unexpected(file.error());
+  auto read = read_manifest(place.folder + "/" + place.name + ".plugin.toml");
+  if (!read) return fail(read.error().code, "its manifest cannot be used: " + read.error().text);
+  *manifest = std::move(*read);
+  if (auto ok = check_manifest(*manifest, place); !ok) return ok;
+  if (auto ok = check_elf(file->get(), static_cast<std::uint64_t>(a.status.st_size)); !ok)
+    return ok;
+  if (auto ok = check_digest(file->get(), options.sha256); !ok) return ok;
+  const auto exports = read_exports(file->get());
+  if (!exports) return std::unexpected(exports.error());
+  if (auto ok = check_exports(*exports); !ok) return ok;
+  a.fd = std::move(*file);
+  return {};
+}
+
+bool same_ids(std::vector<std::string> a, std::vector<std::string> b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
+std::string joined(const std::vector<std::string> &ids) {
+  std::string out;
+  for (const std::string &id : ids) out += (out.empty() ? "" : ", ") + id;
+  return out;
+}
+
+}  // namespace
+
+struct LibraryMaker {
+  // The library of a finished attempt; `id` says which of its plugins is meant. A library that is
+  // refused here has been initialised, and going out of scope de-initialises it.
+  static Result<std::shared_ptr<Library>> make(const std::shared_ptr<Attempt> &a,
+                                               const std::string &id) {
+    std::shared_ptr<Library> library(new Library);
+    library->entry_ = a->entry;
+    library->init_host_ = a;
+    for (PluginDescription &plugin : a->plugins) {
+      if (plugin.id == id) library->description_ = std::move(plugin);
+    }
+    if (library->description_.id.empty()) {
+      return fail(BH_E_INVALID, "holds no plugin with the id \"" + id + "\"");
+    }
+    return library;
+  }
+
+  static Result<std::shared_ptr<Library>> load(const Place &place, const bh_host *host,
+                                               const LoadOptions &options) {
+    if (const std::string name = stuck(); !name.empty()) {
+      return fail(BH_E_UNAVAILABLE, "cannot be mapped: the static constructors of plugin " + name +
+                                        " still hold the dynamic linker's lock");
+    }
+    auto a = std::make_shared<Attempt>();
+    a->plugin = place.name;
+    Manifest manifest;
+    if (auto ok = open_and_check(place, options, *a, &manifest); !ok) {
+      return std::unexpected(ok.error());
+    }
+    give_host(*a, host);
+    if (auto ok = attempt(a, options.init_timeout_ms); !ok) return std::unexpected(ok.error());
+    auto library = make(a, place.name);
+    if (!library) return library;
+    Library &made = **library;
+    made.path_ = place.path();
+    if (!same_ids(manifest.provides, made.description_.provides)) {
+      return fail(BH_E_INVALID, "its manifest says that it provides " + joined(manifest.provides) +
+                                    ", its code says " + joined(made.description_.provides));
+    }
+    made.manifest_ = std::move(manifest);
+    return library;
+  }
+
+  static Result<std::shared_ptr<Library>> link(const std::string &plugin, bh_plugin_entry_fn entry,
+                                               const bh_host *host, const LoadOptions &options) {
+    if (entry == nullptr) return fail(BH_E_INVALID, "no entry function was given");
+    auto a = std::make_shared<Attempt>();
+    a->plugin = plugin;
+    a->entry_fn = entry;
+    a->phase = Phase::entry;
+    give_host(*a, host);
+    if (auto ok = attempt(a, options.init_timeout_ms); !ok) return std::unexpected(ok.error());
+    auto library = make(a, plugin);
+    if (!library) return library;
+    Library &made = **library;
+    const PluginDescription &d = made.description_;
+    made.manifest_ = {d.id,      d.version, d.name, a->entry->abi_major, a->entry->abi_minor_needed,
+                      d.provides};
+    return library;
+  }
+};
+
+Result<std::shared_ptr<Library>> Library::load(const std::string &plugin, const bh_host *host,
+                                               const LoadOptions &options) {
+  const auto place = place_of(plugin, options);
+  if (!place) return about(plugin, {}, place.error());
+  auto library = LibraryMaker::load(*place, host, options);
+  if (!library) return about(place->name, place->path(), library.error());
+  return library;
+}
+
+Result<std::shared_ptr<Library>> Library::from_entry(const std::string &plugin,
+                                                     bh_plugin_entry_fn entry, const bh_host *host,
+                                                     const LoadOptions &options) {
+  auto library = LibraryMaker::link(plugin, entry, host, options);
+  if (!library) return about(plugin, {}, library.error());
+  return library;
+}
+
+Library::~Library() {
+  if (entry_ == nullptr) return;
+  try {
+    entry_->deinit();
+  } catch (...) {
+    // Nobody is left to be told; the code stays mapped, so nothing dangles.
+  }
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,128 @@
+// NAME.plugin.toml: what a library says of itself before any of its code runs.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "plugin/loader.hpp"
+#include "plugin/plugin_file.hpp"
+#include "plugin/text.hpp"
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+namespace bulkhead {
+namespace {
+
+constexpr std::size_t max_manifest_bytes = 64 * 1024;
+constexpr std::size_t max_provides = 64;
+constexpr std::string_view suffix = ".plugin.toml";
+
+std::unexpected<Error> bad(const std::string &path, const std::string &what) {
+  return fail(BH_E_INVALID, path + ": " + what);
+}
+
+Result<std::string> read_all(int fd, const std::string &path) {
+  std::string text;
+  char piece[4096];
+  for (;;) {
+    const ssize_t n = ::read(fd, piece, sizeof piece);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail(BH_E_IO, path + ": " + std::strerror(errno));
+    if (n == 0) return text;
+    text.append(piece, static_cast<std::size_t>(n));
+    if (text.size() > max_manifest_bytes) return bad(path, "is larger than 64 KiB");
+  }
+}
+
+// Reads a text or a whole number of 0..2^32-1; false if it is missing or something else.
+bool take(const toml::table &table, const char *key, std::string *out) {
+  const auto *value = table[key].as_string();
+  if (value == nullptr) return false;
+  *out = clean_text(value->get(), 1024);
+  return true;
+}
+bool take(const toml::table &table, const char *key, std::uint32_t *out) {
+  const auto *value = table[key].as_integer();
+  if (value == nullptr || value->get() < 0 || value->get() > UINT32_MAX) return false;
+  *out = static_cast<std::uint32_t>(value->get());
+  return true;
+}
+
+Result<Manifest> parse(const std::string &path, const std::string &text) {
+  const toml::parse_result result = toml::parse(text, path);
+  if (!result) {
+    return bad(path + ":" + std::to_string(result.error().source().begin.line),
+               clean_text(result.error().description(), 256));
+  }
+  const toml::table &table = result.table();
+  Manifest manifest;
+  if (!take(table, "id", &manifest.id) || !is_plain_name(manifest.id)) {
+    return bad(path, "id must be 1 to 64 characters of a-z, 0-9 and '-'");
+  }
+  if (!take(table, "abi_major", &manifest.abi_major) ||
+      !take(table, "abi_minor_needed", &manifest.abi_minor_needed)) {
+    return bad(path, "abi_major and abi_minor_needed must be whole numbers");
+  }
+  take(table, "version", &manifest.version);
+  take(table, "description", &manifest.description);
+  const auto *provides = table["provides"].as_array();
+  if (provides == nullptr || provides->empty() || provides->size() > max_provides) {
+    return bad(path, "provides must list 1 to 64 extension ids, e.g. [\"bh.tools/1\"]");
+  }
+  for (const auto &item : *provides) {
+    const auto *id = item.as_string();
+    if (id == nullptr || id->get().empty()) return bad(path, "provides must hold texts only");
+    manifest.provides.push_back(clean_text(id->get(), 128));
+  }
+  return manifest;
+}
+
+}  // namespace
+
+Result<Manifest> read_manifest(const std::string &path) {
+  const std::filesystem::path split(path);
+  const std::string folder = split.has_parent_path() ? split.parent_path().string() : ".";
+  const auto folder_fd = open_trusted_folder(folder);
+  if (!folder_fd) return std::unexpected(folder_fd.error());
+  struct stat status{};
+  const auto fd = open_trusted_file(folder_fd->get(), folder, split.filename().string(), &status);
+  if (!fd) return std::unexpected(fd.error());
+  const auto text = read_all(fd->get(), path);
+  if (!text) return std::unexpected(text.error());
+  return parse(path, *text);
+}
+
+std::vector<FoundPlugin> list_plugins(const std::vector<std::string> &dirs) {
+  std::vector<FoundPlugin> found;
+  for (const std::string &dir : dirs) {
+    std::vector<std::string> names;
+    std::error_code ec;
+    for (std::filesystem::directory_iterator it(dir, ec), end; !ec && it != end; it.increment(ec)) {
+      std::string name = it->path().filename().string();
+      if (name.size() > suffix.size() && name.ends_with(suffix)) names.push_back(std::move(name));
+    }
+    std::sort(names.begin(), names.end());
+    for (const std::string &name : names) {
+      const std::string stem = name.substr(0, name.size() - suffix.size());
+      FoundPlugin plugin;
+      plugin.path = dir + "/" + stem + ".so";
+      if (auto manifest = read_manifest(dir + "/" + name)) {
+        plugin.manifest = std::move(*manifest);
+        if (plugin.manifest.id != stem)
+          plugin.error = "its manifest says id = \"" + plugin.manifest.id + "\"";
+        if (!std::filesystem::exists(plugin.path, ec)) plugin.error = "the library is missing";
+      } else {
+        plugin.manifest.id = stem;
+        plugin.error = manifest.error().text;
+      }
+      found.push_back(std::move(plugin));
+    }
+  }
+  return found;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,173 @@
+#include "plugin/plugin_file.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sodium/crypto_hash_sha256.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/dll/library_info.hpp>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+
+namespace bulkhead {
+namespace {
+
+std::unexpected<Error> io_error(const std::string &what, int error) {
+  return fail(error == ENOENT ? BH_E_NOT_FOUND : BH_E_IO, what + ": " + std::strerror(error));
+}
+
+// What is wrong with the owner or mode, or empty.
+std::string untrusted(const struct stat &status, const std::string &path) {
+  if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
+    return path + " belongs to user " + std::to_string(status.st_uid) +
+           ", who is neither root nor the one running this program";
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return path + " can be changed by others; run: chmod go-w " + path;
+  }
+  return {};
+}
+
+bool read_at(int fd, std::uint64_t offset, void *to, std::size_t n) {
+  auto *p = static_cast<char *>(to);
+  while (n > 0) {
+    const ssize_t got = ::pread(fd, p, n, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    p += got;
+    offset += static_cast<std::uint64_t>(got);
+    n -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+bool inside(std::uint64_t offset, std::uint64_t n, std::uint64_t size) noexcept {
+  return offset <= size && n <= size - offset;
+}
+
+std::unexpected<Error> truncated() {
+  return fail(BH_E_INVALID, "is truncated or damaged (it points beyond its own end)");
+}
+
+template <class Header>
+Result<std::vector<Header>> read_table(int fd, std::uint64_t offset, std::uint64_t count,
+                                       std::uint64_t entry_size, std::uint64_t size) {
+  std::vector<Header> table;
+  if (count == 0) return table;
+  if (entry_size != sizeof(Header) || !inside(offset, count * sizeof(Header), size)) {
+    return truncated();
+  }
+  table.resize(count);
+  if (!read_at(fd, offset, table.data(), count * sizeof(Header))) return truncated();
+  return table;
+}
+
+}  // namespace
+
+OwnedFd &OwnedFd::operator=(OwnedFd &&other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+OwnedFd::~OwnedFd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<OwnedFd> open_trusted_folder(const std::string &folder) {
+  OwnedFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0) return io_error(folder, errno);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return io_error(folder, errno);
+  if (std::string why = untrusted(status, folder); !why.empty()) {
+    return fail(BH_E_DENIED, "the folder " + why);
+  }
+  return fd;
+}
+
+Result<OwnedFd> open_trusted_file(int folder_fd, const std::string &folder, const std::string &name,
+                                  struct stat *status) {
+  const std::string path = folder + "/" + name;
+  // O_NONBLOCK: a FIFO of that name must not hold us up.
+  const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  OwnedFd fd(::openat(folder_fd, name.c_str(), flags));
+  if (fd.get() < 0) {
+    if (errno == ELOOP)
+      return fail(BH_E_DENIED, path + " is a symbolic link; name the file itself");
+    return io_error(path, errno);
+  }
+  if (::fstat(fd.get(), status) != 0) return io_error(path, errno);
+  if (!S_ISREG(status->st_mode)) return fail(BH_E_DENIED, path + " is not a regular file");
+  if (std::string why = untrusted(*status, path); !why.empty()) return fail(BH_E_DENIED, why);
+  return fd;
+}
+
+Result<void> check_elf(int fd, std::uint64_t size) {
+  Elf64_Ehdr elf{};
+  if (size < sizeof elf || !read_at(fd, 0, &elf, sizeof elf) ||
+      std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0) {
+    return fail(BH_E_INVALID, "is not a shared library (no ELF header)");
+  }
+#if defined(__x86_64__)
+  constexpr Elf64_Half machine = EM_X86_64;
+#elif defined(__aarch64__)
+  constexpr Elf64_Half machine = EM_AARCH64;
+#else
+#error "say here which ELF machine plugins of this platform have"
+#endif
+  if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_machine != machine) {
+    return fail(BH_E_ABI, "was built for another kind of machine");
+  }
+  if (elf.e_type != ET_DYN) return fail(BH_E_INVALID, "is not a shared library (wrong ELF type)");
+
+  const auto segments = read_table<Elf64_Phdr>(fd, elf.e_phoff, elf.e_phnum, elf.e_phentsize, size);
+  if (!segments) return std::unexpected(segments.error());
+  for (const Elf64_Phdr &segment : *segments) {
+    if (!inside(segment.p_offset, segment.p_filesz, size)) return truncated();
+  }
+  const auto sections = read_table<Elf64_Shdr>(fd, elf.e_shoff, elf.e_shnum, elf.e_shentsize, size);
+  if (!sections) return std::unexpected(sections.error());
+  for (const Elf64_Shdr &section : *sections) {
+    if (section.sh_type != SHT_NOBITS && !inside(section.sh_offset, section.sh_size, size)) {
+      return truncated();
+    }
+  }
+  if (sections->empty() || elf.e_shstrndx >= sections->size()) {
+    return fail(BH_E_INVALID, "has no section table, so its exports cannot be read beforehand");
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> read_exports(int fd) {
+  try {
+    return boost::dll::library_info("/proc/self/fd/" + std::to_string(fd)).symbols();
+  } catch (const std::exception &e) {
+    return fail(BH_E_INVALID, std::string("its list of exports cannot be read: ") + e.what());
+  }
+}
+
+Result<std::string> sha256_of(int fd) {
+  crypto_hash_sha256_state state;
+  crypto_hash_sha256_init(&state);
+  std::array<unsigned char, 64 * 1024> piece;
+  for (off_t offset = 0;;) {
+    const ssize_t n = ::pread(fd, piece.data(), piece.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return io_error("cannot read it", errno);
+    if (n == 0) break;
+    crypto_hash_sha256_update(&state, piece.data(), static_cast<unsigned long long>(n));
+    offset += n;
+  }
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest;
+  crypto_hash_sha256_final(&state, digest.data());
+  static constexpr char hex[] = "0123456789abcdef";
+  std::string out;
+  for (const unsigned char byte : digest) {
+    out.push_back(hex[byte >> 4]);
+    out.push_back(hex[byte & 15]);
+  }
+  return out;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,53 @@
+// A plugin's file, opened once: the descriptor that is checked is the one that is mapped.
+//
+// Thread: any; every function is self-contained.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace bulkhead {
+
+// A descriptor that closes itself.
+class OwnedFd {
+ public:
+  OwnedFd() noexcept = default;
+  explicit OwnedFd(int fd) noexcept : fd_(fd) {}
+  OwnedFd(OwnedFd &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  OwnedFd &operator=(OwnedFd &&other) noexcept;
+  OwnedFd(const OwnedFd &) = delete;
+  OwnedFd &operator=(const OwnedFd &) = delete;
+  ~OwnedFd();
+
+  int get() const noexcept { return fd_; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+// A folder that nobody but root and us can change (symbolic links on the way to it are followed).
+Result<OwnedFd> open_trusted_folder(const std::string &folder);
+
+// A regular file in it, not a symbolic link, that nobody but root and us can change. `status` gets
+// its fstat. BH_E_NOT_FOUND when there is none.
+Result<OwnedFd> open_trusted_file(int folder_fd, const std::string &folder, const std::string &name,
+                                  struct stat *status);
+
+// Is this a whole shared library for this machine? A truncated one would end the process with
+// SIGBUS when its pages are first touched, long after dlopen().
+Result<void> check_elf(int fd, std::uint64_t size);
+
+// Names that the library exports, read without running anything of it. After check_elf().
+Result<std::vector<std::string>> read_exports(int fd);
+
+// Lower-case hex SHA-256 of the whole file.
+Result<std::string> sha256_of(int fd);
+
+}  // namespace bulkhead

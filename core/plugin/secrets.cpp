@@ -1,0 +1,121 @@
+#include "plugin/secrets.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "plugin/plugin_file.hpp"
+
+namespace bulkhead {
+namespace {
+
+std::unexpected<Error> failed(const std::string &what) {
+  const int error = errno;
+  return fail(error == ENOENT ? BH_E_NOT_FOUND : BH_E_IO, what + ": " + std::strerror(error));
+}
+
+Result<OwnedFd> open_private_folder(const std::string &path) {
+  OwnedFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (fd.get() < 0) return failed(path);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return failed(path);
+  if (status.st_uid != ::geteuid()) return fail(BH_E_DENIED, path + " belongs to another user");
+  if ((status.st_mode & 0777) != 0700 && ::fchmod(fd.get(), 0700) != 0) return failed(path);
+  return fd;
+}
+
+bool write_all(int fd, std::string_view value) {
+  while (!value.empty()) {
+    const ssize_t n = ::write(fd, value.data(), value.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    value.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::string> private_folder(const std::string &state_dir, const std::string &kind,
+                                   const std::string &instance) {
+  if (state_dir.empty()) return fail(BH_E_UNAVAILABLE, "no state folder is set");
+  std::error_code ec;
+  const auto top = std::filesystem::absolute(state_dir, ec);
+  if (ec) return fail(BH_E_IO, state_dir + ": " + ec.message());
+  // Those above ours get the umask's mode: they may be a person's own ~/.local/state.
+  std::filesystem::create_directories(top, ec);
+  if (ec) return fail(BH_E_IO, top.string() + ": " + ec.message());
+  std::string path = top.string();
+  for (const std::string &part : {kind, instance}) {
+    path += "/" + part;
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed(path);
+    if (const auto fd = open_private_folder(path); !fd) return std::unexpected(fd.error());
+  }
+  return path;
+}
+
+Result<std::string> read_secret(const std::string &folder, std::string_view name,
+                                std::size_t max_bytes) {
+  const auto dir = open_private_folder(folder);
+  if (!dir) return std::unexpected(dir.error());
+  const std::string file(name);
+  const std::string path = folder + "/" + file;
+  const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  const OwnedFd fd(::openat(dir->get(), file.c_str(), flags));
+  if (fd.get() < 0) return failed(path);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return failed(path);
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
+    return fail(BH_E_DENIED, path + " is not a file that only its owner can read; run: chmod 600");
+  }
+  if (static_cast<std::uint64_t>(status.st_size) > max_bytes) {
+    return fail(BH_E_LIMIT, path + " is too large");
+  }
+  std::string value(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t got = 0;
+  while (got < value.size()) {
+    const ssize_t n = ::read(fd.get(), value.data() + got, value.size() - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failed(path);
+    if (n == 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  value.resize(got);
+  return value;
+}
+
+Result<void> write_secret(const std::string &folder, std::string_view name,
+                          std::string_view value) {
+  const auto dir = open_private_folder(folder);
+  if (!dir) return std::unexpected(dir.error());
+  const std::string file(name);
+  const std::string path = folder + "/" + file;
+  if (value.empty()) {
+    if (::unlinkat(dir->get(), file.c_str(), 0) != 0 && errno != ENOENT) return failed(path);
+    return {};
+  }
+  // A dot first: no secret's name has one. Another process of ours may be writing as well.
+  static std::atomic<unsigned> serial{0};
+  const std::string fresh =
+      "." + file + "." + std::to_string(::getpid()) + "." + std::to_string(serial.fetch_add(1));
+  ::unlinkat(dir->get(), fresh.c_str(), 0);  // left by a process of that number that was killed
+  const OwnedFd fd(::openat(dir->get(), fresh.c_str(),
+                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (fd.get() < 0) return failed(path);
+  if (!write_all(fd.get(), value) || ::fsync(fd.get()) != 0 ||
+      ::renameat(dir->get(), fresh.c_str(), dir->get(), file.c_str()) != 0) {
+    const auto error = failed(path);
+    ::unlinkat(dir->get(), fresh.c_str(), 0);
+    return error;
+  }
+  if (::fsync(dir->get()) != 0) return failed(path);
+  return {};
+}
+
+}  // namespace bulkhead
