@@ -1,0 +1,379 @@
+// MCP clients that see the bytes: one over HTTP, one over stdio. No SDK, so that a test can send what
+// an SDK would not.
+import { spawn } from 'node:child_process';
+import http from 'node:http';
+import { member } from '../fixtures/raw_json.mjs';
+
+const INFO = { name: 'bulkhead-tests', version: '1.0.0' };
+
+export class RpcError extends Error {
+  constructor(error) {
+    super(`${error.code} ${error.message}`);
+    this.code = error.code;
+    this.data = error.data;
+    this.error = error;
+  }
+}
+
+// What both have in common: ids, notifications, answering the server's requests.
+class Client {
+  constructor(options) {
+    this.options = options;
+    this.revision = options.revision ?? '2025-11-25';
+    this.notes = []; // {method, params, raw, via}
+    this.asks = []; // {method, params, raw, via}
+    this.nextId = 1;
+  }
+
+  message(method, params, id) {
+    const text = params === undefined ? '' : `,"params":${typeof params === 'string' ? params : JSON.stringify(params)}`;
+    const idText = id === undefined ? '' : `,"id":${JSON.stringify(id)}`;
+    return `{"jsonrpc":"2.0"${idText},"method":${JSON.stringify(method)}${text}}`;
+  }
+
+  async initialize() {
+    const answer = await this.request('initialize', {
+      protocolVersion: this.revision,
+      capabilities: this.options.capabilities ?? {},
+      clientInfo: this.options.clientInfo ?? INFO,
+    });
+    this.server = answer.result;
+    this.negotiated = answer.result.protocolVersion;
+    if (this.options.initialized !== false) await this.notify('notifications/initialized');
+    return answer.result;
+  }
+
+  // The result, parsed; throws RpcError. params may be raw JSON text.
+  async call(method, params, options) {
+    return (await this.request(method, params, options)).result;
+  }
+  // tools/call; args may be raw JSON text.
+  async tool(name, args = {}, options = {}) {
+    const text = typeof args === 'string' ? args : JSON.stringify(args);
+    const meta = options.meta ? `,"_meta":${JSON.stringify(options.meta)}` : '';
+    return this.call('tools/call', `{"name":${JSON.stringify(name)},"arguments":${text}${meta}}`, options);
+  }
+  // All tools, over all pages.
+  async tools() {
+    return this.all('tools/list', 'tools');
+  }
+  async all(method, key) {
+    const items = [];
+    let cursor;
+    do {
+      const page = await this.call(method, cursor === undefined ? {} : { cursor });
+      items.push(...page[key]);
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    return items;
+  }
+  async toolNames() {
+    return (await this.tools()).map((tool) => tool.name);
+  }
+  // Waits for a notification that was not taken before.
+  async note(method, ms = 5000) {
+    const end = Date.now() + ms;
+    for (;;) {
+      const at = this.notes.findIndex((note) => note.method === method);
+      if (at >= 0) return this.notes.splice(at, 1)[0];
+      if (Date.now() > end) throw new Error(`no ${method} within ${ms} ms; got ${this.notes.map((n) => n.method)}`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  // A message that is not the answer to one of our requests.
+  async incoming(raw, via) {
+    const method = JSON.parse(member(raw, 'method'));
+    const id = member(raw, 'id');
+    const paramsText = member(raw, 'params');
+    const params = paramsText === undefined ? undefined : parseLoosely(paramsText);
+    if (id === undefined) {
+      this.notes.push({ method, params, raw, via });
+      return;
+    }
+    this.asks.push({ method, params, raw, via });
+    if (method === 'ping') return this.reply(`{"jsonrpc":"2.0","id":${id},"result":{}}`);
+    let body;
+    try {
+      const said = await this.options.onAsk?.(method, params, this);
+      if (said === null) return; // no answer at all
+      body =
+        said === undefined
+          ? '"error":{"code":-32601,"message":"not supported by this client"}'
+          : `"result":${typeof said === 'string' ? said : JSON.stringify(said)}`;
+    } catch (error) {
+      body = `"error":${JSON.stringify(error.error ?? { code: -1, message: error.message })}`;
+    }
+    await this.reply(`{"jsonrpc":"2.0","id":${id},${body}}`);
+  }
+
+  finished(raw, extra) {
+    const error = member(raw, 'error');
+    if (error !== undefined) throw new RpcError(parseLoosely(error));
+    const resultText = member(raw, 'result');
+    return { raw, resultText, result: parseLoosely(resultText), ...extra };
+  }
+}
+
+// JSON.parse takes 1e400 (Infinity) and duplicate keys; anything it refuses is a fault of the sender.
+function parseLoosely(text) {
+  return JSON.parse(text);
+}
+
+export class HttpClient extends Client {
+  constructor(url, options = {}) {
+    super(options);
+    this.url = new URL(url);
+    this.agent = new http.Agent({ keepAlive: true, maxSockets: 1024 });
+    this.streams = new Set();
+  }
+
+  headers(extra = {}) {
+    const headers = { accept: 'application/json, text/event-stream', ...this.options.headers };
+    if (this.session) headers['mcp-session-id'] = this.session;
+    if (this.negotiated && this.negotiated >= '2025-06-18') headers['mcp-protocol-version'] = this.negotiated;
+    return { ...headers, ...extra };
+  }
+
+  // One HTTP exchange: {status, headers, body} with the body read, or `res` itself with stream: true.
+  exchange(method, { body, headers, stream = false, path, signal } = {}) {
+    return new Promise((resolve, reject) => {
+      const req = http.request(
+        {
+          host: this.url.hostname,
+          port: this.url.port,
+          path: path ?? this.url.pathname,
+          method,
+          agent: this.agent,
+          signal,
+          headers: {
+            ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+            ...headers,
+          },
+        },
+        (res) => {
+          if (stream) return resolve(res);
+          const chunks = [];
+          res.on('data', (chunk) => chunks.push(chunk));
+          res.on('end', () => resolve({ status: res.statusCode, headers: res.headers, body: Buffer.concat(chunks).toString() }));
+          res.on('error', reject);
+          return undefined;
+        },
+      );
+      req.on('error', reject);
+      req.end(body);
+    });
+  }
+
+  async request(method, params, options = {}) {
+    const id = options.id ?? this.nextId++;
+    return this.send(this.message(method, params, id), id, options);
+  }
+
+  // Posts a whole request and waits for the answer with this id.
+  async send(body, id, options = {}) {
+    const res = await this.exchange('POST', { body, headers: this.headers(options.headers), stream: true, signal: options.signal });
+    const type = res.headers['content-type'] ?? '';
+    if (type.startsWith('text/event-stream')) return this.#answerOnStream(res, id, options);
+    const text = await readAll(res);
+    if (!type.startsWith('application/json')) {
+      throw Object.assign(new Error(`HTTP ${res.statusCode}: ${text.slice(0, 200)}`), { status: res.statusCode, body: text });
+    }
+    if (res.headers['mcp-session-id']) this.session = res.headers['mcp-session-id'];
+    const got = member(text, 'id');
+    if (got !== JSON.stringify(id)) {
+      const error = member(text, 'error');
+      if (got === undefined || got === 'null') {
+        throw Object.assign(new RpcError(parseLoosely(error ?? '{}')), { status: res.statusCode, raw: text });
+      }
+      throw new Error(`an answer to ${got} instead of ${id}: ${text.slice(0, 300)}`);
+    }
+    try {
+      return this.finished(text, { status: res.statusCode, headers: res.headers, via: 'json' });
+    } catch (error) {
+      throw Object.assign(error, { status: res.statusCode });
+    }
+  }
+
+  async #answerOnStream(res, id, options) {
+    if (res.headers['mcp-session-id']) this.session = res.headers['mcp-session-id'];
+    const wanted = JSON.stringify(id);
+    let last;
+    const notes = [];
+    for await (const event of events(res)) {
+      if (event.id !== undefined) last = event.id;
+      options.onEvent?.(event);
+      if (!event.data) continue;
+      if (member(event.data, 'id') === wanted && member(event.data, 'method') === undefined) {
+        res.destroy();
+        return this.finished(event.data, { status: res.statusCode, headers: res.headers, via: 'sse', notes, last });
+      }
+      const before = this.notes.length;
+      const handled = this.incoming(event.data, 'post');
+      notes.push(...this.notes.slice(before));
+      handled.catch((error) => (this.failure = error));
+    }
+    if (options.resume !== false && last !== undefined) {
+      const again = await this.exchange('GET', { headers: this.headers({ accept: 'text/event-stream', 'last-event-id': last }), stream: true });
+      if (again.statusCode === 200) return this.#answerOnStream(again, id, { ...options, resume: options.resume === true });
+    }
+    throw Object.assign(new Error(`the stream ended without an answer to ${wanted}`), { last });
+  }
+
+  async notify(method, params) {
+    return this.post(this.message(method, params));
+  }
+  async reply(text) {
+    return this.post(text);
+  }
+  async post(body, headers) {
+    const answer = await this.exchange('POST', { body, headers: this.headers(headers) });
+    if (answer.status !== 202) throw Object.assign(new Error(`HTTP ${answer.status} instead of 202: ${answer.body}`), { status: answer.status });
+    return answer;
+  }
+
+  // Opens the stream for unrelated messages; resolves when the server has accepted it.
+  async listen(headers = {}) {
+    const res = await this.exchange('GET', { headers: this.headers({ accept: 'text/event-stream', ...headers }), stream: true });
+    if (res.statusCode !== 200) {
+      const body = await readAll(res);
+      throw Object.assign(new Error(`GET: HTTP ${res.statusCode} ${body}`), { status: res.statusCode });
+    }
+    this.streams.add(res);
+    (async () => {
+      for await (const event of events(res)) if (event.data) await this.incoming(event.data, 'get');
+    })().catch((error) => (this.failure = error));
+    return res;
+  }
+
+  async close() {
+    if (this.closed) return;
+    this.closed = true;
+    for (const stream of this.streams) stream.destroy();
+    if (this.session && !this.options.leaveOpen) {
+      await this.exchange('DELETE', { headers: this.headers() }).catch(() => {});
+    }
+    this.agent.destroy();
+  }
+}
+
+async function readAll(res) {
+  const chunks = [];
+  for await (const chunk of res) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+// The events of an event stream: {event, id, retry, data}. Ends when the stream ends or is cut.
+export async function* events(res) {
+  let text = '';
+  const decoder = new TextDecoder();
+  try {
+    for await (const chunk of res) {
+      text += decoder.decode(chunk, { stream: true });
+      for (;;) {
+        const end = /\r?\n\r?\n/.exec(text);
+        if (!end) break;
+        const block = text.slice(0, end.index);
+        text = text.slice(end.index + end[0].length);
+        const event = parseEvent(block);
+        if (event) yield event;
+      }
+    }
+  } catch (error) {
+    if (error.code !== 'ECONNRESET' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE' && error.name !== 'AbortError') throw error;
+  }
+}
+
+function parseEvent(block) {
+  const event = {};
+  let any = false;
+  for (const line of block.split(/\r?\n/)) {
+    if (line === '' || line[0] === ':') continue;
+    const colon = line.indexOf(':');
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
+    any = true;
+    if (field === 'data') event.data = event.data === undefined ? value : `${event.data}\n${value}`;
+    else event[field] = value;
+  }
+  return any ? event : undefined;
+}
+
+export class StdioClient extends Client {
+  constructor(command, args, spawnOptions = {}, options = spawnOptions) {
+    super(options);
+    this.stderr = '';
+    this.lines = []; // every line of stdout, raw
+    this.waiting = new Map();
+    this.child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], env: spawnOptions.env, cwd: spawnOptions.cwd });
+    this.exited = new Promise((resolve) => {
+      this.child.on('exit', (code, signal) => resolve((this.exit = { code, signal })));
+      this.child.on('error', (error) => resolve((this.exit = { error })));
+    });
+    this.exited.then((exit) => this.#fail(new Error(`the server has ended: ${JSON.stringify(exit)}\n${this.stderr.slice(-2000)}`)));
+    this.child.stdin.on('error', () => {});
+    this.child.stderr.on('data', (data) => (this.stderr += data));
+    let text = '';
+    const decoder = new TextDecoder();
+    this.child.stdout.on('data', (data) => {
+      text += decoder.decode(data, { stream: true });
+      const lines = text.split('\n');
+      text = lines.pop();
+      for (const line of lines) this.#line(line);
+    });
+  }
+  #fail(error) {
+    for (const { reject } of this.waiting.values()) reject(error);
+    this.waiting.clear();
+  }
+  #line(line) {
+    this.lines.push(line);
+    const id = member(line, 'id');
+    if (member(line, 'method') !== undefined) {
+      this.incoming(line, 'stdio').catch((error) => (this.failure = error));
+      return;
+    }
+    const waiter = this.waiting.get(id);
+    if (!waiter) return;
+    this.waiting.delete(id);
+    try {
+      waiter.resolve(this.finished(line, { via: 'stdio' }));
+    } catch (error) {
+      waiter.reject(error);
+    }
+  }
+  async request(method, params, options = {}) {
+    const id = options.id ?? this.nextId++;
+    return this.send(this.message(method, params, id), id);
+  }
+  send(text, id) {
+    return new Promise((resolve, reject) => {
+      if (this.exit) {
+        reject(new Error(`the server has ended: ${JSON.stringify(this.exit)}\n${this.stderr.slice(-2000)}`));
+        return;
+      }
+      this.waiting.set(JSON.stringify(id), { resolve, reject });
+      this.write(text);
+    });
+  }
+  write(text) {
+    this.child.stdin.write(`${text}\n`);
+  }
+  async notify(method, params) {
+    this.write(this.message(method, params));
+  }
+  async reply(text) {
+    this.write(text);
+  }
+  // Closes stdin; the server has to end by itself.
+  async close(ms = 8000) {
+    if (this.exit) return this.exit;
+    this.child.stdin.end();
+    const timer = new Promise((resolve) => setTimeout(resolve, ms, 'late'));
+    if ((await Promise.race([this.exited, timer])) === 'late') {
+      this.child.kill('SIGKILL');
+      throw new Error(`the server did not end within ${ms} ms of the end of its input`);
+    }
+    return this.exit;
+  }
+}

@@ -1,0 +1,174 @@
+// Starts and ends the gateway under test. BULKHEAD names the program (default build/bin/bulkhead).
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+export const build = process.env.BULKHEAD_BUILD ?? join(root, 'build');
+export const program = process.env.BULKHEAD ?? join(build, 'bin/bulkhead');
+export const fakeMcp = process.env.FAKE_MCP ?? join(build, 'tests/fake_mcp');
+export const npmDir = process.env.BULKHEAD_NPM_DIR ?? join(build, 'npm');
+export const node = process.execPath;
+export const npmBin = (path) => join(npmDir, 'node_modules', path);
+const { default: importFromNpm } = existsSync(join(npmDir, 'import.mjs'))
+  ? await import(join(npmDir, 'import.mjs'))
+  : { default: () => Promise.reject(new Error('test packages missing')) };
+export { importFromNpm };
+
+// A definition of a scripted stdio upstream.
+export const fake = (...args) => ({ command: fakeMcp, args: args.map(String) });
+// A definition of an npm server run with the pinned Node.
+export const npmServer = (path, ...args) => ({ command: node, args: [npmBin(path), ...args] });
+
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+export const alive = (pid) => {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+// pids of all living processes below `pid`.
+export function descendants(pid) {
+  const parents = new Map();
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      const stat = readFileSync(`/proc/${entry}/stat`, 'utf8');
+      const ppid = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+      if (!parents.has(ppid)) parents.set(ppid, []);
+      parents.get(ppid).push(Number(entry));
+    } catch {
+      // has gone meanwhile
+    }
+  }
+  const found = [];
+  const queue = [pid];
+  while (queue.length) {
+    for (const child of parents.get(queue.pop()) ?? []) {
+      found.push(child);
+      queue.push(child);
+    }
+  }
+  return found;
+}
+
+let serial = 0;
+
+export class Gateway {
+  // profile: an object (written as JSON) or text; options: args, env, file (name of the profile),
+  // listen ("127.0.0.1:0"), program arguments.
+  constructor(dir, profile, options = {}) {
+    this.dir = join(dir, `gateway-${++serial}`);
+    mkdirSync(this.dir, { recursive: true });
+    this.options = options;
+    const text = typeof profile === 'string' ? profile : JSON.stringify(profile, null, 1);
+    const name = options.file ?? (typeof profile === 'string' && !/^\s*\{/.test(profile) ? 'gateway.toml' : 'gateway.json');
+    this.config = join(this.dir, name);
+    if (profile !== undefined) writeFileSync(this.config, text);
+    this.stderrText = '';
+    this.stdoutText = '';
+  }
+
+  // Nothing of the person who runs the tests reaches the gateway, and nothing is left behind.
+  env() {
+    return {
+      PATH: process.env.PATH,
+      LANG: 'C.UTF-8',
+      HOME: this.dir,
+      TMPDIR: this.dir,
+      XDG_CONFIG_HOME: join(this.dir, 'config'),
+      XDG_STATE_HOME: join(this.dir, 'state'),
+      XDG_RUNTIME_DIR: this.dir,
+      ...Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(A|T|UB|L)SAN_OPTIONS$/.test(name))),
+      ...this.options.env,
+    };
+  }
+  stdioCommand() {
+    const args = ['stdio', '--config', this.config, ...(this.options.args ?? [])];
+    return [program, args, { env: this.env(), cwd: this.dir }];
+  }
+
+  // Resolves when the address is printed.
+  async serve() {
+    const listen = this.options.listen ?? '127.0.0.1:0';
+    const args = ['serve', '--config', this.config, '--listen', listen, ...(this.options.args ?? [])];
+    this.startedAt = Date.now();
+    this.child = spawn(program, args, { env: this.env(), cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.exited = new Promise((done) => {
+      this.child.on('exit', (code, signal) => {
+        this.exit = { code, signal };
+        done(this.exit);
+      });
+      this.child.on('error', (error) => {
+        this.exit = { error };
+        this.stderrText += `${error}\n`;
+        done(this.exit);
+      });
+    });
+    this.child.stdout.on('data', (data) => (this.stdoutText += data));
+    this.child.stderr.on('data', (data) => (this.stderrText += data));
+    const end = Date.now() + (this.options.startTimeout ?? 20_000);
+    for (;;) {
+      const found = /https?:\/\/[^\s/]+:(\d+)\/mcp/.exec(this.stderrText + this.stdoutText);
+      if (found && Number(found[1]) !== 0) {
+        this.port = Number(found[1]);
+        this.url = `http://127.0.0.1:${this.port}/mcp`;
+        return this;
+      }
+      if (this.exit) throw new Error(`the gateway ended at once: ${JSON.stringify(this.exit)}\n${this.stderrText}`);
+      if (Date.now() > end) throw new Error(`the gateway printed no address\n${this.stderrText}`);
+      await sleep(5);
+    }
+  }
+  get pid() {
+    return this.child.pid;
+  }
+  stderr() {
+    return this.stderrText;
+  }
+
+  // SIGTERM, and the gateway with all that it started has to be gone soon after.
+  async stop() {
+    if (!this.child || this.stopped) return;
+    this.stopped = true;
+    if (this.exit) {
+      if (!this.mayExit) throw new Error(`the gateway ended by itself: ${JSON.stringify(this.exit)}`);
+      return;
+    }
+    const below = descendants(this.pid);
+    this.child.kill('SIGTERM');
+    const late = sleep(8000).then(() => 'late');
+    if ((await Promise.race([this.exited, late])) === 'late') {
+      this.child.kill('SIGKILL');
+      throw new Error('the gateway did not end within 8 s of SIGTERM');
+    }
+    for (let i = 0; i < 100 && below.some(alive); ++i) await sleep(10);
+    const left = below.filter(alive);
+    for (const pid of left) process.kill(pid, 'SIGKILL');
+    if (left.length) throw new Error(`processes left behind: ${left.join(' ')}`);
+    if (this.exit.code !== 0) throw new Error(`exit after SIGTERM: ${JSON.stringify(this.exit)}`);
+  }
+}
+
+// Runs the program to its end: {code, stdout, stderr}. A profile is written to a file named in
+// `{config}`.
+export function runProgram(t, args, { profile, file, env, input } = {}) {
+  const gateway = new Gateway(t.dir, profile, { file, env });
+  const filled = args.map((arg) => arg.replace('{config}', gateway.config));
+  const done = spawnSync(program, filled, {
+    env: gateway.env(),
+    cwd: gateway.dir,
+    input,
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  if (done.error) throw done.error;
+  return { code: done.status, stdout: done.stdout, stderr: done.stderr, config: gateway.config };
+}

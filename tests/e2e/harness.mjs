@@ -1,0 +1,159 @@
+// Named tests with a time limit each, and everything that a test starts is ended with it.
+//
+//   test('A19 degraded start', async (t) => { ... });
+//   await run();            // at the end of the file; arguments: only tests whose name has the text
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Gateway } from './gateway.mjs';
+import { HttpClient, StdioClient } from './clients.mjs';
+import { startFakeHttp } from '../fixtures/fake_http.mjs';
+
+const tests = [];
+export function test(name, body, options = {}) {
+  tests.push({ name, body, timeout: options.timeout ?? 30_000 });
+}
+
+export class Skip extends Error {}
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Waits until probe() gives something true and returns that; the last error or value is in the text.
+export async function until(what, probe, ms = 5000) {
+  const end = Date.now() + ms;
+  let last;
+  for (;;) {
+    try {
+      last = await probe();
+      if (last) return last;
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() > end) throw new Error(`not within ${ms} ms: ${what} (last: ${show(last)})`);
+    await sleep(10);
+  }
+}
+
+export function show(value) {
+  if (value instanceof Error) return value.message;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text === undefined ? 'undefined' : text.length > 1500 ? `${text.slice(0, 1500)}...` : text;
+}
+
+class Context {
+  #ends = [];
+  constructor(name) {
+    this.name = name;
+    this.dir = mkdtempSync(join(tmpdir(), 'bulkhead-e2e-'));
+    this.gateways = [];
+  }
+  // Runs at the end of the test, last registered first.
+  defer(end) {
+    this.#ends.push(end);
+  }
+  path(name) {
+    return join(this.dir, name);
+  }
+  // A gateway that serves HTTP; see Gateway.serve for the options.
+  async gateway(profile, options = {}) {
+    const gateway = new Gateway(this.dir, profile, options);
+    this.gateways.push(gateway);
+    this.defer(() => gateway.stop());
+    await gateway.serve();
+    return gateway;
+  }
+  // A client on the gateway's HTTP endpoint, already past the handshake.
+  async http(where, options = {}) {
+    const client = new HttpClient(typeof where === 'string' ? where : where.url, options);
+    this.defer(() => client.close());
+    if (options.initialize !== false) await client.initialize();
+    return client;
+  }
+  // A client that spawns `bulkhead stdio` itself.
+  async stdio(profile, options = {}) {
+    const gateway = new Gateway(this.dir, profile, options);
+    const client = new StdioClient(...gateway.stdioCommand(), options);
+    this.gateways.push({ stderr: () => client.stderr });
+    this.defer(() => client.close());
+    if (options.initialize !== false) await client.initialize();
+    return client;
+  }
+  // A client that spawns any stdio server.
+  async spawn(command, args, options = {}) {
+    const client = new StdioClient(command, args, options);
+    this.defer(() => client.close());
+    if (options.initialize !== false) await client.initialize();
+    return client;
+  }
+  async fakeHttp(options) {
+    const fake = await startFakeHttp(options);
+    this.defer(() => fake.stop());
+    return fake;
+  }
+  skip(reason) {
+    throw new Skip(reason);
+  }
+  async end() {
+    const errors = [];
+    for (const end of this.#ends.reverse()) {
+      try {
+        await end();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    rmSync(this.dir, { recursive: true, force: true });
+    if (errors.length) throw errors[0];
+  }
+}
+
+async function runOne({ name, body, timeout }) {
+  const t = new Context(name);
+  const started = Date.now();
+  let timer;
+  let failure;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not finished within ${timeout} ms`)), timeout);
+  });
+  try {
+    await Promise.race([body(t), late]);
+  } catch (error) {
+    failure = error;
+  }
+  clearTimeout(timer);
+  const stderr = t.gateways.map((gateway) => gateway.stderr()).join('\n--\n');
+  try {
+    await t.end();
+  } catch (error) {
+    failure ??= error;
+  }
+  if (failure instanceof Skip) {
+    console.log(`${name}: SKIP ${failure.message}`);
+    return 'skip';
+  }
+  if (!failure) {
+    console.log(`${name}: ok (${Date.now() - started} ms)`);
+    return 'ok';
+  }
+  console.log(`${name}: FAILED\n    ${(failure.stack ?? String(failure)).replace(/\n/g, '\n    ')}`);
+  if (stderr.trim()) console.log(`    gateway said:\n    | ${stderr.slice(-4000).replace(/\n/g, '\n    | ')}`);
+  return 'failed';
+}
+
+// Runs the tests of this file, several at a time, and ends the process with 0, 1 or 77 (all skipped).
+export async function run({ parallel = 3 } = {}) {
+  const only = process.argv.slice(2);
+  const chosen = tests.filter((entry) => !only.length || only.some((text) => entry.name.includes(text)));
+  if (!chosen.length) {
+    console.log('no such test');
+    process.exit(1);
+  }
+  const counts = { ok: 0, failed: 0, skip: 0 };
+  const queue = [...chosen];
+  const workers = Array.from({ length: Math.min(parallel, queue.length) }, async () => {
+    while (queue.length) ++counts[await runOne(queue.shift())];
+  });
+  await Promise.all(workers);
+  console.log(`${counts.ok} ok, ${counts.failed} failed, ${counts.skip} skipped`);
+  process.exit(counts.failed ? 1 : counts.ok ? 0 : 77);
+}

@@ -1,0 +1,9 @@
+// What the end-to-end tests use, in one import.
+export { test, run, until, sleep, show, Skip } from './harness.mjs';
+export {
+  Gateway, alive, build, descendants, fake, fakeMcp, importFromNpm, node, npmBin, npmDir, npmServer,
+  program, root, runProgram,
+} from './gateway.mjs';
+export { HttpClient, RpcError, StdioClient, events } from './clients.mjs';
+export { member, path } from '../fixtures/raw_json.mjs';
+export { strict as assert } from 'node:assert';
