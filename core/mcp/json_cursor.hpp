@@ -1,0 +1,170 @@
+// Walking over JSON text while checking it (RFC 8259). Never allocates, never recurses.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "mcp/json_string.hpp"
+
+namespace bulkhead::mcp::json {
+
+// What no limit can lift: one bit per level is kept on the stack.
+inline constexpr std::uint32_t deepest = 1024;
+
+inline constexpr const char *too_deep = "nested too deeply";
+
+// The *_end functions: p is where something begins, the answer where it ends, or nullptr with
+// *fault filled. They read nothing outside [p, end).
+
+inline const char *fail_at(Fault *fault, const char *what, const char *at,
+                           const char *end) noexcept {
+  *fault = {at == end ? "the text ends too early" : what, at};
+  return nullptr;
+}
+
+inline const char *space_end(const char *p, const char *end) noexcept {
+  while (p < end && static_cast<unsigned char>(*p) <= 0x20 &&
+         (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')) {
+    ++p;
+  }
+  return p;
+}
+
+inline bool is_digit(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
+
+inline const char *digits_end(const char *p, const char *end, Fault *fault) noexcept {
+  if (p == end || !is_digit(*p)) return fail_at(fault, "a digit is expected", p, end);
+  do {
+    ++p;
+  } while (p < end && is_digit(*p));
+  return p;
+}
+
+inline const char *number_end(const char *p, const char *end, Fault *fault) noexcept {
+  if (*p == '-') ++p;
+  if (p < end && *p == '0') {
+    ++p;  // a digit behind it is the caller's to refuse: no value can go on so
+  } else {
+    p = digits_end(p, end, fault);
+    if (p == nullptr) return nullptr;
+  }
+  if (p < end && *p == '.') {
+    p = digits_end(p + 1, end, fault);
+    if (p == nullptr) return nullptr;
+  }
+  if (p < end && (*p == 'e' || *p == 'E')) {
+    ++p;
+    if (p < end && (*p == '+' || *p == '-')) ++p;
+    return digits_end(p, end, fault);
+  }
+  return p;
+}
+
+// Does a word of four bytes stand at p? (The caller knows that so many are there.)
+inline bool is_word(const char *p, const char (&word)[5]) noexcept {
+  return std::memcmp(p, word, 4) == 0;
+}
+
+// A string, a number or one of the three words.
+inline const char *scalar_end(const char *p, const char *end, Fault *fault) noexcept {
+  if (p == end) return fail_at(fault, "", p, end);
+  if (*p == '"') return string_end(p + 1, end, fault);
+  if (*p == '-' || is_digit(*p)) return number_end(p, end, fault);
+  if (end - p >= 4 && (is_word(p, "true") || is_word(p, "null"))) return p + 4;
+  if (end - p >= 5 && is_word(p, "fals") && p[4] == 'e') return p + 5;
+  return fail_at(fault, "no valid JSON value here", p, end);
+}
+
+// A member's name, its colon and the space around them. *inside: the name without its quotes.
+inline const char *key_end(const char *p, const char *end, std::string_view *inside,
+                           Fault *fault) noexcept {
+  if (p == end || *p != '"') return fail_at(fault, "a member name is expected", p, end);
+  const char *start = p + 1;
+  p = string_end(start, end, fault);
+  if (p == nullptr) return nullptr;
+  *inside = {start, static_cast<std::size_t>(p - 1 - start)};
+  p = space_end(p, end);
+  if (p == end || *p != ':') return fail_at(fault, "a colon is expected", p, end);
+  return space_end(p + 1, end);
+}
+
+// Behind a value: a comma or the given closing bracket, and the space around them. *more: a comma.
+inline const char *separator_end(const char *p, const char *end, char close, bool *more,
+                                 Fault *fault) noexcept {
+  p = space_end(p, end);
+  if (p < end && *p == ',') {
+    *more = true;
+    return space_end(p + 1, end);
+  }
+  *more = false;
+  if (p < end && *p == close) return p + 1;
+  return fail_at(fault, "a comma or a closing bracket is expected", p, end);
+}
+
+// Which of the open levels are objects.
+class LevelBits {
+ public:
+  void set(std::uint32_t level, bool object) noexcept {
+    const std::uint64_t bit = std::uint64_t{1} << (level % 64);
+    std::uint64_t &word = words_[level / 64];
+    word = object ? word | bit : word & ~bit;
+  }
+  bool is_object(std::uint32_t level) const noexcept {
+    return (words_[level / 64] >> (level % 64) & 1) != 0;
+  }
+
+ private:
+  std::uint64_t words_[deepest / 64];  // a level is set before it is read
+};
+
+// A whole value of any type. depth: how many levels it may have (0: a scalar only).
+const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault *fault) noexcept;
+
+// A place in a text that moves on behind what was read. After a function has returned false,
+// fault() says why and the place is of no use.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view text) noexcept
+      : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {}
+
+  const char *begin() const noexcept { return begin_; }
+  const char *at() const noexcept { return at_; }
+  const char *end() const noexcept { return end_; }
+  const Fault &fault() const noexcept { return fault_; }
+  bool at_end() const noexcept { return at_ == end_; }
+
+  // The byte here, 0 at the end. (A NUL is nowhere valid.)
+  char peek() const noexcept { return at_ < end_ ? *at_ : '\0'; }
+
+  bool take(char c) noexcept {
+    if (at_ == end_ || *at_ != c) return false;
+    ++at_;
+    return true;
+  }
+  void skip_space() noexcept { at_ = space_end(at_, end_); }
+  bool value(std::uint32_t depth) noexcept { return move(value_end(at_, end_, depth, &fault_)); }
+  bool key(std::string_view *inside) noexcept { return move(key_end(at_, end_, inside, &fault_)); }
+  bool separator(char close, bool *more) noexcept {
+    return move(separator_end(at_, end_, close, more, &fault_));
+  }
+  bool fail(const char *what) noexcept {
+    fault_ = {what, at_};
+    return false;
+  }
+
+ private:
+  bool move(const char *to) noexcept {
+    if (to != nullptr) at_ = to;
+    return to != nullptr;
+  }
+
+  const char *begin_;
+  const char *at_;
+  const char *end_;
+  Fault fault_;
+};
+
+}  // namespace bulkhead::mcp::json

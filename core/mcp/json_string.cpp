@@ -1,0 +1,343 @@
+#include "mcp/json_string.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#if BULKHEAD_SSE2
+#include <immintrin.h>
+#endif
+
+namespace bulkhead::mcp::json {
+namespace {
+
+using u8 = unsigned char;
+
+const char *fail(Fault *fault, const char *what, const char *at) noexcept {
+  *fault = {what, at};
+  return nullptr;
+}
+
+bool is_hex(char c) noexcept {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+// p: at the backslash. Returns the place behind the escape.
+inline const char *escape_end(const char *p, const char *end, Fault *fault) noexcept {
+  if (end - p < 2) return fail(fault, "string is not closed", end);
+  switch (p[1]) {
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't':
+      return p + 2;
+    case 'u':
+      break;
+    default:
+      return fail(fault, "unknown escape in a string", p);
+  }
+  if (end - p < 6 || !is_hex(p[2]) || !is_hex(p[3]) || !is_hex(p[4]) || !is_hex(p[5])) {
+    return fail(fault, "\\u needs four hexadecimal digits", p);
+  }
+  return p + 6;
+}
+
+// One byte that is not plain ASCII: goes on behind what it begins, or fails. The closing quote is
+// the caller's.
+inline const char *step_special(const char *p, const char *end, Fault *fault) noexcept {
+  if (*p == '\\') return escape_end(p, end, fault);
+  if (static_cast<u8>(*p) < 0x20) return fail(fault, "control character in a string", p);
+  const unsigned n = utf8_length(p, end);
+  if (n == 0) return fail(fault, "not valid UTF-8", p);
+  return p + n;
+}
+
+inline bool is_plain(char c) noexcept {
+  return static_cast<signed char>(c) >= 0x20 && c != '"' && c != '\\';
+}
+
+const char *string_end_scalar(const char *p, const char *end, Fault *fault) noexcept {
+  while (p < end) {
+    if (is_plain(*p)) {
+      ++p;
+    } else if (*p == '"') {
+      return p + 1;
+    } else {
+      p = step_special(p, end, fault);
+      if (p == nullptr) return nullptr;
+    }
+  }
+  return fail(fault, "string is not closed", end);
+}
+
+#if BULKHEAD_SSE2
+const char *string_end_sse2(const char *p, const char *end, Fault *fault) noexcept {
+  while (end - p >= 16) {
+    const unsigned bits = special_bits(p);
+    if (bits == 0) {
+      p += 16;
+      continue;
+    }
+    p += __builtin_ctz(bits);
+    if (*p == '"') return p + 1;
+    // Text in other scripts comes in runs; stay here until the next plain byte.
+    do {
+      p = step_special(p, end, fault);
+      if (p == nullptr) return nullptr;
+    } while (p < end && static_cast<signed char>(*p) < 0);
+  }
+  return string_end_scalar(p, end, fault);
+}
+
+// UTF-8 validation after Keiser and Lemire, "Validating UTF-8 In Less Than One Instruction Per
+// Byte" (2021): three table look-ups on neighbouring nibbles give the set of faults that both
+// halves agree on; then bytes that must be a second or third continuation are compared with those
+// that are.
+namespace utf8_table {
+constexpr char too_short = 1;        // lead byte, then no continuation
+constexpr char too_long = 2;         // ASCII, then a continuation
+constexpr char overlong_3 = 4;       // E0 80..9F
+constexpr char too_large = 8;        // F4 90 and above
+constexpr char surrogate = 16;       // ED A0..BF
+constexpr char overlong_2 = 32;      // C0, C1
+constexpr char too_large_1000 = 64;  // F5 and above with 80..8F
+constexpr char overlong_4 = 64;      // F0 80..8F
+constexpr char two_conts = static_cast<char>(128);
+constexpr char carry = static_cast<char>(too_short | too_long | two_conts);
+
+constexpr char set(int a, int b = 0, int c = 0, int d = 0, int e = 0) {
+  return static_cast<char>(a | b | c | d | e);
+}
+
+alignas(16) constexpr char first_high[16] = {too_long,
+                                             too_long,
+                                             too_long,
+                                             too_long,
+                                             too_long,
+                                             too_long,
+                                             too_long,
+                                             too_long,
+                                             two_conts,
+                                             two_conts,
+                                             two_conts,
+                                             two_conts,
+                                             set(too_short, overlong_2),
+                                             too_short,
+                                             set(too_short, overlong_3, surrogate),
+                                             set(too_short, too_large, too_large_1000, overlong_4)};
+alignas(16) constexpr char first_low[16] = {set(carry, overlong_3, overlong_2, overlong_4),
+                                            set(carry, overlong_2),
+                                            carry,
+                                            carry,
+                                            set(carry, too_large),
+                                            set(carry, too_large, too_large_1000),
+                                            set(carry, too_large, too_large_1000),
+                                            set(carry, too_large, too_large_1000),
+                                            set(carry, too_large, too_large_1000),
+                                            set(carry, too_large, too_large_1000),
+                                            set(carry, too_large, too_large_1000),
+                                            set(carry, too_large, too_large_1000),
+                                            set(carry, too_large, too_large_1000),
+                                            set(carry, too_large, too_large_1000, surrogate),
+                                            set(carry, too_large, too_large_1000),
+                                            set(carry, too_large, too_large_1000)};
+alignas(16) constexpr char second_high[16] = {
+    too_short,
+    too_short,
+    too_short,
+    too_short,
+    too_short,
+    too_short,
+    too_short,
+    too_short,
+    set(too_long, overlong_2, two_conts, overlong_3, too_large_1000 | overlong_4),
+    set(too_long, overlong_2, two_conts, overlong_3, too_large),
+    set(too_long, overlong_2, two_conts, surrogate, too_large),
+    set(too_long, overlong_2, two_conts, surrogate, too_large),
+    too_short,
+    too_short,
+    too_short,
+    too_short};
+// A block that ends in one of these bytes (or above) leaves its last character unfinished.
+alignas(32) constexpr u8 complete_limit[32] = {
+    255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,      255,      255,
+    255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0xF0 - 1, 0xE0 - 1, 0xC0 - 1};
+}  // namespace utf8_table
+
+// 32 times FF, then 32 times 00: read at 32 - k, it keeps the first k bytes of a block.
+struct KeepTable {
+  u8 bytes[64];
+  constexpr KeepTable() : bytes() {
+    for (int i = 0; i < 32; ++i) bytes[i] = 0xFF;
+  }
+};
+alignas(64) constexpr KeepTable keep_table;
+
+#define BULKHEAD_AVX2 __attribute__((target("avx2")))
+
+BULKHEAD_AVX2 inline __m256i load32(const void *p) noexcept {
+  return _mm256_loadu_si256(static_cast<const __m256i *>(p));
+}
+
+BULKHEAD_AVX2 inline __m256i table32(const char *t) noexcept {
+  return _mm256_broadcastsi128_si256(*reinterpret_cast<const __m128i *>(t));
+}
+
+// The bytes of two neighbouring blocks, shifted by N: what stands N places before each byte of v.
+template <int N>
+BULKHEAD_AVX2 inline __m256i before(__m256i previous, __m256i v) noexcept {
+  return _mm256_alignr_epi8(v, _mm256_permute2x128_si256(previous, v, 0x21), 16 - N);
+}
+
+// Non-zero bytes where v, coming behind previous, is not UTF-8.
+BULKHEAD_AVX2 inline __m256i utf8_faults(__m256i previous, __m256i v) noexcept {
+  const __m256i nibble = _mm256_set1_epi8(0x0F);
+  const __m256i one = before<1>(previous, v);
+  const __m256i a = _mm256_shuffle_epi8(table32(utf8_table::first_high),
+                                        _mm256_and_si256(_mm256_srli_epi16(one, 4), nibble));
+  const __m256i b =
+      _mm256_shuffle_epi8(table32(utf8_table::first_low), _mm256_and_si256(one, nibble));
+  const __m256i c = _mm256_shuffle_epi8(table32(utf8_table::second_high),
+                                        _mm256_and_si256(_mm256_srli_epi16(v, 4), nibble));
+  const __m256i special = _mm256_and_si256(_mm256_and_si256(a, b), c);
+  const __m256i third = _mm256_subs_epu8(before<2>(previous, v), _mm256_set1_epi8(0xE0 - 0x80));
+  const __m256i fourth = _mm256_subs_epu8(before<3>(previous, v), _mm256_set1_epi8(0xF0 - 0x80));
+  const __m256i must_continue =
+      _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8(static_cast<char>(0x80)));
+  return _mm256_xor_si256(must_continue, special);
+}
+
+// The state of one run: bytes between two places that stop the search.
+struct Run {
+  __m256i previous;
+  __m256i unfinished;
+  __m256i faults;
+};
+
+BULKHEAD_AVX2 inline void run_add(Run *run, __m256i v, bool ascii) noexcept {
+  if (ascii) {
+    run->faults = _mm256_or_si256(run->faults, run->unfinished);
+    run->unfinished = _mm256_setzero_si256();
+  } else {
+    run->faults = _mm256_or_si256(run->faults, utf8_faults(run->previous, v));
+    run->unfinished = _mm256_subs_epu8(v, load32(utf8_table::complete_limit));
+  }
+  run->previous = v;
+}
+
+// Bits of the bytes that stop a run: quote, backslash, control characters.
+BULKHEAD_AVX2 inline std::uint32_t stop_bits(__m256i v) noexcept {
+  const __m256i quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"'));
+  const __m256i slash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
+  const __m256i control = _mm256_cmpeq_epi8(_mm256_min_epu8(v, _mm256_set1_epi8(0x1F)), v);
+  return static_cast<std::uint32_t>(
+      _mm256_movemask_epi8(_mm256_or_si256(_mm256_or_si256(quote, slash), control)));
+}
+
+// The block at p. Near the end it is copied and filled with zeros, which stop the run.
+BULKHEAD_AVX2 inline __m256i block_at(const char *p, const char *end) noexcept {
+  if (end - p >= 32) return load32(p);
+  alignas(32) char block[32] = {};
+  std::memcpy(block, p, static_cast<std::size_t>(end - p));
+  return load32(block);
+}
+
+// Goes on to the first byte that stops, checking the UTF-8 before it. nullptr: it is not UTF-8.
+BULKHEAD_AVX2 inline const char *run_end(const char *p, const char *end) noexcept {
+  const __m256i zero = _mm256_setzero_si256();
+  Run run{zero, zero, zero};
+  for (;;) {
+    const __m256i v = block_at(p, end);
+    const std::uint32_t stops = stop_bits(v);
+    if (stops == 0) {
+      run_add(&run, v, _mm256_movemask_epi8(v) == 0);
+      p += 32;
+      continue;
+    }
+    const int k = __builtin_ctz(stops);
+    const __m256i kept = _mm256_and_si256(v, load32(keep_table.bytes + 32 - k));
+    run_add(&run, kept, _mm256_movemask_epi8(kept) == 0);
+    return _mm256_testz_si256(run.faults, run.faults) ? p + k : nullptr;
+  }
+}
+
+BULKHEAD_AVX2 const char *string_end_avx2(const char *p, const char *end, Fault *fault) noexcept {
+  for (;;) {
+    const char *stop = run_end(p, end);
+    if (stop == nullptr) return string_end_scalar(p, end, fault);  // says where
+    if (stop == end) return fail(fault, "string is not closed", end);
+    if (*stop == '"') return stop + 1;
+    p = step_special(stop, end, fault);
+    if (p == nullptr) return nullptr;
+  }
+}
+#endif
+
+const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept;
+
+// Starts with the function that chooses, so that it is right even before dynamic initialisation.
+std::atomic<StringEnd> chosen{&choose_and_run};
+
+const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept {
+  const StringEnd best = string_end_variants().list[0].function;
+  chosen.store(best, std::memory_order_relaxed);
+  return best(p, end, fault);
+}
+
+}  // namespace
+
+unsigned utf8_length(const char *p, const char *end) noexcept {
+  const auto at = [p](int i) { return static_cast<u8>(p[i]); };
+  const auto follows = [&](int i) { return (at(i) & 0xC0) == 0x80; };
+  const auto left = end - p;
+  if (left < 1) return 0;
+  const u8 a = at(0);
+  if (a < 0x80) return 1;
+  if (a < 0xC2 || a > 0xF4) return 0;
+  if (left < 2 || !follows(1)) return 0;
+  if (a < 0xE0) return 2;
+  if (left < 3 || !follows(2)) return 0;
+  if (a < 0xF0) {
+    const bool overlong = a == 0xE0 && at(1) < 0xA0;
+    const bool surrogate = a == 0xED && at(1) > 0x9F;
+    return overlong || surrogate ? 0 : 3;
+  }
+  if (left < 4 || !follows(3)) return 0;
+  const bool overlong = a == 0xF0 && at(1) < 0x90;
+  const bool too_large = a == 0xF4 && at(1) > 0x8F;
+  return overlong || too_large ? 0 : 4;
+}
+
+std::size_t plain_prefix(const char *p, const char *end) noexcept {
+  const char *start = p;
+#if BULKHEAD_SSE2
+  for (; end - p >= 16; p += 16) {
+    const unsigned bits = special_bits(p);
+    if (bits != 0) return static_cast<std::size_t>(p - start) + __builtin_ctz(bits);
+  }
+#endif
+  while (p < end && is_plain(*p)) ++p;
+  return static_cast<std::size_t>(p - start);
+}
+
+const char *string_end_long(const char *p, const char *end, Fault *fault) noexcept {
+  if (end - p < 16) return string_end_scalar(p, end, fault);
+  return chosen.load(std::memory_order_relaxed)(p, end, fault);
+}
+
+StringEndVariants string_end_variants() noexcept {
+  StringEndVariants variants{};
+#if BULKHEAD_SSE2
+  if (__builtin_cpu_supports("avx2")) {
+    variants.list[variants.count++] = {"avx2", string_end_avx2};
+  }
+  variants.list[variants.count++] = {"sse2", string_end_sse2};
+#endif
+  variants.list[variants.count++] = {"scalar", string_end_scalar};
+  return variants;
+}
+
+}  // namespace bulkhead::mcp::json

@@ -1,0 +1,209 @@
+// The functions of scan.hpp that work on JSON values, not on messages.
+#include <algorithm>
+#include <vector>
+
+#include "mcp/json_cursor.hpp"
+#include "mcp/json_names.hpp"
+#include "mcp/scan.hpp"
+
+namespace bulkhead::mcp {
+namespace {
+
+using json::Cursor;
+
+constexpr char replacement[] = "\xEF\xBF\xBD";  // U+FFFD
+
+std::string_view between(const char *begin, const char *end) noexcept {
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+// A member name in its object, as has_duplicate_members() keeps it.
+struct Name {
+  std::string_view inside;
+  bool escaped;
+};
+
+// Some order in which equal names, unescaped, are neighbours.
+bool before(const Name &a, const Name &b) noexcept {
+  if (!a.escaped && !b.escaped) return a.inside < b.inside;
+  json::Unescape x(a.inside);
+  json::Unescape y(b.inside);
+  while (!x.done() && !y.done()) {
+    // UTF-8 bytes sort as their characters do: one order for names with and without escapes.
+    const char32_t c = x.next();
+    const char32_t d = y.next();
+    if (c != d) return c < d;
+  }
+  return x.done() && !y.done();
+}
+
+// Are there equal names among those from `first` on? Reorders them.
+bool has_equal(std::vector<Name> *names, std::size_t first) {
+  const auto begin = names->begin() + static_cast<std::ptrdiff_t>(first);
+  std::sort(begin, names->end(), before);
+  return std::adjacent_find(begin, names->end(), [](const Name &a, const Name &b) {
+           return !before(a, b) && !before(b, a);
+         }) != names->end();
+}
+
+}  // namespace
+
+bool valid_json(std::string_view text, std::uint32_t max_depth) noexcept {
+  Cursor cursor(text);
+  cursor.skip_space();
+  if (!cursor.value(max_depth)) return false;
+  cursor.skip_space();
+  return cursor.at_end();
+}
+
+bool for_each_item(std::string_view array, void *arg,
+                   bool (*f)(void *arg, std::string_view item)) noexcept {
+  Cursor cursor(array);
+  cursor.skip_space();
+  if (!cursor.take('[')) return true;
+  cursor.skip_space();
+  bool more = !cursor.take(']');
+  while (more) {
+    const char *start = cursor.at();
+    if (!cursor.value(json::deepest)) return true;
+    if (!f(arg, between(start, cursor.at()))) return false;
+    if (!cursor.separator(']', &more)) return true;
+  }
+  return true;
+}
+
+bool for_each_element(std::string_view batch, void *arg,
+                      bool (*f)(void *arg, std::string_view element)) noexcept {
+  return for_each_item(batch, arg, f);
+}
+
+bool for_each_member(std::string_view object, void *arg,
+                     bool (*f)(void *arg, std::string_view key, std::string_view value)) noexcept {
+  Cursor cursor(object);
+  cursor.skip_space();
+  if (!cursor.take('{')) return true;
+  cursor.skip_space();
+  bool more = !cursor.take('}');
+  while (more) {
+    std::string_view inside;
+    if (!cursor.key(&inside)) return true;
+    const char *start = cursor.at();
+    if (!cursor.value(json::deepest)) return true;
+    const std::string_view key(inside.data() - 1, inside.size() + 2);
+    if (!f(arg, key, between(start, cursor.at()))) return false;
+    if (!cursor.separator('}', &more)) return true;
+  }
+  return true;
+}
+
+std::string_view member(std::string_view object, std::string_view key) noexcept {
+  struct Search {
+    std::string_view key;
+    std::string_view found;
+  } search{key, {}};
+  for_each_member(object, &search, [](void *arg, std::string_view token, std::string_view value) {
+    auto *s = static_cast<Search *>(arg);
+    if (!json::same_text(token.substr(1, token.size() - 2), s->key)) return true;
+    s->found = value;
+    return false;
+  });
+  return search.found;
+}
+
+bool has_duplicate_members(std::string_view json) {
+  // Names of all open objects, innermost last, and where each open level's names begin (an array
+  // has none of its own).
+  std::vector<Name> names;
+  std::vector<std::size_t> objects;
+  std::vector<bool> is_object;
+  const char *end = json.data() + json.size();
+  json::Fault fault;
+  bool name_next = false;
+  for (const char *p = json.data(); p < end;) {
+    const char c = *p++;
+    if (c == '{' || c == '[') {
+      is_object.push_back(c == '{');
+      if (c == '{') objects.push_back(names.size());
+      name_next = c == '{';
+    } else if (c == '}' || c == ']') {
+      if (is_object.empty()) return false;
+      is_object.pop_back();
+      if (c == '}') {
+        if (has_equal(&names, objects.back())) return true;
+        names.resize(objects.back());
+        objects.pop_back();
+      }
+      name_next = false;
+    } else if (c == ',') {
+      name_next = !is_object.empty() && is_object.back();
+    } else if (c == '"') {
+      const char *behind = json::string_end(p, end, &fault);
+      if (behind == nullptr) return false;
+      const std::string_view inside = between(p, behind - 1);
+      if (name_next) names.push_back({inside, inside.find('\\') != inside.npos});
+      name_next = false;
+      p = behind;
+    }
+  }
+  return false;
+}
+
+std::string_view unquote(std::string_view token, std::string *scratch) {
+  if (token.size() < 2 || token.front() != '"') return {};
+  const std::string_view inside = token.substr(1, token.size() - 2);
+  std::size_t slash = inside.find('\\');
+  if (slash == inside.npos) return inside;
+  scratch->assign(inside.substr(0, slash));
+  scratch->reserve(inside.size());
+  json::Unescape text(inside.substr(slash));
+  while (!text.done()) {
+    char bytes[4];
+    scratch->append(bytes, json::encode_utf8(text.next(), bytes));
+  }
+  return *scratch;
+}
+
+void append_quoted(std::string *out, std::string_view text) {
+  static constexpr char digits[] = "0123456789abcdef";
+  const char *p = text.data();
+  const char *end = p + text.size();
+  out->push_back('"');
+  while (p < end) {
+    const std::size_t plain = json::plain_prefix(p, end);
+    out->append(p, plain);
+    p += plain;
+    if (p == end) break;
+    const auto c = static_cast<unsigned char>(*p);
+    if (c >= 0x80) {
+      const unsigned n = json::utf8_length(p, end);
+      out->append(n == 0 ? replacement : p, n == 0 ? 3 : n);
+      p += n == 0 ? 1 : n;
+      continue;
+    }
+    ++p;
+    switch (c) {
+      case '"':
+        out->append("\\\"");
+        break;
+      case '\\':
+        out->append("\\\\");
+        break;
+      case '\n':
+        out->append("\\n");
+        break;
+      case '\r':
+        out->append("\\r");
+        break;
+      case '\t':
+        out->append("\\t");
+        break;
+      default:
+        out->append("\\u00");
+        out->push_back(digits[c >> 4]);
+        out->push_back(digits[c & 15]);
+    }
+  }
+  out->push_back('"');
+}
+
+}  // namespace bulkhead::mcp

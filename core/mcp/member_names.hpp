@@ -1,0 +1,77 @@
+// The names that an object's members have had so far, and whether two of them could be taken for
+// one another.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "mcp/json_names.hpp"
+
+namespace bulkhead::mcp::json {
+
+struct KnownName {
+  std::string_view text;
+  std::uint64_t hash;
+  constexpr KnownName(const char *name) : text(name), hash(folded_hash_of(name)) {}
+};
+
+// With max_members 0 only the known names are looked at: each once, and in its own spelling. Else
+// no two members may have names that fold alike either, and there may be no more than max_members.
+//
+// Names are compared by a 64-bit hash of their folded text. A pair of different names with one hash
+// would be refused as alike; that takes a purpose, and costs its author the message.
+class MemberNames {
+ public:
+  static constexpr std::uint32_t capacity = 256;
+
+  struct Found {
+    int known = -1;                 // index among the known names, -1: another name
+    const char *problem = nullptr;  // static text; nullptr: fine
+  };
+
+  MemberNames(const KnownName *known, unsigned known_count, std::uint32_t max_members) noexcept
+      : known_(known), known_count_(known_count), max_(std::min(max_members, capacity)) {}
+
+  // readable: how far beyond the name bytes may be read.
+  Found add(std::string_view inside, const char *readable) noexcept {
+    bool plain = false;
+    const std::uint64_t hash = folded_hash(inside, readable, &plain);
+    for (unsigned i = 0; i < known_count_; ++i) {
+      if (known_[i].hash == hash) return add_known(i, inside, plain);
+    }
+    if (max_ == 0) return {};
+    for (std::uint32_t i = 0; i < others_; ++i) {
+      if (hashes_[i] == hash) return {-1, "two members have the same name (letter case aside)"};
+    }
+    if (!count()) return {-1, too_many};
+    hashes_[others_++] = hash;
+    return {};
+  }
+
+ private:
+  static constexpr const char *too_many = "too many members";
+
+  Found add_known(unsigned i, std::string_view inside, bool plain) noexcept {
+    const std::string_view text = known_[i].text;
+    if (!(plain ? inside == text : same_text(inside, text))) {
+      return {-1, "a member name differs from a known one only in letter case"};
+    }
+    const int known = static_cast<int>(i);
+    if ((seen_ >> i & 1) != 0) return {known, "a member occurs twice"};
+    seen_ |= 1u << i;
+    if (max_ != 0 && !count()) return {known, too_many};
+    return {known, nullptr};
+  }
+  bool count() noexcept { return members_ < max_ && ++members_ > 0; }
+
+  const KnownName *known_;
+  unsigned known_count_;
+  std::uint32_t max_;
+  std::uint32_t members_ = 0;
+  std::uint32_t others_ = 0;
+  std::uint32_t seen_ = 0;
+  std::uint64_t hashes_[capacity];  // of the others; filled up to others_
+};
+
+}  // namespace bulkhead::mcp::json

@@ -1,0 +1,366 @@
+#include "mcp/scan.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "mcp/json_cursor.hpp"
+#include "mcp/member_names.hpp"
+#include "mcp/methods.hpp"
+
+namespace bulkhead::mcp {
+namespace {
+
+using json::Cursor;
+using json::KnownName;
+using json::MemberNames;
+
+constexpr std::int32_t not_json = -32700;
+constexpr std::int32_t not_valid = -32600;
+
+// What kind of value begins with this byte.
+enum Type : unsigned {
+  string_type = 1,
+  number_type = 2,
+  object_type = 4,
+  array_type = 8,
+  null_type = 16,
+  other_type = 32,
+  any_type = 63
+};
+
+constexpr Type type_of(char first) noexcept {
+  if (first == '"') return string_type;
+  if (first == '{') return object_type;
+  if (first == '[') return array_type;
+  if (first == 'n') return null_type;
+  return first == '-' || (first >= '0' && first <= '9') ? number_type : other_type;
+}
+
+enum EnvelopeName : int {
+  jsonrpc_name,
+  id_name,
+  method_name,
+  params_name,
+  result_name,
+  error_name
+};
+constexpr KnownName envelope_names[] = {"jsonrpc", "id", "method", "params", "result", "error"};
+
+// A member of params whose range is kept if its value has one of these types. Of another type it
+// counts as absent: whether the method allows that is for its receiver to say.
+struct ParamRule {
+  Range Scan::*range;
+  unsigned types;
+};
+constexpr KnownName param_names[] = {
+    "_meta",           "ref",           "name",      "uri",   "cursor",
+    "arguments",       "progressToken", "requestId", "level", "elicitationId",
+    "protocolVersion", "capabilities",  "clientInfo"};
+enum ParamName : int { meta_name, ref_name };
+constexpr ParamRule param_rules[] = {{&Scan::meta, object_type},
+                                     {nullptr, 0},
+                                     {&Scan::name, string_type},
+                                     {&Scan::uri, string_type},
+                                     {&Scan::cursor, string_type},
+                                     {&Scan::arguments, any_type},
+                                     {&Scan::token, string_type | number_type},
+                                     {&Scan::request_id, string_type | number_type},
+                                     {&Scan::level, string_type},
+                                     {&Scan::elicitation_id, string_type},
+                                     {&Scan::protocol_version, string_type},
+                                     {&Scan::capabilities, object_type},
+                                     {&Scan::client_info, object_type}};
+static_assert(std::size(param_names) == std::size(param_rules));
+
+constexpr KnownName ref_names[] = {"type", "name", "uri"};
+constexpr Range Scan::*ref_ranges[] = {&Scan::ref_type, &Scan::ref_name, &Scan::ref_uri};
+
+enum MetaName : int { progress_token_name, revision_name };
+constexpr KnownName meta_names[] = {"progressToken", "io.modelcontextprotocol/protocolVersion"};
+
+// One scan. Functions return false when the text is not JSON (the cursor knows why) and go on after
+// refuse(), so that an id behind the fault is still found.
+class Scanner {
+ public:
+  Scanner(std::string_view message, Scan *out, ScanError *error, const ScanLimits &limits) noexcept
+      : cursor_(message), out_(out), error_(error), limits_(limits) {
+    *out_ = {};
+    *error_ = {};
+  }
+
+  bool run() noexcept {
+    cursor_.skip_space();
+    if (cursor_.at_end()) return report(not_json, "the message is empty", cursor_.at());
+    const char first = cursor_.peek();
+    const bool read = first == '{' ? envelope() : other_value(first);
+    if (!read) return report_fault();
+    cursor_.skip_space();
+    if (!cursor_.at_end()) {
+      return report(not_json, "there is text behind the message", cursor_.at());
+    }
+    if (first == '{') classify();
+    if (!refused_) return true;
+    if (id_may_be_told()) error_->id = out_->id;
+    return false;
+  }
+
+ private:
+  bool report(std::int32_t code, const char *what, const char *at) noexcept {
+    *error_ = {code, what, offset(at), {}};
+    return false;
+  }
+
+  bool report_fault() noexcept {
+    const json::Fault &fault = cursor_.fault();
+    if (fault.what != json::too_deep) return report(not_json, fault.what, fault.at);
+    report(not_valid, fault.what, fault.at);
+    if (id_may_be_told()) error_->id = out_->id;
+    return false;
+  }
+
+  // Keeps the first reason.
+  void refuse(const char *what, const char *at) noexcept {
+    if (!refused_) report(not_valid, what, at);
+    refused_ = true;
+  }
+
+  // An error that carries the id of a response would look like the answer to a request of the
+  // peer's own that happens to have the same id.
+  bool id_may_be_told() const noexcept {
+    return id_type_ != null_type && !id_unclear_ && (has_method_ || !(has_result_ || has_error_));
+  }
+
+  std::uint32_t offset(const char *at) const noexcept {
+    return static_cast<std::uint32_t>(at - cursor_.begin());
+  }
+
+  bool keep_value(Range *range, std::uint32_t depth) noexcept {
+    const std::uint32_t begin = offset(cursor_.at());
+    if (!cursor_.value(depth)) return false;
+    *range = {begin, offset(cursor_.at())};
+    return true;
+  }
+
+  bool skip_value(std::uint32_t depth) noexcept { return cursor_.value(depth); }
+
+  // How deep a member's value may be nested when its object is at `level` (the envelope: 1).
+  std::uint32_t below(std::uint32_t level) const noexcept { return limits_.max_depth - level; }
+
+  bool other_value(char first) noexcept;
+  template <class F>
+  bool members(std::uint32_t level, MemberNames *names, F &&on_member) noexcept;
+  bool envelope() noexcept;
+  bool envelope_member(int which) noexcept;
+  bool id() noexcept;
+  bool method() noexcept;
+  bool params() noexcept;
+  bool param(int which) noexcept;
+  bool meta() noexcept;
+  bool ref() noexcept;
+  void classify() noexcept;
+  void classify_call() noexcept;
+  void classify_response() noexcept;
+
+  Cursor cursor_;
+  Scan *out_;
+  ScanError *error_;
+  const ScanLimits &limits_;
+  bool refused_ = false;
+  bool id_unclear_ = false;
+  bool has_jsonrpc_ = false;
+  bool has_method_ = false;
+  bool has_result_ = false;
+  bool has_error_ = false;
+  unsigned id_type_ = 0;  // 0: there is none
+};
+
+bool Scanner::other_value(char first) noexcept {
+  const char *start = cursor_.at();
+  if (first == '\xEF') return cursor_.fail("a byte-order mark is not allowed");
+  if (!skip_value(limits_.max_depth)) return false;
+  if (first != '[') {
+    refuse("the message is not an object", start);
+    return true;
+  }
+  out_->kind = Kind::batch;
+  Cursor inside({start + 1, static_cast<std::size_t>(cursor_.at() - start - 1)});
+  inside.skip_space();
+  if (inside.peek() == ']') refuse("the batch is empty", start);
+  return true;
+}
+
+// Walks over the object here. on_member(which) reads one value; which is an index of the known
+// names, or -1.
+template <class F>
+bool Scanner::members(std::uint32_t level, MemberNames *names, F &&on_member) noexcept {
+  if (level > limits_.max_depth) return cursor_.fail(json::too_deep);
+  cursor_.take('{');
+  cursor_.skip_space();
+  bool more = !cursor_.take('}');
+  while (more) {
+    std::string_view inside;
+    if (!cursor_.key(&inside)) return false;
+    const MemberNames::Found found = names->add(inside, cursor_.end());
+    if (found.problem == nullptr) {
+      if (!(found.known < 0 ? skip_value(below(level)) : on_member(found.known))) return false;
+    } else {
+      refuse(found.problem, inside.data() - 1);
+      if (level == 1 && found.known == id_name) id_unclear_ = true;
+      if (!skip_value(below(level))) return false;
+    }
+    if (!cursor_.separator('}', &more)) return false;
+  }
+  return true;
+}
+
+bool Scanner::envelope() noexcept {
+  MemberNames names(envelope_names, std::size(envelope_names), limits_.max_members);
+  return members(1, &names, [this](int which) noexcept { return envelope_member(which); });
+}
+
+bool Scanner::envelope_member(int which) noexcept {
+  switch (which) {
+    case jsonrpc_name: {
+      Range range;
+      const char *start = cursor_.at();
+      if (!keep_value(&range, below(1))) return false;
+      has_jsonrpc_ = true;
+      if (std::string_view(start, range.size()) != "\"2.0\"") {
+        refuse("jsonrpc is not \"2.0\"", start);
+      }
+      return true;
+    }
+    case id_name:
+      return id();
+    case method_name:
+      return method();
+    case params_name:
+      return params();
+    case result_name:
+      has_result_ = true;
+      return keep_value(&out_->result, below(1));
+    default:
+      has_error_ = true;
+      if (cursor_.peek() != '{') refuse("error is not an object", cursor_.at());
+      return keep_value(&out_->error, below(1));
+  }
+}
+
+bool Scanner::id() noexcept {
+  const char *start = cursor_.at();
+  Range range;
+  id_type_ = type_of(cursor_.peek());
+  if (!keep_value(&range, below(1))) return false;
+  const bool whole =
+      std::all_of(start, cursor_.at(), [](char c) { return c == '-' || json::is_digit(c); });
+  if (whole || id_type_ == string_type || id_type_ == null_type) {
+    out_->id = range;
+  } else {
+    id_unclear_ = true;
+    refuse("id is neither a string nor an integer", start);
+  }
+  return true;
+}
+
+bool Scanner::method() noexcept {
+  const char *start = cursor_.at();
+  has_method_ = true;
+  if (type_of(cursor_.peek()) != string_type) {
+    refuse("method is not a string", start);
+    return skip_value(below(1));
+  }
+  if (!keep_value(&out_->method_text, 0)) return false;
+  out_->method = method_of({start + 1, out_->method_text.size() - 2});
+  return true;
+}
+
+bool Scanner::params() noexcept {
+  const char *start = cursor_.at();
+  if (cursor_.peek() != '{') {
+    if (cursor_.peek() != '[') refuse("params is neither an object nor an array", start);
+    return keep_value(&out_->params, below(1));
+  }
+  MemberNames names(param_names, std::size(param_names), limits_.max_members);
+  if (!members(2, &names, [this](int which) noexcept { return param(which); })) return false;
+  out_->params = {offset(start), offset(cursor_.at())};
+  return true;
+}
+
+bool Scanner::param(int which) noexcept {
+  if (which == meta_name) return meta();
+  if (which == ref_name) return ref();
+  const ParamRule &rule = param_rules[which];
+  if ((rule.types & type_of(cursor_.peek())) == 0) return skip_value(below(2));
+  return keep_value(&(out_->*rule.range), below(2));
+}
+
+bool Scanner::meta() noexcept {
+  const char *start = cursor_.at();
+  if (cursor_.peek() != '{') {
+    // A gateway may have to add a member to it; two _meta would be the result.
+    refuse("params._meta is not an object", start);
+    return skip_value(below(2));
+  }
+  MemberNames names(meta_names, std::size(meta_names), 0);
+  const bool read = members(3, &names, [this](int which) noexcept {
+    if (which == revision_name) {
+      out_->modern = true;
+      return skip_value(below(3));
+    }
+    if ((type_of(cursor_.peek()) & (string_type | number_type | null_type)) == 0) {
+      refuse("progressToken is neither a string nor a number", cursor_.at());
+    }
+    return keep_value(&out_->progress_token, below(3));
+  });
+  if (!read) return false;
+  out_->meta = {offset(start), offset(cursor_.at())};
+  return true;
+}
+
+bool Scanner::ref() noexcept {
+  if (cursor_.peek() != '{') return skip_value(below(2));
+  MemberNames names(ref_names, std::size(ref_names), 0);
+  return members(3, &names, [this](int which) noexcept {
+    if (type_of(cursor_.peek()) != string_type) return skip_value(below(3));
+    return keep_value(&(out_->*ref_ranges[which]), 0);
+  });
+}
+
+void Scanner::classify() noexcept {
+  const char *end = cursor_.end();
+  if (!has_jsonrpc_) refuse("jsonrpc is missing", end);
+  if (has_method_) {
+    classify_call();
+  } else if (has_result_ || has_error_) {
+    classify_response();
+  } else {
+    refuse("there is neither method nor result nor error", end);
+  }
+}
+
+void Scanner::classify_call() noexcept {
+  if (has_result_ || has_error_) refuse("method together with result or error", cursor_.end());
+  out_->kind = id_type_ == 0 ? Kind::notification : Kind::request;
+  if (id_type_ == null_type) refuse("id of a request is null", cursor_.end());
+}
+
+void Scanner::classify_response() noexcept {
+  out_->kind = has_error_ ? Kind::error : Kind::result;
+  if (has_result_ && has_error_) refuse("result together with error", cursor_.end());
+  if (!has_result_) return;
+  if (id_type_ == 0) refuse("a result without id", cursor_.end());
+  if (id_type_ == null_type) refuse("id of a result is null", cursor_.end());
+}
+
+}  // namespace
+
+bool scan(std::string_view message, Scan *out, ScanError *error,
+          const ScanLimits &limits) noexcept {
+  if (message.size() > std::numeric_limits<std::uint32_t>::max()) {
+    *error = {not_valid, "the message is too long", 0, {}};
+    return false;
+  }
+  return Scanner(message, out, error, limits).run();
+}
+
+}  // namespace bulkhead::mcp
