@@ -1,0 +1,207 @@
+/* A small plugin in C. BEHAVIOUR says which rule it breaks; each step of its life is logged. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bulkhead/abi/plugin.h"
+
+#define GOOD 0
+#define HANGS_IN_INIT 1
+#define HANGS_IN_CONSTRUCTOR 2
+#define FAILS_IN_INIT 3
+#define WRONG_MAJOR 4
+#define NEEDS_NEWER 5
+#define NO_CREATE 6
+#define OTHER_ID 7
+#define OTHER_PROVIDES 8
+#define LEAKS 9
+#define BIGGER 10
+#define SHORTER 11
+#define FAILS_IN_START 12
+#define TWO_ENTRIES 13
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* What a later ABI minor may have appended: the host must not look at it. */
+struct bigger_plugin {
+  bh_plugin now;
+  void *later[4];
+};
+
+typedef struct instance {
+  struct bigger_plugin table;
+  const bh_host *host;
+  int pipe_fds[2];
+} instance;
+
+static void say(const instance *self, const char *text) {
+  bh_str message = {text, strlen(text)};
+  self->host->log(self->host->ctx, BH_LOG_INFO, message);
+}
+
+static bh_status refuse(bh_error *error, bh_status code, const char *text) {
+  if (error != NULL && BH_HAS(bh_error, error, text)) {
+    error->code = code;
+    error->n = (uint32_t)strlen(text);
+    memcpy(error->text, text, error->n);
+  }
+  return code;
+}
+
+static void nothing(void *arg) {
+  (void)arg;
+}
+static void nothing_fd(void *arg, int32_t fd, uint32_t events) {
+  (void)arg;
+  (void)fd;
+  (void)events;
+}
+
+static bh_status configure(void *self, bh_str json, bh_error *error) {
+  say(self, "configure");
+  if (json.n == 0) return refuse(error, BH_E_INVALID, "an object\x1b[31m is wanted");
+  return BH_OK;
+}
+
+static bh_status start(void *self_, bh_error *error) {
+  instance *self = self_;
+  say(self, "start");
+  if (BEHAVIOUR == FAILS_IN_START) return refuse(error, BH_E_IO, "no such device");
+  if (BEHAVIOUR == LEAKS) {
+    const bh_host_executor *executor = self->host->get_ext(self->host->ctx, BH_EXT_HOST_EXECUTOR);
+    const bh_host_fd *fd = self->host->get_ext(self->host->ctx, BH_EXT_HOST_FD);
+    bh_watch watch;
+    if (pipe(self->pipe_fds) != 0) return refuse(error, BH_E_IO, "no pipe");
+    executor->timer_start(self->host->ctx, 3600000, nothing, NULL);
+    return fd->watch(self->host->ctx, self->pipe_fds[0], BH_FD_READ, nothing_fd, NULL, &watch);
+  }
+  return BH_OK;
+}
+
+static bh_status probe(void *self, bh_error *error) {
+  (void)error;
+  say(self, "probe");
+  return BH_PENDING;
+}
+
+static void drain(void *self, uint64_t deadline_ns) {
+  (void)deadline_ns;
+  say(self, "drain");
+}
+
+static void stop(void *self) {
+  say(self, "stop");
+}
+
+static void destroy(void *self_) {
+  instance *self = self_;
+  say(self, "destroy");
+  if (BEHAVIOUR == LEAKS) {
+    close(self->pipe_fds[0]);
+    close(self->pipe_fds[1]);
+  }
+  free(self);
+}
+
+static const void *get_ext(void *self, const char *id) {
+  (void)self;
+  return strcmp(id, "test.ext/1") == 0 ? "here" : NULL;
+}
+
+static bh_status create(const char *id, const bh_host *host, const bh_plugin **out,
+                        bh_error *error) {
+  instance *self;
+  if (strcmp(id, PLUGIN_ID) != 0) return refuse(error, BH_E_NOT_FOUND, "no such plugin");
+  self = calloc(1, sizeof *self);
+  if (self == NULL) return refuse(error, BH_E_LIMIT, "no memory");
+  self->host = host;
+  self->table.now.size = sizeof(bh_plugin);
+  self->table.now.self = self;
+  self->table.now.configure = configure;
+  self->table.now.start = start;
+  self->table.now.probe = probe;
+  self->table.now.drain = drain;
+  self->table.now.stop = stop;
+  self->table.now.destroy = destroy;
+  self->table.now.get_ext = get_ext;
+  if (BEHAVIOUR == BIGGER) {
+    self->table.now.size = sizeof self->table;
+    memset(self->table.later, 0x5a, sizeof self->table.later);
+  }
+  if (BEHAVIOUR == SHORTER) {
+    self->table.now.size = offsetof(bh_plugin, get_ext);
+    memset(&self->table.now.get_ext, 0x5a, sizeof self->table.now.get_ext);
+  }
+  *out = &self->table.now;
+  return BH_OK;
+}
+
+static bh_status init(const bh_host *host, bh_error *error) {
+  const char *text = "init";
+  bh_str message = {text, 4};
+  host->log(host->ctx, BH_LOG_INFO, message);
+  if (BEHAVIOUR == FAILS_IN_INIT) return refuse(error, BH_E_UNAVAILABLE, "the moon is full");
+  while (BEHAVIOUR == HANGS_IN_INIT) sleep(1);
+  return BH_OK;
+}
+
+static void deinit(void) {}
+
+static struct {
+  bh_descriptor now;
+  void *later[4];
+} the_descriptor;
+static const char *const provides[] = {"bh.tools/1", NULL};
+static const char *const other_provides[] = {"bh.tools/1", "bh.policy/1", NULL};
+
+static const bh_descriptor *descriptor(uint32_t i) {
+  bh_descriptor *d = &the_descriptor.now;
+  bh_str poison = {(const char *)(uintptr_t)16, 1u << 30};
+  bh_str name = {"For tests", 9};
+  if (i != 0) return NULL;
+  d->size = BEHAVIOUR == BIGGER    ? sizeof the_descriptor
+            : BEHAVIOUR == SHORTER ? offsetof(bh_descriptor, name)
+                                   : sizeof *d;
+  d->id = BEHAVIOUR == OTHER_ID ? "somebody-else" : PLUGIN_ID;
+  d->provides = BEHAVIOUR == OTHER_PROVIDES ? other_provides : provides;
+  d->name = BEHAVIOUR == SHORTER ? poison : name;
+  if (BEHAVIOUR == SHORTER) d->version = d->vendor = d->config_schema = poison;
+  return d;
+}
+
+static struct {
+  bh_entry now;
+  void *later[4];
+} the_entry;
+
+static const bh_entry *entry(void) {
+  bh_entry *e = &the_entry.now;
+  e->size = BEHAVIOUR == BIGGER ? sizeof the_entry : sizeof *e;
+  e->abi_major = BEHAVIOUR == WRONG_MAJOR ? 9 : BH_ABI_MAJOR;
+  e->abi_minor_built = BEHAVIOUR == BIGGER ? BH_ABI_MINOR + 1 : BH_ABI_MINOR;
+  e->abi_minor_needed = BEHAVIOUR == NEEDS_NEWER ? BH_ABI_MINOR + 1 : 0;
+  e->init = init;
+  e->deinit = deinit;
+  e->count = 1;
+  e->descriptor = descriptor;
+  e->create = BEHAVIOUR == NO_CREATE ? NULL : create;
+  return e;
+}
+
+EXPORT const bh_entry *bh_plugin_entry_v0(void);
+EXPORT const bh_entry *bh_plugin_entry_v0(void) {
+  return entry();
+}
+
+#if BEHAVIOUR == TWO_ENTRIES
+EXPORT const void *bh_plugin_entry_v7(void);
+EXPORT const void *bh_plugin_entry_v7(void) {
+  return NULL;
+}
+#endif
+
+#if BEHAVIOUR == HANGS_IN_CONSTRUCTOR
+__attribute__((constructor)) static void hang(void) {
+  for (;;) sleep(1);
+}
+#endif

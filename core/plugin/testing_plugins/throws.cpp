@@ -1,0 +1,32 @@
+// A plugin that lets an exception out of init, which the ABI forbids.
+#include <stdexcept>
+
+#include "bulkhead/abi/plugin.h"
+
+namespace {
+
+const char *const provides[] = {"bh.tools/1", nullptr};
+const bh_descriptor descriptor{sizeof(bh_descriptor), 0, "throws", provides, {}, {}, {}, {}};
+
+bh_status init(const bh_host *, bh_error *) {
+  throw std::runtime_error("out of init");
+}
+
+const bh_entry entry{sizeof(bh_entry),
+                     BH_ABI_MAJOR,
+                     BH_ABI_MINOR,
+                     0,
+                     init,
+                     [] {},
+                     1,
+                     0,
+                     [](std::uint32_t i) { return i == 0 ? &descriptor : nullptr; },
+                     [](const char *, const bh_host *, const bh_plugin **,
+                        bh_error *) -> bh_status { throw std::runtime_error("out of create"); }};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v0();
+extern "C" const bh_entry *bh_plugin_entry_v0() {
+  return &entry;
+}
