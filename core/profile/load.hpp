@@ -8,15 +8,24 @@
 #include <variant>
 #include <vector>
 
+#include "base/result.hpp"
 #include "profile/profile.hpp"
 
 namespace bulkhead {
 
+inline constexpr std::size_t kProfileBytes = 4u << 20;  // one layer
+inline constexpr std::size_t kProfileValues = 200'000;  // one layer
+inline constexpr std::size_t kProfileDepth = 64;        // tables and arrays inside each other
+inline constexpr std::size_t kProfileErrors = 100;      // of one load_profile()
+
 // One source, lowest priority first. Tables merge key by key, scalars and arrays replace; a server
-// of a higher layer replaces the one of the same name whole.
+// of a higher layer replaces the one of the same name whole, and so does a plugin instance whose
+// `plugin` is another one.
 struct ProfileLayer {
   std::string name;  // "builtin", "file", "command line"
-  std::string file;  // for messages; ".json"/".jsonc" is read as JSON, everything else as TOML
+  // For messages, and for relative paths in it. ".json" and ".jsonc" are read as JSON, ".toml" as
+  // TOML, everything else by its first character (TOML cannot start with '{' or '/').
+  std::string file;
   std::string text;
 };
 
@@ -30,17 +39,27 @@ struct ProfileEnvironment {
 std::variant<Profile, std::vector<ProfileError>> load_profile(
     const std::vector<ProfileLayer> &layers, const ProfileEnvironment &environment);
 
+// Reads one file whole. BH_E_NOT_FOUND: no such file; BH_E_IO: not readable (the text says why);
+// BH_E_LIMIT: larger than kProfileBytes. The text ends with the code as to_string() writes it:
+// "[file_not_found]", "[unreadable]", "[too_large]". May block on a pipe.
+Result<ProfileLayer> read_profile_file(const std::string &path, std::string layer_name = "file");
+
 // What other programs have configured, for `bulkhead import`.
 struct FoundConfig {
   std::string client;  // "Claude Code", "Claude Desktop", "VS Code", "Cursor", "Gemini CLI"
   std::string file;
-  std::vector<std::string> servers;   // names found
-  std::string error;                  // not readable, not JSON ...
+  std::vector<std::string> section;  // the keys that lead to the table: {"mcp", "servers"}
+  std::vector<std::string> servers;  // names found
+  std::string error;                 // not readable, not JSON ...
 };
+// Looks where the clients keep their files, the user's first, then those of the folder `cwd`.
+// Files that do not exist or configure nothing are left out.
 std::vector<FoundConfig> find_client_configs(const std::string &home, const std::string &cwd);
 
-// A TOML profile with the servers of these files (values with credentials become ${env:...}
-// references, listed in *secrets as "NAME from FILE"). Names that collide get a suffix.
+// A TOML profile with the servers of these files. Values that look like credentials are not copied
+// but become ${env:...} references, listed in *secrets as "NAME from FILE". Names that collide get
+// a suffix. What load_profile() would refuse is there as a comment with the reason, so that the
+// text always loads once the listed variables are set.
 std::string import_profile(const std::vector<FoundConfig> &found,
                            std::vector<std::string> *secrets);
 

@@ -25,9 +25,12 @@ struct ProfileError {
   std::uint32_t line = 0;    // 0: unknown
   std::uint32_t column = 0;  // 0: unknown
   std::string path;          // "mcpServers.github.env.TOKEN"
-  std::string what;          // what is wrong and what is allowed
+  std::string what;          // what is wrong and what is allowed; never holds a credential
+  // For programs: "file_not_found", "unreadable", "too_large", "invalid_json", "invalid_toml",
+  // "invalid_schema", "unknown_key" or "missing_env_var".
+  std::string code;
 };
-// "gateway.json:12:7: mcpServers.github.env.TOKEN: ..." for people.
+// "gateway.json:12:7: mcpServers.github.env.TOKEN: ... [missing_env_var]" for people.
 std::string to_string(const ProfileError &error);
 
 enum class SessionScope : std::uint8_t { shared, per_client };
@@ -48,23 +51,29 @@ struct ServerDef {
   // both
   std::optional<std::vector<std::string>> allow_tools;  // set but empty: none allowed
   std::vector<std::string> deny_tools;
-  std::optional<std::uint64_t> timeout_ms;                 // a call
-  std::map<std::string, std::uint64_t> tool_timeouts_ms;   // by original tool name
+  std::optional<std::uint64_t> timeout_ms;                // a call
+  std::map<std::string, std::uint64_t> tool_timeouts_ms;  // by original tool name
   std::optional<std::uint64_t> connect_timeout_ms;
   SessionScope session = SessionScope::shared;
   std::uint32_t max_in_flight = 256;
   Origin origin;
+  // Further members of to_json(), set by the core ("stderr_file"): name -> JSON text of the value.
+  std::map<std::string, std::string> extra;
 
-  // The definition as the connector gets it: one JSON object. Holds credentials.
+  // The definition as the connector gets it: one JSON object with type, command, args, env, cwd or
+  // url, headers, connect_timeout_ms and what is in `extra`; empty ones are left out. Holds
+  // credentials.
   std::string to_json() const;
 };
 
 struct Naming {
   std::string separator = "__";
-  bool prefix = true;              // "always"; false: "never"
-  std::string scheme = "bulkhead"; // of composed resource URIs
-  bool shorten = true;             // names over max_length; false: they are an error
+  bool prefix = true;               // "always"; false: "never"
+  std::string scheme = "bulkhead";  // of composed resource URIs
+  bool shorten = true;              // names over max_length; false: they are an error
   std::uint32_t max_length = 64;
+  bool strict_names = false;     // server names: ^[a-z][a-z0-9-]*$ and more reserved ones
+  bool bad_names_error = false;  // false: a server with a refused name is left out, with a note
 };
 
 // What clients see of the merged servers; a kind that is off is not announced and answers -32601.
@@ -90,19 +99,19 @@ struct Limits {
   std::uint64_t timeout_ceiling_ms = 300'000;  // configured ones are clamped to this
   std::uint64_t ask_timeout_ms = 600'000;      // a person answering an elicitation
   std::uint64_t first_list_wait_ms = 5'000;
-  std::uint64_t grace_ms = 3'000;              // a lost server's tools stay listed this long
+  std::uint64_t grace_ms = 3'000;  // a lost server's tools stay listed this long
   std::uint64_t retry_min_ms = 500;
   std::uint64_t retry_max_ms = 30'000;
   std::uint32_t in_flight_per_session = 256;
-  std::uint32_t queued_per_server = 1024;      // calls waiting for max_in_flight or a start
+  std::uint32_t queued_per_server = 1024;  // calls waiting for max_in_flight or a start
   std::uint32_t asks_per_session = 64;
   std::uint32_t subscriptions_per_session = 1024;
-  std::uint32_t items_per_server = 10'000;     // of each kind
+  std::uint32_t items_per_server = 10'000;  // of each kind
   std::uint64_t list_bytes_per_server = 32ull << 20;
-  std::uint32_t page_items = 1000;             // of one list answer
-  std::uint64_t idle_view_ms = 300'000;        // lanes that no client uses any more
+  std::uint32_t page_items = 1000;       // of one list answer
+  std::uint64_t idle_view_ms = 300'000;  // lanes that no client uses any more
   std::uint64_t plugin_init_ms = 5'000;
-  std::uint64_t stderr_bytes = 1ull << 20;     // a child's log before it is rotated
+  std::uint64_t stderr_bytes = 1ull << 20;  // a child's log before it is rotated
 };
 
 // One plugin instance of the profile.
@@ -118,17 +127,17 @@ struct PluginUse {
 struct Profile {
   std::vector<ServerDef> servers;
   std::vector<PluginUse> transports;
-  std::vector<PluginUse> tools;      // each is a server of its own, named by its instance id
-  std::vector<PluginUse> policies;   // at most one in this version
+  std::vector<PluginUse> tools;     // each is a server of its own, named by its instance id
+  std::vector<PluginUse> policies;  // at most one in this version
   std::vector<PluginUse> telemetry;
-  std::vector<PluginUse> services;   // loaded when somebody asks for what they offer
+  std::vector<PluginUse> services;                // loaded when somebody asks for what they offer
   std::map<std::string, std::string> connectors;  // server type -> plugin name or path
   std::vector<std::string> plugin_dirs;
   Naming naming;
   Expose expose;
   Limits limits;
   std::string server_name = "bulkhead";  // serverInfo.name
-  std::string state_dir;  // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
+  std::string state_dir;           // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
   std::vector<std::string> notes;  // warnings for the operator, in order
 
   // Every leaf value with its layer, for `profile show --origin`; secrets are masked.

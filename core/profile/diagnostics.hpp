@@ -1,0 +1,72 @@
+// Errors and notes of one load, and the typed readers that produce them. Internal to core/profile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/load.hpp"
+#include "profile/tree.hpp"
+
+namespace bulkhead::profiles {
+
+inline constexpr std::string_view kInvalidSchema = "invalid_schema";
+inline constexpr std::string_view kUnknownKey = "unknown_key";
+inline constexpr std::string_view kMissingVariable = "missing_env_var";
+
+// Text of a file made fit for a line of a terminal: control characters become '?', what is over
+// `most` bytes is cut.
+std::string printable(std::string_view text, std::size_t most = 80);
+std::string in_quotes(std::string_view text);  // printable(), in double quotes
+
+// The known word nearest to this one (case does not count), or empty when none is near.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
+
+class Diagnostics {
+ public:
+  explicit Diagnostics(const std::vector<ProfileLayer> &layers) : layers_(layers) {}
+
+  // Keeps the first kProfileErrors; the others are dropped.
+  void error(const Place &place, std::string path, std::string what,
+             std::string_view code = kInvalidSchema);
+  // `known` is also listed in the message.
+  void unknown_key(const Member &member, const std::string &path,
+                   std::span<const std::string_view> known);
+  void note(const Place &place, std::string_view text);
+
+  // Typed readers: nullopt after reporting what is there and what is needed.
+  std::optional<std::string> string(const Node &node, const std::string &path);
+  std::optional<bool> boolean(const Node &node, const std::string &path);
+  std::optional<std::uint64_t> integer(const Node &node, const std::string &path,
+                                       std::uint64_t least, std::uint64_t most);
+  std::optional<std::vector<std::string>> strings(const Node &node, const std::string &path);
+  bool is_table(const Node &node, const std::string &path);
+  // "any of a, b, c" or an error that lists them.
+  std::optional<std::string> one_of(const Node &node, const std::string &path,
+                                    std::span<const std::string_view> allowed);
+
+  Origin origin(const Place &place) const;
+  bool failed() const noexcept { return !errors_.empty(); }
+  std::size_t count() const noexcept { return errors_.size(); }
+  std::vector<ProfileError> take_errors();  // in the order of layers and lines
+  std::vector<std::string> take_notes() { return std::move(notes_); }
+
+ private:
+  void wrong_kind(const Node &node, const std::string &path, std::string_view needed);
+
+  struct Entry {
+    Place place;
+    ProfileError error;
+  };
+  const std::vector<ProfileLayer> &layers_;
+  std::vector<Entry> errors_;
+  std::vector<std::string> notes_;
+};
+
+// "a.b", with names that would be ambiguous in quotes.
+std::string join(const std::string &path, std::string_view name);
+
+}  // namespace bulkhead::profiles

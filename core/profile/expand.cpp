@@ -1,0 +1,139 @@
+#include "profile/expand.hpp"
+
+#include "profile/diagnostics.hpp"
+
+namespace bulkhead::profiles {
+
+namespace {
+
+constexpr std::size_t kExpandedBytes = 1u << 20;  // of one value
+
+bool variable_name(std::string_view name) {
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
+  for (const char c : name) {
+    const bool good =
+        (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    if (!good) return false;
+  }
+  return true;
+}
+
+// The definitions travel as JSON, so that a variable must be text. Overlong forms and surrogates
+// are refused too.
+bool valid_utf8(std::string_view text) {
+  std::size_t i = 0;
+  while (i < text.size()) {
+    const auto byte = [&](std::size_t k) {
+      return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u;
+    };
+    const auto tail = [&](std::size_t k) { return (byte(k) & 0xC0) == 0x80; };
+    const unsigned lead = byte(0);
+    std::size_t n = 1;
+    if (lead >= 0xC2 && lead <= 0xDF && tail(1))
+      n = 2;
+    else if (lead >= 0xE0 && lead <= 0xEF && tail(1) && tail(2) &&
+             !(lead == 0xE0 && byte(1) < 0xA0) && !(lead == 0xED && byte(1) > 0x9F))
+      n = 3;
+    else if (lead >= 0xF0 && lead <= 0xF4 && tail(1) && tail(2) && tail(3) &&
+             !(lead == 0xF0 && byte(1) < 0x90) && !(lead == 0xF4 && byte(1) > 0x8F))
+      n = 4;
+    else if (lead >= 0x80)
+      return false;
+    i += n;
+  }
+  return true;
+}
+
+// Words that VS Code replaces itself and that are no variables of the environment.
+bool editor_word(std::string_view name) {
+  for (const std::string_view word : {"workspaceFolder", "workspaceFolderBasename", "userHome",
+                                      "cwd", "pathSeparator", "file", "fileDirname"})
+    if (name == word) return true;
+  return false;
+}
+
+// The text of a reference for a message. What is no plain word may be part of a credential that
+// happens to hold "${".
+std::string reference(std::string_view body) {
+  for (const char c : body) {
+    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                       std::string_view("_-.:").find(c) != std::string_view::npos;
+    if (!plain) return "\"${...}\"";
+  }
+  return "${" + printable(body, 40) + "}";
+}
+
+void add(Expanded &out, std::string what, bool missing = false) {
+  out.problems.push_back({std::move(what), missing});
+}
+
+// One reference, the text between "${" and "}".
+void resolve(std::string_view body, const ProfileEnvironment &environment, Expanded &out) {
+  if (body.starts_with("secret:")) {
+    return add(out, "${secret:...} needs the secrets store, which comes later; use ${env:NAME}");
+  }
+  if (body.starts_with("input:")) {
+    return add(out, reference(body) +
+                        " asks a person in the editor, which a gateway "
+                        "cannot; set an environment variable and write ${env:NAME}");
+  }
+  if (body.starts_with("env:")) body.remove_prefix(4);
+  const std::size_t fallback = body.find(":-");
+  const std::string_view name = body.substr(0, fallback);
+  if (!variable_name(name)) {
+    return add(out, reference(name) +
+                        " is no reference; allowed: ${env:NAME}, ${NAME}, "
+                        "${NAME:-default}");
+  }
+  auto value = environment.getenv ? environment.getenv(std::string(name)) : std::nullopt;
+  if (fallback != std::string_view::npos && (!value || value->empty())) {
+    out.text += body.substr(fallback + 2);
+  } else if (value && !valid_utf8(*value)) {
+    add(out, "the environment variable " + printable(name) + " is not UTF-8 text");
+  } else if (value) {
+    out.text += *value;
+  } else {
+    add(out,
+        "the environment variable " + printable(name) + " is not set" +
+            (editor_word(name) ? " (a word of VS Code; write the path itself)"
+                               : "; set it, or write ${" + printable(name) + ":-default}"),
+        true);
+  }
+}
+
+}  // namespace
+
+Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment &environment) {
+  Expanded out;
+  while (true) {
+    const std::size_t open = text.find("${");
+    out.text += text.substr(0, open);
+    if (open == std::string_view::npos) break;
+    text.remove_prefix(open + 2);
+    if (mode == ExpandMode::env_only && !text.starts_with("env:") && !text.starts_with("secret:")) {
+      out.text += "${";
+      continue;
+    }
+    out.referred = true;
+    const std::size_t close = text.find('}');
+    if (close == std::string_view::npos) {
+      add(out, "\"${\" without \"}\"; to pass these characters, put the value into a variable");
+      break;
+    }
+    const std::string_view body = text.substr(0, close);
+    if (body.find("${") != std::string_view::npos) {
+      add(out, "a reference inside a reference is not allowed");
+      break;
+    }
+    resolve(body, environment, out);
+    text.remove_prefix(close + 1);
+    if (out.text.size() > kExpandedBytes || out.problems.size() > 20) {
+      add(out, "the value has more than " + std::to_string(kExpandedBytes) +
+                   " bytes, or too many references that fail");
+      break;
+    }
+  }
+  return out;
+}
+
+}  // namespace bulkhead::profiles

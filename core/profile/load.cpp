@@ -1,0 +1,115 @@
+#include "profile/load.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "profile/layers.hpp"
+#include "profile/parse.hpp"
+#include "profile/sections.hpp"
+#include "profile/show.hpp"
+
+namespace bulkhead {
+
+namespace profiles {
+
+namespace {
+
+constexpr std::string_view kSections[] = {
+    "schema",    "gateway",    "mcpServers", "naming",      "expose",
+    "limits",    "transports", "tools",      "policy",      "policies",
+    "telemetry", "services",   "connectors", "plugin_dirs", "state_dir",
+};
+constexpr std::string_view kSchema = "bulkhead.profile/1";
+constexpr std::size_t kForeignKeys = 8;  // more unknown sections than this: another program's file
+
+bool known_section(std::string_view name) {
+  return std::find(std::begin(kSections), std::end(kSections), name) != std::end(kSections);
+}
+
+// Reports unknown sections; a whole settings file of an editor gets one message, not a hundred.
+void check_sections(const Node &root, Diagnostics &diagnostics) {
+  std::vector<const Member *> unknown;
+  for (const Member &member : root.members)
+    if (!known_section(member.name)) unknown.push_back(&member);
+  if (unknown.size() <= kForeignKeys) {
+    for (const Member *member : unknown) diagnostics.unknown_key(*member, "", kSections);
+    return;
+  }
+  std::string names;
+  for (std::size_t i = 0; i < 4; ++i) names += in_quotes(unknown[i]->name) + ", ";
+  diagnostics.error(unknown[0]->place, "",
+                    "this looks like the settings file of another program (" + names + "... " +
+                        std::to_string(unknown.size()) +
+                        " unknown keys); \"bulkhead import\" takes the servers out of it",
+                    kUnknownKey);
+}
+
+void check_schema(const Node &node, Diagnostics &diagnostics) {
+  const auto text = diagnostics.string(node, "schema");
+  if (text && *text != kSchema)
+    diagnostics.error(
+        node.place, "schema",
+        "this version reads \"" + std::string(kSchema) + "\", not " + in_quotes(*text));
+}
+
+// Time-outs of the whole gateway obey the ceiling too.
+void clamp_timeouts(const Node &place, Context &context) {
+  Limits &limits = context.profile.limits;
+  for (auto member : {&Limits::call_timeout_ms, &Limits::request_timeout_ms}) {
+    if (limits.*member <= limits.timeout_ceiling_ms) continue;
+    limits.*member = limits.timeout_ceiling_ms;
+    context.diagnostics.note(
+        place.place, std::string("limits.") +
+                         (member == &Limits::call_timeout_ms ? "call" : "request") +
+                         "_timeout_ms is more than timeout_ceiling_ms, which is used instead");
+  }
+}
+
+void read_profile(const Node &root, Context &context) {
+  const auto with = [&](std::string_view name, auto read) {
+    if (const Node *section = root.find(name)) read(*section, context);
+  };
+  check_sections(root, context.diagnostics);
+  if (const Node *schema = root.find("schema")) check_schema(*schema, context.diagnostics);
+  with("gateway", read_gateway);
+  with("naming", read_naming);
+  with("expose", read_expose);
+  with("limits", read_limits);
+  const Node *limits = root.find("limits");
+  clamp_timeouts(limits != nullptr ? *limits : root, context);
+  with("connectors", read_connectors);
+  with("plugin_dirs", read_plugin_dirs);
+  with("state_dir", read_state_dir);
+  for (const std::string_view group : plugin_groups())
+    if (const Node *section = root.find(group)) read_plugins(group, *section, context);
+  if (const Node *servers = root.find("mcpServers"))
+    read_servers(*servers, root.find("tools"), context);
+}
+
+}  // namespace
+
+}  // namespace profiles
+
+std::variant<Profile, std::vector<ProfileError>> load_profile(
+    const std::vector<ProfileLayer> &layers, const ProfileEnvironment &environment) {
+  using namespace profiles;
+  Diagnostics diagnostics(layers);
+  Node root(Kind::table, {});
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const auto index = static_cast<std::uint16_t>(i);
+    Node layer;
+    if (!parse_layer(layers[i], index, {}, &layer, diagnostics)) continue;
+    merge_layer(root, canonical_layer(std::move(layer), diagnostics));
+  }
+  // What is left of a broken file would only produce errors that follow from the first.
+  if (diagnostics.failed()) return diagnostics.take_errors();
+  Profile profile;
+  Context context{environment, diagnostics, profile};
+  read_profile(root, context);
+  if (diagnostics.failed()) return diagnostics.take_errors();
+  show(root, context);
+  profile.notes = diagnostics.take_notes();
+  return profile;
+}
+
+}  // namespace bulkhead

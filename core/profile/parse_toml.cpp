@@ -1,0 +1,189 @@
+// The one translation unit that knows toml++.
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+// 32 values inside each other, and at most kDotsPerLine names per key (below), bound the recursion
+// of the parser and of its destructors.
+#define TOML_MAX_NESTED_VALUES 32
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <tuple>
+
+#include "profile/parse.hpp"
+
+namespace bulkhead::profiles {
+
+namespace {
+
+constexpr std::size_t kDotsPerLine = 100;
+
+// Finds a line with too many dots outside of strings and comments: toml++ 3.3 has no bound of its
+// own for the length of dotted keys and would recurse once per part. Returns 0 if there is none.
+std::uint32_t overlong_key_line(std::string_view text) {
+  std::uint32_t line = 1;
+  std::size_t dots = 0;
+  std::size_t i = 0;
+  const auto at = [&](std::size_t p) { return p < text.size() ? text[p] : '\0'; };
+  while (i < text.size()) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line;
+      dots = 0;
+      ++i;
+    } else if (c == '#') {
+      while (i < text.size() && text[i] != '\n') ++i;
+    } else if (c == '"' || c == '\'') {
+      const bool many = at(i + 1) == c && at(i + 2) == c;
+      i += many ? 3 : 1;
+      while (i < text.size()) {
+        if (text[i] == '\n') {
+          if (!many) break;
+          ++line;
+        }
+        if (c == '"' && text[i] == '\\') {
+          if (at(i + 1) == '\n') ++line;
+          i += 2;
+        } else if (text[i] == c && (!many || (at(i + 1) == c && at(i + 2) == c))) {
+          i += many ? 3 : 1;
+          break;
+        } else {
+          ++i;
+        }
+      }
+    } else {
+      if (c == '.' && ++dots > kDotsPerLine) return line;
+      ++i;
+    }
+  }
+  return 0;
+}
+
+// toml++ puts the offending text between quotes; a number there may be an unquoted credential.
+std::string without_values(std::string_view text) {
+  std::string out;
+  std::size_t i = 0;
+  while (i < text.size()) {
+    out += text[i];
+    const bool number =
+        text[i] == '\'' && i + 1 < text.size() &&
+        (std::string_view("0123456789+-.").find(text[i + 1]) != std::string_view::npos);
+    ++i;
+    if (!number) continue;
+    const std::size_t end = text.find('\'', i);
+    if (end == std::string_view::npos || end - i <= 3) continue;
+    out += "...";
+    i = end;
+  }
+  return printable(out, 400);
+}
+
+class Converter {
+ public:
+  Converter(std::uint16_t layer, std::size_t max_values, Diagnostics &diagnostics)
+      : layer_(layer), left_(max_values), diagnostics_(diagnostics) {}
+
+  // Recursion is bounded by kProfileDepth.
+  bool convert(const toml::node &from, Node *out, std::size_t depth) {
+    out->place = place(from.source());
+    if (left_ == 0 || depth > kProfileDepth) {
+      diagnostics_.error(out->place, "",
+                         left_ == 0 ? "more than " + std::to_string(kProfileValues) + " values"
+                                    : "more than " + std::to_string(kProfileDepth) +
+                                          " tables and arrays inside each other",
+                         "too_large");
+      return false;
+    }
+    --left_;
+    if (const auto *table = from.as_table()) return convert_table(*table, out, depth);
+    if (const auto *array = from.as_array()) return convert_array(*array, out, depth);
+    return convert_scalar(from, out);
+  }
+
+ private:
+  Place place(const toml::source_region &region) const {
+    return {layer_, region.begin.line, region.begin.column};
+  }
+
+  bool convert_table(const toml::table &table, Node *out, std::size_t depth) {
+    out->kind = Kind::table;
+    for (const auto &[key, value] : table) {
+      Member &member = out->members.emplace_back();
+      member.name = key.str();
+      member.place = place(key.source());
+      if (!convert(value, &member.value, depth + 1)) return false;
+    }
+    // toml++ sorts by name; people think in the order of their file.
+    std::stable_sort(
+        out->members.begin(), out->members.end(), [](const Member &a, const Member &b) {
+          return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
+        });
+    return true;
+  }
+
+  bool convert_array(const toml::array &array, Node *out, std::size_t depth) {
+    out->kind = Kind::array;
+    for (const toml::node &item : array)
+      if (!convert(item, &out->items.emplace_back(), depth + 1)) return false;
+    return true;
+  }
+
+  bool convert_scalar(const toml::node &from, Node *out) {
+    if (const auto *text = from.as_string()) {
+      out->kind = Kind::string;
+      out->text = text->get();
+    } else if (const auto *whole = from.as_integer()) {
+      out->kind = Kind::number;
+      out->text = std::to_string(whole->get());
+    } else if (const auto *real = from.as_floating_point()) {
+      return convert_real(real->get(), out);
+    } else if (const auto *flag = from.as_boolean()) {
+      out->kind = Kind::boolean;
+      out->flag = flag->get();
+    } else {
+      out->kind = Kind::date;
+    }
+    return true;
+  }
+
+  bool convert_real(double value, Node *out) {
+    out->kind = Kind::number;
+    if (!std::isfinite(value)) {
+      diagnostics_.error(out->place, "", "inf and nan are not allowed");
+      return false;
+    }
+    char digits[64];
+    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    out->text.assign(digits, end);
+    return true;
+  }
+
+  const std::uint16_t layer_;
+  std::size_t left_;
+  Diagnostics &diagnostics_;
+};
+
+}  // namespace
+
+bool parse_toml(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,
+                Node *out, Diagnostics &diagnostics) {
+  if (const std::uint32_t line = overlong_key_line(layer.text); line > 0) {
+    diagnostics.error({index, line, 0}, "",
+                      "more than " + std::to_string(kDotsPerLine) + " dots in one line",
+                      "invalid_toml");
+    return false;
+  }
+  const toml::parse_result result = toml::parse(std::string_view(layer.text));
+  if (!result) {
+    const toml::parse_error &error = result.error();
+    const auto &at = error.source().begin;
+    diagnostics.error({index, at.line, at.column}, "",
+                      "not valid TOML: " + without_values(error.description()), "invalid_toml");
+    return false;
+  }
+  Converter converter(index, options.max_values, diagnostics);
+  return converter.convert(result.table(), out, 0);
+}
+
+}  // namespace bulkhead::profiles

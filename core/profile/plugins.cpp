@@ -1,0 +1,144 @@
+// The tables of plugin instances: [transports.ID], [tools.ID], [policies.ID] ...
+#include <algorithm>
+
+#include "profile/expand.hpp"
+#include "profile/sections.hpp"
+
+namespace bulkhead::profiles {
+
+namespace {
+
+constexpr std::string_view kGroups[] = {"transports", "tools", "policies", "telemetry", "services"};
+
+std::vector<PluginUse> &uses_of(std::string_view group, Profile &profile) {
+  if (group == "transports") return profile.transports;
+  if (group == "tools") return profile.tools;
+  if (group == "policies") return profile.policies;
+  if (group == "telemetry") return profile.telemetry;
+  return profile.services;
+}
+
+// Expands ${env:NAME} in all strings of a plugin's configuration, in place. Depth is bounded by
+// kProfileDepth.
+void expand_strings(Node &node, const std::string &path, Context &context) {
+  if (node.kind == Kind::string) {
+    Expanded result = expand(node.text, ExpandMode::env_only, context.environment);
+    for (Expanded::Problem &problem : result.problems)
+      context.diagnostics.error(node.place, path, std::move(problem.what),
+                                problem.missing ? kMissingVariable : kInvalidSchema);
+    node.text = std::move(result.text);
+  } else if (node.kind == Kind::date) {
+    context.diagnostics.error(node.place, path, "dates are not supported; write a string");
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    expand_strings(node.items[i], path + '[' + std::to_string(i) + ']', context);
+  for (Member &member : node.members)
+    expand_strings(member.value, join(path, member.name), context);
+}
+
+std::string wrong_sha256(std::string &text) {
+  for (char &c : text)
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  const bool hex = text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return hex && text.size() == 64 ? std::string() : "64 hexadecimal digits are needed";
+}
+
+// Takes the keys that are ours; the others are the plugin's.
+struct PluginReader {
+  Context &context;
+  const std::string &path;
+  PluginUse use;
+  bool enabled = true;
+  Node config{Kind::table, {}};
+
+  void take(const Member &member) {
+    Diagnostics &diagnostics = context.diagnostics;
+    const std::string key = join(path, member.name);
+    if (member.name == "plugin") {
+      auto text = diagnostics.string(member.value, key);
+      if (text && text->find('/') != std::string::npos)
+        use.plugin = resolve_path(*text, member.value.place, context);
+      else if (text && !text->empty())
+        use.plugin = std::move(*text);
+      else if (text)
+        diagnostics.error(member.value.place, key, "the name or path of a plugin is needed");
+    } else if (member.name == "required" || member.name == "enabled" || member.name == "disabled") {
+      const auto flag = diagnostics.boolean(member.value, key);
+      if (!flag) return;
+      if (member.name == "required")
+        use.required = *flag;
+      else if (*flag == (member.name == "disabled"))
+        enabled = false;
+    } else if (member.name == "sha256") {
+      auto text = diagnostics.string(member.value, key);
+      if (!text) return;
+      if (std::string why = wrong_sha256(*text); !why.empty())
+        diagnostics.error(member.value.place, key, std::move(why));
+      else
+        use.sha256 = std::move(*text);
+    } else {
+      config.members.push_back(member);
+    }
+  }
+};
+
+void read_plugin(std::string_view group, const Member &instance, Context &context) {
+  const std::string path = join(std::string(group), instance.name);
+  Diagnostics &diagnostics = context.diagnostics;
+  Naming any = context.profile.naming;
+  any.strict_names = false;
+  if (group != "tools") any.prefix = false;  // only these become names of servers
+  if (std::string why = refused_name(instance.name, any, true); !why.empty()) {
+    diagnostics.error(instance.place, path, "the instance is refused: " + why);
+    return;
+  }
+  if (!diagnostics.is_table(instance.value, path)) return;
+  PluginReader reader{context, path, {}};
+  const std::size_t errors = diagnostics.count();
+  for (const Member &member : instance.value.members) reader.take(member);
+  if (!reader.enabled) return;
+  if (reader.use.plugin.empty() && instance.value.find("plugin") == nullptr) {
+    diagnostics.error(
+        instance.place, path,
+        "the key \"plugin\" is missing: the name of a plugin, or a path with a slash");
+    return;
+  }
+  expand_strings(reader.config, path, context);
+  if (diagnostics.count() > errors) return;
+  reader.use.id = instance.name;
+  reader.use.origin = diagnostics.origin(instance.place);
+  append_json(reader.use.config_json, reader.config);
+  uses_of(group, context.profile).push_back(std::move(reader.use));
+}
+
+// One policy runs in this version: the highest layer's replaces those below it.
+void keep_one_policy(const Node &table, Context &context) {
+  auto &policies = context.profile.policies;
+  std::uint16_t highest = 0;
+  const auto layer_of = [&](const PluginUse &use) {
+    for (const Member &member : table.members)
+      if (member.name == use.id) return member.place.layer;
+    return std::uint16_t{0};
+  };
+  for (const PluginUse &use : policies) highest = std::max(highest, layer_of(use));
+  std::erase_if(policies, [&](const PluginUse &use) { return layer_of(use) < highest; });
+  if (policies.size() < 2) return;
+  context.diagnostics.error(table.place, "policies",
+                            "at most one policy is possible in this version, and " +
+                                std::to_string(policies.size()) +
+                                " are there: disable the others with enabled = false");
+}
+
+}  // namespace
+
+std::span<const std::string_view> plugin_groups() {
+  return kGroups;
+}
+
+void read_plugins(std::string_view group, const Node &table, Context &context) {
+  if (!context.diagnostics.is_table(table, std::string(group))) return;
+  for (const Member &instance : table.members) read_plugin(group, instance, context);
+  if (group == "policies") keep_one_policy(table, context);
+}
+
+}  // namespace bulkhead::profiles

@@ -1,0 +1,157 @@
+#include "profile/secrets.hpp"
+
+#include <algorithm>
+
+namespace bulkhead::profiles {
+
+namespace {
+
+constexpr std::string_view kNameParts[] = {
+    "token",  "key",     "secret",     "passw",   "passphrase", "pwd",
+    "cookie", "private", "credential", "authori", "bearer",     "signature",
+};
+
+constexpr std::string_view kValueStarts[] = {
+    "sk-",   "sk_",  "pk_",    "rk_",    "ghp_", "gho_",    "ghs_",   "ghu_",  "ghr_",
+    "xoxb-", "AKIA", "glpat-", "xapp-",  "AIza", "github_", "xoxp-",  "ntn_",  "secret_",
+    "eyJ",   "npm_", "hf_",    "Bearer", "Basi", "lin_api", "dop_v1", "figd_", "ATATT",
+};
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char &c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+// "//user:password@" of a URL; npos if there is none.
+std::size_t userinfo_end(std::string_view url, std::size_t authority) {
+  const std::size_t end = url.find_first_of("/?#", authority);
+  const std::size_t at = url.substr(0, end).rfind('@');
+  return at != std::string_view::npos && at >= authority ? at : std::string_view::npos;
+}
+
+bool token_like(std::string_view part) {
+  if (part.size() < 20 || part.find("${") != std::string_view::npos) return false;
+  const auto digits =
+      std::count_if(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return digits >= 3;
+}
+
+std::string masked_path(std::string_view path) {
+  std::string out;
+  while (true) {
+    const std::size_t slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    out += token_like(part) || credential_value(part) ? kMask : part;
+    if (slash == std::string_view::npos) return out;
+    out += '/';
+    path.remove_prefix(slash + 1);
+  }
+}
+
+std::string masked_query(std::string_view query) {
+  std::string out;
+  while (true) {
+    const std::size_t end = query.find('&');
+    const std::string_view pair = query.substr(0, end);
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) {
+      out += kMask;  // "?TOKEN" alone
+    } else {
+      const std::string_view value = pair.substr(equals + 1);
+      const bool reference = value.starts_with("${") && value.find('}') == value.size() - 1 &&
+                             value.find(":-") == std::string_view::npos;
+      out += pair.substr(0, equals + 1);
+      out += reference ? value : kMask;
+    }
+    if (end == std::string_view::npos) return out;
+    out += '&';
+    query.remove_prefix(end + 1);
+  }
+}
+
+// Defaults of references (${NAME:-default}) may be credentials themselves.
+std::string without_defaults(std::string_view text) {
+  std::string out;
+  while (true) {
+    const std::size_t open = text.find("${");
+    const std::size_t close = open == std::string_view::npos ? open : text.find('}', open);
+    if (close == std::string_view::npos) return out.append(text);
+    const std::string_view reference = text.substr(open, close - open);
+    const std::size_t fallback = reference.find(":-");
+    out += text.substr(0, open);
+    if (fallback == std::string_view::npos) {
+      out.append(reference) += '}';
+    } else {
+      out.append(reference.substr(0, fallback + 2)).append(kMask) += '}';
+    }
+    text.remove_prefix(close + 1);
+  }
+}
+
+}  // namespace
+
+bool credential_name(std::string_view name) {
+  const std::string word = lowered(name);
+  for (const std::string_view part : kNameParts)
+    if (word.find(part) != std::string::npos) return true;
+  if (word == "pat" || word.ends_with("_pat") || word.ends_with("-pat")) return true;
+  return word == "auth" || word.ends_with("_auth") || word.ends_with("-auth");
+}
+
+bool credential_value(std::string_view value) {
+  for (const std::string_view start : kValueStarts)
+    if (value.starts_with(start) && value.size() > start.size() + 3) return true;
+  const std::size_t scheme = value.find("://");
+  if (scheme == std::string_view::npos) return false;
+  const std::size_t at = userinfo_end(value, scheme + 3);
+  return at != std::string_view::npos;
+}
+
+std::string masked_url(std::string_view original) {
+  const std::string text = without_defaults(original);
+  std::string_view url = text;
+  std::string out;
+  const std::size_t scheme = url.find("://");
+  if (scheme != std::string_view::npos) {
+    out = url.substr(0, scheme + 3);
+    const std::size_t at = userinfo_end(url, scheme + 3);
+    if (at != std::string_view::npos) out.append(kMask) += '@';
+    url.remove_prefix(at == std::string_view::npos ? scheme + 3 : at + 1);
+  }
+  const std::size_t fragment = url.find('#');
+  if (fragment != std::string_view::npos) url = url.substr(0, fragment);
+  const std::size_t query = url.find('?');
+  out += masked_path(url.substr(0, query));
+  if (query != std::string_view::npos) out += '?' + masked_query(url.substr(query + 1));
+  if (fragment != std::string_view::npos) out.append("#").append(kMask);
+  return out;
+}
+
+std::vector<std::string> masked_args(const std::vector<std::string> &args) {
+  std::vector<std::string> out;
+  bool next = false;  // the last one was an option that takes a credential
+  for (const std::string &arg : args) {
+    const std::size_t split = arg.find_first_of("=:");
+    const bool option = arg.starts_with('-');
+    const bool header = lowered(arg).find("bearer ") != std::string::npos;
+    if ((next && !option) || header || (split == std::string::npos && credential_value(arg))) {
+      out.emplace_back(kMask);
+      next = false;
+      continue;
+    }
+    const bool named = credential_name(std::string_view(arg).substr(0, split));
+    next = option && named && split == std::string::npos;
+    const bool url = arg.find("://") != std::string::npos;
+    if (split != std::string::npos &&
+        (named || credential_value(std::string_view(arg).substr(split + 1)))) {
+      out.push_back(arg.substr(0, split + 1).append(kMask));
+    } else {
+      out.push_back(url ? masked_url(arg) : arg);
+    }
+  }
+  return out;
+}
+
+}  // namespace bulkhead::profiles

@@ -1,0 +1,23 @@
+// What looks like a credential, and how it is shown. Internal to core/profile.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bulkhead::profiles {
+
+inline constexpr std::string_view kMask = "***";
+
+// By the name of a variable, header, key or command line option: token, key, secret, password ...
+bool credential_name(std::string_view name);
+// By the value: the prefixes of well-known tokens, user:password@ in a URL, "Bearer ...".
+bool credential_value(std::string_view value);
+
+// A URL for people: user:password, the values of the query and path parts that look like tokens
+// become "***". References (${env:...}) stay. Never fails, whatever the text is.
+std::string masked_url(std::string_view url);
+// A command line for people: values of options that look like credentials become "***".
+std::vector<std::string> masked_args(const std::vector<std::string> &args);
+
+}  // namespace bulkhead::profiles

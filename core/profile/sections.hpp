@@ -1,0 +1,62 @@
+// The sections of a merged profile, one reader each. Internal to core/profile.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "profile/diagnostics.hpp"
+#include "profile/load.hpp"
+#include "profile/profile.hpp"
+#include "profile/tree.hpp"
+
+namespace bulkhead::profiles {
+
+// What one load works on.
+struct Context {
+  const ProfileEnvironment &environment;
+  Diagnostics &diagnostics;
+  Profile &profile;
+};
+
+// One key of [limits]: exactly one of the members is set.
+struct LimitKey {
+  std::string_view name;
+  std::uint64_t Limits::*wide;
+  std::uint32_t Limits::*narrow;
+  std::uint64_t least, most;
+  std::uint64_t get(const Limits &limits) const {
+    return wide != nullptr ? limits.*wide : limits.*narrow;
+  }
+};
+std::span<const LimitKey> limit_keys();
+
+struct ExposeKey {
+  std::string_view name;
+  bool Expose::*flag;
+};
+std::span<const ExposeKey> expose_keys();
+
+void read_naming(const Node &table, Context &context);
+void read_expose(const Node &table, Context &context);
+void read_limits(const Node &table, Context &context);
+void read_gateway(const Node &table, Context &context);
+void read_connectors(const Node &table, Context &context);
+void read_plugin_dirs(const Node &array, Context &context);
+void read_state_dir(const Node &text, Context &context);
+
+// The kinds of plugin tables: "transports", "tools", "policies", "telemetry", "services".
+std::span<const std::string_view> plugin_groups();
+void read_plugins(std::string_view group, const Node &table, Context &context);
+
+// After naming, limits, connectors and plugins. `tools`: the table of tools plugins, or null when
+// there is none.
+void read_servers(const Node &table, const Node *tools, Context &context);
+
+// Why a name cannot be that of a server; empty: it can. `builtin_too`: "builtin" is allowed.
+std::string refused_name(std::string_view name, const Naming &naming, bool builtin_too);
+
+// A path of the profile: "~/" is the home folder, a relative one starts at the folder of its file.
+std::string resolve_path(const std::string &path, const Place &place, const Context &context);
+
+}  // namespace bulkhead::profiles

@@ -1,0 +1,184 @@
+// What may stand in an entry of mcpServers: keys and their spellings, types, headers, URLs.
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "profile/server.hpp"
+
+namespace bulkhead::profiles {
+
+namespace {
+
+struct Spelling {
+  std::string_view written, key;
+};
+
+// Every spelling of a key that clients use. The first of a key is ours.
+constexpr Spelling kSpellings[] = {
+    {"type", "type"},
+    {"transport", "type"},
+    {"transportType", "type"},
+    {"transport_type", "type"},
+    {"command", "command"},
+    {"args", "args"},
+    {"env", "env"},
+    {"cwd", "cwd"},
+    {"url", "url"},
+    {"httpUrl", "url"},
+    {"http_url", "url"},
+    {"serverUrl", "url"},
+    {"server_url", "url"},
+    {"headers", "headers"},
+    {"http_headers", "headers"},
+    {"httpHeaders", "headers"},
+    {"bearerToken", "bearerToken"},
+    {"bearer_token", "bearerToken"},
+    {"bearer_token_env_var", "bearer_token_env_var"},
+    {"disabled", "disabled"},
+    {"enabled", "enabled"},
+    {"allowTools", "allowTools"},
+    {"allow_tools", "allowTools"},
+    {"includeTools", "allowTools"},
+    {"include_tools", "allowTools"},
+    {"enabled_tools", "allowTools"},
+    {"tools", "allowTools"},
+    {"denyTools", "denyTools"},
+    {"deny_tools", "denyTools"},
+    {"excludeTools", "denyTools"},
+    {"exclude_tools", "denyTools"},
+    {"disabledTools", "denyTools"},
+    {"disabled_tools", "denyTools"},
+    {"timeout", "timeout"},
+    {"timeout_ms", "timeout"},
+    {"tool_timeout_sec", "tool_timeout_sec"},
+    {"tool_timeouts", "tool_timeouts"},
+    {"toolTimeouts", "tool_timeouts"},
+    {"connect_timeout", "connect_timeout"},
+    {"connectTimeout", "connect_timeout"},
+    {"connect_timeout_ms", "connect_timeout"},
+    {"startup_timeout_ms", "connect_timeout"},
+    {"startup_timeout_sec", "startup_timeout_sec"},
+    {"session", "session"},
+    {"max_in_flight", "max_in_flight"},
+    {"maxInFlight", "max_in_flight"},
+    {"unsupported_stdio", "unsupported_stdio"},
+    {"unsupportedStdio", "unsupported_stdio"},
+    {"envFile", "envFile"},
+    {"env_file", "envFile"},
+};
+
+constexpr std::string_view kIgnored[] = {
+    "alwaysAllow", "autoApprove", "trust",   "description", "icon",           "iconUrl",
+    "gallery",     "version",     "dev",     "name",        "displayName",    "display_name",
+    "title",       "note",        "notes",   "comment",     "_comment",       "$comment",
+    "_meta",       "source",      "vendor",  "homepage",    "repository",     "tags",
+    "category",    "oauth",       "auth",    "sandbox",     "sandboxEnabled", "authProviderType",
+    "scopes",      "required",    "startup", "isActive",    "capabilities",
+};
+
+// Parameters of the wire; letting a configuration set them would break framing or sessions.
+constexpr std::string_view kReservedHeaders[] = {
+    "accept",
+    "mcp-session-id",
+    "last-event-id",
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "content-type",
+    "mcp-protocol-version",
+    "upgrade",
+    "te",
+    "trailer",
+    "keep-alive",
+    "expect",
+};
+
+// "host", "host:port", "[v6]:port"; empty when it is good.
+std::string refused_authority(std::string_view authority) {
+  if (authority.find('@') != std::string_view::npos)
+    return "a url cannot hold user:password@; use headers (Authorization)";
+  std::string_view host = authority, port;
+  if (authority.starts_with('[')) {
+    const std::size_t end = authority.find(']');
+    if (end == std::string_view::npos) return "the url has no closing ']' after its host";
+    host = authority.substr(1, end - 1);
+    port = authority.substr(end + 1);
+    if (host.find_first_not_of("0123456789abcdefABCDEF:.%") != std::string_view::npos)
+      return "the url's host in brackets is no IPv6 address";
+  } else if (const std::size_t colon = authority.find(':'); colon != std::string_view::npos) {
+    host = authority.substr(0, colon);
+    port = authority.substr(colon);
+  }
+  if (host.empty()) return "the url has no host";
+  if (port.empty()) return {};
+  unsigned value = 0;
+  const char *end = port.data() + port.size();
+  const auto [stop, error] = std::from_chars(port.data() + 1, end, value);
+  const bool good =
+      port[0] == ':' && error == std::errc() && stop == end && value > 0 && value < 65'536;
+  return good ? std::string() : "the url's port must be a number from 1 to 65535";
+}
+
+}  // namespace
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char &c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+std::string_view server_key(std::string_view spelling) {
+  for (const Spelling &s : kSpellings)
+    if (s.written == spelling) return s.key;
+  return {};
+}
+
+std::span<const std::string_view> server_keys() {
+  static const std::vector<std::string_view> keys = [] {
+    std::vector<std::string_view> out;
+    for (const Spelling &s : kSpellings)
+      if (std::find(out.begin(), out.end(), s.key) == out.end() && s.key != "envFile")
+        out.push_back(s.key);
+    return out;
+  }();
+  return keys;
+}
+
+bool ignored_server_key(std::string_view name) {
+  return std::find(std::begin(kIgnored), std::end(kIgnored), name) != std::end(kIgnored);
+}
+
+std::string_view canonical_type(std::string_view type) {
+  const std::string word = lowered(type);
+  if (word == "stdio" || word == "local") return "stdio";
+  if (word == "sse") return "sse";
+  for (const std::string_view http :
+       {"http", "streamable-http", "streamablehttp", "streamable_http", "streamable"})
+    if (word == http) return "http";
+  return {};
+}
+
+bool reserved_header(std::string_view name) {
+  const std::string word = lowered(name);
+  return std::find(std::begin(kReservedHeaders), std::end(kReservedHeaders), word) !=
+         std::end(kReservedHeaders);
+}
+
+std::string refused_url(std::string_view url, bool any_scheme) {
+  if (url.size() > 8192) return "the url has more than 8192 bytes";
+  for (const char c : url)
+    if (c <= ' ' || c >= 0x7F || c == '"' || c == '<' || c == '>' || c == '\\')
+      return "the url holds white space or a character that must be percent-encoded";
+  const std::size_t scheme_end = url.find("://");
+  const std::string scheme = lowered(url.substr(0, scheme_end));
+  if (scheme_end == std::string_view::npos || scheme.empty() ||
+      (!any_scheme && scheme != "http" && scheme != "https"))
+    return "a url begins with http:// or https://";
+  if (url.find('#') != std::string_view::npos) return "a url of a server has no '#' part";
+  const std::string_view rest = url.substr(scheme_end + 3);
+  return any_scheme ? std::string() : refused_authority(rest.substr(0, rest.find_first_of("/?")));
+}
+
+}  // namespace bulkhead::profiles

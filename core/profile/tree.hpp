@@ -1,0 +1,49 @@
+// The document tree of a profile: TOML and JSON read into one shape, each value with its place.
+// Internal to core/profile.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bulkhead::profiles {
+
+struct Place {
+  std::uint16_t layer = 0;  // index into the layers of the load
+  std::uint32_t line = 0, column = 0;
+};
+
+enum class Kind : std::uint8_t { null, boolean, number, string, array, table, date };
+std::string_view to_string(Kind kind) noexcept;  // "a table", for messages
+
+struct Member;
+
+struct Node {
+  Kind kind = Kind::null;
+  bool flag = false;  // of a boolean
+  Place place;
+  std::string text;             // of a string; of a number as it was written (JSON spelling)
+  std::vector<Node> items;      // of an array
+  std::vector<Member> members;  // of a table, in the order of the file, names unique
+
+  Node() = default;
+  Node(Kind k, Place p) : kind(k), place(p) {}
+  const Node *find(std::string_view name) const noexcept;
+};
+
+struct Member {
+  std::string name;
+  Place place;  // of the name
+  Node value;
+};
+
+// Merges `over` into `base`, both tables: members that are tables on both sides merge, others
+// replace.
+void merge_tables(Node &base, Node &&over);
+
+// Appends JSON. The depth of a tree is bounded by its readers (kProfileDepth).
+void append_json(std::string &out, const Node &node);
+void append_json_string(std::string &out, std::string_view text);
+
+}  // namespace bulkhead::profiles
