@@ -27,7 +27,7 @@ endfunction()
 
 rapidjson_correct(document.h
   "GenericStringRef& operator=(const GenericStringRef& rhs) { s = rhs.s; length = rhs.length; }"
-  "GenericStringRef& operator=(const GenericStringRef& rhs) = delete")
+  "GenericStringRef& operator=(const GenericStringRef& rhs) = delete;")
 
 add_library(bulkhead_rapidjson INTERFACE)
 target_include_directories(bulkhead_rapidjson SYSTEM INTERFACE "${copy}")
