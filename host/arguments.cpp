@@ -1,0 +1,199 @@
+#include "arguments.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <sstream>
+
+#include "console.hpp"
+
+#ifndef BULKHEAD_VERSION
+#error "BULKHEAD_VERSION comes from the build"
+#endif
+
+namespace bulkhead::program {
+namespace {
+
+constexpr const char *file_type = "FILE";
+constexpr const char *level_type = "debug|info|warn|error";
+
+void add_profile_options(CLI::App &app, Arguments &to) {
+  app.add_option("-c,--config", to.config,
+                 "Profile, TOML or JSON (default: ~/.config/bulkhead/profile.toml if it exists)")
+      ->type_name(file_type);
+  app.add_option("--plugin-dir", to.plugin_dirs, "Folder with plugins (may be repeated)")
+      ->type_name(file_type)
+      ->allow_extra_args(false);
+  app.add_option("--log-level", to.log_level, "What the log file gets (default: info)")
+      ->type_name(level_type)
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  app.add_flag("-v,--verbose", to.verbose, "Show on standard error what the log file gets");
+}
+
+void add_json(CLI::App &app, Arguments &to) {
+  app.add_flag("--json", to.json, "Print JSON");
+}
+
+void add_gateways(CLI::App &app, Arguments &to) {
+  auto *serve = app.add_subcommand("serve", "Serve MCP over HTTP, at /mcp");
+  add_profile_options(*serve, to);
+  serve
+      ->add_option("-l,--listen", to.listen,
+                   "Address, default 127.0.0.1:8808; port 0: any free one")
+      ->type_name("HOST:PORT");
+  serve->add_flag("--single-process", to.single_process,
+                  "Everything in one process (always so yet)");
+  serve->footer(
+      "Example:\n  bulkhead serve --config ~/.cursor/mcp.json --listen 127.0.0.1:9000\n\n"
+      "Prints the address, the servers, and what to paste into your clients to standard error.\n"
+      "Ctrl-C or SIGTERM ends it, with its servers.");
+  auto *stdio = app.add_subcommand("stdio", "Serve MCP on standard input and output");
+  add_profile_options(*stdio, to);
+  stdio->add_flag("--single-process", to.single_process,
+                  "Everything in one process (always so yet)");
+  stdio->footer(
+      "Example, in a client's configuration:\n"
+      "  { \"mcpServers\": { \"bulkhead\": { \"command\": \"bulkhead\", \"args\": [\"stdio\"] } } "
+      "}");
+}
+
+void add_lists(CLI::App &app, Arguments &to) {
+  const auto add = [&](const char *name, const char *what, const char *example) {
+    auto *command = app.add_subcommand(name, what);
+    add_profile_options(*command, to);
+    command->add_option("-s,--server", to.server, "Only this server; the others are not started")
+        ->type_name("NAME");
+    add_json(*command, to);
+    command->footer(std::string("Example:\n  ") + example);
+  };
+  add("tools", "List the tools that the servers offer", "bulkhead tools --server github --json");
+  add("resources", "List resources and resource templates", "bulkhead resources --config mcp.json");
+  add("prompts", "List prompts", "bulkhead prompts");
+  auto *call = app.add_subcommand("call", "Call one tool and print its answer");
+  add_profile_options(*call, to);
+  call->add_option("name", to.name, "The tool, as `bulkhead tools` lists it")
+      ->required()
+      ->type_name("NAME");
+  call->add_option("arguments", to.call_arguments,
+                   "Its arguments, a JSON object; - reads standard input (default: {})")
+      ->type_name("JSON");
+  add_json(*call, to);
+  call->footer(
+      "Example:\n  bulkhead call files__read_file '{\"path\":\"README.md\"}'\n\n"
+      "Exit code 1 when the tool answers with an error.");
+}
+
+void add_others(CLI::App &app, Arguments &to) {
+  auto *status = app.add_subcommand("status", "Show running gateways and their servers");
+  add_json(*status, to);
+  status->footer(
+      "Example:\n  bulkhead status --json | jq '.gateways[].servers[]'\n\n"
+      "Exit code 3 when none is running.");
+  auto *import = app.add_subcommand(
+      "import", "Find the MCP servers that Claude, VS Code, Cursor and Gemini CLI have configured");
+  import->add_option("-w,--write", to.write_to, "Write them into this profile")
+      ->type_name(file_type);
+  import->add_flag("--force", to.force, "Overwrite the file");
+  add_json(*import, to);
+  import->footer("Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml");
+  auto *profile = app.add_subcommand("profile", "Look at the configuration");
+  auto *show = profile->add_subcommand("show", "Print every value in force; secrets are masked");
+  add_profile_options(*show, to);
+  show->add_flag("--origin", to.origin, "With the layer, file and line of each");
+  add_json(*show, to);
+  show->footer("Example:\n  bulkhead profile show --origin --config mcp.json");
+  profile->require_subcommand(1);
+  profile->footer("Example:\n  bulkhead profile show --origin");
+  auto *plugin = app.add_subcommand("plugin", "Look at the plugins");
+  auto *list = plugin->add_subcommand("list", "List the plugins found, and which are in use");
+  add_profile_options(*list, to);
+  add_json(*list, to);
+  list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
+  plugin->require_subcommand(1);
+  plugin->footer("Example:\n  bulkhead plugin list");
+  auto *completion = app.add_subcommand("completion", "Print a completion script for a shell");
+  completion->add_subcommand("bash", "For bash")
+      ->footer("Example:\n  eval \"$(bulkhead completion bash)\"");
+  completion->require_subcommand(1);
+  completion->footer("Example:\n  bulkhead completion bash > /etc/bash_completion.d/bulkhead");
+}
+
+void build(CLI::App &app, Arguments &to) {
+  app.name("bulkhead");
+  app.description("Many MCP servers behind one endpoint.");
+  app.set_version_flag("-V,--version", "bulkhead " BULKHEAD_VERSION);
+  app.set_help_flag("-h,--help", "Print this help");
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  add_gateways(app, to);
+  add_lists(app, to);
+  add_others(app, to);
+  app.footer(
+      "Example:\n  bulkhead serve --config ~/.cursor/mcp.json\n\n"
+      "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 no gateway is running.");
+}
+
+Command chosen(const CLI::App &app) {
+  const CLI::App *command = app.get_subcommands().front();
+  const std::string &name = command->get_name();
+  if (name == "stdio") return Command::stdio;
+  if (name == "tools") return Command::tools;
+  if (name == "resources") return Command::resources;
+  if (name == "prompts") return Command::prompts;
+  if (name == "call") return Command::call;
+  if (name == "status") return Command::status;
+  if (name == "import") return Command::import_configs;
+  if (name == "profile") return Command::profile_show;
+  if (name == "plugin") return Command::plugin_list;
+  if (name == "completion") return Command::completion;
+  return Command::serve;
+}
+
+CommandTree tree_of(CLI::App &app) {
+  CommandTree out;
+  out.name = app.get_name();
+  for (const CLI::Option *option : app.get_options()) {
+    CommandTree::Option entry;
+    for (const auto &name : option->get_lnames()) entry.names.push_back("--" + name);
+    for (const auto &name : option->get_snames()) entry.names.push_back("-" + name);
+    if (entry.names.empty()) continue;
+    entry.takes_value = option->get_expected_min() > 0 && option->get_type_size() > 0;
+    entry.takes_file = option->get_type_name().starts_with(file_type);
+    if (option->get_type_name().starts_with(level_type)) {
+      entry.values = {"debug", "info", "warn", "error"};
+    }
+    out.options.push_back(std::move(entry));
+  }
+  for (CLI::App *command : app.get_subcommands([](CLI::App *) { return true; })) {
+    out.commands.push_back(tree_of(*command));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) {
+  Arguments out;
+  CLI::App app;
+  build(app, out);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Error &error) {
+    std::ostringstream text, errors;
+    const int code = app.exit(error, text, errors);
+    write_stdout(text.str());
+    Console::get().write(errors.str());
+    return code == 0 ? exit_ok : exit_usage;
+  }
+  out.command = chosen(app);
+  return out;
+}
+
+CommandTree command_tree() {
+  Arguments unused;
+  CLI::App app;
+  build(app, unused);
+  return tree_of(app);
+}
+
+}  // namespace bulkhead::program

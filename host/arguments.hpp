@@ -1,0 +1,60 @@
+// The command line, parsed into plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace bulkhead::program {
+
+// Exit codes of every command.
+enum ExitCode : int { exit_ok = 0, exit_failed = 1, exit_usage = 2, exit_not_running = 3 };
+
+enum class Command : std::uint8_t {
+  serve,
+  stdio,
+  tools,
+  resources,
+  prompts,
+  call,
+  status,
+  import_configs,
+  profile_show,
+  plugin_list,
+  completion
+};
+
+struct Arguments {
+  Command command = Command::serve;
+  std::string config;                    // empty: the default file, else the builtin profile
+  std::vector<std::string> plugin_dirs;  // empty: the program's own
+  std::string log_level = "info";        // of the log file
+  bool verbose = false;                  // standard error shows what the log file gets
+  std::string listen;                    // serve
+  bool single_process = false;           // serve, stdio; accepted, there is only one process yet
+  std::string server;                    // tools, resources, prompts
+  std::string name, call_arguments;      // call
+  std::string write_to;                  // import
+  bool force = false, json = false, origin = false;
+};
+
+// What completion needs to know about a command.
+struct CommandTree {
+  struct Option {
+    std::vector<std::string> names;  // "--config", "-c"
+    bool takes_value = false, takes_file = false;
+    std::vector<std::string> values;  // the allowed ones, if they are few
+  };
+  std::string name;
+  std::vector<Option> options;
+  std::vector<CommandTree> commands;
+};
+
+// The arguments, or the exit code when there is nothing left to do (--help and --version have been
+// printed to standard output, a usage error to standard error).
+std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv);
+
+CommandTree command_tree();
+
+}  // namespace bulkhead::program

@@ -1,0 +1,16 @@
+// The lowest layer of every profile: what the program brings along.
+#pragma once
+
+#include <string_view>
+
+namespace bulkhead::program {
+
+// Connectors, the pass-all policy and the services; no transport, no server.
+extern const std::string_view builtin_base;
+// One transport, for `serve` and for `stdio`.
+extern const std::string_view builtin_http_transport;
+extern const std::string_view builtin_stdio_transport;
+// Two servers that are useful without any configuration.
+extern const std::string_view builtin_tools;
+
+}  // namespace bulkhead::program

@@ -1,0 +1,21 @@
+// One function per command; each returns the process's exit code.
+#pragma once
+
+#include "arguments.hpp"
+
+namespace bulkhead::program {
+
+int run_gateway(const Arguments &arguments);  // serve, stdio
+int run_list(const Arguments &arguments);     // tools, resources, prompts
+int run_call(const Arguments &arguments);
+int run_status(const Arguments &arguments);
+int run_import(const Arguments &arguments);
+int run_profile_show(const Arguments &arguments);
+int run_plugin_list(const Arguments &arguments);
+
+// Prints configuration errors, one a line, and returns exit_usage.
+int report_config_errors(const std::vector<std::string> &lines);
+// Prints "bulkhead: text" and returns code.
+int complain(std::string_view text, int code = exit_failed);
+
+}  // namespace bulkhead::program

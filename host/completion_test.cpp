@@ -1,0 +1,76 @@
+#include "completion.hpp"
+
+#include <stdio.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+using namespace bulkhead::program;
+
+namespace {
+
+// What bash offers for these words; the last one is being typed.
+std::string complete(const std::string &words) {
+  setenv("BULKHEAD_COMPLETION", bash_completion(command_tree()).c_str(), 1);
+  const std::string script =
+      "eval \"$BULKHEAD_COMPLETION\"; COMP_WORDS=(bulkhead " + words +
+      "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _bulkhead 2>/dev/null; echo \"${COMPREPLY[*]}\"";
+  setenv("BULKHEAD_SCRIPT", script.c_str(), 1);
+  FILE *pipe = popen("bash -c \"$BULKHEAD_SCRIPT\"", "r");
+  REQUIRE(pipe != nullptr);
+  std::string out(4096, '\0');
+  out.resize(fread(out.data(), 1, out.size(), pipe));
+  REQUIRE(pclose(pipe) == 0);
+  while (!out.empty() && out.back() == '\n') out.pop_back();
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("bash completes commands, their options and values") {
+  CHECK(complete("se") == "serve");
+  CHECK(complete("p") == "prompts profile plugin");
+  CHECK(complete("profile ''") == "show --help");
+  CHECK(complete("profile show --o") == "--origin");
+  CHECK(complete("serve --li") == "--listen");
+  CHECK(complete("serve --log-level w") == "warn");
+  CHECK(complete("call --server ''").find("--config") != std::string::npos);
+  CHECK(complete("status --or").empty());
+  CHECK(complete("tools --server x").empty());
+}
+
+TEST_CASE("every command of the issue is there") {
+  const CommandTree tree = command_tree();
+  std::string names;
+  for (const auto &command : tree.commands) names += command.name + " ";
+  CHECK(names ==
+        "serve stdio tools resources prompts call status import profile plugin completion ");
+}
+
+TEST_CASE("arguments are parsed, and refused with code 2") {
+  const char *serve[] = {"bulkhead", "serve",       "--single-process", "--config", "a.json",
+                         "--listen", "127.0.0.1:0", "--plugin-dir",     "x",        "--plugin-dir",
+                         "y"};
+  auto parsed = parse_arguments(11, serve);
+  REQUIRE(std::holds_alternative<Arguments>(parsed));
+  const auto &arguments = std::get<Arguments>(parsed);
+  CHECK(arguments.command == Command::serve);
+  CHECK(arguments.config == "a.json");
+  CHECK(arguments.listen == "127.0.0.1:0");
+  CHECK(arguments.single_process);
+  CHECK(arguments.plugin_dirs == std::vector<std::string>{"x", "y"});
+
+  const char *call[] = {"bulkhead", "call", "files__read", "{\"a\":1}", "--json"};
+  parsed = parse_arguments(5, call);
+  REQUIRE(std::holds_alternative<Arguments>(parsed));
+  CHECK(std::get<Arguments>(parsed).name == "files__read");
+  CHECK(std::get<Arguments>(parsed).call_arguments == "{\"a\":1}");
+  CHECK(std::get<Arguments>(parsed).json);
+
+  const char *unknown[] = {"bulkhead", "serv"};
+  CHECK(std::get<int>(parse_arguments(2, unknown)) == exit_usage);
+  const char *level[] = {"bulkhead", "serve", "--log-level", "loud"};
+  CHECK(std::get<int>(parse_arguments(4, level)) == exit_usage);
+  const char *none[] = {"bulkhead"};
+  CHECK(std::get<int>(parse_arguments(1, none)) == exit_usage);
+}

@@ -1,0 +1,152 @@
+// serve and stdio: a gateway until it is told to stop.
+#include <time.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "banner.hpp"
+#include "commands.hpp"
+#include "console.hpp"
+#include "control_server.hpp"
+#include "logger.hpp"
+#include "paths.hpp"
+#include "profile_source.hpp"
+#include "run_host.hpp"
+#include "signals.hpp"
+#include "snapshot.hpp"
+#include "text.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+std::uint64_t now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000u +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000u;
+}
+
+class Gateway {
+ public:
+  Gateway(const Arguments &arguments, LoadedProfile loaded)
+      : is_serve_(arguments.command == Command::serve),
+        config_(std::move(loaded.file)),
+        state_dir_(loaded.profile.state_dir),
+        profile_(std::move(loaded.profile)),
+        logger_(level_named(arguments.log_level),
+                arguments.verbose ? level_named(arguments.log_level) : LogLevel::warn) {}
+
+  int run() {
+    open_log();
+    raise_file_limit();
+    for (const auto &note : profile_.notes) logger_.log(LogLevel::warn, "profile", note);
+    HostOptions options;
+    options.log = [this](LogLevel level, std::string_view component, std::string_view text) {
+      logger_.log(level, component, text);
+    };
+    options.log_level = logger_.level();
+    options.on_status = [this] { on_status(); };
+    auto host = Host::create(std::move(profile_), std::move(options));
+    if (!host) return complain(host.error().text);
+    host_ = std::move(*host);
+    set_signalled_host(host_.get());
+    const int code = start_and_run();
+    set_signalled_host(nullptr);
+    control_.reset();
+    host_.reset();
+    return code;
+  }
+
+ private:
+  void open_log() {
+    const std::string dir = state_dir_ + "/log";
+    auto made = make_private_dir(dir);
+    if (made) made = logger_.open(dir + "/bulkhead.log");
+    if (!made) complain(made.error().text + "; going on without a log file");
+  }
+
+  int start_and_run() {
+    if (auto started = host_->start(); !started) return complain(started.error().text);
+    open_control_socket();
+    started_ = true;
+    if (is_serve_) Console::get().write(banner(banner_facts()));
+    on_status();
+    host_->run();
+    Console::get().progress("");
+    return exit_ok;
+  }
+
+  BannerFacts banner_facts() const {
+    BannerFacts facts;
+    facts.version = BULKHEAD_VERSION;
+    facts.endpoints = host_->status().endpoints;
+    facts.config = config_;
+    facts.log_file = logger_.path();
+    facts.state_dir = state_dir_;
+    return facts;
+  }
+
+  void open_control_socket() {
+    const auto snapshot = [this] {
+      ProcessFacts facts;
+      facts.version = BULKHEAD_VERSION;
+      facts.command = is_serve_ ? "serve" : "stdio";
+      facts.config = config_;
+      facts.log_file = logger_.path();
+      facts.pid = ::getpid();
+      facts.uptime_ms = now_ms() - started_ms_;
+      return snapshot_json(facts, host_->status());
+    };
+    std::string why;
+    for (const auto &dir : control_dirs()) {
+      auto made = make_private_dir(dir);
+      if (made) {
+        auto opened =
+            ControlServer::open(host_->reactor(), dir + "/" + control_socket_name(), snapshot);
+        if (opened) {
+          control_ = std::move(*opened);
+          return;
+        }
+        made = std::unexpected(opened.error());
+      }
+      why = made.error().text;
+    }
+    logger_.log(LogLevel::warn, "control", "`bulkhead status` will not find this gateway: " + why);
+  }
+
+  // Called on every change; what a person sees is the progress until all have settled, and then
+  // one table. Later changes go to the log.
+  void on_status() {
+    if (!is_serve_ || !started_ || reported_) return;
+    Console &console = Console::get();
+    const HostStatus status = host_->status();
+    if (!host_->settled()) {
+      console.progress(progress_line(status));
+      return;
+    }
+    reported_ = true;
+    console.progress("");
+    console.write(servers_report(status) + (console.is_terminal() ? "\nCtrl-C stops.\n" : ""));
+  }
+
+  const bool is_serve_;
+  const std::string config_, state_dir_;
+  const std::uint64_t started_ms_ = now_ms();
+  Profile profile_;
+  Logger logger_;
+  std::unique_ptr<Host> host_;
+  std::unique_ptr<ControlServer> control_;
+  bool started_ = false, reported_ = false;
+};
+
+}  // namespace
+
+int run_gateway(const Arguments &arguments) {
+  const auto transports =
+      arguments.command == Command::serve ? Transports::served : Transports::stdio;
+  auto loaded = load_for(arguments, transports);
+  if (!loaded) return report_config_errors(loaded.error());
+  return Gateway(arguments, std::move(*loaded)).run();
+}
+
+}  // namespace bulkhead::program

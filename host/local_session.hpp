@@ -1,0 +1,50 @@
+// An MCP client inside the program, for commands that ask one thing and end.
+//
+// Thread: one. Requests are sent one after the other; each turns the host's loop until its answer
+// is there, its time is over, or a signal asked to stop.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host.hpp"
+
+namespace bulkhead::program {
+
+class LocalSession {
+ public:
+  struct Failure {
+    std::string text;        // for people, one line
+    std::string error_json;  // the server's error object, if it was one
+  };
+  using Answer = std::expected<std::string, Failure>;  // the bytes of `result`
+
+  explicit LocalSession(Host &host) : host_(host) {}
+
+  // initialize and notifications/initialized.
+  std::expected<void, Failure> open();
+  // params: a JSON object's text.
+  Answer request(std::string_view method, std::string_view params, std::uint64_t timeout_ms);
+  // Every page of a list; the bytes of each item.
+  std::expected<std::vector<std::string>, Failure> list(std::string_view method,
+                                                        std::string_view key);
+
+ private:
+  static constexpr std::uint64_t list_timeout_ms = 60'000;
+  static constexpr std::size_t max_pages = 10'000;
+
+  void on_message(std::string_view message);
+
+  Host &host_;
+  std::unique_ptr<LocalClient> client_;
+  std::uint64_t next_id_ = 0;
+  std::string waiting_for_;  // the id's token
+  bool answered_ = false;
+  Answer answer_;
+};
+
+}  // namespace bulkhead::program

@@ -1,0 +1,50 @@
+// The log file, and the lines of it that a person should see.
+//
+// The file is 0600, rotated at max_file_bytes to .1 and .2 (three files in all). Several gateways
+// may write the same one: lines are appended whole, and only the holder of the lock rotates.
+// Thread: any. A full disk loses log lines, never a call.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "host.hpp"
+
+namespace bulkhead::program {
+
+class Logger {
+ public:
+  static constexpr std::uint64_t max_file_bytes = 1ull << 20;
+  static constexpr int max_files = 3;
+  static constexpr std::size_t max_line_bytes = 8192;
+
+  Logger(LogLevel file_level, LogLevel console_level)
+      : file_level_(file_level), console_level_(console_level) {}
+  ~Logger();
+  Logger(const Logger &) = delete;
+  Logger &operator=(const Logger &) = delete;
+
+  // Without a file, lines go to standard error only.
+  Result<void> open(const std::string &path);
+  void log(LogLevel level, std::string_view component, std::string_view text);
+
+  const std::string &path() const noexcept { return path_; }
+  LogLevel level() const noexcept { return std::min(file_level_, console_level_); }
+
+ private:
+  bool open_file();
+  void rotate_if_full();
+
+  std::mutex mutex_;
+  LogLevel file_level_, console_level_;
+  std::string path_;
+  int fd_ = -1;
+};
+
+std::string_view to_string(LogLevel level) noexcept;
+
+}  // namespace bulkhead::program

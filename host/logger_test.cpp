@@ -1,0 +1,85 @@
+#include "logger.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "paths.hpp"
+#include "test_folder.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::program;
+
+namespace {
+
+std::string content(const std::string &path) {
+  std::ifstream file(path);
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+mode_t mode_of(const std::string &path) {
+  struct stat info{};
+  REQUIRE(::lstat(path.c_str(), &info) == 0);
+  return info.st_mode & 0777;
+}
+
+}  // namespace
+
+TEST_CASE("log lines are one line each, whatever a server wrote") {
+  TestFolder folder;
+  Logger logger(LogLevel::info, LogLevel::error);
+  REQUIRE(logger.open(folder / "a.log"));
+  logger.log(LogLevel::info, "fake", "one\nfaked line\033[0m");
+  logger.log(LogLevel::debug, "fake", "not this");
+  logger.log(LogLevel::warn, "fake", std::string(Logger::max_line_bytes + 5, 'x'));
+  const std::string text = content(folder / "a.log");
+  CHECK(text.find(" info fake: one?faked line?[0m\n") != std::string::npos);
+  CHECK(text.find("not this") == std::string::npos);
+  CHECK(text.find("x [cut]\n") != std::string::npos);
+  CHECK(mode_of(folder / "a.log") == 0600);
+}
+
+TEST_CASE("the log is rotated and bounded") {
+  TestFolder folder;
+  const std::string path = folder / "a.log";
+  Logger logger(LogLevel::info, LogLevel::error);
+  Logger other(LogLevel::info, LogLevel::error);  // a second gateway with the same file
+  REQUIRE(logger.open(path));
+  REQUIRE(other.open(path));
+  const std::string line(8000, 'x');
+  for (int i = 0; i < 700; ++i) (i % 2 == 0 ? logger : other).log(LogLevel::info, "c", line);
+  std::uintmax_t total = 0;
+  for (const auto &entry : std::filesystem::directory_iterator(folder.path)) {
+    CHECK(entry.file_size() < Logger::max_file_bytes + 2 * 8100);
+    total += entry.file_size();
+  }
+  CHECK(std::filesystem::exists(path + ".2"));
+  CHECK_FALSE(std::filesystem::exists(path + ".3"));
+  CHECK(total > Logger::max_file_bytes);
+}
+
+TEST_CASE("a log is not written through a link") {
+  TestFolder folder;
+  std::filesystem::create_symlink("elsewhere", folder / "a.log");
+  Logger logger(LogLevel::info, LogLevel::error);
+  CHECK_FALSE(logger.open(folder / "a.log"));
+}
+
+TEST_CASE("private folders are private") {
+  TestFolder folder;
+  REQUIRE(make_private_dir(folder / "a/b/c"));
+  CHECK(mode_of(folder / "a/b/c") == 0700);
+  ::chmod((folder / "a/b/c").c_str(), 0777);
+  REQUIRE(make_private_dir(folder / "a/b/c"));
+  CHECK(mode_of(folder / "a/b/c") == 0700);
+  std::filesystem::create_directory_symlink(folder / "a/b", folder / "link");
+  CHECK_FALSE(make_private_dir(folder / "link"));
+  std::ofstream(folder / "file") << "x";
+  CHECK_FALSE(make_private_dir(folder / "file"));
+  CHECK_FALSE(make_private_dir(folder / "file/below"));
+}

@@ -1,0 +1,67 @@
+// The program `bulkhead`: one command, one exit code.
+#include <exception>
+#include <string>
+
+#include "arguments.hpp"
+#include "commands.hpp"
+#include "completion.hpp"
+#include "console.hpp"
+#include "signals.hpp"
+#include "text.hpp"
+
+namespace bulkhead::program {
+
+int report_config_errors(const std::vector<std::string> &lines) {
+  std::string out;
+  for (const auto &line : lines) out += printable(line) + "\n";
+  Console::get().write(out);
+  return exit_usage;
+}
+
+int complain(std::string_view text, int code) {
+  Console::get().progress("");
+  Console::get().write("bulkhead: " + printable(text, true) + "\n");
+  return code;
+}
+
+namespace {
+
+int run(const Arguments &arguments) {
+  switch (arguments.command) {
+    case Command::serve:
+    case Command::stdio:
+      return run_gateway(arguments);
+    case Command::tools:
+    case Command::resources:
+    case Command::prompts:
+      return run_list(arguments);
+    case Command::call:
+      return run_call(arguments);
+    case Command::status:
+      return run_status(arguments);
+    case Command::import_configs:
+      return run_import(arguments);
+    case Command::profile_show:
+      return run_profile_show(arguments);
+    case Command::plugin_list:
+      return run_plugin_list(arguments);
+    case Command::completion:
+      return write_stdout(bash_completion(command_tree())) ? exit_ok : exit_failed;
+  }
+  return exit_usage;
+}
+
+}  // namespace
+}  // namespace bulkhead::program
+
+int main(int argc, char **argv) {
+  using namespace bulkhead::program;
+  install_signal_handlers();
+  try {
+    const auto parsed = parse_arguments(argc, argv);
+    if (const int *code = std::get_if<int>(&parsed)) return *code;
+    return run(std::get<Arguments>(parsed));
+  } catch (const std::exception &error) {  // out of memory, in practice
+    return complain(error.what());
+  }
+}

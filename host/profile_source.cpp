@@ -1,0 +1,138 @@
+#include "profile_source.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+#include "builtin_profile.hpp"
+#include "mcp/scan.hpp"
+#include "paths.hpp"
+#include "profile/load.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::expected<std::string, std::string> read_config(const std::string &path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) return std::unexpected(describe_errno(path, errno));
+  std::string text;
+  std::array<char, 16'384> buffer;
+  for (;;) {
+    const ssize_t n = ::read(fd, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      const int error = errno;
+      ::close(fd);
+      return std::unexpected(describe_errno(path, error));
+    }
+    if (n == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > max_config_bytes) {
+      ::close(fd);
+      return std::unexpected(path + ": is larger than " + std::to_string(max_config_bytes) +
+                             " bytes, the most that is allowed");
+    }
+  }
+  ::close(fd);
+  return text;
+}
+
+std::optional<std::string> environment_value(const std::string &name) {
+  const char *value = std::getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers) {
+  auto loaded = load_profile(layers, {environment_value, home_dir()});
+  if (auto *errors = std::get_if<std::vector<ProfileError>>(&loaded)) {
+    Lines lines;
+    for (const auto &error : *errors) lines.push_back(to_string(error));
+    return std::unexpected(std::move(lines));
+  }
+  return std::move(std::get<Profile>(loaded));
+}
+
+bool is_stdio(const PluginUse &use) {
+  const std::string_view name = use.plugin;
+  return name.substr(name.find_last_of('/') + 1).starts_with("transport-stdio");
+}
+
+bool is_builtin(const PluginUse &use) {
+  return use.origin.layer == "builtin";
+}
+
+// The command's own transports; the builtin one steps back when the file has some of its own.
+void select_transports(Profile &profile, Transports wanted) {
+  auto &all = profile.transports;
+  if (wanted == Transports::none) return all.clear();
+  std::erase_if(
+      all, [&](const PluginUse &use) { return is_stdio(use) != (wanted == Transports::stdio); });
+  const auto own =
+      std::count_if(all.begin(), all.end(), [](auto &use) { return !is_builtin(use); });
+  if (own > 0) std::erase_if(all, is_builtin);
+}
+
+// A layer that puts --listen on the HTTP transport, whatever its name in the file is.
+std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
+                                                      const std::string &address) {
+  if (profile.transports.size() != 1) {
+    return std::unexpected(
+        "--listen: the profile has several transports; set their addresses there");
+  }
+  std::string text = "[transports.";
+  mcp::append_quoted(&text, profile.transports.front().id);
+  text += "]\nlisten = ";
+  mcp::append_quoted(&text, address);
+  return ProfileLayer{"command line", "--listen", text + "\n"};
+}
+
+}  // namespace
+
+std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transports transports) {
+  LoadedProfile out;
+  out.file = arguments.config;
+  if (out.file.empty() && ::access(default_config_file().c_str(), F_OK) == 0) {
+    out.file = default_config_file();
+  }
+  std::string builtin(builtin_base);
+  if (transports == Transports::served) builtin += builtin_http_transport;
+  if (transports == Transports::stdio) builtin += builtin_stdio_transport;
+  if (out.file.empty()) builtin += builtin_tools;
+  std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
+  if (!out.file.empty()) {
+    auto text = read_config(out.file);
+    if (!text) return std::unexpected(Lines{text.error()});
+    layers.push_back({"file", out.file, std::move(*text)});
+  }
+  auto profile = load_layers(layers);
+  if (!profile) return std::unexpected(profile.error());
+  select_transports(*profile, transports);
+  if (!arguments.listen.empty()) {
+    auto layer = listen_layer(*profile, arguments.listen);
+    if (!layer) return std::unexpected(Lines{layer.error()});
+    layers.push_back(std::move(*layer));
+    const std::string id = profile->transports.front().id;
+    profile = load_layers(layers);
+    if (!profile) return std::unexpected(profile.error());
+    std::erase_if(profile->transports, [&](const PluginUse &use) { return use.id != id; });
+  }
+  out.profile = std::move(*profile);
+  if (out.profile.state_dir.empty()) out.profile.state_dir = default_state_dir();
+  if (arguments.plugin_dirs.empty()) {
+    out.profile.plugin_dirs.push_back(own_plugin_dir());
+  } else {
+    const auto &given = arguments.plugin_dirs;
+    out.profile.plugin_dirs.insert(out.profile.plugin_dirs.end(), given.begin(), given.end());
+  }
+  return out;
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,29 @@
+// Puts the layers of a profile together: builtin, the file, the command line.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "arguments.hpp"
+#include "profile/profile.hpp"
+
+namespace bulkhead::program {
+
+// Which transports a command needs: serve everything but standard input and output, stdio only
+// those, the others none (they are clients inside the program).
+enum class Transports : std::uint8_t { none, served, stdio };
+
+struct LoadedProfile {
+  Profile profile;   // state_dir and plugin_dirs are filled in
+  std::string file;  // empty: nothing is configured
+};
+
+// A configuration file larger than this is refused.
+inline constexpr std::size_t max_config_bytes = 4u << 20;
+
+// The profile, or every mistake as a line for people ("file:line:col: path: what").
+std::expected<LoadedProfile, std::vector<std::string>> load_for(const Arguments &arguments,
+                                                                Transports transports);
+
+}  // namespace bulkhead::program

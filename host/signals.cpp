@@ -1,0 +1,64 @@
+#include "signals.hpp"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+#include "host.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr int exit_interrupted = 130;
+std::atomic<Host *> signalled{nullptr};
+std::atomic<int> asked{0};
+static_assert(std::atomic<Host *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+void on_signal(int) {
+  const int saved = errno;
+  Host *host = signalled.load();
+  if (asked.fetch_add(1) > 0 || host == nullptr) ::_exit(exit_interrupted);
+  host->request_stop();
+  errno = saved;
+}
+
+}  // namespace
+
+void install_signal_handlers() {
+  struct sigaction action{};
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &action, nullptr);
+
+  action.sa_handler = on_signal;
+  action.sa_flags = 0;  // blocking calls return, so that waiting ends
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before{};
+  ::sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
+}
+
+void set_signalled_host(Host *host) noexcept {
+  signalled.store(host);
+}
+
+bool stop_was_asked() noexcept {
+  return asked.load() > 0;
+}
+
+void raise_file_limit() noexcept {
+  // Beyond this, children that close every descriptor up to the limit take long to start.
+  constexpr rlim_t enough = 65'536;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = std::min(limit.rlim_max, enough);  // RLIM_INFINITY is the largest value
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace bulkhead::program

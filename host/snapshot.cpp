@@ -1,0 +1,195 @@
+#include "snapshot.hpp"
+
+#include <charconv>
+
+#include "mcp/scan.hpp"
+#include "text.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// Writes one flat JSON object or array; the caller nests them.
+class JsonList {
+ public:
+  JsonList(std::string *out, char open, char close) : out_(out), close_(close) { *out_ += open; }
+  ~JsonList() { *out_ += close_; }
+  JsonList(const JsonList &) = delete;
+  JsonList &operator=(const JsonList &) = delete;
+
+  JsonList &text(std::string_view key, std::string_view value) {
+    name(key);
+    mcp::append_quoted(out_, value);
+    return *this;
+  }
+  JsonList &number(std::string_view key, std::uint64_t value) {
+    name(key);
+    *out_ += std::to_string(value);
+    return *this;
+  }
+  // Starts a member (or, with an empty key, an element) whose value the caller appends.
+  void name(std::string_view key) {
+    if (!first_) *out_ += ',';
+    first_ = false;
+    if (key.empty()) return;
+    mcp::append_quoted(out_, key);
+    *out_ += ':';
+  }
+
+ private:
+  std::string *out_;
+  char close_;
+  bool first_ = true;
+};
+
+void add_texts(std::string *out, const std::vector<std::string> &texts) {
+  JsonList list(out, '[', ']');
+  for (const auto &text : texts) list.text("", text);
+}
+
+void add_servers(std::string *out, const std::vector<ServerStatus> &servers) {
+  JsonList list(out, '[', ']');
+  for (const auto &server : servers) {
+    list.name("");
+    JsonList item(out, '{', '}');
+    item.text("name", server.name).text("type", server.type);
+    item.text("state", to_string(server.state)).text("reason", server.reason);
+    item.number("tools", server.tools).number("resources", server.resources);
+    item.number("prompts", server.prompts).number("restarts", server.restarts);
+    item.number("in_flight", server.in_flight);
+  }
+}
+
+void add_plugins(std::string *out, const std::vector<PluginStatus> &plugins) {
+  JsonList list(out, '[', ']');
+  for (const auto &plugin : plugins) {
+    list.name("");
+    JsonList item(out, '{', '}');
+    item.text("id", plugin.id).text("plugin", plugin.plugin).text("version", plugin.version);
+    item.text("state", plugin.state).text("path", plugin.path);
+    item.number("generation", plugin.generation);
+    item.name("provides");
+    add_texts(out, plugin.provides);
+  }
+}
+
+// Reading: members of another process's snapshot, as printable text.
+std::string text_of(std::string_view object, std::string_view key) {
+  const std::string_view value = mcp::member(object, key);
+  if (value.empty() || value.front() != '"') return "";
+  std::string scratch;
+  return printable(mcp::unquote(value, &scratch));
+}
+
+std::uint64_t number_of(std::string_view object, std::string_view key) {
+  const std::string_view value = mcp::member(object, key);
+  std::uint64_t out = 0;
+  std::from_chars(value.data(), value.data() + value.size(), out);
+  return out;
+}
+
+template <class F>
+void each(std::string_view array, F f) {
+  if (array.empty() || array.front() != '[') return;
+  mcp::for_each_item(array, &f, [](void *arg, std::string_view item) {
+    (*static_cast<F *>(arg))(item);
+    return true;
+  });
+}
+
+ServerState state_of(std::string_view name) {
+  for (const auto state : {ServerState::ready, ServerState::failed, ServerState::disabled}) {
+    if (to_string(state) == name) return state;
+  }
+  return ServerState::connecting;
+}
+
+std::vector<ServerStatus> servers_of(std::string_view json) {
+  std::vector<ServerStatus> out;
+  each(mcp::member(json, "servers"), [&](std::string_view item) {
+    ServerStatus server;
+    server.name = text_of(item, "name");
+    server.type = text_of(item, "type");
+    server.state = state_of(text_of(item, "state"));
+    server.reason = text_of(item, "reason");
+    server.tools = static_cast<std::uint32_t>(number_of(item, "tools"));
+    server.resources = static_cast<std::uint32_t>(number_of(item, "resources"));
+    server.prompts = static_cast<std::uint32_t>(number_of(item, "prompts"));
+    server.restarts = static_cast<std::uint32_t>(number_of(item, "restarts"));
+    server.in_flight = number_of(item, "in_flight");
+    out.push_back(std::move(server));
+  });
+  return out;
+}
+
+std::string count(std::uint64_t n) {
+  return n == 0 ? "" : std::to_string(n);
+}
+
+}  // namespace
+
+std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status) {
+  std::string out;
+  {
+    JsonList top(&out, '{', '}');
+    top.text("version", facts.version).text("command", facts.command);
+    top.number("pid", static_cast<std::uint64_t>(facts.pid)).number("uptime_ms", facts.uptime_ms);
+    top.text("config", facts.config).text("log", facts.log_file);
+    top.number("sessions", status.sessions).number("in_flight", status.in_flight);
+    top.number("calls", status.calls);
+    top.name("endpoints");
+    add_texts(&out, status.endpoints);
+    top.name("servers");
+    add_servers(&out, status.servers);
+    top.name("plugins");
+    add_plugins(&out, status.plugins);
+    top.name("collisions");
+    add_texts(&out, status.collisions);
+    top.name("counters");
+    JsonList counters(&out, '{', '}');
+    for (const auto &[name, value] : status.counters) counters.number(name, value);
+  }
+  return out;
+}
+
+std::string server_table(const std::vector<ServerStatus> &servers, std::string_view indent) {
+  Table table(
+      {"SERVER", "TYPE", "STATE", ">TOOLS", ">RESOURCES", ">PROMPTS", ">RESTARTS", "REASON"});
+  for (const auto &server : servers) {
+    const bool known = server.state == ServerState::ready;
+    table.add({printable(server.name), printable(server.type), std::string(to_string(server.state)),
+               known ? std::to_string(server.tools) : "-", count(server.resources),
+               count(server.prompts), count(server.restarts),
+               known ? "" : first_line(printable(server.reason, true), 160)});
+  }
+  return table.empty() ? "" : table.str(indent);
+}
+
+bool describe_snapshot(std::string_view json, std::string *out) {
+  if (!mcp::valid_json(json) || mcp::member(json, "pid").empty()) return false;
+  std::string endpoints;
+  each(mcp::member(json, "endpoints"), [&](std::string_view item) {
+    std::string scratch;
+    endpoints += "  " + printable(mcp::unquote(item, &scratch));
+  });
+  *out += "bulkhead " + text_of(json, "version") + " " + text_of(json, "command") + "  pid " +
+          std::to_string(number_of(json, "pid")) + endpoints + "\n";
+  *out += "  up " + duration(number_of(json, "uptime_ms")) + ", " +
+          std::to_string(number_of(json, "sessions")) + " sessions, " +
+          std::to_string(number_of(json, "calls")) + " calls (" +
+          std::to_string(number_of(json, "in_flight")) + " in flight)\n";
+  const std::string config = text_of(json, "config");
+  *out += "  config " + (config.empty() ? "none" : config) + ", log " + text_of(json, "log") + "\n";
+  *out += server_table(servers_of(json), "  ");
+  each(mcp::member(json, "collisions"), [&](std::string_view item) {
+    std::string scratch;
+    *out += "  not offered: " + printable(mcp::unquote(item, &scratch)) + "\n";
+  });
+  each(mcp::member(json, "plugins"), [&](std::string_view item) {
+    const std::string state = text_of(item, "state");
+    if (state.starts_with("failed"))
+      *out += "  plugin " + text_of(item, "id") + ": " + state + "\n";
+  });
+  return true;
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,28 @@
+// What `bulkhead status` shows of a running gateway, as one JSON object.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host.hpp"
+
+namespace bulkhead::program {
+
+// What the host does not know about its process.
+struct ProcessFacts {
+  std::string version, command, config, log_file;
+  std::int64_t pid = 0;
+  std::uint64_t uptime_ms = 0;
+};
+
+std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status);
+
+// The same for people: one heading line, a table of servers, what went wrong. `json` comes from
+// another process: false if it is not such a snapshot.
+bool describe_snapshot(std::string_view json, std::string *out);
+
+// Rows of the table of servers, for the banner and for status.
+std::string server_table(const std::vector<ServerStatus> &servers, std::string_view indent);
+
+}  // namespace bulkhead::program
