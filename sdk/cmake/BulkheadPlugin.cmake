@@ -1,30 +1,39 @@
-# bh_add_plugin(NAME source... [PROVIDES id...] [DESCRIPTION text] [VERSION v] [LIBS target...])
+# bh_add_plugin(NAME source... PROVIDES id... [DESCRIPTION text] [VERSION v] [LIBS target...]
+#               [INSTALL])
 #
 # Makes the library NAME.so, which exports bh_plugin_entry_v0 and nothing else, and its manifest
-# NAME.plugin.toml beside it. With BULKHEAD_PLUGIN_DIR set, both go there.
-
+# NAME.plugin.toml beside it. NAME must be the id in the plugin's descriptor.
+#
+# Both go to the current binary folder, or to BULKHEAD_PLUGIN_DIR where that is set. INSTALL (or
+# BULKHEAD_INSTALL_PLUGINS set in the folder) adds install rules into lib/bulkhead/plugins.
 
 function(bh_add_plugin name)
-  cmake_parse_arguments(arg "" "DESCRIPTION;VERSION" "PROVIDES;LIBS" ${ARGN})
-  if(NOT arg_VERSION)
-    set(arg_VERSION "${PROJECT_VERSION}")
+  cmake_parse_arguments(arg "INSTALL" "DESCRIPTION;VERSION" "PROVIDES;LIBS" ${ARGN})
+  if(NOT name MATCHES "^[a-z0-9-]+$")
+    message(FATAL_ERROR "bh_add_plugin(${name}): a plugin's name consists of a-z, 0-9 and '-'")
   endif()
   if(NOT arg_PROVIDES)
     message(FATAL_ERROR "bh_add_plugin(${name}): PROVIDES is missing, e.g. PROVIDES bh.tools/1")
   endif()
+  if(NOT arg_VERSION)
+    set(arg_VERSION "${PROJECT_VERSION}")
+  endif()
   add_library(${name} MODULE ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE bulkhead::sdk ${arg_LIBS})
-  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".so"
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".so" POSITION_INDEPENDENT_CODE ON
     CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${name} PRIVATE -fno-gnu-unique)
+    # An inline function's static local would pin the library (STB_GNU_UNIQUE) and survive its swap.
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>)
   endif()
   # A sanitizer's runtime lives in the program, so its symbols are undefined here.
   if(NOT BULKHEAD_SANITIZE)
     target_link_options(${name} PRIVATE -Wl,-z,defs)
   endif()
-  target_link_options(${name} PRIVATE "-Wl,--version-script=${CMAKE_CURRENT_FUNCTION_LIST_DIR}/plugin.map"
-    -Wl,--exclude-libs,ALL -Wl,-z,now)
+  set(map "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/plugin.map")
+  target_link_options(${name} PRIVATE "-Wl,--version-script=${map}" -Wl,--exclude-libs,ALL
+    -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack)
+  set_target_properties(${name} PROPERTIES LINK_DEPENDS "${map}")
   if(BULKHEAD_PLUGIN_DIR)
     set(dir "${BULKHEAD_PLUGIN_DIR}")
   else()
@@ -33,7 +42,19 @@ function(bh_add_plugin name)
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${dir}")
   list(TRANSFORM arg_PROVIDES REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE ids)
   list(JOIN ids ", " ids)
-  file(WRITE "${dir}/${name}.plugin.toml"
-    "id = \"${name}\"\nversion = \"${arg_VERSION}\"\ndescription = \"${arg_DESCRIPTION}\"\n"
-    "abi_major = 0\nabi_minor_needed = 0\nprovides = [${ids}]\n")
+  file(CONFIGURE OUTPUT "${dir}/${name}.plugin.toml" @ONLY CONTENT
+"id = \"${name}\"
+version = \"${arg_VERSION}\"
+description = \"${arg_DESCRIPTION}\"
+abi_major = 0
+abi_minor_needed = 0
+provides = [${ids}]
+")
+  if(arg_INSTALL OR BULKHEAD_INSTALL_PLUGINS)
+    include(GNUInstallDirs)
+    install(TARGETS ${name} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/bulkhead/plugins"
+      COMPONENT plugins)
+    install(FILES "${dir}/${name}.plugin.toml"
+      DESTINATION "${CMAKE_INSTALL_LIBDIR}/bulkhead/plugins" COMPONENT plugins)
+  endif()
 endfunction()

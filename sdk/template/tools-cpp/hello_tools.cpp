@@ -1,0 +1,161 @@
+// A tools plugin: `echo` answers at once, `wait` answers later.
+//
+// Everything here runs on the gateway's reactor thread, one call after the other: no locks, and
+// nothing may block. Work that blocks goes through host_.run_blocking().
+#include <bulkhead/cpp/host.hpp>
+#include <bulkhead/cpp/plugin.hpp>
+#include <bulkhead/cpp/tables.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace {
+
+constexpr std::string_view tools_json = R"([
+  {"name":"echo","description":"Returns its arguments as text.",
+   "inputSchema":{"type":"object"},
+   "annotations":{"readOnlyHint":true}},
+  {"name":"wait","description":"Answers after a moment, reporting progress.",
+   "inputSchema":{"type":"object","properties":{}},
+   "annotations":{"readOnlyHint":true}}
+])";
+
+// The configuration this plugin takes; the gateway refuses anything else before configure().
+constexpr std::string_view schema_json = R"({
+  "type":"object","additionalProperties":false,
+  "properties":{"greeting":{"type":"string","maxLength":100}}
+})";
+
+constexpr int steps = 4;
+constexpr std::uint64_t step_ms = 10;
+
+// A JSON string with the quotes around it.
+std::string quoted(std::string_view text) {
+  static constexpr char hex[] = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += hex[byte >> 4];
+      out += hex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+class HelloTools {
+ public:
+  static constexpr bh::Info info{.id = "hello-tools",
+                                 .name = "Hello tools",
+                                 .version = "1.0.0",
+                                 .vendor = "Example",
+                                 .config_schema = schema_json,
+                                 .provides = {BH_EXT_TOOLS}};
+
+  explicit HelloTools(const bh_host *host) : host_(host) {}
+
+  bh_status configure(bh_str json, bh_error *error) {
+    tools_ = host_.ext<bh_host_tools>(BH_EXT_HOST_TOOLS);
+    if (tools_ == nullptr || !host_.has_reactor()) {
+      return bh::fail(error, BH_E_UNSUPPORTED, "this host has no tools or no reactor");
+    }
+    config_ = bh::view(json);
+    return BH_OK;
+  }
+  bh_status start(bh_error *) {
+    host_.log(BH_LOG_INFO, "ready, configured with " + config_);
+    return BH_OK;
+  }
+  // The gateway checks that nothing is left: here, no timer.
+  void stop() noexcept {
+    for (auto &[call, waiting] : waiting_) host_.timer_cancel(waiting->timer);
+    waiting_.clear();
+  }
+  const void *get_ext(const char *id) noexcept {
+    return bh::is(id, BH_EXT_TOOLS) ? bh::tools_table<HelloTools>() : nullptr;
+  }
+
+  bh_status list(std::uint32_t kind, bh_buf *out, bh_error *error) {
+    if (kind != BH_LIST_TOOLS) return bh::fail(error, BH_E_UNSUPPORTED, "tools only");
+    *out = bh_buf{tools_json.data(), tools_json.size(), nullptr, nullptr};
+    return BH_OK;
+  }
+
+  bh_status call_begin(bh_call call, const bh_call_info &request, bh_error *error) {
+    if (bh::view(request.name) == "echo") {
+      answer(call, bh::view(request.arguments));
+      return BH_OK;
+    }
+    if (bh::view(request.name) == "wait") {
+      auto waiting = std::make_unique<Waiting>(Waiting{this, call, 0, 0});
+      arm(*waiting);
+      waiting_.emplace(call, std::move(waiting));
+      return BH_PENDING;
+    }
+    return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
+  }
+
+  // Nobody waits any more, but an answer is still owed.
+  void call_cancel(bh_call call) {
+    const auto it = waiting_.find(call);
+    if (it == waiting_.end()) return;
+    host_.timer_cancel(it->second->timer);
+    waiting_.erase(it);
+    answer(call, "cancelled");
+  }
+
+ private:
+  struct Waiting {
+    HelloTools *plugin;
+    bh_call call;
+    int step;
+    bh_timer timer;
+  };
+
+  void arm(Waiting &waiting) {
+    waiting.timer = host_.timer_start(
+        step_ms,
+        [](void *arg) {
+          auto &w = *static_cast<Waiting *>(arg);
+          w.timer = 0;
+          w.plugin->advance(w);
+        },
+        &waiting);
+  }
+
+  void advance(Waiting &waiting) {
+    if (++waiting.step < steps) {
+      tools_->progress(host_.ctx(), waiting.call, waiting.step, steps, bh::str("waiting"));
+      arm(waiting);
+      return;
+    }
+    const bh_call call = waiting.call;
+    waiting_.erase(call);
+    answer(call, "waited");
+  }
+
+  void answer(bh_call call, std::string_view text) {
+    bh_result result{};
+    result.size = sizeof result;
+    result.kind = BH_RESULT_OK;
+    result.json = bh::buf("{\"content\":[{\"type\":\"text\",\"text\":" + quoted(text) + "}]}");
+    tools_->complete(host_.ctx(), call, &result);
+  }
+
+  bh::Host host_;
+  const bh_host_tools *tools_ = nullptr;
+  std::string config_;
+  std::unordered_map<bh_call, std::unique_ptr<Waiting>> waiting_;
+};
+
+}  // namespace
+
+BH_PLUGIN(HelloTools)

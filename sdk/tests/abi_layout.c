@@ -1,0 +1,97 @@
+/* Sizes and offsets of everything that crosses the ABI, on the 64-bit targets it is for. The slots'
+ * names and prototypes are watched by abi/check_slots.sh. */
+#include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/draft/http.h"
+#include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/abi/ext/telemetry.h"
+#include "bulkhead/abi/ext/tools.h"
+#include "bulkhead/abi/ext/transport.h"
+#include "bulkhead/abi/plugin.h"
+
+#define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " has another size")
+#define AT(type, member, bytes) \
+  _Static_assert(offsetof(type, member) == (bytes), #type "." #member " has moved")
+
+_Static_assert(sizeof(void *) == 8, "the ABI is for 64-bit targets");
+_Static_assert(sizeof(double) == 8, "double is IEEE 754 binary64");
+
+SIZE(bh_str, 16);
+AT(bh_str, n, 8);
+SIZE(bh_buf, 32);
+AT(bh_buf, owner, 16);
+AT(bh_buf, release, 24);
+SIZE(bh_error, 496);
+AT(bh_error, code, 4);
+AT(bh_error, text, 16);
+
+SIZE(bh_host, 72);
+AT(bh_host, ctx, 8);
+AT(bh_host, name, 16);
+AT(bh_host, get_ext, 48);
+AT(bh_host, log_enabled, 64);
+SIZE(bh_host_executor, 56);
+AT(bh_host_executor, now_ns, 8);
+AT(bh_host_executor, run_blocking, 48);
+SIZE(bh_host_fd, 32);
+SIZE(bh_host_secrets, 24);
+SIZE(bh_host_metrics, 24);
+SIZE(bh_host_store, 16);
+SIZE(bh_limits, 88);
+AT(bh_limits, message_bytes, 8);
+AT(bh_limits, shutdown_grace_ms, 80);
+
+SIZE(bh_plugin, 72);
+AT(bh_plugin, self, 8);
+AT(bh_plugin, configure, 16);
+AT(bh_plugin, get_ext, 64);
+SIZE(bh_descriptor, 88);
+AT(bh_descriptor, id, 8);
+AT(bh_descriptor, config_schema, 72);
+SIZE(bh_entry, 56);
+AT(bh_entry, abi_major, 4);
+AT(bh_entry, abi_minor_needed, 12);
+AT(bh_entry, init, 16);
+AT(bh_entry, count, 32);
+AT(bh_entry, create, 48);
+
+SIZE(bh_call_info, 64);
+AT(bh_call_info, arguments, 40);
+SIZE(bh_result, 40);
+SIZE(bh_tools, 32);
+SIZE(bh_host_tools, 32);
+
+SIZE(bh_policy_request, 184);
+AT(bh_policy_request, exchange, 8);
+AT(bh_policy_request, definition_hash, 168);
+SIZE(bh_verdict, 56);
+SIZE(bh_policy, 40);
+SIZE(bh_host_policy, 24);
+
+SIZE(bh_peer, 72);
+SIZE(bh_delivery, 16);
+SIZE(bh_outgoing, 40);
+AT(bh_outgoing, stream, 16);
+AT(bh_outgoing, parts, 32);
+SIZE(bh_transport, 48);
+SIZE(bh_host_transport, 64);
+AT(bh_host_transport, session_open, 16);
+
+SIZE(bh_lane_info, 48);
+SIZE(bh_lane_message, 40);
+AT(bh_lane_message, exchange, 8);
+AT(bh_lane_message, parts, 32);
+SIZE(bh_connector, 48);
+SIZE(bh_host_connector, 48);
+
+SIZE(bh_record, 200);
+AT(bh_record, duration_ns, 32);
+AT(bh_record, error, 184);
+SIZE(bh_telemetry, 16);
+
+SIZE(bh_http_header, 32);
+SIZE(bh_http_handler, 40);
+SIZE(bh_http_request, 96);
+AT(bh_http_request, body, 56);
+SIZE(bh_host_http, 24);
+
+int abi_layout_is_checked;
