@@ -112,7 +112,8 @@ class FakeHost {
       if (done()) return true;
       const std::uint64_t now = clock_ns();
       if (now >= end) return false;
-      turn(static_cast<int>((end - now + 999'999) / 1'000'000));
+      // Not to the end: done() may look at something that does not wake the loop.
+      turn(static_cast<int>(std::min<std::uint64_t>((end - now + 999'999) / 1'000'000, 20)));
     }
   }
   void run_for(int ms) {
@@ -122,7 +123,8 @@ class FakeHost {
   // One turn: posted functions, descriptors, due timers, deferred functions; sleeps at most
   // timeout_ms when nothing is due.
   void turn(int timeout_ms) {
-    run_deferred();  // of calls that the test made from outside the loop
+    // What the test called from outside the loop may have deferred; that may be what it waits for.
+    if (run_deferred()) timeout_ms = 0;
     in_turn_ = true;
     now_ = clock_ns();
     ++turns_;
@@ -132,6 +134,13 @@ class FakeHost {
     run_posted();
     run_deferred();
     in_turn_ = false;
+  }
+
+  // What a host does once stop() has returned: nothing posted or deferred before is called.
+  void forget() {
+    deferred_.clear();
+    const std::lock_guard lock(mutex_);
+    posted_.clear();
   }
 
   // What is held now; all are 0 after a clean stop().
@@ -277,11 +286,13 @@ class FakeHost {
     for (const Call &c : calls) c.fn(c.arg);
   }
 
-  void run_deferred() {
+  bool run_deferred() {
+    const bool any = !deferred_.empty();
     while (!deferred_.empty()) {
       const std::vector<Call> calls = std::exchange(deferred_, {});
       for (const Call &c : calls) c.fn(c.arg);
     }
+    return any;
   }
 
   bh_status post(void (*fn)(void *), void *arg) {

@@ -1,0 +1,167 @@
+// Messages to and from a child.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "connector-stdio/test_up.hpp"
+
+using namespace connector_stdio;
+
+TEST_CASE("a host that lacks what is needed is refused with a reason") {
+  bh::testing::FakeHost host;
+  ConnectorStdio plugin(host.host());
+  bh_error error = bh::make_error();
+  REQUIRE(plugin.configure(bh::str("{}"), &error) == BH_E_UNSUPPORTED);
+  REQUIRE(bh::text(error).find("bh.host.connector/1") != std::string_view::npos);
+  REQUIRE(plugin.get_ext("bh.connector/1") != nullptr);
+  REQUIRE(plugin.get_ext("bh.connector/12") == nullptr);
+}
+
+TEST_CASE("messages come back, in order, several per turn") {
+  TestUp up;
+  up.open(1, "echo");
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(up.send(1, {"{\"id\":", std::to_string(i), "}"}) == BH_OK);
+  }
+  REQUIRE(up.wait_messages(1, 100));
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(up.lanes[1].messages[static_cast<std::size_t>(i)] ==
+            "{\"id\":" + std::to_string(i) + "}");
+  }
+  up.close(1);
+  REQUIRE(up.wait_closed(1));
+  REQUIRE(up.lanes[1].closed == 1);
+  REQUIRE(up.lanes[1].downs.empty());
+}
+
+TEST_CASE("a message with newlines in it arrives as one line") {
+  TestUp up;
+  up.open(1, "echo");
+  REQUIRE(up.send(1, {"{\r\n  \"id\":\n", "1\n}"}) == BH_OK);
+  REQUIRE(up.send(1, {"{2}"}) == BH_OK);
+  REQUIRE(up.wait_messages(1, 2));
+  REQUIRE(up.lanes[1].messages[0] == "{    \"id\": 1 }");
+  REQUIRE(up.lanes[1].messages[1] == "{2}");
+}
+
+TEST_CASE("large messages pass both ways, between small ones") {
+  bh_limits limits = bh::testing::limits();
+  limits.write_queue_bytes = 8u << 20;
+  TestUp up(limits);
+  up.open(1, "echo");
+  std::string big(2'000'000, 'x');
+  const bool pretty = GENERATE(false, true);
+  if (pretty) big[1'000'000] = '\n';
+  REQUIRE(up.send(1, {"{before}"}) == BH_OK);
+  REQUIRE(up.send(1, {"{\"a\":\"", big, "\"}"}) == BH_OK);
+  REQUIRE(up.send(1, {"{after}"}) == BH_OK);
+  REQUIRE(up.wait_messages(1, 3));
+  if (pretty) big[1'000'000] = ' ';
+  REQUIRE(up.lanes[1].messages[0] == "{before}");
+  REQUIRE(up.lanes[1].messages[1] == "{\"a\":\"" + big + "\"}");
+  REQUIRE(up.lanes[1].messages[2] == "{after}");
+}
+
+TEST_CASE("lines that are no messages are ignored, counted and logged once, cleaned") {
+  TestUp up;
+  up.open(1, "banner");
+  up.send(1, {"{1}"});
+  REQUIRE(up.wait_messages(1, 1));
+  REQUIRE(up.lanes[1].messages[0] == "{1}");
+  REQUIRE(up.host.metric("ignored_lines") == 2);
+  REQUIRE(up.host.logged("Server v1 listening on stdio"));
+  REQUIRE_FALSE(up.host.logged("ready?"));
+  REQUIRE(up.lanes[1].downs.empty());
+}
+
+TEST_CASE("a message over the limit ends the lane with a reason") {
+  bh_limits limits = bh::testing::limits();
+  limits.message_bytes = 100'000;
+  TestUp up(limits);
+  up.open(1, "big", "200000");
+  REQUIRE(up.wait_down(1));
+  REQUIRE(up.lanes[1].downs[0].first == BH_E_PROTOCOL);
+  REQUIRE(up.lanes[1].downs[0].second ==
+          "server \"weather\" sent a message of more than 100000 bytes");
+  up.close(1);
+  REQUIRE(up.wait_closed(1));
+}
+
+TEST_CASE("a child that does not read is told by its queue; others go on") {
+  TestUp up;
+  up.open(1, "deaf");
+  up.open(2, "echo");
+  const std::string text = "{" + std::string(50'000, 'q') + "}";
+  bh_status status = BH_OK;
+  std::string why;
+  std::size_t taken = 0;
+  for (; taken < 100 && status == BH_OK; ++taken) {
+    status = up.send(1, {text}, &why);
+    up.host.turn(0);
+  }
+  REQUIRE(status == BH_E_LIMIT);
+  REQUIRE(why == "server \"weather\" reads too slowly: its queue is full");
+  REQUIRE(taken * text.size() > up.limits.write_queue_bytes);
+  REQUIRE(up.send(2, {"{2}"}) == BH_OK);
+  REQUIRE(up.wait_messages(2, 1));
+  REQUIRE(up.lanes[1].downs.empty());
+  REQUIRE(up.send(2, {std::string(2u << 20, 'z')}) == BH_E_LIMIT);  // never fits
+  up.close(1);
+  REQUIRE(up.wait_closed(1));
+}
+
+TEST_CASE("the child gets the base environment and what is configured, nothing else") {
+  ::setenv("BULKHEAD_TEST_SECRET", "do-not-leak", 1);
+  ::setenv("LANG", "C.UTF-8", 1);
+  ::setenv("USER", "() { :; }", 1);
+  TestUp up;
+  up.open(1, "env", "", R"(,"env":{"WEATHER_KEY":"k 1=2","TERM":"dumb"})");
+  REQUIRE(up.host.run_until(
+      [&] { return !up.lanes[1].messages.empty() && up.lanes[1].messages.back() == "{end}"; },
+      20'000));
+  std::vector<std::string> names;
+  for (const std::string &m : up.lanes[1].messages) {
+    const std::string_view entry = std::string_view(m).substr(1, m.size() - 2);
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string name(entry.substr(0, equals));
+    names.push_back(name);
+    if (name == "WEATHER_KEY") CHECK(entry == "WEATHER_KEY=k 1=2");
+    if (name == "TERM") CHECK(entry == "TERM=dumb");
+    if (name == "PATH") CHECK(entry.substr(5) == std::getenv("PATH"));
+  }
+  std::vector<std::string> expected{"TERM", "WEATHER_KEY"};
+  for (const char *name : {"HOME", "LANG", "LOGNAME", "PATH", "SHELL"}) {
+    if (std::getenv(name) != nullptr) expected.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  std::sort(expected.begin(), expected.end());
+  REQUIRE(names == expected);
+  ::unsetenv("USER");
+  ::unsetenv("BULKHEAD_TEST_SECRET");
+}
+
+TEST_CASE("the child is a session leader with clean signals, its own folder and no descriptors") {
+  const int inherited = ::open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as others open theirs
+  TestUp up;
+  up.open(1, "process", "", R"(,"cwd":"/usr")");
+  REQUIRE(up.wait_messages(1, 1));
+  REQUIRE(up.lanes[1].messages[0] ==
+          "{leads pipe=default masked=0 death=9 fds=3 blocking=1 cwd=/usr}");
+  ::close(inherited);
+}
+
+TEST_CASE("arguments arrive unchanged, nothing is expanded") {
+  TestUp up;
+  up.open_json(1, std::string(R"({"command":")") + TEST_CHILD +
+                      R"-(","args":["args","a b","${HOME}","$(id)","é\"",""],"timeout":1e9})-");
+  REQUIRE(up.wait_messages(1, 7));
+  const auto &m = up.lanes[1].messages;
+  REQUIRE(m[2] == "{a b}");
+  REQUIRE(m[3] == "{${HOME}}");
+  REQUIRE(m[4] == "{$(id)}");
+  REQUIRE(m[5] == "{é\"}");
+  REQUIRE(m[6] == "{}");
+}

@@ -1,0 +1,177 @@
+#include "connector-stdio/definition.hpp"
+
+#include <rapidjson/document.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bulkhead/cpp/basics.hpp>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+namespace connector_stdio {
+namespace {
+
+constexpr std::array base_environment{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"};
+constexpr std::string_view default_path = "/usr/local/bin:/usr/bin:/bin";
+
+// Numbers stay text: RapidJSON's number parser never sees what a stranger wrote, and a variable
+// that is written without quotes ("PORT": 8080) is what it looks like.
+constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
+                                 rapidjson::kParseValidateEncodingFlag |
+                                 rapidjson::kParseNumbersAsStringsFlag;
+
+using Value = rapidjson::Value;
+
+std::string_view text_of(const Value &v) {
+  return {v.GetString(), v.GetStringLength()};
+}
+
+bh_status invalid(std::string_view server, std::string_view what, bh_error *error) {
+  return bh::fail(error, BH_E_INVALID,
+                  "the definition of server \"" + std::string(server) + "\": " + std::string(what));
+}
+
+// Text that the operating system takes: no NUL within.
+bool is_os_text(const Value &v) {
+  return v.IsString() && text_of(v).find('\0') == std::string_view::npos;
+}
+
+bool read_text(const Value &root, const char *name, std::string *out) {
+  const auto it = root.FindMember(name);
+  if (it == root.MemberEnd() || it->value.IsNull()) return true;
+  if (!is_os_text(it->value)) return false;
+  *out = text_of(it->value);
+  return true;
+}
+
+bool read_args(const Value &root, std::vector<std::string> *out) {
+  const auto it = root.FindMember("args");
+  if (it == root.MemberEnd() || it->value.IsNull()) return true;
+  if (!it->value.IsArray()) return false;
+  for (const Value &arg : it->value.GetArray()) {
+    if (!is_os_text(arg)) return false;
+    out->emplace_back(text_of(arg));
+  }
+  return true;
+}
+
+// Values that look like credentials are kept out of error texts: those of telling names however
+// short, and all long ones.
+bool is_hidden(std::string_view name, std::string_view value) {
+  if (value.size() >= 16) return true;
+  if (value.size() < 3) return false;
+  for (const char *part : {"KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CRED"}) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+void set_env(std::vector<std::string> *env, std::string_view name, std::string_view value) {
+  std::string entry = std::string(name) + "=";
+  const std::size_t prefix = entry.size();
+  entry += value;
+  for (std::string &e : *env) {
+    if (e.compare(0, prefix, entry, 0, prefix) != 0) continue;
+    e = std::move(entry);
+    return;
+  }
+  env->push_back(std::move(entry));
+}
+
+bool read_env(const Value &root, Definition *out) {
+  const auto it = root.FindMember("env");
+  if (it == root.MemberEnd() || it->value.IsNull()) return true;
+  if (!it->value.IsObject()) return false;
+  for (const auto &member : it->value.GetObject()) {
+    const std::string_view name = text_of(member.name);
+    if (name.empty() || name.find('=') != std::string_view::npos) return false;
+    if (name.find('\0') != std::string_view::npos || !is_os_text(member.value)) return false;
+    const std::string_view value = text_of(member.value);
+    set_env(&out->env, name, value);
+    if (is_hidden(name, value)) out->hidden.emplace_back(value);
+  }
+  return true;
+}
+
+void read_base_environment(Definition *out) {
+  for (const char *name : base_environment) {
+    const char *value = std::getenv(name);
+    // "()" starts a function that a shell exported: code, not a value.
+    if (value == nullptr || std::string_view(value).starts_with("()")) continue;
+    set_env(&out->env, name, value);
+  }
+}
+
+bool read_stderr_bytes(const Value &root, std::uint64_t *out) {
+  const auto it = root.FindMember("stderr_bytes");
+  if (it == root.MemberEnd() || it->value.IsNull()) return true;
+  if (!it->value.IsString()) return false;
+  const std::string_view digits = text_of(it->value);
+  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), *out);
+  return problem == std::errc() && end == digits.data() + digits.size();
+}
+
+bool is_program(const std::string &path, bool *seen) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  *seen = true;
+  return ::access(path.c_str(), X_OK) == 0;
+}
+
+std::string_view path_of(const Definition &definition) {
+  for (const std::string &e : definition.env) {
+    if (e.starts_with("PATH=")) return std::string_view(e).substr(5);
+  }
+  return default_path;
+}
+
+}  // namespace
+
+bh_status parse_definition(std::string_view server, std::string_view json, Definition *out,
+                           bh_error *error) {
+  rapidjson::Document root;
+  root.Parse<parse_flags>(json.data(), json.size());
+  if (root.HasParseError() || !root.IsObject()) return invalid(server, "no JSON object", error);
+  out->server = server;
+  if (!read_text(root, "command", &out->command) || out->command.empty()) {
+    return invalid(server, "\"command\" must be a text that is not empty", error);
+  }
+  if (!read_args(root, &out->args)) return invalid(server, "\"args\" must be texts", error);
+  read_base_environment(out);
+  if (!read_env(root, out)) {
+    return invalid(server, "\"env\" must be an object of variable names and texts", error);
+  }
+  if (!read_text(root, "cwd", &out->cwd)) return invalid(server, "\"cwd\" must be a text", error);
+  if (!read_text(root, "stderr_file", &out->stderr_file)) {
+    return invalid(server, "\"stderr_file\" must be a text", error);
+  }
+  if (!read_stderr_bytes(root, &out->stderr_bytes)) {
+    return invalid(server, "\"stderr_bytes\" must be a whole number", error);
+  }
+  return BH_OK;
+}
+
+bh_status find_program(const Definition &definition, std::string *out, bh_error *error) {
+  if (definition.command.find('/') != std::string::npos) {
+    *out = definition.command;
+    return BH_OK;
+  }
+  bool seen = false;
+  std::string_view rest = path_of(definition);
+  while (!rest.empty()) {
+    const std::size_t colon = rest.find(':');
+    const std::string_view folder = rest.substr(0, colon);
+    rest.remove_prefix(colon == std::string_view::npos ? rest.size() : colon + 1);
+    // Not the empty one either, which means the current folder: who can write there could plant it.
+    if (!folder.starts_with('/')) continue;
+    *out = std::string(folder) + "/" + definition.command;
+    if (is_program(*out, &seen)) return BH_OK;
+  }
+  const std::string who =
+      "command \"" + definition.command + "\" of server \"" + definition.server + "\" ";
+  return seen ? bh::fail(error, BH_E_DENIED, who + "is on PATH, but not executable")
+              : bh::fail(error, BH_E_NOT_FOUND, who + "was not found on PATH");
+}
+
+}  // namespace connector_stdio

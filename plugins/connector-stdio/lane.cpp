@@ -1,0 +1,424 @@
+#include "connector-stdio/lane.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <span>
+#include <utility>
+
+#include "connector-stdio/spawn.hpp"
+#include "stdio-lines/text.hpp"
+
+namespace connector_stdio {
+namespace {
+
+using stdio_lines::Flush;
+using stdio_lines::ReadEnd;
+
+// Of the pipes of a lane that moves large messages; the others keep the system's 64 KiB.
+constexpr int large_pipe = 1 << 20;
+
+struct PipeEnds {
+  int read = -1, write = -1;
+};
+
+// Above 2, so that dup2() onto the standard descriptors neither clobbers one nor is a no-op.
+int above_standard(int fd) {
+  if (fd < 0 || fd > 2) return fd;
+  const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  ::close(fd);
+  return moved;
+}
+
+bool make_pipe(PipeEnds *ends) {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return false;
+  ends->read = above_standard(fds[0]);
+  ends->write = above_standard(fds[1]);
+  return ends->read >= 0 && ends->write >= 0;
+}
+
+void close_fd(int *fd) {
+  if (*fd >= 0) ::close(std::exchange(*fd, -1));
+}
+
+// Only our end: O_NONBLOCK belongs to the open file, and each end of a pipe is one of its own.
+bool unblock(int fd) {
+  return ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK) == 0;
+}
+
+std::vector<char *> pointers(std::vector<std::string> *texts) {
+  std::vector<char *> out;
+  for (std::string &t : *texts) out.push_back(t.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+std::uint64_t monotonic_ns() {
+  timespec t{};
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+bh_status spawn_failure(const SpawnResult &result, const Definition &d, bh_error *error) {
+  const std::string who = "command \"" + d.command + "\" of server \"" + d.server + "\" ";
+  const std::string why = stdio_lines::error_name(result.error);
+  if (result.failed == SpawnStep::folder) {
+    return bh::fail(error, BH_E_NOT_FOUND,
+                    "folder \"" + d.cwd + "\" of server \"" + d.server + "\": " + why);
+  }
+  if (result.failed != SpawnStep::exec) {
+    return bh::fail(error, BH_E_UNAVAILABLE, who + "cannot be started: " + why);
+  }
+  if (result.error == ENOENT) {
+    // The file may well be there: a script whose interpreter is not.
+    const bool searched = d.command.find('/') == std::string::npos;
+    const bool there = searched || ((d.cwd.empty() || d.command.starts_with('/')) &&
+                                    ::access(d.command.c_str(), F_OK) == 0);
+    return bh::fail(error, BH_E_NOT_FOUND,
+                    who + (there ? "cannot be run: the interpreter in its first line does not exist"
+                                 : "does not exist"));
+  }
+  const bool denied = result.error == EACCES || result.error == EPERM;
+  return bh::fail(error, denied ? BH_E_DENIED : BH_E_IO, who + "cannot be run: " + why);
+}
+
+}  // namespace
+
+Lane::Lane(Shared &shared, bh_lane handle)
+    : shared_(shared),
+      handle_(handle),
+      reader_(shared.up->limits->message_bytes),
+      writer_(shared.up->limits->write_queue_bytes) {}
+
+Lane::~Lane() {
+  shared_.host.timer_cancel(timer_);
+  for (Watched *w : {&in_, &out_, &err_, &process_}) release(w);
+}
+
+void Lane::release(Watched *watched) {
+  shared_.host.unwatch(watched->watch);
+  close_fd(&watched->fd);
+}
+
+bh_status Lane::os_error(std::string_view what, int number, bh_error *error) const {
+  return bh::fail(error, number == EMFILE || number == ENFILE ? BH_E_LIMIT : BH_E_IO,
+                  quoted() + ": " + std::string(what) + ": " + stdio_lines::error_name(number));
+}
+
+bh_status Lane::open(const bh_lane_info &info, bh_error *error) {
+  Definition definition;
+  bh_status status =
+      parse_definition(bh::view(info.server), bh::view(info.definition), &definition, error);
+  if (status != BH_OK) return status;
+  std::string program;
+  status = find_program(definition, &program, error);
+  if (status != BH_OK) return status;
+  server_ = definition.server;
+  status = start_child(definition, program, error);
+  if (status != BH_OK) return status;
+  hidden_ = std::move(definition.hidden);
+  if (!definition.stderr_file.empty()) {
+    stderr_file_ = shared_.stderr_file(definition.stderr_file, definition.stderr_bytes);
+  }
+  status = watch_child(error);
+  if (status != BH_OK) {
+    kill_group(SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+  }
+  return status;
+}
+
+bh_status Lane::start_child(const Definition &definition, const std::string &program,
+                            bh_error *error) {
+  PipeEnds in, out, err;
+  if (!make_pipe(&in) || !make_pipe(&out) || !make_pipe(&err) || !unblock(in.write) ||
+      !unblock(out.read) || !unblock(err.read)) {
+    const int number = errno;
+    for (int *fd : {&in.read, &in.write, &out.read, &out.write, &err.read, &err.write}) {
+      close_fd(fd);
+    }
+    return os_error("cannot make pipes", number, error);
+  }
+  in_.fd = in.write;
+  out_.fd = out.read;
+  err_.fd = err.read;
+  std::vector<std::string> arguments{definition.command};
+  arguments.insert(arguments.end(), definition.args.begin(), definition.args.end());
+  std::vector<std::string> environment = definition.env;
+  const std::vector<char *> argv = pointers(&arguments), envp = pointers(&environment);
+  const SpawnResult result = spawn({program.c_str(), argv.data(), envp.data(),
+                                    definition.cwd.empty() ? nullptr : definition.cwd.c_str(),
+                                    in.read, out.write, err.write});
+  for (int fd : {in.read, out.write, err.write}) ::close(fd);
+  if (result.pid < 0) return spawn_failure(result, definition, error);
+  pid_ = result.pid;
+  return BH_OK;
+}
+
+bh_status Lane::watch_child(bh_error *error) {
+  // Debian 12's <sys/pidfd.h> cannot be used from C++: it lacks extern "C".
+  process_.fd = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  if (process_.fd < 0) return os_error("pidfd_open", errno, error);
+  const auto watch = [this](Watched *w, void (*handler)(void *, std::int32_t, std::uint32_t)) {
+    return shared_.host.watch(w->fd, BH_FD_READ, handler, this, &w->watch) == BH_OK;
+  };
+  const bool good = watch(&process_, fd_event<&Lane::on_exit>) &&
+                    watch(&out_, fd_event<&Lane::on_output>) &&
+                    watch(&err_, fd_event<&Lane::on_stderr>);
+  return good ? BH_OK : bh::fail(error, BH_E_LIMIT, quoted() + ": the host watches no more");
+}
+
+// ---- toward the child --------------------------------------------------------------------------
+
+bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
+  if (closing_ || down_ || in_.fd < 0) {
+    return bh::fail(error, BH_E_UNAVAILABLE, quoted() + " takes no more messages");
+  }
+  const std::span<const bh_str> parts(message.parts, message.part_count);
+  bool taken = false;
+  if (stdio_lines::total_size(parts) > stdio_lines::large_message && in_.watch == 0) {
+    grow_pipe(in_.fd, &in_grown_);
+    after_flush(writer_.add_and_flush(in_.fd, parts, &taken));
+  } else {
+    taken = writer_.add(parts);
+    if (taken && in_.watch == 0) shared_.flush_later(*this);
+  }
+  if (taken) return BH_OK;
+  return bh::fail(error, BH_E_LIMIT, quoted() + " reads too slowly: its queue is full");
+}
+
+void Lane::flush() {
+  if (in_.fd >= 0 && in_.watch == 0) after_flush(writer_.flush(in_.fd));
+}
+
+void Lane::after_flush(Flush result) {
+  if (result == Flush::broken) return input_broken();
+  if (result == Flush::done) return shared_.host.unwatch(in_.watch);
+  if (in_.watch != 0) return;
+  // Refused: the next message tries again, and the queue's bound holds.
+  shared_.host.watch(in_.fd, BH_FD_WRITE, fd_event<&Lane::on_input_writable>, this, &in_.watch);
+}
+
+void Lane::on_input_writable() {
+  after_flush(writer_.flush(in_.fd));
+}
+
+// The child has closed its standard input, most likely by exiting; its status comes in a moment.
+void Lane::input_broken() {
+  release(&in_);
+  writer_.drop();
+  if (!closing_ && !down_ && wait_ == Wait::nothing) wait_for(Wait::exit_after_end, exit_wait_ms);
+}
+
+void Lane::grow_pipe(int fd, bool *grown) {
+  if (!*grown) ::fcntl(fd, F_SETPIPE_SZ, large_pipe);
+  *grown = true;
+}
+
+// ---- from the child ----------------------------------------------------------------------------
+
+void Lane::on_output() {
+  const ReadEnd end = reader_.read(out_.fd, shared_.scratch, *this, read_budget);
+  if (end == ReadEnd::drained || end == ReadEnd::budget) return;
+  if (end == ReadEnd::ended) reader_.finish(*this);
+  output_ended();
+}
+
+void Lane::output_ended() {
+  release(&out_);
+  if (!closing_ && !down_ && wait_ == Wait::nothing) wait_for(Wait::exit_after_end, exit_wait_ms);
+}
+
+bool Lane::on_line(std::string_view line) {
+  if (closing_ || down_) return true;  // read on, so that the child does not hang in write()
+  const std::size_t start = line.find_first_not_of(" \t");
+  if (line[start] != '{' && line[start] != '[') {
+    on_noise(line);
+    return true;
+  }
+  if (line.size() > stdio_lines::large_message && out_.fd >= 0) grow_pipe(out_.fd, &out_grown_);
+  shared_.up->message(shared_.host.ctx(), handle_, 0, bh::str(line));
+  return true;
+}
+
+bool Lane::on_too_long(std::string_view start) {
+  const std::size_t first = start.find_first_not_of(" \t");
+  if (closing_ || down_) return true;
+  if (first == std::string_view::npos || (start[first] != '{' && start[first] != '[')) {
+    on_noise(start);
+    return true;
+  }
+  report_down(BH_E_PROTOCOL, quoted() + " sent a message of more than " +
+                                 std::to_string(shared_.up->limits->message_bytes) + " bytes");
+  return false;
+}
+
+// Banners and debug prints on standard output: real servers do it, so it does not end them.
+void Lane::on_noise(std::string_view line) {
+  shared_.count_noise();
+  if (std::exchange(noise_told_, true)) return;
+  std::string shown(line.substr(0, 400));
+  for (const std::string &secret : hidden_) {
+    if (line.find(secret) != std::string_view::npos) shown = "(a line with a configured value)";
+  }
+  shared_.host.log(BH_LOG_WARN, quoted() +
+                                    " writes to its standard output what is no message; such lines "
+                                    "are ignored, the first: " +
+                                    stdio_lines::cleaned(shown, 80));
+}
+
+void Lane::on_stderr() {
+  if (!read_stderr()) release(&err_);
+}
+
+// One read: more waits for the next turn. False at its end.
+bool Lane::read_stderr() {
+  char *const buffer = shared_.scratch.data.get();
+  const ssize_t n = ::read(err_.fd, buffer, stderr_budget);
+  if (n < 0) return errno == EAGAIN || errno == EINTR;
+  if (n == 0) return false;
+  const std::string_view text(buffer, static_cast<std::size_t>(n));
+  tail_.add(text);
+  int number = 0;
+  if (stderr_file_ != nullptr && !stderr_file_->write(text, &number)) {
+    shared_.host.log(BH_LOG_WARN, quoted() + ": its standard error cannot be kept in a file: " +
+                                      stdio_lines::error_name(number));
+  }
+  return true;
+}
+
+// ---- its end -----------------------------------------------------------------------------------
+
+void Lane::wait_for(Wait what, std::uint64_t ms) {
+  shared_.host.timer_cancel(timer_);
+  wait_ = what;
+  timer_ = shared_.host.timer_start(ms, timer_event<&Lane::on_timer>, this);
+}
+
+void Lane::on_timer() {
+  timer_ = 0;
+  const Wait was = std::exchange(wait_, Wait::nothing);
+  const std::uint64_t grace = shared_.up->limits->shutdown_grace_ms;
+  if (was == Wait::exit_after_end) {
+    drain();
+    report_down(BH_E_UNAVAILABLE, quoted() + " has closed its " +
+                                      (out_.fd < 0 ? "standard output" : "standard input") +
+                                      " without exiting");
+  } else if (was == Wait::exit_after_close) {
+    kill_group(SIGTERM);
+    wait_for(Wait::exit_after_term, grace);
+  } else if (was == Wait::exit_after_term) {
+    shared_.host.log(BH_LOG_WARN, quoted() +
+                                      " ended neither at the end of its input nor by "
+                                      "SIGTERM and is killed");
+    kill_group(SIGKILL);
+  }
+}
+
+void Lane::close() {
+  closing_ = true;
+  shared_.host.timer_cancel(timer_);
+  flush();  // what this turn has queued, a cancellation say; what then still waits is given up
+  release(&in_);
+  writer_.drop();
+  if (pid_ < 0) {
+    if (!std::exchange(done_, true)) shared_.finished(*this);
+    return;
+  }
+  wait_for(Wait::exit_after_close, shared_.up->limits->shutdown_grace_ms);
+}
+
+// The pid, and with it the group's id, cannot name another process before the child is reaped.
+void Lane::kill_group(int signal) const noexcept {
+  if (pid_ > 0) ::kill(-pid_, signal);
+}
+
+// Answers that the child wrote before it ended are still wanted, and so are its last lines.
+void Lane::drain() {
+  // A bound, because a process that left the group may hold the pipes and write for ever.
+  for (int i = 0; i < 4 && out_.fd >= 0; ++i) {
+    const ReadEnd end = reader_.read(out_.fd, shared_.scratch, *this, read_budget);
+    if (end == ReadEnd::budget) continue;
+    if (end == ReadEnd::ended) reader_.finish(*this);
+    break;
+  }
+  for (int i = 0; i < 16 && err_.fd >= 0; ++i) {
+    pollfd ready{err_.fd, POLLIN, 0};
+    if (::poll(&ready, 1, 0) <= 0 || !read_stderr()) break;
+  }
+}
+
+void Lane::on_exit() {
+  siginfo_t info{};
+  const int result =
+      ::waitid(P_PIDFD, static_cast<id_t>(process_.fd), &info, WEXITED | WNOHANG | WNOWAIT);
+  if (result == 0 && info.si_pid == 0) return;
+  // What the child has started and left behind. Not if another has reaped it (ECHILD): its number
+  // may be somebody else's by now.
+  if (result == 0) kill_group(SIGKILL);
+  drain();
+  reap(0);
+  shared_.host.timer_cancel(timer_);
+  for (Watched *w : {&in_, &out_, &err_}) release(w);
+  writer_.drop();
+  report_down(BH_E_UNAVAILABLE, describe_exit());
+  if (closing_ && !std::exchange(done_, true)) shared_.finished(*this);
+}
+
+bool Lane::reap(std::uint64_t deadline_ns) {
+  if (pid_ < 0) return true;
+  const std::uint64_t now = deadline_ns == 0 ? 0 : monotonic_ns();
+  if (deadline_ns > now) {
+    pollfd ready{process_.fd, POLLIN, 0};
+    ::poll(&ready, 1, static_cast<int>((deadline_ns - now) / 1'000'000));
+  }
+  siginfo_t info{};
+  const int result = ::waitid(P_PIDFD, static_cast<id_t>(process_.fd), &info, WEXITED | WNOHANG);
+  if (result == 0 && info.si_pid == 0) return false;  // still there
+  // ECHILD: the program that embeds us has reaped it; then only its status is unknown.
+  exit_code_ = result == 0 ? info.si_code : 0;
+  exit_status_ = info.si_status;
+  pid_ = -1;
+  release(&process_);
+  return true;
+}
+
+std::string Lane::describe_exit() const {
+  std::string text = quoted();
+  if (exit_code_ == CLD_EXITED) {
+    text += " exited with status " + std::to_string(exit_status_);
+  } else if (exit_code_ == CLD_KILLED || exit_code_ == CLD_DUMPED) {
+    const char *name = ::sigabbrev_np(exit_status_);
+    text += " was killed by signal " + std::to_string(exit_status_);
+    if (name != nullptr) text += std::string(" (SIG") + name + ")";
+  } else {
+    text += " has ended";
+  }
+  return text;
+}
+
+void Lane::report_down(bh_status code, const std::string &what) {
+  if (down_ || closing_) return;
+  down_ = true;
+  constexpr std::string_view introduction = "; its last lines: ";
+  const std::size_t used = what.size() + introduction.size();
+  constexpr std::size_t room = sizeof(bh_error::text);
+  const std::string lines = tail_.text(hidden_, used < room ? room - used : 0);
+  const bh_error error =
+      bh::make_error(code, lines.empty() ? what : what + std::string(introduction) + lines);
+  shared_.up->lane_down(shared_.host.ctx(), handle_, &error);
+}
+
+}  // namespace connector_stdio

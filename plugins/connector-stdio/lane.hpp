@@ -1,0 +1,141 @@
+// One child process and the conversation with it.
+//
+// Life: open -> (send, messages)* -> maybe down (reported once) -> close -> finished. The process
+// is watched through its pidfd and reaped by nobody else; the whole process group dies with it.
+//
+// Owner: the Connector. Thread: the reactor's. Host functions called from here (message, lane_down)
+// may call close() or send() of this lane before they return.
+#pragma once
+
+#include <bulkhead/abi/ext/connector.h>
+#include <sys/types.h>
+#include <bulkhead/cpp/host.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "connector-stdio/definition.hpp"
+#include "connector-stdio/stderr_log.hpp"
+#include "stdio-lines/line_reader.hpp"
+#include "stdio-lines/line_writer.hpp"
+
+namespace connector_stdio {
+
+class Lane;
+
+// What the lanes of one plugin instance share.
+class Shared {
+ public:
+  Shared(const bh::Host &h, const bh_host_connector *u) noexcept : host(h), up(u) {}
+  Shared(const Shared &) = delete;
+  Shared &operator=(const Shared &) = delete;
+
+  // Calls lane.flush() at the end of this turn of the loop.
+  virtual void flush_later(Lane &lane) = 0;
+  // The lane's last act: the owner says lane_closed and destroys it, not before the turn's end.
+  virtual void finished(Lane &lane) = 0;
+  // The file of that name; lanes of one server write to the same.
+  virtual std::shared_ptr<RotatedFile> stderr_file(const std::string &path,
+                                                   std::uint64_t bound) = 0;
+  virtual void count_noise() = 0;
+
+  const bh::Host &host;
+  const bh_host_connector *const up;
+  stdio_lines::Scratch scratch;
+
+ protected:
+  ~Shared() = default;
+};
+
+class Lane final : private stdio_lines::LineSink {
+ public:
+  // At most this much of one child's output is handled per turn of the loop.
+  static constexpr std::size_t read_budget = 1u << 20;
+  static constexpr std::size_t stderr_budget = 64u << 10;
+  // A child whose output has ended gets this long to exit, so that its status can be told.
+  static constexpr std::uint64_t exit_wait_ms = 200;
+
+  Lane(Shared &shared, bh_lane handle);
+  ~Lane();
+  Lane(const Lane &) = delete;
+  Lane &operator=(const Lane &) = delete;
+
+  // Starts the child. On failure nothing is left of it.
+  bh_status open(const bh_lane_info &info, bh_error *error);
+  bh_status send(const bh_lane_message &message, bh_error *error);
+  void flush();
+  void close();
+
+  // For stop(): kills the group at once; reap() then waits for the child until `deadline_ns`.
+  void kill_group(int signal) const noexcept;
+  bool reap(std::uint64_t deadline_ns);
+
+  bh_lane handle() const noexcept { return handle_; }
+  bool closing() const noexcept { return closing_; }
+
+  bool flush_queued = false;  // the owner's mark
+  std::size_t index = 0;      // the owner's: place in its list
+
+ private:
+  struct Watched {
+    int fd = -1;
+    bh_watch watch = 0;
+  };
+  enum class Wait { nothing, exit_after_end, exit_after_close, exit_after_term, exit_after_kill };
+  template <void (Lane::*member)()>
+  static void fd_event(void *self, std::int32_t, std::uint32_t) {
+    bh::guarded(nullptr, [&] {
+      (static_cast<Lane *>(self)->*member)();
+      return BH_OK;
+    });
+  }
+  template <void (Lane::*member)()>
+  static void timer_event(void *self) {
+    fd_event<member>(self, 0, 0);
+  }
+
+  bh_status start_child(const Definition &definition, const std::string &program, bh_error *error);
+  bh_status watch_child(bh_error *error);
+  bh_status os_error(std::string_view what, int number, bh_error *error) const;
+
+  bool on_line(std::string_view line) override;
+  bool on_too_long(std::string_view start) override;
+  void on_noise(std::string_view line);
+
+  void on_output();
+  void on_input_writable();
+  void on_stderr();
+  void on_exit();
+  void on_timer();
+  void output_ended();
+  void input_broken();
+  void after_flush(stdio_lines::Flush result);
+  void wait_for(Wait what, std::uint64_t ms);
+  void grow_pipe(int fd, bool *grown);
+  bool read_stderr();
+  void drain();
+  void report_down(bh_status code, const std::string &what);
+  std::string describe_exit() const;
+  std::string quoted() const { return "server \"" + server_ + "\""; }
+  void release(Watched *watched);
+
+  Shared &shared_;
+  const bh_lane handle_;
+  std::string server_;
+  std::vector<std::string> hidden_;
+
+  pid_t pid_ = -1;                       // -1: none, or reaped
+  int exit_code_ = 0, exit_status_ = 0;  // CLD_..., and the status or signal
+  Watched in_, out_, err_, process_;     // the child's, seen from the child
+  stdio_lines::LineReader reader_;
+  stdio_lines::LineWriter writer_;
+  std::shared_ptr<RotatedFile> stderr_file_;
+  Tail tail_;
+  bh_timer timer_ = 0;
+  Wait wait_ = Wait::nothing;
+  bool down_ = false, closing_ = false, done_ = false;
+  bool noise_told_ = false, in_grown_ = false, out_grown_ = false;
+};
+
+}  // namespace connector_stdio

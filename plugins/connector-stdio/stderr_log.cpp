@@ -1,0 +1,97 @@
+#include "connector-stdio/stderr_log.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "stdio-lines/text.hpp"
+
+namespace connector_stdio {
+namespace {
+
+// More than max_bytes, because cleaning makes text shorter.
+constexpr std::size_t kept_raw = 2048;
+
+void hide(std::string *text, const std::string &secret) {
+  for (std::size_t at = text->find(secret); at != std::string::npos; at = text->find(secret, at)) {
+    text->replace(at, secret.size(), "***");
+    at += 3;
+  }
+}
+
+}  // namespace
+
+RotatedFile::RotatedFile(std::string path, std::uint64_t bound)
+    : path_(std::move(path)), bound_(std::max<std::uint64_t>(bound, 1)) {}
+
+RotatedFile::~RotatedFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool RotatedFile::open() {
+  // O_NOFOLLOW: a link in a folder that others can write must not lead us elsewhere.
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+               0600);
+  struct stat info{};
+  if (fd_ < 0 || ::fstat(fd_, &info) != 0) return false;
+  size_ = static_cast<std::uint64_t>(info.st_size);
+  return true;
+}
+
+void RotatedFile::rotate() {
+  ::close(std::exchange(fd_, -1));
+  ::rename(path_.c_str(), (path_ + ".1").c_str());
+}
+
+bool RotatedFile::write(std::string_view text, int *error) {
+  if (broken_) return true;
+  if (text.size() > bound_) text.remove_prefix(text.size() - bound_);
+  bool good = fd_ >= 0 || open();
+  if (good && size_ + text.size() > bound_ && size_ > 0) {
+    rotate();
+    good = open();
+  }
+  good = good && ::write(fd_, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  size_ += text.size();
+  if (!good) *error = errno;
+  broken_ = !good;
+  return good;
+}
+
+void Tail::add(std::string_view text) {
+  if (text.size() > 2 * kept_raw) text.remove_prefix(text.size() - 2 * kept_raw);
+  last_ += text;
+  if (last_.size() <= kept_raw) return;
+  last_.erase(0, last_.size() - kept_raw);
+  cut_ = true;
+}
+
+std::string Tail::text(const std::vector<std::string> &hidden, std::size_t room) const {
+  room = std::min(room, max_bytes);
+  std::string raw = last_;
+  // The first line may begin in the middle of a secret, which would then not be recognised.
+  if (cut_) raw.erase(0, raw.find('\n') == std::string::npos ? raw.size() / 2 : raw.find('\n'));
+  for (const std::string &secret : hidden) hide(&raw, secret);
+  std::string_view rest = raw;
+  std::string out;
+  for (std::size_t lines = 0; !rest.empty() && lines < max_lines;) {
+    const std::size_t newline = rest.rfind('\n');
+    const std::string_view raw_line =
+        newline == std::string_view::npos ? rest : rest.substr(newline + 1);
+    rest = rest.substr(0, newline == std::string_view::npos ? 0 : newline);
+    const std::string line = stdio_lines::cleaned(raw_line, room);
+    if (line.find_first_not_of(' ') == std::string::npos) continue;
+    const std::size_t separator = out.empty() ? 0 : 3;
+    if (out.size() + line.size() + separator > room) break;
+    out.insert(0, separator == 0 ? line : line + " | ");
+    ++lines;
+  }
+  return out;
+}
+
+}  // namespace connector_stdio

@@ -1,0 +1,213 @@
+#include <fcntl.h>
+#include <unistd.h>
+#include <bulkhead/cpp/basics.hpp>
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "stdio-lines/line_reader.hpp"
+#include "stdio-lines/line_writer.hpp"
+#include "stdio-lines/text.hpp"
+
+using namespace stdio_lines;
+
+namespace {
+
+struct Pipe {
+  Pipe() {
+    REQUIRE(::pipe2(fds, O_CLOEXEC | O_NONBLOCK) == 0);
+    REQUIRE(::fcntl(fds[1], F_SETPIPE_SZ, 1 << 20) > 0);
+  }
+  ~Pipe() {
+    ::close(fds[0]);
+    close_writer();
+  }
+  void close_writer() {
+    if (fds[1] >= 0) ::close(fds[1]);
+    fds[1] = -1;
+  }
+  void put(std::string_view text) const {
+    REQUIRE(::write(fds[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
+  std::string take() const {
+    std::string all(2 << 20, '\0');
+    const ssize_t n = ::read(fds[0], all.data(), all.size());
+    all.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+    return all;
+  }
+  int fds[2]{-1, -1};
+};
+
+struct Collect final : LineSink {
+  bool on_line(std::string_view line) override {
+    lines.emplace_back(line);
+    return !stop;
+  }
+  bool on_too_long(std::string_view start) override {
+    too_long.emplace_back(start.substr(0, 4));
+    return !stop;
+  }
+  std::vector<std::string> lines, too_long;
+  bool stop = false;
+};
+
+constexpr std::size_t big_budget = 16u << 20;
+
+bh_str part(std::string_view s) {
+  return bh::str(s);
+}
+
+}  // namespace
+
+TEST_CASE("one read gives all its lines; CR goes, blank lines are skipped") {
+  Pipe pipe;
+  Scratch scratch;
+  Collect sink;
+  LineReader reader(1000);
+  pipe.put("{1}\r\n\n  \t\n[2]\n\r\n{3");
+  REQUIRE(reader.read(pipe.fds[0], scratch, sink, big_budget) == ReadEnd::drained);
+  REQUIRE(sink.lines == std::vector<std::string>{"{1}", "[2]"});
+  pipe.put("}\n");
+  reader.read(pipe.fds[0], scratch, sink, big_budget);
+  REQUIRE(sink.lines.back() == "{3}");
+}
+
+TEST_CASE("lines of every length come out whole, however they are cut") {
+  const std::size_t length = GENERATE(1u, 100u, 65'535u, 65'536u, 65'537u, 262'144u, 900'000u);
+  const std::size_t piece = GENERATE(7'777u, 65'536u, 300'000u);
+  std::string text;
+  for (std::size_t i = 0; i < length; ++i) text += static_cast<char>('a' + i % 23);
+  const std::string sent = text + "\nx\n" + text + "\ny\n";
+  Pipe pipe;
+  Scratch scratch;
+  Collect sink;
+  LineReader reader(1 << 20);
+  for (std::size_t at = 0; at < sent.size(); at += piece) {
+    pipe.put(std::string_view(sent).substr(at, piece));
+    REQUIRE(reader.read(pipe.fds[0], scratch, sink, big_budget) == ReadEnd::drained);
+  }
+  REQUIRE(sink.lines.size() == 4);
+  REQUIRE(sink.lines[0] == text);
+  REQUIRE(sink.lines[1] == "x");
+  REQUIRE(sink.lines[2] == text);
+  REQUIRE(sink.lines[3] == "y");
+}
+
+TEST_CASE("a line over the limit is reported once and skipped, the next one is read") {
+  const std::size_t length = GENERATE(11u, 70'000u, 400'000u);
+  const std::size_t limit = length < 1000 ? 10 : length - 1;
+  Pipe pipe;
+  Scratch scratch;
+  Collect sink;
+  LineReader reader(limit);
+  const std::string line = "long" + std::string(length - 4, 'z');
+  for (std::size_t at = 0; at < line.size(); at += 65'536) {
+    pipe.put(std::string_view(line).substr(at, 65'536));
+    reader.read(pipe.fds[0], scratch, sink, big_budget);
+  }
+  pipe.put("\nok\n");
+  reader.read(pipe.fds[0], scratch, sink, big_budget);
+  REQUIRE(sink.too_long == std::vector<std::string>{"long"});
+  REQUIRE(sink.lines == std::vector<std::string>{"ok"});
+}
+
+TEST_CASE("a line of exactly the limit is accepted") {
+  Pipe pipe;
+  Scratch scratch;
+  Collect sink;
+  LineReader reader(10);
+  pipe.put("0123456789\n01234567890\n");
+  reader.read(pipe.fds[0], scratch, sink, big_budget);
+  REQUIRE(sink.lines == std::vector<std::string>{"0123456789"});
+  REQUIRE(sink.too_long.size() == 1);
+}
+
+TEST_CASE("the budget bounds one turn; the end is told") {
+  Pipe pipe;
+  Scratch scratch;
+  Collect sink;
+  LineReader reader(1 << 20);
+  for (int i = 0; i < 900; ++i) pipe.put(std::string(1000, 'q') + "\n");
+  REQUIRE(reader.read(pipe.fds[0], scratch, sink, Scratch::size) == ReadEnd::budget);
+  REQUIRE(sink.lines.size() < 300);
+  pipe.put("last");
+  pipe.close_writer();
+  ReadEnd end = ReadEnd::budget;
+  while (end == ReadEnd::budget || end == ReadEnd::drained) {
+    end = reader.read(pipe.fds[0], scratch, sink, Scratch::size);
+  }
+  REQUIRE(end == ReadEnd::ended);
+  REQUIRE(sink.lines.size() == 900);
+  reader.finish(sink);
+  REQUIRE(sink.lines.back() == "last");
+}
+
+TEST_CASE("a sink that stops gets nothing more") {
+  Pipe pipe;
+  Scratch scratch;
+  Collect sink;
+  sink.stop = true;
+  LineReader reader(100);
+  pipe.put("a\nb\n");
+  REQUIRE(reader.read(pipe.fds[0], scratch, sink, big_budget) == ReadEnd::stopped);
+  REQUIRE(sink.lines.size() == 1);
+}
+
+TEST_CASE("parts become one line, raw newlines become spaces") {
+  Pipe pipe;
+  LineWriter writer(1000);
+  const bh_str parts[] = {part("{\r\n \"a\":"), part(""), part("1\n}")};
+  REQUIRE(writer.add(parts));
+  const bh_str second[] = {part("[]")};
+  REQUIRE(writer.add(second));
+  REQUIRE(pipe.take().empty());  // nothing before the flush
+  REQUIRE(writer.flush(pipe.fds[1]) == Flush::done);
+  REQUIRE(pipe.take() == "{   \"a\":1 }\n[]\n");
+}
+
+TEST_CASE("the bound refuses whole messages only") {
+  Pipe pipe;
+  LineWriter writer(10);
+  const bh_str five[] = {part("12345")};
+  const bh_str four[] = {part("1234")};
+  REQUIRE(writer.add(five));
+  REQUIRE_FALSE(writer.add(four));
+  bool taken = true;
+  REQUIRE(writer.add_and_flush(pipe.fds[1], four, &taken) == Flush::blocked);
+  REQUIRE_FALSE(taken);
+  REQUIRE(writer.flush(pipe.fds[1]) == Flush::done);
+  REQUIRE(pipe.take() == "12345\n");
+  REQUIRE(writer.add(four));
+}
+
+TEST_CASE("large messages keep their place and survive a full pipe") {
+  const bool pretty = GENERATE(false, true);
+  Pipe pipe;
+  LineWriter writer(16u << 20);
+  std::string big(3'000'000, 'b');
+  if (pretty) big[1'500'000] = '\n';
+  const bh_str small[] = {part("before")};
+  REQUIRE(writer.add(small));
+  const bh_str parts[] = {part("{"), part(big), part("}")};
+  bool taken = false;
+  REQUIRE(writer.add_and_flush(pipe.fds[1], parts, &taken) == Flush::blocked);
+  REQUIRE(taken);
+  const bh_str after[] = {part("after")};
+  REQUIRE(writer.add(after));
+  std::string got = pipe.take();
+  while (writer.flush(pipe.fds[1]) == Flush::blocked) got += pipe.take();
+  got += pipe.take();
+  if (pretty) big[1'500'000] = ' ';
+  REQUIRE(got == "before\n{" + big + "}\nafter\n");
+  REQUIRE(writer.waiting() == 0);
+}
+
+TEST_CASE("texts of strangers are cleaned") {
+  REQUIRE(cleaned("a\x1b[31mred\x1b[0m\tb\x07", 100) == "ared b ");
+  REQUIRE(cleaned("\xff\xc3\xa9\xed\xa0\x80", 100) == "?\xc3\xa9???");
+  REQUIRE(cleaned("ab\xc3\xa9", 3) == "ab");
+  REQUIRE(cleaned("\x1b", 10).empty());
+  REQUIRE(cleaned("\x1b[12", 10).empty());
+}

@@ -1,0 +1,65 @@
+#include "stdio-lines/text.hpp"
+
+#include <cstring>
+
+namespace stdio_lines {
+namespace {
+
+unsigned char at(std::string_view s, std::size_t i) {
+  return i < s.size() ? static_cast<unsigned char>(s[i]) : 0;
+}
+
+// Length of the well-formed UTF-8 character at i, or 0.
+std::size_t utf8_length(std::string_view s, std::size_t i) {
+  const auto continues = [&](std::size_t k) { return (at(s, k) & 0xC0) == 0x80; };
+  const unsigned char a = at(s, i), b = at(s, i + 1);
+  if (a < 0x80) return 1;
+  if (a >= 0xC2 && a <= 0xDF) return continues(i + 1) ? 2 : 0;
+  if (a >= 0xE0 && a <= 0xEF) {
+    if ((a == 0xE0 && b < 0xA0) || (a == 0xED && b > 0x9F)) return 0;
+    return continues(i + 1) && continues(i + 2) ? 3 : 0;
+  }
+  if (a >= 0xF0 && a <= 0xF4) {
+    if ((a == 0xF0 && b < 0x90) || (a == 0xF4 && b > 0x8F)) return 0;
+    return continues(i + 1) && continues(i + 2) && continues(i + 3) ? 4 : 0;
+  }
+  return 0;
+}
+
+// Index behind the escape sequence at i (which holds ESC): "ESC [ ... letter" or ESC and one more.
+std::size_t skip_escape(std::string_view s, std::size_t i) {
+  if (at(s, i + 1) != '[') return i + 2;
+  i += 2;
+  while (i < s.size() && (at(s, i) < 0x40 || at(s, i) > 0x7E)) ++i;
+  return i + 1;
+}
+
+}  // namespace
+
+std::string cleaned(std::string_view text, std::size_t max_bytes) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    if (at(text, i) == 0x1B) {
+      i = skip_escape(text, i);
+      continue;
+    }
+    const std::size_t n = utf8_length(text, i);
+    if (out.size() + (n == 0 ? 1 : n) > max_bytes) break;
+    if (n == 0) {
+      out += '?';
+    } else if (n == 1 && (at(text, i) < 0x20 || at(text, i) == 0x7F)) {
+      out += ' ';
+    } else {
+      out += text.substr(i, n);
+    }
+    i += n == 0 ? 1 : n;
+  }
+  return out;
+}
+
+std::string error_name(int error) {
+  const char *text = ::strerrordesc_np(error);
+  return text != nullptr ? text : "error " + std::to_string(error);
+}
+
+}  // namespace stdio_lines
