@@ -16,7 +16,8 @@
  *      [blocking] a thread of the host's pool; may block.
  *      [any]     any thread, also concurrently.
  *      [no-host] of a host function: not callable at this point. Of a plugin function: only
- *                bh_host.log may be called from it.
+ *                bh_host.log, log_enabled and get_ext may be called from it, and nothing of the
+ *                tables that get_ext returns.
  *  - No exception may cross: a plugin written in C++ catches at its edge (the C++ wrapper does).
  */
 #ifndef BULKHEAD_ABI_CORE_H

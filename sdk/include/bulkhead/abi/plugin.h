@@ -66,9 +66,11 @@ typedef struct bh_entry {
   uint32_t abi_minor_built;  /* the header's minor at build time */
   uint32_t abi_minor_needed; /* the lowest host minor it can work with */
 
-  /* Called once before create; must return within the profile's init time-out. [no-host] */
+  /* Called before create; must return within the profile's init time-out. `host` is only for log,
+   * and only until init returns. A process may load a library more than once (two hosts, or one
+   * after the other): each load calls init once and deinit once, so count them. [no-host] */
   bh_status (*init)(const bh_host *host, bh_error *error);
-  /* Called once, after the last destroy. [no-host] */
+  /* Called after the last destroy of that load. [no-host] */
   void (*deinit)(void);
 
   uint32_t count;
