@@ -63,7 +63,7 @@ let serial = 0;
 
 export class Gateway {
   // profile: an object (written as JSON) or text; options: args, env, file (name of the profile),
-  // listen ("127.0.0.1:0"), program arguments.
+  // listen ("127.0.0.1:0"), wrap (a command that ends by running the program in its place).
   constructor(dir, profile, options = {}) {
     this.dir = join(dir, `gateway-${++serial}`);
     mkdirSync(this.dir, { recursive: true });
@@ -100,7 +100,8 @@ export class Gateway {
     const listen = this.options.listen ?? '127.0.0.1:0';
     const args = ['serve', '--config', this.config, '--listen', listen, ...(this.options.args ?? [])];
     this.startedAt = Date.now();
-    this.child = spawn(program, args, { env: this.env(), cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe'] });
+    const [command, ...words] = [...(this.options.wrap ?? []), program, ...args];
+    this.child = spawn(command, words, { env: this.env(), cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe'] });
     this.exited = new Promise((done) => {
       this.child.on('exit', (code, signal) => {
         this.exit = { code, signal };

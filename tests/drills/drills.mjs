@@ -1,0 +1,142 @@
+// What only shows after a while or under pressure: leaks over 1,000 restarts, 512 sessions, a reader
+// that does not read, a full disk, upstreams killed in the middle of calls.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
+import { assert, descendants, fake, run, sleep, test, until } from '../e2e/lib.mjs';
+import { statusOf } from '../e2e/status.mjs';
+
+const fds = (pid) => readdirSync(`/proc/${pid}/fd`).length;
+const rss = (pid) => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024;
+const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+const quickly = { retry_min_ms: 1, retry_max_ms: 5 };
+
+test('1,000 restarts leave no process, descriptor or memory', async (t) => {
+  const gateway = await t.gateway({ limits: quickly, mcpServers: { up: fake('--tool', 'ok', '--tool', 'die', '--die', 'die') } });
+  const client = await t.http(gateway);
+  await client.tools();
+  const restarts = async (count) => {
+    for (let i = 0; i < count; ++i) {
+      await assert.rejects(client.tool('up__die'), /\bup\b/);
+      await until('it is back', () => client.tool('up__ok'));
+    }
+    await sleep(200);
+    return { fds: fds(gateway.pid), below: descendants(gateway.pid).length, rss: rss(gateway.pid) };
+  };
+  const early = await restarts(200); // allocator and tables have their size
+  const late = await restarts(800);
+  console.log(`    after 200: ${JSON.stringify(early)}, after 1000: ${JSON.stringify(late)}`);
+  assert.equal(late.below, 1);
+  assert.equal(late.fds, early.fds);
+  assert.ok(late.rss - early.rss < 512 * 1024, `${mib(late.rss - early.rss)} grown`);
+  assert.ok((await statusOf(gateway)).servers[0].restarts >= 1000);
+}, { timeout: 180_000 });
+
+test('512 sessions, each with a stream and a call; nothing is left of them', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'ok') } });
+  const first = await t.http(gateway);
+  await first.tool('up__ok');
+  const before = { fds: fds(gateway.pid), rss: rss(gateway.pid) };
+  let peak;
+  for (let round = 0; round < 2; ++round) {
+    const clients = [];
+    for (let i = 0; i < 512; i += 64) {
+      clients.push(...(await Promise.all(Array.from({ length: 64 }, async () => {
+        const client = await t.http(gateway);
+        await client.listen();
+        await client.tool('up__ok');
+        return client;
+      }))));
+    }
+    peak = rss(gateway.pid);
+    assert.equal((await statusOf(gateway)).sessions, 513);
+    await Promise.all(clients.map((client) => client.close()));
+    await until('all sessions have ended', async () => (await statusOf(gateway)).sessions === 1);
+  }
+  await until('their connections are closed', () => fds(gateway.pid) <= before.fds + 2);
+  console.log(`    ${mib(before.rss)} before, ${mib(peak)} with 512 sessions, ${mib(rss(gateway.pid))} after`);
+  assert.ok(peak < 60 * 2 ** 20, mib(peak));
+}, { timeout: 120_000 });
+
+test('a client that does not read hurts itself only', async (t) => {
+  const gateway = await t.gateway({
+    limits: { message_bytes: 4 * 2 ** 20, write_queue_bytes: 8 * 2 ** 20, write_stall_ms: 3000 },
+    mcpServers: { up: fake('--tool', 'echo') },
+  });
+  const [slow, good] = [await t.http(gateway, { leaveOpen: true }), await t.http(gateway)];
+  await good.tool('up__echo');
+  const text = `{"s":"${'x'.repeat(2 ** 20)}"}`;
+  const stuck = [];
+  for (let i = 0; i < 40; ++i) {
+    const body = slow.message('tools/call', `{"name":"up__echo","arguments":${text}}`, i + 100);
+    stuck.push(slow.exchange('POST', { body, headers: slow.headers(), stream: true }).then((res) => res.pause()).catch(() => {}));
+  }
+  await sleep(300);
+  for (let i = 0; i < 300; ++i) {
+    const started = Date.now();
+    await good.tool('up__echo', { i });
+    assert.ok(Date.now() - started < 2000);
+  }
+  console.log(`    ${mib(rss(gateway.pid))} with 40 answers of 1 MiB that nobody reads`);
+  assert.ok(rss(gateway.pid) < 160 * 2 ** 20);
+  await sleep(4000); // past the stall bound
+  await good.tool('up__echo');
+  slow.agent.destroy();
+  await Promise.allSettled(stuck);
+}, { timeout: 60_000 });
+
+test('a full disk stops logs, not calls', async (t) => {
+  const state = t.path('state');
+  mkdirSync(state, { mode: 0o700 });
+  try {
+    execFileSync('unshare', ['-m', 'sh', '-c', `mount -t tmpfs -o size=64k tmpfs '${state}'`], { stdio: 'ignore' });
+  } catch {
+    t.skip('mounting a small tmpfs needs root');
+  }
+  const fill = `mount -t tmpfs -o size=64k,mode=0700 tmpfs '${state}' && { dd if=/dev/zero of='${state}/filler' bs=4k count=14 2>/dev/null || true; } && exec "$@"`;
+  const gateway = await t.gateway(
+    { state_dir: state, limits: quickly, mcpServers: { up: fake('--tool', 'ok', '--tool', 'die', '--die', 'die', '--stderr-flood', 200_000) } },
+    { wrap: ['unshare', '-m', 'sh', '-c', fill, 'sh'], args: ['--log-level', 'debug'] },
+  );
+  const client = await t.http(gateway);
+  for (let i = 0; i < 20; ++i) {
+    await assert.rejects(client.tool('up__die'), /\bup\b/);
+    await until('it is back', () => client.tool('up__ok'));
+  }
+  assert.equal((await statusOf(gateway)).servers[0].state, 'ready');
+}, { timeout: 60_000 });
+
+test('kill -9 in the middle of calls: each is answered once, with an error or a result', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ limits: quickly, mcpServers: { up: fake('--tool', 'slow', '--delay', '20', '--log', log), other: fake('--tool', 'ok') } });
+  const client = await t.http(gateway);
+  await client.tools();
+  let answered = 0;
+  let failed = 0;
+  let stop = false;
+  const callers = Array.from({ length: 20 }, async () => {
+    while (!stop) {
+      await client.tool('up__slow').then(() => ++answered, (error) => {
+        assert.match(error.message, /\bup\b/);
+        ++failed;
+      });
+    }
+  });
+  for (let i = 0; i < 40; ++i) {
+    await sleep(60);
+    const pid = Number([...readFileSync(log, 'utf8').matchAll(/^! start (\d+)$/gm)].at(-1)[1]);
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // it has just gone
+    }
+    await client.tool('other__ok');
+  }
+  stop = true;
+  await Promise.all(callers);
+  console.log(`    ${answered} results, ${failed} errors`);
+  assert.ok(answered > 0 && failed > 0);
+  const sent = readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('< ') && line.includes('"tools/call"')).length;
+  assert.ok(sent <= answered + failed, 'no call is sent twice');
+}, { timeout: 60_000 });
+
+await run({ parallel: 1 });

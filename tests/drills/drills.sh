@@ -1,0 +1,7 @@
+#!/bin/sh
+# The long drills of `make test-full`; see drills.mjs. BULKHEAD names the program.
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+status=0
+"$here/../e2e/run.sh" "$here/drills.mjs" "$@" || status=$?
+[ "$status" = 77 ] || exit "$status"

@@ -1,0 +1,134 @@
+// The bytes of arguments and results that leave are the bytes that came in: random JSON over all
+// pairs of transports. FIDELITY_SEED=N repeats a run, FIDELITY_COUNT=N sets its length.
+import { assert, fake, member, run, test } from './lib.mjs';
+
+const seed = Number(process.env.FIDELITY_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const count = Number(process.env.FIDELITY_COUNT ?? 150);
+console.log(`seed ${seed}`);
+
+// mulberry32
+function random(state) {
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+// Random JSON text with everything that libraries like to change.
+class Writer {
+  constructor(next) {
+    this.next = next;
+  }
+  below(n) {
+    return Math.floor(this.next() * n);
+  }
+  pick(items) {
+    return items[this.below(items.length)];
+  }
+  space() {
+    return this.below(4) ? '' : this.pick([' ', '  ', '\t']);
+  }
+  digits(n) {
+    return Array.from({ length: n }, () => this.below(10)).join('');
+  }
+  number() {
+    return this.pick([
+      () => '-0.0', () => '-0', () => '1e400', () => '-1E+400', () => '1e-999', () => '0.10', () => '1.0', () => '1E5', () => '9007199254740993',
+      () => `${1 + this.below(9)}${this.digits(this.below(60))}`,
+      () => `-${1 + this.below(9)}${this.digits(this.below(25))}.${this.digits(1 + this.below(30))}`,
+      () => `${this.below(10)}.${this.digits(3)}e${this.pick(['', '+', '-'])}${this.digits(1 + this.below(3))}`,
+    ])();
+  }
+  string() {
+    let text = '';
+    for (let n = this.below(12); n > 0; --n) {
+      text += this.pick(['a', 'Z', '0', ' ', 'é', '😀', '\u2028', '\u007f', '\\n', '\\"', '\\\\', '\\/', '/', '\\u0000', '\\u001f', '\\ud83d\\ude00',
+        '\\uD83D\\uDE00', '\\u00e9', '\\u00E9', '\\ufeff', '\\b\\f\\r\\t', '{', '}', '[', ']', ',', ':', "'", '\\u2028']);
+    }
+    return `"${text}"`;
+  }
+  value(depth) {
+    const kinds = [() => this.number(), () => this.number(), () => this.string(), () => this.string(), () => this.pick(['null', 'true', 'false'])];
+    if (depth > 0) kinds.push(() => this.object(depth - 1), () => this.array(depth - 1), () => this.object(depth - 1));
+    return this.pick(kinds)();
+  }
+  list(n, item) {
+    return Array.from({ length: n }, () => `${this.space()}${item()}${this.space()}`).join(',');
+  }
+  array(depth) {
+    return `[${this.list(this.below(5), () => this.value(depth))}${this.space()}]`;
+  }
+  // Keys repeat now and then: two that are the same, or differ in case.
+  object(depth) {
+    const member_ = () => `${this.pick(['"k"', '"K"', '"name"', '"id"', '"__proto__"', '""', this.string()])}${this.space()}:${this.space()}${this.value(depth)}`;
+    return `{${this.list(this.below(6), member_)}}`;
+  }
+}
+
+async function check(client, tool, text) {
+  const answer = await client.request('tools/call', `{"name":"${tool}","arguments":${text}}`);
+  assert.equal(member(answer.resultText, 'echo'), text);
+}
+
+async function all(client, tools, offset) {
+  const writer = new Writer(random(seed + offset));
+  for (let i = 0; i < count; ++i) {
+    const texts = tools.map(() => writer.object(4));
+    await Promise.all(tools.map((tool, at) => check(client, tool, texts[at])));
+  }
+}
+
+async function servers(t) {
+  const web = await t.fakeHttp();
+  return { mcpServers: { child: fake('--tool', 'echo'), web: { url: web.url } } };
+}
+const TOOLS = ['child__echo', 'web__echo', 'web__echo_sse'];
+
+test('bytes over HTTP', async (t) => {
+  const gateway = await t.gateway(await servers(t));
+  await all(await t.http(gateway), TOOLS, 1);
+});
+
+test('bytes over stdio', async (t) => {
+  await all(await t.stdio(await servers(t)), TOOLS, 2);
+});
+
+test('large arguments and results', async (t) => {
+  const profile = await servers(t);
+  const text = `{"s":"${'é\\ud83d\\ude00x'.repeat(200_000)}","n":[${'1e400,'.repeat(50_000)}0]}`;
+  for (const client of [await t.http(await t.gateway(profile)), await t.stdio(profile)]) {
+    for (const tool of TOOLS) await check(client, tool, text);
+  }
+});
+
+// A line break between tokens is fine in an HTTP body, but ends a message on stdio and a line of an
+// event stream. The values stay; only such white space may change.
+test('messages over several lines keep their framing', async (t) => {
+  const profile = await servers(t);
+  const gateway = await t.gateway(profile);
+  const client = await t.http(gateway);
+  for (const tool of [...TOOLS, 'web__pretty']) {
+    const body = `{\r\n  "jsonrpc": "2.0",\n\n  "id": 900,\n  "method": "tools/call",\n  "params": {\n\t"name": "${tool}",\n\t"arguments": {\n\t\t"n": [1e400,\r\n -0.0],\n "s": "a\\nb"}\n}\n}\n`;
+    const answer = await client.send(body, 900);
+    assert.deepEqual(answer.result.echo, { n: [Infinity, -0], s: 'a\nb' }, tool);
+    assert.match(member(answer.resultText, 'echo'), /1e400,\s*-0\.0/);
+  }
+  const stdio = await t.stdio(profile);
+  assert.deepEqual((await stdio.tool('web__pretty', { a: [1] })).echo, { a: [1] });
+  const streaming = await client.request('tools/call', { name: 'web__pretty', arguments: { a: 1 }, _meta: { progressToken: 1 } });
+  assert.deepEqual(streaming.result.echo, { a: 1 });
+});
+
+test('ids of every kind come back as they were', async (t) => {
+  const profile = await servers(t);
+  for (const client of [await t.http(await t.gateway(profile)), await t.stdio(profile)]) {
+    for (const id of ['a string', '', '\u00e9"\\', 0, -1, 9007199254740991]) {
+      const answer = await client.request('tools/call', { name: 'child__echo', arguments: {} }, { id });
+      assert.equal(member(answer.raw, 'id'), JSON.stringify(id));
+    }
+  }
+});
+
+await run();

@@ -1,0 +1,133 @@
+// Upstreams over HTTP: answers of both kinds, sessions, credentials, failures, the old transport.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { assert, run, runProgram, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+test('A24 JSON and SSE answers; session and revision are sent along', async (t) => {
+  const up = await t.fakeHttp();
+  const gateway = await t.gateway({ mcpServers: { up: { type: 'http', url: up.url } } });
+  const client = await t.http(gateway);
+  assert.equal((await client.tool('up__echo', { n: 1 })).echo.n, 1);
+  assert.equal((await client.tool('up__echo_sse', { n: 2 })).echo.n, 2);
+  const [session] = up.sessions.keys();
+  for (const { headers } of up.messages('tools/call')) {
+    assert.equal(headers['mcp-session-id'], session);
+    assert.equal(headers['mcp-protocol-version'], '2025-11-25');
+  }
+  await gateway.stop();
+  assert.deepEqual([up.opened, up.deleted], [1, 1], 'the session is ended with DELETE');
+});
+
+test('A24 an event stream that is closed early is taken up again', async (t) => {
+  const up = await t.fakeHttp({ retryMs: 100 });
+  const gateway = await t.gateway({ mcpServers: { up: { url: up.url } } });
+  const client = await t.http(gateway);
+  assert.equal((await client.tool('up__poll', { n: 3 })).echo.n, 3);
+  const resumed = up.requests.filter((request) => request.headers['last-event-id']);
+  assert.equal(resumed.length, 1);
+  assert.equal(up.messages('tools/call').length, 1, 'the call is not repeated');
+  await assert.rejects(client.tool('up__drop'), (error) => error.code === -32603 && /\bup\b/.test(error.message));
+  assert.equal(up.messages('tools/call').length, 2);
+});
+
+test('A24 the old HTTP+SSE pair, asked for and found by itself', async (t) => {
+  const up = await t.fakeHttp({ streamable: false });
+  const gateway = await t.gateway({ mcpServers: { told: { type: 'sse', url: up.sseUrl }, found: { type: 'http', url: up.sseUrl } } });
+  const client = await t.http(gateway);
+  assert.equal((await client.tool('told__echo', { n: 1 })).echo.n, 1);
+  assert.equal((await client.tool('found__echo', { n: 2 })).echo.n, 2);
+});
+
+test('A25 bearer token and headers arrive; they are nowhere else', async (t) => {
+  const up = await t.fakeHttp();
+  const gateway = await t.gateway(
+    { mcpServers: { up: { url: up.url, headers: { Authorization: 'Bearer ${env:UP_TOKEN}', 'X-Custom': 'some ${WHAT:-thing}' } } } },
+    { env: { UP_TOKEN: 'sesame-4711' }, args: ['--log-level', 'debug', '--verbose'] },
+  );
+  const client = await t.http(gateway);
+  await client.tool('up__echo');
+  for (const { headers } of up.messages()) {
+    assert.equal(headers.authorization, 'Bearer sesame-4711');
+    assert.equal(headers['x-custom'], 'some thing');
+  }
+  up.mode = '500';
+  const error = await client.tool('up__echo').catch((e) => e);
+  const status = JSON.stringify(await statusOf(gateway));
+  const files = readdirSync(gateway.dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'));
+  for (const text of [error.message, status, gateway.stderr(), ...files]) assert.ok(!text.includes('sesame-4711'));
+});
+
+for (const header of ['accept', 'Mcp-Session-Id', 'last-event-id', 'Host']) {
+  test(`A25 the header ${header} cannot be configured`, async (t) => {
+    const profile = { mcpServers: { up: { url: 'http://127.0.0.1:9/mcp', headers: { [header]: 'x' } } } };
+    const done = runProgram(t, ['profile', 'show', '--config', '{config}'], { profile });
+    assert.notEqual(done.code, 0);
+    assert.match(done.stderr, new RegExp(header, 'i'));
+    assert.match(done.stderr, /gateway\.json:\d+/);
+  });
+}
+
+test('A26 failures are told apart; a lost session is opened again', async (t) => {
+  const up = await t.fakeHttp();
+  const gateway = await t.gateway({ limits: { retry_min_ms: 50, retry_max_ms: 100 }, mcpServers: { up: { url: up.url } } });
+  const client = await t.http(gateway);
+  await client.tools();
+  const failure = async (mode) => {
+    up.mode = mode;
+    const error = await client.tool('up__echo').then(() => assert.fail(`answered in mode ${mode}`), (e) => e);
+    up.mode = 'ok';
+    assert.match(error.message, /\bup\b/);
+    return error.message;
+  };
+  assert.match(await failure('401'), /401|auth/i);
+  await until('works again', () => client.tool('up__echo'));
+  assert.match(await failure('500'), /500|server error/i);
+  await until('works again', () => client.tool('up__echo'));
+  const opened = up.opened;
+  up.forgetSessions();
+  // The lost session is an error of its own, or the call is sent again: 404 says that it never ran.
+  const after = await client.tool('up__echo').catch((error) => error);
+  if (after instanceof Error) assert.match(after.message, /session/i);
+  await until('a new session works', () => client.tool('up__echo'));
+  assert.equal(up.opened, opened + 1);
+});
+
+test('an upstream that was down at first, and later away, is found again', async (t) => {
+  const up = await t.fakeHttp();
+  const { port } = up;
+  await up.stop();
+  const gateway = await t.gateway({
+    limits: { retry_min_ms: 50, retry_max_ms: 100, grace_ms: 100 },
+    mcpServers: { up: { url: `http://127.0.0.1:${port}/mcp` } },
+  });
+  const client = await t.http(gateway);
+  await client.listen();
+  assert.deepEqual(await client.toolNames(), []);
+  const again = await t.fakeHttp({ port });
+  await client.note('notifications/tools/list_changed');
+  assert.ok((await client.toolNames()).includes('up__echo'));
+  await again.stop();
+  await assert.rejects(client.tool('up__echo'), /\bup\b/);
+  await t.fakeHttp({ port });
+  await until('it works again', () => client.tool('up__echo'));
+});
+
+test('progress, log messages and list_changed of an HTTP upstream', async (t) => {
+  const up = await t.fakeHttp();
+  const gateway = await t.gateway({ mcpServers: { up: { url: up.url } } });
+  const client = await t.http(gateway);
+  await client.listen();
+  const answer = await client.request('tools/call', { name: 'up__progress', arguments: {}, _meta: { progressToken: 'mine' } });
+  assert.equal(answer.via, 'sse');
+  const progress = answer.notes.filter((note) => note.method === 'notifications/progress');
+  assert.deepEqual(progress.map((note) => [note.params.progressToken, note.params.progress]), [['mine', 1], ['mine', 2], ['mine', 3]]);
+  assert.equal(answer.notes.filter((note) => note.method === 'notifications/message').length, 3);
+  await client.tool('up__grow');
+  await client.note('notifications/tools/list_changed');
+  await until('the new tool is listed', async () => (await client.toolNames()).some((name) => name.startsWith('up__grown')));
+});
+
+await run();

@@ -1,0 +1,380 @@
+// What hurts users of other gateways, one named test each. The comment of each says what a gateway
+// with that fault does, so that the test would fail on it.
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { assert, fake, run, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const MODERN = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+const quickly = { retry_min_ms: 50, retry_max_ms: 150, grace_ms: 100 };
+const read = (file) => readFileSync(file, 'utf8');
+const received = (log, method) => read(log).split('\n').filter((line) => line.startsWith('< ') && line.includes(`"${method}"`));
+const lastPid = (log) => Number([...read(log).matchAll(/^! start (\d+)$/gm)].at(-1)[1]);
+
+// Fault: a modern client's first word is answered with something it cannot fall back from (a hang, a
+// result, a closed connection), or kills the conversation; or it is handed on to old upstreams, which
+// may exit at a method they do not know; or upstreams of an old revision are dropped.
+test('pain-2 modern client, old upstreams', async (t) => {
+  const old = (revision) => fake('--tool', 'a', '--protocol', revision, '--exit-on', 'server/discover');
+  const web = await t.fakeHttp({ protocol: '2025-03-26' });
+  const profile = { mcpServers: { y24: old('2024-11-05'), y25: old('2025-03-26'), web: { url: web.url } } };
+  const gateway = await t.gateway(profile);
+  for (const client of [await t.http(gateway, { initialize: false }), await t.stdio(profile, { initialize: false })]) {
+    const discovered = await client.call('server/discover', { _meta: MODERN }).catch((error) => error);
+    assert.ok(discovered instanceof Error, 'server/discover must not succeed');
+    assert.ok(discovered.code === -32601 || (discovered.status >= 400 && discovered.status < 500), String(discovered));
+    await client.initialize();
+    assert.equal(client.server.protocolVersion, '2025-11-25');
+    for (const tool of ['y24__a', 'y25__a', 'web__echo']) await client.tool(tool);
+  }
+  // This revision did not have the header yet.
+  assert.equal(web.messages('tools/call')[0].headers['mcp-protocol-version'], undefined);
+  assert.equal(web.messages('server/discover').length, 0);
+});
+
+// Fault: the list waits for the slowest upstream, or is an error as soon as one upstream fails.
+test('pain-5 one bad upstream does not take the list along', async (t) => {
+  const gateway = await t.gateway({
+    limits: { first_list_wait_ms: 600, connect_timeout_ms: 5000 },
+    mcpServers: {
+      good: fake('--tool', 'a'),
+      mute: fake('--tool', 'a', '--hang', 'initialize'),
+      listless: fake('--tool', 'a', '--hang', 'tools/list'),
+      broken: fake('--tool', 'a', '--fail', 'tools/list=1000'),
+      absurd: fake('--tool', 'a', '--tool-json', '"not a tool"'),
+      dying: fake('--exit-on', 'initialize'),
+      gone: { command: '/no/such/program' },
+      refused: { url: 'http://127.0.0.1:9/mcp' },
+      unresolved: { url: 'http://no-such-host.invalid/mcp' },
+    },
+  });
+  const started = Date.now();
+  const client = await t.http(gateway);
+  const names = await client.toolNames();
+  assert.ok(names.includes('good__a'));
+  assert.ok(Date.now() - started < 3000, 'the first list waits a set time at most');
+  await client.tool('good__a');
+  const { servers } = await statusOf(gateway);
+  assert.equal(servers.length, 9);
+  for (const server of servers) {
+    if (server.name === 'good' || server.name === 'absurd') continue;
+    assert.notEqual(server.state, 'ready', server.name);
+    if (server.state === 'failed') assert.ok(server.reason.length > 5, `${server.name} has a reason`);
+  }
+});
+
+// Fault: a first listing that fails or is empty is taken for the truth for ever.
+test('pain-6 connected with zero tools recovers', async (t) => {
+  const web = await t.fakeHttp({ tools: [] });
+  const gateway = await t.gateway({
+    limits: quickly,
+    mcpServers: { failing: fake('--tool', 'a', '--fail', 'tools/list=2'), empty: fake('--tool', 'a', '--empty-until', '400'), web: { url: web.url } },
+  });
+  const client = await t.http(gateway);
+  await client.listen();
+  await client.toolNames();
+  await until('tools after failed and empty lists', async () => {
+    const names = await client.toolNames();
+    return names.includes('failing__a') && names.includes('empty__a');
+  });
+  web.tools.push('echo');
+  await until('the stream of the upstream is open', () => [...web.sessions.values()].some((session) => session.get));
+  web.announce('{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}');
+  await until('the tool that appeared', async () => (await client.toolNames()).includes('web__echo'));
+  await client.note('notifications/tools/list_changed');
+});
+
+// Fault: a server that could not be started is never tried again; a dead one is still called healthy.
+test('pain-7 a dead child is started again, and status says so meanwhile', async (t) => {
+  const [log, broken] = [t.path('log'), t.path('broken')];
+  writeFileSync(broken, '');
+  const gateway = await t.gateway({ limits: quickly, mcpServers: { up: fake('--tool', 'a', '--log', log, '--fail-while', broken) } });
+  const state = async () => (await statusOf(gateway)).servers[0];
+  const client = await t.http(gateway);
+  assert.deepEqual(await client.toolNames(), []);
+  assert.notEqual((await state()).state, 'ready');
+  assert.match((await state()).reason, /exit|told to fail|ended/i);
+  rmSync(broken);
+  await until('it is up', () => client.tool('up__a'));
+  for (let i = 0; i < 2; ++i) {
+    const pid = lastPid(log);
+    writeFileSync(broken, '');
+    process.kill(pid, 'SIGKILL');
+    await until('its death is seen', async () => (await state()).state !== 'ready');
+    rmSync(broken);
+    await until('it is up again', () => client.tool('up__a'));
+    assert.notEqual(lastPid(log), pid);
+  }
+  assert.ok((await state()).restarts >= 2);
+});
+
+// Fault: every refresh, health check, status or list opens an upstream session and forgets it.
+test('pain-8 lists, status and clients leave no upstream sessions', async (t) => {
+  const web = await t.fakeHttp();
+  const log = t.path('log');
+  const gateway = await t.gateway({ mcpServers: { web: { url: web.url }, child: fake('--tool', 'a', '--log', log, '--add', 'a=b') } });
+  for (let round = 0; round < 5; ++round) {
+    const client = await t.http(gateway);
+    for (let i = 0; i < 5; ++i) await client.tools();
+    await statusOf(gateway);
+    await client.tool('child__a'); // makes the catalogue change
+    await client.call('ping');
+    await client.close();
+  }
+  assert.equal(web.opened, 1);
+  assert.equal(read(log).match(/^! start/gm).length, 1);
+  await gateway.stop();
+  assert.equal(web.deleted, 1);
+  assert.equal(web.sessions.size, 0);
+});
+
+// Fault: each call runs in a new upstream session: state is lost and every call costs a handshake.
+test('pain-9 calls share the upstream session; a session per client stays one per client', async (t) => {
+  const [shared, own] = [await t.fakeHttp(), await t.fakeHttp()];
+  const gateway = await t.gateway({ mcpServers: { shared: { url: shared.url }, own: { url: own.url, session: 'per-client' } } });
+  const clients = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
+  for (let i = 0; i < 5; ++i) {
+    for (const client of clients) {
+      await client.tool('shared__echo');
+      await client.tool('own__echo', { who: clients.indexOf(client) });
+    }
+  }
+  const sessionsOf = (web) => new Set(web.messages('tools/call').map(({ headers }) => headers['mcp-session-id']));
+  assert.equal(sessionsOf(shared).size, 1);
+  assert.equal(shared.messages('initialize').length, 1);
+  assert.equal(sessionsOf(own).size, 3);
+  const users = new Map();
+  for (const { headers, raw } of own.messages('tools/call')) {
+    const who = /"who":(\d)/.exec(raw)[1];
+    users.set(headers['mcp-session-id'], (users.get(headers['mcp-session-id']) ?? new Set()).add(who));
+  }
+  for (const who of users.values()) assert.equal(who.size, 1, 'a session belongs to one client');
+  const before = own.sessions.size;
+  await clients[0].close();
+  await until('the session of a client that has left is ended', () => own.sessions.size === before - 1);
+});
+
+// Fault: only one spelling or order of what the standard leaves open is accepted.
+test('pain-11 session ids and headers of real clients', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
+  const client = await t.http(gateway, { initialized: false, leaveOpen: true });
+  const id = client.session;
+  assert.match(id, /^[\x21-\x7e]{16,}$/);
+  const call = (headers) =>
+    client.exchange('POST', { body: client.message('tools/call', { name: 'a__x', arguments: {} }, 5), headers });
+  const accepts = ['application/json, text/event-stream', 'text/event-stream,application/json', 'application/json;q=0.9, text/event-stream;q=1.0',
+    'text/event-stream , application/json, */*;q=0.1', '*/*', 'Application/JSON, Text/Event-Stream'];
+  for (const accept of accepts) {
+    const answer = await call({ accept, 'mcp-session-id': id });
+    assert.equal(answer.status, 200, accept);
+    assert.match(answer.body, /fake\/x/);
+  }
+  for (const name of ['Mcp-Session-Id', 'MCP-SESSION-ID', 'mcp-session-id']) {
+    assert.equal((await call({ accept: accepts[0], [name]: id })).status, 200, name);
+  }
+  assert.equal((await call({ accept: accepts[0], 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25' })).status, 200);
+  assert.equal((await call({ accept: accepts[0], 'mcp-session-id': id, 'mcp-protocol-version': 'nonsense' })).status, 400);
+  const stream = await client.listen(); // before notifications/initialized
+  assert.match(stream.headers['content-type'], /^text\/event-stream/);
+  assert.equal((await call({ accept: accepts[0] })).status, 400, 'no session id');
+  assert.equal((await call({ accept: accepts[0], 'mcp-session-id': 'unknown' })).status, 404);
+  const get = (headers) => client.exchange('GET', { headers: { accept: 'text/event-stream', ...headers } });
+  assert.equal((await get({ 'mcp-session-id': 'unknown' })).status, 404);
+  const gone = await client.exchange('DELETE', { headers: { 'mcp-session-id': id } });
+  assert.ok(gone.status >= 200 && gone.status < 300);
+  assert.equal((await call({ accept: accepts[0], 'mcp-session-id': id })).status, 404);
+  const probe = await client.exchange('GET', { path: '/.well-known/oauth-protected-resource', headers: {} });
+  assert.equal(probe.status, 404, 'no authorization server is advertised');
+});
+
+// Fault: the prefix makes names longer than clients take, and one such name breaks the whole session;
+// or names are cut without care: two become one, or change from start to start.
+test('pain-15 names over 64 characters', async (t) => {
+  const long = 'a_tool_with_a_name_that_is_already_as_long_as_some_clients_will_tak';
+  const log = t.path('log');
+  const server = 'some-server-with-a-long-name';
+  const tools = [`${long}1`, `${long}2`, 'x'.repeat(128), 'short'];
+  const definition = fake(...tools.flatMap((tool) => ['--tool', tool]), '--log', log);
+  const lists = [];
+  for (let start = 0; start < 2; ++start) {
+    const gateway = await t.gateway({ mcpServers: { [server]: definition } });
+    const client = await t.http(gateway);
+    const names = await client.toolNames();
+    assert.equal(new Set(names).size, 4);
+    for (const name of names) assert.match(name, /^[A-Za-z0-9_.-]{1,64}$/);
+    assert.ok(names.includes(`${server}__short`));
+    for (const [i, name] of names.entries()) assert.equal((await client.tool(name)).content[0].text, `fake/${tools[i]}`);
+    lists.push(names);
+  }
+  assert.deepEqual(lists[0], lists[1], 'stable over starts');
+  const strict = await t.gateway({ naming: { long_names: 'error' }, mcpServers: { [server]: definition } });
+  const client = await t.http(strict);
+  assert.deepEqual(await client.toolNames(), [`${server}__short`]);
+  assert.match(JSON.stringify(await statusOf(strict)), new RegExp(long));
+});
+
+// Fault: notifications are dropped, or bodies are buffered so that they come with the answer.
+test('pain-16 notifications cross the gateway while they are news', async (t) => {
+  const note = (method, params = '{}') => ['--notify', `tell={"jsonrpc":"2.0","method":"notifications/${method}","params":${params}}`];
+  const notes = [...note('tools/list_changed'), ...note('resources/list_changed'), ...note('prompts/list_changed'),
+    ...note('message', '{"level":"warning","logger":"l","data":{"k":[1e400]}}')];
+  const gateway = await t.gateway({
+    mcpServers: { a: fake('--tool', 'tell', '--tool', 'slow', '--delay', 'slow=600', '--progress', '2', '--resource', 'r:1', '--prompt', 'p', ...notes) },
+  });
+  const [caller, other] = [await t.http(gateway), await t.http(gateway)];
+  for (const client of [caller, other]) await client.listen();
+  await caller.tools();
+  await caller.tool('a__tell');
+  for (const client of [caller, other]) {
+    for (const kind of ['tools', 'resources', 'prompts']) await client.note(`notifications/${kind}/list_changed`);
+  }
+  const message = await caller.note('notifications/message');
+  assert.match(message.raw, /\{"k":\[1e400\]\}/);
+  assert.equal(message.params.logger, 'l');
+  let answered = false;
+  const call = caller.tool('a__slow', {}, { meta: { progressToken: 7 } }).then(() => (answered = true));
+  const progress = await caller.note('notifications/progress');
+  assert.equal(progress.params.progressToken, 7);
+  assert.ok(!answered, 'progress arrives while the call runs');
+  await call;
+  assert.ok(!other.notes.some((entry) => entry.method === 'notifications/progress'), 'progress belongs to the caller');
+});
+
+// Fault: _meta, progress, log levels or elicitation are swallowed; or an elicitation is shown to
+// whoever is connected.
+test('pain-19 _meta, progress, logging and elicitation pass, to the right client', async (t) => {
+  const log = t.path('log');
+  const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{"x":{"type":"number","default":1e400}}}}}';
+  const definition = fake('--tool', 'ask', '--ask', ask, '--tool', 'plain', '--progress', '2', '--log', log, '--result', 'plain={"content":[],"_meta":{"seen":[1.0]}}');
+  const gateway = await t.gateway({ mcpServers: { a: definition } });
+  const answer = '{"action":"accept","content":{"x":12345678901234567890}}';
+  const options = (said) => ({ capabilities: { elicitation: {}, sampling: {} }, onAsk: () => said });
+  const [caller, other] = [await t.http(gateway, options(answer)), await t.http(gateway, options('{"action":"decline"}'))];
+  for (const client of [caller, other]) await client.listen();
+  const asked = await caller.request('tools/call', { name: 'a__ask', arguments: {} });
+  assert.ok(asked.resultText.includes(answer), 'the answer of the user arrives as it was given');
+  assert.equal(caller.asks.length, 1);
+  assert.equal(other.asks.length, 0);
+  assert.match(caller.asks[0].raw, /"default":1e400/);
+  const result = await caller.request('tools/call', '{"name":"a__plain","arguments":{},"_meta":{"com.example/k":{"n":1e400},"progressToken":"tok"}}');
+  assert.match(result.resultText, /"_meta":\{"seen":\[1\.0\]\}/);
+  const call = received(log, 'tools/call').at(-1);
+  assert.match(call, /"com\.example\/k":\{"n":1e400\}/);
+  assert.deepEqual(result.notes.filter((note) => note.method === 'notifications/progress').map((note) => note.params.progressToken), ['tok', 'tok']);
+  await caller.call('logging/setLevel', { level: 'error' });
+  await until('the level reaches the server', () => received(log, 'logging/setLevel').length > 0);
+});
+
+// Fault: an elicitation or sampling request that no client's call caused is sent to some client; one
+// to a client that cannot answer hangs the call.
+test('pain-19 requests without a right receiver are refused', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({
+    mcpServers: { a: fake('--tool', 'x', '--unsolicited-ask', 'roots/list', '--tool', 'ask', '--ask', 'ask={"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}', '--log', log) },
+  });
+  const able = await t.http(gateway, { capabilities: { roots: {}, sampling: {}, elicitation: {} }, onAsk: () => ({ roots: [] }) });
+  await able.listen();
+  const unable = await t.http(gateway);
+  await unable.tool('a__x');
+  await until('the unsolicited request is refused', () => /^< .*"id":"unsolicited".*"error"/m.test(read(log)));
+  const refused = await unable.tool('a__ask');
+  assert.equal(refused.asked.error.code, -32601);
+  assert.equal(able.asks.length, 0);
+});
+
+// Fault: the catalogue is what it was at the first connect.
+test('pain-20 the catalogue follows list_changed and restarts', async (t) => {
+  const web = await t.fakeHttp({ tools: ['echo'] });
+  const gateway = await t.gateway({
+    limits: quickly,
+    mcpServers: { a: fake('--tool', 'first', '--tool', 'die', '--die', 'die', '--add', 'first=second', '--tool', 'third', '--remove', 'third=first'), web: { url: web.url } },
+  });
+  const client = await t.http(gateway);
+  await client.listen();
+  assert.deepEqual((await client.toolNames()).sort(), ['a__die', 'a__first', 'a__third', 'web__echo']);
+  await client.tool('a__first');
+  await until('an added tool', async () => (await client.toolNames()).includes('a__second'));
+  await client.tool('a__second');
+  await client.tool('a__third');
+  await until('a removed tool', async () => !(await client.toolNames()).includes('a__first'));
+  await assert.rejects(client.tool('a__first'), { code: -32601 });
+  await client.tool('a__die').catch(() => {});
+  await until('the list of the new process', async () => {
+    const names = await client.toolNames();
+    return names.includes('a__first') && !names.includes('a__second');
+  });
+  web.tools = ['slow'];
+  web.forgetSessions();
+  await client.tool('web__echo').catch(() => {});
+  await until('the list of the new session', async () => {
+    const names = await client.toolNames();
+    return names.includes('web__slow') && !names.includes('web__echo');
+  });
+});
+
+// Fault: a hang anywhere shows as a client that waits for ever, or as an error that names nobody.
+test('pain-24 every hang becomes a time-out that names the server', async (t) => {
+  const web = await t.fakeHttp();
+  const gateway = await t.gateway({
+    limits: { connect_timeout_ms: 500, call_timeout_ms: 500, request_timeout_ms: 500, first_list_wait_ms: 200, retry_min_ms: 20_000, retry_max_ms: 20_000 },
+    mcpServers: {
+      mute: fake('--tool', 'a', '--hang', 'initialize'),
+      listless: fake('--tool', 'a', '--hang', 'tools/list'),
+      stuck: fake('--tool', 'a', '--hang', 'tool:a', '--resource', 'r:1', '--hang', 'resources/read', '--prompt', 'p', '--hang', 'prompts/get'),
+      web: { url: web.url },
+    },
+  });
+  const client = await t.http(gateway);
+  await client.tools();
+  const timed = (promise, name) =>
+    promise.then(() => assert.fail('answered'), (error) => {
+      assert.equal(error.code, -32000, error.message);
+      assert.match(error.message, new RegExp(`\\b${name}\\b`));
+      assert.match(error.message, /time|within|after/i);
+    });
+  await timed(client.tool('stuck__a'), 'stuck');
+  await timed(client.tool('web__hang'), 'web');
+  await timed(client.call('resources/read', { uri: 'bulkhead://stuck/r:1' }), 'stuck');
+  await timed(client.call('prompts/get', { name: 'stuck__p' }), 'stuck');
+  for (const name of ['mute', 'listless']) {
+    const server = await until(`${name} has failed`, async () => (await statusOf(gateway)).servers.find((s) => s.name === name && s.state === 'failed'));
+    assert.match(server.reason, /time|within|answer/i);
+    await assert.rejects(client.tool(`${name}__a`), (error) => error.code !== undefined && error.message.includes(name));
+  }
+});
+
+// Fault: the list hides a tool that can still be called, or policy reads another name than the one
+// that is run (two members `name`, other case, an escape, a header).
+test('pain-25 list and call agree', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ mcpServers: { a: { ...fake('--tool', 'open', '--tool', 'secret', '--log', log), denyTools: ['secret'] } } });
+  const client = await t.http(gateway);
+  assert.deepEqual(await client.toolNames(), ['a__open']);
+  await assert.rejects(client.tool('a__secret'), { code: -32601 });
+  const tricks = [
+    '{"name":"a__open","name":"a__secret","arguments":{}}',
+    '{"name":"a__open","arguments":{},"Name":"a__secret"}',
+    '{"NAME":"a__secret","name":"a__open","arguments":{}}',
+    '{"name":"a__open","arguments":{},"n\\u0061me":"a__secret"}',
+    '{"name":"a__open","arguments":{},"arguments":{"x":1}}',
+    '{"name":"a__open","arguments":{},"Arguments":{"x":1}}',
+  ];
+  for (const params of tricks) await assert.rejects(client.call('tools/call', params), { code: -32600 }, params);
+  const twice = '{"jsonrpc":"2.0","id":90,"method":"ping","method":"tools/call","params":{"name":"a__open"}}';
+  await assert.rejects(client.send(twice, 90), { code: -32600 });
+  const other = '{"jsonrpc":"2.0","id":91,"method":"tools/call","Params":{"name":"a__secret"},"params":{"name":"a__open"}}';
+  await assert.rejects(client.send(other, 91), { code: -32600 });
+  const escaped = await client.request('tools/call', '{"name":"a__\\u006fpen","arguments":{}}', { headers: { 'mcp-name': 'a__secret' } });
+  assert.equal(escaped.result.content[0].text, 'fake/open', 'routed by the body');
+  await assert.rejects(client.call('tools/call', '{"name":"a__s\\u0065cret","arguments":{}}'), { code: -32601 });
+  assert.ok(received(log, 'tools/call').every((line) => !line.includes('secret')));
+});
+
+// Fault: a server asked for the tools of one kind of client shows them to all.
+test('lists depend on what the client can do', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x', '--tool-if', 'sampling=y') } });
+  const [plain, able] = [await t.http(gateway), await t.http(gateway, { capabilities: { sampling: {} } })];
+  assert.deepEqual(await plain.toolNames(), ['a__x']);
+  assert.deepEqual((await able.toolNames()).sort(), ['a__x', 'a__y']);
+});
+
+await run({ parallel: 4 });

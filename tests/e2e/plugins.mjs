@@ -1,0 +1,84 @@
+// Plugins as files: what they export, what happens without one, and with a bad one.
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { assert, build, fake, root, run, runProgram, test } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const pluginDir = process.env.BULKHEAD_PLUGINS ?? join(build, 'lib/bulkhead/plugins');
+const badDir = join(build, 'core/plugin/testing_plugins/plugins');
+const libraries = (dir) => readdirSync(dir).filter((name) => name.endsWith('.so'));
+
+test('H02 each plugin exports its entry and nothing else', async () => {
+  const found = libraries(pluginDir);
+  assert.ok(found.length >= 8, found.join(' '));
+  for (const name of found) {
+    const symbols = execFileSync('nm', ['-D', '--defined-only', join(pluginDir, name)], { encoding: 'utf8' });
+    const names = symbols.trim().split('\n').map((line) => line.split(' ').at(-1));
+    assert.deepEqual(names, ['bh_plugin_entry_v0'], name);
+  }
+});
+
+test('H02 no plugin includes what is not SDK', async () => {
+  const grep = (...args) => execFileSync('sh', ['-c', 'grep -rnE "$@" || true', 'sh', ...args], { encoding: 'utf8', cwd: root });
+  assert.equal(grep('#include *[<"]((\\.\\./)*(core|host)|base|mcp|route|catalog|profile|reactor|plugin)/', 'plugins', 'sdk'), '');
+});
+
+test('H02 an older minor loads, another major is refused by name', async (t) => {
+  const list = (plugin) => runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {
+    profile: { mcpServers: {}, tools: { extra: { plugin: join(badDir, plugin) } } },
+  });
+  const refused = list('wrong-major.so');
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /wrong-major/);
+  assert.match(refused.stderr, /ABI|major/i);
+  // Its tables end where those of the first minor ended.
+  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, 'shorter.so'), required: false } } });
+  const { plugins } = await statusOf(gateway);
+  assert.ok(!/ABI|major/i.test(plugins.find((plugin) => plugin.id === 'extra').state));
+});
+
+test('H04 connectors are files of their own: without HTTP, stdio works and HTTP says why not', async (t) => {
+  const dir = t.path('plugins');
+  mkdirSync(dir, { mode: 0o755 });
+  cpSync(pluginDir, dir, { recursive: true });
+  for (const name of readdirSync(dir)) if (/^connector-http\b/.test(name)) rmSync(join(dir, name));
+  assert.ok(existsSync(join(dir, 'connector-stdio.so')));
+  const gateway = await t.gateway(
+    { mcpServers: { local: fake('--tool', 'a'), remote: { type: 'http', url: 'http://127.0.0.1:9/mcp' } } },
+    { args: ['--plugin-dir', dir] },
+  );
+  const client = await t.http(gateway);
+  assert.deepEqual(await client.toolNames(), ['local__a']);
+  await client.tool('local__a');
+  const remote = (await statusOf(gateway)).servers.find((server) => server.name === 'remote');
+  assert.equal(remote.state, 'failed');
+  assert.match(remote.reason, /connector-http/);
+});
+
+for (const [plugin, why] of [['fails-in-init.so', /fails-in-init/], ['hangs-in-init.so', /hangs-in-init/]]) {
+  test(`H06 ${plugin}: go on or stop, as the profile says`, async (t) => {
+    const tools = (required) => ({ limits: { plugin_init_ms: 700 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin), required } } });
+    const started = Date.now();
+    const gateway = await t.gateway(tools(false));
+    const client = await t.http(gateway);
+    assert.deepEqual(await client.toolNames(), ['a__x']);
+    assert.ok(Date.now() - started < 6000);
+    const { plugins } = await statusOf(gateway);
+    assert.match(plugins.find((entry) => entry.id === 'extra').state, /^failed/);
+    assert.match(gateway.stderr(), why);
+    const stopped = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], { profile: tools(true) });
+    assert.equal(stopped.code, 1);
+    assert.match(stopped.stderr, why);
+  });
+}
+
+test('H06 a missing or corrupt plugin is named', async (t) => {
+  for (const name of ['no-such-plugin', join(root, 'README.md')]) {
+    const done = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], { profile: { mcpServers: {}, tools: { extra: { plugin: name } } } });
+    assert.equal(done.code, 1);
+    assert.ok(done.stderr.includes(name.split('/').at(-1)), done.stderr);
+  }
+});
+
+await run();

@@ -1,0 +1,134 @@
+// What happens when upstream servers do not behave: at start, later, and at the end.
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { alive, assert, fake, run, sleep, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const pidIn = (log) => Number(/^! start (\d+)$/m.exec(readFileSync(log, 'utf8').split('! start').slice(-1).map((s) => `! start${s}`)[0])[1]);
+
+test('A19 degraded start', async (t) => {
+  const started = Date.now();
+  const gateway = await t.gateway({
+    limits: { connect_timeout_ms: 2000 },
+    mcpServers: { one: fake('--tool', 'a'), two: fake('--tool', 'b'), third: { command: '/no/such/program' } },
+  });
+  const client = await t.http(gateway);
+  assert.deepEqual((await client.toolNames()).sort(), ['one__a', 'two__b']);
+  assert.ok(Date.now() - started < 3000);
+  const { servers } = await statusOf(gateway);
+  assert.deepEqual(servers.map((server) => server.state).sort(), ['failed', 'ready', 'ready']);
+  const third = servers.find((server) => server.name === 'third');
+  assert.equal(third.state, 'failed');
+  assert.match(third.reason, /no\/such\/program|No such file/);
+  await until('a warning names it', () => /third/.test(gateway.stderr()));
+});
+
+test('A20 a call to a lost server names it, others go on', async (t) => {
+  const [log, broken] = [t.path('log'), t.path('broken')];
+  const gateway = await t.gateway({
+    mcpServers: { lost: fake('--tool', 'a', '--log', log, '--fail-while', broken), fine: fake('--tool', 'b') },
+  });
+  const client = await t.http(gateway);
+  await client.tools();
+  writeFileSync(broken, '');
+  process.kill(pidIn(log), 'SIGKILL');
+  await until('its death is seen', async () => (await statusOf(gateway)).servers.some((s) => s.name === 'lost' && s.state !== 'ready'));
+  await assert.rejects(client.tool('lost__a'), (error) => error.code !== undefined && /\blost\b/.test(error.message));
+  assert.equal((await client.tool('fine__b')).content[0].text, 'fake/b');
+});
+
+test('G14 tools of a crashed server vanish after the grace and come back', async (t) => {
+  const [log, broken] = [t.path('log'), t.path('broken')];
+  const gateway = await t.gateway({
+    naming: { separator: ':' },
+    limits: { grace_ms: 300, retry_min_ms: 50, retry_max_ms: 200 },
+    mcpServers: { lost: fake('--tool', 'a', '--log', log, '--fail-while', broken), fine: fake('--tool', 'b') },
+  });
+  const client = await t.http(gateway);
+  await client.listen();
+  assert.deepEqual((await client.toolNames()).sort(), ['fine:b', 'lost:a']);
+  writeFileSync(broken, '');
+  process.kill(pidIn(log), 'SIGKILL');
+  await client.note('notifications/tools/list_changed');
+  assert.deepEqual(await client.toolNames(), ['fine:b']);
+  await client.tool('fine:b');
+  rmSync(broken);
+  await client.note('notifications/tools/list_changed');
+  assert.deepEqual((await client.toolNames()).sort(), ['fine:b', 'lost:a']);
+  assert.equal((await client.tool('lost:a')).content[0].text, 'fake/a');
+});
+
+test('a crash and quick restart within the grace is not seen in the list', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ limits: { grace_ms: 5000 }, mcpServers: { up: fake('--tool', 'a', '--log', log) } });
+  const client = await t.http(gateway);
+  await client.listen();
+  await client.tools();
+  const before = pidIn(log);
+  process.kill(before, 'SIGKILL');
+  await until('it is started again', () => pidIn(log) !== before);
+  await until('it answers', () => client.tool('up__a'));
+  assert.deepEqual(await client.toolNames(), ['up__a']);
+  assert.equal(client.notes.length, 0);
+});
+
+test('F20 connect time-out: 10 s by default, the child is ended', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ limits: { retry_min_ms: 60_000, retry_max_ms: 60_000 }, mcpServers: { mute: fake('--hang', 'initialize', '--log', log, '--ignore-eof') } });
+  const started = gateway.startedAt;
+  await until('the child runs', () => existsSync(log));
+  const pid = pidIn(log);
+  const failed = await until('it failed', async () => (await statusOf(gateway)).servers.find((s) => s.name === 'mute' && s.state === 'failed'), 13_000);
+  const took = Date.now() - started;
+  assert.ok(took > 9000 && took < 11_500, `${took} ms`);
+  assert.match(failed.reason, /time|answer/i);
+  await until('the child has gone', () => !alive(pid), 6000);
+});
+
+test('pending calls fail at once with the name of the server; they are not repeated', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'die', '--tool', 'slow', '--die', 'die', '--delay', 'slow=20000', '--log', log, '--stderr', 'last words of a child') } });
+  const client = await t.http(gateway);
+  await client.tools();
+  const slow = client.tool('up__slow').catch((error) => error);
+  await until('the slow call arrives', () => readFileSync(log, 'utf8').includes('"slow"'));
+  const started = Date.now();
+  const died = await client.tool('up__die').catch((error) => error);
+  for (const error of [died, await slow]) {
+    assert.match(error.message, /\bup\b/);
+    assert.equal(error.code, -32603);
+  }
+  assert.ok(Date.now() - started < 5000);
+  assert.match(died.message, /told to die|last words/, 'the last lines of its standard error are in the error');
+  await until('it is back', () => client.call('ping').then(async () => (await statusOf(gateway)).servers[0].state === 'ready'));
+  await sleep(200);
+  const calls = readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('< ') && line.includes('tools/call'));
+  assert.equal(calls.length, 2, 'each call ran once');
+});
+
+test('the end: children that ignore everything, with children of their own, are gone', async (t) => {
+  const [log, grandchild] = [t.path('log'), t.path('grandchild')];
+  const gateway = await t.gateway({
+    limits: { shutdown_grace_ms: 300 },
+    mcpServers: { stubborn: fake('--tool', 'a', '--log', log, '--ignore-eof', '--ignore-term', '--grandchild', grandchild) },
+  });
+  await (await t.http(gateway)).tools();
+  const pids = [pidIn(log), Number(readFileSync(grandchild, 'utf8'))];
+  assert.ok(pids.every(alive));
+  await gateway.stop();
+  await until('all are gone', () => !pids.some(alive));
+});
+
+test('standard error of a child is kept, bounded', async (t) => {
+  const gateway = await t.gateway({
+    limits: { stderr_bytes: 65_536 },
+    mcpServers: { chatty: fake('--tool', 'a', '--stderr-flood', 2_000_000) },
+  });
+  const client = await t.http(gateway);
+  await client.tool('chatty__a');
+  const { execFileSync } = await import('node:child_process');
+  const sizes = execFileSync('find', [gateway.dir, '-type', 'f', '-name', '*chatty*', '-printf', '%s\n'], { encoding: 'utf8' });
+  const total = sizes.split('\n').reduce((sum, size) => sum + Number(size), 0);
+  assert.ok(total > 0 && total <= 3 * 65_536, `${total} bytes`);
+});
+
+await run({ parallel: 4 });
