@@ -12,7 +12,7 @@ namespace bulkhead::mcp::json {
 // What no limit can lift: one bit per level is kept on the stack.
 inline constexpr std::uint32_t deepest = 1024;
 
-inline constexpr const char *too_deep = "nested too deeply";
+inline constexpr char too_deep[] = "nested too deeply";  // also known by its address
 
 // The *_end functions: p is where something begins, the answer where it ends, or nullptr with
 // *fault filled. They read nothing outside [p, end).

@@ -210,25 +210,25 @@ BULKHEAD_AVX2 inline __m256i utf8_faults(__m256i previous, __m256i v) noexcept {
   return _mm256_xor_si256(must_continue, special);
 }
 
-// The state of one run: bytes between two places that stop the search.
-struct Run {
+// The UTF-8 state between blocks.
+struct Utf8State {
   __m256i previous;
   __m256i unfinished;
   __m256i faults;
 };
 
-BULKHEAD_AVX2 inline void run_add(Run *run, __m256i v, bool ascii) noexcept {
-  if (ascii) {
-    run->faults = _mm256_or_si256(run->faults, run->unfinished);
-    run->unfinished = _mm256_setzero_si256();
+BULKHEAD_AVX2 inline void add_block(Utf8State *state, __m256i v) noexcept {
+  if (_mm256_movemask_epi8(v) == 0) {
+    state->faults = _mm256_or_si256(state->faults, state->unfinished);
+    state->unfinished = _mm256_setzero_si256();
   } else {
-    run->faults = _mm256_or_si256(run->faults, utf8_faults(run->previous, v));
-    run->unfinished = _mm256_subs_epu8(v, load32(utf8_table::complete_limit));
+    state->faults = _mm256_or_si256(state->faults, utf8_faults(state->previous, v));
+    state->unfinished = _mm256_subs_epu8(v, load32(utf8_table::complete_limit));
   }
-  run->previous = v;
+  state->previous = v;
 }
 
-// Bits of the bytes that stop a run: quote, backslash, control characters.
+// Bits of the bytes that need a look: quote, backslash, control characters.
 BULKHEAD_AVX2 inline std::uint32_t stop_bits(__m256i v) noexcept {
   const __m256i quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"'));
   const __m256i slash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
@@ -237,41 +237,52 @@ BULKHEAD_AVX2 inline std::uint32_t stop_bits(__m256i v) noexcept {
       _mm256_movemask_epi8(_mm256_or_si256(_mm256_or_si256(quote, slash), control)));
 }
 
-// The block at p. Near the end it is copied and filled with zeros, which stop the run.
+// The block at p. Near the end it is copied and filled with zeros, which get a look.
 BULKHEAD_AVX2 inline __m256i block_at(const char *p, const char *end) noexcept {
   if (end - p >= 32) return load32(p);
   alignas(32) char block[32] = {};
-  std::memcpy(block, p, static_cast<std::size_t>(end - p));
+  if (p != end) std::memcpy(block, p, static_cast<std::size_t>(end - p));
   return load32(block);
 }
 
-// Goes on to the first byte that stops, checking the UTF-8 before it. nullptr: it is not UTF-8.
-BULKHEAD_AVX2 inline const char *run_end(const char *p, const char *end) noexcept {
+// Goes over the escapes in a block at p. stops: bits that need a look; *stops is what is left when
+// the closing quote or something wrong is met. Returns true if the first byte of the next block
+// belongs to an escape that began here.
+inline bool skip_escapes(const char *p, const char *end, std::uint32_t *stops) noexcept {
+  Fault ignored;
+  while (*stops != 0) {
+    const int k = __builtin_ctz(*stops);
+    if (end - p <= k || p[k] != '\\' || escape_end(p + k, end, &ignored) == nullptr) return false;
+    // Only the byte behind the backslash can be one that would need a look by itself.
+    if (k == 31) {
+      *stops = 0;
+      return true;
+    }
+    *stops &= ~(std::uint32_t{3} << k);
+  }
+  return false;
+}
+
+BULKHEAD_AVX2 const char *string_end_avx2(const char *p, const char *end, Fault *fault) noexcept {
+  const char *const start = p;
   const __m256i zero = _mm256_setzero_si256();
-  Run run{zero, zero, zero};
+  Utf8State state{zero, zero, zero};
+  bool first_escaped = false;
   for (;;) {
     const __m256i v = block_at(p, end);
-    const std::uint32_t stops = stop_bits(v);
+    std::uint32_t stops = stop_bits(v);
+    if (first_escaped) stops &= ~std::uint32_t{1};
+    first_escaped = skip_escapes(p, end, &stops);
     if (stops == 0) {
-      run_add(&run, v, _mm256_movemask_epi8(v) == 0);
+      add_block(&state, v);
       p += 32;
       continue;
     }
     const int k = __builtin_ctz(stops);
-    const __m256i kept = _mm256_and_si256(v, load32(keep_table.bytes + 32 - k));
-    run_add(&run, kept, _mm256_movemask_epi8(kept) == 0);
-    return _mm256_testz_si256(run.faults, run.faults) ? p + k : nullptr;
-  }
-}
-
-BULKHEAD_AVX2 const char *string_end_avx2(const char *p, const char *end, Fault *fault) noexcept {
-  for (;;) {
-    const char *stop = run_end(p, end);
-    if (stop == nullptr) return string_end_scalar(p, end, fault);  // says where
-    if (stop == end) return fail(fault, "string is not closed", end);
-    if (*stop == '"') return stop + 1;
-    p = step_special(stop, end, fault);
-    if (p == nullptr) return nullptr;
+    add_block(&state, _mm256_and_si256(v, load32(keep_table.bytes + 32 - k)));
+    const bool closed = end - p > k && p[k] == '"';
+    if (closed && _mm256_testz_si256(state.faults, state.faults) != 0) return p + k + 1;
+    return string_end_scalar(start, end, fault);  // says what is wrong, and where
   }
 }
 #endif

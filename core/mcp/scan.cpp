@@ -83,7 +83,11 @@ constexpr KnownName meta_names[] = {"progressToken", "io.modelcontextprotocol/pr
 class Scanner {
  public:
   Scanner(std::string_view message, Scan *out, ScanError *error, const ScanLimits &limits) noexcept
-      : cursor_(message), out_(out), error_(error), limits_(limits) {
+      : cursor_(message),
+        out_(out),
+        error_(error),
+        max_depth_(std::min(limits.max_depth, json::deepest)),
+        max_members_(limits.max_members) {
     *out_ = {};
     *error_ = {};
   }
@@ -144,7 +148,7 @@ class Scanner {
   bool skip_value(std::uint32_t depth) noexcept { return cursor_.value(depth); }
 
   // How deep a member's value may be nested when its object is at `level` (the envelope: 1).
-  std::uint32_t below(std::uint32_t level) const noexcept { return limits_.max_depth - level; }
+  std::uint32_t below(std::uint32_t level) const noexcept { return max_depth_ - level; }
 
   bool other_value(char first) noexcept;
   template <class F>
@@ -164,7 +168,8 @@ class Scanner {
   Cursor cursor_;
   Scan *out_;
   ScanError *error_;
-  const ScanLimits &limits_;
+  std::uint32_t max_depth_;
+  std::uint32_t max_members_;
   bool refused_ = false;
   bool id_unclear_ = false;
   bool has_jsonrpc_ = false;
@@ -177,7 +182,7 @@ class Scanner {
 bool Scanner::other_value(char first) noexcept {
   const char *start = cursor_.at();
   if (first == '\xEF') return cursor_.fail("a byte-order mark is not allowed");
-  if (!skip_value(limits_.max_depth)) return false;
+  if (!skip_value(max_depth_)) return false;
   if (first != '[') {
     refuse("the message is not an object", start);
     return true;
@@ -193,7 +198,7 @@ bool Scanner::other_value(char first) noexcept {
 // names, or -1.
 template <class F>
 bool Scanner::members(std::uint32_t level, MemberNames *names, F &&on_member) noexcept {
-  if (level > limits_.max_depth) return cursor_.fail(json::too_deep);
+  if (level > max_depth_) return cursor_.fail(json::too_deep);
   cursor_.take('{');
   cursor_.skip_space();
   bool more = !cursor_.take('}');
@@ -214,7 +219,7 @@ bool Scanner::members(std::uint32_t level, MemberNames *names, F &&on_member) no
 }
 
 bool Scanner::envelope() noexcept {
-  MemberNames names(envelope_names, std::size(envelope_names), limits_.max_members);
+  MemberNames names(envelope_names, std::size(envelope_names), max_members_);
   return members(1, &names, [this](int which) noexcept { return envelope_member(which); });
 }
 
@@ -280,7 +285,7 @@ bool Scanner::params() noexcept {
     if (cursor_.peek() != '[') refuse("params is neither an object nor an array", start);
     return keep_value(&out_->params, below(1));
   }
-  MemberNames names(param_names, std::size(param_names), limits_.max_members);
+  MemberNames names(param_names, std::size(param_names), max_members_);
   if (!members(2, &names, [this](int which) noexcept { return param(which); })) return false;
   out_->params = {offset(start), offset(cursor_.at())};
   return true;

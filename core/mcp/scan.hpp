@@ -9,7 +9,9 @@
 // Refused as ambiguous (JSON-RPC error -32600), for the envelope and for `params`: a member name
 // that occurs twice, and a name that differs only in case (after unescaping; ASCII case plus U+017F
 // and U+212A, which some decoders fold to s and k) from another or from one that this scanner looks
-// for. Two spellings of one member must never mean one thing to policy and another to a server.
+// for. Two spellings of one member must never mean one thing to policy and another to a server. In
+// params._meta and params.ref the rule holds for the members named in Scan. (Names are compared by
+// a 64-bit hash: two different ones with the same hash would be refused, too.)
 //
 // Thread: any; a Scan borrows nothing but offsets. Never allocates.
 #pragma once
@@ -84,21 +86,22 @@ struct Scan {
   Range result;
   Range error;
 
-  // Direct members of `params` (whatever the method; absent ones are empty).
+  // Direct members of `params` (whatever the method; absent ones are empty, and so are those whose
+  // value has another type than stated here). A `_meta` that is not an object is refused.
   Range name;              // string
   Range uri;               // string
   Range cursor;            // string
   Range arguments;         // any value
   Range meta;              // _meta, object
-  Range progress_token;    // params._meta.progressToken
-  Range token;             // params.progressToken (notifications/progress)
-  Range request_id;        // params.requestId (notifications/cancelled)
+  Range progress_token;    // params._meta.progressToken: string, number or `null`
+  Range token;             // params.progressToken (notifications/progress): string, number
+  Range request_id;        // params.requestId (notifications/cancelled): string, number
   Range level;             // string
   Range elicitation_id;    // params.elicitationId
   Range ref_type;          // params.ref.type
   Range ref_name;          // params.ref.name
   Range ref_uri;           // params.ref.uri
-  Range protocol_version;  // params.protocolVersion
+  Range protocol_version;  // params.protocolVersion, string
   Range capabilities;      // params.capabilities, object
   Range client_info;       // params.clientInfo, object
   bool modern = false;     // params._meta has io.modelcontextprotocol/protocolVersion
@@ -108,12 +111,13 @@ struct ScanError {
   std::int32_t code = 0;     // JSON-RPC: -32700 not JSON (or not UTF-8), -32600 not a valid message
   const char *what = "";     // static text: what was wrong
   std::uint32_t offset = 0;  // where, in bytes
-  Range id;                  // the request's id where it could still be read, else empty
+  Range id;                  // the request's id where it could still be read, else empty; never
+                             // with -32700, never of a response, never one of two
 };
 
 struct ScanLimits {
-  std::uint32_t max_depth = 128;
-  std::uint32_t max_members = 256;  // of the envelope and of params, each
+  std::uint32_t max_depth = 128;    // at most 1,024; deeper is -32600
+  std::uint32_t max_members = 256;  // of the envelope and of params, each; at most 256
 };
 
 // Scans one message of at most 2^32-1 bytes. True: *out is filled. False: *error is.
@@ -125,7 +129,7 @@ bool scan(std::string_view message, Scan *out, ScanError *error,
 bool for_each_element(std::string_view batch, void *arg,
                       bool (*f)(void *arg, std::string_view element)) noexcept;
 
-// Validates one JSON text by the same rules without looking for members.
+// Validates one JSON text by the same rules without looking for members. max_depth: at most 1,024.
 bool valid_json(std::string_view text, std::uint32_t max_depth = 128) noexcept;
 
 // Is there an object at any depth of this (already validated) JSON value that has one member name

@@ -1,0 +1,332 @@
+// Messages: what is found, what is refused, and that other bytes stay as they are.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "mcp/random_json.hpp"
+#include "mcp/scan.hpp"
+
+using namespace bulkhead::mcp;
+using bulkhead::mcp::testing::RandomJson;
+
+namespace {
+
+struct Outcome {
+  bool ok = false;
+  Scan scan;
+  ScanError error;
+};
+
+Outcome run(std::string_view message, const ScanLimits &limits = {}) {
+  Outcome o;
+  o.ok = scan(message, &o.scan, &o.error, limits);
+  return o;
+}
+
+// A request with these further members.
+std::string request(const std::string &more) {
+  return R"({"jsonrpc":"2.0","id":7,"method":"tools/call")" + more + "}";
+}
+std::string with_params(const std::string &params) {
+  return request(",\"params\":" + params);
+}
+
+void check_refused(const std::string &message, std::int32_t code, std::string_view id) {
+  const Outcome o = run(message);
+  INFO(message << "\n" << o.error.what);
+  CHECK_FALSE(o.ok);
+  CHECK(o.error.code == code);
+  CHECK(o.error.id.in(message) == id);
+  CHECK(o.error.offset <= message.size());
+  CHECK(*o.error.what != '\0');
+}
+
+void check_accepted(const std::string &message) {
+  const Outcome o = run(message);
+  INFO(message << "\n" << o.error.what);
+  CHECK(o.ok);
+}
+
+}  // namespace
+
+TEST_CASE("every range of a call") {
+  const std::string m =
+      R"( { "jsonrpc" : "2.0" , "id" : "a\u0062" , "method" : "tools/call", "extra": [1], )"
+      R"("params" : { "name" : "x__y" , "arguments" : { "n" : 1e400 } , "uri":"u:1","cursor":"c",)"
+      R"("_meta" : {"progressToken": 12 ,"other":{}}, "progressToken":"t", "requestId":5,)"
+      R"("level":"info","elicitationId":"e","ref":{"type":"ref/prompt","name":"p","uri":"q"},)"
+      R"("protocolVersion":"2025-06-18","capabilities":{"a":{}},"clientInfo":{"name":"c"}} } )";
+  const Outcome o = run(m);
+  INFO(o.error.what);
+  REQUIRE(o.ok);
+  const Scan &s = o.scan;
+  CHECK(s.kind == Kind::request);
+  CHECK(s.method == Method::tools_call);
+  CHECK(s.id.in(m) == R"("a\u0062")");
+  CHECK(s.method_text.in(m) == R"("tools/call")");
+  CHECK(s.name.in(m) == R"("x__y")");
+  CHECK(s.arguments.in(m) == R"({ "n" : 1e400 })");
+  CHECK(s.uri.in(m) == R"("u:1")");
+  CHECK(s.cursor.in(m) == R"("c")");
+  CHECK(s.meta.in(m) == R"({"progressToken": 12 ,"other":{}})");
+  CHECK(s.progress_token.in(m) == "12");
+  CHECK(s.token.in(m) == R"("t")");
+  CHECK(s.request_id.in(m) == "5");
+  CHECK(s.level.in(m) == R"("info")");
+  CHECK(s.elicitation_id.in(m) == R"("e")");
+  CHECK(s.ref_type.in(m) == R"("ref/prompt")");
+  CHECK(s.ref_name.in(m) == R"("p")");
+  CHECK(s.ref_uri.in(m) == R"("q")");
+  CHECK(s.protocol_version.in(m) == R"("2025-06-18")");
+  CHECK(s.capabilities.in(m) == R"({"a":{}})");
+  CHECK(s.client_info.in(m) == R"({"name":"c"})");
+  CHECK(s.params.in(m).front() == '{');
+  CHECK(s.params.in(m).back() == '}');
+  CHECK(s.params.begin < s.name.begin);
+  CHECK(s.params.end > s.client_info.end);
+  CHECK_FALSE(s.modern);
+  CHECK(s.result.empty());
+  CHECK(s.error.empty());
+}
+
+TEST_CASE("kinds of messages") {
+  const auto kind = [](const char *message) {
+    const Outcome o = run(message);
+    INFO(message << "\n" << o.error.what);
+    REQUIRE(o.ok);
+    return o.scan.kind;
+  };
+  CHECK(kind(R"({"jsonrpc":"2.0","id":1,"method":"ping"})") == Kind::request);
+  CHECK(kind(R"({"method":"ping","id":"x","jsonrpc":"2.0","params":[1,{"name":1}]})") ==
+        Kind::request);
+  CHECK(kind(R"({"jsonrpc":"2.0","method":"notifications/initialized"})") == Kind::notification);
+  CHECK(kind(R"({"jsonrpc":"2.0","id":1,"result":{"Name":1,"Name":2}})") == Kind::result);
+  CHECK(kind(R"({"jsonrpc":"2.0","id":"1","error":{"code":1,"message":""}})") == Kind::error);
+  CHECK(kind(R"({"jsonrpc":"2.0","id":null,"error":{}})") == Kind::error);
+  CHECK(kind(R"({"jsonrpc":"2.0","error":{}})") == Kind::error);
+  CHECK(kind(R"( [ {"jsonrpc":"2.0","method":"a"} , 1 ] )") == Kind::batch);
+}
+
+TEST_CASE("methods") {
+  for (int i = static_cast<int>(Method::initialize);
+       i <= static_cast<int>(Method::notifications_elicitation_complete); ++i) {
+    const auto method = static_cast<Method>(i);
+    const std::string m =
+        R"({"jsonrpc":"2.0","id":1,"method":")" + std::string(to_string(method)) + "\"}";
+    CHECK(run(m).scan.method == method);
+  }
+  CHECK(run(R"({"jsonrpc":"2.0","id":1,"method":"tools\/call"})").scan.method ==
+        Method::tools_call);
+  CHECK(run(R"({"jsonrpc":"2.0","id":1,"method":"Tools/call"})").scan.method == Method::other);
+  CHECK(run(R"({"jsonrpc":"2.0","id":1,"method":""})").scan.method == Method::other);
+  CHECK(run(R"({"jsonrpc":"2.0","id":1,"method":"other"})").scan.method == Method::other);
+  CHECK(run(R"({"jsonrpc":"2.0","id":1,"result":1})").scan.method == Method::none);
+}
+
+TEST_CASE("the mark of a modern request") {
+  const auto modern = [](const char *meta) {
+    return run(with_params(std::string(R"({"_meta":)") + meta + "}")).scan.modern;
+  };
+  CHECK(modern(R"({"io.modelcontextprotocol/protocolVersion":"2026-07-28"})"));
+  CHECK(modern(R"({"io.modelcontextprotocol\/protocolVersion":"2026-07-28"})"));
+  CHECK_FALSE(modern(R"({"io.modelcontextprotocol/other":"x"})"));
+  CHECK_FALSE(modern("{}"));
+}
+
+TEST_CASE("values of another type than expected") {
+  // Those of other methods' params are not this scanner's business: absent.
+  const std::string m = with_params(
+      R"({"name":5,"uri":null,"cursor":null,"level":3,"ref":7,"capabilities":[],"requestId":{}})");
+  const Outcome o = run(m);
+  REQUIRE(o.ok);
+  CHECK(o.scan.name.empty());
+  CHECK(o.scan.uri.empty());
+  CHECK(o.scan.cursor.empty());
+  CHECK(o.scan.level.empty());
+  CHECK(o.scan.capabilities.empty());
+  CHECK(o.scan.request_id.empty());
+  const std::string null_token = with_params(R"({"_meta":{"progressToken":null}})");
+  CHECK(run(null_token).scan.progress_token.in(null_token) == "null");
+  check_refused(with_params(R"({"_meta":null})"), -32600, "7");
+  check_refused(with_params(R"({"_meta":{"progressToken":{}}})"), -32600, "7");
+  check_refused(with_params("null"), -32600, "7");
+  check_refused(with_params("\"a\""), -32600, "7");
+}
+
+TEST_CASE("envelope: refused") {
+  const std::string invalid[] = {"1",
+                                 "\"a\"",
+                                 "null",
+                                 "[]",
+                                 " [ ] ",
+                                 "{}",
+                                 R"({"jsonrpc":"2.0"})",
+                                 R"({"method":"m"})",
+                                 R"({"jsonrpc":"1.0","method":"m"})",
+                                 R"({"jsonrpc":2.0,"method":"m"})",
+                                 R"({"jsonrpc":"2.0","method":5})",
+                                 R"({"jsonrpc":"2.0","method":"m","id":null})",
+                                 R"({"jsonrpc":"2.0","method":"m","id":1.0})",
+                                 R"({"jsonrpc":"2.0","method":"m","id":1e2})",
+                                 R"({"jsonrpc":"2.0","method":"m","id":true})",
+                                 R"({"jsonrpc":"2.0","method":"m","id":{}})",
+                                 R"({"jsonrpc":"2.0","method":"m","id":[1]})",
+                                 R"({"jsonrpc":"2.0","result":1})",
+                                 R"({"jsonrpc":"2.0","id":null,"result":1})",
+                                 R"({"jsonrpc":"2.0","id":1,"result":1,"error":{}})",
+                                 R"({"jsonrpc":"2.0","id":1,"error":"text"})",
+                                 R"({"jsonrpc":"2.0","id":1.5,"result":1})",
+                                 R"({"jsonrpc":"2.0","method":"m","result":1})"};
+  for (const std::string &message : invalid) check_refused(message, -32600, "");
+  check_refused(R"({"jsonrpc":"1.0","method":"m","id":5})", -32600, "5");
+  check_refused(R"({"id":"x","method":"m"})", -32600, "\"x\"");
+  check_refused(R"({"id":"x","method":5,"jsonrpc":"2.0"})", -32600, "\"x\"");
+  check_refused(R"({"jsonrpc":"2.0","id":3})", -32600, "3");
+  check_refused(R"({"jsonrpc":"2.0","id":3,"method":"m","result":1})", -32600, "3");
+  check_accepted(R"({"jsonrpc":"2.0","id":-123456789012345678901234567890,"method":"m"})");
+  check_accepted(R"({"jsonrpc":"2.0","id":"","method":"m"})");
+}
+
+TEST_CASE("not JSON at all") {
+  for (const std::string message :
+       {"", "  ", "{", "{\"jsonrpc\":\"2.0\"", "{]", "hello", R"({"jsonrpc":"2.0","method":"m"} x)",
+        R"({"jsonrpc":"2.0","method":"m"}{})", "\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"method\":\"m\"}",
+        R"([{"jsonrpc":"2.0","method":"m"})", R"([1,])",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"\xC0\x80\"}",
+        R"({"jsonrpc":"2.0","id":1,"method":"m",})", R"({"jsonrpc":"2.0","id":01,"method":"m"})"}) {
+    check_refused(message, -32700, "");
+  }
+  check_refused(request(",\"a\":\"\x01\""), -32700, "");
+  CHECK(run("  {\"a\" 1}").error.offset == 7);
+}
+
+TEST_CASE("ambiguous names") {
+  const std::string ambiguous[] = {
+      // the envelope
+      request(R"(,"method":"ping")"), request(R"(,"Method":"ping")"),
+      request(R"(,"m\u0065thod":"ping")"), request(R"(,"jsonrpc":"2.0")"),
+      request(R"(,"JSONRPC":"2.0")"), request(R"(,"Params":{})"),
+      request(R"(,"params":{},"params":{})"), request(R"(,"PARAMS":{},"params":{})"),
+      request(R"(,"Result":{})"), request(R"(,"Error":{})"), request(R"(,"x":1,"x":2)"),
+      request(R"(,"x":1,"X":2)"), request(R"(,"x":1,"\u0058":2)"),
+      request(",\"params\":{},\"param\xC5\xBF\":{}"), request(R"(,"param\u017f":{})"),
+      request(R"(,"stra\u00dfe":1,"STRA\u00dfE":2)"),
+      // params
+      with_params(R"({"name":"a","name":"b"})"), with_params(R"({"name":"a","Name":"b"})"),
+      with_params(R"({"Name":"a"})"), with_params(R"({"NAME":"a","name":"a"})"),
+      with_params(R"({"n\u0061me":"a","name":"b"})"), with_params(R"({"N\u0061me":"b"})"),
+      with_params(R"({"uri":"a","URI":"b"})"), with_params(R"({"Arguments":{}})"),
+      with_params(R"({"arguments":{},"argument\u017F":{}})"),
+      with_params("{\"argument\xC5\xBF\":{}}"), with_params(R"({"_Meta":{}})"),
+      with_params(R"({"_meta":{},"_meta":{}})"), with_params(R"({"requestid":1})"),
+      with_params(R"({"ProgressToken":1})"), with_params(R"({"clientinfo":{}})"),
+      with_params(R"({"Ref":{}})"), with_params(R"({"my":1,"MY":1})"),
+      with_params("{\"\xE2\x84\xAA\":1,\"k\":1}"), with_params(R"({"\u212a":1,"K":1})"),
+      with_params("{\"to\xE2\x84\xAA"
+                  "en\":1,\"TOKEN\":2}"),
+      with_params("{\"progressTo\xE2\x84\xAA"
+                  "en\":1}"),
+      with_params(R"({"":1,"":2})"), with_params(R"({"a\/b":1,"A/B":2})"),
+      with_params(R"({"\ud800":1,"\udfff":2})"),
+      // _meta and ref, for the names that are looked for
+      with_params(R"({"_meta":{"progressToken":1,"progressToken":2}})"),
+      with_params(R"({"_meta":{"ProgressToken":1}})"),
+      with_params("{\"_meta\":{\"progressTo\xE2\x84\xAA"
+                  "en\":1}}"),
+      with_params(R"({"_meta":{"IO.modelcontextprotocol/protocolVersion":""}})"),
+      with_params(R"({"ref":{"type":"a","type":"b"}})"), with_params(R"({"ref":{"Type":"a"}})"),
+      with_params(R"({"ref":{"name":"a","NAME":"b"}})"),
+      with_params(R"({"ref":{"uri":"a","\u0075ri":"b"}})")};
+  for (const std::string &message : ambiguous) check_refused(message, -32600, "7");
+}
+
+TEST_CASE("two ids: the answer carries none") {
+  check_refused(request(R"(,"id":8)"), -32600, "");
+  check_refused(request(R"(,"\u0069d":7)"), -32600, "");
+  check_refused(request(R"(,"ID":8)"), -32600, "7");
+}
+
+TEST_CASE("names that are not ambiguous") {
+  check_accepted(with_params(R"({"n\u0061me":"a"})"));
+  check_accepted(with_params(R"({"arguments":{"Name":1,"name":2,"name":3}})"));
+  check_accepted(with_params(R"({"_meta":{"a":1,"A":2,"a":3}})"));
+  check_accepted(with_params(R"({"ref":{"x":1,"X":2,"x":3}})"));
+  check_accepted(with_params(R"({"other":{"name":1,"name":2}})"));
+  check_accepted(with_params("{\"\xC3\xA9\":1,\"\xC3\x89\":2}"));  // only the listed folds count
+  check_accepted(with_params(R"({"a[":1,"a{":2,"@":3,"`":4,"Z":5,"[":6})"));
+  check_accepted(with_params(R"({"a":1,"a\u0000":2,"aaaaaaaa":3,"aaaaaaaaa":4})"));
+  check_accepted(with_params(R"({"Foo":1,"BAR":2})"));
+  check_accepted(request(R"(,"trace":1,"Span":2)"));
+  const std::string escaped = with_params(R"({"n\u0061me":"a"})");
+  CHECK(run(escaped).scan.name.in(escaped) == R"("a")");
+}
+
+TEST_CASE("an id behind the fault is still found") {
+  check_refused(R"({"jsonrpc":"2.0","method":"m","params":{"name":"a","Name":"b"},"id":"late"})",
+                -32600, "\"late\"");
+  check_refused(R"({"jsonrpc":"2.0","method":"m","params":5,"id":9})", -32600, "9");
+}
+
+TEST_CASE("a faulty response gives no id away") {
+  // Its id is of the receiver's own numbers; an error answer must not look like one to the peer's.
+  check_refused(R"({"jsonrpc":"2.0","id":5,"result":1,"error":{}})", -32600, "");
+  check_refused(R"({"jsonrpc":"2.0","id":5,"error":1})", -32600, "");
+}
+
+TEST_CASE("bounds") {
+  const auto nested = [](unsigned levels) {
+    return with_params("{\"arguments\":" + std::string(levels, '[') + std::string(levels, ']') +
+                       "}");
+  };
+  CHECK(run(nested(1022), {.max_depth = 5000, .max_members = 256}).ok);
+  CHECK_FALSE(run(nested(1023), {.max_depth = 5000, .max_members = 256}).ok);
+  check_accepted(nested(126));
+  check_refused(nested(127), -32600, "7");
+  CHECK(run(nested(18), {.max_depth = 20, .max_members = 256}).ok);
+  CHECK_FALSE(run(nested(19), {.max_depth = 20, .max_members = 256}).ok);
+  CHECK_FALSE(run(with_params("{}"), {.max_depth = 1, .max_members = 256}).ok);
+  CHECK(run(request(""), {.max_depth = 1, .max_members = 256}).ok);
+  CHECK_FALSE(run(request(""), {.max_depth = 0, .max_members = 256}).ok);
+  CHECK_FALSE(run(R"([1])", {.max_depth = 0, .max_members = 256}).ok);
+  CHECK(run(with_params(R"({"_meta":{}})"), {.max_depth = 3, .max_members = 256}).ok);
+  CHECK_FALSE(run(with_params(R"({"_meta":{}})"), {.max_depth = 2, .max_members = 256}).ok);
+
+  const auto many = [](unsigned n) {
+    std::string text = "{";
+    for (unsigned i = 0; i < n; ++i) text += (i > 0 ? ",\"m" : "\"m") + std::to_string(i) + "\":0";
+    return text + "}";
+  };
+  check_accepted(with_params(many(256)));
+  check_refused(with_params(many(257)), -32600, "7");
+  CHECK_FALSE(run(with_params(many(257)), {.max_depth = 128, .max_members = 100'000}).ok);
+  CHECK_FALSE(run(with_params(many(5)), {.max_depth = 128, .max_members = 4}).ok);
+  CHECK_FALSE(run(request(""), {.max_depth = 128, .max_members = 2}).ok);
+  check_accepted(with_params("{\"arguments\":" + many(5000) + "}"));
+  check_accepted(with_params("{\"_meta\":" + many(5000) + "}"));
+}
+
+TEST_CASE("splicing leaves the other bytes as they were") {
+  RandomJson random(42);
+  for (int round = 0; round < 5000; ++round) {
+    const std::string arguments = random.object(4);
+    const std::string other = random.value(3);
+    const std::string front = random.space() + "{" + random.space() + "\"jsonrpc\":\"2.0\"," +
+                              random.space() + "\"other\":" + other + ",\"id\":" + random.space();
+    const std::string middle =
+        random.space() + ",\"method\":\"tools/call\",\"params\":{\"arguments\":" + random.space() +
+        arguments + random.space() + ",\"name\":";
+    const std::string back =
+        random.space() + ",\"more\":" + random.value(3) + "}" + random.space() + "}";
+    const std::string message = front + "99" + middle + "\"s__tool\"" + back;
+    const Outcome o = run(message);
+    INFO(message << "\n" << o.error.what);
+    REQUIRE(o.ok);
+    REQUIRE(o.scan.arguments.in(message) == arguments);
+    REQUIRE(valid_json(o.scan.params.in(message)));
+    std::string spliced = message.substr(0, o.scan.id.begin) + "12345678901234567890";
+    spliced += message.substr(o.scan.id.end, o.scan.name.begin - o.scan.id.end) + "\"tool\"";
+    spliced += message.substr(o.scan.name.end);
+    REQUIRE(spliced == front + "12345678901234567890" + middle + "\"tool\"" + back);
+    REQUIRE(run(spliced).ok);
+  }
+}
