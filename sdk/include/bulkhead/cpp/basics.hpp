@@ -30,7 +30,7 @@ inline bh_status fail(bh_error *error, bh_status code, std::string_view text,
   error->code = code;
   error->retry_after_ms = retry_after_ms;
   error->n = static_cast<std::uint32_t>(n);
-  std::memcpy(error->text, text.data(), n);
+  if (n > 0) std::memcpy(error->text, text.data(), n);
   return code;
 }
 
