@@ -1,0 +1,83 @@
+// Bytes that grow without being zeroed first, and give their memory back when cleared: a body of
+// 64 MB is received into it directly, and an idle connection holds nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace transport_http {
+
+class ByteBuffer {
+ public:
+  ByteBuffer() noexcept = default;
+  ByteBuffer(ByteBuffer &&other) noexcept { swap(other); }
+  ByteBuffer &operator=(ByteBuffer &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ByteBuffer(const ByteBuffer &) = delete;
+  ByteBuffer &operator=(const ByteBuffer &) = delete;
+  ~ByteBuffer() { std::free(data_); }
+
+  bool empty() const noexcept { return size_ == 0; }
+  std::size_t size() const noexcept { return size_; }
+  char *data() noexcept { return data_; }
+  std::string_view view() const noexcept { return {data_, size_}; }
+
+  // Room for `bytes` in all. False: no memory, nothing has changed.
+  bool reserve(std::size_t bytes) noexcept {
+    if (bytes <= capacity_) return true;
+    void *grown = std::realloc(data_, bytes);
+    if (grown == nullptr) return false;
+    data_ = static_cast<char *>(grown);
+    capacity_ = bytes;
+    return true;
+  }
+
+  // False: no memory, nothing has changed. `bytes` must not lie in this buffer.
+  bool append(std::string_view bytes) noexcept {
+    if (bytes.empty()) return true;
+    if (size_ + bytes.size() > capacity_ &&
+        !reserve(std::max(size_ + bytes.size(), capacity_ + capacity_ / 2))) {
+      return false;
+    }
+    std::memcpy(data_ + size_, bytes.data(), bytes.size());
+    size_ += bytes.size();
+    return true;
+  }
+
+  // What is reserved and not yet filled; filled(n) makes its first n bytes part of the content.
+  std::span<char> room() noexcept { return {data_ + size_, capacity_ - size_}; }
+  void filled(std::size_t n) noexcept { size_ += n; }
+
+  void truncate(std::size_t n) noexcept { size_ = std::min(size_, n); }
+
+  // Drops the first n bytes.
+  void drop_front(std::size_t n) noexcept {
+    size_ -= n;
+    if (size_ > 0) std::memmove(data_, data_ + n, size_);
+  }
+
+  void clear() noexcept {
+    std::free(data_);
+    data_ = nullptr;
+    size_ = capacity_ = 0;
+  }
+
+ private:
+  void swap(ByteBuffer &other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+  }
+
+  char *data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace transport_http

@@ -1,0 +1,52 @@
+// The plugin's configuration and the address it listens on.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+#include <string_view>
+
+#include "bulkhead/abi/core.h"
+#include "guard.hpp"
+
+namespace transport_http {
+
+struct Config {
+  std::string listen = "127.0.0.1:8808";  // host:port, [v6]:port or unix:/path
+  std::string path = "/mcp";
+  std::string sse_path = "/sse";  // of the old pair; empty: not offered
+  std::string message_path;       // beside sse_path: "/messages"
+  GuardConfig guard;              // its token may still be "auto"
+};
+
+inline constexpr char config_schema[] = R"({
+  "type": "object",
+  "additionalProperties": false,
+  "properties": {
+    "listen": {"type": "string"},
+    "path": {"type": "string"},
+    "sse_path": {"type": "string"},
+    "allowed_hosts": {"type": "array", "items": {"type": "string"}},
+    "allowed_origins": {"type": "array", "items": {"type": "string"}},
+    "token": {"type": "string"}
+  }
+})";
+
+// Reads one JSON object; every fault is named in one error. [control]
+bh_status parse_config(std::string_view json, Config &out, bh_error *error);
+
+struct ListenAddress {
+  sockaddr_storage address{};
+  socklen_t size = 0;
+  bool loopback = false;  // also a unix socket: only this machine can reach it
+  std::string unix_path;  // not empty: a unix socket
+
+  // Fills the address from a `listen` text. BH_E_INVALID with what is allowed.
+  static bh_status parse(std::string_view text, ListenAddress &out, bh_error *error);
+};
+
+// "127.0.0.1:4711", "[::1]:4711" or "unix".
+std::string to_text(const sockaddr_storage &address);
+std::uint16_t port_of(const sockaddr_storage &address) noexcept;
+
+}  // namespace transport_http

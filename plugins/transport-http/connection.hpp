@@ -1,0 +1,142 @@
+// One client connection: bytes in, bytes out, and the bounds on both. It knows HTTP's framing of
+// requests (RequestFeed) and whose turn it is; what a request means is its owner's business.
+//
+// One request at a time: what a client pipelines behind it waits, bounded, and is answered in
+// order. Thread: the reactor's.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "bulkhead/cpp/host.hpp"
+#include "byte_buffer.hpp"
+#include "request_feed.hpp"
+
+namespace transport_http {
+
+class Connection;
+struct Session;
+
+// Set once, before the first connection.
+struct ConnectionBounds {
+  FeedLimits feed;
+  std::uint64_t queue_bytes = 80ull << 20;    // unsent output
+  std::uint64_t stall_ns = 60'000'000'000;    // a peer that takes nothing for so long is dropped
+  std::uint64_t request_ns = 30'000'000'000;  // for a whole request
+  std::uint64_t keep_alive_ns = 300'000'000'000;  // an idle connection is closed after this
+  std::uint64_t quiet_ns = 25'000'000'000;        // an open answer that says nothing for so long
+  std::uint64_t linger_ns = 2'000'000'000;        // for the peer to read the last answer
+};
+
+class ConnectionOwner {
+ public:
+  // Shared by all connections: what is received is used up before the handler returns.
+  virtual std::span<char> scratch() noexcept = 0;
+  // A head is there, its body is not: false if that request has been refused (and answered).
+  virtual bool on_head(Connection &connection, const RequestFeed &feed) = 0;
+  virtual void on_request(Connection &connection, const RequestFeed &feed) = 0;
+  // The framing is broken or the request came too slowly: answer with this status and close.
+  virtual void on_refused(Connection &connection, int status) = 0;
+  // An answer is still open and nothing was written for quiet_ns.
+  virtual void on_quiet(Connection &connection) = 0;
+  // The connection has become useless; destroy it at the end of the event.
+  virtual void on_doomed(Connection &connection, bool too_slow) noexcept = 0;
+  // Pipelined bytes wait and the connection is free again: call resume() at the end of the event.
+  virtual void on_ready(Connection &connection) noexcept = 0;
+  // The end of a reactor event; the connection may be gone afterwards.
+  virtual void on_event_end() = 0;
+  // check() must be called at about this time at the latest.
+  virtual void want_check(std::uint64_t at_ns) noexcept = 0;
+
+ protected:
+  ~ConnectionOwner() = default;
+};
+
+// What an answer needs to know of its request, after the request's bytes are gone.
+struct ReplyContext {
+  bool admitted = false;   // the head has passed the guard
+  bool body_less = false;  // HEAD
+  bool persistent = true;  // the connection may go on afterwards
+  bool chunkable = true;   // HTTP/1.1
+  bool primed = false;     // revision 2025-11-25: event streams start with an empty event
+  std::string origin;      // an allowed Origin, to be echoed
+};
+
+// Where the open request belongs.
+struct Attachment {
+  enum class Role : std::uint8_t { none, post, general, old_pair };
+  Role role = Role::none;
+  Session *session = nullptr;
+  std::uint64_t stream = 0;
+};
+
+class Connection {
+ public:
+  static constexpr std::size_t max_backlog = 64u << 10;
+
+  Connection(ConnectionOwner &owner, const bh::Host &host, const ConnectionBounds &bounds, int fd,
+             std::string_view peer);
+  ~Connection();
+  Connection(const Connection &) = delete;
+  Connection &operator=(const Connection &) = delete;
+
+  // Registers the descriptor. False: the host refused.
+  bool start() noexcept;
+  // Reads what was pipelined behind the request that has been answered.
+  void resume();
+  // Looks at the clocks; returns when it wants to be looked at again.
+  std::uint64_t check(std::uint64_t now_ns);
+
+  // Sends what it can and queues the rest. False: the connection is doomed.
+  bool write(iovec *parts, std::size_t count);
+  // The answer of a request has been written as a whole; the next one may come.
+  void finish_answer();
+  // An answer has begun that consists of several writes.
+  void begin_stream() noexcept { mode_ = Mode::streaming; }
+  bool streaming() const noexcept { return mode_ == Mode::streaming; }
+  bool doomed() const noexcept { return doomed_; }
+  void doom(bool too_slow = false) noexcept;
+  std::uint64_t unsent() const noexcept { return queue_.size() - sent_; }
+  std::string_view peer() const noexcept { return peer_; }
+
+  ReplyContext reply;
+  Attachment attached;
+  std::size_t index = 0;  // in its owner's list
+
+ private:
+  enum class Mode : std::uint8_t { reading, busy, streaming, closing, lingering };
+
+  static void on_event(void *arg, std::int32_t fd, std::uint32_t events);
+  void on_readable();
+  void received(std::string_view bytes);
+  void consume(std::string_view in);
+  void on_partial();
+  void hand_out();
+  void stash(std::string_view bytes);
+  void flush();
+  void linger() noexcept;
+  void set_events(std::uint32_t events) noexcept;
+
+  ConnectionOwner &owner_;
+  const bh::Host &host_;
+  const ConnectionBounds &bounds_;
+  int fd_;
+  std::uint32_t events_ = 0;
+  bh_watch watch_ = 0;
+  RequestFeed feed_;
+  ByteBuffer backlog_;  // pipelined behind the request under way
+  ByteBuffer queue_;    // unsent, from sent_ on
+  std::size_t sent_ = 0;
+  std::uint64_t since_ns_ = 0;  // when the mode, or the request being read, began
+  std::uint64_t last_write_ns_ = 0;
+  Mode mode_ = Mode::reading;
+  bool doomed_ = false;
+  bool timed_ = false;   // since_ns_ is the start of an unfinished request
+  bool served_ = false;  // has had a request
+  std::string peer_;
+};
+
+}  // namespace transport_http

@@ -1,0 +1,80 @@
+// What was sent on a session's event streams, kept for clients that resume. Bounded in bytes: the
+// oldest event goes first, and is counted.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+namespace transport_http {
+
+class EventRing {
+ public:
+  // Bytes that one event costs beside its data.
+  static constexpr std::size_t overhead = 96;
+
+  struct Entry {
+    std::uint64_t stream;
+    std::uint32_t sequence;
+    bool written;  // to some connection; it may have been lost on its way
+    std::uint64_t at_ns;
+    std::string data;
+  };
+
+  // Returns how many events had to go (the new one itself when it is larger than the bound).
+  std::uint32_t add(Entry entry, std::uint64_t bound) {
+    const std::size_t cost = entry.data.size() + overhead;
+    if (cost > bound) return 1;
+    std::uint32_t dropped = 0;
+    while (bytes_ + cost > bound) {
+      pop();
+      ++dropped;
+    }
+    if (!entries_) entries_ = std::make_unique<std::deque<Entry>>();
+    entries_->push_back(std::move(entry));
+    bytes_ += cost;
+    return dropped;
+  }
+
+  // Calls f(Entry &) for each event of the stream after `sequence`, oldest first.
+  template <class F>
+  void replay(std::uint64_t stream, std::uint32_t sequence, F &&f) {
+    if (!entries_) return;
+    for (Entry &entry : *entries_) {
+      if (entry.stream == stream && entry.sequence > sequence) f(entry);
+    }
+  }
+
+  // Is anything of the stream still kept?
+  bool knows(std::uint64_t stream) const {
+    if (!entries_) return false;
+    for (const Entry &entry : *entries_) {
+      if (entry.stream == stream) return true;
+    }
+    return false;
+  }
+
+  // Forgets what was written before at_ns; what no client has seen yet stays.
+  void expire(std::uint64_t at_ns) {
+    while (entries_ && entries_->front().written && entries_->front().at_ns < at_ns) pop();
+  }
+
+  // When the oldest event was written; UINT64_MAX: nothing that could expire.
+  std::uint64_t oldest_ns() const {
+    return entries_ && entries_->front().written ? entries_->front().at_ns : UINT64_MAX;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void pop() {
+    bytes_ -= entries_->front().data.size() + overhead;
+    entries_->pop_front();
+    if (entries_->empty()) entries_.reset();  // an idle session holds nothing
+  }
+
+  std::unique_ptr<std::deque<Entry>> entries_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace transport_http

@@ -1,0 +1,126 @@
+#include "guard.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "request_head.hpp"
+
+namespace transport_http {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> loopback_names{"127.0.0.1", "localhost", "[::1]"};
+
+void lower(std::string &text) {
+  for (char &c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+}
+
+struct HostPort {
+  std::string_view host;
+  std::string_view port;  // empty: none
+};
+
+// "host", "host:port", "[v6]" or "[v6]:port"; nothing else.
+std::optional<HostPort> split(std::string_view text) noexcept {
+  std::size_t end;
+  if (text.starts_with('[')) {
+    end = text.find(']');
+    if (end == text.npos) return std::nullopt;
+    ++end;
+  } else {
+    end = std::min(text.find(':'), text.size());
+  }
+  HostPort out{text.substr(0, end), {}};
+  if (out.host.empty()) return std::nullopt;
+  if (end == text.size()) return out;
+  out.port = text.substr(end + 1);
+  const bool digits =
+      std::all_of(out.port.begin(), out.port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (text[end] != ':' || out.port.empty() || out.port.size() > 5 || !digits) return std::nullopt;
+  return out;
+}
+
+bool is_loopback_name(std::string_view host) noexcept {
+  return std::any_of(loopback_names.begin(), loopback_names.end(),
+                     [&](std::string_view name) { return equals_ignoring_case(host, name); });
+}
+
+bool is_address(std::string_view host) noexcept {
+  const bool v6 = host.size() > 2 && host.front() == '[';
+  if (v6) host = host.substr(1, host.size() - 2);
+  std::array<char, 64> text{};
+  if (host.size() >= text.size()) return false;
+  std::copy(host.begin(), host.end(), text.begin());
+  std::array<unsigned char, 16> bytes;
+  return ::inet_pton(v6 ? AF_INET6 : AF_INET, text.data(), bytes.data()) == 1;
+}
+
+}  // namespace
+
+Guard::Guard(GuardConfig config, std::uint16_t port, bool by_address)
+    : config_(std::move(config)), port_(port), by_address_(by_address) {
+  for (std::string &host : config_.hosts) lower(host);
+  for (std::string &origin : config_.origins) lower(origin);
+  for (const std::string_view name : loopback_names) {
+    local_.push_back(std::string(name) + ":" + std::to_string(port));
+  }
+}
+
+bool Guard::host_allowed(std::string_view host) const noexcept {
+  for (const std::string &local : local_) {
+    if (equals_ignoring_case(host, local)) return true;
+  }
+  const auto parts = split(host);
+  if (!parts) return false;
+  std::uint32_t port = 80;  // what a client leaves out
+  if (!parts->port.empty()) {
+    std::from_chars(parts->port.data(), parts->port.data() + parts->port.size(), port);
+  }
+  const bool port_fits = port_ == 0 || port == port_;
+  if (port_fits && is_loopback_name(parts->host)) return true;
+  if (by_address_ && port_fits && is_address(parts->host)) return true;
+  return std::any_of(config_.hosts.begin(), config_.hosts.end(), [&](const std::string &allowed) {
+    return equals_ignoring_case(host, allowed) || equals_ignoring_case(parts->host, allowed);
+  });
+}
+
+bool Guard::origin_allowed(std::string_view origin) const noexcept {
+  if (origin.size() > max_origin) return false;
+  for (const std::string &allowed : config_.origins) {
+    if (equals_ignoring_case(origin, allowed)) return true;
+  }
+  for (const std::string_view scheme :
+       {std::string_view("http://"), std::string_view("https://")}) {
+    if (origin.size() <= scheme.size() ||
+        !equals_ignoring_case(origin.substr(0, scheme.size()), scheme)) {
+      continue;
+    }
+    const auto parts = split(origin.substr(scheme.size()));
+    if (parts && is_loopback_name(parts->host)) return true;
+  }
+  return false;
+}
+
+bool Guard::token_matches(std::string_view authorization) const noexcept {
+  static constexpr std::string_view scheme = "bearer ";
+  if (authorization.size() < scheme.size() ||
+      !equals_ignoring_case(authorization.substr(0, scheme.size()), scheme)) {
+    return false;
+  }
+  const std::string_view given = trim(authorization.substr(scheme.size()));
+  const std::string_view wanted = config_.token;
+  if (given.empty() || wanted.empty()) return false;
+  std::size_t difference = given.size() ^ wanted.size();
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    difference |= static_cast<unsigned char>(given[i] ^ wanted[i % wanted.size()]);
+  }
+  return difference == 0;
+}
+
+}  // namespace transport_http

@@ -1,0 +1,51 @@
+// The listening socket: binds, accepts in batches, and pauses when the process has no descriptors
+// left instead of spinning. Thread: the reactor's.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "bulkhead/cpp/host.hpp"
+#include "config.hpp"
+
+namespace transport_http {
+
+class Listener {
+ public:
+  static constexpr int batch = 64;                  // accepted in one turn of the loop
+  static constexpr std::uint64_t pause_ms = 1'000;  // after "too many open files"
+
+  // accepted: takes over the descriptor (non-blocking, close-on-exec) and the peer's address.
+  using Accepted = std::function<void(int fd, std::string_view peer)>;
+
+  Listener(const bh::Host &host, Accepted accepted) : host_(host), accepted_(std::move(accepted)) {}
+  ~Listener() { close(); }
+  Listener(const Listener &) = delete;
+  Listener &operator=(const Listener &) = delete;
+
+  // Binds and starts accepting. The error names the address and what to do.
+  bh_status open(const ListenAddress &address, std::string_view as_configured, bh_error *error);
+  void close() noexcept;
+
+  // The address in use, with the port that was chosen for 0.
+  const sockaddr_storage &bound() const noexcept { return bound_; }
+
+ private:
+  static void on_event(void *arg, std::int32_t fd, std::uint32_t events);
+  static void on_pause_over(void *arg);
+  bh_status bind(const ListenAddress &address, std::string_view as_configured, bh_error *error);
+  void accept_batch();
+  void pause(int error);
+
+  const bh::Host &host_;
+  Accepted accepted_;
+  int fd_ = -1;
+  bh_watch watch_ = 0;
+  bh_timer pause_ = 0;
+  bool warned_ = false;
+  sockaddr_storage bound_{};
+  std::string unix_path_;
+};
+
+}  // namespace transport_http

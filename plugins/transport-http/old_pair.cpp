@@ -1,0 +1,68 @@
+// The HTTP+SSE pair of revision 2024-11-05: one event stream per session carries everything to the
+// client, and each message of the client is a POST of its own.
+#include "server.hpp"
+
+namespace transport_http {
+
+namespace {
+
+// The value of `sessionId` in a query; its digits need no decoding.
+std::string_view session_of(std::string_view query) noexcept {
+  constexpr std::string_view name = "sessionId=";
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    if (pair.starts_with(name)) return pair.substr(name.size());
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+  }
+  return {};
+}
+
+}  // namespace
+
+void Server::old_events(Connection &c) {
+  Session *session = open_session(c);
+  if (session == nullptr) return;
+  session->kind = Session::Kind::old_pair;
+  session->kept = session->announced = true;
+  session->general = &c;
+  sessions_.publish(*session);
+  c.attached = {Attachment::Role::old_pair, session, 0};
+  begin_events(c, {}, nullptr);
+  const std::string text = config_.message_path + "?sessionId=" + session->id.text();
+  const bh_str part = bh::str(text);
+  send_event(c, {.name = "endpoint", .parts = {&part, 1}});
+}
+
+void Server::old_message(Connection &c, const RequestFeed &feed) {
+  Session *session = sessions_.find(session_of(feed.text(feed.head().query)));
+  if (session == nullptr || session->kind != Session::Kind::old_pair) {
+    return respond_error(c, 404, -32001, "Session not found");
+  }
+  if (!is_json(feed)) {
+    return respond_error(c, 415, -32000,
+                         "Unsupported Media Type: Content-Type must be application/json");
+  }
+  bh_delivery delivery{};
+  delivery.size = sizeof delivery;
+  const bh_status status =
+      transport_->deliver(host_.ctx(), session->handle, 0, bh::str(feed.body()), &delivery);
+  if (status != BH_OK) {
+    const bool gone = status == BH_STALE;
+    respond_error(c, gone ? 404 : 500, gone ? -32001 : -32000,
+                  gone ? "Session not found" : "Internal error");
+    if (gone && !session->ended) close_session(*session);
+    return;
+  }
+  const bh_str part = bh::str("Accepted");
+  respond(c, {.status = 202, .content_type = "text/plain", .parts = {&part, 1}});
+}
+
+bh_status Server::send_old(Session &session, const bh_outgoing &message) {
+  Connection *c = session.general;
+  if (c == nullptr || message.stream != 0) return BH_STALE;
+  const Event event{.name = "message", .parts = {message.parts, message.part_count}};
+  // lost() ends the session when the connection breaks or its queue is full.
+  return send_event(*c, event) ? BH_OK : BH_E_LIMIT;
+}
+
+}  // namespace transport_http

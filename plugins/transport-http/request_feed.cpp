@@ -1,0 +1,128 @@
+#include "request_feed.hpp"
+
+#include <algorithm>
+
+namespace transport_http {
+
+RequestFeed::Result RequestFeed::feed(std::string_view &in) noexcept {
+  Result result = Result::more;
+  switch (phase_) {
+    case Phase::head:
+      result = feed_head(in);
+      break;
+    case Phase::body:
+      result = feed_body(in);
+      break;
+    case Phase::chunks:
+      result = feed_chunks(in);
+      break;
+    case Phase::complete:
+      return Result::request;
+    case Phase::failed:
+      return Result::error;
+  }
+  return result;
+}
+
+RequestFeed::Result RequestFeed::feed_head(std::string_view &in) noexcept {
+  std::string_view seen = in;
+  std::size_t before = 0;
+  if (!held_.empty()) {
+    before = held_.size();
+    if (!held_.append(in.substr(0, limits_->head_bytes - before))) return fail(503);
+    seen = held_.view();
+  }
+  switch (parser_.advance(seen)) {
+    case HeadParser::Result::error:
+      return fail(parser_.status());
+    case HeadParser::Result::more:
+      if (before == 0 && !held_.append(in)) return fail(503);
+      in = {};
+      return Result::more;
+    case HeadParser::Result::done:
+      break;
+  }
+  base_ = seen.data();
+  const RequestHead &head = parser_.head();
+  if (head.content_length > limits_->body_bytes) return fail(413);
+  const std::string_view rest = in.substr(head.bytes - before);
+  if (!head.chunked && before == 0 && rest.size() >= head.content_length) {
+    in = rest.substr(head.content_length);
+    return complete(base_, rest.substr(0, head.content_length));
+  }
+  return head_done(in, rest);
+}
+
+// The head stays in held_ (its slices point there), the body follows.
+RequestFeed::Result RequestFeed::head_done(std::string_view &in, std::string_view rest) noexcept {
+  if (held_.empty() && !held_.append({base_, head().bytes})) return fail(503);
+  held_.truncate(head().bytes);
+  if (!held_.reserve(total())) return fail(503);
+  base_ = held_.data();
+  in = rest;
+  if (!head().chunked) {
+    phase_ = Phase::body;
+    return feed_body(in);
+  }
+  chunks_ = ChunkDecoder(limits_->body_bytes, limits_->head_bytes);
+  phase_ = Phase::chunks;
+  return feed_chunks(in);
+}
+
+RequestFeed::Result RequestFeed::feed_body(std::string_view &in) noexcept {
+  const std::size_t n = std::min(in.size(), total() - held_.size());
+  held_.append(in.substr(0, n));  // head_done() has reserved the room
+  in.remove_prefix(n);
+  return filled(0);
+}
+
+RequestFeed::Result RequestFeed::feed_chunks(std::string_view &in) noexcept {
+  switch (chunks_.feed(in, decoded_)) {
+    case ChunkDecoder::Result::more:
+      return Result::more;
+    case ChunkDecoder::Result::done:
+      return complete(held_.data(), decoded_.view());
+    case ChunkDecoder::Result::malformed:
+      return fail(400);
+    case ChunkDecoder::Result::too_large:
+      return fail(413);
+    case ChunkDecoder::Result::no_memory:
+      return fail(503);
+  }
+  return fail(500);
+}
+
+std::span<char> RequestFeed::room() noexcept {
+  if (phase_ != Phase::body) return {};
+  return held_.room().first(total() - held_.size());
+}
+
+RequestFeed::Result RequestFeed::filled(std::size_t n) noexcept {
+  held_.filled(n);
+  if (held_.size() < total()) return Result::more;
+  return complete(held_.data(), held_.view().substr(head().bytes));
+}
+
+RequestFeed::Result RequestFeed::complete(const char *base, std::string_view body) noexcept {
+  base_ = base;
+  body_ = body;
+  phase_ = Phase::complete;
+  return Result::request;
+}
+
+RequestFeed::Result RequestFeed::fail(int status) noexcept {
+  status_ = status;
+  phase_ = Phase::failed;
+  return Result::error;
+}
+
+void RequestFeed::next() noexcept {
+  parser_ = HeadParser(limits_->head_bytes);
+  held_.clear();
+  decoded_.clear();
+  base_ = nullptr;
+  body_ = {};
+  phase_ = Phase::head;
+}
+
+}  // namespace transport_http

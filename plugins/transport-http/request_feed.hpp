@@ -1,0 +1,80 @@
+// Turns the bytes of one client connection into whole requests. No I/O.
+//
+// A request that lies completely in the bytes offered is handed out in place, without a copy. Only
+// an unfinished one is copied into the feed's own buffer, which is freed with the request.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "byte_buffer.hpp"
+#include "chunk_decoder.hpp"
+#include "request_head.hpp"
+
+namespace transport_http {
+
+struct FeedLimits {
+  std::uint32_t head_bytes = 32u << 10;
+  std::uint64_t body_bytes = 64ull << 20;
+};
+
+class RequestFeed {
+ public:
+  enum class Result : std::uint8_t { more, request, error };
+
+  explicit RequestFeed(const FeedLimits &limits) noexcept
+      : limits_(&limits), parser_(limits.head_bytes) {}
+
+  // Takes bytes from the front of `in`. request: a whole one is there; head(), text() and body()
+  // hold until next(), and only as long as the bytes of `in` stay where they are. Never takes more
+  // than one request. error: status() says which answer; the connection's framing is lost.
+  Result feed(std::string_view &in) noexcept;
+
+  // Forgets the request that was handed out, and its memory.
+  void next() noexcept;
+
+  // Where the missing bytes of a body of known length may be received directly; empty otherwise.
+  std::span<char> room() noexcept;
+  Result filled(std::size_t n) noexcept;
+
+  // The head of the request under way has been read (its body perhaps not).
+  bool head_known() const noexcept { return phase_ != Phase::head && phase_ != Phase::failed; }
+  // Bytes of an unfinished request are held.
+  bool started() const noexcept { return !held_.empty() && phase_ != Phase::complete; }
+
+  const RequestHead &head() const noexcept { return parser_.head(); }
+  std::string_view text(Slice slice) const noexcept { return {base_ + slice.at, slice.n}; }
+  std::string_view text(Field field) const noexcept { return text(head()[field]); }
+  std::string_view body() const noexcept { return body_; }
+  int status() const noexcept { return status_; }
+
+ private:
+  enum class Phase : std::uint8_t { head, body, chunks, complete, failed };
+
+  Result feed_head(std::string_view &in) noexcept;
+  Result feed_body(std::string_view &in) noexcept;
+  Result feed_chunks(std::string_view &in) noexcept;
+  Result head_done(std::string_view &in, std::string_view rest) noexcept;
+  Result complete(const char *base, std::string_view body) noexcept;
+  Result fail(int status) noexcept;
+  std::size_t total() const noexcept { return head().bytes + head().content_length; }
+
+  const FeedLimits *limits_;
+  HeadParser parser_;
+  ByteBuffer held_;     // head, and body unless chunked, of an unfinished request
+  ByteBuffer decoded_;  // body of a chunked request
+  ChunkDecoder chunks_{0, 0};
+  const char *base_ = nullptr;
+  std::string_view body_;
+  int status_ = 0;
+  Phase phase_ = Phase::head;
+};
+
+// Content-Type: application/json, with or without parameters.
+inline bool is_json(const RequestFeed &feed) noexcept {
+  const std::string_view type = feed.text(Field::content_type);
+  return equals_ignoring_case(trim(type.substr(0, type.find(';'))), "application/json");
+}
+
+}  // namespace transport_http

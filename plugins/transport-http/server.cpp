@@ -1,0 +1,266 @@
+#include "server.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+namespace transport_http {
+
+namespace {
+
+constexpr std::uint64_t ns_per_ms = 1'000'000;
+
+}  // namespace
+
+Server::Server(const bh::Host &host, const bh_host_transport *transport, Config config)
+    : host_(host),
+      transport_(transport),
+      metrics_(host.ext<bh_host_metrics>(BH_EXT_HOST_METRICS)),
+      config_(std::move(config)),
+      guard_({}, 0, false),
+      listener_(host, [this](int fd, std::string_view peer) { accepted(fd, peer); }),
+      scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)) {
+  set_bounds();
+  if (metrics_ == nullptr) return;
+  const auto counter = [&](std::string_view name) {
+    return metrics_->counter(host_.ctx(), bh::str(name));
+  };
+  events_dropped_ = counter("http.events_dropped");
+  slow_dropped_ = counter("http.slow_connections_dropped");
+  refused_ = counter("http.connections_refused");
+}
+
+Server::~Server() {
+  stop();
+}
+
+void Server::set_bounds() {
+  const bh_limits &limits = *transport_->limits;
+  bounds_.feed.head_bytes =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(limits.header_bytes, 1024, 1u << 20));
+  bounds_.feed.body_bytes = limits.message_bytes;
+  bounds_.queue_bytes = limits.write_queue_bytes;
+  bounds_.stall_ns = limits.write_stall_ms * ns_per_ms;
+  bounds_.request_ns = limits.request_read_ms * ns_per_ms;
+  max_connections_ = limits.sessions * 2 + 64;
+  const std::uint64_t smallest =
+      std::min({limits.write_stall_ms, limits.request_read_ms, limits.session_idle_ms});
+  sweep_min_ns_ = std::clamp<std::uint64_t>(smallest / 8, 5, 500) * ns_per_ms;
+}
+
+void Server::count(bh_metric metric, std::uint64_t n) const noexcept {
+  if (metrics_ != nullptr && metric != 0) metrics_->add(host_.ctx(), metric, n);
+}
+
+bh_status Server::listen(std::string token, bh_error *error) {
+  ListenAddress address;
+  if (const bh_status s = ListenAddress::parse(config_.listen, address, error); s != BH_OK) {
+    return s;
+  }
+  if (const bh_status s = listener_.open(address, config_.listen, error); s != BH_OK) return s;
+  const std::uint16_t port = port_of(listener_.bound());
+  GuardConfig guard = config_.guard;
+  guard.token = std::move(token);
+  guard_ = Guard(std::move(guard), port, !address.loopback);
+  endpoint_ = address.unix_path.empty() ? "http://" + to_text(listener_.bound()) + config_.path
+                                        : "unix:" + address.unix_path;
+  return BH_OK;
+}
+
+void Server::accepted(int fd, std::string_view peer) {
+  if (connections_.size() >= max_connections_) {
+    count(refused_);
+    static constexpr std::string_view text =
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n"
+        "Connection: close\r\n\r\n";
+    (void)!::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+    ::close(fd);
+    return;
+  }
+  auto connection = std::make_unique<Connection>(*this, host_, bounds_, fd, peer);
+  if (!connection->start()) return;
+  connection->index = connections_.size();
+  connections_.push_back(std::move(connection));
+}
+
+void Server::on_doomed(Connection &c, bool too_slow) noexcept {
+  if (too_slow) count(slow_dropped_);
+  doomed_.push_back(&c);
+  settle_soon();
+}
+
+void Server::on_ready(Connection &c) noexcept {
+  ready_.push_back(&c);
+  settle_soon();
+}
+
+// A reactor event ends with settle() anyhow; only what happens inside the host's own call of send()
+// has to be worked off later.
+void Server::settle_soon() noexcept {
+  if (!in_send_ || soon_ != 0 || stopped_) return;
+  soon_ = host_.timer_start(
+      0,
+      [](void *arg) {
+        static_cast<Server *>(arg)->soon_ = 0;
+        static_cast<Server *>(arg)->settle();
+      },
+      this);
+}
+
+void Server::settle() {
+  while (!doomed_.empty() || !ready_.empty() || !closing_.empty()) {
+    for (const bh_session handle : std::exchange(closing_, {})) {
+      transport_->session_close(host_.ctx(), handle, BH_SESSION_GONE);
+    }
+    for (Connection *c : std::exchange(ready_, {})) c->resume();
+    for (Connection *c : std::exchange(doomed_, {})) {
+      lost(*c);
+      destroy(*c);
+    }
+  }
+  sessions_.reap();
+}
+
+void Server::destroy(Connection &c) noexcept {
+  std::erase(ready_, &c);
+  const std::size_t i = c.index;
+  std::swap(connections_[i], connections_.back());
+  connections_[i]->index = i;
+  connections_.pop_back();
+}
+
+// The connection broke. In the revisions up to 2025-11-25 that cancels nothing.
+void Server::lost(Connection &c) {
+  const Attachment at = std::exchange(c.attached, {});
+  if (at.session == nullptr || at.session->ended) return;
+  Session &session = *at.session;
+  session.last_used_ns = host_.now_ns();
+  switch (at.role) {
+    case Attachment::Role::none:
+      return;
+    case Attachment::Role::general:
+      session.general = nullptr;
+      break;
+    case Attachment::Role::old_pair:
+      session.general = nullptr;
+      close_session(session);
+      return;
+    case Attachment::Role::post: {
+      Stream *stream = session.find(at.stream);
+      if (stream == nullptr) break;
+      stream->connection = nullptr;
+      if (stream->events && session.announced) break;  // may be resumed
+      session.erase(at.stream);
+      transport_->stream_gone(host_.ctx(), session.handle, at.stream);
+      // Nobody else can know this session.
+      if (!session.announced && !session.ended) close_session(session);
+      break;
+    }
+  }
+  want_check(session.last_used_ns + transport_->limits->session_idle_ms * ns_per_ms);
+}
+
+void Server::close_session(Session &session) {
+  if (session.ended) return;
+  const bh_session handle = session.handle;
+  end_streams(session);
+  sessions_.forget(session);
+  if (in_send_) {
+    closing_.push_back(handle);
+    settle_soon();
+  } else {
+    transport_->session_close(host_.ctx(), handle, BH_SESSION_GONE);
+  }
+}
+
+void Server::end_streams(Session &session) {
+  if (Connection *general = std::exchange(session.general, nullptr)) {
+    general->attached = {};
+    if (session.kind == Session::Kind::old_pair) general->reply.persistent = false;
+    end_events(*general);
+  }
+  for (const Stream &stream : std::exchange(session.streams, {})) {
+    if (stream.connection == nullptr) continue;
+    stream.connection->attached = {};
+    if (stream.events) {
+      end_events(*stream.connection);
+    } else {
+      respond_error(*stream.connection, 404, -32001, "Session not found");
+    }
+  }
+}
+
+void Server::session_ended(bh_session handle) {
+  Session *session = sessions_.find(handle);
+  if (session == nullptr) return;
+  const bool before = std::exchange(in_send_, true);
+  end_streams(*session);
+  sessions_.forget(*session);
+  settle_soon();  // frees it
+  in_send_ = before;
+}
+
+void Server::want_check(std::uint64_t at_ns) noexcept {
+  if (stopped_ || (sweep_ != 0 && sweep_at_ns_ <= at_ns)) return;
+  host_.timer_cancel(sweep_);
+  const std::uint64_t now = host_.now_ns();
+  sweep_at_ns_ = std::max(at_ns, now + sweep_min_ns_);
+  sweep_ = host_.timer_start((sweep_at_ns_ - now) / ns_per_ms + 1,
+                             [](void *arg) {
+                               static_cast<Server *>(arg)->sweep_ = 0;
+                               static_cast<Server *>(arg)->sweep();
+                             },
+                             this);
+}
+
+// One look at all clocks; runs only as often as the nearest of them asks for.
+void Server::sweep() {
+  const std::uint64_t now = host_.now_ns();
+  std::uint64_t next = UINT64_MAX;
+  for (std::size_t i = 0; i < connections_.size(); ++i) {
+    next = std::min(next, connections_[i]->check(now));
+  }
+  next = std::min(next, sweep_sessions(now));
+  settle();
+  if (next != UINT64_MAX) want_check(std::max(next, now + sweep_min_ns_));
+}
+
+std::uint64_t Server::sweep_sessions(std::uint64_t now_ns) {
+  const std::uint64_t idle_ns = transport_->limits->session_idle_ms * ns_per_ms;
+  std::uint64_t next = UINT64_MAX;
+  sessions_.for_each([&](Session &session) {
+    if (now_ns > event_age_ns) session.ring.expire(now_ns - event_age_ns);
+    const std::uint64_t oldest = session.ring.oldest_ns();
+    if (oldest != UINT64_MAX) next = std::min(next, oldest + event_age_ns);
+    if (session.in_use()) return;
+    if (now_ns - session.last_used_ns >= idle_ns) {
+      close_session(session);
+    } else {
+      next = std::min(next, session.last_used_ns + idle_ns);
+    }
+  });
+  return next;
+}
+
+void Server::drain() noexcept {
+  draining_ = true;
+  listener_.close();
+}
+
+void Server::stop() noexcept {
+  if (stopped_) return;
+  listener_.close();
+  sessions_.for_each([&](Session &session) { close_session(session); });
+  settle();
+  stopped_ = true;
+  host_.timer_cancel(sweep_);
+  host_.timer_cancel(soon_);
+  doomed_.clear();
+  ready_.clear();
+  connections_.clear();
+  sessions_.reap();
+}
+
+}  // namespace transport_http

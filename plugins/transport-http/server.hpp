@@ -1,0 +1,135 @@
+// The server: connections, sessions and the routes between them. Three sources share its parts:
+//   server.cpp      life, connections, the clock sweep
+//   streamable.cpp  requests: the guard, POST, GET and DELETE of Streamable HTTP
+//   old_pair.cpp    requests: GET /sse and POST /messages of 2024-11-05
+//   outgoing.cpp    what the host sends
+//
+// Calls into the host (deliver, session_close ...) happen only in reactor events of this plugin,
+// never inside send(): what send() finds out is worked off in settle(). Thread: the reactor's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bulkhead/abi/ext/transport.h"
+#include "bulkhead/cpp/host.hpp"
+#include "config.hpp"
+#include "connection.hpp"
+#include "guard.hpp"
+#include "listener.hpp"
+#include "response.hpp"
+#include "sessions.hpp"
+
+namespace transport_http {
+
+class Server final : public ConnectionOwner {
+ public:
+  Server(const bh::Host &host, const bh_host_transport *transport, Config config);
+  ~Server();
+
+  // `token`: what clients must present; empty: nothing.
+  bh_status listen(std::string token, bh_error *error);
+  void stop_accepting() noexcept { listener_.close(); }
+  // Answers from now on close their connections.
+  void drain() noexcept;
+  // Ends every stream, connection and session; nothing of the reactor is held afterwards.
+  void stop() noexcept;
+
+  bh_status send(const bh_outgoing &message);
+  void session_ended(bh_session handle);
+  std::string_view endpoint() const noexcept { return endpoint_; }
+
+ private:
+  enum class Route : std::uint8_t { none, streamable, old_events, old_messages };
+
+  // ConnectionOwner
+  std::span<char> scratch() noexcept override { return {scratch_.get(), scratch_bytes}; }
+  bool on_head(Connection &c, const RequestFeed &feed) override;
+  void on_request(Connection &c, const RequestFeed &feed) override;
+  void on_refused(Connection &c, int status) override;
+  void on_quiet(Connection &c) override;
+  void on_doomed(Connection &c, bool too_slow) noexcept override;
+  void on_ready(Connection &c) noexcept override;
+  void on_event_end() override { settle(); }
+  void want_check(std::uint64_t at_ns) noexcept override;
+
+  // server.cpp
+  void set_bounds();
+  void accepted(int fd, std::string_view peer);
+  void settle();
+  void settle_soon() noexcept;
+  void destroy(Connection &c) noexcept;
+  void lost(Connection &c);
+  void sweep();
+  std::uint64_t sweep_sessions(std::uint64_t now_ns);
+  void count(bh_metric metric, std::uint64_t n = 1) const noexcept;
+  // Forgets the session and tells the host (at once, or in settle() when asked from inside send()).
+  void close_session(Session &session);
+  void end_streams(Session &session);
+
+  // streamable.cpp
+  Route route_of(std::string_view path) const noexcept;
+  bool admit(Connection &c, const RequestFeed &feed);
+  bool admit_peer(Connection &c, const RequestFeed &feed);
+  bool admit_method(Connection &c, const RequestFeed &feed, Route route);
+  void preflight(Connection &c);
+  Session *open_session(Connection &c);
+  Session *named_session(Connection &c, const RequestFeed &feed);
+  bool revision_fits(Connection &c, const RequestFeed &feed, const Session &session);
+  void post(Connection &c, const RequestFeed &feed);
+  void deliver(Connection &c, Session &session, std::string_view body, bool fresh);
+  void settle_fresh(Connection &c, Session &session, std::uint64_t number, bool initialize);
+  void get(Connection &c, const RequestFeed &feed);
+  void open_general(Connection &c, Session &session, std::uint32_t after);
+  void resume(Connection &c, Session &session, std::uint64_t number, std::uint32_t after);
+  void replay(Connection &c, Session &session, std::uint64_t number, std::uint32_t after);
+  void remove(Connection &c, const RequestFeed &feed);
+
+  // old_pair.cpp
+  void old_events(Connection &c);
+  void old_message(Connection &c, const RequestFeed &feed);
+  bh_status send_old(Session &session, const bh_outgoing &message);
+
+  // outgoing.cpp
+  bh_status send_now(Session &session, const bh_outgoing &message);
+  bh_status send_answer(Session &session, Stream &stream, const bh_outgoing &message);
+  bh_status send_on_stream(Session &session, Stream &stream, const bh_outgoing &message);
+  bh_status send_general(Session &session, const bh_outgoing &message);
+  bool upgrade(Session &session, Stream &stream);
+  void remember(Session &session, std::uint64_t stream, std::uint32_t sequence,
+                const bh_outgoing &message, bool written);
+  std::string session_line(Session &session);
+  void replay_held(Session &session);
+
+  static constexpr std::size_t scratch_bytes = 256u << 10;
+  static constexpr std::uint64_t event_age_ns = 300'000'000'000;  // written events are kept so long
+
+  const bh::Host &host_;
+  const bh_host_transport *transport_;
+  const bh_host_metrics *metrics_;
+  Config config_;
+  ConnectionBounds bounds_;
+  std::size_t max_connections_ = 0;
+  std::uint64_t sweep_min_ns_ = 0;  // coarseness of all time-outs
+  Guard guard_;
+  Listener listener_;
+  std::string endpoint_;
+  std::unique_ptr<char[]> scratch_;
+
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Connection *> doomed_;
+  std::vector<Connection *> ready_;
+  std::vector<bh_session> closing_;  // to be told to the host in settle()
+  Sessions sessions_;
+  bh_timer sweep_ = 0;
+  std::uint64_t sweep_at_ns_ = 0;
+  bh_timer soon_ = 0;
+  bool in_send_ = false;
+  bool draining_ = false;
+  bool stopped_ = false;
+  bh_metric events_dropped_ = 0, slow_dropped_ = 0, refused_ = 0;
+};
+
+}  // namespace transport_http

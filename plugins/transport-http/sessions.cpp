@@ -1,0 +1,100 @@
+#include "sessions.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+
+namespace transport_http {
+
+namespace {
+
+std::optional<std::uint64_t> parse_hex(std::string_view digits) noexcept {
+  std::uint64_t value = 0;
+  for (const char c : digits) {
+    unsigned digit;
+    if (c >= '0' && c <= '9') {
+      digit = static_cast<unsigned>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      digit = static_cast<unsigned>(c - 'a') + 10;
+    } else {
+      return std::nullopt;
+    }
+    value = value * 16 + digit;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<SessionId> SessionId::random() noexcept {
+  std::array<std::uint64_t, 2> words;
+  if (::getrandom(words.data(), sizeof words, 0) != static_cast<ssize_t>(sizeof words)) {
+    return std::nullopt;
+  }
+  return SessionId{words[0], words[1]};
+}
+
+std::optional<SessionId> SessionId::parse(std::string_view text) noexcept {
+  if (text.size() != 32) return std::nullopt;
+  const auto high = parse_hex(text.substr(0, 16));
+  const auto low = parse_hex(text.substr(16));
+  if (!high || !low) return std::nullopt;
+  return SessionId{*high, *low};
+}
+
+std::string SessionId::text() const {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string out(32, '0');
+  for (std::size_t i = 0; i < 16; ++i) {
+    out[i] = digits[high >> (60 - 4 * i) & 15];
+    out[16 + i] = digits[low >> (60 - 4 * i) & 15];
+  }
+  return out;
+}
+
+Stream *Session::find(std::uint64_t number) noexcept {
+  for (Stream &stream : streams) {
+    if (stream.number == number) return &stream;
+  }
+  return nullptr;
+}
+
+void Session::erase(std::uint64_t number) noexcept {
+  const auto it = std::find_if(streams.begin(), streams.end(),
+                               [&](const Stream &stream) { return stream.number == number; });
+  if (it == streams.end()) return;
+  *it = streams.back();
+  streams.pop_back();
+}
+
+Session &Sessions::add(bh_session handle, const SessionId &id) {
+  auto &slot = by_handle_[handle];
+  slot = std::make_unique<Session>();
+  slot->handle = handle;
+  slot->id = id;
+  return *slot;
+}
+
+Session *Sessions::find(bh_session handle) noexcept {
+  const auto it = by_handle_.find(handle);
+  return it == by_handle_.end() ? nullptr : it->second.get();
+}
+
+Session *Sessions::find(std::string_view text) noexcept {
+  const auto id = SessionId::parse(text);
+  if (!id) return nullptr;
+  const auto it = by_id_.find(*id);
+  return it == by_id_.end() ? nullptr : it->second;
+}
+
+void Sessions::forget(Session &session) {
+  if (session.ended) return;
+  session.ended = true;
+  const auto published = by_id_.find(session.id);
+  if (published != by_id_.end() && published->second == &session) by_id_.erase(published);
+  const auto it = by_handle_.find(session.handle);
+  forgotten_.push_back(std::move(it->second));
+  by_handle_.erase(it);
+}
+
+}  // namespace transport_http

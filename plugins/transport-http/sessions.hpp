@@ -1,0 +1,102 @@
+// The client sessions of this transport, found by the host's handle and by the id that clients
+// send. Thread: the reactor's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "bulkhead/abi/ext/transport.h"
+#include "event_ring.hpp"
+
+namespace transport_http {
+
+class Connection;
+
+// 128 bits of the operating system's random source; 32 hex digits on the wire.
+struct SessionId {
+  std::uint64_t high = 0, low = 0;
+  bool operator==(const SessionId &) const = default;
+
+  static std::optional<SessionId> random() noexcept;
+  static std::optional<SessionId> parse(std::string_view text) noexcept;
+  std::string text() const;
+};
+
+// One POST whose answer is still awaited.
+struct Stream {
+  std::uint64_t number = 0;
+  Connection *connection = nullptr;  // null: broken, and waiting for the client to resume it
+  std::uint32_t sequence = 0;        // of its newest event
+  bool events = false;               // answered as an event stream
+};
+
+// A message that came while it was not yet known whether its session will be kept.
+struct HeldMessage {
+  std::uint32_t kind = 0;
+  std::uint64_t stream = 0;
+  std::uint32_t http_status = 0;
+  std::string data;
+};
+
+struct Session {
+  enum class Kind : std::uint8_t { streamable, old_pair };
+
+  bh_session handle = 0;
+  SessionId id;
+  Kind kind = Kind::streamable;
+  bool kept = false;       // opened by initialize; else it ends with its one request
+  bool announced = false;  // the client has been sent the id
+  bool hold = false;       // what is sent goes to `held` for now
+  bool ended = false;      // forgotten; the object lives until the event's end
+  std::uint64_t last_used_ns = 0;
+  std::uint64_t next_stream = 1;
+  Connection *general = nullptr;  // the GET stream, or the old pair's stream
+  std::uint32_t general_sequence = 0;
+  std::uint32_t general_written = 0;  // up to here events went out on some general stream
+  std::vector<Stream> streams;
+  std::vector<HeldMessage> held;
+  EventRing ring;
+
+  Stream *find(std::uint64_t number) noexcept;
+  void erase(std::uint64_t number) noexcept;
+  bool in_use() const noexcept { return general != nullptr || !streams.empty() || hold; }
+};
+
+class Sessions {
+ public:
+  Session &add(bh_session handle, const SessionId &id);
+  // Makes the session findable by its id, for clients.
+  void publish(Session &session) { by_id_[session.id] = &session; }
+  Session *find(bh_session handle) noexcept;
+  Session *find(std::string_view id) noexcept;
+  // The session is not found any more; reap() frees it.
+  void forget(Session &session);
+  void reap() noexcept { forgotten_.clear(); }
+  std::size_t size() const noexcept { return by_handle_.size(); }
+
+  // f may forget the session it is given.
+  template <class F>
+  void for_each(F &&f) {
+    for (auto it = by_handle_.begin(); it != by_handle_.end();) {
+      Session &session = *it->second;
+      ++it;
+      f(session);
+    }
+  }
+
+ private:
+  struct IdHash {
+    std::size_t operator()(const SessionId &id) const noexcept { return id.low; }
+  };
+  std::unordered_map<bh_session, std::unique_ptr<Session>> by_handle_;
+  std::unordered_map<SessionId, Session *, IdHash> by_id_;
+  std::vector<std::unique_ptr<Session>> forgotten_;
+};
+
+}  // namespace transport_http

@@ -1,0 +1,337 @@
+// Requests: who may make them, and POST, GET and DELETE of Streamable HTTP.
+#include <charconv>
+
+#include "server.hpp"
+
+namespace transport_http {
+
+namespace {
+
+constexpr std::uint64_t ns_per_ms = 1'000'000;
+constexpr int error_code = -32000;  // of the transport's own refusals
+constexpr int not_found_code = -32001;
+
+struct EventId {
+  std::uint64_t stream = 0;
+  std::uint32_t sequence = 0;
+};
+
+bool parse_event_id(std::string_view text, EventId &out) noexcept {
+  const char *const end = text.data() + text.size();
+  const auto stream = std::from_chars(text.data(), end, out.stream);
+  if (stream.ec != std::errc() || stream.ptr == end || *stream.ptr != '-') return false;
+  const auto sequence = std::from_chars(stream.ptr + 1, end, out.sequence);
+  return sequence.ec == std::errc() && sequence.ptr == end;
+}
+
+std::string_view refusal_text(int status) noexcept {
+  switch (status) {
+    case 408:
+      return "The request took too long to arrive";
+    case 413:
+      return "The message is larger than this server takes";
+    case 417:
+      return "Unknown expectation";
+    case 431:
+      return "The request head is larger than this server takes";
+    case 503:
+      return "Out of memory";
+    case 505:
+      return "Only HTTP/1.1 is spoken here";
+    default:
+      return "Malformed HTTP request";
+  }
+}
+
+}  // namespace
+
+Server::Route Server::route_of(std::string_view path) const noexcept {
+  if (path == config_.path) return Route::streamable;
+  if (!config_.sse_path.empty()) {
+    if (path == config_.sse_path) return Route::old_events;
+    if (path == config_.message_path) return Route::old_messages;
+  }
+  return Route::none;
+}
+
+void Server::on_refused(Connection &c, int status) {
+  c.reply = {};
+  c.reply.persistent = false;
+  respond_error(c, status, error_code, refusal_text(status));
+}
+
+bool Server::on_head(Connection &c, const RequestFeed &feed) {
+  c.reply = {};
+  c.reply.persistent = false;  // a refusal leaves the body unread
+  if (!admit(c, feed)) return false;
+  c.reply.persistent = feed.head().persistent() && !draining_;
+  return true;
+}
+
+void Server::on_request(Connection &c, const RequestFeed &feed) {
+  if (!c.reply.admitted) {
+    c.reply = {};
+    c.reply.persistent = feed.head().persistent() && !draining_;
+    if (!admit(c, feed)) return;
+  }
+  switch (route_of(feed.text(feed.head().path))) {
+    case Route::streamable:
+      if (feed.head().method == Method::post) return post(c, feed);
+      return feed.head().method == Method::get ? get(c, feed) : remove(c, feed);
+    case Route::old_events:
+      return old_events(c);
+    case Route::old_messages:
+      return old_message(c, feed);
+    case Route::none:
+      break;
+  }
+  respond_error(c, 404, error_code, "Not found");
+}
+
+// Fills c.reply; false: refused, and answered.
+bool Server::admit(Connection &c, const RequestFeed &feed) {
+  const RequestHead &head = feed.head();
+  c.reply.body_less = head.method == Method::head;
+  c.reply.chunkable = head.minor == 1;
+  c.reply.primed = feed.text(Field::revision) >= std::string_view("2025-11-25");
+  if (!admit_peer(c, feed)) return false;
+  if (head.method == Method::options) {
+    preflight(c);
+    return false;
+  }
+  const Route route = route_of(feed.text(head.path));
+  if (route == Route::none) {
+    respond_error(c, 404, error_code, "Not found");
+    return false;
+  }
+  if (guard_.wants_token() && !guard_.token_matches(feed.text(Field::authorization))) {
+    respond_error(c, 401, error_code, "Unauthorized: a bearer token is needed",
+                  "WWW-Authenticate: Bearer\r\n");
+    return false;
+  }
+  if (!admit_method(c, feed, route)) return false;
+  return c.reply.admitted = true;
+}
+
+bool Server::admit_peer(Connection &c, const RequestFeed &feed) {
+  const RequestHead &head = feed.head();
+  const bool host_allowed =
+      guard_.host_allowed(feed.text(Field::host)) &&
+      (head.authority.n == 0 || guard_.host_allowed(feed.text(head.authority)));
+  if (!host_allowed) {
+    respond_error(c, 403, error_code, "Forbidden: this Host is not allowed (see allowed_hosts)");
+    return false;
+  }
+  if (!head.has(Field::origin)) return true;
+  const std::string_view origin = feed.text(Field::origin);
+  if (!guard_.origin_allowed(origin)) {
+    respond_error(c, 403, error_code,
+                  "Forbidden: this Origin is not allowed (see allowed_origins)");
+    return false;
+  }
+  c.reply.origin = origin;
+  return true;
+}
+
+bool Server::admit_method(Connection &c, const RequestFeed &feed, Route route) {
+  const Method method = feed.head().method;
+  std::string_view allow = "Allow: GET, POST, DELETE, OPTIONS\r\n";
+  bool allowed = method == Method::post || method == Method::get || method == Method::del;
+  if (route == Route::old_events) {
+    allow = "Allow: GET, OPTIONS\r\n";
+    allowed = method == Method::get;
+  } else if (route == Route::old_messages) {
+    allow = "Allow: POST, OPTIONS\r\n";
+    allowed = method == Method::post;
+  }
+  if (!allowed) respond_error(c, 405, error_code, "Method not allowed", allow);
+  return allowed;
+}
+
+void Server::preflight(Connection &c) {
+  std::string_view extra = "Allow: GET, POST, DELETE, OPTIONS\r\n";
+  if (!c.reply.origin.empty()) {
+    extra =
+        "Access-Control-Allow-Methods: GET, POST, DELETE, OPTIONS\r\n"
+        "Access-Control-Allow-Headers: Authorization, Content-Type, Accept, Last-Event-ID, "
+        "Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name\r\n"
+        "Access-Control-Max-Age: 7200\r\n";
+  }
+  respond(c, {.status = 204, .extra = extra, .parts = {}});
+}
+
+Session *Server::open_session(Connection &c) {
+  const auto id = SessionId::random();
+  bh_peer peer{};
+  peer.size = sizeof peer;
+  peer.transport = bh::str("http");
+  peer.address = bh::str(c.peer());
+  peer.principal = bh::str(guard_.wants_token() ? "token" : "local");
+  bh_session handle = 0;
+  bh_error error = bh::make_error();
+  if (!id || transport_->session_open(host_.ctx(), &peer, &handle, &error) != BH_OK) {
+    respond_error(c, 503, error_code, "No further session can be opened now", "Retry-After: 5\r\n");
+    return nullptr;
+  }
+  Session &session = sessions_.add(handle, *id);
+  session.last_used_ns = host_.now_ns();
+  want_check(session.last_used_ns + transport_->limits->session_idle_ms * ns_per_ms);
+  return &session;
+}
+
+// The session that the request names, or null: answered 404, so that the client initializes again.
+Session *Server::named_session(Connection &c, const RequestFeed &feed) {
+  Session *session = sessions_.find(feed.text(Field::session));
+  if (session == nullptr || session->kind != Session::Kind::streamable) {
+    respond_error(c, 404, not_found_code, "Session not found");
+    return nullptr;
+  }
+  session->last_used_ns = host_.now_ns();
+  return session;
+}
+
+bool Server::revision_fits(Connection &c, const RequestFeed &feed, const Session &session) {
+  if (!feed.head().has(Field::revision)) return true;
+  const bh_str revision = bh::str(feed.text(Field::revision));
+  if (transport_->check_revision(host_.ctx(), session.handle, revision) == BH_OK) return true;
+  respond_error(c, 400, error_code, "Bad Request: unsupported protocol version");
+  return false;
+}
+
+void Server::post(Connection &c, const RequestFeed &feed) {
+  const RequestHead &head = feed.head();
+  if (head.has_accept && !(head.accepts_json && head.accepts_events)) {
+    return respond_error(
+        c, 406, error_code,
+        "Not Acceptable: the client must accept application/json and text/event-stream");
+  }
+  if (!is_json(feed)) {
+    return respond_error(c, 415, error_code,
+                         "Unsupported Media Type: Content-Type must be application/json");
+  }
+  const bool fresh = !head.has(Field::session);
+  Session *session = fresh ? open_session(c) : named_session(c, feed);
+  if (session == nullptr) return;
+  if (!revision_fits(c, feed, *session)) {
+    if (fresh) close_session(*session);
+    return;
+  }
+  deliver(c, *session, feed.body(), fresh);
+}
+
+void Server::deliver(Connection &c, Session &session, std::string_view body, bool fresh) {
+  const std::uint64_t number = session.next_stream++;
+  session.streams.push_back({.number = number, .connection = &c});
+  c.attached = {Attachment::Role::post, &session, number};
+  session.hold = fresh;
+  bh_delivery delivery{};
+  delivery.size = sizeof delivery;
+  const bh_status status =
+      transport_->deliver(host_.ctx(), session.handle, number, bh::str(body), &delivery);
+  session.hold = false;
+  if (session.ended) return;  // its streams have been answered
+  if (status != BH_OK) {
+    session.erase(number);
+    c.attached = {};
+    const bool gone = status == BH_STALE;
+    respond_error(c, gone ? 404 : 500, gone ? not_found_code : error_code,
+                  gone ? "Session not found" : "Internal error");
+    if (gone || fresh) close_session(session);
+    return;
+  }
+  if (fresh && (delivery.flags & BH_DELIVERED_INITIALIZE) != 0) {
+    session.kept = true;
+    sessions_.publish(session);
+  }
+  if (fresh) replay_held(session);
+  if (delivery.kind == BH_DELIVERED_NOTHING) {
+    const Stream *stream = session.find(number);
+    const bool events = stream != nullptr && stream->events;
+    session.erase(number);
+    c.attached = {};
+    if (events) {
+      end_events(c);
+    } else {
+      respond(c, {.status = 202, .parts = {}});
+    }
+  }
+  // A session that no initialize opened ends with its only request.
+  if (!session.kept && session.streams.empty()) close_session(session);
+}
+
+void Server::get(Connection &c, const RequestFeed &feed) {
+  const RequestHead &head = feed.head();
+  if (!head.accepts_events) {
+    return respond_error(c, 406, error_code,
+                         "Not Acceptable: the client must accept text/event-stream");
+  }
+  if (!head.has(Field::session)) {
+    return respond_error(c, 400, error_code, "Bad Request: Mcp-Session-Id is missing");
+  }
+  Session *session = named_session(c, feed);
+  if (session == nullptr || !revision_fits(c, feed, *session)) return;
+  if (!head.has(Field::last_event_id)) return open_general(c, *session, session->general_written);
+  EventId id;
+  if (!parse_event_id(feed.text(Field::last_event_id), id)) {
+    return respond_error(c, 400, error_code, "Bad Request: unknown Last-Event-ID");
+  }
+  if (id.stream == 0) return open_general(c, *session, id.sequence);
+  resume(c, *session, id.stream, id.sequence);
+}
+
+// One general stream per session; the newest wins, since a client that opens another has lost the
+// first, whether we have noticed or not.
+void Server::open_general(Connection &c, Session &session, std::uint32_t after) {
+  if (Connection *before = std::exchange(session.general, nullptr)) {
+    before->attached = {};
+    end_events(*before);
+  }
+  const Event prime{.stream = 0, .sequence = after};
+  c.attached = {Attachment::Role::general, &session, 0};
+  session.general = &c;
+  begin_events(c, {}, c.reply.primed ? &prime : nullptr);
+  replay(c, session, 0, after);
+  session.general_written = session.general_sequence;
+}
+
+// Goes on with the stream of a POST whose connection broke.
+void Server::resume(Connection &c, Session &session, std::uint64_t number, std::uint32_t after) {
+  Stream *stream = session.find(number);
+  const bool open = stream != nullptr && stream->events;
+  if (!open && (stream != nullptr || !session.ring.knows(number))) {
+    return respond_error(c, 400, error_code,
+                         "Bad Request: what followed this Last-Event-ID is no longer kept");
+  }
+  begin_events(c, {}, nullptr);
+  replay(c, session, number, after);
+  if (!open) return end_events(c);
+  if (Connection *before = std::exchange(stream->connection, &c)) {
+    before->attached = {};
+    end_events(*before);
+  }
+  c.attached = {Attachment::Role::post, &session, number};
+}
+
+void Server::replay(Connection &c, Session &session, std::uint64_t number, std::uint32_t after) {
+  session.ring.replay(number, after, [&](EventRing::Entry &entry) {
+    const bh_str part = bh::str(entry.data);
+    const Event event{
+        .has_id = true, .stream = number, .sequence = entry.sequence, .parts = {&part, 1}};
+    if (send_event(c, event) && !entry.written) {
+      entry.written = true;
+      entry.at_ns = host_.now_ns();
+    }
+  });
+}
+
+void Server::remove(Connection &c, const RequestFeed &feed) {
+  if (!feed.head().has(Field::session)) {
+    return respond_error(c, 400, error_code, "Bad Request: Mcp-Session-Id is missing");
+  }
+  Session *session = named_session(c, feed);
+  if (session == nullptr || !revision_fits(c, feed, *session)) return;
+  close_session(*session);
+  respond(c, {.status = 204, .parts = {}});
+}
+
+}  // namespace transport_http
