@@ -244,8 +244,11 @@ std::size_t oversized_number(std::string_view text) {
       ++i;
     const std::string_view token = text.substr(start, i - start);
     const std::size_t exponent = token.find_last_of("eE");
-    if (token.size() > 64 || (exponent != std::string_view::npos && token.size() - exponent > 6))
-      return start;
+    const std::size_t digits =
+        exponent == std::string_view::npos
+            ? 0
+            : token.size() - std::min(token.size(), token.find_first_not_of("eE+-", exponent));
+    if (token.size() > 64 || digits > 4) return start;
     if (i == start) ++i;
   }
   return std::string_view::npos;

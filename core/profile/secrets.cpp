@@ -31,13 +31,6 @@ std::size_t userinfo_end(std::string_view url, std::size_t authority) {
   return at != std::string_view::npos && at >= authority ? at : std::string_view::npos;
 }
 
-bool token_like(std::string_view part) {
-  if (part.size() < 20 || part.find("${") != std::string_view::npos) return false;
-  const auto digits =
-      std::count_if(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return digits >= 3;
-}
-
 std::string masked_path(std::string_view path) {
   std::string out;
   while (true) {
@@ -107,6 +100,13 @@ bool credential_value(std::string_view value) {
   if (scheme == std::string_view::npos) return false;
   const std::size_t at = userinfo_end(value, scheme + 3);
   return at != std::string_view::npos;
+}
+
+bool token_like(std::string_view part) {
+  if (part.size() < 20 || part.find("${") != std::string_view::npos) return false;
+  const auto digits =
+      std::count_if(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return digits >= 3;
 }
 
 std::string masked_url(std::string_view original) {

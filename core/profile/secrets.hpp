@@ -14,6 +14,9 @@ bool credential_name(std::string_view name);
 // By the value: the prefixes of well-known tokens, user:password@ in a URL, "Bearer ...".
 bool credential_value(std::string_view value);
 
+// A part of a path or query: long, with several digits.
+bool token_like(std::string_view part);
+
 // A URL for people: user:password, the values of the query and path parts that look like tokens
 // become "***". References (${env:...}) stay. Never fails, whatever the text is.
 std::string masked_url(std::string_view url);

@@ -1,0 +1,101 @@
+#include "profile/clients.hpp"
+
+#include "profile/parse.hpp"
+#include "profile/read_file.hpp"
+
+namespace bulkhead {
+
+namespace profiles {
+
+namespace {
+
+constexpr std::size_t kClientBytes = 64u << 20;  // Claude Code keeps its history in the same file
+constexpr std::size_t kClientValues = 1'000'000;
+
+using Section = std::vector<std::string>;
+
+struct Candidate {
+  const char *client;
+  std::string file;
+  std::vector<Section> sections;
+};
+
+std::vector<Candidate> candidates(const std::string &home, const std::string &cwd) {
+  const Section plain{"mcpServers"};
+  const std::vector<Section> code{{"servers"}, {"mcp", "servers"}, {"mcp.servers"}};
+  const std::string mac = home + "/Library/Application Support";
+  return {
+      {"Claude Code", home + "/.claude.json", {plain, {"projects", cwd, "mcpServers"}}},
+      {"Claude Code", home + "/.claude/settings.json", {plain}},
+      {"Claude Desktop", home + "/.config/Claude/claude_desktop_config.json", {plain}},
+      {"Claude Desktop", mac + "/Claude/claude_desktop_config.json", {plain}},
+      {"VS Code", home + "/.config/Code/User/mcp.json", code},
+      {"VS Code", home + "/.config/Code/User/settings.json", code},
+      {"VS Code", mac + "/Code/User/mcp.json", code},
+      {"VS Code", mac + "/Code/User/settings.json", code},
+      {"Cursor", home + "/.cursor/mcp.json", {plain}},
+      {"Gemini CLI", home + "/.gemini/settings.json", {plain}},
+      {"Claude Code", cwd + "/.mcp.json", {plain}},
+      {"VS Code", cwd + "/.vscode/mcp.json", code},
+      {"Cursor", cwd + "/.cursor/mcp.json", {plain}},
+      {"Gemini CLI", cwd + "/.gemini/settings.json", {plain}},
+  };
+}
+
+void look(const Candidate &candidate, std::vector<FoundConfig> *out) {
+  Node root;
+  std::string error;
+  if (!read_client_file(candidate.file, &root, &error)) {
+    if (!error.empty()) out->push_back({candidate.client, candidate.file, {}, {}, error});
+    return;
+  }
+  for (const Section &section : candidate.sections) {
+    const Node *table = section_of(root, section);
+    if (table == nullptr || table->members.empty()) continue;
+    FoundConfig found{candidate.client, candidate.file, section, {}, {}};
+    for (const Member &member : table->members) found.servers.push_back(member.name);
+    out->push_back(std::move(found));
+  }
+}
+
+}  // namespace
+
+bool read_client_file(const std::string &path, Node *out, std::string *error) {
+  auto text = read_whole(path, kClientBytes);
+  if (!text) {
+    // Most people have one or two of these clients.
+    if (text.error().code != BH_E_NOT_FOUND) *error = text.error().text;
+    return false;
+  }
+  const std::vector<ProfileLayer> layers{{"file", path, std::move(*text)}};
+  Diagnostics diagnostics(layers);
+  const ParseOptions options{kClientBytes, kClientValues, true};
+  if (parse_layer(layers[0], 0, options, out, diagnostics)) return true;
+  const auto errors = diagnostics.take_errors();
+  *error = errors.empty() ? path + ": not readable" : bulkhead::to_string(errors[0]);
+  return false;
+}
+
+const Node *section_of(const Node &root, const std::vector<std::string> &section) {
+  const Node *node = &root;
+  for (const std::string &name : section) {
+    node = node->kind == Kind::table ? node->find(name) : nullptr;
+    if (node == nullptr) return nullptr;
+  }
+  return node->kind == Kind::table ? node : nullptr;
+}
+
+}  // namespace profiles
+
+std::vector<FoundConfig> find_client_configs(const std::string &home, const std::string &cwd) {
+  std::vector<FoundConfig> out;
+  for (const profiles::Candidate &candidate : profiles::candidates(home, cwd)) {
+    // Started in the home folder, the user's files and the folder's are the same.
+    bool seen = false;
+    for (const FoundConfig &found : out) seen = seen || found.file == candidate.file;
+    if (!seen) profiles::look(candidate, &out);
+  }
+  return out;
+}
+
+}  // namespace bulkhead

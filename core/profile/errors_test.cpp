@@ -1,0 +1,306 @@
+// Every way to get a profile wrong: the place, the code and the words of the message.
+#include <catch2/catch.hpp>
+
+#include "profile/load.hpp"
+#include "profile/profile_test_util.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::test;
+
+namespace {
+
+struct Case {
+  const char *text;   // as a.toml, or as a.json when it begins with '{'
+  const char *start;  // "line:column: path: " of the first error
+  const char *part;   // of what it says
+  const char *code;
+};
+
+void check(const Case &c) {
+  const std::string file = c.text[0] == '{' ? "a.json" : "a.toml";
+  const auto errors = bad({{"file", file, c.text}});
+  const std::string first = to_string(errors.at(0));
+  INFO(c.text);
+  INFO(first);
+  CHECK(first.starts_with(file + ":" + c.start));
+  CHECK(errors[0].what.find(c.part) != std::string::npos);
+  CHECK(errors[0].code == c.code);
+  CHECK(first.ends_with(std::string(" [") + c.code + "]"));
+}
+
+constexpr const char *kSchema = "invalid_schema";
+constexpr const char *kUnknown = "unknown_key";
+
+}  // namespace
+
+TEST_CASE("texts that are not JSON or TOML") {
+  const Case cases[] = {
+      {"{", "1:2: ", "not valid JSON", "invalid_json"},
+      {"{\n \"a\": 1\n \"b\": 2}", "3:2: ", "comma", "invalid_json"},
+      {"{\"a\": nope}", "1:8: ", "not valid JSON", "invalid_json"},
+      {"{\"a\": 1e99999}", "1:7: ", "exponent", "invalid_json"},
+      {"{\"a\": 1}}", "1:9: ", "not valid JSON", "invalid_json"},
+      {"{\"a\": \"\xFF\"}", "1:", "encoding", "invalid_json"},
+      {"x = \n", "1:", "not valid TOML", "invalid_toml"},
+      {"[a]\nx = 1\nx = 2\n", "3:", "not valid TOML", "invalid_toml"},
+      {"a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a."
+       "a."
+       "a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a."
+       "a.a."
+       "a.a.a.a.a.a.a.a.a.a.a.a = 1",
+       "1: ", "dots", "invalid_toml"},
+  };
+  for (const Case &c : cases) check(c);
+  const auto nul = bad({{"file", "a.json", std::string("{}\0x", 4)}});
+  CHECK(has(nul[0].what, "NUL"));
+  CHECK(bad({{"file", "a.json", "[]"}})[0].code == kSchema);
+  CHECK(bad({{"file", "a.json", ""}})[0].code == "invalid_json");
+  CHECK(bad({{"file", "a.toml", std::string(kProfileBytes + 1, ' ')}})[0].code == "too_large");
+}
+
+TEST_CASE("unknown keys name the nearest known one") {
+  const Case cases[] = {
+      {"[nameing]\n", "1:2: nameing: ", "did you mean \"naming\"?", kUnknown},
+      {"[naming]\nseperator = \"x\"\n", "2:1: naming.seperator: ", "\"separator\"", kUnknown},
+      {"[limits]\nsessons = 1\n", "2:1: limits.sessons: ", "\"sessions\"", kUnknown},
+      {"[expose]\ntool = true\n", "2:1: expose.tool: ", "\"tools\"", kUnknown},
+      {"[gateway]\nNAME2 = \"\"\n", "2:1: gateway.NAME2: ", "\"name\"", kUnknown},
+      {"[mcpServers.a]\ncomand = \"x\"\ncommand = \"x\"\n",
+       "2:1: mcpServers.a.comand: ", "\"command\"", kUnknown},
+      {"{\"mcpServers\": {\"a\": {\n  \"command\": \"x\", \"alowTools\": []}}}",
+       "2:19: mcpServers.a.alowTools: ", "did you mean \"allowTools\"?", kUnknown},
+      {"{\"mcp\": {\"server\": {}}}", "1:10: mcp.server: ", "\"servers\"", kUnknown},
+      {"zzzzzzzzz = 1\n", "1:1: zzzzzzzzz: ", "Known here: schema", kUnknown},
+  };
+  for (const Case &c : cases) check(c);
+}
+
+TEST_CASE("wrong types and values") {
+  const Case cases[] = {
+      {"schema = \"x\"\n", "1:10: schema: ", "bulkhead.profile/1", kSchema},
+      {"naming = 1\n", "1:10: naming: ", "a table is needed here, not a number", kSchema},
+      {"[naming]\nseparator = \"\"\n", "2:13: naming.separator: ", "must not be empty", kSchema},
+      {"[naming]\nseparator = \" \"\n", "2:13: naming.separator: ", "white space", kSchema},
+      {"[naming]\nseparator = \"a b\"\n", "2:13: naming.separator: ", "white space", kSchema},
+      {"[naming]\nprefix = \"maybe\"\n", "2:10: naming.prefix: ", "always, never", kSchema},
+      {"[naming]\nscheme = \"1x\"\n", "2:10: naming.scheme: ", "a letter", kSchema},
+      {"[naming]\nscheme = \"file\"\n", "2:10: naming.scheme: ", "meaning", kSchema},
+      {"[naming]\nmax_length = 5\n", "2:14: naming.max_length: ", "24 to 256", kSchema},
+      {"[expose]\ntools = \"yes\"\n", "2:9: expose.tools: ", "true or false", kSchema},
+      {"[limits]\nsessions = 0\n", "2:12: limits.sessions: ", "from 1 to 1000000", kSchema},
+      {"[limits]\nsessions = -1\n", "2:12: limits.sessions: ", "not -1", kSchema},
+      {"[limits]\nsessions = 1.5\n", "2:12: limits.sessions: ", "whole number", kSchema},
+      {"[limits]\nsessions = \"9\"\n", "2:12: limits.sessions: ", "not a string", kSchema},
+      {"[limits]\nretry_min_ms = 50000\n", "1:1: limits: ", "retry_max_ms", kSchema},
+      {"[limits]\nwrite_queue_bytes = 2000\n", "1:1: limits: ", "message_bytes", kSchema},
+      {"[connectors]\nx = 1\n", "2:5: connectors.x: ", "a string", kSchema},
+      {"plugin_dirs = \"x\"\n", "1:15: plugin_dirs: ", "an array of strings", kSchema},
+      {"[transports.x]\nlisten = \"a\"\n", "1:13: transports.x: ", "\"plugin\" is missing",
+       kSchema},
+      {"[transports.\"a b\"]\nplugin = \"a\"\n", "1:13: transports.\"a b\": ", "refused", kSchema},
+      {"[tools.a__b]\nplugin = \"a\"\n", "1:8: tools.a__b: ", "separator", kSchema},
+      {"[transports.x]\nplugin = \"a\"\nsha256 = \"00\"\n", "3:10: transports.x.sha256: ", "64 hex",
+       kSchema},
+      {"[transports.x]\nplugin = \"a\"\nwhen = 1979-05-27\n", "3:8: transports.x.when: ", "dates",
+       kSchema},
+      {"[transports.x]\nplugin = \"a\"\nt = \"${env:unset_1}\"\n",
+       "3:5: transports.x.t: ", "unset_1", "missing_env_var"},
+      {"[policies.a]\nplugin = \"a\"\n[policies.b]\nplugin = \"a\"\n",
+       "1:2: policies: ", "at most one", kSchema},
+      {"[policy]\nplugin = \"a\"\n[policies.policy]\nplugin = \"a\"\n",
+       "3:11: policies.policy: ", "same as", kSchema},
+      {"{\"a\": 1, \"a\": 2}", "1:10: ", "given twice", kSchema},
+  };
+  for (const Case &c : cases) check(c);
+}
+
+TEST_CASE("servers: what must fit together") {
+  const Case cases[] = {
+      {"{\"mcpServers\": []}", "1:16: mcpServers: ", "a table is needed", kSchema},
+      {"{\"mcpServers\": {\"a\": 1}}", "1:22: mcpServers.a: ", "a table", kSchema},
+      {"{\"mcpServers\": {\"a\": {}}}", "1:17: mcpServers.a: ", "\"command\" or a \"url\"",
+       kSchema},
+      {"[mcpServers.a]\ncommand = \"x\"\nurl = \"http://h\"\n",
+       "3:1: mcpServers.a.url: ", "not both", kSchema},
+      {"[mcpServers.a]\ncommand = \"\"\n", "2:1: mcpServers.a.command: ", "empty", kSchema},
+      {"[mcpServers.a]\ncommand = [\"x\"]\n", "2:11: mcpServers.a.command: ", "a string", kSchema},
+      {"[mcpServers.a]\ncommand = \"x\"\nargs = \"y\"\n", "3:8: mcpServers.a.args: ", "an array",
+       kSchema},
+      {"[mcpServers.a]\ncommand = \"x\"\nargs = [\"y\", 1]\n",
+       "3:14: mcpServers.a.args[1]: ", "put it in quotes", kSchema},
+      {"[mcpServers.a]\ncommand = \"x\"\nenv = { P = 3000 }\n",
+       "3:13: mcpServers.a.env.P: ", "quotes", kSchema},
+      {"[mcpServers.a]\ncommand = \"x\"\nheaders = { P = \"1\" }\n",
+       "3:1: mcpServers.a.headers: ", "only a server with a url", kSchema},
+      {"[mcpServers.a]\nurl = \"http://h\"\nenv = { P = \"1\" }\n",
+       "3:1: mcpServers.a.env: ", "only a server with a command", kSchema},
+      {"[mcpServers.a]\ntype = \"sse\"\ncommand = \"x\"\n",
+       "2:1: mcpServers.a.type: ", "does not go with a command", kSchema},
+      {"[mcpServers.a]\ntype = \"stdio\"\nurl = \"http://h\"\n",
+       "2:1: mcpServers.a.type: ", "does not go with a url", kSchema},
+      {"[mcpServers.a]\ntype = \"ws\"\nurl = \"http://h\"\n",
+       "2:1: mcpServers.a.type: ", "allowed: stdio, http", kSchema},
+      {"[mcpServers.a]\nurl = \"http://h\"\nhttpUrl = \"http://h\"\n",
+       "3:1: mcpServers.a.httpUrl: ", "the same as \"url\" in line 2", kSchema},
+      {"[mcpServers.a]\ncommand = \"x\"\nenvFile = \".env\"\n",
+       "3:1: mcpServers.a.envFile: ", "not read", kSchema},
+      {"[mcpServers.a]\ncommand = \"x\"\nenabled = true\ndisabled = true\n",
+       "3:1: mcpServers.a.enabled: ", "contradicts", kSchema},
+      {"[mcpServers.a]\ncommand = \"x\"\ntimeout = 0\n",
+       "3:11: mcpServers.a.timeout: ", "1 to 86400000", kSchema},
+      {"[mcpServers.a]\ncommand = \"x\"\nsession = \"x\"\n",
+       "3:11: mcpServers.a.session: ", "shared, per-client", kSchema},
+      {"{\"servers\": {\"a\": {\"command\": \"x\"}},\n\"mcpServers\": {\"a\": {\"command\": "
+       "\"x\"}}}",
+       "2:16: mcpServers.a: ", "already in line 1", kSchema},
+      {"[tools.a]\nplugin = \"x\"\n[mcpServers.a]\ncommand = \"x\"\n",
+       "3:13: mcpServers.a: ", "a tools plugin has the same name", kSchema},
+  };
+  for (const Case &c : cases) check(c);
+}
+
+TEST_CASE("references that cannot be resolved") {
+  const auto env = [](const std::string &value) {
+    return bad({{"file", "a.toml",
+                 "[mcpServers.weather]\ncommand = \"c\"\nenv.KEY = '" + value + "'\n"}})
+        .at(0);
+  };
+  const ProfileError missing = env("a${unset_key}b");
+  CHECK(missing.code == "missing_env_var");
+  CHECK(missing.line == 3);
+  CHECK(missing.path == "mcpServers.weather.env.KEY");
+  CHECK(has(missing.what, "\"weather\""));
+  CHECK(has(missing.what, "unset_key"));
+  CHECK(env("${env:unset_x}").code == "missing_env_var");
+  CHECK(env("${secret:x}").code == kSchema);
+  CHECK(has(env("${secret:x}").what, "use ${env:NAME}"));
+  CHECK(has(env("${input:api-key}").what, "${input:api-key} asks a person"));
+  CHECK(has(env("${1x}").what, "no reference"));
+  CHECK(has(env("${}").what, "no reference"));
+  CHECK(has(env("${a").what, "without"));
+  CHECK(has(env("${a:-${b}}").what, "inside"));
+  auto broken = bad({{"f", "a.toml", "[mcpServers.a]\ncommand = \"c\"\nenv.K = \"${X}\"\n"}},
+                    {{"X", "\xC0\x80"}});
+  CHECK(has(broken.at(0).what, "UTF-8"));
+  broken = bad({{"f", "a.toml", "[mcpServers.a]\ncommand = \"c\"\nenv.K = \"${X}\"\n"}},
+               {{"X", std::string("a\0b", 3)}});
+  CHECK(has(broken.at(0).what, "NUL"));
+}
+
+TEST_CASE("headers that a configuration cannot set, and values that would split a request") {
+  const auto header = [](const std::string &line, std::map<std::string, std::string> values = {}) {
+    return bad({{"file", "a.toml",
+                 "[mcpServers.a]\nurl = \"http://h\"\n[mcpServers.a.headers]\n" + line + "\n"}},
+               std::move(values))
+        .at(0);
+  };
+  for (const char *name :
+       {"accept", "Accept", "MCP-Session-Id", "last-event-id", "HOST", "Content-Length",
+        "transfer-encoding", "Connection", "content-type", "Mcp-Protocol-Version"}) {
+    const ProfileError error = header(std::string(name) + " = \"x\"");
+    CHECK(has(error.what, "set by the gateway itself"));
+    CHECK(error.line == 4);
+    CHECK(error.path == std::string("mcpServers.a.headers.") + name);
+  }
+  CHECK(has(header("X = \"a\\r\\nHost: b\"").what, "control character"));
+  CHECK(has(header("X = \"${V}\"", {{"V", "a\nb"}}).what, "control character"));
+  CHECK(has(header("\"a b\" = \"x\"").what, "no name"));
+  CHECK(has(header("\"\" = \"x\"").what, "no name"));
+  CHECK(has(header("X-a = \"1\"\nx-A = \"2\"").what, "there already"));
+  const auto twice = bad({{"f", "a.toml",
+                           "[mcpServers.a]\nurl = \"http://h\"\nbearerToken = \"t\"\n"
+                           "headers = { authorization = \"x\" }\n"}});
+  CHECK(has(twice.at(0).what, "there already"));
+}
+
+TEST_CASE("urls that are refused") {
+  const std::pair<const char *, const char *> cases[] = {
+      {"ftp://h/", "http://"},
+      {"h/mcp", "http://"},
+      {"http://", "no host"},
+      {"http:///x", "no host"},
+      {"http://:80/", "no host"},
+      {"http://h:0/", "port"},
+      {"http://h:65536/", "port"},
+      {"http://h:x/", "port"},
+      {"http://u:p@h/", "headers"},
+      {"http://u@h/", "headers"},
+      {"http://h/a b", "white"},
+      {"http://h/\\n", "white"},
+      {"http://[::1/", "']'"},
+      {"http://[::1]x/", "port"},
+      {"http://[z]/", "IPv6"},
+      {"http://h/#f", "'#'"},
+      {"", "http://"},
+      {"http://h\u00e4/", "percent"},
+  };
+  for (const auto &[url, part] : cases) {
+    INFO(url);
+    const auto errors =
+        bad({{"f", "a.toml", std::string("[mcpServers.a]\nurl = \"") + url + "\"\n"}});
+    CHECK(has(errors.at(0).what, part));
+    CHECK(errors[0].line == 2);
+  }
+  for (const char *url : {"http://h", "https://h:443/a?b=c", "HTTP://[::1]:80/", "http://h?x"})
+    good({{"f", "a.toml", std::string("[mcpServers.a]\nurl = \"") + url + "\"\n"}});
+}
+
+TEST_CASE("all errors at once, in the order of the file, at most a hundred") {
+  const auto errors = bad({{"file", "a.toml", R"([naming]
+separator = ""
+bogus = 1
+[limits]
+sessions = 0
+[mcpServers.a]
+command = 1
+env = { X = "${unset_a}${unset_b}" }
+[mcpServers.b]
+url = "nope"
+)"}});
+  std::string lines;
+  for (const ProfileError &error : errors) lines += std::to_string(error.line) + " ";
+  CHECK(lines == "2 3 5 7 8 8 10 ");
+  std::string many = "[limits]\n";
+  for (int i = 0; i < 300; ++i) many += "unknown_" + std::to_string(i) + " = 1\n";
+  CHECK(bad({{"file", "a.toml", many}}).size() == 100);
+}
+
+TEST_CASE("two broken layers are both reported") {
+  const auto errors = bad({{"builtin", "", "x ="}, {"file", "a.json", "{"}});
+  REQUIRE(errors.size() == 2);
+  CHECK(errors[0].file == "builtin");
+  CHECK(errors[0].code == "invalid_toml");
+  CHECK(errors[1].code == "invalid_json");
+}
+
+TEST_CASE("another program's settings get one message") {
+  std::string text = "{\"mcp\": {\"servers\": {}}";
+  for (int i = 0; i < 50; ++i) text += ",\n\"editor.x" + std::to_string(i) + "\": 1";
+  const auto errors = bad({{"file", "settings.json", text + "}"}});
+  REQUIRE(errors.size() == 1);
+  CHECK(has(errors[0].what, "bulkhead import"));
+}
+
+TEST_CASE("depth and number of values are bounded") {
+  std::string deep = "{\"transports\": {\"x\": {\"plugin\": \"p\", \"v\": ";
+  deep += std::string(70, '[') + std::string(70, ']') + "}}}";
+  CHECK(bad({{"f", "a.json", deep}})[0].code == "too_large");
+  CHECK(bad({{"f", "a.json", std::string(3'000'000, '[')}})[0].code == "too_large");
+  std::string wide = "{\"x\": [";
+  for (std::size_t i = 0; i < kProfileValues; ++i) wide += "1,";
+  CHECK(bad({{"f", "a.json", wide + "1]}"}})[0].code == "too_large");
+  CHECK(bad({{"f", "a.toml", "x = " + std::string(5000, '[')}})[0].code == "invalid_toml");
+}
+
+TEST_CASE("files: missing, unreadable, a folder, too large") {
+  CHECK(read_profile_file("/nowhere/x.json").error().code == BH_E_NOT_FOUND);
+  CHECK(has(read_profile_file("/nowhere/x.json").error().text, "/nowhere/x.json: no such file"));
+  CHECK(has(read_profile_file("/nowhere/x.json").error().text, "[file_not_found]"));
+  CHECK(read_profile_file("/").error().code == BH_E_IO);
+  CHECK(has(read_profile_file("/").error().text, "[unreadable]"));
+  CHECK(read_profile_file("/dev/zero").error().code == BH_E_LIMIT);
+  const auto empty = read_profile_file("/dev/null", "user");
+  REQUIRE(empty.has_value());
+  CHECK(empty->text.empty());
+  CHECK(empty->name == "user");
+}

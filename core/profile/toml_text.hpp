@@ -1,0 +1,16 @@
+// TOML as text. Internal to core/profile.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "profile/tree.hpp"
+
+namespace bulkhead::profiles {
+
+std::string toml_string(std::string_view text);  // in one line, whatever the text holds
+std::string toml_key(std::string_view name);     // bare where possible
+// The value in one line; tables inline. Empty: TOML has no such value (null, a table with one).
+std::string toml_value(const Node &node);
+
+}  // namespace bulkhead::profiles
