@@ -1,0 +1,466 @@
+#include "connection.hpp"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <limits>
+
+namespace connector_http {
+namespace {
+
+constexpr std::size_t parts_inline = 12;
+constexpr std::uint64_t ns_per_ms = 1'000'000;
+// Idle longer than this: ask the kernel whether the peer has closed, before trusting it with a
+// call.
+constexpr std::uint64_t trust_idle_ns = 1'000 * ns_per_ms;
+constexpr std::size_t kept_capacity = 64 * 1024;
+
+// "Content-Length: N\r\n\r\n", or the blank line alone.
+std::string_view last_header(const HttpRequest &request, std::array<char, 48> *room) {
+  if (request.method != Method::post) return "\r\n";
+  constexpr std::string_view name = "Content-Length: ";
+  std::memcpy(room->data(), name.data(), name.size());
+  char *at = std::to_chars(room->data() + name.size(), room->data() + 40, request.body_bytes).ptr;
+  std::memcpy(at, "\r\n\r\n", 4);
+  return {room->data(), static_cast<std::size_t>(at - room->data()) + 4};
+}
+
+std::string error_text(int error) {
+  char room[128];
+  return strerror_r(error, room, sizeof room);
+}
+
+void shrink(std::string *s) noexcept {
+  s->clear();
+  if (s->capacity() > kept_capacity) std::string().swap(*s);
+}
+
+}  // namespace
+
+Connection::Connection(Http1Client &client, Origin &origin, std::uint64_t connect_timeout_ms)
+    : client_(client), origin_(origin), connect_timeout_ms_(connect_timeout_ms) {}
+
+// ---- connecting
+// ----------------------------------------------------------------------------------
+
+void Connection::begin(HttpSink &sink, std::uint64_t *unsent) {
+  sink_ = &sink;
+  unsent_ = unsent;
+  phase_ = Phase::head;
+  received_ = surplus_ = keep_alive_ = false;
+  carry_.clear();
+}
+
+bh_status Connection::open(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent,
+                           bh_error *error) {
+  const std::uint64_t now = client_.host_.now_ns();
+  deadline_ns_ = now + connect_timeout_ms_ * ns_per_ms;
+  if (!origin_.literal && now - origin_.resolved_ns > client_.limits_.resolve_ms * ns_per_ms) {
+    origin_.addresses.clear();
+  }
+  start_timer();
+  if (!origin_.addresses.empty()) {
+    connect_next();
+  } else if (client_.resolve(origin_)) {
+    origin_.waiting.push_back(this);
+  } else {
+    fail(BH_E_UNAVAILABLE, "too many names are being looked up");
+  }
+  if (state_ == State::closed) return bh::fail(error, BH_E_UNAVAILABLE, failure_);
+  begin(sink, unsent);
+  queue_request(request, 0);
+  return BH_OK;
+}
+
+// The whole attempt ends at deadline_ns_; an address that answers nothing gets its share of it.
+void Connection::start_timer() {
+  client_.host_.timer_cancel(timer_);
+  const std::uint64_t now = client_.host_.now_ns();
+  std::uint64_t left_ms = deadline_ns_ > now ? (deadline_ns_ - now) / ns_per_ms + 1 : 0;
+  if (state_ == State::connecting && tried_ < addresses_.size()) {
+    left_ms /= addresses_.size() - tried_ + 1;
+  }
+  timer_ = client_.host_.timer_start(left_ms, on_timer, this);
+}
+
+void Connection::on_timer(void *arg) {
+  auto *self = static_cast<Connection *>(arg);
+  self->timer_ = 0;
+  if (self->state_ == State::connecting &&
+      self->client_.host_.now_ns() + ns_per_ms < self->deadline_ns_) {
+    self->connect_failed(ETIMEDOUT);
+  } else {
+    self->fail(BH_E_UNAVAILABLE, self->state_ == State::resolving
+                                     ? "the name was not resolved in time"
+                                     : "connecting took too long");
+  }
+}
+
+void Connection::connect_next() {
+  if (state_ == State::resolving) addresses_ = origin_.addresses;
+  state_ = State::connecting;
+  int error = EHOSTUNREACH;
+  while (tried_ < addresses_.size()) {
+    if (begin_connect(addresses_[tried_++])) {
+      if (addresses_.size() > 1) start_timer();
+      return;
+    }
+    error = errno;
+  }
+  fail(BH_E_UNAVAILABLE, "cannot connect: " + error_text(error));
+}
+
+bool Connection::begin_connect(const Address &address) {
+  fd_ = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd_ < 0) return false;
+  const int one = 1;
+  ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  ::setsockopt(fd_, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+  const auto *to = reinterpret_cast<const sockaddr *>(&address.storage);
+  const bool begun = ::connect(fd_, to, address.size) == 0 || errno == EINPROGRESS;
+  watched_ = BH_FD_WRITE;
+  if (begun && client_.host_.watch(fd_, BH_FD_WRITE, on_event, this, &watch_) == BH_OK) return true;
+  const int error = errno;
+  ::close(fd_);
+  fd_ = -1;
+  errno = error;
+  return false;
+}
+
+void Connection::connect_failed(int error) {
+  client_.host_.unwatch(watch_);
+  ::close(fd_);
+  fd_ = -1;
+  if (tried_ < addresses_.size()) return connect_next();
+  fail(BH_E_UNAVAILABLE, "cannot connect: " + error_text(error));
+}
+
+void Connection::connect_done() {
+  int error = 0;
+  socklen_t n = sizeof error;
+  if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &n) != 0) error = errno;
+  if (error != 0) return connect_failed(error);
+  client_.host_.timer_cancel(timer_);
+  if (tried_ > 1) client_.prefer(origin_, addresses_[tried_ - 1]);
+  std::vector<Address>().swap(addresses_);
+  state_ = State::busy;
+  flush();
+}
+
+// ---- sending
+// -------------------------------------------------------------------------------------
+
+void Connection::set_unsent(std::uint64_t bytes) noexcept {
+  if (unsent_ != nullptr) *unsent_ += bytes - account_;
+  account_ = bytes;
+}
+
+void Connection::queue_request(const HttpRequest &request, std::size_t skip) {
+  std::array<char, 48> room;
+  const auto add = [&](std::string_view s) {
+    const std::size_t cut = std::min(skip, s.size());
+    skip -= cut;
+    out_.append(s.substr(cut));
+  };
+  out_.reserve(request.head.size() + room.size() + request.body_bytes -
+               std::min<std::size_t>(skip, request.body_bytes));
+  add(request.head);
+  add(last_header(request, &room));
+  for (std::uint32_t i = 0; i < request.part_count; ++i) {
+    add({request.parts[i].p, static_cast<std::size_t>(request.parts[i].n)});
+  }
+  set_unsent(out_.size());
+}
+
+bool Connection::send(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent) {
+  std::array<char, 48> room;
+  std::array<iovec, parts_inline + 2> parts;
+  const std::string_view last = last_header(request, &room);
+  std::size_t total = request.head.size() + last.size() + request.body_bytes;
+  parts[0] = {const_cast<char *>(request.head.data()), request.head.size()};
+  parts[1] = {const_cast<char *>(last.data()), last.size()};
+  std::size_t n = 2;
+  ssize_t written = 0;
+  if (request.part_count <= parts_inline) {
+    for (std::uint32_t i = 0; i < request.part_count; ++i) {
+      parts[n++] = {const_cast<char *>(request.parts[i].p),
+                    static_cast<std::size_t>(request.parts[i].n)};
+    }
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = n;
+    do {
+      written = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (written < 0 && errno == EINTR);
+    if (written < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return false;
+    if (written < 0) written = 0;
+  }
+  begin(sink, unsent);
+  state_ = State::busy;
+  if (static_cast<std::size_t>(written) == total) return true;
+  queue_request(request, static_cast<std::size_t>(written));
+  if (request.part_count > parts_inline) {
+    flush();
+  } else {
+    watch_for(BH_FD_READ | BH_FD_WRITE);
+  }
+  return true;
+}
+
+void Connection::watch_for(std::uint32_t events) {
+  if (events == watched_) return;
+  watched_ = events;
+  client_.host_.modify(watch_, events);
+}
+
+void Connection::flush() {
+  while (out_at_ < out_.size()) {
+    const ssize_t n =
+        ::send(fd_, out_.data() + out_at_, out_.size() - out_at_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    // A broken pipe shows up when reading, too, behind an answer that may already be there.
+    if (n < 0) return watch_for(BH_FD_READ);
+    out_at_ += static_cast<std::size_t>(n);
+  }
+  set_unsent(out_.size() - out_at_);
+  if (out_at_ == out_.size()) {
+    shrink(&out_);
+    out_at_ = 0;
+    watch_for(BH_FD_READ);
+  } else {
+    watch_for(BH_FD_READ | BH_FD_WRITE);
+  }
+}
+
+// ---- receiving
+// -----------------------------------------------------------------------------------
+
+void Connection::on_event(void *arg, std::int32_t, std::uint32_t events) {
+  auto *self = static_cast<Connection *>(arg);
+  if (self->state_ == State::connecting) return self->connect_done();
+  if (self->state_ == State::idle) {
+    // Closed by the peer, or bytes that nobody asked for: either way not fit for another call.
+    return self->client_.retire(self);
+  }
+  if ((events & BH_FD_WRITE) != 0 && self->state_ == State::busy) self->flush();
+  if ((events & (BH_FD_READ | BH_FD_ERROR)) != 0 && self->state_ == State::busy) self->readable();
+}
+
+void Connection::readable() {
+  std::span<char> room;
+  if (phase_ == Phase::length) room = sink_->room();
+  const bool direct = !room.empty();
+  char *to = direct ? room.data() : client_.scratch_.get();
+  const std::size_t size =
+      direct ? std::min<std::size_t>(room.size(), left_) : Http1Client::scratch_bytes;
+  ssize_t n = 0;
+  do {
+    n = ::recv(fd_, to, size, MSG_DONTWAIT);
+  } while (n < 0 && errno == EINTR);
+  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+  if (n <= 0) return ended(n < 0 ? errno : 0);
+  received_ = true;
+  consume({to, static_cast<std::size_t>(n)});
+}
+
+// The peer closed or reset the connection while a call was under way.
+void Connection::ended(int error) {
+  if (phase_ == Phase::until_close && error == 0) return complete();
+  std::string text = error == 0 ? "the server closed the connection" : error_text(error);
+  text += received_ ? " in the middle of its answer" : " before it answered";
+  if (account_ > 0) {
+    text += "; the request was not sent completely";
+  } else {
+    text += "; the request may have run";
+  }
+  fail(BH_E_IO, text);
+}
+
+void Connection::consume(std::string_view in) {
+  if (phase_ != Phase::head) return take_body(in);
+  std::string joined;  // lives as long as the views into it
+  if (!carry_.empty()) {
+    const std::size_t from = carry_.size() > 3 ? carry_.size() - 3 : 0;
+    carry_.append(in);
+    if (carry_.find("\r\n\r\n", from) == std::string::npos) {
+      if (carry_.size() > client_.limits_.header_bytes) protocol_error("a head beyond the limit");
+      return;
+    }
+    joined.swap(carry_);
+    in = joined;
+  }
+  std::size_t used = 0;
+  while (take_head(in, &used)) in.remove_prefix(used);
+}
+
+// True: an interim response was skipped, look again.
+bool Connection::take_head(std::string_view in, std::size_t *used) {
+  ResponseHead head;
+  const char *why = nullptr;
+  switch (parse_head(in.substr(0, client_.limits_.header_bytes), &head, used, &why)) {
+    case ParseResult::invalid:
+      protocol_error(why);
+      return false;
+    case ParseResult::incomplete:
+      if (in.size() >= client_.limits_.header_bytes) {
+        fail(BH_E_LIMIT, "the answer's head is longer than " +
+                             std::to_string(client_.limits_.header_bytes) + " bytes");
+      } else {
+        carry_.assign(in);
+      }
+      return false;
+    case ParseResult::complete:
+      break;
+  }
+  if (head.status == 101) return protocol_error("an upgrade that nobody asked for"), false;
+  if (head.status < 200) return true;
+  if (!head.content_encoding.empty() && !equal_ignoring_case(head.content_encoding, "identity")) {
+    return protocol_error("a content encoding that nobody asked for"), false;
+  }
+  keep_alive_ = head.keep_alive;
+  keep_alive_s_ = head.keep_alive_s;
+  begin_body(head, in.substr(*used));
+  return false;
+}
+
+bool Connection::begin_body(const ResponseHead &head, std::string_view rest) {
+  left_ = head.framing == Framing::length ? head.content_length : 0;
+  const bool whole =
+      head.framing == Framing::none || (head.framing == Framing::length && rest.size() >= left_);
+  if (whole) {
+    surplus_ = rest.size() > left_;
+    const std::string_view body = rest.substr(0, left_);
+    detach(true)->on_whole(head, body);
+    return true;
+  }
+  phase_ = head.framing == Framing::length    ? Phase::length
+           : head.framing == Framing::chunked ? Phase::chunked
+                                              : Phase::until_close;
+  chunks_.reset();
+  HttpSink *sink = sink_;
+  if (!sink->on_head(head)) {
+    if (sink_ == sink) cancel();
+    return false;
+  }
+  if (sink_ == sink && !rest.empty()) take_body(rest);
+  return true;
+}
+
+// False when the call is over.
+bool Connection::hand_on(std::string_view piece) {
+  HttpSink *sink = sink_;
+  const bool go_on = sink->on_body(piece);
+  if (sink_ != sink) return false;  // cancelled from inside
+  if (!go_on) cancel();
+  return go_on;
+}
+
+void Connection::take_body(std::string_view in) {
+  if (phase_ == Phase::chunked) return take_chunked(in);
+  if (phase_ == Phase::until_close) {
+    hand_on(in);
+    return;
+  }
+  const std::size_t n = static_cast<std::size_t>(std::min<std::uint64_t>(left_, in.size()));
+  surplus_ = n < in.size();
+  left_ -= n;
+  if (hand_on(in.substr(0, n)) && left_ == 0) complete();
+}
+
+void Connection::take_chunked(std::string_view in) {
+  std::size_t at = 0;
+  std::string_view piece;
+  for (;;) {
+    switch (chunks_.next(in, &at, &piece)) {
+      case ParseResult::invalid:
+        return protocol_error("a malformed chunk");
+      case ParseResult::complete:
+        surplus_ = at < in.size();
+        return complete();
+      case ParseResult::incomplete:
+        if (piece.empty()) return;
+        if (!hand_on(piece)) return;
+        break;
+    }
+  }
+}
+
+// ---- the end of a call
+// ---------------------------------------------------------------------------
+
+// Takes the call off this connection, which becomes idle or is closed.
+HttpSink *Connection::detach(bool reuse) {
+  HttpSink *sink = sink_;
+  const bool whole_request_sent = account_ == 0;
+  set_unsent(0);
+  sink_ = nullptr;
+  unsent_ = nullptr;
+  client_.host_.timer_cancel(timer_);
+  if (reuse && keep_alive_ && !surplus_ && whole_request_sent && state_ == State::busy) {
+    phase_ = Phase::head;
+    state_ = State::idle;
+    idle_since_ns_ = client_.host_.now_ns();
+    client_.put_idle(this);
+  } else {
+    client_.retire(this);
+  }
+  return sink;
+}
+
+void Connection::complete() {
+  detach(true)->on_done(nullptr);
+}
+
+void Connection::fail(bh_status code, const std::string &text) {
+  failure_ = origin_.key + ": " + text;
+  const bh_error error = bh::make_error(code, failure_);
+  if (HttpSink *sink = detach(false)) sink->on_done(&error);
+}
+
+void Connection::protocol_error(const char *why) {
+  fail(BH_E_PROTOCOL, std::string("the answer is not valid HTTP: ") + why);
+}
+
+void Connection::cancel() {
+  detach(false);
+}
+
+bool Connection::expired(std::uint64_t now_ns, std::uint64_t idle_ms) const noexcept {
+  std::uint64_t keep_ms = idle_ms;
+  if (keep_alive_s_ != 0) {
+    // The server told when it closes; being sure means leaving it a second before that.
+    const std::uint64_t said = std::uint64_t{keep_alive_s_} * 1000;
+    keep_ms = std::min(keep_ms, said > 2000 ? said - 1000 : said / 2);
+  }
+  return now_ns - idle_since_ns_ >= keep_ms * ns_per_ms;
+}
+
+bool Connection::reusable(std::uint64_t now_ns) const {
+  if (expired(now_ns, std::numeric_limits<std::uint32_t>::max())) return false;
+  if (now_ns - idle_since_ns_ < trust_idle_ns) return true;
+  char byte = 0;
+  const ssize_t n = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+void Connection::close() noexcept {
+  client_.host_.timer_cancel(timer_);
+  client_.host_.unwatch(watch_);
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+  set_unsent(0);
+  sink_ = nullptr;
+  unsent_ = nullptr;
+  state_ = State::closed;
+}
+
+}  // namespace connector_http

@@ -1,0 +1,76 @@
+// What the lanes of one plugin instance share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "body_buffer.hpp"
+#include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/cpp/host.hpp"
+#include "http1.hpp"
+#include "post.hpp"
+
+namespace connector_http {
+
+class Lane;
+
+// Bounds and times. Those of the operator come from bh_limits; the others are this plugin's own,
+// and shorter in tests.
+struct Settings {
+  std::uint64_t message_bytes = 64ull << 20;
+  std::uint64_t header_bytes = 32ull << 10;
+  std::uint64_t write_queue_bytes = 80ull << 20;
+  std::uint64_t connect_timeout_ms = 10'000;
+  std::uint64_t endpoint_wait_ms = 10'000;  // for the old pair's `endpoint` event
+  std::uint64_t delete_wait_ms = 1'000;     // for the answer to a session's DELETE
+  std::uint64_t hold_ms = 1'000;            // requests wait so long behind `initialized`
+  std::uint64_t retry_ms = 1'000;           // before an event stream is opened again
+  std::uint64_t retry_min_ms = 20, retry_max_ms = 300'000;  // a server's `retry` is clamped
+  std::uint64_t backoff_max_ms = 30'000;
+  std::uint64_t quiet_post_ms = 60'000;     // a notification's POST without an answer ends
+  std::uint64_t lingering_ms = 10'000;      // a stream that goes on behind its answer ends
+  std::uint32_t resume_attempts = 5;        // in a row without an event
+  std::uint32_t stream_failures = 3;        // a stream's server cannot be reached so often: down
+  std::size_t error_body_bytes = 64 << 10;  // read of an answer that is an error
+  std::size_t queued_messages = 1024;       // per lane, while they cannot be sent
+};
+
+struct Context {
+  Context(const bh_host *raw, const bh_host_connector *up_table, const Settings &s);
+  ~Context();
+
+  // Text for the log, with the server's name. Never pass a header or a body.
+  void log(std::int32_t level, std::string_view server, std::string_view text) const;
+  // Plus or minus a quarter.
+  std::uint64_t jittered(std::uint64_t ms) noexcept;
+
+  Post *take_post();
+  void put_post(Post *post) noexcept;
+
+  void lane_finished(Lane *lane);  // lane_closed and the end of the object, at the end of the turn
+  void arm_sweep();
+  void stop() noexcept;
+
+  const bh::Host host;
+  const bh_host_connector *const up;
+  Settings settings;
+  Http1Client http1;
+  SpareBuffer spare;
+  std::string user_agent;
+  std::vector<std::unique_ptr<Lane>> lanes;
+
+ private:
+  void sweep();
+  void bury();
+
+  std::vector<std::unique_ptr<Post>> posts_;  // all there are
+  std::vector<Post *> free_posts_;
+  std::vector<Lane *> finished_;
+  bool burial_pending_ = false;
+  bh_timer sweep_timer_ = 0;
+  std::uint64_t random_;
+};
+
+}  // namespace connector_http

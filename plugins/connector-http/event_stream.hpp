@@ -1,0 +1,56 @@
+// The GET of a lane: a stream of messages that answer no POST, or the receiving half of the old
+// HTTP+SSE pair. Keeps the last event id and the server's retry time over several tries.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "backend.hpp"
+#include "failure.hpp"
+#include "sse.hpp"
+
+namespace connector_http {
+
+class Lane;
+struct Context;
+
+class EventStream final : public HttpSink {
+ public:
+  // Why a stream is no more.
+  struct End {
+    bool opened = false;      // it was a stream: 200 and text/event-stream
+    bool progressed = false;  // an event came
+    bool refused = false;     // the server answered with something else; failure tells what
+    bool too_large = false;
+    bh_error error{};  // text for people
+  };
+
+  EventStream(Context &context, Lane &lane) : context_(context), lane_(lane) {}
+
+  // BH_OK: lane.stream_event() and lane.stream_ended() follow.
+  bh_status start(HttpRoute &route, bh_error *error);
+  void stop() noexcept;
+  bool running() const noexcept { return call_ != nullptr; }
+  void forget() noexcept { sse_.reset(limit()); }
+
+  const std::optional<HttpFailure> &failure() const noexcept { return failure_; }
+  std::optional<std::uint32_t> retry_ms() const noexcept { return sse_.retry_ms(); }
+
+  bool on_head(const ResponseHead &head) override;
+  bool on_body(std::string_view piece) override;
+  void on_done(const bh_error *error) override;
+  void on_whole(const ResponseHead &head, std::string_view body) override;
+
+ private:
+  std::uint64_t limit() const noexcept;
+  void end(const bh_error &error);
+
+  Context &context_;
+  Lane &lane_;
+  HttpCall *call_ = nullptr;
+  SseParser sse_;
+  End end_;
+  std::optional<HttpFailure> failure_;
+};
+
+}  // namespace connector_http

@@ -1,0 +1,121 @@
+#include "failure.hpp"
+
+#include <algorithm>
+
+#include "bulkhead/cpp/basics.hpp"
+
+namespace connector_http {
+namespace {
+
+constexpr std::size_t scope_bytes_max = 120;
+constexpr std::uint64_t retry_after_s_max = 3600;
+
+std::string number(std::uint16_t status) {
+  return "HTTP " + std::to_string(status);
+}
+
+// Scope tokens are printable ASCII; anything else would be someone writing into our log.
+std::string printable(std::string_view s) {
+  std::string out(s.substr(0, scope_bytes_max));
+  std::erase_if(out, [](char c) { return c < 0x20 || c > 0x7E; });
+  return out;
+}
+
+bh_error authentication(const HttpFailure &f) {
+  if (f.insufficient_scope) {
+    const std::string wanted = f.scope.empty() ? "the server names none" : f.scope;
+    return bh::make_error(BH_E_AUTH,
+                          "insufficient scope: " + wanted + " (" + number(f.status) + ")");
+  }
+  if (f.status == 401) {
+    std::string text = "authentication required (" + number(f.status);
+    if (!f.scope.empty()) text += ", scope: " + f.scope;
+    return bh::make_error(BH_E_AUTH, text + "); check this server's headers");
+  }
+  if (f.challenged) {
+    return bh::make_error(BH_E_AUTH,
+                          "access refused (" + number(f.status) + "); check this server's headers");
+  }
+  return bh::make_error(BH_E_DENIED, "access refused (" + number(f.status) + ")");
+}
+
+bh_error redirected(const HttpFailure &f) {
+  if (f.location.empty()) {
+    return bh::make_error(BH_E_PROTOCOL,
+                          "redirected without a usable place (" + number(f.status) + ")");
+  }
+  return bh::make_error(BH_E_PROTOCOL, "redirected to " + f.location + " (" + number(f.status) +
+                                           "); put that url into the configuration");
+}
+
+}  // namespace
+
+std::string challenge_parameter(std::string_view challenge, std::string_view name) {
+  for (std::size_t at = 0; at + name.size() < challenge.size(); ++at) {
+    if (!equal_ignoring_case(challenge.substr(at, name.size()), name)) continue;
+    if (at > 0 && challenge[at - 1] != ' ' && challenge[at - 1] != ',') continue;
+    std::string_view rest = challenge.substr(at + name.size());
+    if (rest.empty() || rest.front() != '=') continue;
+    rest.remove_prefix(1);
+    if (rest.empty() || rest.front() != '"') {
+      return std::string(rest.substr(0, rest.find_first_of(", ")));
+    }
+    rest.remove_prefix(1);
+    return std::string(rest.substr(0, rest.find('"')));
+  }
+  return {};
+}
+
+std::uint32_t retry_after_ms(std::string_view value) noexcept {
+  std::uint64_t seconds = 0;
+  if (value.empty() || value.size() > 9) return 0;
+  for (char c : value) {
+    if (c < '0' || c > '9') return 0;
+    seconds = seconds * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return static_cast<std::uint32_t>(std::min(seconds, retry_after_s_max) * 1000);
+}
+
+HttpFailure describe(const ResponseHead &head, const Url &url) {
+  HttpFailure f;
+  f.status = head.status;
+  f.retry_after_ms = retry_after_ms(head.retry_after);
+  f.challenged = !head.challenge.empty();
+  if (f.challenged) {
+    f.insufficient_scope = challenge_parameter(head.challenge, "error") == "insufficient_scope";
+    f.scope = printable(challenge_parameter(head.challenge, "scope"));
+  }
+  if (!head.location.empty()) {
+    if (auto to = resolve_url(url, head.location, nullptr)) f.location = to->shown().substr(0, 300);
+  }
+  return f;
+}
+
+bh_error to_error(const HttpFailure &f, bool with_session) {
+  if (f.status == 401 || f.status == 403) return authentication(f);
+  if (f.status == 404 && with_session) {
+    return bh::make_error(BH_E_SESSION_LOST, "session expired (HTTP 404)");
+  }
+  if (f.status >= 300 && f.status < 400) return redirected(f);
+  const bool told_to_wait = f.status == 429 || (f.status == 503 && f.retry_after_ms > 0);
+  if (told_to_wait) {
+    const char *text = f.status == 429 ? "too many requests" : "temporarily unavailable";
+    return bh::make_error(BH_E_UNAVAILABLE, std::string(text) + " (" + number(f.status) + ")",
+                          f.retry_after_ms);
+  }
+  if (f.status >= 500) {
+    return bh::make_error(
+        BH_E_IO, "server error " + std::to_string(f.status) + "; the request may have run");
+  }
+  if (f.status == 404) {
+    return bh::make_error(BH_E_PROTOCOL, "not found (HTTP 404); is the url's path right?");
+  }
+  if (f.status == 405) {
+    return bh::make_error(BH_E_PROTOCOL, "method not allowed (HTTP 405); is the url's path right?");
+  }
+  if (f.status == 413)
+    return bh::make_error(BH_E_LIMIT, "the server finds the message too large (HTTP 413)");
+  return bh::make_error(BH_E_PROTOCOL, "the server refused the request (" + number(f.status) + ")");
+}
+
+}  // namespace connector_http

@@ -1,0 +1,37 @@
+// HTTP answers other than success, as errors that a person can act on. The texts name status and
+// reason; they never quote a body or a credential.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "bulkhead/abi/core.h"
+#include "response.hpp"
+#include "url.hpp"
+
+namespace connector_http {
+
+// What is kept of such an answer's head.
+struct HttpFailure {
+  std::uint16_t status = 0;
+  std::uint32_t retry_after_ms = 0;
+  bool challenged = false;          // WWW-Authenticate was there
+  bool insufficient_scope = false;  // ... with error="insufficient_scope"
+  std::string scope;                // ... and this scope; at most 120 bytes
+  std::string location;             // origin and path only
+};
+
+HttpFailure describe(const ResponseHead &head, const Url &url);
+
+// The error for an exchange. with_session: the request carried a session id, so 404 means that the
+// server has forgotten it.
+bh_error to_error(const HttpFailure &failure, bool with_session);
+
+// A parameter of a WWW-Authenticate challenge, quoted or not; empty when absent.
+std::string challenge_parameter(std::string_view challenge, std::string_view name);
+
+// Retry-After in seconds, as milliseconds; 0 for a date or nonsense. At most one hour.
+std::uint32_t retry_after_ms(std::string_view value) noexcept;
+
+}  // namespace connector_http

@@ -1,0 +1,92 @@
+// The plugin's own HTTP/1.1 client for plain http: non-blocking sockets on the host's reactor, one
+// exchange per connection at a time, idle connections kept per origin and shared by all lanes.
+//
+// In the common case a call costs one sendmsg and one recv: the socket stays registered, the answer
+// is received into one buffer shared by all connections and handed on from there.
+//
+// Bounds: connections_max per origin (BH_E_LIMIT beyond), idle_max of them kept, closed after
+// idle_ms; a response head of header_bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend.hpp"
+#include "bulkhead/cpp/host.hpp"
+#include "resolver.hpp"
+
+namespace connector_http {
+
+class Connection;
+class Http1Client;
+
+struct Http1Limits {
+  std::uint64_t header_bytes = 32 << 10;
+  std::uint64_t write_queue_bytes = 1 << 20;
+  std::uint32_t connections_max = 1024;
+  std::uint32_t idle_max = 128;
+  std::uint64_t idle_ms = 60'000;
+  std::uint64_t resolve_ms = 30'000;  // addresses are looked up again after this
+};
+
+// One host and port with its connections. Owned by the client.
+struct Origin {
+  Http1Client *client = nullptr;
+  std::string host, key;
+  std::uint16_t port = 0;
+  std::vector<Address> addresses;
+  std::uint64_t resolved_ns = 0;
+  bool literal = false;  // the addresses never go stale
+  Lookup *lookup = nullptr;
+  std::vector<Connection *> waiting;  // for the look-up
+  std::vector<Connection *> idle;     // the most recently used one last
+  std::uint32_t open = 0, routes = 0;
+};
+
+class Http1Client {
+ public:
+  static constexpr std::size_t scratch_bytes = 256 << 10;
+
+  Http1Client(const bh::Host &host, const Http1Limits &limits);
+  ~Http1Client();
+  Http1Client(const Http1Client &) = delete;
+  Http1Client &operator=(const Http1Client &) = delete;
+
+  std::unique_ptr<HttpRoute> route(const Url &url, std::uint64_t connect_timeout_ms);
+  // Closes everything; no callback comes any more.
+  void stop() noexcept;
+
+  // For tests: what is open now, and how many connections were made.
+  std::uint32_t open() const noexcept;
+  std::uint64_t connects() const noexcept { return connects_; }
+
+ private:
+  friend class Connection;
+  friend class Http1Route;
+
+  Connection *take_idle(Origin &origin);
+  void put_idle(Connection *connection);
+  void retire(Connection *connection) noexcept;
+  void arm_sweep();
+  void sweep();
+  bool resolve(Origin &origin);
+  static void prefer(Origin &origin, const Address &address);
+  void resolved(Origin &origin, std::vector<Address> &&addresses, const std::string &why);
+  void release_route(Origin &origin) noexcept;
+  void bury() noexcept;
+
+  const bh::Host &host_;
+  Http1Limits limits_;
+  std::unique_ptr<char[]> scratch_;
+  std::map<std::string, std::unique_ptr<Origin>> origins_;
+  std::vector<Connection *> all_;
+  std::vector<Connection *> dead_;  // freed at the end of the turn: a callback may be on the stack
+  bool burial_pending_ = false;
+  bh_timer sweep_timer_ = 0;
+  std::uint64_t connects_ = 0;
+};
+
+}  // namespace connector_http

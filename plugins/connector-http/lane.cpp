@@ -1,0 +1,379 @@
+#include "lane.hpp"
+
+#include <algorithm>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "context.hpp"
+#include "peek.hpp"
+
+namespace connector_http {
+namespace {
+
+constexpr std::size_t session_bytes_max = 1024;
+constexpr std::string_view content_headers =
+    "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
+
+std::uint64_t size_of(const bh_lane_message &message) noexcept {
+  std::uint64_t n = 0;
+  for (std::uint32_t i = 0; i < message.part_count; ++i) n += message.parts[i].n;
+  return n;
+}
+
+std::string joined(const bh_lane_message &message) {
+  std::string out;
+  out.reserve(size_of(message));
+  for (std::uint32_t i = 0; i < message.part_count; ++i) out.append(bh::view(message.parts[i]));
+  return out;
+}
+
+}  // namespace
+
+Lane::Lane(Context &context, bh_lane handle, std::string server, Definition &&definition,
+           std::unique_ptr<HttpRoute> route)
+    : context_(context),
+      handle_(handle),
+      server_(std::move(server)),
+      definition_(std::move(definition)),
+      route_(std::move(route)),
+      post_url_(definition_.url),
+      stream_(context, *this) {
+  stream_.forget();
+  build_heads();
+}
+
+Lane::~Lane() {
+  halt();
+}
+
+void Lane::halt() noexcept {
+  context_.host.timer_cancel(stream_timer_);
+  context_.host.timer_cancel(hold_timer_);
+  context_.host.timer_cancel(close_timer_);
+  stream_.stop();
+  if (farewell_.call != nullptr) std::exchange(farewell_.call, nullptr)->cancel();
+  while (!posts_.empty()) {
+    Post *post = posts_.back();
+    posts_.pop_back();
+    post->cancel();
+  }
+  held_by_ = nullptr;
+}
+
+// ---- heads
+// ---------------------------------------------------------------------------------------
+
+std::string Lane::common_headers() const {
+  std::string out = "Host: " + definition_.url.authority() + "\r\n";
+  if (!definition_.has_user_agent) out += "User-Agent: " + context_.user_agent + "\r\n";
+  out += definition_.headers;
+  if (!session_.empty()) out += "Mcp-Session-Id: " + session_ + "\r\n";
+  if (!revision_.empty()) out += "MCP-Protocol-Version: " + revision_ + "\r\n";
+  return out;
+}
+
+void Lane::build_heads() {
+  post_head_ = "POST " + post_url_.target + " HTTP/1.1\r\n" + common_headers();
+  post_head_ += content_headers;
+}
+
+std::string Lane::get_head(std::string_view last_event_id) const {
+  std::string head = "GET " + definition_.url.target + " HTTP/1.1\r\n" + common_headers() +
+                     "Accept: text/event-stream\r\nCache-Control: no-store\r\n";
+  if (!last_event_id.empty()) head.append("Last-Event-ID: ").append(last_event_id).append("\r\n");
+  return head;
+}
+
+bool Lane::take_session(std::string_view id) {
+  if (id.empty()) return true;
+  const bool visible =
+      std::all_of(id.begin(), id.end(), [](char c) { return c >= 0x21 && c <= 0x7E; });
+  if (!visible || id.size() > session_bytes_max) return false;
+  session_.assign(id);
+  build_heads();
+  return true;
+}
+
+// ---- sending
+// -------------------------------------------------------------------------------------
+
+bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
+  switch (wire_) {
+    case Wire::down:
+    case Wire::closed:
+      return bh::fail(error, BH_E_UNAVAILABLE, "the conversation has ended");
+    case Wire::seeking:
+      return enqueue(message, error);
+    case Wire::old_pair:
+      break;
+    case Wire::streamable:
+      if (held_by_ != nullptr) return enqueue(message, error);
+      if (definition_.old_pair_only) {
+        if (bh_status s = enqueue(message, error); s != BH_OK) return s;
+        const bh_status s = seek_old_pair(error);
+        if (s != BH_OK) queue_.clear();
+        return s;
+      }
+      if ((message.flags & BH_LANE_INITIALIZE) != 0) {
+        initialize_ = {message.kind, message.flags, message.exchange, joined(message)};
+        initialize_kept_ = true;
+      }
+      break;
+  }
+  return start_post(message, error);
+}
+
+bh_status Lane::start_post(const bh_lane_message &message, bh_error *error) {
+  HttpRequest request;
+  request.head = post_head_;
+  request.target = post_url_.target;
+  request.parts = message.parts;
+  request.part_count = message.part_count;
+  request.body_bytes = size_of(message);
+  const bool initialize = (message.flags & BH_LANE_INITIALIZE) != 0;
+  request.fresh_connection = initialize;
+  Post *post = context_.take_post();
+  post->prepare(*this, message.kind, message.exchange, initialize, wire_ == Wire::old_pair);
+  const bh_status status = post->start(*route_, request, error);
+  if (status != BH_OK) {
+    context_.put_post(post);
+    return status;
+  }
+  post->place = posts_.size();
+  posts_.push_back(post);
+  context_.arm_sweep();
+  if (wire_ == Wire::streamable && expect_initialized_ && message.kind == BH_LANE_NOTIFICATION) {
+    hold_for(post);
+  }
+  return BH_OK;
+}
+
+bh_status Lane::enqueue(const bh_lane_message &message, bh_error *error) {
+  const std::uint64_t n = size_of(message);
+  const Settings &s = context_.settings;
+  if (queue_.size() >= s.queued_messages ||
+      (queued_bytes_ > 0 && queued_bytes_ + n > s.write_queue_bytes)) {
+    return bh::fail(error, BH_E_LIMIT, "too much waits for the connection");
+  }
+  queue_.push_back({message.kind, message.flags, message.exchange, joined(message)});
+  queued_bytes_ += n;
+  return BH_OK;
+}
+
+void Lane::send_queued() {
+  while (!queue_.empty() && held_by_ == nullptr &&
+         (wire_ == Wire::streamable || wire_ == Wire::old_pair)) {
+    const Queued next = std::move(queue_.front());
+    queue_.pop_front();
+    queued_bytes_ -= next.bytes.size();
+    const bh_str part = bh::str(next.bytes);
+    bh_lane_message message{};
+    message.size = sizeof message;
+    message.kind = next.kind;
+    message.exchange = next.exchange;
+    message.flags = next.flags;
+    message.part_count = 1;
+    message.parts = &part;
+    bh_error error = bh::make_error();
+    if (start_post(message, &error) != BH_OK) fail_exchange(next.exchange, error);
+  }
+}
+
+void Lane::fail_queued(const bh_error &error) {
+  std::deque<Queued> queue = std::exchange(queue_, {});
+  queued_bytes_ = 0;
+  for (const Queued &q : queue) fail_exchange(q.exchange, error);
+}
+
+// The first notification of a conversation (see expect_initialized_).
+void Lane::hold_for(Post *post) {
+  expect_initialized_ = false;
+  held_by_ = post;
+  start_timer(&hold_timer_, context_.settings.hold_ms, &Lane::release_hold);
+}
+
+void Lane::release_hold() {
+  held_by_ = nullptr;
+  context_.host.timer_cancel(hold_timer_);
+  send_queued();
+  if (want_stream_ && wire_ == Wire::streamable) open_stream();
+}
+
+// ---- what comes back
+// -----------------------------------------------------------------------------
+
+void Lane::deliver(std::uint64_t exchange, std::string_view message) {
+  if (wire_ == Wire::closed || wire_ == Wire::down) return;
+  void *ctx = context_.host.ctx();
+  if (!is_batch(message)) return context_.up->message(ctx, handle_, exchange, bh::str(message));
+  std::size_t at = 0;
+  std::string_view element;
+  bool malformed = false;
+  while (next_of_batch(message, &at, &element, &malformed)) {
+    context_.up->message(ctx, handle_, exchange, bh::str(element));
+    if (wire_ == Wire::closed || wire_ == Wire::down) return;
+  }
+  if (malformed)
+    fail_exchange(exchange, bh::make_error(BH_E_PROTOCOL, "the answer's batch is malformed"));
+}
+
+void Lane::remove(Post &post) noexcept {
+  posts_[post.place] = posts_.back();
+  posts_[post.place]->place = post.place;
+  posts_.pop_back();
+  post.cancel();
+}
+
+void Lane::post_finished(Post &post) {
+  const bool releases = held_by_ == &post;
+  if (post.initialize()) {
+    expect_initialized_ = wire_ == Wire::streamable;
+    initialize_kept_ = false;
+    initialize_ = {};
+  }
+  remove(post);
+  if (releases) release_hold();
+}
+
+void Lane::post_failed(Post &post, const bh_error &error) {
+  const std::uint64_t exchange = post.exchange();
+  const bool silent = post.kind() != BH_LANE_REQUEST;
+  post_finished(post);
+  if (silent) {
+    context_.log(BH_LOG_WARN, server_,
+                 "a message was not delivered: " + std::string(bh::text(error)));
+  } else {
+    fail_exchange(exchange, error);
+  }
+}
+
+void Lane::fail_exchange(std::uint64_t exchange, const bh_error &error) {
+  if (exchange == 0 || wire_ == Wire::closed || wire_ == Wire::down) return;
+  context_.up->exchange_failed(context_.host.ctx(), handle_, exchange, &error);
+}
+
+// Servers that were restarted also say 400 to a session id that they do not know.
+bool Lane::is_lost_session(const HttpFailure &failure, std::string_view body) const {
+  return failure.status == 404 || (failure.status == 400 && mentions(body, "session"));
+}
+
+void Lane::post_refused(Post &post) {
+  const HttpFailure failure = post.failure();
+  if (post.sent_session() && wire_ == Wire::streamable &&
+      is_lost_session(failure, post.error_body())) {
+    return session_lost(
+        &post, bh::make_error(BH_E_SESSION_LOST,
+                              "session expired (HTTP " + std::to_string(failure.status) + ")"));
+  }
+  if (may_fall_back(post)) return fall_back(post);
+  if (post.resuming()) {
+    const std::string status = std::to_string(failure.status);
+    return post_failed(post, bh::make_error(BH_E_IO,
+                                            "the event stream ended before the answer and the "
+                                            "server does not resume it (HTTP " +
+                                                status + "); the request may have run"));
+  }
+  if (post.kind() == BH_LANE_REQUEST && answers_a_request(post.error_body())) {
+    const std::string body(post.error_body());
+    const std::uint64_t exchange = post.exchange();
+    post_finished(post);
+    return deliver(exchange, body);
+  }
+  post_failed(post, to_error(failure, post.sent_session()));
+}
+
+void Lane::session_lost(Post *post, const bh_error &error) {
+  if (post != nullptr) post_failed(*post, error);  // this one has not run
+  go_down(error);
+}
+
+void Lane::go_down(const bh_error &error) {
+  if (wire_ == Wire::closed || wire_ == Wire::down) return;
+  session_.clear();  // nothing to DELETE
+  wire_ = Wire::down;
+  halt();
+  queue_.clear();
+  queued_bytes_ = 0;
+  context_.up->lane_down(context_.host.ctx(), handle_, &error);
+}
+
+// ---- the host's other calls
+// ----------------------------------------------------------------------
+
+void Lane::ready(std::string_view revision) {
+  if (wire_ == Wire::closed || wire_ == Wire::down) return;
+  const bool fit =
+      revision.size() <= 64 &&
+      std::all_of(revision.begin(), revision.end(), [](char c) { return c >= 0x21 && c <= 0x7E; });
+  if (fit) revision_.assign(revision);
+  build_heads();
+  if (wire_ != Wire::streamable) return;
+  want_stream_ = true;
+  if (!expect_initialized_ && held_by_ == nullptr) open_stream();
+}
+
+void Lane::abandon(std::uint64_t exchange) {
+  if (exchange == 0) return;
+  for (Post *post : posts_) {
+    if (post->exchange() != exchange) continue;
+    return post_finished(*post);
+  }
+  for (auto it = queue_.begin(); it != queue_.end(); ++it) {
+    if (it->exchange != exchange) continue;
+    queued_bytes_ -= it->bytes.size();
+    queue_.erase(it);
+    return;
+  }
+}
+
+bool Lane::sweep(std::uint64_t now_ns) {
+  for (std::size_t i = posts_.size(); i-- > 0;) {
+    if (i < posts_.size() && posts_[i]->overdue(now_ns)) post_finished(*posts_[i]);
+  }
+  return !posts_.empty();
+}
+
+// ---- the end
+// -------------------------------------------------------------------------------------
+
+void Lane::close() {
+  const bool say_goodbye = wire_ == Wire::streamable && !session_.empty();
+  wire_ = Wire::closed;
+  halt();
+  queue_.clear();
+  if (!say_goodbye) return finish_close();
+  const std::string head = "DELETE " + definition_.url.target + " HTTP/1.1\r\n" + common_headers();
+  HttpRequest request;
+  request.method = Method::del;
+  request.head = head;
+  request.target = definition_.url.target;
+  if (route_->start(request, farewell_, &farewell_.call, nullptr) != BH_OK) return finish_close();
+  start_timer(&close_timer_, context_.settings.delete_wait_ms, &Lane::finish_close);
+}
+
+void Lane::Farewell::over() {
+  call = nullptr;
+  lane.finish_close();
+}
+
+void Lane::finish_close() {
+  halt();
+  context_.lane_finished(this);
+}
+
+void Lane::start_timer(bh_timer *timer, std::uint64_t ms, void (Lane::*fn)()) {
+  context_.host.timer_cancel(*timer);
+  Late &late = timer == &stream_timer_ ? stream_late_
+               : timer == &hold_timer_ ? hold_late_
+                                       : close_late_;
+  late = {this, timer, fn};
+  *timer = context_.host.timer_start(
+      ms,
+      [](void *arg) {
+        const Late l = *static_cast<Late *>(arg);
+        *l.timer = 0;
+        (l.lane->*l.fn)();
+      },
+      &late);
+}
+
+}  // namespace connector_http

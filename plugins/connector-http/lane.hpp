@@ -1,0 +1,149 @@
+// One conversation with one upstream: which wire it speaks (Streamable HTTP or the old HTTP+SSE
+// pair), its session, its requests under way, its event stream.
+//
+// Owner: the Context, from lane_open until lane_closed. Thread: [io].
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bulkhead/abi/ext/connector.h"
+#include "definition.hpp"
+#include "event_stream.hpp"
+#include "post.hpp"
+
+namespace connector_http {
+
+struct Context;
+
+class Lane {
+ public:
+  Lane(Context &context, bh_lane handle, std::string server, Definition &&definition,
+       std::unique_ptr<HttpRoute> route);
+  ~Lane();
+  Lane(const Lane &) = delete;
+  Lane &operator=(const Lane &) = delete;
+
+  // The host's side.
+  bh_status send(const bh_lane_message &message, bh_error *error);
+  void ready(std::string_view revision);
+  void abandon(std::uint64_t exchange);
+  void close();
+  // Ends what is open, without a word to anybody.
+  void halt() noexcept;
+  bh_lane handle() const noexcept { return handle_; }
+  // Ends POSTs that nobody waits for. True while there are any.
+  bool sweep(std::uint64_t now_ns);
+
+  // For its requests.
+  const Url &url() const noexcept { return definition_.url; }
+  HttpRoute &route() noexcept { return *route_; }
+  bool has_session() const noexcept { return !session_.empty(); }
+  std::string get_head(std::string_view last_event_id) const;
+  // False when the id cannot stand in a header.
+  bool take_session(std::string_view id);
+
+  // A message of the upstream; a batch is taken apart.
+  void deliver(std::uint64_t exchange, std::string_view message);
+  void post_finished(Post &post);
+  void post_failed(Post &post, const bh_error &error);
+  void post_refused(Post &post);  // an HTTP status that is an error
+
+  void stream_opened();
+  void stream_event(const SseEvent &event);
+  void stream_ended(const EventStream::End &end);
+
+ private:
+  enum class Wire : std::uint8_t {
+    streamable,
+    seeking,  // GET is open, the `endpoint` event has not come
+    old_pair,
+    down,
+    closed
+  };
+  struct Queued {
+    std::uint32_t kind, flags;
+    std::uint64_t exchange;
+    std::string bytes;
+  };
+  struct Farewell final : HttpSink {  // the DELETE, whose answer does not matter
+    explicit Farewell(Lane &l) : lane(l) {}
+    bool on_head(const ResponseHead &) override { return true; }
+    bool on_body(std::string_view) override { return true; }
+    void on_done(const bh_error *) override { over(); }
+    void on_whole(const ResponseHead &, std::string_view) override { over(); }
+    void over();
+    Lane &lane;
+    HttpCall *call = nullptr;
+  };
+
+  void build_heads();
+  std::string common_headers() const;
+  bh_status start_post(const bh_lane_message &message, bh_error *error);
+  bh_status enqueue(const bh_lane_message &message, bh_error *error);
+  void send_queued();
+  void fail_queued(const bh_error &error);
+  void remove(Post &post) noexcept;
+  void fail_exchange(std::uint64_t exchange, const bh_error &error);
+  void go_down(const bh_error &error);
+  void session_lost(Post *post, const bh_error &error);
+  bool is_lost_session(const HttpFailure &failure, std::string_view body) const;
+
+  bool may_fall_back(const Post &post) const;
+  void fall_back(Post &post);
+  bh_status seek_old_pair(bh_error *error);
+  void seek_failed(const bh_error &error);
+  void seek_timed_out();
+  void take_endpoint(std::string_view reference);
+
+  void hold_for(Post *post);
+  void release_hold();
+  void open_stream();
+  void reopen_stream(const EventStream::End &end);
+  void finish_close();
+  void start_timer(bh_timer *timer, std::uint64_t ms, void (Lane::*fn)());
+
+  Context &context_;
+  const bh_lane handle_;
+  const std::string server_;
+  Definition definition_;
+  std::unique_ptr<HttpRoute> route_;
+  Wire wire_ = Wire::streamable;
+  std::string session_, revision_;
+  std::string post_head_;  // rebuilt when session, revision or endpoint change
+  Url post_url_;
+  std::vector<Post *> posts_;
+  EventStream stream_;
+
+  // Messages that cannot be sent yet.
+  std::deque<Queued> queue_;
+  std::uint64_t queued_bytes_ = 0;
+
+  // The first notification behind `initialize` goes alone: POSTs on several connections may
+  // overtake each other, and servers refuse requests before `initialized`.
+  bool expect_initialized_ = false;
+  Post *held_by_ = nullptr;
+
+  // The initialize request, kept until it is answered: it may have to go by the other wire.
+  Queued initialize_{};
+  bool initialize_kept_ = false;
+  bh_error first_error_{};
+  std::string first_body_;
+
+  bool want_stream_ = false, stream_worked_ = false;
+  std::uint32_t stream_failures_ = 0;
+  bh_timer stream_timer_ = 0, hold_timer_ = 0, close_timer_ = 0;
+  struct Late {
+    Lane *lane;
+    bh_timer *timer;
+    void (Lane::*fn)();
+  };
+  Late stream_late_{}, hold_late_{}, close_late_{};
+  Farewell farewell_{*this};
+};
+
+}  // namespace connector_http

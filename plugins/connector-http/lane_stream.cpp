@@ -1,0 +1,166 @@
+// A lane's event stream, and the way back to the old HTTP+SSE pair.
+#include <algorithm>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "context.hpp"
+#include "lane.hpp"
+#include "peek.hpp"
+
+namespace connector_http {
+
+// ---- Streamable HTTP: the GET for unrelated messages
+// ---------------------------------------------
+
+void Lane::open_stream() {
+  if (wire_ != Wire::streamable || !want_stream_ || stream_.running()) return;
+  bh_error error = bh::make_error();
+  if (stream_.start(*route_, &error) == BH_OK) return;
+  EventStream::End end;
+  end.error = error;
+  reopen_stream(end);
+}
+
+void Lane::stream_opened() {
+  stream_worked_ = true;
+}
+
+void Lane::stream_event(const SseEvent &event) {
+  if (wire_ == Wire::seeking) {
+    if (event.type == "endpoint") take_endpoint(event.data);
+    return;
+  }
+  if (!event.data.empty() && (event.type.empty() || event.type == "message"))
+    deliver(0, event.data);
+}
+
+void Lane::stream_ended(const EventStream::End &end) {
+  switch (wire_) {
+    case Wire::streamable:
+      return reopen_stream(end);
+    case Wire::seeking:
+      return seek_failed(end.error);
+    case Wire::old_pair: {
+      // The pair's session ends with its stream.
+      const std::string text = "lost the event stream: " + std::string(bh::text(end.error));
+      return go_down(bh::make_error(end.too_large ? BH_E_LIMIT : BH_E_SESSION_LOST, text));
+    }
+    case Wire::down:
+    case Wire::closed:
+      return;
+  }
+}
+
+void Lane::reopen_stream(const EventStream::End &end) {
+  const Settings &s = context_.settings;
+  if (end.refused) {
+    const HttpFailure &failure = *stream_.failure();
+    // A stream that worked before and is refused now: the server has forgotten the session.
+    if (stream_worked_ && has_session() && (failure.status == 404 || failure.status == 400)) {
+      return session_lost(
+          nullptr, bh::make_error(BH_E_SESSION_LOST,
+                                  "session expired (HTTP " + std::to_string(failure.status) + ")"));
+    }
+    if (failure.status < 500 && failure.status != 429) {
+      want_stream_ = false;  // not offered
+      return;
+    }
+  }
+  if (end.too_large) context_.log(BH_LOG_WARN, server_, bh::text(end.error));
+  stream_failures_ = end.opened ? 0 : stream_failures_ + 1;
+  if (!end.opened && !end.refused && stream_worked_ && stream_failures_ >= s.stream_failures) {
+    return go_down(end.error);
+  }
+  const std::uint64_t asked = stream_.retry_ms().value_or(static_cast<std::uint32_t>(s.retry_ms));
+  std::uint64_t wait = std::clamp(asked, s.retry_min_ms, s.retry_max_ms);
+  if (!end.progressed) {
+    wait = context_.jittered(std::min(wait << std::min(stream_failures_, 10u), s.backoff_max_ms));
+  }
+  start_timer(&stream_timer_, wait, &Lane::open_stream);
+}
+
+// ---- the old pair
+// --------------------------------------------------------------------------------
+
+bool Lane::may_fall_back(const Post &post) const {
+  if (!post.initialize() || wire_ != Wire::streamable || !initialize_kept_) return false;
+  const std::uint16_t status = post.failure().status;
+  // These say something about the request, not about the transport.
+  const bool other_reason = status == 401 || status == 403 || status == 407 || status == 408 ||
+                            status == 413 || status == 429;
+  return status >= 400 && status < 500 && !other_reason;
+}
+
+void Lane::fall_back(Post &post) {
+  first_error_ = to_error(post.failure(), false);
+  first_body_.assign(answers_a_request(post.error_body()) ? post.error_body() : std::string_view{});
+  Queued again = initialize_;
+  remove(post);
+  queued_bytes_ += again.bytes.size();
+  queue_.push_front(std::move(again));
+  bh_error error = bh::make_error();
+  if (seek_old_pair(&error) != BH_OK) seek_failed(error);
+}
+
+bh_status Lane::seek_old_pair(bh_error *error) {
+  wire_ = Wire::seeking;
+  const bh_status status = stream_.start(*route_, error);
+  if (status != BH_OK) {
+    wire_ = Wire::streamable;
+    return status;
+  }
+  start_timer(&stream_timer_, context_.settings.endpoint_wait_ms, &Lane::seek_timed_out);
+  return BH_OK;
+}
+
+void Lane::seek_timed_out() {
+  stream_.stop();
+  seek_failed(bh::make_error(BH_E_TIMEOUT, "no endpoint event came on the event stream"));
+}
+
+// Neither wire works. What the first try said is what the person should see.
+void Lane::seek_failed(const bh_error &error) {
+  context_.host.timer_cancel(stream_timer_);
+  if (definition_.old_pair_only) return go_down(error);
+  wire_ = Wire::streamable;
+  stream_.forget();
+  const std::uint64_t exchange = initialize_.exchange;
+  const bool known = initialize_kept_;
+  initialize_kept_ = false;
+  initialize_ = {};
+  std::deque<Queued> rest = std::exchange(queue_, {});
+  queued_bytes_ = 0;
+  if (known && !first_body_.empty()) {
+    const std::string body = std::exchange(first_body_, {});
+    deliver(exchange, body);
+    return;
+  }
+  const std::string text =
+      std::string(bh::text(first_error_)) + "; as HTTP+SSE: " + std::string(bh::text(error));
+  const bh_error both = bh::make_error(first_error_.code, text);
+  for (const Queued &q : rest) fail_exchange(q.exchange, both);
+}
+
+void Lane::take_endpoint(std::string_view reference) {
+  context_.host.timer_cancel(stream_timer_);
+  std::string why;
+  auto url = resolve_url(definition_.url, reference, &why);
+  if (url && !same_origin(*url, definition_.url)) {
+    why = "the endpoint event names another origin (" + url->origin() + ")";
+    url.reset();
+  } else if (!url) {
+    why = "the endpoint event is unusable: " + why;
+  }
+  if (!url) {
+    stream_.stop();
+    return go_down(bh::make_error(BH_E_PROTOCOL, why));
+  }
+  post_url_ = std::move(*url);
+  session_.clear();
+  wire_ = Wire::old_pair;
+  initialize_kept_ = false;
+  initialize_ = {};
+  build_heads();
+  send_queued();
+}
+
+}  // namespace connector_http

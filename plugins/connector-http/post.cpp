@@ -1,0 +1,258 @@
+#include "post.hpp"
+
+#include <algorithm>
+
+#include "bulkhead/abi/ext/connector.h"
+#include "context.hpp"
+#include "lane.hpp"
+#include "peek.hpp"
+
+namespace connector_http {
+namespace {
+
+constexpr std::uint64_t ns_per_ms = 1'000'000;
+constexpr std::size_t reserve_bytes_max = 16 << 20;  // what a Content-Length alone may claim
+
+}  // namespace
+
+void Post::prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool initialize,
+                   bool old_pair) {
+  lane_ = &lane;
+  kind_ = kind;
+  exchange_ = exchange;
+  initialize_ = initialize;
+  old_pair_ = old_pair;
+  sent_session_ = lane.has_session();
+  mode_ = Mode::none;
+  answered_ = resuming_ = progressed_ = released_ = false;
+  attempts_ = 0;
+  began_ns_ = context_.host.now_ns();
+  failure_.reset();
+}
+
+bh_status Post::start(HttpRoute &route, const HttpRequest &request, bh_error *error) {
+  return route.start(request, *this, &call_, error);
+}
+
+void Post::cancel() noexcept {
+  context_.host.timer_cancel(timer_);
+  if (call_ != nullptr) std::exchange(call_, nullptr)->cancel();
+  context_.spare.give_back(std::move(body_));
+  body_ = BodyBuffer{};
+  if (feeding_) {
+    released_ = true;  // feed() gives it back when it returns
+  } else {
+    context_.put_post(this);
+  }
+}
+
+bool Post::overdue(std::uint64_t now_ns) const noexcept {
+  if (answered_) return now_ns - answered_ns_ > context_.settings.lingering_ms * ns_per_ms;
+  const bool waits_for_answer = kind_ == BH_LANE_REQUEST && !old_pair_;
+  return !waits_for_answer && now_ns - began_ns_ > context_.settings.quiet_post_ms * ns_per_ms;
+}
+
+// ---- the answer's head
+// ---------------------------------------------------------------------------
+
+bool Post::on_head(const ResponseHead &head) {
+  if (head.status >= 200 && head.status < 300) return success_head(head);
+  mode_ = Mode::error;
+  failure_ = describe(head, lane_->url());
+  return true;
+}
+
+bool Post::success_head(const ResponseHead &head) {
+  if (initialize_ && !old_pair_ && !resuming_ && !lane_->take_session(head.session_id)) {
+    return refuse(BH_E_PROTOCOL, "the session id holds bytes that are not allowed");
+  }
+  if (kind_ != BH_LANE_REQUEST || old_pair_ || head.status == 202 || head.status == 204) {
+    mode_ = Mode::ignored;
+    if (head.framing == Framing::none || head.framing == Framing::length) return true;
+    // Nothing of an endless body is of interest.
+    call_ = nullptr;
+    lane_->post_finished(*this);
+    return false;
+  }
+  if (is_media_type(head.content_type, "text/event-stream")) {
+    mode_ = Mode::events;
+    if (resuming_) {
+      sse_.restart();
+    } else {
+      sse_.reset(context_.settings.message_bytes);
+    }
+    return true;
+  }
+  if (resuming_) return refuse(BH_E_PROTOCOL, "resuming gave something else than an event stream");
+  if (!head.content_type.empty() && !is_media_type(head.content_type, "application/json")) {
+    return refuse(
+        BH_E_PROTOCOL,
+        "the answer is neither application/json nor text/event-stream; is the url right?");
+  }
+  mode_ = Mode::json;
+  return reserve_for(head);
+}
+
+bool Post::reserve_for(const ResponseHead &head) {
+  body_ = context_.spare.take();
+  if (head.framing != Framing::length) return true;
+  if (head.content_length > context_.settings.message_bytes) {
+    return refuse(BH_E_LIMIT, "the answer of " + std::to_string(head.content_length) +
+                                  " bytes is beyond the limit of " +
+                                  std::to_string(context_.settings.message_bytes));
+  }
+  if (!body_.reserve(std::min<std::size_t>(head.content_length, reserve_bytes_max))) {
+    return refuse(BH_E_LIMIT, "no memory for the answer");
+  }
+  return true;
+}
+
+// Ends the call from inside one of its callbacks.
+bool Post::refuse(bh_status code, const std::string &text) {
+  call_ = nullptr;
+  finish_failed(bh::make_error(code, text));
+  return false;
+}
+
+// ---- the answer's body
+// ---------------------------------------------------------------------------
+
+std::span<char> Post::room() {
+  return mode_ == Mode::json ? body_.room() : std::span<char>{};
+}
+
+bool Post::on_body(std::string_view piece) {
+  switch (mode_) {
+    case Mode::events:
+      return feed(piece);
+    case Mode::json:
+      if (body_.size() + piece.size() > context_.settings.message_bytes) {
+        return refuse(BH_E_LIMIT, "the answer is beyond the limit of " +
+                                      std::to_string(context_.settings.message_bytes) + " bytes");
+      }
+      return body_.append(piece) || refuse(BH_E_LIMIT, "no memory for the answer");
+    case Mode::error: {
+      const std::size_t room = context_.settings.error_body_bytes;
+      if (body_.size() < room) body_.append(piece.substr(0, room - body_.size()));
+      return true;
+    }
+    case Mode::none:
+    case Mode::ignored:
+      return true;
+  }
+  return true;
+}
+
+bool Post::feed(std::string_view piece) {
+  feeding_ = true;
+  std::size_t at = 0;
+  SseEvent event;
+  bool fits = true;
+  while (!released_) {
+    const SseParser::Step step = sse_.next(piece, &at, &event);
+    fits = step != SseParser::Step::too_large;
+    if (step != SseParser::Step::event) break;
+    progressed_ = true;
+    if (event.data.empty() || !(event.type.empty() || event.type == "message")) continue;
+    if (!answered_ && is_response(event.data)) {
+      answered_ = true;
+      answered_ns_ = context_.host.now_ns();
+    }
+    lane_->deliver(exchange_, event.data);
+  }
+  feeding_ = false;
+  if (released_) {
+    context_.put_post(this);
+    return false;
+  }
+  if (fits) return true;
+  return refuse(BH_E_LIMIT, "an event is beyond the limit of " +
+                                std::to_string(context_.settings.message_bytes) + " bytes");
+}
+
+void Post::on_whole(const ResponseHead &head, std::string_view body) {
+  call_ = nullptr;
+  const bool plain = kind_ == BH_LANE_REQUEST && head.status == 200 && !initialize_ && !old_pair_ &&
+                     !resuming_ && is_media_type(head.content_type, "application/json") &&
+                     !body.empty() && body.size() <= context_.settings.message_bytes;
+  if (plain) {  // the usual answer, straight from where it was received
+    Lane &lane = *lane_;
+    const std::uint64_t exchange = exchange_;
+    lane.post_finished(*this);
+    lane.deliver(exchange, body);
+    return;
+  }
+  if (!on_head(head)) return;
+  if (body.empty() || on_body(body)) on_done(nullptr);
+}
+
+void Post::on_done(const bh_error *error) {
+  call_ = nullptr;
+  if (mode_ == Mode::events || resuming_) return stream_over(error);
+  if (error != nullptr) return finish_failed(*error);
+  if (mode_ == Mode::json) return deliver_body();
+  if (mode_ == Mode::error) return lane_->post_refused(*this);
+  lane_->post_finished(*this);
+}
+
+void Post::deliver_body() {
+  if (body_.size() == 0) {
+    return finish_failed(bh::make_error(BH_E_PROTOCOL, "the answer is empty"));
+  }
+  BodyBuffer body = std::move(body_);
+  Lane &lane = *lane_;
+  Context &context = context_;
+  const std::uint64_t exchange = exchange_;
+  lane.post_finished(*this);
+  lane.deliver(exchange, body.view());
+  context.spare.give_back(std::move(body));
+}
+
+void Post::finish_failed(const bh_error &error) {
+  lane_->post_failed(*this, error);
+}
+
+// ---- event streams that end
+// ----------------------------------------------------------------------
+
+void Post::stream_over(const bh_error *error) {
+  if (answered_) return lane_->post_finished(*this);
+  if (mode_ == Mode::error && failure_->status < 500 && failure_->status != 429) {
+    return lane_->post_refused(*this);  // the server will not resume
+  }
+  if (progressed_) attempts_ = 0;
+  if (!sse_.last_event_id().empty() && attempts_ < context_.settings.resume_attempts) {
+    resuming_ = true;
+    progressed_ = false;
+    const Settings &s = context_.settings;
+    const std::uint64_t asked = sse_.retry_ms().value_or(static_cast<std::uint32_t>(s.retry_ms));
+    const std::uint64_t wait = std::clamp(asked, s.retry_min_ms, s.retry_max_ms);
+    timer_ = context_.host.timer_start(
+        std::min(wait << attempts_++, s.retry_max_ms),
+        [](void *arg) { static_cast<Post *>(arg)->resume(); }, this);
+    return;
+  }
+  std::string text = "the event stream ended before the answer; the request may have run";
+  if (error != nullptr) text = std::string(bh::text(*error)) + " (event stream)";
+  finish_failed(bh::make_error(BH_E_IO, text));
+}
+
+void Post::resume() {
+  timer_ = 0;
+  mode_ = Mode::none;
+  body_.clear();
+  failure_.reset();
+  const std::string head = lane_->get_head(sse_.last_event_id());
+  HttpRequest request;
+  request.method = Method::get;
+  request.head = head;
+  request.target = lane_->url().target;
+  request.fresh_connection = true;
+  bh_error error = bh::make_error();
+  if (lane_->route().start(request, *this, &call_, &error) != BH_OK) {
+    call_ = nullptr;
+    stream_over(&error);
+  }
+}
+
+}  // namespace connector_http

@@ -1,0 +1,83 @@
+// One POST of a lane, with what its answer takes: JSON at once or in pieces, an event stream, its
+// resumption by GET when the stream ends before the answer. Pooled by the Context.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "backend.hpp"
+#include "body_buffer.hpp"
+#include "bulkhead/abi/host.h"
+#include "failure.hpp"
+#include "sse.hpp"
+
+namespace connector_http {
+
+class Lane;
+struct Context;
+
+class Post final : public HttpSink {
+ public:
+  explicit Post(Context &context) : context_(context) {}
+
+  // A POST of `kind` (BH_LANE_...). old_pair: only success or failure is of interest.
+  void prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool initialize,
+               bool old_pair);
+  // BH_OK: the lane will hear of the end. Else nothing was sent.
+  bh_status start(HttpRoute &route, const HttpRequest &request, bh_error *error);
+  // Ends it without a word to the host.
+  void cancel() noexcept;
+
+  std::uint64_t exchange() const noexcept { return exchange_; }
+  std::uint32_t kind() const noexcept { return kind_; }
+  bool initialize() const noexcept { return initialize_; }
+  bool sent_session() const noexcept { return sent_session_; }
+  bool resuming() const noexcept { return resuming_; }
+  // Of an answer that is an error: its head, and at most Settings::error_body_bytes of its body.
+  const HttpFailure &failure() const noexcept { return *failure_; }
+  std::string_view error_body() const noexcept { return body_.view(); }
+  // Should a sweep at now_ns end it?
+  bool overdue(std::uint64_t now_ns) const noexcept;
+
+  std::size_t place = 0;  // in the lane's list
+
+  bool on_head(const ResponseHead &head) override;
+  bool on_body(std::string_view piece) override;
+  void on_done(const bh_error *error) override;
+  void on_whole(const ResponseHead &head, std::string_view body) override;
+  std::span<char> room() override;
+
+ private:
+  enum class Mode : std::uint8_t { none, json, events, error, ignored };
+
+  bool success_head(const ResponseHead &head);
+  bool reserve_for(const ResponseHead &head);
+  bool refuse(bh_status code, const std::string &text);
+  bool feed(std::string_view piece);
+  void deliver_body();
+  void stream_over(const bh_error *error);
+  void resume();
+  void finish_failed(const bh_error &error);
+
+  Context &context_;
+  Lane *lane_ = nullptr;
+  HttpCall *call_ = nullptr;
+  std::uint64_t exchange_ = 0;
+  std::uint64_t began_ns_ = 0, answered_ns_ = 0;
+  std::uint32_t kind_ = 0;
+  Mode mode_ = Mode::none;
+  bool initialize_ = false, old_pair_ = false, sent_session_ = false;
+  bool answered_ = false;  // the response came on the event stream
+  bool resuming_ = false;
+  bool progressed_ = false;  // an event came since the last attempt
+  bool feeding_ = false;     // on the stack; the object must not be reused yet
+  bool released_ = false;
+  std::uint32_t attempts_ = 0;
+  bh_timer timer_ = 0;
+  BodyBuffer body_;
+  SseParser sse_;
+  std::optional<HttpFailure> failure_;
+};
+
+}  // namespace connector_http

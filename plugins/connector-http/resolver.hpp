@@ -1,0 +1,49 @@
+// Names to addresses without blocking the reactor: literals and localhost at once, others by
+// getaddrinfo on the host's pool, kept for 30 s by their user.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bulkhead/cpp/host.hpp"
+
+namespace connector_http {
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+};
+
+// At most 16 addresses of one name are kept.
+constexpr std::size_t addresses_max = 16;
+
+// Fills *out for an IPv4 or IPv6 literal or localhost (::1 first, as getaddrinfo orders it).
+bool resolve_now(const std::string &host, std::uint16_t port, std::vector<Address> *out);
+
+// One look-up on the pool. done is called on the reactor thread, with an empty list and a reason
+// when the name has no address; not after cancel(). [io]
+class Lookup {
+ public:
+  using Done = void (*)(void *arg, std::vector<Address> &&addresses, const std::string &why);
+
+  // Null when the pool is full.
+  static Lookup *start(const bh::Host &host, std::string name, std::uint16_t port, Done done,
+                       void *arg);
+  void cancel() noexcept { done_ = nullptr; }
+
+ private:
+  static void work(void *arg);
+  static void finish(void *arg);
+
+  std::string name_, why_;
+  std::uint16_t port_ = 0;
+  std::vector<Address> addresses_;
+  Done done_ = nullptr;
+  void *arg_ = nullptr;
+};
+
+}  // namespace connector_http

@@ -1,0 +1,284 @@
+#include "response.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace connector_http {
+namespace {
+
+constexpr std::uint32_t chunk_skip_max = 4096;
+constexpr std::uint32_t chunk_digits_max = 32;
+constexpr std::uint64_t chunk_bytes_max = std::uint64_t{1} << 40;
+
+constexpr std::array<bool, 256> make_token_table() {
+  std::array<bool, 256> t{};
+  for (int c = '0'; c <= '9'; ++c) t[static_cast<std::size_t>(c)] = true;
+  for (int c = 'a'; c <= 'z'; ++c) t[static_cast<std::size_t>(c)] = true;
+  for (int c = 'A'; c <= 'Z'; ++c) t[static_cast<std::size_t>(c)] = true;
+  for (char c : std::string_view("!#$%&'*+-.^_`|~")) t[static_cast<unsigned char>(c)] = true;
+  return t;
+}
+constexpr std::array<bool, 256> token_table = make_token_table();
+
+char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+bool is_ctl(char c) noexcept {
+  const auto u = static_cast<unsigned char>(c);
+  return (u < 0x20 && u != '\t') || u == 0x7F;
+}
+
+std::string_view trimmed(std::string_view s) noexcept {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+  return s;
+}
+
+bool parse_number(std::string_view s, std::uint64_t *out) noexcept {
+  if (s.empty() || s.size() > 15) return false;
+  std::uint64_t value = 0;
+  for (char c : s) {
+    if (c < '0' || c > '9') return false;
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  *out = value;
+  return true;
+}
+
+// Calls f for each element of a comma-separated list.
+template <class F>
+void each_element(std::string_view list, F &&f) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    f(trimmed(list.substr(0, comma)));
+    if (comma == std::string_view::npos) return;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+struct Fields {
+  bool http_1_0 = false, close = false, keep = false, chunked = false, has_length = false;
+};
+
+const char *take_length(std::string_view value, ResponseHead *head, Fields *fields) noexcept {
+  std::uint64_t n = 0;
+  if (!parse_number(value, &n)) return "a malformed Content-Length";
+  if (fields->has_length && n != head->content_length) return "two different Content-Length fields";
+  fields->has_length = true;
+  head->content_length = n;
+  return nullptr;
+}
+
+void take_connection(std::string_view value, Fields *fields) noexcept {
+  each_element(value, [&](std::string_view option) {
+    if (equal_ignoring_case(option, "close")) fields->close = true;
+    if (equal_ignoring_case(option, "keep-alive")) fields->keep = true;
+  });
+}
+
+void take_keep_alive(std::string_view value, ResponseHead *head) noexcept {
+  each_element(value, [&](std::string_view option) {
+    std::uint64_t n = 0;
+    if (option.size() > 8 && equal_ignoring_case(option.substr(0, 8), "timeout=") &&
+        parse_number(option.substr(8), &n)) {
+      head->keep_alive_s = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(n, 1, 86'400));
+    }
+  });
+}
+
+// Stores the fields that matter; a length switch keeps the others to one comparison.
+const char *take_field(std::string_view name, std::string_view value, ResponseHead *head,
+                       Fields *fields) noexcept {
+  switch (name.size()) {
+    case 8:
+      if (equal_ignoring_case(name, "location")) head->location = value;
+      break;
+    case 10:
+      if (equal_ignoring_case(name, "connection")) take_connection(value, fields);
+      if (equal_ignoring_case(name, "keep-alive")) take_keep_alive(value, head);
+      break;
+    case 11:
+      if (equal_ignoring_case(name, "retry-after")) head->retry_after = value;
+      break;
+    case 12:
+      if (equal_ignoring_case(name, "content-type")) head->content_type = value;
+      break;
+    case 14:
+      if (equal_ignoring_case(name, "content-length")) return take_length(value, head, fields);
+      if (equal_ignoring_case(name, "mcp-session-id")) head->session_id = value;
+      break;
+    case 16:
+      if (equal_ignoring_case(name, "www-authenticate") && head->challenge.empty()) {
+        head->challenge = value;
+      }
+      if (equal_ignoring_case(name, "content-encoding")) head->content_encoding = value;
+      break;
+    case 17:
+      if (equal_ignoring_case(name, "transfer-encoding")) {
+        if (fields->chunked || !equal_ignoring_case(value, "chunked")) {
+          return "a transfer coding other than chunked";
+        }
+        fields->chunked = true;
+      }
+      break;
+    default:
+      break;
+  }
+  return nullptr;
+}
+
+// "HTTP/1.1 200 OK"
+const char *take_status_line(std::string_view line, ResponseHead *head, Fields *fields) noexcept {
+  if (line.size() < 12 || std::memcmp(line.data(), "HTTP/1.", 7) != 0 ||
+      (line[7] != '1' && line[7] != '0') || line[8] != ' ' ||
+      (line.size() > 12 && line[12] != ' ')) {
+    return "no HTTP/1.1 status line";
+  }
+  std::uint64_t status = 0;
+  if (!parse_number(line.substr(9, 3), &status) || status < 100) return "a malformed status code";
+  if (std::any_of(line.begin() + 12, line.end(), is_ctl)) return "a control byte in the head";
+  fields->http_1_0 = line[7] == '0';
+  head->status = static_cast<std::uint16_t>(status);
+  return nullptr;
+}
+
+const char *take_line(std::string_view line, ResponseHead *head, Fields *fields) noexcept {
+  std::size_t colon = 0;
+  while (colon < line.size() && token_table[static_cast<unsigned char>(line[colon])]) ++colon;
+  if (colon == 0 || colon == line.size() || line[colon] != ':') return "a malformed header line";
+  const std::string_view value = line.substr(colon + 1);
+  bool bad = false;
+  for (char c : value) bad |= is_ctl(c);
+  if (bad) return "a control byte in the head";
+  return take_field(line.substr(0, colon), trimmed(value), head, fields);
+}
+
+const char *settle(ResponseHead *head, const Fields &fields) noexcept {
+  if (fields.chunked && fields.has_length) return "two framings for one body";
+  if (fields.chunked && fields.http_1_0) return "a transfer coding in HTTP/1.0";
+  head->keep_alive = !fields.close && (!fields.http_1_0 || fields.keep);
+  if (head->status < 200 || head->status == 204 || head->status == 304) {
+    head->framing = Framing::none;
+  } else if (fields.chunked) {
+    head->framing = Framing::chunked;
+  } else if (fields.has_length) {
+    head->framing = head->content_length == 0 ? Framing::none : Framing::length;
+  } else {
+    head->framing = Framing::until_close;
+    head->keep_alive = false;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+bool is_media_type(std::string_view header, std::string_view type) noexcept {
+  return equal_ignoring_case(trimmed(header.substr(0, header.find(';'))), type);
+}
+
+ParseResult parse_head(std::string_view in, ResponseHead *head, std::size_t *used,
+                       const char **why) noexcept {
+  *head = ResponseHead{};
+  Fields fields;
+  std::size_t at = 0;
+  bool first = true;
+  for (;;) {
+    const char *from = in.data() + at;
+    const auto *cr = static_cast<const char *>(std::memchr(from, '\r', in.size() - at));
+    if (cr == nullptr || cr + 1 == in.data() + in.size()) return ParseResult::incomplete;
+    if (cr[1] != '\n') return *why = "a carriage return inside a line", ParseResult::invalid;
+    const std::string_view line(from, static_cast<std::size_t>(cr - from));
+    at = static_cast<std::size_t>(cr - in.data()) + 2;
+    if (line.empty() && !first) break;
+    const char *bad =
+        first ? take_status_line(line, head, &fields) : take_line(line, head, &fields);
+    if (bad != nullptr) return *why = bad, ParseResult::invalid;
+    first = false;
+  }
+  *used = at;
+  if (const char *bad = settle(head, fields)) return *why = bad, ParseResult::invalid;
+  return ParseResult::complete;
+}
+
+bool ChunkDecoder::step(char c) noexcept {
+  switch (state_) {
+    case State::size: {
+      const char l = lower(c);
+      const int digit = c >= '0' && c <= '9' ? c - '0' : l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
+      if (digit >= 0) {
+        left_ = left_ * 16 + static_cast<std::uint64_t>(digit);
+        digits_ = true;
+        return left_ <= chunk_bytes_max && ++skipped_ <= chunk_digits_max;
+      }
+      if (!digits_) return false;
+      state_ = c == '\r' ? State::size_lf : State::extension;
+      skipped_ = 0;
+      return c == '\r' || c == ';' || c == ' ' || c == '\t';
+    }
+    case State::extension:
+      if (c == '\r') state_ = State::size_lf;
+      return c == '\r' || (!is_ctl(c) && ++skipped_ <= chunk_skip_max);
+    case State::size_lf:
+      state_ = left_ > 0 ? State::data : State::trailer;
+      skipped_ = 0;
+      trailer_line_ = false;
+      return c == '\n';
+    case State::data:
+      return false;  // handled by next()
+    case State::data_cr:
+      state_ = State::data_lf;
+      return c == '\r';
+    case State::data_lf:
+      state_ = State::size;
+      digits_ = false;
+      left_ = 0;
+      skipped_ = 0;
+      return c == '\n';
+    case State::trailer:
+      if (c == '\r') {
+        state_ = trailer_line_ ? State::trailer_lf : State::last_lf;
+        return true;
+      }
+      trailer_line_ = true;
+      return !is_ctl(c) && ++skipped_ <= chunk_skip_max;
+    case State::trailer_lf:
+      state_ = State::trailer;
+      trailer_line_ = false;
+      return c == '\n';
+    case State::last_lf:
+      done_ = true;
+      return c == '\n';
+  }
+  return false;
+}
+
+ParseResult ChunkDecoder::next(std::string_view in, std::size_t *at,
+                               std::string_view *piece) noexcept {
+  *piece = {};
+  while (*at < in.size()) {
+    if (state_ == State::data) {
+      const std::size_t n =
+          static_cast<std::size_t>(std::min<std::uint64_t>(left_, in.size() - *at));
+      *piece = in.substr(*at, n);
+      *at += n;
+      left_ -= n;
+      if (left_ == 0) state_ = State::data_cr;
+      return ParseResult::incomplete;
+    }
+    if (!step(in[(*at)++])) return ParseResult::invalid;
+    if (ended()) return ParseResult::complete;
+  }
+  return ParseResult::incomplete;
+}
+
+}  // namespace connector_http

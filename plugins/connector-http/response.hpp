@@ -1,0 +1,69 @@
+// HTTP/1.1 responses as bytes: the head, and the chunked coding. Sans I/O, no allocation.
+//
+// Strict where leniency invites confusion about where a message ends: bare LF, folded lines, two
+// framings at once, differing lengths and unknown transfer codings are refused.
+//
+// Own instead of Boost.Beast's basic_parser: it keeps views instead of calling back for each field
+// and needs one pass. response_bench.cpp has both; bench/RESULTS.md the numbers.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace connector_http {
+
+enum class Framing : std::uint8_t { none, length, chunked, until_close };
+
+// What this plugin wants to know about a response. The views point into the parsed bytes.
+struct ResponseHead {
+  std::uint16_t status = 0;
+  Framing framing = Framing::none;
+  bool keep_alive = false;
+  std::uint32_t keep_alive_s = 0;    // the server's "Keep-Alive: timeout=N"; 0: not said
+  std::uint64_t content_length = 0;  // with Framing::length
+  std::string_view content_type, content_encoding, session_id, challenge, retry_after, location;
+};
+
+enum class ParseResult : std::uint8_t { complete, incomplete, invalid };
+
+// Parses a head that starts at in[0]. complete: *used is its length with the blank line. invalid:
+// *why says what is wrong (a static text). The caller bounds in.size().
+ParseResult parse_head(std::string_view in, ResponseHead *head, std::size_t *used,
+                       const char **why) noexcept;
+
+// True when a media type header names `type` ("application/json; charset=utf-8" does).
+bool is_media_type(std::string_view header, std::string_view type) noexcept;
+
+// ASCII, no locale.
+bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept;
+
+// Takes the chunked coding apart. Extensions and trailers are skipped (bounded by 4 KiB each).
+class ChunkDecoder {
+ public:
+  // Looks at in from *at on. complete: the body ended, *at is behind it. incomplete with a
+  // non-empty *piece: a piece of the body, call again; with an empty one: feed more bytes.
+  ParseResult next(std::string_view in, std::size_t *at, std::string_view *piece) noexcept;
+  void reset() noexcept { *this = ChunkDecoder{}; }
+
+ private:
+  enum class State : std::uint8_t {
+    size,
+    extension,
+    size_lf,
+    data,
+    data_cr,
+    data_lf,
+    trailer,
+    trailer_lf,
+    last_lf
+  };
+  bool step(char c) noexcept;
+  bool ended() const noexcept { return done_; }
+
+  State state_ = State::size;
+  bool digits_ = false, done_ = false, trailer_line_ = false;
+  std::uint32_t skipped_ = 0;
+  std::uint64_t left_ = 0;
+};
+
+}  // namespace connector_http

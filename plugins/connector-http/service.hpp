@@ -1,0 +1,16 @@
+// HTTP through the http-client plugin (TLS, proxies, HTTP/2), by way of the host.
+#pragma once
+
+#include <memory>
+
+#include "backend.hpp"
+#include "bulkhead/abi/ext/draft/http.h"
+#include "bulkhead/cpp/host.hpp"
+
+namespace connector_http {
+
+// `http` is the host's table for this plugin; calls go to it with host.ctx().
+std::unique_ptr<HttpRoute> make_service_route(const bh::Host &host, const bh_host_http *http,
+                                              const Url &url, std::uint64_t connect_timeout_ms);
+
+}  // namespace connector_http

@@ -1,0 +1,227 @@
+// Streamable HTTP through the whole plugin: answers, sessions, headers, failures.
+#include <catch2/catch.hpp>
+
+#include "fixture.hpp"
+
+using namespace connector_http::testing;
+
+TEST_CASE("a JSON answer and then an event stream answer, with session and version headers") {
+  Server server([](const Request &r, Peer &peer) {
+    if (handshake_step(r, peer)) return;
+    if (r.body.find("\"id\":2") != std::string::npos) return peer.answer(200, result(2));
+    peer.begin_events();
+    peer.event(
+        "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n");
+    peer.event("data: " + result(3) + "\n\n");
+    peer.end_events();
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
+  REQUIRE(f.wait_events(1));
+  CHECK(f.seen.events[0].kind == Event::message);
+  CHECK(f.seen.events[0].exchange == 2);
+  CHECK(f.seen.events[0].text == result(2));
+
+  REQUIRE(f.send(lane, 3, call(3)) == BH_OK);
+  REQUIRE(f.wait_events(3));
+  CHECK(f.seen.events[1].exchange == 3);
+  CHECK(f.seen.events[1].text.find("progress") != std::string::npos);
+  CHECK(f.seen.events[2].text == result(3));
+
+  REQUIRE(f.close(lane));
+  const auto requests = server.requests();
+  CHECK(requests[0].header("mcp-session-id").empty());
+  CHECK(requests[0].header("accept") == "application/json, text/event-stream");
+  CHECK(requests[0].header("content-type") == "application/json");
+  bool deleted = false;
+  for (const Request &r : requests) {
+    if (r.method == "POST" && r.body.find("tools/call") != std::string::npos) {
+      CHECK(r.header("mcp-session-id") == "s-1");
+      CHECK(r.header("mcp-protocol-version") == "2025-06-18");
+    }
+    deleted = deleted || (r.method == "DELETE" && r.header("mcp-session-id") == "s-1");
+  }
+  CHECK(deleted);
+  f.stop();
+  CHECK(f.host.watches() == 0);
+  CHECK(f.host.timers() == 0);
+  CHECK(f.host.faults().empty());
+}
+
+TEST_CASE("bearer token and custom headers go on every request, reserved ones are refused") {
+  Server server([](const Request &r, Peer &peer) { handshake_step(r, peer); });
+  Fixture f;
+  const std::string headers =
+      R"(,"headers":{"Authorization":"Bearer t0ken","X-Team":"blue green"})";
+  void *lane = f.open(Fixture::definition(server.url(), headers));
+  REQUIRE(f.handshake(lane));
+  REQUIRE(f.wait([&] { return server.requests().size() == 3; }));
+  for (const Request &r : server.requests()) {
+    CHECK(r.header("authorization") == "Bearer t0ken");
+    CHECK(r.header("x-team") == "blue green");
+  }
+  for (const char *name : {"Accept", "mcp-session-id", "Last-Event-ID", "host", "Content-Length"}) {
+    void *other = nullptr;
+    const std::string bad = std::string(R"(,"headers":{")") + name + R"(":"v"})";
+    CHECK(f.try_open(9, Fixture::definition(server.url(), bad), &other) == BH_E_INVALID);
+    CHECK(bh::text(f.error).find(name) != std::string_view::npos);
+  }
+  void *other = nullptr;
+  CHECK(f.try_open(9, Fixture::definition(server.url(), R"(,"headers":{"X-A":"secret\r\nX-B: c"})"),
+                   &other) == BH_E_INVALID);
+  CHECK(bh::text(f.error).find("secret") == std::string_view::npos);
+  for (const auto &line : f.host.logs()) CHECK(line.text.find("t0ken") == std::string::npos);
+}
+
+TEST_CASE("failure classes have codes and texts of their own") {
+  struct Case {
+    int status;
+    const char *headers;
+    bh_status code;
+    const char *text;
+    std::uint32_t retry_after_ms;
+  };
+  const Case c = GENERATE(
+      Case{401, "WWW-Authenticate: Bearer realm=\"x\"\r\n", BH_E_AUTH, "authentication required",
+           0},
+      Case{403, "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"a:read b\"\r\n",
+           BH_E_AUTH, "insufficient scope: a:read b", 0},
+      Case{403, "", BH_E_DENIED, "access refused", 0},
+      Case{500, "", BH_E_IO, "server error 500", 0}, Case{503, "", BH_E_IO, "server error 503", 0},
+      Case{503, "Retry-After: 7\r\n", BH_E_UNAVAILABLE, "temporarily unavailable", 7000},
+      Case{429, "Retry-After: 2\r\n", BH_E_UNAVAILABLE, "too many requests", 2000},
+      Case{307, "Location: https://example.com/new?token=x\r\n", BH_E_PROTOCOL,
+           "redirected to https://example.com/new (HTTP 307)", 0});
+  Server server([&](const Request &r, Peer &peer) {
+    if (handshake_step(r, peer)) return;
+    peer.answer(c.status, "oops", c.headers, "text/plain");
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
+  REQUIRE(f.wait_events(1));
+  CHECK(f.seen.events[0].kind == Event::failed);
+  CHECK(f.seen.events[0].exchange == 2);
+  CHECK(f.seen.events[0].code == c.code);
+  CHECK(f.seen.events[0].text.find(c.text) != std::string::npos);
+  CHECK(f.seen.events[0].retry_after_ms == c.retry_after_ms);
+  CHECK(f.seen.events[0].text.find("token") == std::string::npos);
+}
+
+TEST_CASE("a lost session fails the call and takes the lane down") {
+  const int status = GENERATE(404, 400);
+  Server server([&](const Request &r, Peer &peer) {
+    if (handshake_step(r, peer)) return;
+    peer.answer(status, R"({"jsonrpc":"2.0","id":2,"error":{"code":-32000,)"
+                        R"("message":"Bad Request: No valid session ID provided"}})");
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
+  REQUIRE(f.wait_events(2));
+  CHECK(f.seen.events[0].kind == Event::failed);
+  CHECK(f.seen.events[0].code == BH_E_SESSION_LOST);
+  CHECK(f.seen.events[1].kind == Event::down);
+  CHECK(f.seen.events[1].code == BH_E_SESSION_LOST);
+  CHECK(f.seen.events[1].text.find("session expired") != std::string::npos);
+  REQUIRE(f.close(lane));
+  for (const Request &r : server.requests()) CHECK(r.method != "DELETE");
+}
+
+TEST_CASE("an error answer with a JSON-RPC error for this request is delivered") {
+  const std::string body = R"({"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no"}})";
+  Server server([&](const Request &r, Peer &peer) {
+    if (handshake_step(r, peer, "")) return;
+    peer.answer(404, body);
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
+  REQUIRE(f.wait_events(1));
+  CHECK(f.seen.events[0].kind == Event::message);
+  CHECK(f.seen.events[0].text == body);
+}
+
+TEST_CASE("requests wait behind the first notification") {
+  Server server([](const Request &r, Peer &peer) {
+    if (r.body.find("notifications/initialized") != std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    if (handshake_step(r, peer)) return;
+    peer.answer(200, result(2));
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
+  REQUIRE(f.wait_events(1));
+  const auto requests = server.requests();
+  CHECK(requests[1].body.find("initialized") != std::string::npos);
+  REQUIRE(requests.size() >= 3);
+  CHECK(requests[2].number == 3);
+}
+
+TEST_CASE("the lane may be closed from inside a message") {
+  Server server([](const Request &r, Peer &peer) {
+    if (handshake_step(r, peer)) return;
+    peer.begin_events();
+    peer.event("data: {\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n\ndata: " + result(2) + "\n\n");
+    peer.end_events();
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  f.seen.on_event = [&](const Event &e) {
+    if (e.kind == Event::message) f.connector->lane_close(f.plugin->self, lane);
+  };
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
+  REQUIRE(f.wait([&] { return f.count(Event::closed, 1) == 1; }));
+  CHECK(f.count(Event::message, 1) == 1);  // nothing more came after lane_close
+  f.host.run_for(20);
+  CHECK(f.count(Event::closed, 1) == 1);
+}
+
+TEST_CASE("an abandoned exchange gets nothing any more, its connection goes") {
+  Server server([](const Request &r, Peer &peer) {
+    if (handshake_step(r, peer)) return;
+    if (r.body.find("\"id\":2") != std::string::npos) return peer.wait_closed();
+    peer.answer(200, result(3));
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
+  REQUIRE(f.wait(
+      [&] { return !server.requests().empty() && server.requests().back().body == call(2); }));
+  f.abandon(lane, 2);
+  REQUIRE(f.send(lane, 3, call(3)) == BH_OK);
+  REQUIRE(f.wait_events(1));
+  CHECK(f.seen.events[0].exchange == 3);
+  CHECK(f.seen.events.size() == 1);
+}
+
+TEST_CASE("a batch is taken apart") {
+  Server server([](const Request &r, Peer &peer) {
+    if (handshake_step(r, peer)) return;
+    peer.answer(200, " [ {\"method\":\"a\",\"x\":\"],[\"} , " + result(2) + " ] ");
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  REQUIRE(f.handshake(lane));
+  REQUIRE(f.send(lane, 2, call(2)) == BH_OK);
+  REQUIRE(f.wait_events(2));
+  CHECK(f.seen.events[0].text == R"({"method":"a","x":"],["})");
+  CHECK(f.seen.events[1].text == result(2));
+}
+
+TEST_CASE("https without the http-client plugin is an error that names it") {
+  Fixture f;
+  void *lane = nullptr;
+  CHECK(f.try_open(1, Fixture::definition("https://127.0.0.1:1/mcp"), &lane) == BH_E_UNSUPPORTED);
+  CHECK(bh::text(f.error).find("http-client") != std::string_view::npos);
+}

@@ -1,0 +1,41 @@
+// Absolute http and https URLs: parsed once when a lane opens, and for `endpoint` events and
+// redirects, which come from the upstream and are not trusted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace connector_http {
+
+struct Url {
+  bool tls = false;
+  std::string host;  // lower case, an IPv6 address without its brackets
+  std::uint16_t port = 0;
+  std::string target;  // path and query, starts with '/'
+
+  // "host" or "host:port", as a Host header wants it (brackets, no default port).
+  std::string authority() const;
+  // "host:port" for people and as a key.
+  std::string host_port() const;
+  // "http://host:port" with the port left out when it is the default.
+  std::string origin() const;
+  // origin() and the path without its query, which may hold a credential.
+  std::string shown() const;
+  std::string text() const { return origin() + target; }
+};
+
+// Refuses user names, passwords, control bytes, spaces and bytes above 0x7E. At most 8 KiB.
+// On failure *why says what is wrong, without quoting the URL.
+std::optional<Url> parse_url(std::string_view text, std::string *why);
+
+// RFC 3986 section 5.2 for http and https: an absolute URL, "//host/..", "/path", "path", "?query".
+std::optional<Url> resolve_url(const Url &base, std::string_view reference, std::string *why);
+
+bool same_origin(const Url &a, const Url &b) noexcept;
+
+// True for "localhost", "*.localhost", 127.0.0.0/8 and ::1: never sent through a proxy.
+bool is_loopback(std::string_view host) noexcept;
+
+}  // namespace connector_http
