@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "plugin/config_schema.hpp"
 #include "plugin/host_functions.hpp"
 #include "plugin/text.hpp"
 
@@ -55,10 +56,14 @@ std::string_view to_string(InstanceState state) noexcept {
   return i < std::size(names) ? names[i] : "unknown";
 }
 
-std::string Instance::about(std::string_view what, const bh_error &error, bh_status status) const {
+std::string Instance::who() const {
   std::string text = "plugin " + library_->description().id;
   if (id_ != library_->description().id) text += ", instance " + id_;
-  return text + ": " + std::string(what) + ": " +
+  return text;
+}
+
+std::string Instance::about(std::string_view what, const bh_error &error, bh_status status) const {
+  return who() + ": " + std::string(what) + ": " +
          error_text(error, "status " + std::to_string(status) + " without a text");
 }
 
@@ -118,8 +123,7 @@ Result<void> Instance::step(InstanceState from, InstanceState to, const char *na
     state_ = to;
     return {};
   }
-  std::string text = "plugin " + library_->description().id + ", instance " + id_ + ": " + name +
-                     " called in state " + std::string(to_string(state_)) +
+  std::string text = who() + ": " + name + " called in state " + std::string(to_string(state_)) +
                      (failed_ ? " after a failure" : "");
   log(BH_LOG_HOST_MISBEHAVES, text);
   return fail(BH_E_INVALID, std::move(text));
@@ -129,6 +133,11 @@ Result<void> Instance::configure(std::string_view config_json) {
   using enum InstanceState;
   if (auto ok = step(created, configured, "configure", !failed_); !ok) return ok;
   bh_error error = empty_error();
+  const auto fits = check_config(library_->description().config_schema, config_json);
+  if (!fits) {
+    failed_ = true;
+    return fail(fits.error().code, who() + ": " + fits.error().text);
+  }
   const bh_status status = call(&error, [&] {
     return table_.configure(table_.self, {config_json.data(), config_json.size()}, &error);
   });

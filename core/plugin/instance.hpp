@@ -60,7 +60,7 @@ class Instance {
 
   // Each once and in this order; a step out of order is refused (BH_E_INVALID, or a log line where
   // there is no result) without calling the plugin. After a failed configure or start only
-  // destroying is left.
+  // destroying is left. configure() checks the plugin's config_schema before the plugin is asked.
   Result<void> configure(std::string_view config_json);
   Result<void> start();
   void drain(std::uint64_t deadline_ns);  // CLOCK_MONOTONIC
@@ -92,6 +92,7 @@ class Instance {
   Result<void> step(InstanceState from, InstanceState to, const char *name, bool may);
   void log(std::int32_t level, std::string_view text) const noexcept;
   void release_held() noexcept;
+  std::string who() const;
   std::string about(std::string_view what, const bh_error &error, bh_status status) const;
 
   std::string id_;

@@ -103,7 +103,7 @@ TEST_CASE("after a refused configuration or start only destroying is left") {
   World world;
   {
     auto instance = world.good();
-    const auto refused = instance->configure("");
+    const auto refused = instance->configure(R"({"refuse":true})");
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().code == BH_E_INVALID);
     // The plugin's escape sequence has lost its escape.
@@ -112,6 +112,10 @@ TEST_CASE("after a refused configuration or start only destroying is left") {
     CHECK_FALSE(instance->start().has_value());
   }
   CHECK_FALSE(world.logged("1 mine: start"));
+  auto unasked = world.make("good", "unasked").value();
+  CHECK_THAT(unasked->configure(R"({"other":1})").error().text,
+             Contains("plugin good, instance unasked") && Contains("known are refuse"));
+  CHECK_FALSE(world.logged("1 unasked: configure"));
   auto failing = world.make("fails-in-start", "other").value();
   REQUIRE(failing->configure("{}").has_value());
   const auto refused = failing->start();

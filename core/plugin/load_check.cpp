@@ -34,6 +34,17 @@ int failed(const std::string &what) {
   return 1;
 }
 
+int load_all(const LoadOptions &options) {
+  int bad = 0;
+  const auto found = list_plugins(options.dirs);
+  for (const FoundPlugin &plugin : found) {
+    auto library = Library::load(plugin.manifest.id, nullptr, options);
+    if (!library) bad += failed(library.error().text);
+  }
+  std::printf("%zu plugins\n", found.size());
+  return found.empty() ? failed("there is no plugin") : bad;
+}
+
 int call(Instance &instance, Reactor &reactor, Answers &answers, bh_call id, const char *tool,
          const char *arguments) {
   const auto *tools = instance.ext<bh_tools>(BH_EXT_TOOLS);
@@ -57,7 +68,10 @@ int call(Instance &instance, Reactor &reactor, Answers &answers, bh_call id, con
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 3) return failed("usage: load_check FOLDER PLUGIN [TOOL ARGUMENTS]...");
+  if (argc < 2) return failed("usage: load_check FOLDER [PLUGIN [TOOL ARGUMENTS]...]");
+  LoadOptions options;
+  options.dirs = {argv[1]};
+  if (argc == 2) return load_all(options);
   auto reactor = Reactor::create().value();
   std::string misbehaviour;
   HostContext context;
@@ -71,8 +85,6 @@ int main(int argc, char **argv) {
   context.extra_ext = [](Instance &, std::string_view id) -> const void * {
     return id == BH_EXT_HOST_TOOLS ? &host_tools : nullptr;
   };
-  LoadOptions options;
-  options.dirs = {argv[1]};
   auto library = Library::load(argv[2], nullptr, options);
   if (!library) return failed(library.error().text);
   auto instance = Instance::create("checked", *library, context);

@@ -59,7 +59,7 @@ static void nothing_fd(void *arg, int32_t fd, uint32_t events) {
 
 static bh_status configure(void *self, bh_str json, bh_error *error) {
   say(self, "configure");
-  if (json.n == 0) return refuse(error, BH_E_INVALID, "an object\x1b[31m is wanted");
+  if (json.n > 2) return refuse(error, BH_E_INVALID, "an object\x1b[31m is wanted");
   return BH_OK;
 }
 
@@ -158,6 +158,10 @@ static const bh_descriptor *descriptor(uint32_t i) {
   bh_descriptor *d = &the_descriptor.now;
   bh_str poison = {(const char *)(uintptr_t)16, 1u << 30};
   bh_str name = {"For tests", 9};
+  static const char schema_text[] =
+      "{\"type\":\"object\",\"additionalProperties\":false,"
+      "\"properties\":{\"refuse\":{\"type\":\"boolean\"}}}";
+  bh_str schema = {schema_text, sizeof schema_text - 1};
   if (i != 0) return NULL;
   d->size = BEHAVIOUR == BIGGER    ? sizeof the_descriptor
             : BEHAVIOUR == SHORTER ? offsetof(bh_descriptor, name)
@@ -165,6 +169,7 @@ static const bh_descriptor *descriptor(uint32_t i) {
   d->id = BEHAVIOUR == OTHER_ID ? "somebody-else" : PLUGIN_ID;
   d->provides = BEHAVIOUR == OTHER_PROVIDES ? other_provides : provides;
   d->name = BEHAVIOUR == SHORTER ? poison : name;
+  d->config_schema = schema;
   if (BEHAVIOUR == SHORTER) d->version = d->vendor = d->config_schema = poison;
   return d;
 }

@@ -1,0 +1,77 @@
+#include "plugin/config_schema.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+namespace bulkhead {
+namespace {
+
+using Catch::Contains;
+
+constexpr std::string_view schema = R"({
+  "type":"object","additionalProperties":false,"required":["path"],
+  "properties":{
+    "path":{"type":"string","minLength":1},
+    "limits":{"type":"object","additionalProperties":false,
+      "properties":{"bytes":{"type":"integer","minimum":1,"maximum":1000}}},
+    "mode":{"enum":["read","write"]},
+    "list":{"type":"array","items":{"type":"string"},"maxItems":2},
+    "token":{"type":"string","pattern":"^[a-z]+$"}
+  }})";
+
+std::string why(std::string_view config, std::string_view with = schema) {
+  const auto checked = check_config(with, config);
+  return checked ? std::string() : checked.error().text;
+}
+
+TEST_CASE("a configuration that fits is accepted") {
+  CHECK(why(R"({"path":"/x"})").empty());
+  CHECK(why(R"({"path":"/x","limits":{"bytes":1000},"mode":"read","list":["a","b"],"token":"abc"})")
+            .empty());
+  CHECK(why(R"({"anything":[1e300,{"deep":null}]})", "").empty());
+}
+
+TEST_CASE("what is wrong is said with its place and what is allowed") {
+  CHECK_THAT(why(R"({})"), Contains("must match required [\"path\"]"));
+  CHECK_THAT(why(R"({"path":1})"), Contains("config/path: must match type \"string\""));
+  CHECK_THAT(why(R"({"path":""})"), Contains("config/path: must match minLength 1"));
+  CHECK_THAT(why(R"({"path":"x","limits":{"bytes":1001}})"),
+             Contains("config/limits/bytes: must match maximum 1000"));
+  CHECK_THAT(why(R"({"path":"x","mode":"append"})"),
+             Contains("config/mode: must match enum [\"read\",\"write\"]"));
+  CHECK_THAT(why(R"({"path":"x","list":["a","b","c"]})"),
+             Contains("config/list: must match maxItems"));
+  CHECK_THAT(why(R"({"path":"x","pth":"y"})"),
+             Contains("config/pth: is unknown here; known are path, limits, mode, list, token"));
+  CHECK_THAT(why(R"({"path":"x","limits":{"byte":1}})"),
+             Contains("config/limits/byte: is unknown here; known are bytes"));
+}
+
+TEST_CASE("the value itself is never in the error") {
+  CHECK_THAT(why(R"({"path":"x","token":"S3CR3T"})"), !Contains("S3CR3T"));
+}
+
+TEST_CASE("what is no object, no JSON, too large or too wild is refused") {
+  CHECK_THAT(why("[]"), Contains("not a JSON object"));
+  CHECK_THAT(why("{\"path\":\"x\"} x"), Contains("not a JSON object"));
+  CHECK_THAT(why("{\"path\":\"\xff\"}"), Contains("not a JSON object"));
+  CHECK_THAT(why("", ""), Contains("not a JSON object"));
+  CHECK_THAT(why("{\"n\":1e-2147483647}", ""), Contains("exponent"));
+  CHECK_THAT(why("{\"n\":" + std::string(65, '1') + "}", ""), Contains("64 characters"));
+  CHECK(
+      why("{\"n\":\"" + std::string(65, '1') + "\\\"" + std::string(65, '1') + "\"}", "").empty());
+  CHECK_THAT(why("{\"a\":\"" + std::string(1u << 20, 'x') + "\"}", ""), Contains("1 MiB"));
+  CHECK(check_config("{", "{}").error().code == BH_E_ABI);
+}
+
+TEST_CASE("nesting is bounded") {
+  const auto nested = [](std::size_t n) {
+    return "{\"a\":" + std::string(n, '[') + std::string(n, ']') + "}";
+  };
+  CHECK(why(nested(63), R"({"type":"object"})").empty());
+  CHECK_THAT(why(nested(64), ""), Contains("deeper than 64"));
+  CHECK_THAT(why(nested(400'000), ""), Contains("deeper than 64"));
+}
+
+}  // namespace
+}  // namespace bulkhead
