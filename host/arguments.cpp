@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "console.hpp"
+#include "text.hpp"
 
 #ifndef BULKHEAD_VERSION
 #error "BULKHEAD_VERSION comes from the build"
@@ -15,6 +16,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr const char *file_type = "FILE";
+constexpr const char *folder_type = "DIR";
 constexpr const char *level_type = "debug|info|warn|error";
 
 void add_profile_options(CLI::App &app, Arguments &to) {
@@ -22,11 +24,11 @@ void add_profile_options(CLI::App &app, Arguments &to) {
                  "Profile, TOML or JSON (default: ~/.config/bulkhead/profile.toml if it exists)")
       ->type_name(file_type);
   app.add_option("--plugin-dir", to.plugin_dirs, "Folder with plugins (may be repeated)")
-      ->type_name(file_type)
+      ->type_name(folder_type)
       ->allow_extra_args(false);
   app.add_option("--log-level", to.log_level, "What the log file gets (default: info)")
       ->type_name(level_type)
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}).description(""));
   app.add_flag("-v,--verbose", to.verbose, "Show on standard error what the log file gets");
 }
 
@@ -130,7 +132,9 @@ void build(CLI::App &app, Arguments &to) {
   add_others(app, to);
   app.footer(
       "Example:\n  bulkhead serve --config ~/.cursor/mcp.json\n\n"
-      "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 no gateway is running.");
+      "Exit codes: 0 done, 1 failed (also: the configuration is wrong), 2 wrong usage, 3 no "
+      "gateway "
+      "is running.");
 }
 
 Command chosen(const CLI::App &app) {
@@ -158,8 +162,9 @@ CommandTree tree_of(CLI::App &app) {
     for (const auto &name : option->get_snames()) entry.names.push_back("-" + name);
     if (entry.names.empty()) continue;
     entry.takes_value = option->get_expected_min() > 0 && option->get_type_size() > 0;
-    entry.takes_file = option->get_type_name().starts_with(file_type);
-    if (option->get_type_name().starts_with(level_type)) {
+    const std::string type = option->get_type_name();
+    entry.takes_file = type.starts_with(file_type) || type.starts_with(folder_type);
+    if (type.starts_with(level_type)) {
       entry.values = {"debug", "info", "warn", "error"};
     }
     out.options.push_back(std::move(entry));
@@ -176,13 +181,24 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
   Arguments out;
   CLI::App app;
   build(app, out);
+  if (argc < 2) {
+    Console::get().write(app.help());
+    return exit_usage;
+  }
+  // CLI11 would only say that a subcommand is required.
+  const auto is_named = [&](const CLI::App *command) { return command->get_name() == argv[1]; };
+  if (argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
+    Console::get().write("bulkhead has no command \"" + printable(argv[1]) +
+                         "\"; `bulkhead --help` lists them.\n");
+    return exit_usage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Error &error) {
     std::ostringstream text, errors;
     const int code = app.exit(error, text, errors);
     write_stdout(text.str());
-    Console::get().write(errors.str());
+    if (code != 0) Console::get().write("bulkhead: " + errors.str());
     return code == 0 ? exit_ok : exit_usage;
   }
   out.command = chosen(app);

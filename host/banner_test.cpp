@@ -115,7 +115,8 @@ TEST_CASE("a snapshot is JSON and comes back as text") {
   CHECK(has(text, "bulkhead 1.2.3 serve  pid 42  http://127.0.0.1:8808/mcp\n"));
   CHECK(has(text, "up 1 min 1 s"));
   CHECK(has(text, "git\"hub"));
-  CHECK(has(text, "failed        -         7  auth\n"));
+  INFO(text);
+  CHECK(has(text, "failed      -         7  auth\n"));
   CHECK(has(text, "not offered: x\n"));
   CHECK(has(text, "plugin audit: failed: no such file\n"));
 }

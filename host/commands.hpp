@@ -13,7 +13,7 @@ int run_import(const Arguments &arguments);
 int run_profile_show(const Arguments &arguments);
 int run_plugin_list(const Arguments &arguments);
 
-// Prints configuration errors, one a line, and returns exit_usage.
+// Prints configuration errors, one a line, and returns exit_failed.
 int report_config_errors(const std::vector<std::string> &lines);
 // Prints "bulkhead: text" and returns code.
 int complain(std::string_view text, int code = exit_failed);

@@ -2,6 +2,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 
 #include "banner.hpp"
@@ -26,11 +27,20 @@ std::uint64_t now_ms() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000u;
 }
 
+// For `status`, which is run in another folder.
+std::string absolute(const std::string &path) {
+  char *resolved = ::realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return path;
+  std::string out = resolved;
+  std::free(resolved);
+  return out;
+}
+
 class Gateway {
  public:
   Gateway(const Arguments &arguments, LoadedProfile loaded)
       : is_serve_(arguments.command == Command::serve),
-        config_(std::move(loaded.file)),
+        config_(absolute(loaded.file)),
         state_dir_(loaded.profile.state_dir),
         profile_(std::move(loaded.profile)),
         logger_(level_named(arguments.log_level),

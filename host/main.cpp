@@ -15,7 +15,7 @@ int report_config_errors(const std::vector<std::string> &lines) {
   std::string out;
   for (const auto &line : lines) out += printable(line) + "\n";
   Console::get().write(out);
-  return exit_usage;
+  return exit_failed;
 }
 
 int complain(std::string_view text, int code) {

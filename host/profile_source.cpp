@@ -1,12 +1,8 @@
 #include "profile_source.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdlib>
 
 #include "builtin_profile.hpp"
@@ -18,31 +14,6 @@ namespace bulkhead::program {
 namespace {
 
 using Lines = std::vector<std::string>;
-
-std::expected<std::string, std::string> read_config(const std::string &path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  if (fd < 0) return std::unexpected(describe_errno(path, errno));
-  std::string text;
-  std::array<char, 16'384> buffer;
-  for (;;) {
-    const ssize_t n = ::read(fd, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      const int error = errno;
-      ::close(fd);
-      return std::unexpected(describe_errno(path, error));
-    }
-    if (n == 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(n));
-    if (text.size() > max_config_bytes) {
-      ::close(fd);
-      return std::unexpected(path + ": is larger than " + std::to_string(max_config_bytes) +
-                             " bytes, the most that is allowed");
-    }
-  }
-  ::close(fd);
-  return text;
-}
 
 std::optional<std::string> environment_value(const std::string &name) {
   const char *value = std::getenv(name.c_str());
@@ -108,9 +79,9 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   if (out.file.empty()) builtin += builtin_tools;
   std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
   if (!out.file.empty()) {
-    auto text = read_config(out.file);
-    if (!text) return std::unexpected(Lines{text.error()});
-    layers.push_back({"file", out.file, std::move(*text)});
+    auto layer = read_profile_file(out.file);
+    if (!layer) return std::unexpected(Lines{layer.error().text});
+    layers.push_back(std::move(*layer));
   }
   auto profile = load_layers(layers);
   if (!profile) return std::unexpected(profile.error());

@@ -19,9 +19,6 @@ struct LoadedProfile {
   std::string file;  // empty: nothing is configured
 };
 
-// A configuration file larger than this is refused.
-inline constexpr std::size_t max_config_bytes = 4u << 20;
-
 // The profile, or every mistake as a line for people ("file:line:col: path: what").
 std::expected<LoadedProfile, std::vector<std::string>> load_for(const Arguments &arguments,
                                                                 Transports transports);

@@ -73,11 +73,11 @@ void add_plugins(std::string *out, const std::vector<PluginStatus> &plugins) {
 }
 
 // Reading: members of another process's snapshot, as printable text.
-std::string text_of(std::string_view object, std::string_view key) {
+std::string text_of(std::string_view object, std::string_view key, bool keep_lines = false) {
   const std::string_view value = mcp::member(object, key);
   if (value.empty() || value.front() != '"') return "";
   std::string scratch;
-  return printable(mcp::unquote(value, &scratch));
+  return printable(mcp::unquote(value, &scratch), keep_lines);
 }
 
 std::uint64_t number_of(std::string_view object, std::string_view key) {
@@ -110,7 +110,7 @@ std::vector<ServerStatus> servers_of(std::string_view json) {
     server.name = text_of(item, "name");
     server.type = text_of(item, "type");
     server.state = state_of(text_of(item, "state"));
-    server.reason = text_of(item, "reason");
+    server.reason = text_of(item, "reason", true);
     server.tools = static_cast<std::uint32_t>(number_of(item, "tools"));
     server.resources = static_cast<std::uint32_t>(number_of(item, "resources"));
     server.prompts = static_cast<std::uint32_t>(number_of(item, "prompts"));

@@ -1,0 +1,208 @@
+// The program as a person meets it: help, exit codes, lists, calls, import, completion, the banner.
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { assert, fake, program, run, runProgram, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const two = { mcpServers: { fs: fake('--tool', 'read', '--resource', 'file:///a', '--template', 'file:///{x}', '--prompt', 'ask'), other: fake('--tool', 'o') } };
+const onStdout = (done) => {
+  assert.equal(done.code, 0, done.stderr);
+  return done.stdout;
+};
+const json = (done) => JSON.parse(onStdout(done));
+
+test('every command has help with an example', async (t) => {
+  for (const command of ['serve', 'stdio', 'tools', 'resources', 'prompts', 'call', 'status', 'import', 'profile', 'profile show', 'plugin', 'plugin list', 'completion', 'completion bash', '']) {
+    const text = onStdout(runProgram(t, [...command.split(' ').filter(Boolean), '--help']));
+    assert.match(text, /Example.*:\n {2}\S/, command);
+  }
+  assert.match(onStdout(runProgram(t, ['--version'])), /^bulkhead \d+\.\d+\.\d+\n$/);
+});
+
+test('exit codes', async (t) => {
+  for (const args of [[], ['srve'], ['serve', '--nonsense'], ['call'], ['serve', '--log-level', 'loud'], ['profile']]) {
+    const done = runProgram(t, args);
+    assert.equal(done.code, 2, `${args}: ${done.stderr}`);
+    assert.equal(done.stdout, '');
+    assert.notEqual(done.stderr, '');
+  }
+  assert.equal(runProgram(t, ['status']).code, 3);
+  assert.deepEqual(JSON.parse(runProgram(t, ['status', '--json']).stdout), { gateways: [] });
+  assert.equal(runProgram(t, ['serve', '--config', 'missing.json']).code, 1);
+  const unknown = runProgram(t, ['tools', '--server', 'nope', '--config', '{config}'], { profile: two });
+  assert.equal(unknown.code, 2);
+  assert.match(unknown.stderr, /nope.*fs other/);
+});
+
+test('lists: a table for people, the items as they came for programs', async (t) => {
+  const tool = '{"name":"big","description":"First.\\nSecond \\u001b[2J","inputSchema":{"type":"object","maximum":1e400},"x-more":[-0.0]}';
+  const profile = { mcpServers: { ...two.mcpServers, odd: fake('--tool-json', tool) } };
+  const table = onStdout(runProgram(t, ['tools', '--config', '{config}'], { profile }));
+  assert.match(table, /^NAME +DESCRIPTION\n/);
+  assert.match(table, /^fs__read/m);
+  assert.match(table, /^odd__big +First\.$/m);
+  assert.ok(!table.includes('\u001b'));
+  const raw = onStdout(runProgram(t, ['tools', '--server', 'odd', '--json', '--config', '{config}'], { profile }));
+  assert.ok(raw.includes('"maximum":1e400') && raw.includes('"x-more":[-0.0]'), raw);
+  assert.deepEqual(json(runProgram(t, ['tools', '--json', '--config', '{config}'], { profile: two })).tools.map((item) => item.name).sort(), ['fs__read', 'other__o']);
+  const resources = json(runProgram(t, ['resources', '--json', '--config', '{config}'], { profile: two }));
+  assert.deepEqual(resources.resources.map((item) => item.uri), ['bulkhead://fs/file:///a']);
+  assert.equal(resources.resourceTemplates.length, 1);
+  assert.match(onStdout(runProgram(t, ['prompts', '--config', '{config}'], { profile: two })), /^fs__ask/m);
+});
+
+test('a server that does not start is named, and does not hide the others', async (t) => {
+  const profile = { mcpServers: { ...two.mcpServers, broken: { command: '/no/such/command' } } };
+  const done = runProgram(t, ['tools', '--config', '{config}'], { profile });
+  assert.match(onStdout(done), /fs__read/);
+  assert.match(done.stderr, /broken/);
+  assert.equal(runProgram(t, ['tools', '--server', 'broken', '--config', '{config}'], { profile }).code, 1);
+});
+
+test('call prints text, --json the result; errors are exit code 1', async (t) => {
+  const profile = {
+    mcpServers: {
+      fs: fake('--tool', 'read', '--tool', 'bad', '--result', 'bad={"content":[{"type":"text","text":"no such file"}],"isError":true}', '--tool', 'picture', '--result', 'picture={"content":[{"type":"image","mimeType":"image/png","data":"AAAA"}]}'),
+      never: { command: '/no/such/command' },
+    },
+  };
+  const call = (...args) => runProgram(t, ['call', '--config', '{config}', ...args], { profile, input: '{"from":"stdin"}' });
+  assert.match(onStdout(call('fs__read', '{"path":"x"}')), /fake\/read/);
+  assert.match(onStdout(call('fs__read', '-', '--json')), /"from":"stdin"|from.*stdin/);
+  const bad = call('fs__bad');
+  assert.equal(bad.code, 1);
+  assert.match(bad.stdout, /no such file/);
+  assert.match(onStdout(call('fs__picture')), /\[image image\/png, 3 bytes/);
+  const unknown = call('fs__nothing');
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.stderr, /fs__nothing/);
+  for (const text of ['[1]', '{', '{"a":1}x', '']) {
+    if (text !== '') assert.equal(call('fs__read', text).code, 2, text);
+  }
+});
+
+test('serve says where it is, what it has and what to paste', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { ...two.mcpServers, off: { command: 'x', disabled: true } } });
+  await until('the table is printed', () => /off +stdio +disabled/.test(gateway.stderr()));
+  const text = gateway.stderr();
+  assert.match(text, /fs +stdio +ready +1/);
+  assert.ok(text.includes(`claude mcp add --transport http bulkhead ${gateway.url}`));
+  for (const file of ['.vscode/mcp.json', '~/.cursor/mcp.json', '~/.gemini/settings.json', 'bulkhead.log']) assert.ok(text.includes(file), file);
+  for (const block of text.match(/^ +\{ .*\}$/gm)) {
+    const servers = Object.values(JSON.parse(block))[0];
+    assert.equal(servers.bulkhead.url ?? servers.bulkhead.httpUrl, gateway.url);
+  }
+  assert.equal(gateway.stdoutText, '', 'standard output is left alone');
+  const status = await statusOf(gateway);
+  assert.equal(status.endpoints[0], gateway.url);
+  const people = onStdout(runProgramIn(gateway, ['status']));
+  assert.match(people, /fs +stdio +ready/);
+});
+
+// In the gateway's own environment, so that `status` finds it.
+function runProgramIn(gateway, args) {
+  try {
+    return { code: 0, stdout: execFileSync(program, args, { env: gateway.env(), encoding: 'utf8' }), stderr: '' };
+  } catch (error) {
+    return { code: error.status, stdout: error.stdout, stderr: error.stderr };
+  }
+}
+
+test('state, log and sockets are private, and the socket goes with the gateway', async (t) => {
+  const gateway = await t.gateway(two);
+  const walk = (dir) => readdirSync(dir, { withFileTypes: true }).flatMap((entry) => [join(dir, entry.name), ...(entry.isDirectory() ? walk(join(dir, entry.name)) : [])]);
+  const made = [...walk(join(gateway.dir, 'state')), ...walk(join(gateway.dir, 'bulkhead'))];
+  assert.ok(made.some((path) => path.endsWith('bulkhead.log')) && made.some((path) => path.endsWith('.sock')), made.join(' '));
+  for (const path of made) assert.equal(statSync(path).mode & 0o077, 0, path);
+  await gateway.stop();
+  assert.deepEqual(readdirSync(join(gateway.dir, 'bulkhead')), []);
+});
+
+test('a port that is taken is said so, with exit code 1', async (t) => {
+  const gateway = await t.gateway(two);
+  const done = runProgram(t, ['serve', '--config', '{config}', '--listen', `127.0.0.1:${gateway.port}`], { profile: two });
+  assert.equal(done.code, 1);
+  assert.match(done.stderr, new RegExp(`127\\.0\\.0\\.1:${gateway.port}`));
+  assert.match(done.stderr, /in use/i);
+});
+
+test('signals: one ends it cleanly, with its servers', async (t) => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    const gateway = await t.gateway(two);
+    gateway.mayExit = true;
+    gateway.child.kill(signal);
+    await gateway.exited;
+    assert.deepEqual(gateway.exit, { code: 0, signal: null }, signal);
+  }
+});
+
+test('stdio: nothing but MCP on standard output, and the end of input ends it', async (t) => {
+  const client = await t.stdio(two);
+  assert.equal((await client.tool('fs__read')).content[0].text, 'fake/read');
+  const child = spawn(program, ['stdio', '--config', 'missing.json'], { cwd: t.dir });
+  let out = '';
+  child.stdout.on('data', (data) => (out += data));
+  const code = await new Promise((done) => child.on('close', done));
+  assert.equal(code, 1);
+  assert.equal(out, '');
+});
+
+test('with nothing configured it is useful by itself', async (t) => {
+  const done = runProgram(t, ['tools', '--json']);
+  const names = json(done).tools.map((tool) => tool.name);
+  assert.ok(names.includes('http__fetch_http'), names.join(' '));
+  assert.ok(names.some((name) => name.startsWith('files__')), names.join(' '));
+});
+
+test('the default profile is read, and profile show says where each value is from', async (t) => {
+  const home = t.path('home');
+  mkdirSync(join(home, 'bulkhead'), { recursive: true });
+  writeFileSync(join(home, 'bulkhead/profile.toml'), '[mcpServers.mine]\ncommand = "x"\nenv = { TOKEN = "${env:MY_SECRET}" }\n');
+  const env = { XDG_CONFIG_HOME: home, MY_SECRET: 'hunter22' };
+  const text = onStdout(runProgram(t, ['profile', 'show', '--origin'], { env }));
+  assert.match(text, /mcpServers\.mine\.command += x +file .*profile\.toml:2/);
+  assert.ok(!text.includes('hunter22'), text);
+  const shown = json(runProgram(t, ['profile', 'show', '--json'], { env }));
+  assert.equal(shown.find((value) => value.path === 'transports.http.listen').layer, 'builtin');
+});
+
+test('plugin list', async (t) => {
+  const found = json(runProgram(t, ['plugin', 'list', '--json']));
+  const stdio = found.find((plugin) => plugin.id === 'connector-stdio');
+  assert.match(stdio.used_for, /servers of type stdio/);
+  assert.deepEqual(stdio.error, '');
+  assert.match(onStdout(runProgram(t, ['plugin', 'list'])), /^transport-http +\S+ +bh\.transport/m);
+  assert.equal(runProgram(t, ['plugin', 'list', '--plugin-dir', t.dir]).code, 1);
+});
+
+test('import shows what clients have, and writes a profile without secrets', async (t) => {
+  const first = runProgram(t, ['import']);
+  assert.match(onStdout(first), /No client/);
+  const home = t.path('home');
+  mkdirSync(join(home, '.cursor'), { recursive: true });
+  writeFileSync(join(home, '.cursor/mcp.json'), JSON.stringify({ mcpServers: { weather: { command: 'npx', args: ['-y', 'w'], env: { WEATHER_API_KEY: 'k123-secret-value' } } } }));
+  const env = { HOME: home };
+  const shown = onStdout(runProgram(t, ['import'], { env }));
+  assert.match(shown, /Cursor +~\/\.cursor\/mcp\.json +weather/);
+  assert.ok(!shown.includes('k123'), shown);
+  const target = t.path('new/profile.toml');
+  const wrote = onStdout(runProgram(t, ['import', '--write', target], { env }));
+  assert.match(wrote, /WEATHER_API_KEY/);
+  const text = readFileSync(target, 'utf8');
+  assert.ok(text.includes('weather') && !text.includes('k123'), text);
+  assert.equal(statSync(target).mode & 0o777, 0o600);
+  const again = runProgram(t, ['import', '--write', target], { env });
+  assert.equal(again.code, 1);
+  assert.match(again.stderr, /exists/);
+  onStdout(runProgram(t, ['import', '--write', target, '--force'], { env }));
+  assert.ok(json(runProgram(t, ['import', '--json'], { env })).configs.length === 1);
+});
+
+test('the completion script is one that bash takes', async (t) => {
+  const script = onStdout(runProgram(t, ['completion', 'bash']));
+  const out = execFileSync('bash', ['-c', `${script}\nCOMP_WORDS=(bulkhead ser); COMP_CWORD=1; _bulkhead; echo "\${COMPREPLY[@]}"`], { encoding: 'utf8' });
+  assert.equal(out, 'serve\n');
+});
+
+await run();
