@@ -44,7 +44,9 @@ class Slots {
     Slot &slot = slots_[index];
     slot.used = false;
     slot.value = T{};
-    ++slot.generation;
+    // 20 bits, so that a handle stays below 2^53: some go out as JSON numbers.
+    slot.generation = (slot.generation + 1) & 0xFFFFF;
+    if (slot.generation == 0) slot.generation = 1;
     free_.push_back(index);
     --size_;
     return true;

@@ -247,6 +247,10 @@ void Reactor::stop() noexcept {
   state_->wake();
 }
 
+void Reactor::wake() noexcept {
+  state_->wake();
+}
+
 std::uint64_t Reactor::now_ns() const noexcept {
   return state_->now;
 }

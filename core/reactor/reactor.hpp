@@ -39,6 +39,8 @@ class Reactor {
   void poll(int timeout_ms);
   int descriptor() const noexcept;
   void stop() noexcept;
+  // Makes a poll() that sleeps return. Any thread, and async-signal-safe.
+  void wake() noexcept;
 
   // CLOCK_MONOTONIC as of the start of this turn.
   std::uint64_t now_ns() const noexcept;

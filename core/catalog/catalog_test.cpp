@@ -1,0 +1,203 @@
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "catalog/catalogue.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+ItemList list_of(ItemKind kind, const std::string &array, const ServerDef &def = {}) {
+  ItemList items;
+  const std::string result = "{\"" + std::string(facts(kind).member) + "\":" + array + "}";
+  REQUIRE(mcp::valid_json(result));
+  const auto next = append_page(kind, result, def, Limits{}, &items);
+  REQUIRE(next.has_value());
+  return items;
+}
+
+struct Tools {
+  std::vector<std::string> servers;
+  std::vector<ItemList> lists;
+  Catalogue build(const Naming &naming, ItemKind kind = ItemKind::tool) {
+    std::vector<CatalogueSource> sources;
+    for (std::size_t i = 0; i < servers.size(); ++i) {
+      CatalogueSource source{servers[i], {}};
+      source.lists[static_cast<std::size_t>(kind)] = &lists[i];
+      sources.push_back(source);
+    }
+    return Catalogue::build(sources, Names(naming), {});
+  }
+};
+
+std::string all(const Catalogue &catalogue, ItemKind kind) {
+  return std::string(catalogue.page(kind, 0, 0)->items);
+}
+
+}  // namespace
+
+TEST_CASE("only the name changes; every other byte of an item stays") {
+  Tools tools{
+      {"fs"},
+      {list_of(ItemKind::tool,
+               R"([ {"x" : 1e400,"name": "re\u0061d" , "inputSchema":{"name":"name"}} ])")}};
+  const Catalogue merged = tools.build({});
+  CHECK(all(merged, ItemKind::tool) ==
+        R"({"x" : 1e400,"name": "fs__re\u0061d" , "inputSchema":{"name":"name"}})");
+  const Resolved *resolved = merged.resolve(ItemKind::tool, "fs__read");
+  REQUIRE(resolved != nullptr);
+  CHECK(resolved->original_token == R"("re\u0061d")");
+  CHECK(resolved->definition_hash != 0);
+  CHECK(merged.resolve(ItemKind::tool, "read") == nullptr);
+}
+
+TEST_CASE("an original name may hold the separator") {
+  Tools tools{{"github", "fs"},
+              {list_of(ItemKind::tool, R"([{"name":"my__tool"}])"),
+               list_of(ItemKind::tool, R"([{"name":"a:b"}])")}};
+  CHECK(tools.build({}).resolve(ItemKind::tool, "github__my__tool")->original_token ==
+        "\"my__tool\"");
+  Naming colon;
+  colon.separator = ":";
+  CHECK(tools.build(colon).resolve(ItemKind::tool, "fs:a:b")->original_token == "\"a:b\"");
+}
+
+TEST_CASE("a long name is shortened, always to the same, and still resolves") {
+  const std::string name(80, 'n');
+  Tools tools{{"server"}, {list_of(ItemKind::tool, R"([{"name":")" + name + R"("}])")}};
+  const Catalogue first = tools.build({}), second = tools.build({});
+  CHECK(all(first, ItemKind::tool) == all(second, ItemKind::tool));
+  const std::string shown = Names(Naming{}).compose("server", name).value();
+  CHECK(shown.size() == 64);
+  CHECK(first.resolve(ItemKind::tool, shown)->original_token == "\"" + name + "\"");
+  CHECK(shown != Names(Naming{}).compose("server", name + "x").value());
+
+  Naming strict;
+  strict.shorten = false;
+  const Catalogue refused = tools.build(strict);
+  CHECK(refused.count(ItemKind::tool) == 0);
+  REQUIRE(refused.collisions().size() == 1);
+  CHECK(refused.collisions()[0].find("too long") != std::string::npos);
+}
+
+TEST_CASE("shortening cuts between characters") {
+  std::string name;
+  for (int i = 0; i < 40; ++i) name += "\xc3\xa9";
+  const std::string shown = Names(Naming{}).compose("s", name).value();
+  std::string quoted;
+  mcp::append_quoted(&quoted, shown);
+  CHECK(mcp::valid_json(quoted));
+  CHECK(quoted.find("\xef\xbf\xbd") == std::string::npos);
+}
+
+TEST_CASE("a collision is reported, and the first server keeps the name") {
+  Naming bare;
+  bare.prefix = false;
+  Tools tools{{"a", "b"},
+              {list_of(ItemKind::tool, R"([{"name":"x"}])"),
+               list_of(ItemKind::tool, R"([{"name":"x"},{"name":"y"}])")}};
+  const Catalogue merged = tools.build(bare);
+  CHECK(merged.resolve(ItemKind::tool, "x")->source == 0);
+  CHECK(merged.resolve(ItemKind::tool, "y")->source == 1);
+  REQUIRE(merged.collisions().size() == 1);
+  CHECK(merged.collisions()[0].find("\"x\" of server \"b\"") != std::string::npos);
+}
+
+TEST_CASE("pages follow each other without gap") {
+  std::string array = "[";
+  for (int i = 0; i < 7; ++i) {
+    array += (i != 0 ? "," : "") + std::string(R"({"name":"t)") + std::to_string(i) + R"("})";
+  }
+  Tools tools{{"s"}, {list_of(ItemKind::tool, array + "]")}};
+  const Catalogue merged = tools.build({});
+  std::string joined;
+  std::optional<std::uint32_t> next = 0;
+  int pages = 0;
+  while (next.has_value()) {
+    const auto page = merged.page(ItemKind::tool, *next, 3);
+    REQUIRE(page.has_value());
+    joined += (joined.empty() ? "" : ",") + std::string(page->items);
+    next = page->next;
+    ++pages;
+  }
+  CHECK(pages == 3);
+  CHECK(joined == all(merged, ItemKind::tool));
+  CHECK_FALSE(merged.page(ItemKind::tool, 7, 3).has_value());
+  CHECK_FALSE(merged.page(ItemKind::tool, 1000, 3).has_value());
+  const Catalogue empty;
+  CHECK(empty.page(ItemKind::tool, 0, 3)->items.empty());
+}
+
+TEST_CASE("allow and deny lists hide tools from list and call alike") {
+  const std::string array = R"([{"name":"a"},{"name":"b"},{"name":"c"}])";
+  ServerDef def;
+  def.allow_tools = {"a", "b"};
+  def.deny_tools = {"b"};
+  CHECK(list_of(ItemKind::tool, array, def).items.size() == 1);
+  def.allow_tools = std::nullopt;
+  CHECK(list_of(ItemKind::tool, array, def).items.size() == 2);
+  def.allow_tools = std::vector<std::string>{};
+  CHECK(list_of(ItemKind::tool, array, def).items.empty());
+  // Of tools only: a prompt of that name is another thing.
+  CHECK(list_of(ItemKind::prompt, array, def).items.size() == 3);
+}
+
+TEST_CASE("what is no item is left out, what is no list is an error") {
+  CHECK(list_of(ItemKind::tool, R"([1,"x",{"nam":"y"},{"name":3},{"name":""},{"name":"ok"}])")
+            .items.size() == 1);
+  ItemList items;
+  CHECK_FALSE(append_page(ItemKind::tool, R"({"tools":{}})", {}, {}, &items).has_value());
+  CHECK_FALSE(append_page(ItemKind::tool, "[]", {}, {}, &items).has_value());
+  Limits small;
+  small.items_per_server = 1;
+  const auto over =
+      append_page(ItemKind::tool, R"({"tools":[{"name":"a"},{"name":"b"}]})", {}, small, &items);
+  REQUIRE_FALSE(over.has_value());
+  CHECK(over.error().code == BH_E_LIMIT);
+}
+
+TEST_CASE("the next cursor comes back as it was written, also the empty one") {
+  ItemList items;
+  CHECK(append_page(ItemKind::tool, R"({"tools":[],"nextCursor":"a\u0062"})", {}, {}, &items)
+            .value() == R"("a\u0062")");
+  CHECK(append_page(ItemKind::tool, R"({"tools":[],"nextCursor":""})", {}, {}, &items).value() ==
+        "\"\"");
+  CHECK_FALSE(append_page(ItemKind::tool, R"({"tools":[],"nextCursor":null})", {}, {}, &items)
+                  ->has_value());
+}
+
+TEST_CASE("resource URIs: composed, unlisted, original") {
+  Tools resources{{"a", "b"},
+                  {list_of(ItemKind::resource, R"([{"uri":"file:///x/1"},{"uri":"same://"}])"),
+                   list_of(ItemKind::resource, R"([{"uri":"mem://2"},{"uri":"same://"}])")}};
+  const Naming naming;
+  const Names names(naming);
+  const Catalogue merged = resources.build(naming, ItemKind::resource);
+  CHECK(all(merged, ItemKind::resource).starts_with(R"({"uri":"bulkhead://a/file:///x/1"})"));
+  CHECK(merged.resolve_uri("bulkhead://a/file:///x/1", names)->original_token == "\"file:///x/1\"");
+  const auto unlisted = merged.resolve_uri("bulkhead://b/any://thing", names);
+  REQUIRE(unlisted.has_value());
+  CHECK(unlisted->source == 1);
+  CHECK(unlisted->original_token == "\"any://thing\"");
+  CHECK(merged.resolve_uri("mem://2", names)->source == 1);
+  CHECK_FALSE(merged.resolve_uri("same://", names).has_value());  // two servers have it
+  CHECK_FALSE(merged.resolve_uri("bulkhead://nobody/x", names).has_value());
+  CHECK_FALSE(merged.resolve_uri("bulkhead://a", names).has_value());
+  CHECK_FALSE(merged.resolve_uri("other://x", names).has_value());
+}
+
+TEST_CASE(
+    "without prefix an unlisted URI goes to the one server, or to the one with its template") {
+  Naming bare;
+  bare.prefix = false;
+  const Names names(bare);
+  Tools one{{"a"}, {list_of(ItemKind::resource, "[]")}};
+  CHECK(one.build(bare, ItemKind::resource).resolve_uri("x://y", names)->source == 0);
+  Tools two{{"a", "b"},
+            {list_of(ItemKind::resource_template, R"([{"uriTemplate":"a://{id}"}])"),
+             list_of(ItemKind::resource_template, R"([{"uriTemplate":"b://{id}"}])")}};
+  const Catalogue merged = two.build(bare, ItemKind::resource_template);
+  CHECK(merged.resolve_uri("b://7", names)->source == 1);
+  CHECK_FALSE(merged.resolve_uri("c://7", names).has_value());
+}

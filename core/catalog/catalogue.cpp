@@ -1,0 +1,135 @@
+#include "catalog/catalogue.hpp"
+
+#include <algorithm>
+
+namespace bulkhead {
+namespace {
+
+// The composed name's token: only the part before the original is new, the original's spelling
+// stays.
+std::string compose_token(std::string_view composed, std::string_view original,
+                          std::string_view original_token) {
+  std::string token;
+  if (composed.ends_with(original)) {
+    mcp::append_quoted(&token, composed.substr(0, composed.size() - original.size()));
+    token.pop_back();
+    return token.append(original_token.substr(1));
+  }
+  mcp::append_quoted(&token, composed);
+  return token;
+}
+
+std::uint64_t hash_bytes(std::string_view bytes) {
+  const std::uint64_t h = std::hash<std::string_view>{}(bytes);
+  return h == 0 ? 1 : h;
+}
+
+}  // namespace
+
+Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Names &names,
+                           const Keep &keep) {
+  Catalogue catalogue;
+  for (std::uint32_t i = 0; i < sources.size(); ++i) {
+    catalogue.servers_.emplace_back(sources[i].server);
+    for (const ItemKind kind : all_item_kinds) catalogue.add(kind, i, sources[i], names, keep);
+  }
+  return catalogue;
+}
+
+void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &from,
+                    const Names &names, const Keep &keep) {
+  const auto k = static_cast<std::size_t>(kind);
+  const ItemList *items = from.lists[k];
+  if (items == nullptr) return;
+  List &out = lists_[k];
+  Map &map = maps_[k];
+  std::string scratch;
+  const bool is_uri = kind == ItemKind::resource || kind == ItemKind::resource_template;
+  for (const auto &item : items->items) {
+    const std::string_view raw = item.raw.in(items->bytes);
+    const std::string_view token = item.key.in(items->bytes);
+    if (keep && !keep(kind, source, token)) continue;
+    const std::string_view original = mcp::unquote(token, &scratch);
+    const std::optional<std::string> composed =
+        is_uri ? names.compose_uri(from.server, original) : names.compose(from.server, original);
+    if (!composed.has_value()) {
+      note_collision(kind, std::string(original), from.server, "its name would be too long");
+      continue;
+    }
+    const auto [at, fresh] =
+        map.try_emplace(*composed, Resolved{source, std::string(token), hash_bytes(raw)});
+    if (!fresh) {
+      note_collision(kind, *composed, from.server,
+                     "server \"" + servers_[at->second.source] + "\" has the same name");
+      continue;
+    }
+    if (kind == ItemKind::resource) originals_[std::string(original)].push_back(source);
+    if (kind == ItemKind::resource_template) {
+      templates_.push_back({std::string(original.substr(0, original.find('{'))), source});
+    }
+    if (!out.ends.empty()) out.bytes += ',';
+    const std::size_t key_at = item.key.begin - item.raw.begin;
+    out.bytes.append(raw.substr(0, key_at));
+    out.bytes.append(compose_token(*composed, original, token));
+    out.bytes.append(raw.substr(key_at + item.key.size()));
+    out.ends.push_back(static_cast<std::uint32_t>(out.bytes.size()));
+  }
+}
+
+void Catalogue::note_collision(ItemKind kind, const std::string &name, std::string_view server,
+                               std::string_view why) {
+  constexpr std::size_t most = 100;
+  if (collisions_.size() >= most) return;
+  collisions_.push_back(std::string(facts(kind).noun) + " \"" + name + "\" of server \"" +
+                        std::string(server) + "\" is not offered: " + std::string(why));
+}
+
+const Resolved *Catalogue::resolve(ItemKind kind, std::string_view name) const {
+  const Map &map = maps_[static_cast<std::size_t>(kind)];
+  const auto at = map.find(name);
+  return at == map.end() ? nullptr : &at->second;
+}
+
+std::optional<Resolved> Catalogue::resolve_uri(std::string_view uri, const Names &names) const {
+  if (const Resolved *listed = resolve(ItemKind::resource, uri)) return *listed;
+  if (const Resolved *listed = resolve(ItemKind::resource_template, uri)) return *listed;
+  const auto with = [](std::uint32_t source, std::string_view original) {
+    Resolved resolved{source, {}, 0};
+    mcp::append_quoted(&resolved.original_token, original);
+    return resolved;
+  };
+  if (const auto split = names.split_uri(uri)) {
+    const auto at = std::find(servers_.begin(), servers_.end(), split->server);
+    if (at == servers_.end()) return std::nullopt;
+    return with(static_cast<std::uint32_t>(at - servers_.begin()), split->original);
+  }
+  if (const auto at = originals_.find(uri); at != originals_.end()) {
+    if (at->second.size() != 1) return std::nullopt;
+    return with(at->second.front(), uri);
+  }
+  std::optional<std::uint32_t> only;
+  for (const Template &candidate : templates_) {
+    if (candidate.literal.empty() || !uri.starts_with(candidate.literal)) continue;
+    if (only.has_value() && *only != candidate.source) return std::nullopt;
+    only = candidate.source;
+  }
+  if (!only.has_value() && servers_.size() == 1 && !names.naming().prefix) only = 0;
+  if (!only.has_value()) return std::nullopt;
+  return with(*only, uri);
+}
+
+std::optional<Catalogue::Page> Catalogue::page(ItemKind kind, std::uint32_t first,
+                                               std::uint32_t page_items) const {
+  const List &l = list(kind);
+  const auto total = static_cast<std::uint32_t>(l.ends.size());
+  if (first > total || (first == total && first != 0)) return std::nullopt;
+  const std::uint32_t last =
+      page_items == 0 ? total : std::min<std::uint64_t>(total, std::uint64_t{first} + page_items);
+  const std::uint32_t begin = first == 0 ? 0 : l.ends[first - 1] + 1;
+  const std::uint32_t end = last == 0 ? 0 : l.ends[last - 1];
+  Page page{std::string_view(l.bytes).substr(begin, end - begin), std::nullopt};
+  if (last < total) page.next = last;
+  return page;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,95 @@
+// The merged list that one group of clients sees: prebuilt bytes for the list answers, and the map
+// from a client's name to (lane, original name). Built once per change, never once per request.
+//
+// Invariant: a name that is listed resolves, to the upstream that listed it, and a name that is not
+// listed does not (resources: see resolve_uri).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "catalog/items.hpp"
+#include "catalog/names.hpp"
+
+namespace bulkhead {
+
+// One upstream's contribution. Pointers must outlive the build only.
+struct CatalogueSource {
+  std::string_view server;
+  std::array<const ItemList *, item_kinds> lists{};  // null: nothing of that kind
+};
+
+struct Resolved {
+  std::uint32_t source = 0;           // index into the sources given to build()
+  std::string original_token;         // JSON string token, as the upstream wrote it
+  std::uint64_t definition_hash = 0;  // of the listed item's bytes; 0: not listed
+};
+
+class Catalogue {
+ public:
+  // `keep` decides per item whether it is shown (a policy's filter); may be empty.
+  using Keep = std::function<bool(ItemKind, std::uint32_t source, std::string_view original_token)>;
+  static Catalogue build(const std::vector<CatalogueSource> &sources, const Names &names,
+                         const Keep &keep);
+
+  // Null: not listed. The pointer lives as long as the catalogue.
+  const Resolved *resolve(ItemKind kind, std::string_view name) const;
+
+  // A resource URI: listed ones first, then composed ones of any source (templates produce URIs
+  // that no list holds), then originals that exactly one source lists or has a template for:
+  // results carry original URIs, and clients send them back.
+  std::optional<Resolved> resolve_uri(std::string_view uri, const Names &names) const;
+
+  struct Page {
+    std::string_view items;             // comma-separated
+    std::optional<std::uint32_t> next;  // first item of the next page
+  };
+  // nullopt: `first` is beyond the end. page_items 0: no bound.
+  std::optional<Page> page(ItemKind kind, std::uint32_t first, std::uint32_t page_items) const;
+
+  std::size_t count(ItemKind kind) const { return list(kind).ends.size(); }
+  // "tool a__x of server b is hidden: server a has the same name", for the operator.
+  const std::vector<std::string> &collisions() const noexcept { return collisions_; }
+
+  bool same_list(ItemKind kind, const Catalogue &other) const {
+    return list(kind).bytes == other.list(kind).bytes;
+  }
+
+ private:
+  struct List {
+    std::string bytes;
+    std::vector<std::uint32_t> ends;  // offset behind each item, its comma not included
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view s) const noexcept {
+      return std::hash<std::string_view>{}(s);
+    }
+  };
+  using Map = std::unordered_map<std::string, Resolved, Hash, std::equal_to<>>;
+  struct Template {
+    std::string literal;  // original template up to its first brace
+    std::uint32_t source;
+  };
+
+  void add(ItemKind kind, std::uint32_t source, const CatalogueSource &from, const Names &names,
+           const Keep &keep);
+  void note_collision(ItemKind kind, const std::string &name, std::string_view server,
+                      std::string_view why);
+  const List &list(ItemKind kind) const { return lists_[static_cast<std::size_t>(kind)]; }
+
+  std::array<List, item_kinds> lists_;
+  std::array<Map, item_kinds> maps_;
+  std::unordered_map<std::string, std::vector<std::uint32_t>, Hash, std::equal_to<>> originals_;
+  std::vector<Template> templates_;
+  std::vector<std::string> servers_;
+  std::vector<std::string> collisions_;
+};
+
+}  // namespace bulkhead

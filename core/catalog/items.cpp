@@ -1,0 +1,81 @@
+#include "catalog/items.hpp"
+
+#include <algorithm>
+
+namespace bulkhead {
+namespace {
+
+constexpr ItemKindFacts kind_facts[item_kinds] = {
+    {mcp::Method::tools_list, "tools/list", "tools", "name", "tool"},
+    {mcp::Method::resources_list, "resources/list", "resources", "uri", "resource"},
+    {mcp::Method::resources_templates_list, "resources/templates/list", "resourceTemplates",
+     "uriTemplate", "resource template"},
+    {mcp::Method::prompts_list, "prompts/list", "prompts", "name", "prompt"}};
+
+bool hidden(const ServerDef &definition, std::string_view tool) {
+  const auto holds = [tool](const std::vector<std::string> &list) {
+    return std::find(list.begin(), list.end(), tool) != list.end();
+  };
+  if (holds(definition.deny_tools)) return true;
+  return definition.allow_tools.has_value() && !holds(*definition.allow_tools);
+}
+
+struct Appending {
+  ItemKind kind;
+  const ServerDef &definition;
+  const Limits &limits;
+  ItemList *out;
+  std::string scratch;
+  bool over = false;
+};
+
+bool append_item(void *arg, std::string_view raw) {
+  auto &a = *static_cast<Appending *>(arg);
+  if (raw.empty() || raw.front() != '{') return true;
+  const std::string_view key = mcp::member(raw, facts(a.kind).key);
+  if (key.size() <= 2 || key.front() != '"') return true;
+  if (a.kind == ItemKind::tool && hidden(a.definition, mcp::unquote(key, &a.scratch))) return true;
+  if (a.out->items.size() >= a.limits.items_per_server ||
+      a.out->bytes.size() + raw.size() > a.limits.list_bytes_per_server) {
+    a.over = true;
+    return false;
+  }
+  const auto at = static_cast<std::uint32_t>(a.out->bytes.size());
+  const auto key_at = at + static_cast<std::uint32_t>(key.data() - raw.data());
+  a.out->bytes.append(raw);
+  a.out->items.push_back({{at, at + static_cast<std::uint32_t>(raw.size())},
+                          {key_at, key_at + static_cast<std::uint32_t>(key.size())}});
+  return true;
+}
+
+}  // namespace
+
+const ItemKindFacts &facts(ItemKind kind) noexcept {
+  return kind_facts[static_cast<std::size_t>(kind)];
+}
+
+Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view result,
+                                               const ServerDef &definition, const Limits &limits,
+                                               ItemList *out) {
+  const std::string_view array =
+      result.starts_with('{') ? mcp::member(result, facts(kind).member) : std::string_view{};
+  if (array.empty() || array.front() != '[') {
+    return fail(BH_E_PROTOCOL, std::string(facts(kind).list_method_text) +
+                                   " answered without a \"" + std::string(facts(kind).member) +
+                                   "\" array");
+  }
+  Appending appending{kind, definition, limits, out, {}, false};
+  mcp::for_each_item(array, &appending, append_item);
+  if (appending.over) {
+    return fail(BH_E_LIMIT, "lists more than " + std::to_string(limits.items_per_server) + " " +
+                                std::string(facts(kind).noun) + "s or " +
+                                std::to_string(limits.list_bytes_per_server) +
+                                " bytes of them (limits.items_per_server, "
+                                "limits.list_bytes_per_server)");
+  }
+  const std::string_view cursor = mcp::member(result, "nextCursor");
+  if (cursor.empty() || cursor.front() != '"') return std::nullopt;
+  return std::string(cursor);
+}
+
+}  // namespace bulkhead

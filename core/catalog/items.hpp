@@ -1,0 +1,51 @@
+// What one upstream lists: raw items, kept as the bytes that came.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "mcp/scan.hpp"
+#include "profile/profile.hpp"
+
+namespace bulkhead {
+
+enum class ItemKind : std::uint8_t { tool, resource, resource_template, prompt };
+inline constexpr std::size_t item_kinds = 4;
+inline constexpr std::array<ItemKind, item_kinds> all_item_kinds = {
+    ItemKind::tool, ItemKind::resource, ItemKind::resource_template, ItemKind::prompt};
+
+struct ItemKindFacts {
+  mcp::Method list_method;
+  std::string_view list_method_text;
+  std::string_view member;  // of the list result
+  std::string_view key;     // the member of an item that names it
+  std::string_view noun;
+};
+const ItemKindFacts &facts(ItemKind kind) noexcept;
+
+// All items of one kind that one upstream listed. The items' bytes lie behind each other in
+// `bytes`.
+struct ItemList {
+  struct Item {
+    mcp::Range raw;  // in bytes
+    mcp::Range key;  // the naming string token, with quotes, in bytes
+  };
+  std::string bytes;
+  std::vector<Item> items;
+
+  bool operator==(const ItemList &other) const { return bytes == other.bytes; }
+};
+
+// Appends the items of one list result (validated JSON) and returns the next cursor token (with
+// quotes), or nullopt on the last page. Items without a name, and tools that the definition's allow
+// and deny lists hide, are left out. BH_E_LIMIT beyond the profile's bounds.
+Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view result,
+                                               const ServerDef &definition, const Limits &limits,
+                                               ItemList *out);
+
+}  // namespace bulkhead

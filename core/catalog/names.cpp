@@ -1,0 +1,64 @@
+#include "catalog/names.hpp"
+
+#include <cstdint>
+#include <cstdio>
+
+namespace bulkhead {
+namespace {
+
+constexpr std::size_t hash_chars = 10;
+
+// FNV-1a: stable across builds and machines, which std::hash is not.
+std::string hash_suffix(std::string_view text) {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  char hex[17];
+  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(h));
+  return std::string(hex, hash_chars);
+}
+
+std::size_t character_boundary(std::string_view text, std::size_t n) {
+  while (n > 0 && n < text.size() && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
+  return n;
+}
+
+}  // namespace
+
+std::optional<std::string> Names::compose(std::string_view server,
+                                          std::string_view original) const {
+  std::string name;
+  if (naming_.prefix) {
+    name.append(server).append(naming_.separator);
+  }
+  name.append(original);
+  if (name.size() <= naming_.max_length) return name;
+  if (!naming_.shorten) return std::nullopt;
+  const std::string hash = hash_suffix(name);
+  const std::size_t room = naming_.max_length - hash_chars - 1;
+  name.resize(character_boundary(name, room));
+  return name + "_" + hash;
+}
+
+std::string Names::compose_uri(std::string_view server, std::string_view original) const {
+  if (!naming_.prefix) return std::string(original);
+  std::string uri = naming_.scheme + "://";
+  return uri.append(server).append("/").append(original);
+}
+
+std::optional<Names::Uri> Names::split_uri(std::string_view uri) const {
+  if (!naming_.prefix || !uri.starts_with(naming_.scheme)) return std::nullopt;
+  uri.remove_prefix(naming_.scheme.size());
+  if (!uri.starts_with("://")) return std::nullopt;
+  uri.remove_prefix(3);
+  const std::size_t slash = uri.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  return Uri{uri.substr(0, slash), uri.substr(slash + 1)};
+}
+
+std::string_view Names::server_of(std::string_view name) const {
+  if (!naming_.prefix) return {};
+  const std::size_t at = name.find(naming_.separator);
+  return at == std::string_view::npos ? std::string_view{} : name.substr(0, at);
+}
+
+}  // namespace bulkhead

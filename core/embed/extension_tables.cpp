@@ -1,0 +1,221 @@
+// The host's side of the extensions: each function finds its instance by ctx and forwards to the
+// router. Functions tagged [any] are posted to the loop when they come from another thread.
+#include <memory>
+#include <string>
+
+#include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/abi/ext/tools.h"
+#include "bulkhead/cpp/basics.hpp"
+#include "embed/host_impl.hpp"
+
+namespace bulkhead {
+namespace {
+
+Part &part_of(void *ctx) noexcept {
+  return *static_cast<Part *>(Instance::of(ctx).user);
+}
+HostImpl &host_of(void *ctx) noexcept {
+  return *part_of(ctx).host;
+}
+Router &router_of(void *ctx) noexcept {
+  return host_of(ctx).router();
+}
+
+// Runs f on the loop's thread: now if this is it, else posted. What f captures must own its data.
+template <class F>
+bh_status on_loop(void *ctx, F f) {
+  HostImpl &host = host_of(ctx);
+  if (host.on_loop_thread()) {
+    f();
+    return BH_OK;
+  }
+  auto task = std::make_unique<F>(std::move(f));
+  const bh_status status = host.reactor().post(
+      nullptr,
+      [](void *arg) {
+        const std::unique_ptr<F> owned(static_cast<F *>(arg));
+        (*owned)();
+      },
+      task.get());
+  if (status == BH_OK) static_cast<void>(task.release());
+  return status;
+}
+
+// ---- transport -------------------------------------------------------------------------------
+
+bh_status session_open(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error) {
+  return router_of(ctx).session_open(*part_of(ctx).end, *peer, out, error);
+}
+bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
+                  bh_delivery *out) {
+  return router_of(ctx).deliver(session, stream, bh::view(message), out);
+}
+void stream_gone(void *, bh_session, std::uint64_t) {
+  // In the revisions with sessions a lost stream is not a cancellation: the call goes on, and its
+  // answer is kept by the transport or dropped.
+}
+void session_close(void *ctx, bh_session session, std::uint32_t how) {
+  router_of(ctx).session_close(session, how);
+}
+bh_status check_revision(void *ctx, bh_session session, bh_str revision) {
+  return router_of(ctx).check_revision(session, bh::view(revision));
+}
+void finished(void *ctx) {
+  host_of(ctx).transport_finished(part_of(ctx));
+}
+
+// ---- connector -------------------------------------------------------------------------------
+
+Error to_error(const bh_error *error) {
+  if (error == nullptr) return {BH_E_INTERNAL, "the connector gave no reason"};
+  return {error->code, std::string(bh::text(*error))};
+}
+void upstream_message(void *ctx, bh_lane lane, std::uint64_t exchange, bh_str message) {
+  router_of(ctx).upstream_message(lane, exchange, bh::view(message));
+}
+void exchange_failed(void *ctx, bh_lane lane, std::uint64_t exchange, const bh_error *error) {
+  router_of(ctx).exchange_failed(lane, exchange, to_error(error));
+}
+void lane_down(void *ctx, bh_lane lane, const bh_error *error) {
+  router_of(ctx).lane_down(lane, to_error(error), error == nullptr ? 0 : error->retry_after_ms);
+}
+void lane_closed(void *ctx, bh_lane lane) {
+  router_of(ctx).lane_closed(lane);
+}
+
+// ---- tools -----------------------------------------------------------------------------------
+
+bh_status complete(void *ctx, bh_call call, const bh_result *result) {
+  auto json = std::make_shared<bh::Buf>(result->json);
+  const std::uint32_t kind = result->kind;
+  if (host_of(ctx).on_loop_thread()) {
+    return router_of(ctx).tools_complete(call, kind, json->view());
+  }
+  return on_loop(
+      ctx, [ctx, call, kind, json] { router_of(ctx).tools_complete(call, kind, json->view()); });
+}
+void progress(void *ctx, bh_call call, double value, double total, bh_str message) {
+  on_loop(ctx, [ctx, call, value, total, text = std::string(bh::view(message))] {
+    router_of(ctx).tools_progress(call, value, total, text);
+  });
+}
+void list_changed(void *ctx, std::uint32_t kind) {
+  on_loop(ctx, [ctx, kind] {
+    Part &part = part_of(ctx);
+    if (part.upstream != nullptr) part.host->router().tools_changed(*part.upstream, kind);
+  });
+}
+
+// ---- policy ----------------------------------------------------------------------------------
+
+bh_status decided(void *ctx, std::uint64_t exchange, const bh_verdict *verdict) {
+  return on_loop(ctx, [ctx, exchange, decision = Gate::from(*verdict)] {
+    router_of(ctx).policy_decided(exchange, decision);
+  });
+}
+void changed(void *ctx) {
+  on_loop(ctx, [ctx] { router_of(ctx).policy_changed(); });
+}
+
+// ---- http, answered by the service plugin ----------------------------------------------------
+
+bh_status http_start(void *ctx, const bh_http_request *request, const bh_http_handler *handler,
+                     void *user, bh_http_id *out, bh_error *error) {
+  void *self = nullptr;
+  const bh_http_service *service = host_of(ctx).http_service(&self);
+  if (service == nullptr) {
+    return bh::fail(error, BH_E_UNSUPPORTED,
+                    "no plugin of this profile offers an HTTP client (services.http)");
+  }
+  return service->start(self, request, handler, user, out, error);
+}
+bh_status http_cancel(void *ctx, bh_http_id id) {
+  void *self = nullptr;
+  const bh_http_service *service = host_of(ctx).http_service(&self);
+  return service == nullptr ? BH_STALE : service->cancel(self, id);
+}
+
+class TransportEnd final : public ClientEnd {
+ public:
+  TransportEnd(const bh_transport *table, void *self) : table_(table), self_(self) {}
+  void send(const bh_outgoing &message) override { table_->send(self_, &message); }
+  void session_ended(bh_session session, std::string_view reason) override {
+    table_->session_ended(self_, session, bh::str(reason));
+  }
+
+ private:
+  const bh_transport *table_;
+  void *self_;
+};
+
+class LocalClientImpl final : public LocalClient, private ClientEnd {
+ public:
+  LocalClientImpl(HostImpl &host, std::function<void(std::string_view)> on_message)
+      : host_(host), on_message_(std::move(on_message)) {
+    bh_peer peer{};
+    peer.size = sizeof peer;
+    peer.transport = bh::str("local");
+    peer.principal = bh::str("local");
+    host_.router().session_open(*this, peer, &session_, nullptr);
+  }
+  ~LocalClientImpl() override {
+    if (session_ != 0) host_.router().session_close(session_, BH_SESSION_GONE);
+  }
+  void send(std::string_view message) override {
+    bh_delivery delivery{};
+    delivery.size = sizeof delivery;
+    if (session_ != 0) host_.router().deliver(session_, 0, message, &delivery);
+  }
+
+ private:
+  void send(const bh_outgoing &message) override {
+    std::string text;
+    for (std::uint32_t i = 0; i < message.part_count; ++i) text += bh::view(message.parts[i]);
+    if (!text.empty()) on_message_(text);
+  }
+  void session_ended(bh_session, std::string_view) override { session_ = 0; }
+
+  HostImpl &host_;
+  const std::function<void(std::string_view)> on_message_;
+  bh_session session_ = 0;
+};
+
+}  // namespace
+
+HostTables::HostTables(const bh_limits *limits)
+    : transport_{sizeof(bh_host_transport),
+                 0,
+                 limits,
+                 session_open,
+                 deliver,
+                 stream_gone,
+                 session_close,
+                 check_revision,
+                 finished},
+      connector_{sizeof(bh_host_connector), 0,         limits,     upstream_message,
+                 exchange_failed,           lane_down, lane_closed},
+      tools_{sizeof(bh_host_tools), 0, complete, progress, list_changed},
+      policy_{sizeof(bh_host_policy), 0, decided, changed},
+      http_{sizeof(bh_host_http), 0, http_start, http_cancel} {}
+
+const void *HostTables::find(std::string_view id) const noexcept {
+  if (id == BH_EXT_HOST_TRANSPORT) return &transport_;
+  if (id == BH_EXT_HOST_CONNECTOR) return &connector_;
+  if (id == BH_EXT_HOST_TOOLS) return &tools_;
+  if (id == BH_EXT_HOST_POLICY) return &policy_;
+  if (id == BH_EXT_HOST_HTTP) return &http_;
+  return nullptr;
+}
+
+std::unique_ptr<ClientEnd> make_transport_end(Instance &instance) {
+  return std::make_unique<TransportEnd>(instance.ext<bh_transport>(BH_EXT_TRANSPORT),
+                                        instance.self());
+}
+
+std::unique_ptr<LocalClient> make_local_client(
+    HostImpl &host, std::function<void(std::string_view message)> on_message) {
+  return std::make_unique<LocalClientImpl>(host, std::move(on_message));
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,446 @@
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "bulkhead/abi/ext/telemetry.h"
+#include "bulkhead/cpp/basics.hpp"
+#include "embed/host_impl.hpp"
+
+namespace bulkhead {
+namespace {
+
+bh_limits abi_limits(const Limits &limits) {
+  bh_limits out{};
+  out.size = sizeof out;
+  out.message_bytes = limits.message_bytes;
+  out.header_bytes = limits.header_bytes;
+  out.sessions = limits.sessions;
+  out.session_idle_ms = limits.session_idle_ms;
+  out.event_buffer_bytes = limits.event_buffer_bytes;
+  out.write_queue_bytes = limits.write_queue_bytes;
+  out.write_stall_ms = limits.write_stall_ms;
+  out.connect_timeout_ms = limits.connect_timeout_ms;
+  out.request_read_ms = limits.request_read_ms;
+  out.shutdown_grace_ms = limits.shutdown_grace_ms;
+  return out;
+}
+
+bool provides(const Instance &instance, std::string_view id) {
+  const auto &ids = instance.library().manifest().provides;
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+// A file name for a server's stderr: server names are [A-Za-z0-9_.-], so nothing else is needed.
+std::string stderr_file(const std::string &state_dir, const std::string &server) {
+  return state_dir + "/log/servers/" + server + ".log";
+}
+
+}  // namespace
+
+std::string_view to_string(ServerState state) noexcept {
+  switch (state) {
+    case ServerState::connecting:
+      return "connecting";
+    case ServerState::ready:
+      return "ready";
+    case ServerState::failed:
+      return "failed";
+    case ServerState::disabled:
+      return "disabled";
+  }
+  return "";
+}
+
+Result<std::unique_ptr<Host>> Host::create(Profile profile, HostOptions options) {
+  auto host = std::make_unique<HostImpl>(std::move(profile), std::move(options));
+  if (auto loaded = host->load(); !loaded.has_value()) return std::unexpected(loaded.error());
+  return host;
+}
+
+HostImpl::HostImpl(Profile profile, HostOptions options)
+    : profile_(std::move(profile)),
+      options_(std::move(options)),
+      limits_(abi_limits(profile_.limits)),
+      tables_(&limits_),
+      thread_(std::this_thread::get_id()) {}
+
+HostImpl::~HostImpl() {
+  shut_down();
+}
+
+void HostImpl::log(std::int32_t level, std::string_view component, std::string_view text) const {
+  if (!options_.log || level < static_cast<std::int32_t>(options_.log_level)) return;
+  const auto shown = static_cast<LogLevel>(std::min<std::int32_t>(level, BH_LOG_ERROR));
+  options_.log(shown, component, text);
+}
+
+// ---- loading ---------------------------------------------------------------------------------
+
+Result<void> HostImpl::load() {
+  auto reactor = Reactor::create();
+  if (!reactor.has_value()) return std::unexpected(reactor.error());
+  reactor_ = std::move(*reactor);
+  context_.reactor = reactor_.get();
+  context_.name = "bulkhead";
+  context_.version = BULKHEAD_VERSION;
+  context_.state_dir = profile_.state_dir;
+  context_.log_level = static_cast<std::int32_t>(options_.log_level);
+  context_.log = [this](std::int32_t level, std::string_view component, std::string_view text) {
+    log(level, component, text);
+  };
+  context_.extra_ext = [this](Instance &, std::string_view id) { return tables_.find(id); };
+  RouterHooks hooks;
+  hooks.log = [this](std::int32_t level, std::string_view text) { log(level, "router", text); };
+  hooks.on_status = options_.on_status;
+  hooks.on_idle = [this] { check_finished(); };
+  router_ = std::make_unique<Router>(profile_, *reactor_, std::move(hooks));
+  return set_up();
+}
+
+Result<void> HostImpl::set_up() {
+  for (const auto &[uses, parts] :
+       {std::pair{&profile_.telemetry, &telemetry_}, std::pair{&profile_.policies, &policies_},
+        std::pair{&profile_.tools, &tools_}, std::pair{&profile_.transports, &transports_}}) {
+    if (auto added = add_parts(*uses, parts); !added.has_value()) return added;
+  }
+  return add_servers();
+}
+
+Result<void> HostImpl::add_parts(const std::vector<PluginUse> &uses, Parts *parts) {
+  for (const PluginUse &use : uses) {
+    auto part = make_part(use);
+    if (!part.has_value()) return std::unexpected(part.error());
+    parts->push_back(std::move(*part));
+  }
+  return {};
+}
+
+// A part that the profile can do without is kept with its failure, so that status can show it.
+Result<std::unique_ptr<Part>> HostImpl::make_part(const PluginUse &use) {
+  auto part = std::make_unique<Part>();
+  part->host = this;
+  part->use = use;
+  LoadOptions load;
+  load.dirs = profile_.plugin_dirs;
+  load.init_timeout_ms = profile_.limits.plugin_init_ms;
+  load.sha256 = use.sha256;
+  const auto linked = std::find_if(options_.static_plugins.begin(), options_.static_plugins.end(),
+                                   [&](const auto &entry) { return entry.first == use.plugin; });
+  auto library = linked != options_.static_plugins.end()
+                     ? Library::from_entry(use.plugin, linked->second, nullptr, load)
+                     : Library::load(use.plugin, nullptr, load);
+  Error error;
+  if (library.has_value()) {
+    auto instance = Instance::create(use.id, std::move(*library), context_);
+    if (instance.has_value()) {
+      part->instance = std::move(*instance);
+      part->instance->user = part.get();
+      auto configured = part->instance->configure(use.config_json);
+      if (configured.has_value()) return part;
+      error = configured.error();
+      part->instance.reset();
+    } else {
+      error = instance.error();
+    }
+  } else {
+    error = library.error();
+  }
+  if (use.required) return std::unexpected(error);
+  log(BH_LOG_WARN, use.id, error.text + " (going on without it, as the profile says)");
+  part->failure = error.text;
+  return part;
+}
+
+Result<Part *> HostImpl::connector_for(const std::string &type) {
+  const auto at = profile_.connectors.find(type);
+  if (at == profile_.connectors.end()) {
+    return fail(BH_E_NOT_FOUND, "no connector is configured for servers of type \"" + type +
+                                    "\" (connectors." + type + ")");
+  }
+  for (const auto &part : connectors_) {
+    if (part->use.plugin == at->second) {
+      if (part->instance == nullptr) return fail(BH_E_UNAVAILABLE, part->failure);
+      return part.get();
+    }
+  }
+  PluginUse use;
+  const std::size_t slash = at->second.rfind('/');
+  use.id = slash == std::string::npos ? at->second : at->second.substr(slash + 1);
+  use.plugin = at->second;
+  use.config_json = "{}";
+  use.required = false;
+  auto part = make_part(use);
+  connectors_.push_back(std::move(*part));
+  Part &made = *connectors_.back();
+  if (made.instance == nullptr) return fail(BH_E_UNAVAILABLE, made.failure);
+  return &made;
+}
+
+Result<void> HostImpl::add_servers() {
+  for (const ServerDef &def : profile_.servers) {
+    ServerDef copy = def;
+    if (!profile_.state_dir.empty()) {
+      std::string quoted;
+      mcp::append_quoted(&quoted, stderr_file(profile_.state_dir, def.name));
+      copy.extra["stderr_file"] = quoted;
+      copy.extra["stderr_bytes"] = std::to_string(profile_.limits.stderr_bytes);
+    }
+    Upstream &upstream = router_->add_upstream(std::move(copy));
+    if (def.disabled) continue;
+    auto connector = connector_for(def.type);
+    if (!connector.has_value()) {
+      upstream.unusable = connector.error().text;
+      log(BH_LOG_ERROR, def.name, upstream.unusable);
+      continue;
+    }
+    upstream.connector = (*connector)->instance->ext<bh_connector>(BH_EXT_CONNECTOR);
+    upstream.self = (*connector)->instance->self();
+    if (upstream.connector == nullptr) {
+      upstream.unusable = "plugin \"" + (*connector)->use.plugin + "\" is not a connector";
+    }
+  }
+  for (const auto &part : tools_) {
+    ServerDef def;
+    def.name = part->use.id;
+    def.type = part->use.plugin;
+    Upstream &upstream = router_->add_upstream(std::move(def));
+    part->upstream = &upstream;
+    if (part->instance == nullptr) {
+      upstream.unusable = part->failure;
+      continue;
+    }
+    upstream.tools = part->instance->ext<bh_tools>(BH_EXT_TOOLS);
+    upstream.self = part->instance->self();
+    if (upstream.tools == nullptr) {
+      return fail(BH_E_INVALID, "plugin \"" + part->use.plugin + "\" offers no tools");
+    }
+  }
+  return {};
+}
+
+// ---- starting --------------------------------------------------------------------------------
+
+Result<void> HostImpl::bring_up(Part &part) {
+  if (part.instance == nullptr) return {};
+  auto started = part.instance->start();
+  if (started.has_value()) return {};
+  if (part.use.required) return started;
+  part.failure = started.error().text;
+  if (part.upstream != nullptr) {
+    part.upstream->unusable = part.failure;
+    part.upstream->tools = nullptr;
+  }
+  log(BH_LOG_WARN, part.use.id, part.failure + " (going on without it, as the profile says)");
+  return {};
+}
+
+Result<void> HostImpl::start() {
+  thread_ = std::this_thread::get_id();
+  for (Parts *parts : {&telemetry_, &policies_, &connectors_, &tools_, &transports_}) {
+    for (const auto &part : *parts) {
+      if (auto up = bring_up(*part); !up.has_value()) return up;
+    }
+  }
+  // A connector that cannot start takes its servers along, visibly.
+  for (const auto &part : connectors_) {
+    if (part->failure.empty()) continue;
+    for (const auto &upstream : router_->upstreams()) {
+      if (part->instance == nullptr || upstream->self != part->instance->self()) continue;
+      upstream->connector = nullptr;
+      upstream->unusable = part->failure;
+    }
+  }
+  for (const auto &part : policies_) {
+    const auto *policy =
+        part->instance == nullptr ? nullptr : part->instance->ext<bh_policy>(BH_EXT_POLICY);
+    if (policy == nullptr) {
+      return fail(BH_E_INVALID,
+                  "plugin \"" + part->use.plugin + "\" is no policy: " + part->failure);
+    }
+    router_->gate().use(policy, part->instance->self());
+  }
+  for (const auto &part : telemetry_) {
+    if (part->instance == nullptr || !part->failure.empty()) continue;
+    const auto *telemetry = part->instance->ext<bh_telemetry>(BH_EXT_TELEMETRY);
+    if (telemetry != nullptr) router_->recorder().add_sink(telemetry, part->instance->self());
+  }
+  started_ = true;
+  router_->start(options_.eager);
+  for (const auto &part : transports_) {
+    if (part->instance == nullptr || !part->failure.empty()) continue;
+    const auto *transport = part->instance->ext<bh_transport>(BH_EXT_TRANSPORT);
+    if (transport == nullptr) {
+      return fail(BH_E_INVALID, "plugin \"" + part->use.plugin + "\" is not a transport");
+    }
+    part->end = make_transport_end(*part->instance);
+    bh_error error = bh::make_error();
+    if (const bh_status status = transport->listen(part->instance->self(), &error);
+        status != BH_OK) {
+      return fail(status, part->use.id + ": " + std::string(bh::text(error)));
+    }
+  }
+  return {};
+}
+
+const bh_http_service *HostImpl::http_service(void **self) {
+  if (services_.empty() && !stopped_) {
+    for (const PluginUse &use : profile_.services) {
+      auto part = make_part(use);
+      if (!part.has_value()) {
+        log(BH_LOG_ERROR, use.id, part.error().text);
+        continue;
+      }
+      services_.push_back(std::move(*part));
+      if (auto up = bring_up(*services_.back()); !up.has_value()) {
+        services_.back()->failure = up.error().text;
+        log(BH_LOG_ERROR, use.id, up.error().text);
+      }
+    }
+  }
+  for (const auto &part : services_) {
+    if (part->instance == nullptr || !part->failure.empty()) continue;
+    if (!provides(*part->instance, BH_EXT_HTTP_SERVICE)) continue;
+    *self = part->instance->self();
+    return part->instance->ext<bh_http_service>(BH_EXT_HTTP_SERVICE);
+  }
+  return nullptr;
+}
+
+// ---- running and stopping --------------------------------------------------------------------
+
+void HostImpl::run() {
+  thread_ = std::this_thread::get_id();
+  while (!stop_requested_.load(std::memory_order_relaxed)) reactor_->poll(-1);
+  shut_down();
+}
+
+bool HostImpl::run_until(const std::function<bool()> &done, std::uint64_t timeout_ms) {
+  thread_ = std::this_thread::get_id();
+  wait_for(done, timeout_ms);
+  return done();
+}
+
+void HostImpl::wait_for(const std::function<bool()> &done, std::uint64_t timeout_ms) {
+  bool over = false;
+  const std::uint64_t timer = reactor_->timer_start(
+      this, timeout_ms, [](void *arg) { *static_cast<bool *>(arg) = true; }, &over);
+  while (!over && !done()) reactor_->poll(-1);
+  reactor_->timer_cancel(timer);
+}
+
+void HostImpl::request_stop() noexcept {
+  stop_requested_.store(true);
+  reactor_->wake();
+}
+
+void HostImpl::transport_finished(Part &part) {
+  part.finished = true;
+  check_finished();
+}
+
+// Ends the run once no client can come any more and what was asked is answered.
+void HostImpl::check_finished() {
+  if (transports_.empty() || finish_posted_ || stopped_) return;
+  for (const auto &part : transports_) {
+    if (!part->finished && part->failure.empty()) return;
+  }
+  if (!router_->idle()) return;
+  finish_posted_ = true;
+  reactor_->post(
+      this,
+      [](void *arg) {
+        auto &self = *static_cast<HostImpl *>(arg);
+        self.finish_posted_ = false;
+        if (self.router_->idle()) self.request_stop();
+      },
+      this);
+}
+
+void HostImpl::stop_parts(Parts &parts) {
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    if ((*part)->instance != nullptr) (*part)->instance->stop();
+  }
+}
+
+void HostImpl::shut_down() {
+  if (stopped_ || router_ == nullptr) return;
+  stopped_ = true;
+  thread_ = std::this_thread::get_id();
+  const std::uint64_t grace = profile_.limits.shutdown_grace_ms;
+  const std::uint64_t deadline = reactor_->now_ns() + grace * 1'000'000u;
+  for (const auto &part : transports_) {
+    if (part->end == nullptr) continue;
+    part->instance->ext<bh_transport>(BH_EXT_TRANSPORT)->stop_accepting(part->instance->self());
+    part->instance->drain(deadline);
+  }
+  router_->end_sessions("the gateway is stopping");
+  router_->close_lanes();
+  // Children get their grace twice: for the closed stdin and for SIGTERM.
+  wait_for([this] { return router_->lanes_closing() == 0; }, 2 * grace + 1'000);
+  stop_parts(transports_);
+  stop_parts(connectors_);
+  stop_parts(tools_);
+  router_->recorder().flush();
+  stop_parts(telemetry_);
+  stop_parts(policies_);
+  stop_parts(services_);
+  reactor_->forget(this);
+  router_.reset();
+  for (Parts *parts : {&transports_, &connectors_, &tools_, &telemetry_, &policies_, &services_}) {
+    parts->clear();
+  }
+}
+
+// ---- looking ---------------------------------------------------------------------------------
+
+HostStatus HostImpl::status() const {
+  HostStatus status;
+  if (router_ == nullptr) return status;
+  for (const auto &upstream : router_->upstreams()) status.servers.push_back(upstream->status());
+  for (const Parts *parts :
+       {&transports_, &connectors_, &tools_, &policies_, &telemetry_, &services_}) {
+    for (const auto &part : *parts) {
+      PluginStatus plugin;
+      plugin.id = part->use.id;
+      plugin.plugin = part->use.plugin;
+      plugin.state = part->failure.empty() ? "started" : "failed: " + part->failure;
+      if (part->instance != nullptr) {
+        plugin.path = part->instance->library().path();
+        plugin.version = part->instance->library().manifest().version;
+        plugin.provides = part->instance->library().manifest().provides;
+        for (const auto &[name, value] : part->instance->counters()) {
+          status.counters.emplace_back(part->use.id + "." + name, value);
+        }
+      }
+      status.plugins.push_back(std::move(plugin));
+    }
+  }
+  for (const auto &part : transports_) {
+    if (part->end == nullptr) continue;
+    const auto *transport = part->instance->ext<bh_transport>(BH_EXT_TRANSPORT);
+    status.endpoints.emplace_back(bh::view(transport->endpoint(part->instance->self())));
+  }
+  const RouterCounters &c = router_->counters();
+  status.counters.insert(status.counters.end(),
+                         {{"calls", c.calls},
+                          {"refused_messages", c.refused_messages},
+                          {"refused_by_policy", c.refused_by_policy},
+                          {"timeouts", c.timeouts},
+                          {"bad_upstream_messages", c.bad_upstream_messages},
+                          {"stray_answers", c.stray_answers},
+                          {"refused_asks", c.refused_asks},
+                          {"dropped_events", c.dropped_events},
+                          {"dropped_records", router_->recorder().dropped()}});
+  status.collisions = router_->collisions();
+  status.sessions = router_->session_count();
+  status.in_flight = router_->in_flight();
+  status.calls = c.calls;
+  return status;
+}
+
+std::unique_ptr<LocalClient> HostImpl::connect(
+    std::function<void(std::string_view message)> on_message) {
+  return make_local_client(*this, std::move(on_message));
+}
+
+}  // namespace bulkhead

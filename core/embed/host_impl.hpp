@@ -1,0 +1,108 @@
+// The Host behind core/host.hpp: plugins on one side, the router on the other.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/draft/http.h"
+#include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/abi/ext/tools.h"
+#include "bulkhead/abi/ext/transport.h"
+#include "host.hpp"
+#include "plugin/instance.hpp"
+#include "reactor/reactor.hpp"
+#include "route/router.hpp"
+
+namespace bulkhead {
+
+class HostImpl;
+
+// What the host knows of one plugin instance; Instance::user points here.
+struct Part {
+  HostImpl *host = nullptr;
+  PluginUse use;
+  std::unique_ptr<Instance> instance;
+  std::string failure;             // why it is not running
+  bool finished = false;           // a transport: no client can come any more
+  std::unique_ptr<ClientEnd> end;  // a transport: where its sessions' messages go
+  Upstream *upstream = nullptr;    // a tools plugin: the server that it is
+};
+
+// The tables that plugins get from get_ext(); their ctx is the Instance.
+class HostTables {
+ public:
+  explicit HostTables(const bh_limits *limits);
+  const void *find(std::string_view id) const noexcept;  // null: not offered
+
+ private:
+  bh_host_transport transport_;
+  bh_host_connector connector_;
+  bh_host_tools tools_;
+  bh_host_policy policy_;
+  bh_host_http http_;
+};
+
+class HostImpl final : public Host {
+ public:
+  HostImpl(Profile profile, HostOptions options);
+  ~HostImpl() override;
+
+  Result<void> load();  // what create() does beyond the constructor
+
+  Result<void> start() override;
+  void run() override;
+  void request_stop() noexcept override;
+  HostStatus status() const override;
+  Reactor &reactor() noexcept override { return *reactor_; }
+  bool settled() const override { return router_->settled(); }
+  std::unique_ptr<LocalClient> connect(
+      std::function<void(std::string_view message)> on_message) override;
+  bool run_until(const std::function<bool()> &done, std::uint64_t timeout_ms) override;
+
+  // For the extension tables.
+  Router &router() noexcept { return *router_; }
+  bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread_; }
+  void transport_finished(Part &part);
+  // The service that answers bh.host.http/1, loaded when first asked for; null: there is none.
+  const bh_http_service *http_service(void **self);
+
+ private:
+  using Parts = std::vector<std::unique_ptr<Part>>;
+
+  Result<void> set_up();
+  Result<void> add_parts(const std::vector<PluginUse> &uses, Parts *parts);
+  Result<std::unique_ptr<Part>> make_part(const PluginUse &use);
+  Result<void> bring_up(Part &part);
+  Result<void> add_servers();
+  Result<Part *> connector_for(const std::string &type);
+  void check_finished();
+  void shut_down();
+  void wait_for(const std::function<bool()> &done, std::uint64_t timeout_ms);
+  void stop_parts(Parts &parts);
+  void log(std::int32_t level, std::string_view component, std::string_view text) const;
+
+  const Profile profile_;
+  const HostOptions options_;
+  const bh_limits limits_;
+  const HostTables tables_;
+  std::unique_ptr<Reactor> reactor_;
+  HostContext context_;
+  std::unique_ptr<Router> router_;
+  Parts transports_, connectors_, tools_, policies_, telemetry_, services_;
+  std::vector<std::string> connector_failures_;
+  std::thread::id thread_;
+  std::atomic<bool> stop_requested_{false};
+  bool finish_posted_ = false;
+  bool started_ = false;
+  bool stopped_ = false;
+};
+
+std::unique_ptr<ClientEnd> make_transport_end(Instance &instance);
+std::unique_ptr<LocalClient> make_local_client(
+    HostImpl &host, std::function<void(std::string_view message)> on_message);
+
+}  // namespace bulkhead

@@ -1,0 +1,75 @@
+#include "route/gate.hpp"
+
+#include "bulkhead/cpp/basics.hpp"
+#include "mcp/scan.hpp"
+
+namespace bulkhead {
+namespace {
+
+bh_verdict empty_verdict() {
+  bh_verdict verdict{};
+  verdict.size = sizeof verdict;
+  return verdict;
+}
+
+Gate::Decision refused(std::string reason) {
+  return {Gate::Verdict::refuse, {}, std::move(reason), {}};
+}
+
+}  // namespace
+
+void Gate::use(const bh_policy *table, void *self) {
+  table_ = table;
+  self_ = self;
+  needs_ = table->needs(self);
+}
+
+Gate::Decision Gate::from(const bh_verdict &verdict) {
+  Decision decision;
+  decision.rule = bh::view(verdict.rule);
+  decision.reason = bh::view(verdict.reason);
+  switch (verdict.verdict) {
+    case BH_VERDICT_ALLOW:
+      return decision;
+    case BH_VERDICT_REWRITE:
+      decision.verdict = Verdict::rewrite;
+      decision.replacement = bh::view(verdict.arguments);
+      // What a policy writes goes to servers and clients; it is checked like any other input.
+      if (!mcp::valid_json(decision.replacement))
+        return refused("the policy's rewrite is not JSON");
+      return decision;
+    case BH_VERDICT_ASK:
+      decision.verdict = Verdict::refuse;
+      decision.reason = "needs approval, and nobody is there to give it" +
+                        (decision.reason.empty() ? "" : ": " + decision.reason);
+      return decision;
+    case BH_VERDICT_BLOCK:
+      decision.verdict = Verdict::refuse;
+      return decision;
+    default:
+      return refused("the policy gave an unknown verdict");
+  }
+}
+
+Gate::Decision Gate::decide(const bh_policy_request &request) const {
+  bh_verdict verdict = empty_verdict();
+  bh_error error = bh::make_error();
+  const bh_status status = table_->decide(self_, &request, &verdict, &error);
+  if (status == BH_PENDING) return {Verdict::pending, {}, {}, {}};
+  if (status != BH_OK) return refused("the policy failed: " + std::string(bh::text(error)));
+  return from(verdict);
+}
+
+Gate::Decision Gate::observe(const bh_policy_request &request, std::string_view result) const {
+  bh_verdict verdict = empty_verdict();
+  bh_error error = bh::make_error();
+  const bh_status status = table_->observe(self_, &request, bh::str(result), &verdict, &error);
+  if (status != BH_OK) return refused("the policy failed: " + std::string(bh::text(error)));
+  return from(verdict);
+}
+
+bool Gate::shows(const bh_policy_request &request) const {
+  return table_->filter(self_, &request) == BH_OK;
+}
+
+}  // namespace bulkhead

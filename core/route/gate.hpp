@@ -1,0 +1,44 @@
+// The policy gate: asks the policy plugin, and turns whatever goes wrong into a refusal.
+// Owner: the Router. Thread: [io].
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "bulkhead/abi/ext/policy.h"
+
+namespace bulkhead {
+
+class Gate {
+ public:
+  enum class Verdict : std::uint8_t { allow, rewrite, refuse, pending };
+  struct Decision {
+    Verdict verdict = Verdict::allow;
+    std::string rule;
+    std::string reason;
+    std::string replacement;  // of arguments or result, for rewrite
+  };
+
+  // Without a policy everything is allowed.
+  void use(const bh_policy *table, void *self);
+
+  bool decides() const noexcept { return (needs_ & BH_POLICY_DECIDES) != 0; }
+  bool reads_arguments() const noexcept { return (needs_ & BH_POLICY_READS_ARGUMENTS) != 0; }
+  bool observes() const noexcept { return (needs_ & BH_POLICY_READS_RESULTS) != 0; }
+  bool filters() const noexcept { return (needs_ & BH_POLICY_FILTERS_LISTS) != 0; }
+
+  Decision decide(const bh_policy_request &request) const;
+  Decision observe(const bh_policy_request &request, std::string_view result) const;
+  bool shows(const bh_policy_request &request) const;
+
+  // A verdict that came later, through bh_host_policy.decided.
+  static Decision from(const bh_verdict &verdict);
+
+ private:
+  const bh_policy *table_ = nullptr;
+  void *self_ = nullptr;
+  std::uint32_t needs_ = 0;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,106 @@
+// A lane: the conversation with one upstream for one group of clients. It outlives its connections:
+// when one is lost, the lane reconnects and its clients keep their names for it.
+//
+// Owner: the Upstream. Thread: [io].
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "catalog/items.hpp"
+#include "mcp/scan.hpp"
+#include "route/exchange.hpp"
+#include "route/protocol.hpp"
+
+namespace bulkhead {
+
+class Router;
+class Upstream;
+struct View;
+
+enum class LaneState : std::uint8_t {
+  idle,        // not started
+  connecting,  // opened, handshake or first listing under way
+  ready,
+  waiting,  // failed; the next attempt is timed
+  closed    // for good
+};
+
+// A client's request on its way to an upstream: the message as it came, and what replaces what.
+struct Submission {
+  std::string_view message;
+  const mcp::Scan *scan = nullptr;
+  mcp::Range target;                // the name or URI token in the message
+  std::string_view original_token;  // what it becomes
+  std::string_view arguments;       // a policy's rewrite of `arguments`; empty: as it came
+};
+
+class Lane {
+ public:
+  Lane(Router &router, Upstream &upstream, ClientCaps caps, std::uint64_t session)
+      : router_(router), upstream_(upstream), caps_(caps), session_(session) {}
+  virtual ~Lane() = default;
+  Lane(const Lane &) = delete;
+  Lane &operator=(const Lane &) = delete;
+
+  virtual void start() = 0;
+  // Ends the lane for good; its exchanges have been taken off before.
+  virtual void close() = 0;
+
+  // Sends, queues (bounded) or answers the exchange with an error. The exchange may have ended when
+  // this returns.
+  virtual void submit(Exchange &exchange, const Submission &submission) = 0;
+  // The exchange has been taken off this lane by its client's end, a cancellation or a time-out:
+  // tell the upstream. `reason` is the client's own cancelled notification, empty otherwise.
+  virtual void retract(std::uint64_t exchange, bool sent, std::string_view reason,
+                       const mcp::Scan *reason_scan) = 0;
+  // A notification or a response for the upstream; dropped unless the lane is ready.
+  virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
+  // A request on behalf of all clients of this lane, whose answer nobody waits for.
+  virtual void request_quietly(mcp::Method method, std::string_view params) = 0;
+
+  LaneState state() const noexcept { return state_; }
+  // The first attempt has come to an end, one way or the other.
+  bool settled() const noexcept { return settled_; }
+  // Its items are in the lists: it is ready, or was until a moment ago.
+  bool listed() const noexcept { return listed_; }
+  const std::string &reason() const noexcept { return reason_; }
+  const ItemList &items(ItemKind kind) const { return items_[static_cast<std::size_t>(kind)]; }
+  const ServerCaps &server_caps() const noexcept { return server_caps_; }
+  const std::string &instructions() const noexcept { return instructions_; }
+  ClientCaps caps() const noexcept { return caps_; }
+  std::uint64_t session() const noexcept { return session_; }
+  Upstream &upstream() const noexcept { return upstream_; }
+  Router &router() const noexcept { return router_; }
+  std::uint32_t restarts() const noexcept { return restarts_; }
+
+  // Kept by the router; in_flight counts the exchanges that were sent.
+  LaneExchanges exchanges;
+  std::uint32_t in_flight = 0;
+  std::vector<View *> views;
+  int log_level_sent = -1;  // on the present connection
+
+ protected:
+  Router &router_;
+  Upstream &upstream_;
+  const ClientCaps caps_;
+  const std::uint64_t session_;  // 0: shared
+  LaneState state_ = LaneState::idle;
+  bool settled_ = false;
+  bool listed_ = false;
+  std::string reason_;
+  std::string instructions_;
+  ServerCaps server_caps_;
+  std::uint32_t restarts_ = 0;
+  std::array<ItemList, item_kinds> items_;
+
+  friend class Router;
+  // An exchange of this lane has ended: send what waits for its place.
+  virtual void pump() {}
+};
+
+}  // namespace bulkhead

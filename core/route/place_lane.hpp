@@ -1,0 +1,29 @@
+// A lane to a tools plugin: the server is in the process, nothing is framed or queued.
+#pragma once
+
+#include "bulkhead/abi/ext/tools.h"
+#include "route/lane.hpp"
+
+namespace bulkhead {
+
+class PlaceLane final : public Lane {
+ public:
+  using Lane::Lane;
+  ~PlaceLane() override;
+
+  void start() override;
+  void close() override;
+  void submit(Exchange &exchange, const Submission &submission) override;
+  void retract(std::uint64_t exchange, bool sent, std::string_view reason,
+               const mcp::Scan *reason_scan) override;
+  void send(std::uint32_t, const bh_str *, std::uint32_t) override {}
+  void request_quietly(mcp::Method, std::string_view) override {}
+
+  void list_changed(ItemKind kind);
+
+ private:
+  // False: that list failed, and the reason is kept.
+  bool load(ItemKind kind);
+};
+
+}  // namespace bulkhead

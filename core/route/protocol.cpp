@@ -1,0 +1,88 @@
+#include "route/protocol.hpp"
+
+#include "mcp/scan.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr std::array<std::string_view, 8> log_levels = {"debug", "info",     "notice", "warning",
+                                                        "error", "critical", "alert",  "emergency"};
+
+// The member if it is an object, else empty: `"sampling": false` is not a capability.
+std::string_view object_member(std::string_view object, std::string_view key) {
+  const std::string_view value =
+      object.starts_with('{') ? mcp::member(object, key) : std::string_view{};
+  return value.starts_with('{') ? value : std::string_view{};
+}
+
+}  // namespace
+
+ClientCaps parse_client_caps(std::string_view capabilities) {
+  ClientCaps caps = 0;
+  if (const auto roots = object_member(capabilities, "roots"); !roots.empty()) {
+    caps |= cap::roots;
+    if (mcp::member(roots, "listChanged") == "true") caps |= cap::roots_changed;
+  }
+  if (const auto sampling = object_member(capabilities, "sampling"); !sampling.empty()) {
+    caps |= cap::sampling;
+    if (!object_member(sampling, "tools").empty()) caps |= cap::sampling_tools;
+    if (!object_member(sampling, "context").empty()) caps |= cap::sampling_context;
+  }
+  if (const auto elicitation = object_member(capabilities, "elicitation"); !elicitation.empty()) {
+    caps |= cap::elicitation;
+    if (!object_member(elicitation, "form").empty()) caps |= cap::elicitation_form;
+    if (!object_member(elicitation, "url").empty()) caps |= cap::elicitation_url;
+  }
+  return caps;
+}
+
+std::string compose_client_caps(ClientCaps caps) {
+  const auto has = [caps](ClientCaps bit) { return (caps & bit) != 0; };
+  std::string out = "{";
+  const auto add = [&out](std::string_view text) {
+    if (out.size() > 1) out += ',';
+    out += text;
+  };
+  if (has(cap::roots)) {
+    add(has(cap::roots_changed) ? R"("roots":{"listChanged":true})" : R"("roots":{})");
+  }
+  if (has(cap::sampling)) {
+    std::string sampling;
+    if (has(cap::sampling_tools)) sampling += R"("tools":{})";
+    if (has(cap::sampling_context))
+      sampling += sampling.empty() ? R"("context":{})" : R"(,"context":{})";
+    add(R"("sampling":{)" + sampling + "}");
+  }
+  if (has(cap::elicitation)) {
+    std::string modes;
+    if (has(cap::elicitation_form)) modes += R"("form":{})";
+    if (has(cap::elicitation_url)) modes += modes.empty() ? R"("url":{})" : R"(,"url":{})";
+    add(R"("elicitation":{)" + modes + "}");
+  }
+  return out + "}";
+}
+
+ServerCaps parse_server_caps(std::string_view capabilities) {
+  ServerCaps caps;
+  caps.tools = !object_member(capabilities, "tools").empty();
+  const auto resources = object_member(capabilities, "resources");
+  caps.resources = !resources.empty();
+  caps.subscribe = !resources.empty() && mcp::member(resources, "subscribe") == "true";
+  caps.prompts = !object_member(capabilities, "prompts").empty();
+  caps.logging = !object_member(capabilities, "logging").empty();
+  caps.completions = !object_member(capabilities, "completions").empty();
+  return caps;
+}
+
+int parse_log_level(std::string_view text) {
+  for (std::size_t i = 0; i < log_levels.size(); ++i) {
+    if (log_levels[i] == text) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::string_view log_level_text(int level) {
+  return log_levels.at(static_cast<std::size_t>(level));
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,67 @@
+// The facts of MCP that routing needs: revisions, error codes, capabilities, log levels.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bulkhead {
+
+// Revisions spoken by handshake, oldest first; indices are compared.
+inline constexpr std::array<std::string_view, 4> revisions = {"2024-11-05", "2025-03-26",
+                                                              "2025-06-18", "2025-11-25"};
+inline constexpr std::uint8_t newest_revision = revisions.size() - 1;
+inline constexpr std::uint8_t batch_revision = 1;  // the only one that has JSON-RPC batches
+
+inline std::optional<std::uint8_t> find_revision(std::string_view text) {
+  for (std::uint8_t i = 0; i < revisions.size(); ++i) {
+    if (revisions[i] == text) return i;
+  }
+  return std::nullopt;
+}
+
+// JSON-RPC 2.0 and MCP error codes.
+namespace code {
+inline constexpr std::int32_t parse_error = -32700;
+inline constexpr std::int32_t invalid_request = -32600;  // also: refused by policy
+inline constexpr std::int32_t method_not_found = -32601;
+inline constexpr std::int32_t invalid_params = -32602;
+inline constexpr std::int32_t internal_error = -32603;  // also: the upstream failed
+inline constexpr std::int32_t timeout = -32000;         // also: a bound was reached
+inline constexpr std::int32_t resource_not_found = -32002;
+inline constexpr std::int32_t user_rejected = -1;  // sampling
+}  // namespace code
+
+// What a client can do for servers; the same bits are declared upstream.
+using ClientCaps = std::uint32_t;
+namespace cap {
+inline constexpr ClientCaps roots = 1;
+inline constexpr ClientCaps roots_changed = 2;
+inline constexpr ClientCaps sampling = 4;
+inline constexpr ClientCaps sampling_tools = 8;
+inline constexpr ClientCaps sampling_context = 16;
+inline constexpr ClientCaps elicitation = 32;
+inline constexpr ClientCaps elicitation_form = 64;
+inline constexpr ClientCaps elicitation_url = 128;
+// Roots belong to one client, so a lane that several clients share does not declare them.
+inline constexpr ClientCaps shareable =
+    sampling | sampling_tools | sampling_context | elicitation | elicitation_form | elicitation_url;
+}  // namespace cap
+
+// From and to the JSON object `capabilities` of initialize. The text must be validated JSON.
+ClientCaps parse_client_caps(std::string_view capabilities);
+std::string compose_client_caps(ClientCaps caps);
+
+struct ServerCaps {
+  bool tools = false, resources = false, subscribe = false, prompts = false, logging = false,
+       completions = false;
+};
+ServerCaps parse_server_caps(std::string_view capabilities);
+
+// RFC 5424 names, least urgent first; -1: not a level.
+int parse_log_level(std::string_view text);
+std::string_view log_level_text(int level);
+
+}  // namespace bulkhead

@@ -1,0 +1,343 @@
+// Sessions, answers and time. The other halves: router_client.cpp, router_calls.cpp,
+// router_upstream.cpp, router_views.cpp.
+#include "route/router.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+
+#include "route/splice.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+
+Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
+    : profile_(profile),
+      reactor_(reactor),
+      hooks_(std::move(hooks)),
+      names_(profile.naming),
+      recorder_(reactor) {
+  if (::getrandom(&cursor_key_, sizeof cursor_key_, 0) != sizeof cursor_key_) {
+    cursor_key_ = reinterpret_cast<std::uintptr_t>(this) ^ reactor.now_ns();
+  }
+}
+
+Router::~Router() {
+  reactor_.forget(this);
+}
+
+Upstream &Router::add_upstream(ServerDef definition) {
+  if (definition.session == SessionScope::per_client) any_per_client_ = true;
+  upstreams_.push_back(std::make_unique<Upstream>(*this, std::move(definition)));
+  return *upstreams_.back();
+}
+
+void Router::start(bool eager) {
+  if (!eager) return;
+  View &view = *views_.emplace_back(std::make_unique<View>());
+  view.router = this;
+  view.pinned = true;
+  fill_view(view);
+}
+
+void Router::end_sessions(std::string_view reason) {
+  ending_ = true;
+  std::vector<bh_session> handles;
+  sessions_.for_each([&](bh_session h, std::unique_ptr<Session> &) { handles.push_back(h); });
+  for (const bh_session handle : handles) {
+    Session *s = session(handle);
+    if (s == nullptr) continue;
+    ClientEnd *end = s->end;
+    close_session(*s);
+    end->session_ended(handle, reason);
+  }
+}
+
+void Router::close_lanes() {
+  ending_ = true;
+  for (auto &upstream : upstreams_) {
+    while (!upstream->lanes().empty()) upstream->remove(upstream->lanes().back().get());
+  }
+}
+
+// ---- sessions --------------------------------------------------------------------------------
+
+Session *Router::session(bh_session handle) noexcept {
+  auto *slot = sessions_.get(handle);
+  return slot == nullptr ? nullptr : slot->get();
+}
+
+bh_status Router::session_open(ClientEnd &end, const bh_peer &peer, bh_session *out,
+                               bh_error *error) {
+  if (ending_) return bh::fail(error, BH_E_UNAVAILABLE, "the gateway is stopping");
+  if (sessions_.size() >= limits().sessions) {
+    return bh::fail(
+        error, BH_E_LIMIT,
+        "too many sessions are open (limits.sessions = " + std::to_string(limits().sessions) + ")");
+  }
+  auto session = std::make_unique<Session>();
+  Session &s = *session;
+  s.end = &end;
+  s.transport = bh::view(peer.transport);
+  s.address = bh::view(peer.address);
+  s.principal = bh::view(peer.principal);
+  s.process_name = bh::view(peer.process_name);
+  s.handle = sessions_.insert(std::move(session));
+  *out = s.handle;
+  return BH_OK;
+}
+
+void Router::session_close(bh_session handle, std::uint32_t how) {
+  Session *s = session(handle);
+  if (s == nullptr) return;
+  if (how == BH_SESSION_INPUT_ENDED) {
+    s->input_ended = true;
+    // Nobody can answer an ask any more; its call goes on and the upstream decides.
+    end_asks([&](const Ask &ask) { return ask.session == handle; }, false);
+  } else {
+    close_session(*s);
+  }
+  check_idle();
+}
+
+void Router::close_session(Session &s) {
+  end_asks([&](const Ask &ask) { return ask.session == s.handle; }, false);
+  retract_exchanges(s);
+  while (!s.subscriptions.empty()) {
+    forget_subscription(s, std::string(s.subscriptions.begin()->first), true);
+  }
+  leave_view(s);
+  sessions_.erase(s.handle);
+}
+
+// The upstream is told, so that it can stop working for nobody.
+void Router::retract_exchanges(Session &s) {
+  while (s.exchanges.head != nullptr) {
+    Exchange &e = *s.exchanges.head;
+    Lane *lane = e.lane;
+    const std::uint64_t id = e.id;
+    const bool sent = e.sent;
+    finish(e, BH_OUTCOME_CANCELLED, 0, {}, "the client has gone");
+    if (lane != nullptr) lane->retract(id, sent, {}, nullptr);
+  }
+}
+
+bh_status Router::check_revision(bh_session, std::string_view revision) const {
+  return find_revision(revision).has_value() ? BH_OK : BH_E_INVALID;
+}
+
+// ---- answers ---------------------------------------------------------------------------------
+
+void Router::send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts,
+                  std::uint32_t count, std::uint32_t http_status) {
+  Session *s = session(reply.session);
+  if (s == nullptr) return;
+  bh_outgoing message{};
+  message.size = sizeof message;
+  message.kind = kind;
+  message.session = reply.session;
+  message.stream = reply.stream;
+  message.http_status = http_status;
+  message.part_count = count;
+  message.parts = parts;
+  s->end->send(message);
+}
+
+void Router::answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
+                    std::uint32_t http_status) {
+  if (reply.batch == 0) {
+    send(reply, BH_OUT_ANSWER, parts, count, http_status);
+    check_idle();
+    return;
+  }
+  Batch *batch = batches_.get(reply.batch);
+  if (batch == nullptr) return;
+  if (count != 0) {
+    if (batch->body.size() > 1) batch->body += ',';
+    for (std::uint32_t i = 0; i < count; ++i) batch->body.append(bh::view(parts[i]));
+  }
+  batch_done(reply.batch);
+}
+
+void Router::batch_done(std::uint64_t handle) {
+  Batch *batch = batches_.get(handle);
+  if (batch == nullptr || --batch->open != 0) return;
+  const std::string body = std::move(batch->body) + "]";
+  const ReplyTo reply = batch->reply;
+  batches_.erase(handle);
+  if (body.size() > 2) answer_text(reply, body);
+}
+
+void Router::answer_text(const ReplyTo &reply, std::string_view text, std::uint32_t http_status) {
+  const bh_str part = bh::str(text);
+  answer(reply, &part, 1, http_status);
+}
+
+void Router::answer_result(const ReplyTo &reply, std::string_view id_token,
+                           std::string_view result) {
+  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id_token),
+                          bh::str(R"(,"result":)"), bh::str(result), bh::str("}")};
+  answer(reply, parts, 5);
+}
+
+void Router::answer_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
+                          std::string_view text, std::uint32_t http_status, std::string_view data) {
+  std::string out = R"({"jsonrpc":"2.0",)";
+  // An unreadable id is left out: JSON-RPC's null is not an id that MCP's schema knows.
+  if (!id_token.empty()) out.append("\"id\":").append(id_token).append(",");
+  out.append("\"error\":{\"code\":").append(std::to_string(error_code)).append(",\"message\":");
+  mcp::append_quoted(&out, text);
+  if (!data.empty()) out.append(",\"data\":").append(data);
+  out.append("}}");
+  answer_text(reply, out, http_status);
+}
+
+// A cancelled request gets no answer, but the place that waits for one must be told.
+void Router::end_without_answer(const ReplyTo &reply) {
+  answer(reply, nullptr, 0, 202);
+}
+
+// ---- exchanges -------------------------------------------------------------------------------
+
+void Router::attach(Exchange &exchange, Lane &lane) {
+  exchange.lane = &lane;
+  lane.exchanges.push(exchange);
+}
+
+void Router::drop(Exchange &exchange) {
+  Lane *lane = exchange.lane;
+  if (lane != nullptr) {
+    lane->exchanges.remove(exchange);
+    if (exchange.sent) --lane->in_flight;
+  }
+  if (exchange.session != nullptr) exchange.session->exchanges.remove(exchange);
+  if (!undecided_.empty()) undecided_.erase(exchange.id);
+  if (exchange.open_asks != 0) {
+    const std::uint64_t id = exchange.id;
+    exchange.open_asks = 0;
+    end_asks([id](const Ask &ask) { return ask.exchange == id; }, true);
+  }
+  exchanges_.close(exchange);
+  if (lane != nullptr) lane->pump();
+}
+
+void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
+                    std::string_view rule, std::string_view error) {
+  if (recorder_.active() && exchange.purpose == Purpose::call) {
+    recorder_.record(exchange, outcome, reactor_.now_ns(), bytes_out, rule, error);
+  }
+  drop(exchange);
+}
+
+void Router::fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
+                           std::uint32_t outcome) {
+  const ReplyTo reply = exchange.reply;
+  const std::string id = exchange.client_id;
+  if (exchange.method == mcp::Method::resources_subscribe && exchange.session != nullptr) {
+    std::erase_if(exchange.session->subscriptions, [&](const auto &entry) {
+      return entry.second.lane == exchange.lane && entry.second.original == exchange.name;
+    });
+  }
+  finish(exchange, outcome, 0, {}, text);
+  answer_error(reply, id, error_code, text);
+}
+
+void Router::arm(Exchange &exchange, std::uint64_t timeout_ms) {
+  exchange.timeout_ms = timeout_ms;
+  exchanges_.arm(exchange, reactor_.now_ns(), timeout_ms);
+  start_wheel();
+}
+
+void Router::start_wheel() {
+  if (wheel_timer_ != 0) return;
+  wheel_timer_ = reactor_.timer_start(
+      this, ExchangeTable::tick_ms, [](void *arg) { static_cast<Router *>(arg)->turn_wheel(); },
+      this);
+}
+
+void Router::turn_wheel() {
+  wheel_timer_ = 0;
+  due_.clear();
+  exchanges_.expire(reactor_.now_ns(), &due_);
+  for (const std::uint64_t id : due_) {
+    if (Exchange *e = exchanges_.get(id)) timed_out(*e);
+  }
+  if (exchanges_.any_armed()) start_wheel();
+}
+
+void Router::timed_out(Exchange &e) {
+  ++counters_.timeouts;
+  Lane *lane = e.lane;
+  const std::string text = "server \"" +
+                           (lane != nullptr ? lane->upstream().name() : std::string()) +
+                           "\" did not answer " + std::string(mcp::to_string(e.method)) +
+                           (e.name.empty() ? "" : " \"" + e.name + "\"") + " within " +
+                           std::to_string(e.timeout_ms) + " ms";
+  if (e.purpose != Purpose::call) {
+    const Error error{BH_E_TIMEOUT, text};
+    static_cast<WireLane *>(lane)->own_answer(e, nullptr, {}, &error);
+    return;
+  }
+  const std::uint64_t id = e.id;
+  const bool sent = e.sent;
+  fail_exchange(e, code::timeout, text, BH_OUTCOME_TIMEOUT);
+  if (lane != nullptr) lane->retract(id, sent, {}, nullptr);
+}
+
+// ---- state -----------------------------------------------------------------------------------
+
+bool Router::settled() const {
+  if (views_.empty()) return true;
+  return std::all_of(views_.begin(), views_.end(),
+                     [this](const auto &view) { return view_settled(*view); });
+}
+
+bool Router::idle() const {
+  bool idle = true;
+  sessions_.for_each([&](bh_session, const std::unique_ptr<Session> &s) {
+    if (!s->input_ended || s->exchanges.size != 0) idle = false;
+  });
+  if (!idle) return false;
+  for (const auto &view : views_) {
+    if (!view->waiters.empty()) return false;
+  }
+  return true;
+}
+
+void Router::check_idle() {
+  if (hooks_.on_idle) hooks_.on_idle();
+}
+
+// Many lanes change within one turn at start; one call is enough.
+void Router::status_changed() {
+  if (!hooks_.on_status || status_pending_) return;
+  status_pending_ = true;
+  reactor_.defer(
+      this,
+      [](void *arg) {
+        auto &self = *static_cast<Router *>(arg);
+        self.status_pending_ = false;
+        self.hooks_.on_status();
+      },
+      this);
+}
+
+void Router::detach_wire(bh_lane lane) {
+  WireLane **slot = wires_.get(lane);
+  if (slot == nullptr) return;
+  *slot = nullptr;
+  ++closing_lanes_;
+}
+
+void Router::lane_closed(bh_lane lane) {
+  WireLane **slot = wires_.get(lane);
+  if (slot == nullptr || *slot != nullptr) {
+    log(BH_LOG_PLUGIN_MISBEHAVES, "a connector closed a lane that nobody asked it to close");
+    return;
+  }
+  wires_.erase(lane);
+  --closing_lanes_;
+  check_idle();
+}
+
+}  // namespace bulkhead

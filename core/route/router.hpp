@@ -1,0 +1,273 @@
+// The router: sessions on one side, upstreams on the other, exchanges between them.
+//
+//   client message -> scan -> session -> resolve -> gate -> lane -> connector or tools plugin
+//   upstream message -> scan -> exchange -> (gate) -> session -> transport
+//
+// Owner: the Host. Thread: [io], all of it; the extension tables post what comes from elsewhere.
+// Bounds: Limits of the profile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/slots.hpp"
+#include "bulkhead/abi/ext/tools.h"
+#include "bulkhead/abi/ext/transport.h"
+#include "catalog/catalogue.hpp"
+#include "profile/profile.hpp"
+#include "reactor/reactor.hpp"
+#include "route/exchange.hpp"
+#include "route/gate.hpp"
+#include "route/recorder.hpp"
+#include "route/session.hpp"
+#include "route/upstream.hpp"
+#include "route/view.hpp"
+
+namespace bulkhead {
+
+class WireLane;
+
+struct RouterCounters {
+  std::uint64_t calls = 0;             // client requests that went to an upstream
+  std::uint64_t refused_messages = 0;  // from clients, malformed or ambiguous
+  std::uint64_t refused_by_policy = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t bad_upstream_messages = 0;
+  std::uint64_t stray_answers = 0;   // for an exchange that had ended
+  std::uint64_t refused_asks = 0;    // of upstreams, not attributable or not possible
+  std::uint64_t dropped_events = 0;  // notifications that belong to nobody
+};
+
+struct RouterHooks {
+  std::function<void(std::int32_t level, std::string_view text)> log;
+  std::function<void()> on_status;
+  // A session has ended or an answer has gone: the host looks whether it may stop.
+  std::function<void()> on_idle;
+};
+
+class Router {
+ public:
+  Router(const Profile &profile, Reactor &reactor, RouterHooks hooks);
+  ~Router();
+  Router(const Router &) = delete;
+  Router &operator=(const Router &) = delete;
+
+  // Set up, before start().
+  Upstream &add_upstream(ServerDef definition);
+  Gate &gate() noexcept { return gate_; }
+  Recorder &recorder() noexcept { return recorder_; }
+  // Starts the lanes for clients without capabilities (eager), else waits for the first client.
+  void start(bool eager);
+  // Ends sessions, then lanes; lanes_closing() says when the connectors have let go.
+  void end_sessions(std::string_view reason);
+  void close_lanes();
+  std::size_t lanes_closing() const noexcept { return closing_lanes_; }
+
+  // ---- client side (bh_host_transport) ----
+  bh_status session_open(ClientEnd &end, const bh_peer &peer, bh_session *out, bh_error *error);
+  bh_status deliver(bh_session session, std::uint64_t stream, std::string_view message,
+                    bh_delivery *out);
+  void session_close(bh_session session, std::uint32_t how);
+  bh_status check_revision(bh_session session, std::string_view revision) const;
+
+  // ---- upstream side (bh_host_connector, bh_host_tools, bh_host_policy) ----
+  void upstream_message(bh_lane lane, std::uint64_t exchange_hint, std::string_view message);
+  void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error);
+  void lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms);
+  void lane_closed(bh_lane lane);
+  bh_status tools_complete(bh_call call, std::uint32_t kind, std::string_view json);
+  void tools_changed(Upstream &upstream, std::uint32_t abi_kind);
+  void tools_progress(bh_call call, double progress, double total, std::string_view message);
+  void policy_decided(std::uint64_t exchange, const Gate::Decision &decision);
+  void policy_changed();
+
+  // ---- for lanes ----
+  const Limits &limits() const noexcept { return profile_.limits; }
+  const Profile &profile() const noexcept { return profile_; }
+  Reactor &reactor() noexcept { return reactor_; }
+  ExchangeTable &exchanges() noexcept { return exchanges_; }
+  void log(std::int32_t level, std::string_view text) const { hooks_.log(level, text); }
+  bh_lane register_wire(WireLane *lane) { return wires_.insert(lane); }
+  // The connection is being closed; its handle stays known until lane_closed.
+  void detach_wire(bh_lane lane);
+  void forget_wire(bh_lane lane) { wires_.erase(lane); }
+  void arm(Exchange &exchange, std::uint64_t timeout_ms);
+  // Takes the exchange off its lane and session and frees it, without an answer.
+  void drop(Exchange &exchange);
+  // The same with an answer to the client.
+  void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
+                     std::uint32_t outcome);
+  void lane_changed(Lane &lane);   // state
+  void items_changed(Lane &lane);  // lists
+  void lane_ready(Lane &lane);
+  void attach(Exchange &exchange, Lane &lane);
+
+  // ---- for the host ----
+  std::size_t session_count() const noexcept { return sessions_.size(); }
+  std::uint32_t in_flight() const noexcept { return exchanges_.size(); }
+  bool settled() const;
+  // No session, or every session's input has ended and its answers are out.
+  bool idle() const;
+  const std::vector<std::unique_ptr<Upstream>> &upstreams() const noexcept { return upstreams_; }
+  const RouterCounters &counters() const noexcept { return counters_; }
+  std::vector<std::string> collisions();
+
+ private:
+  // A request of an upstream that waits for a client's answer.
+  struct Ask {
+    std::uint64_t session = 0;
+    Lane *lane = nullptr;
+    std::string upstream_id;     // its id token
+    std::string upstream_token;  // its progress token
+    std::uint64_t exchange = 0;  // the call that caused it, 0: unknown
+    mcp::Method method = mcp::Method::none;
+    std::uint64_t deadline_ns = 0;
+  };
+  struct Batch {
+    ReplyTo reply;
+    std::uint32_t open = 0;
+    std::string body;
+  };
+  // A call whose policy decision is pending: the message waits here.
+  struct Undecided {
+    std::string message;
+    Resolved resolved;
+    Lane *lane = nullptr;
+  };
+
+  // router_client.cpp: what clients send
+  bool handle_message(Session &session, const ReplyTo &reply, std::string_view message,
+                      bh_delivery *out);
+  bool handle_batch(Session &session, const ReplyTo &reply, std::string_view message);
+  void handle_request(Session &session, const ReplyTo &reply, std::string_view message,
+                      const mcp::Scan &scan);
+  void handle_notification(Session &session, std::string_view message, const mcp::Scan &scan);
+  void handle_response(Session &session, std::string_view message, const mcp::Scan &scan);
+  void initialize(Session &session, const ReplyTo &reply, std::string_view message,
+                  const mcp::Scan &scan);
+  void list(Session &session, const ReplyTo &reply, std::string_view message, const mcp::Scan &scan,
+            ItemKind kind);
+  void set_log_level(Session &session, const ReplyTo &reply, std::string_view message,
+                     const mcp::Scan &scan);
+  void cancel(Session &session, std::string_view message, const mcp::Scan &scan);
+  bool exposed(mcp::Method method) const;
+
+  // router_calls.cpp: requests that go to an upstream
+  struct Target {
+    Lane *lane = nullptr;
+    Resolved resolved;
+    mcp::Range range;  // of the name or URI token
+  };
+  void call(Session &session, const ReplyTo &reply, std::string_view message,
+            const mcp::Scan &scan);
+  bool find_target(Session &session, const ReplyTo &reply, std::string_view message,
+                   const mcp::Scan &scan, Target *out);
+  void not_found(Session &session, const ReplyTo &reply, std::string_view message,
+                 const mcp::Scan &scan, ItemKind kind, std::string_view name);
+  bool subscription_shortcut(Session &session, const ReplyTo &reply, std::string_view message,
+                             const mcp::Scan &scan, const Target &target);
+  Exchange *open_call(Session &session, const ReplyTo &reply, std::string_view message,
+                      const mcp::Scan &scan, const Target &target);
+  bool passes_gate(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
+                   const Target &target, std::string *rewritten);
+  void refuse(Exchange &exchange, const Gate::Decision &decision);
+  bh_policy_request policy_request(const Exchange &exchange) const;
+  void forget_subscription(Session &session, const std::string &uri, bool tell_upstream);
+  Submission submission(std::string_view message, const mcp::Scan &scan, const Target &target,
+                        std::string_view rewritten) const;
+
+  // router_upstream.cpp: what upstreams send
+  void upstream_answer(WireLane &lane, std::uint64_t hint, std::string_view message,
+                       const mcp::Scan &scan);
+  void answer_call(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
+  void answer_filtered(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
+                       const Gate::Decision &decision);
+  void upstream_request(WireLane &lane, std::uint64_t hint, std::string_view message,
+                        const mcp::Scan &scan);
+  void refuse_ask(WireLane &lane, std::string_view id, mcp::Method method, bool undeclared);
+  void upstream_notification(WireLane &lane, std::uint64_t hint, std::string_view message,
+                             const mcp::Scan &scan);
+  void forward_progress(WireLane &lane, std::string_view message, const mcp::Scan &scan);
+  void forward_log(WireLane &lane, std::uint64_t hint, std::string_view message,
+                   const mcp::Scan &scan);
+  void forward_updated(WireLane &lane, std::string_view message, const mcp::Scan &scan);
+  void cancel_ask(WireLane &lane, std::string_view message, const mcp::Scan &scan);
+  // The client that the lane's present work belongs to, null if that is not one client. *exchange
+  // is the call, if it is one.
+  Session *attribute(WireLane &lane, std::uint64_t hint, Exchange **exchange);
+  void ask_ended(std::uint64_t ask);
+  void start_ask_timer();
+  void expire_asks();
+  void end_asks(const std::function<bool(const Ask &)> &which, bool tell_client);
+
+  // router_views.cpp
+  View &view_for(Session &session);
+  void leave_view(Session &session);
+  void fill_view(View &view);
+  void drop_view(View &view);
+  bool view_settled(const View &view) const;
+  const Catalogue &catalogue(View &view);
+  std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Session *session);
+  const Catalogue &list_catalogue(View &view, const Session &session);
+  void wait_for_view(View &view, const ReplyTo &reply, std::string_view message);
+  void serve_waiters(View &view);
+  void announce(View &view);
+  void update_log_level(Lane &lane);
+  std::string encode_cursor(const View &view, ItemKind kind, std::uint32_t first) const;
+  std::optional<std::uint32_t> decode_cursor(const View &view, ItemKind kind,
+                                             std::string_view text) const;
+
+  // router.cpp: sessions, answers, time
+  Session *session(bh_session handle) noexcept;
+  void send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts, std::uint32_t count,
+            std::uint32_t http_status);
+  void answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
+              std::uint32_t http_status = 0);
+  void answer_text(const ReplyTo &reply, std::string_view text, std::uint32_t http_status = 0);
+  void answer_result(const ReplyTo &reply, std::string_view id_token, std::string_view result);
+  void answer_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
+                    std::string_view text, std::uint32_t http_status = 0,
+                    std::string_view data = {});
+  void end_without_answer(const ReplyTo &reply);
+  void batch_done(std::uint64_t batch);
+  void finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
+              std::string_view rule, std::string_view error);
+  void close_session(Session &session);
+  void retract_exchanges(Session &session);
+  void start_wheel();
+  void turn_wheel();
+  void timed_out(Exchange &exchange);
+  void status_changed();
+  void check_idle();
+
+  const Profile &profile_;
+  Reactor &reactor_;
+  const RouterHooks hooks_;
+  const Names names_;
+  Gate gate_;
+  Recorder recorder_;
+  ExchangeTable exchanges_;
+  Slots<std::unique_ptr<Session>> sessions_;
+  Slots<WireLane *> wires_;
+  Slots<Ask> asks_;
+  Slots<Batch> batches_;
+  std::vector<std::unique_ptr<Upstream>> upstreams_;
+  std::vector<std::unique_ptr<View>> views_;
+  std::unordered_map<std::uint64_t, Undecided> undecided_;
+  std::vector<std::uint64_t> due_;
+  std::size_t closing_lanes_ = 0;
+  std::uint64_t wheel_timer_ = 0;
+  std::uint64_t ask_timer_ = 0;
+  std::uint64_t cursor_key_ = 0;
+  bool any_per_client_ = false;
+  bool status_pending_ = false;
+  bool ending_ = false;
+  RouterCounters counters_;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,316 @@
+// Requests that go to an upstream: resolve, gate, dispatch. What is resolved here is what policy
+// judges and what the lane sends; nobody looks the name up again.
+#include <algorithm>
+#include <string>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/router.hpp"
+#include "route/splice.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+namespace {
+
+// Which member names the target, and what it names.
+struct Named {
+  mcp::Range range;
+  ItemKind kind;
+  const char *missing;
+};
+
+Named naming_of(const mcp::Scan &scan, std::string_view message) {
+  switch (scan.method) {
+    case mcp::Method::tools_call:
+      return {scan.name, ItemKind::tool, "tools/call needs params.name (a string)"};
+    case mcp::Method::prompts_get:
+      return {scan.name, ItemKind::prompt, "prompts/get needs params.name (a string)"};
+    case mcp::Method::completion_complete:
+      if (scan.ref_type.in(message) == "\"ref/prompt\"") {
+        return {scan.ref_name, ItemKind::prompt,
+                "completion/complete needs params.ref.name for ref/prompt"};
+      }
+      return {scan.ref_uri, ItemKind::resource,
+              "completion/complete needs params.ref with type ref/prompt and name, or type "
+              "ref/resource and uri"};
+    default:
+      return {scan.uri, ItemKind::resource, "params.uri (a string) is missing"};
+  }
+}
+
+bool is_subscription(mcp::Method method) {
+  return method == mcp::Method::resources_subscribe || method == mcp::Method::resources_unsubscribe;
+}
+
+}  // namespace
+
+void Router::call(Session &s, const ReplyTo &reply, std::string_view message,
+                  const mcp::Scan &scan) {
+  Target target;
+  if (!find_target(s, reply, message, scan, &target)) return;
+  if (is_subscription(scan.method) && subscription_shortcut(s, reply, message, scan, target))
+    return;
+  Exchange *e = open_call(s, reply, message, scan, target);
+  if (e == nullptr) return;
+  std::string rewritten;
+  if (gate_.decides() && !passes_gate(*e, message, scan, target, &rewritten)) return;
+  attach(*e, *target.lane);
+  target.lane->submit(*e, submission(message, scan, target, rewritten));
+}
+
+Submission Router::submission(std::string_view message, const mcp::Scan &scan, const Target &target,
+                              std::string_view rewritten) const {
+  return {message, &scan, target.range, target.resolved.original_token, rewritten};
+}
+
+// False: answered, or waiting until all servers have answered or failed.
+bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view message,
+                         const mcp::Scan &scan, Target *out) {
+  const Named naming = naming_of(scan, message);
+  if (naming.range.empty()) {
+    answer_error(reply, scan.id.in(message), code::invalid_params, naming.missing);
+    return false;
+  }
+  out->range = naming.range;
+  std::string scratch;
+  const std::string_view name = mcp::unquote(naming.range.in(message), &scratch);
+  View &view = *s.view;
+  const Catalogue &merged = catalogue(view);
+  bool found = false;
+  if (naming.kind == ItemKind::resource) {
+    if (auto resolved = merged.resolve_uri(name, names_)) {
+      out->resolved = *std::move(resolved);
+      found = true;
+    }
+  } else if (const Resolved *resolved = merged.resolve(naming.kind, name)) {
+    out->resolved = *resolved;
+    found = true;
+  }
+  if (!found) {
+    if (!view.deadline_passed && !view_settled(view)) {
+      wait_for_view(view, reply, message);
+    } else {
+      not_found(s, reply, message, scan, naming.kind, name);
+    }
+    return false;
+  }
+  out->lane = view.lanes[out->resolved.source];
+  return true;
+}
+
+void Router::not_found(Session &s, const ReplyTo &reply, std::string_view message,
+                       const mcp::Scan &scan, ItemKind kind, std::string_view name) {
+  const std::string_view id = scan.id.in(message);
+  const auto split = names_.split_uri(name);
+  const std::string_view server = kind == ItemKind::resource
+                                      ? (split.has_value() ? split->server : std::string_view{})
+                                      : names_.server_of(name);
+  for (const auto &upstream : upstreams_) {
+    if (server.empty() || upstream->name() != server) continue;
+    if (upstream->def().disabled) {
+      return answer_error(reply, id, code::internal_error,
+                          "server \"" + upstream->name() + "\" is disabled in the profile");
+    }
+    for (const Lane *lane : s.view->lanes) {
+      if (&lane->upstream() != upstream.get() || lane->state() == LaneState::ready) continue;
+      return answer_error(reply, id, code::internal_error,
+                          "server \"" + upstream->name() + "\" is not available: " +
+                              (lane->reason().empty() ? "still connecting" : lane->reason()));
+    }
+  }
+  const std::string shown(name.substr(0, 200));
+  if (kind == ItemKind::resource) {
+    std::string data = "{\"uri\":";
+    mcp::append_quoted(&data, shown);
+    return answer_error(reply, id, code::resource_not_found, "Resource not found: " + shown, 0,
+                        data + "}");
+  }
+  if (kind == ItemKind::prompt) {
+    return answer_error(reply, id, code::invalid_params, "Prompt not found: " + shown);
+  }
+  if (server.empty() && names_.naming().prefix) {
+    return answer_error(reply, id, code::invalid_params,
+                        "Tool name must be prefixed with its server's name, as in server" +
+                            names_.naming().separator + "tool: " + shown);
+  }
+  answer_error(reply, id, code::method_not_found, "Tool not found: " + shown);
+}
+
+Exchange *Router::open_call(Session &s, const ReplyTo &reply, std::string_view message,
+                            const mcp::Scan &scan, const Target &target) {
+  const std::string_view id = scan.id.in(message);
+  if (s.exchanges.size >= limits().in_flight_per_session) {
+    answer_error(reply, id, code::timeout,
+                 "too many calls are in flight in this session (limits.in_flight_per_session = " +
+                     std::to_string(limits().in_flight_per_session) + "); wait for answers");
+    return nullptr;
+  }
+  Exchange *e = exchanges_.open();
+  if (e == nullptr) {
+    answer_error(reply, id, code::timeout, "the gateway has too many calls in flight; try again");
+    return nullptr;
+  }
+  ++counters_.calls;
+  e->method = scan.method;
+  e->reply = reply;
+  e->session = &s;
+  s.exchanges.push(*e);
+  e->client_id.assign(id);
+  e->client_token.assign(scan.progress_token.in(message));
+  std::string scratch;
+  e->name.assign(mcp::unquote(target.resolved.original_token, &scratch));
+  e->start_ns = reactor_.now_ns();
+  e->bytes_in = message.size();
+  arm(*e, target.lane->upstream().timeout_ms(scan.method, e->name));
+  return e;
+}
+
+// ---- policy ----------------------------------------------------------------------------------
+
+bh_policy_request Router::policy_request(const Exchange &e) const {
+  bh_policy_request request{};
+  request.size = sizeof request;
+  request.exchange = e.id;
+  request.session = e.reply.session;
+  if (e.session != nullptr) {
+    request.transport = bh::str(e.session->transport);
+    request.peer = bh::str(e.session->address);
+    request.principal = bh::str(e.session->principal);
+    request.process_name = bh::str(e.session->process_name);
+  }
+  request.method = bh::str(mcp::to_string(e.method));
+  request.name = bh::str(e.name);
+  if (e.lane != nullptr) request.server = bh::str(e.lane->upstream().name());
+  return request;
+}
+
+// False: refused (and answered), or the decision is pending.
+bool Router::passes_gate(Exchange &e, std::string_view message, const mcp::Scan &scan,
+                         const Target &target, std::string *rewritten) {
+  const std::string_view arguments = scan.arguments.in(message);
+  Gate::Decision decision;
+  if (gate_.reads_arguments() && !arguments.empty() && mcp::has_duplicate_members(arguments)) {
+    decision = {Gate::Verdict::refuse, {}, "arguments hold an object with duplicate members", {}};
+  } else {
+    bh_policy_request request = policy_request(e);
+    request.server = bh::str(target.lane->upstream().name());
+    if (gate_.reads_arguments()) request.arguments = bh::str(arguments);
+    request.meta = bh::str(scan.meta.in(message));
+    char hash[17];
+    if (target.resolved.definition_hash != 0) {
+      const int n = std::snprintf(hash, sizeof hash, "%016llx",
+                                  static_cast<unsigned long long>(target.resolved.definition_hash));
+      request.definition_hash = {hash, static_cast<std::uint64_t>(n)};
+    }
+    decision = gate_.decide(request);
+  }
+  switch (decision.verdict) {
+    case Gate::Verdict::allow:
+      return true;
+    case Gate::Verdict::rewrite:
+      if (scan.arguments.empty()) {
+        refuse(e, {Gate::Verdict::refuse, decision.rule, "there are no arguments to rewrite", {}});
+        return false;
+      }
+      *rewritten = std::move(decision.replacement);
+      return true;
+    case Gate::Verdict::pending:
+      undecided_[e.id] = {std::string(message), target.resolved, target.lane};
+      return false;
+    default:
+      refuse(e, decision);
+      return false;
+  }
+}
+
+void Router::refuse(Exchange &e, const Gate::Decision &decision) {
+  ++counters_.refused_by_policy;
+  std::string text = "MCP request blocked by policy";
+  if (!decision.rule.empty()) text += " (" + decision.rule + ")";
+  if (!decision.reason.empty()) text += ": " + decision.reason;
+  const ReplyTo reply = e.reply;
+  const std::string id = e.client_id;
+  finish(e, BH_OUTCOME_REFUSED, 0, decision.rule, decision.reason);
+  answer_error(reply, id, code::invalid_request, text);
+}
+
+void Router::policy_decided(std::uint64_t exchange, const Gate::Decision &decision) {
+  const auto at = undecided_.find(exchange);
+  Exchange *e = exchanges_.get(exchange);
+  if (at == undecided_.end() || e == nullptr) return;
+  const Undecided waiting = std::move(at->second);
+  undecided_.erase(at);
+  if (decision.verdict == Gate::Verdict::refuse) return refuse(*e, decision);
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!mcp::scan(waiting.message, &scan, &error)) return;
+  if (decision.verdict == Gate::Verdict::rewrite && scan.arguments.empty()) {
+    return refuse(*e,
+                  {Gate::Verdict::refuse, decision.rule, "there are no arguments to rewrite", {}});
+  }
+  const Target target{waiting.lane, waiting.resolved, naming_of(scan, waiting.message).range};
+  attach(*e, *target.lane);
+  target.lane->submit(*e, submission(waiting.message, scan, target, decision.replacement));
+}
+
+// ---- subscriptions ---------------------------------------------------------------------------
+
+// Several clients of a lane may watch one resource; the upstream hears of the first and the last.
+// True: answered here.
+bool Router::subscription_shortcut(Session &s, const ReplyTo &reply, std::string_view message,
+                                   const mcp::Scan &scan, const Target &target) {
+  const std::string_view id = scan.id.in(message);
+  if (!target.lane->server_caps().subscribe && target.lane->state() == LaneState::ready) {
+    answer_error(reply, id, code::method_not_found,
+                 "server \"" + target.lane->upstream().name() + "\" has no resource subscriptions");
+    return true;
+  }
+  const std::string uri(target.range.in(message));
+  std::string scratch;
+  const std::string original(mcp::unquote(target.resolved.original_token, &scratch));
+  const auto watched = [&] {
+    for (const View *view : target.lane->views) {
+      for (const Session *other : view->clients) {
+        for (const auto &[key, sub] : other->subscriptions) {
+          if (sub.lane == target.lane && sub.original == original) return true;
+        }
+      }
+    }
+    return false;
+  };
+  if (scan.method == mcp::Method::resources_subscribe) {
+    if (s.subscriptions.size() >= limits().subscriptions_per_session) {
+      answer_error(reply, id, code::timeout,
+                   "too many subscriptions (limits.subscriptions_per_session = " +
+                       std::to_string(limits().subscriptions_per_session) + ")");
+      return true;
+    }
+    const bool first = !watched();
+    s.subscriptions[uri] = {target.lane, original};
+    if (first) return false;
+  } else {
+    s.subscriptions.erase(uri);
+    if (!watched()) return false;
+  }
+  answer_result(reply, id, "{}");
+  return true;
+}
+
+void Router::forget_subscription(Session &s, const std::string &uri, bool tell_upstream) {
+  const auto at = s.subscriptions.find(uri);
+  if (at == s.subscriptions.end()) return;
+  const Session::Subscription sub = at->second;
+  s.subscriptions.erase(at);
+  if (!tell_upstream || sub.lane == nullptr) return;
+  for (const View *view : sub.lane->views) {
+    for (const Session *other : view->clients) {
+      for (const auto &[key, theirs] : other->subscriptions) {
+        if (theirs.lane == sub.lane && theirs.original == sub.original) return;
+      }
+    }
+  }
+  std::string params = "{\"uri\":";
+  mcp::append_quoted(&params, sub.original);
+  sub.lane->request_quietly(mcp::Method::resources_unsubscribe, params + "}");
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,361 @@
+// What clients send: sessions' handshakes, lists, utility methods, notifications and answers.
+#include <algorithm>
+#include <string>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/router.hpp"
+#include "route/splice.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr std::uint32_t max_batch = 256;
+constexpr std::string_view version_text = BULKHEAD_VERSION;
+
+std::optional<ItemKind> listed_kind(mcp::Method method) {
+  for (const ItemKind kind : all_item_kinds) {
+    if (facts(kind).list_method == method) return kind;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bh_status Router::deliver(bh_session handle, std::uint64_t stream, std::string_view message,
+                          bh_delivery *out) {
+  Session *s = session(handle);
+  if (s == nullptr) return BH_STALE;
+  out->kind = BH_DELIVERED_NOTHING;
+  out->flags = 0;
+  const ReplyTo reply{handle, stream, 0};
+  if (handle_message(*s, reply, message, out)) out->kind = BH_DELIVERED_ANSWER;
+  return BH_OK;
+}
+
+// True if an answer has been or will be sent. The session may be gone when this returns.
+bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view message,
+                            bh_delivery *out) {
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (message.size() > limits().message_bytes) {
+    ++counters_.refused_messages;
+    out->flags |= BH_DELIVERED_REFUSED;
+    answer_error(reply, {}, code::invalid_request,
+                 "the message is larger than " + std::to_string(limits().message_bytes) +
+                     " bytes (limits.message_bytes)",
+                 413);
+    return true;
+  }
+  if (!mcp::scan(message, &scan, &error)) {
+    ++counters_.refused_messages;
+    out->flags |= BH_DELIVERED_REFUSED;
+    answer_error(reply, error.id.in(message), error.code,
+                 std::string(error.what) + " (at byte " + std::to_string(error.offset) + ")", 400);
+    return true;
+  }
+  switch (scan.kind) {
+    case mcp::Kind::batch:
+      return handle_batch(s, reply, message);
+    case mcp::Kind::request:
+      if (scan.method == mcp::Method::initialize) out->flags |= BH_DELIVERED_INITIALIZE;
+      handle_request(s, reply, message, scan);
+      return true;
+    case mcp::Kind::notification:
+      handle_notification(s, message, scan);
+      return false;
+    default:
+      handle_response(s, message, scan);
+      return false;
+  }
+}
+
+// JSON-RPC batches exist in 2025-03-26 only. Elements are handled in order; the answers are
+// collected into one array.
+bool Router::handle_batch(Session &s, const ReplyTo &reply, std::string_view message) {
+  if (!s.initialized || s.revision != batch_revision) {
+    ++counters_.refused_messages;
+    answer_error(reply, {}, code::invalid_request,
+                 "JSON-RPC batches exist in MCP 2025-03-26 only; send one message at a time", 400);
+    return true;
+  }
+  struct Elements {
+    Router &router;
+    ReplyTo reply;
+    std::uint32_t count = 0;
+    std::uint32_t answers = 0;
+  };
+  const std::uint64_t handle = batches_.insert({reply, 1, "["});
+  Elements elements{*this, {reply.session, reply.stream, handle}};
+  mcp::for_each_element(message, &elements, [](void *arg, std::string_view element) {
+    auto &e = *static_cast<Elements *>(arg);
+    Session *session = e.router.session(e.reply.session);
+    Batch *batch = e.router.batches_.get(e.reply.batch);
+    if (session == nullptr || batch == nullptr) return false;
+    ++batch->open;
+    if (++e.count > max_batch) {
+      e.router.answer_error(e.reply, {}, code::invalid_request,
+                            "a batch holds at most " + std::to_string(max_batch) + " messages");
+      ++e.answers;
+      return false;
+    }
+    bh_delivery delivery{};
+    if (e.router.handle_message(*session, e.reply, element, &delivery)) {
+      ++e.answers;
+    } else {
+      e.router.batch_done(e.reply.batch);
+    }
+    return true;
+  });
+  batch_done(handle);
+  return elements.answers != 0;
+}
+
+bool Router::exposed(mcp::Method method) const {
+  const Expose &e = profile_.expose;
+  switch (method) {
+    case mcp::Method::tools_list:
+    case mcp::Method::tools_call:
+      return e.tools;
+    case mcp::Method::resources_list:
+    case mcp::Method::resources_templates_list:
+    case mcp::Method::resources_read:
+      return e.resources;
+    case mcp::Method::resources_subscribe:
+    case mcp::Method::resources_unsubscribe:
+      return e.resources && e.subscribe;
+    case mcp::Method::prompts_list:
+    case mcp::Method::prompts_get:
+      return e.prompts;
+    case mcp::Method::completion_complete:
+      return e.completions;
+    case mcp::Method::logging_set_level:
+      return e.logging;
+    default:
+      return true;
+  }
+}
+
+void Router::handle_request(Session &s, const ReplyTo &reply, std::string_view message,
+                            const mcp::Scan &scan) {
+  const std::string_view id = scan.id.in(message);
+  if (scan.method == mcp::Method::ping) return answer_result(reply, id, "{}");
+  if (scan.method == mcp::Method::initialize) return initialize(s, reply, message, scan);
+  if (scan.method == mcp::Method::server_discover || scan.modern) {
+    // A client of the stateless revision falls back to initialize on any error but its own codes.
+    return answer_error(reply, id, code::method_not_found,
+                        "this server speaks MCP 2024-11-05 to 2025-11-25; send initialize", 400);
+  }
+  if (!s.initialized) {
+    ++counters_.refused_messages;
+    return answer_error(reply, id, code::invalid_request,
+                        "the session is not initialized: send initialize first (over HTTP, repeat "
+                        "the Mcp-Session-Id header of its answer)",
+                        400);
+  }
+  if (!exposed(scan.method)) {
+    return answer_error(reply, id, code::method_not_found,
+                        "Method not found: " + std::string(mcp::to_string(scan.method)) +
+                            " is not offered by this gateway's profile");
+  }
+  if (const auto kind = listed_kind(scan.method)) return list(s, reply, message, scan, *kind);
+  switch (scan.method) {
+    case mcp::Method::tools_call:
+    case mcp::Method::prompts_get:
+    case mcp::Method::resources_read:
+    case mcp::Method::resources_subscribe:
+    case mcp::Method::resources_unsubscribe:
+    case mcp::Method::completion_complete:
+      return call(s, reply, message, scan);
+    case mcp::Method::logging_set_level:
+      return set_log_level(s, reply, message, scan);
+    default: {
+      std::string scratch;
+      return answer_error(
+          reply, id, code::method_not_found,
+          "Method not found: " +
+              std::string(mcp::unquote(scan.method_text.in(message), &scratch).substr(0, 100)));
+    }
+  }
+}
+
+void Router::initialize(Session &s, const ReplyTo &reply, std::string_view message,
+                        const mcp::Scan &scan) {
+  const std::string_view id = scan.id.in(message);
+  if (s.initialized) {
+    return answer_error(reply, id, code::invalid_request, "the session is already initialized");
+  }
+  if (reply.batch != 0) {
+    return answer_error(reply, id, code::invalid_request, "initialize cannot be part of a batch");
+  }
+  std::string scratch;
+  const std::string_view wanted = scan.protocol_version.empty()
+                                      ? std::string_view{}
+                                      : mcp::unquote(scan.protocol_version.in(message), &scratch);
+  if (wanted.empty()) {
+    return answer_error(reply, id, code::invalid_params,
+                        "initialize needs params.protocolVersion (a string)", 400);
+  }
+  s.revision = find_revision(wanted).value_or(newest_revision);
+  s.caps = parse_client_caps(scan.capabilities.in(message));
+  s.initialized = true;
+  View &view = view_for(s);
+
+  const Expose &e = profile_.expose;
+  std::string result = R"({"protocolVersion":")";
+  result.append(revisions[s.revision]).append(R"(","capabilities":{)");
+  const auto capability = [&](std::string_view name, std::string_view members) {
+    if (result.back() != '{') result += ',';
+    result.append("\"").append(name).append("\":{").append(members).append("}");
+  };
+  const std::string_view changed = e.list_changed ? R"("listChanged":true)" : "";
+  if (e.tools) capability("tools", changed);
+  if (e.resources) {
+    std::string members = e.subscribe ? R"("subscribe":true)" : "";
+    if (!changed.empty()) members.append(members.empty() ? "" : ",").append(changed);
+    capability("resources", members);
+  }
+  if (e.prompts) capability("prompts", changed);
+  if (e.logging) capability("logging", "");
+  if (e.completions && s.revision >= 1) capability("completions", "");
+  result.append(R"(},"serverInfo":{"name":)");
+  mcp::append_quoted(&result, profile_.server_name);
+  result.append(R"(,"version":")").append(version_text).append("\"}");
+  const std::string instructions = [&] {
+    constexpr std::size_t most = 16'384;
+    std::string text;
+    for (const Lane *lane : view.lanes) {
+      if (lane->instructions().empty()) continue;
+      if (text.size() + lane->instructions().size() > most) break;
+      if (view.lanes.size() > 1) text.append("## ").append(lane->upstream().name()).append("\n");
+      text.append(lane->instructions()).append("\n");
+    }
+    return text;
+  }();
+  if (!instructions.empty()) {
+    result.append(R"(,"instructions":)");
+    mcp::append_quoted(&result, std::string_view(instructions).substr(0, instructions.size() - 1));
+  }
+  result.append("}");
+  answer_result(reply, id, result);
+}
+
+void Router::list(Session &s, const ReplyTo &reply, std::string_view message, const mcp::Scan &scan,
+                  ItemKind kind) {
+  View &view = *s.view;
+  if (!view.deadline_passed && !view_settled(view)) return wait_for_view(view, reply, message);
+  const std::string_view id = scan.id.in(message);
+  const Catalogue &catalogue = list_catalogue(view, s);
+  std::uint32_t first = 0;
+  if (!scan.cursor.empty()) {
+    std::string scratch;
+    const auto at = decode_cursor(view, kind, mcp::unquote(scan.cursor.in(message), &scratch));
+    if (!at.has_value()) {
+      return answer_error(
+          reply, id, code::invalid_params,
+          "invalid cursor: it is not from this list, or the list has changed since; "
+          "start again without one");
+    }
+    first = *at;
+  }
+  const auto page = catalogue.page(kind, first, limits().page_items);
+  if (!page.has_value()) {
+    return answer_error(reply, id, code::invalid_params, "invalid cursor: beyond the end");
+  }
+  s.listed |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(kind));
+  std::string tail = "]";
+  if (page->next.has_value()) {
+    tail.append(R"(,"nextCursor":")").append(encode_cursor(view, kind, *page->next)).append("\"");
+  }
+  tail.append("}}");
+  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
+                          bh::str(id),
+                          bh::str(R"(,"result":{")"),
+                          bh::str(facts(kind).member),
+                          bh::str("\":["),
+                          bh::str(page->items),
+                          bh::str(tail)};
+  answer(reply, parts, 7);
+}
+
+void Router::set_log_level(Session &s, const ReplyTo &reply, std::string_view message,
+                           const mcp::Scan &scan) {
+  const std::string_view id = scan.id.in(message);
+  std::string scratch;
+  const int level =
+      scan.level.empty() ? -1 : parse_log_level(mcp::unquote(scan.level.in(message), &scratch));
+  if (level < 0) {
+    return answer_error(
+        reply, id, code::invalid_params,
+        "params.level must be one of debug, info, notice, warning, error, critical, "
+        "alert, emergency");
+  }
+  s.log_level = level;
+  for (Lane *lane : s.view->lanes) update_log_level(*lane);
+  answer_result(reply, id, "{}");
+}
+
+void Router::handle_notification(Session &s, std::string_view message, const mcp::Scan &scan) {
+  switch (scan.method) {
+    case mcp::Method::notifications_cancelled:
+      return cancel(s, message, scan);
+    case mcp::Method::notifications_progress: {
+      // Progress of an ask: back under the upstream's own token.
+      const std::uint64_t handle = parse_number(scan.token.in(message));
+      const Ask *ask = asks_.get(handle);
+      if (ask == nullptr || ask->session != s.handle || ask->upstream_token.empty()) return;
+      Splice splice(message);
+      splice.replace(scan.token, ask->upstream_token);
+      const bh_str *parts = splice.parts();
+      ask->lane->send(BH_LANE_NOTIFICATION, parts, splice.count());
+      return;
+    }
+    case mcp::Method::notifications_roots_list_changed: {
+      if (s.view == nullptr) return;
+      const bh_str part = bh::str(message);
+      for (Lane *lane : s.view->lanes) {
+        if (lane->session() == s.handle && (lane->caps() & cap::roots_changed) != 0) {
+          lane->send(BH_LANE_NOTIFICATION, &part, 1);
+        }
+      }
+      return;
+    }
+    default:
+      return;  // initialized, and what this gateway does not know: nothing to answer
+  }
+}
+
+// The client has given a request up: it ends here, and the upstream is told with the client's own
+// words. The place that waited for the answer is released without one.
+void Router::cancel(Session &s, std::string_view message, const mcp::Scan &scan) {
+  const std::string_view id = scan.request_id.in(message);
+  if (id.empty()) return;
+  for (Exchange *e = s.exchanges.head; e != nullptr; e = e->session_next) {
+    if (e->client_id != id) continue;
+    Lane *lane = e->lane;
+    const std::uint64_t exchange = e->id;
+    const bool sent = e->sent;
+    const ReplyTo reply = e->reply;
+    finish(*e, BH_OUTCOME_CANCELLED, 0, {}, "cancelled by the client");
+    if (lane != nullptr) lane->retract(exchange, sent, message, &scan);
+    end_without_answer(reply);
+    return;
+  }
+}
+
+// The client's answer to an ask, back to the upstream that asked, under its id.
+void Router::handle_response(Session &s, std::string_view message, const mcp::Scan &scan) {
+  const std::uint64_t handle = parse_number(scan.id.in(message));
+  const Ask *ask = asks_.get(handle);
+  if (ask == nullptr || ask->session != s.handle) {
+    ++counters_.stray_answers;
+    return;
+  }
+  Splice splice(message);
+  splice.replace(scan.id, ask->upstream_id);
+  const bh_str *parts = splice.parts();
+  ask->lane->send(BH_LANE_RESPONSE, parts, splice.count());
+  ask_ended(handle);
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,62 @@
+// What tools plugins say about calls that run in place.
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/place_lane.hpp"
+#include "route/router.hpp"
+
+namespace bulkhead {
+
+bh_status Router::tools_complete(bh_call call, std::uint32_t kind, std::string_view json) {
+  Exchange *e = exchanges_.get(call);
+  if (e == nullptr || e->lane == nullptr || e->lane->upstream().tools == nullptr) return BH_STALE;
+  const bool known = kind == BH_RESULT_OK || kind == BH_RESULT_ERROR;
+  if (!known || !mcp::valid_json(json) || !json.starts_with('{')) {
+    log(BH_LOG_PLUGIN_MISBEHAVES,
+        "\"" + e->lane->upstream().name() + "\" answered \"" + e->name + "\" with invalid JSON");
+    fail_exchange(*e, code::internal_error,
+                  "server \"" + e->lane->upstream().name() + "\" gave an invalid answer",
+                  BH_OUTCOME_ERROR);
+    return BH_OK;
+  }
+  // The same message that a server behind a wire would have sent, through the same door.
+  std::string message = R"({"jsonrpc":"2.0","id":)" + std::to_string(call);
+  message.append(kind == BH_RESULT_OK ? R"(,"result":)" : R"(,"error":)");
+  message.append(json).append("}");
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (mcp::scan(message, &scan, &error)) answer_call(*e, message, scan);
+  return BH_OK;
+}
+
+void Router::tools_progress(bh_call call, double progress, double total, std::string_view message) {
+  const Exchange *e = exchanges_.get(call);
+  if (e == nullptr || e->client_token.empty() || !std::isfinite(progress)) return;
+  char number[64];
+  std::string text = R"({"jsonrpc":"2.0","method":"notifications/progress","params":{)";
+  std::snprintf(number, sizeof number, "%.15g", progress);
+  text.append(R"("progressToken":)").append(e->client_token);
+  text.append(R"(,"progress":)").append(number);
+  if (std::isfinite(total) && total > 0) {
+    std::snprintf(number, sizeof number, "%.15g", total);
+    text.append(R"(,"total":)").append(number);
+  }
+  if (!message.empty()) {
+    text.append(R"(,"message":)");
+    mcp::append_quoted(&text, message);
+  }
+  text.append("}}");
+  const bh_str part = bh::str(text);
+  send(e->reply, BH_OUT_EVENT, &part, 1, 0);
+}
+
+void Router::tools_changed(Upstream &upstream, std::uint32_t abi_kind) {
+  if (abi_kind < BH_LIST_TOOLS || abi_kind > BH_LIST_PROMPTS) return;
+  // The ABI's numbers are those of ItemKind plus one.
+  const auto kind = static_cast<ItemKind>(abi_kind - 1);
+  for (const auto &lane : upstream.lanes()) static_cast<PlaceLane &>(*lane).list_changed(kind);
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,306 @@
+// Views: which lanes a client sees, their merged catalogue, and telling clients when it changes.
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <string>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/router.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr std::size_t max_waiters = 1024;
+
+std::uint64_t mix(std::uint64_t x) {  // splitmix64's finalizer
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+View &Router::view_for(Session &s) {
+  const ClientCaps caps = s.caps & cap::shareable;
+  const std::uint64_t own = any_per_client_ ? s.handle : 0;
+  View *view = nullptr;
+  for (const auto &candidate : views_) {
+    if (candidate->session == own && (own != 0 || candidate->caps == caps)) view = candidate.get();
+  }
+  if (view == nullptr) {
+    view = views_.emplace_back(std::make_unique<View>()).get();
+    view->router = this;
+    view->caps = own != 0 ? s.caps : caps;
+    view->session = own;
+    fill_view(*view);
+  }
+  reactor_.timer_cancel(view->idle_timer);
+  view->idle_timer = 0;
+  view->clients.push_back(&s);
+  s.view = view;
+  for (Lane *lane : view->lanes) update_log_level(*lane);
+  return *view;
+}
+
+void Router::fill_view(View &view) {
+  view.deadline_timer = reactor_.timer_start(
+      this, limits().first_list_wait_ms,
+      [](void *arg) {
+        auto &v = *static_cast<View *>(arg);
+        v.deadline_timer = 0;
+        v.deadline_passed = true;
+        v.router->serve_waiters(v);
+      },
+      &view);
+  for (const auto &upstream : upstreams_) {
+    Lane *lane = upstream->lane_for(view.caps, view.session);
+    if (lane == nullptr) continue;
+    view.lanes.push_back(lane);
+    lane->views.push_back(&view);
+  }
+  // Started only now: a lane may settle at once, and the view must know all of its lanes by then.
+  for (Lane *lane : std::vector<Lane *>(view.lanes)) {
+    if (lane->state() == LaneState::idle) lane->start();
+  }
+}
+
+void Router::leave_view(Session &s) {
+  View *view = s.view;
+  if (view == nullptr) return;
+  s.view = nullptr;
+  std::erase(view->clients, &s);
+  for (Lane *lane : view->lanes) update_log_level(*lane);
+  if (!view->clients.empty() || view->pinned) return;
+  if (view->session != 0 || ending_) return drop_view(*view);
+  view->idle_timer = reactor_.timer_start(
+      this, limits().idle_view_ms,
+      [](void *arg) {
+        auto &v = *static_cast<View *>(arg);
+        v.idle_timer = 0;
+        v.router->drop_view(v);
+      },
+      view);
+}
+
+// Lanes that no other view uses end with it.
+void Router::drop_view(View &view) {
+  reactor_.timer_cancel(view.deadline_timer);
+  reactor_.timer_cancel(view.idle_timer);
+  for (Lane *lane : view.lanes) {
+    std::erase(lane->views, &view);
+    if (lane->views.empty()) lane->upstream().remove(lane);
+  }
+  std::erase_if(views_, [&](const auto &candidate) { return candidate.get() == &view; });
+  status_changed();
+}
+
+bool Router::view_settled(const View &view) const {
+  return std::all_of(view.lanes.begin(), view.lanes.end(),
+                     [](const Lane *lane) { return lane->settled(); });
+}
+
+// ---- catalogue -------------------------------------------------------------------------------
+
+const Catalogue &Router::catalogue(View &view) {
+  if (view.catalogue == nullptr) view.catalogue = build_catalogue(view, nullptr);
+  return *view.catalogue;
+}
+
+std::shared_ptr<const Catalogue> Router::build_catalogue(const View &view, const Session *s) {
+  std::vector<CatalogueSource> sources;
+  for (const Lane *lane : view.lanes) {
+    CatalogueSource source{lane->upstream().name(), {}};
+    for (const ItemKind kind : all_item_kinds) {
+      if (lane->listed()) source.lists[static_cast<std::size_t>(kind)] = &lane->items(kind);
+    }
+    sources.push_back(source);
+  }
+  Catalogue::Keep keep;
+  if (s != nullptr) {
+    keep = [&](ItemKind kind, std::uint32_t source, std::string_view token) {
+      std::string scratch;
+      bh_policy_request request{};
+      request.size = sizeof request;
+      request.session = s->handle;
+      request.transport = bh::str(s->transport);
+      request.peer = bh::str(s->address);
+      request.principal = bh::str(s->principal);
+      request.process_name = bh::str(s->process_name);
+      request.method = bh::str(kind == ItemKind::tool     ? "tools/call"
+                               : kind == ItemKind::prompt ? "prompts/get"
+                                                          : "resources/read");
+      request.server = bh::str(view.lanes[source]->upstream().name());
+      request.name = bh::str(mcp::unquote(token, &scratch));
+      return gate_.shows(request);
+    };
+  }
+  return std::make_shared<const Catalogue>(Catalogue::build(sources, names_, keep));
+}
+
+// With a filtering policy the list is the principal's; names still resolve through the whole one,
+// since decide() judges calls.
+const Catalogue &Router::list_catalogue(View &view, const Session &s) {
+  if (!gate_.filters()) return catalogue(view);
+  auto &filtered = view.filtered[s.principal];
+  if (filtered == nullptr) filtered = build_catalogue(view, &s);
+  return *filtered;
+}
+
+void Router::policy_changed() {
+  for (const auto &view : views_) {
+    view->filtered.clear();
+    ++view->version;
+    for (const ItemKind kind : all_item_kinds) {
+      for (Session *s : view->clients) {
+        if (kind == ItemKind::resource_template || !profile_.expose.list_changed) continue;
+        const std::string text = R"({"jsonrpc":"2.0","method":"notifications/)" +
+                                 std::string(facts(kind).member) + R"(/list_changed"})";
+        const bh_str part = bh::str(text);
+        if ((s->listed & (1u << static_cast<unsigned>(kind))) != 0) {
+          send({s->handle, 0, 0}, BH_OUT_EVENT, &part, 1, 0);
+        }
+      }
+    }
+  }
+}
+
+std::vector<std::string> Router::collisions() {
+  return views_.empty() ? std::vector<std::string>{} : catalogue(*views_.front()).collisions();
+}
+
+// ---- waiting for the first answers of all servers ----------------------------------------------
+
+void Router::wait_for_view(View &view, const ReplyTo &reply, std::string_view message) {
+  if (view.waiters.size() >= max_waiters) {
+    mcp::Scan scan;
+    mcp::ScanError error;
+    mcp::scan(message, &scan, &error);
+    return answer_error(reply, scan.id.in(message), code::timeout,
+                        "servers are still connecting, and too many requests wait for them");
+  }
+  view.waiters.push_back({reply, std::string(message)});
+}
+
+void Router::serve_waiters(View &view) {
+  const std::vector<View::Waiter> waiters = std::move(view.waiters);
+  view.waiters.clear();
+  for (const View::Waiter &waiter : waiters) {
+    mcp::Scan scan;
+    mcp::ScanError error;
+    Session *s = session(waiter.reply.session);
+    if (s == nullptr || !mcp::scan(waiter.message, &scan, &error)) continue;
+    handle_request(*s, waiter.reply, waiter.message, scan);
+  }
+}
+
+// ---- changes ---------------------------------------------------------------------------------
+
+void Router::lane_changed(Lane &lane) {
+  status_changed();
+  for (View *view : std::vector<View *>(lane.views)) {
+    if (view->deadline_timer != 0 && view_settled(*view)) {
+      reactor_.timer_cancel(view->deadline_timer);
+      view->deadline_timer = 0;
+      view->deadline_passed = true;
+      serve_waiters(*view);
+    }
+  }
+}
+
+void Router::items_changed(Lane &lane) {
+  for (View *view : lane.views) {
+    // What clients have seen is compared with what they would see now, once per turn.
+    if (view->announced == nullptr) view->announced = view->catalogue;
+    view->catalogue = nullptr;
+    view->filtered.clear();
+    ++view->version;
+    if (view->announcing) continue;
+    view->announcing = true;
+    reactor_.defer(
+        this,
+        [](void *arg) {
+          auto &router = *static_cast<Router *>(arg);
+          for (const auto &v : router.views_) {
+            if (v->announcing) router.announce(*v);
+          }
+        },
+        this);
+  }
+}
+
+void Router::announce(View &view) {
+  view.announcing = false;
+  const auto before = std::move(view.announced);
+  view.announced = nullptr;
+  if (!profile_.expose.list_changed || before == nullptr || view.clients.empty()) return;
+  const Catalogue &now = catalogue(view);
+  for (const ItemKind kind : all_item_kinds) {
+    if (kind == ItemKind::resource_template || before->same_list(kind, now)) continue;
+    const std::string text = R"({"jsonrpc":"2.0","method":"notifications/)" +
+                             std::string(facts(kind).member) + R"(/list_changed"})";
+    const bh_str part = bh::str(text);
+    for (Session *s : std::vector<Session *>(view.clients)) {
+      // A client that never listed will see the present list when it does.
+      if ((s->listed & (1u << static_cast<unsigned>(kind))) == 0) continue;
+      send({s->handle, 0, 0}, BH_OUT_EVENT, &part, 1, 0);
+    }
+  }
+}
+
+// A (new) connection of the lane is ready: what clients had set up on the old one is set up again.
+void Router::lane_ready(Lane &lane) {
+  std::vector<std::string> watched;
+  for (const View *view : lane.views) {
+    for (const Session *s : view->clients) {
+      for (const auto &[token, sub] : s->subscriptions) {
+        if (sub.lane == &lane) watched.push_back(sub.original);
+      }
+    }
+  }
+  std::sort(watched.begin(), watched.end());
+  watched.erase(std::unique(watched.begin(), watched.end()), watched.end());
+  for (const std::string &uri : watched) {
+    std::string params = "{\"uri\":";
+    mcp::append_quoted(&params, uri);
+    lane.request_quietly(mcp::Method::resources_subscribe, params + "}");
+  }
+  update_log_level(lane);
+}
+
+// Upstream, the most verbose level that any client of the lane wants; each client's own is applied
+// when messages come.
+void Router::update_log_level(Lane &lane) {
+  int level = -1;
+  for (const View *view : lane.views) {
+    for (const Session *s : view->clients) {
+      if (s->log_level >= 0 && (level < 0 || s->log_level < level)) level = s->log_level;
+    }
+  }
+  if (level < 0 || !lane.server_caps().logging || lane.state() != LaneState::ready) return;
+  if (lane.log_level_sent == level) return;
+  lane.log_level_sent = level;
+  lane.request_quietly(mcp::Method::logging_set_level,
+                       "{\"level\":\"" + std::string(log_level_text(level)) + "\"}");
+}
+
+// ---- cursors: opaque, checked, and bound to one version of one list ----------------------------
+
+std::string Router::encode_cursor(const View &view, ItemKind kind, std::uint32_t first) const {
+  const std::uint64_t tag = mix(cursor_key_ ^ mix(view.version ^ (std::uint64_t{first} << 32) ^
+                                                  (static_cast<std::uint64_t>(kind) << 28)));
+  char text[48];
+  std::snprintf(text, sizeof text, "%08x%016llx", first, static_cast<unsigned long long>(tag));
+  return text;
+}
+
+std::optional<std::uint32_t> Router::decode_cursor(const View &view, ItemKind kind,
+                                                   std::string_view text) const {
+  std::uint32_t first = 0;
+  if (text.size() != 24) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + 8, first, 16);
+  if (error != std::errc{} || end != text.data() + 8) return std::nullopt;
+  if (encode_cursor(view, kind, first) != text) return std::nullopt;
+  return first;
+}
+
+}  // namespace bulkhead

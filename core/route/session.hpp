@@ -1,0 +1,51 @@
+// A client's conversation, as the router keeps it. Owner: the Router. Thread: [io].
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "bulkhead/abi/ext/transport.h"
+#include "route/exchange.hpp"
+#include "route/protocol.hpp"
+
+namespace bulkhead {
+
+class Lane;
+struct View;
+
+// Where a session's messages go: a transport plugin, or a client inside the program.
+class ClientEnd {
+ public:
+  virtual ~ClientEnd() = default;
+  virtual void send(const bh_outgoing &message) = 0;
+  virtual void session_ended(bh_session session, std::string_view reason) = 0;
+};
+
+struct Session {
+  bh_session handle = 0;
+  ClientEnd *end = nullptr;
+
+  // The peer, as the transport reported it.
+  std::string transport, address, principal, process_name;
+
+  bool initialized = false;
+  bool input_ended = false;
+  std::uint8_t revision = 0;
+  ClientCaps caps = 0;
+  int log_level = -1;       // -1: never set
+  std::uint8_t listed = 0;  // bit per ItemKind: the client has seen that list
+  View *view = nullptr;     // set by initialize
+
+  SessionExchanges exchanges;
+  std::uint32_t open_asks = 0;
+
+  struct Subscription {
+    Lane *lane = nullptr;
+    std::string original;  // the upstream's URI, unescaped
+  };
+  std::map<std::string, Subscription> subscriptions;  // by the client's URI token
+};
+
+}  // namespace bulkhead

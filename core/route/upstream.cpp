@@ -1,0 +1,78 @@
+#include "route/upstream.hpp"
+
+#include <algorithm>
+
+#include "route/place_lane.hpp"
+#include "route/router.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+
+Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
+  if (def_.disabled || (connector == nullptr && tools == nullptr)) return nullptr;
+  const bool own = def_.session == SessionScope::per_client && tools == nullptr;
+  // The view for nobody in particular (session 0) gets a shared one, for the lists.
+  const std::uint64_t key_session = own ? session : 0;
+  ClientCaps key_caps = key_session != 0 ? caps : caps & cap::shareable;
+  if (tools != nullptr) key_caps = 0;  // a tools plugin asks clients nothing
+  for (const auto &lane : lanes_) {
+    if (lane->caps() == key_caps && lane->session() == key_session) return lane.get();
+  }
+  if (tools != nullptr) {
+    lanes_.push_back(std::make_unique<PlaceLane>(router_, *this, key_caps, key_session));
+  } else {
+    lanes_.push_back(std::make_unique<WireLane>(router_, *this, key_caps, key_session));
+  }
+  return lanes_.back().get();
+}
+
+void Upstream::remove(Lane *lane) {
+  lane->close();
+  std::erase_if(lanes_, [lane](const auto &candidate) { return candidate.get() == lane; });
+}
+
+std::uint64_t Upstream::timeout_ms(mcp::Method method, std::string_view tool) const {
+  const Limits &limits = router_.limits();
+  const bool call = method == mcp::Method::tools_call;
+  std::uint64_t timeout =
+      def_.timeout_ms.value_or(call ? limits.call_timeout_ms : limits.request_timeout_ms);
+  if (call && !def_.tool_timeouts_ms.empty()) {
+    const auto at = def_.tool_timeouts_ms.find(std::string(tool));
+    if (at != def_.tool_timeouts_ms.end()) timeout = at->second;
+  }
+  return std::min(timeout, limits.timeout_ceiling_ms);
+}
+
+ServerStatus Upstream::status() const {
+  ServerStatus status;
+  status.name = def_.name;
+  status.type = def_.type;
+  if (def_.disabled) {
+    status.state = ServerState::disabled;
+    return status;
+  }
+  if (!unusable.empty()) {
+    status.state = ServerState::failed;
+    status.reason = unusable;
+    return status;
+  }
+  for (const auto &lane : lanes_) {
+    status.restarts += lane->restarts();
+    status.in_flight += lane->in_flight;
+  }
+  if (lanes_.empty()) return status;
+  // The lane for clients without capabilities comes first; it is there as long as the gateway.
+  const Lane &lane = *lanes_.front();
+  status.reason = lane.reason();
+  status.state = lane.state() == LaneState::ready     ? ServerState::ready
+                 : lane.state() == LaneState::waiting ? ServerState::failed
+                                                      : ServerState::connecting;
+  if (lane.listed()) {
+    status.tools = static_cast<std::uint32_t>(lane.items(ItemKind::tool).items.size());
+    status.resources = static_cast<std::uint32_t>(lane.items(ItemKind::resource).items.size());
+    status.prompts = static_cast<std::uint32_t>(lane.items(ItemKind::prompt).items.size());
+  }
+  return status;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,48 @@
+// One server of the profile, and its lanes. Owner: the Router. Thread: [io].
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/tools.h"
+#include "host.hpp"
+#include "profile/profile.hpp"
+#include "route/lane.hpp"
+
+namespace bulkhead {
+
+class Upstream {
+ public:
+  Upstream(Router &router, ServerDef definition) : router_(router), def_(std::move(definition)) {}
+
+  const ServerDef &def() const noexcept { return def_; }
+  const std::string &name() const noexcept { return def_.name; }
+
+  // What it talks through: a connector, or a tools plugin in place. Neither: unusable says why.
+  const bh_connector *connector = nullptr;
+  const bh_tools *tools = nullptr;
+  void *self = nullptr;
+  std::string unusable;
+
+  // The lane for a client with these capabilities (of a session of its own, if the definition says
+  // so), made and started if there is none. Null: disabled or unusable.
+  Lane *lane_for(ClientCaps caps, std::uint64_t session);
+  // Ends and removes it; its exchanges have been finished before.
+  void remove(Lane *lane);
+  const std::vector<std::unique_ptr<Lane>> &lanes() const noexcept { return lanes_; }
+
+  // The time-out of one request, milliseconds, clamped to the ceiling.
+  std::uint64_t timeout_ms(mcp::Method method, std::string_view tool) const;
+
+  ServerStatus status() const;
+
+ private:
+  Router &router_;
+  const ServerDef def_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,79 @@
+// A lane over a connector: handshake, listing, sending, reconnecting.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "bulkhead/abi/ext/connector.h"
+#include "route/lane.hpp"
+
+namespace bulkhead {
+
+class WireLane final : public Lane {
+ public:
+  using Lane::Lane;
+  ~WireLane() override;
+
+  void start() override;
+  void close() override;
+  void submit(Exchange &exchange, const Submission &submission) override;
+  void retract(std::uint64_t exchange, bool sent, std::string_view reason,
+               const mcp::Scan *reason_scan) override;
+  void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) override;
+  void request_quietly(mcp::Method method, std::string_view params) override;
+
+  // From the connector, through the router.
+  void down(const Error &error, std::uint32_t retry_after_ms);
+  // The answer to one of the lane's own exchanges. `error` is set when none will come.
+  void own_answer(Exchange &exchange, const mcp::Scan *scan, std::string_view message,
+                  const Error *error);
+  // The upstream says that a list is another now.
+  void list_changed(ItemKind kind);
+
+ private:
+  struct Queued {
+    std::uint64_t exchange;
+    std::string bytes;
+  };
+  struct Listing {
+    bool running = false;
+    bool again = false;
+    ItemList incoming;
+    std::uint32_t pages = 0;
+  };
+
+  void connect();
+  void handshake();
+  void handshake_answered(const mcp::Scan &scan, std::string_view message);
+  void start_listing(ItemKind kind);
+  void request_page(ItemKind kind, std::string_view cursor_token);
+  void page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
+                     const Error *error);
+  void listing_done(ItemKind kind, bool ok);
+  void become_ready();
+  void attempt_failed(const Error &error, std::uint32_t retry_after_ms);
+  void drop_wire();
+  void fail_exchanges(const Error &error, bool also_queued);
+  void schedule_retry(std::uint32_t retry_after_ms);
+  void start_grace();
+  Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms);
+  bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
+                    std::uint32_t flags);
+  void pump() override;
+
+  bh_lane handle_ = 0;    // of the present connection; 0: none
+  void *wire_ = nullptr;  // the connector's pointer
+  bool handshaken_ = false;
+  bool pumping_ = false;
+  std::uint32_t first_lists_ = 0;  // of this connection, still under way
+  std::uint32_t failures_ = 0;
+  std::uint64_t ready_since_ns_ = 0;
+  std::uint64_t retry_timer_ = 0;
+  std::uint64_t grace_timer_ = 0;
+  std::deque<Queued> queue_;
+  std::array<Listing, item_kinds> listings_;
+};
+
+}  // namespace bulkhead
