@@ -1,0 +1,48 @@
+// The `arguments` of a tool call (or a flat configuration): named scalars, read with type and range
+// checks. The first thing that is wrong is kept as a sentence for the caller of the tool.
+//
+// Thread: any, one at a time. Exceptions: only for memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tool_kit {
+
+class Arguments {
+ public:
+  // json: an object, or empty for none. Untrusted; bounded by the message that carried it.
+  explicit Arguments(std::string_view json);
+
+  // Each gives the fallback when the argument is absent or null, and remembers what is wrong.
+  std::string text(std::string_view name, std::string_view fallback = {});
+  std::uint64_t whole(std::string_view name, std::uint64_t fallback, std::uint64_t min,
+                      std::uint64_t max);
+  bool flag(std::string_view name, bool fallback);
+  // One of the choices; the first is the fallback.
+  std::string choice(std::string_view name, const std::vector<std::string_view> &choices);
+  bool has(std::string_view name);
+
+  // To be called after all arguments were read: any other is wrong, too. Empty: all is well.
+  const std::string &problem();
+
+ private:
+  enum class Type : std::uint8_t { null, flag, number, text, other };
+  struct Argument {
+    std::string name;
+    Type type;
+    std::string text;  // of a number as it was written; "true" or "false"
+  };
+
+  const Argument *find(std::string_view name);
+  void wrong(std::string sentence);
+
+  std::vector<Argument> arguments_;
+  std::vector<std::string> asked_;
+  std::string problem_;
+};
+
+}  // namespace tool_kit

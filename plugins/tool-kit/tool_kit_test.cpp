@@ -1,0 +1,68 @@
+#include <catch2/catch.hpp>
+
+#include "tool-kit/arguments.hpp"
+#include "tool-kit/results.hpp"
+
+using namespace tool_kit;
+
+TEST_CASE("arguments are read with their types") {
+  Arguments a(R"({"path":"a\u00e9","n":7,"big":5.0,"on":true,"none":null,"how":"b"})");
+  CHECK(a.text("path") == "a\xC3\xA9");
+  CHECK(a.text("none", "x") == "x");
+  CHECK(a.text("absent", "y") == "y");
+  CHECK(a.whole("n", 1, 0, 10) == 7);
+  CHECK(a.whole("big", 1, 0, 10) == 5);
+  CHECK(a.whole("absent", 3, 0, 10) == 3);
+  CHECK(a.flag("on", false));
+  CHECK(a.choice("how", {"a", "b"}) == "b");
+  CHECK(a.choice("absent", {"a", "b"}) == "a");
+  CHECK(a.problem().empty());
+  CHECK(Arguments("").problem().empty());
+  CHECK(Arguments("{}").problem().empty());
+}
+
+TEST_CASE("what is wrong with arguments is said") {
+  const auto problem = [](const char *json) {
+    Arguments a(json);
+    a.text("path");
+    a.whole("n", 1, 1, 10);
+    a.flag("on", false);
+    a.choice("how", {"a", "b"});
+    return a.problem();
+  };
+  CHECK(problem("[]").find("not a JSON object") != std::string::npos);
+  CHECK(problem("3").find("not a JSON object") != std::string::npos);
+  CHECK(problem("{").find("not a JSON object") != std::string::npos);
+  CHECK(problem("{\"path\":\"\xFF\"}").find("not a JSON object") != std::string::npos);
+  CHECK(problem(R"({"path":5})") == "the argument \"path\" must be a string");
+  CHECK(problem(R"({"path":["a"]})") == "the argument \"path\" must be a string");
+  CHECK(problem(R"({"path":{"a":{}}})") == "the argument \"path\" must be a string");
+  for (const char *json :
+       {R"({"n":0})", R"({"n":11})", R"({"n":-1})", R"({"n":1.5})", R"({"n":"1"})", R"({"n":1e99})",
+        R"({"n":99999999999999999999999999})"}) {
+    INFO(json);
+    CHECK(problem(json) == "the argument \"n\" must be a whole number from 1 to 10");
+  }
+  CHECK(problem(R"({"n":1e999999999999999999})") ==
+        "the arguments hold a number that is too large");
+  CHECK(problem(R"({"on":1})") == "the argument \"on\" must be true or false");
+  CHECK(problem(R"({"how":"c"})") == "the argument \"how\" must be one of: a, b");
+  CHECK(problem(R"({"other":1})") == "there is no argument \"other\"");
+  CHECK(problem(R"({"path":"a","path":"b"})") == "the argument \"path\" is given twice");
+}
+
+TEST_CASE("results are JSON") {
+  CHECK(quoted("a\"\\\n\x01\xC3\xA9\xFF") == "\"a\\\"\\\\\\n\\u0001\xC3\xA9\xEF\xBF\xBD\"");
+  CHECK(text_result("x") == R"({"content":[{"type":"text","text":"x"}]})");
+  CHECK(text_result("x", "{}") ==
+        R"({"content":[{"type":"text","text":"x"}],"structuredContent":{}})");
+  CHECK(error_result("no") == R"({"content":[{"type":"text","text":"Error: no"}],"isError":true})");
+  CHECK(is_utf8("a\xE2\x82\xAC"));
+  CHECK_FALSE(is_utf8("\xE2\x82"));
+  CHECK_FALSE(is_utf8("\xC0\x80"));
+  CHECK(cut_at("abc", 2) == 2);
+  CHECK(cut_at("abc", 9) == 3);
+  CHECK(cut_at("a\xE2\x82\xAC", 3) == 1);
+  CHECK(cut_at("\xF0\x9F\x98\x80\xF0\x9F\x98\x80", 7) == 4);
+  CHECK(cut_at("\x80\x80\x80\x80\x80\x80", 5) == 5);
+}
