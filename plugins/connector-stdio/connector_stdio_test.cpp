@@ -107,7 +107,6 @@ TEST_CASE("a child that does not read is told by its queue; others go on") {
   REQUIRE(up.send(2, {"{2}"}) == BH_OK);
   REQUIRE(up.wait_messages(2, 1));
   REQUIRE(up.lanes[1].downs.empty());
-  REQUIRE(up.send(2, {std::string(2u << 20, 'z')}) == BH_E_LIMIT);  // never fits
   up.close(1);
   REQUIRE(up.wait_closed(1));
 }

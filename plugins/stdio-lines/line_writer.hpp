@@ -19,7 +19,8 @@ enum class Flush {
 
 class LineWriter {
  public:
-  // bound: bytes that may wait; more is refused by add().
+  // bound: bytes that may wait; what does not fit is refused. One message of any size fits when
+  // nothing waits: its own bound is the host's message_bytes, and refusing it would be for ever.
   explicit LineWriter(std::size_t bound) noexcept : bound_(bound) {}
 
   std::size_t waiting() const noexcept { return queue_.size() - head_; }
@@ -39,7 +40,9 @@ class LineWriter {
 
  private:
   Flush write_direct(int fd, std::span<const bh_str> parts, std::size_t total) noexcept;
-  bool fits(std::size_t total) const noexcept { return waiting() + total + 1 <= bound_; }
+  bool fits(std::size_t total) const noexcept {
+    return waiting() == 0 || waiting() + total + 1 <= bound_;
+  }
 
   std::size_t bound_;
   Bytes queue_;

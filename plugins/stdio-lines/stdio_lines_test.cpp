@@ -182,6 +182,16 @@ TEST_CASE("the bound refuses whole messages only") {
   REQUIRE(writer.add(four));
 }
 
+TEST_CASE("one message fits into an empty queue, whatever its size") {
+  Pipe pipe;
+  LineWriter writer(10);
+  const bh_str twenty[] = {part("01234567890123456789")};
+  REQUIRE(writer.add(twenty));
+  REQUIRE_FALSE(writer.add(twenty));
+  REQUIRE(writer.flush(pipe.fds[1]) == Flush::done);
+  REQUIRE(pipe.take() == "01234567890123456789\n");
+}
+
 TEST_CASE("large messages keep their place and survive a full pipe") {
   const bool pretty = GENERATE(false, true);
   Pipe pipe;

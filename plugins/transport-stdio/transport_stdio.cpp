@@ -1,0 +1,303 @@
+#include "transport-stdio/transport_stdio.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <rapidjson/document.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <ctime>
+#include <string>
+#include <utility>
+
+#include "stdio-lines/text.hpp"
+
+namespace transport_stdio {
+namespace {
+
+using stdio_lines::Flush;
+using stdio_lines::ReadEnd;
+
+constexpr int large_pipe = 1 << 20;
+
+// A client that has gone must show as EPIPE, not end the gateway. Only this thread's mask changes,
+// not what the embedding program does with its signals.
+void block_pipe_signal() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+std::uint64_t monotonic_ns() {
+  timespec t{};
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+// Who has started us, for display.
+std::string parent_name() {
+  const std::string path = "/proc/" + std::to_string(::getppid()) + "/comm";
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  char name[64];
+  const ssize_t n = ::read(fd, name, sizeof name);
+  ::close(fd);
+  const std::string_view text(name, n < 0 ? 0 : static_cast<std::size_t>(n));
+  return stdio_lines::cleaned(text.substr(0, text.find('\n')), sizeof name);
+}
+
+bool read_fd(const rapidjson::Value &root, const char *name, int *out) {
+  const auto it = root.FindMember(name);
+  if (it == root.MemberEnd()) return true;
+  if (!it->value.IsString()) return false;
+  const char *const begin = it->value.GetString();
+  const char *const end = begin + it->value.GetStringLength();
+  const auto [stop, problem] = std::from_chars(begin, end, *out);
+  return problem == std::errc() && stop == end && *out >= 0;
+}
+
+}  // namespace
+
+TransportStdio::TransportStdio(const bh_host *host)
+    : host_(host), up_(host_.ext<bh_host_transport>(BH_EXT_HOST_TRANSPORT)) {}
+
+bh_status TransportStdio::configure(bh_str json, bh_error *error) {
+  if (up_ == nullptr || up_->limits == nullptr || !host_.has_reactor()) {
+    return bh::fail(error, BH_E_UNSUPPORTED,
+                    "transport-stdio needs a host with " BH_EXT_HOST_TRANSPORT
+                    ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
+  }
+  // Numbers stay text here, so RapidJSON's number parser is not used.
+  constexpr unsigned flags = rapidjson::kParseIterativeFlag |
+                             rapidjson::kParseValidateEncodingFlag |
+                             rapidjson::kParseNumbersAsStringsFlag;
+  rapidjson::Document root;
+  root.Parse<flags>(json.p, json.n);
+  if (root.HasParseError() || !root.IsObject() || !read_fd(root, "in_fd", &in_) ||
+      !read_fd(root, "out_fd", &out_)) {
+    return bh::fail(error, BH_E_INVALID, "in_fd and out_fd must be descriptor numbers");
+  }
+  return BH_OK;
+}
+
+bh_status TransportStdio::start(bh_error *error) {
+  for (const int fd : {in_, out_}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    return bh::fail(error, BH_E_INVALID, "descriptor " + std::to_string(fd) + " is not open");
+  }
+  if (in_ == out_) {  // one watch per descriptor
+    out_ = ::fcntl(in_, F_DUPFD_CLOEXEC, 3);
+    own_out_ = out_ >= 0;
+    if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + stdio_lines::error_name(errno));
+  }
+  scratch_ = std::make_unique<stdio_lines::Scratch>();
+  reader_ = stdio_lines::LineReader(up_->limits->message_bytes);
+  writer_ = stdio_lines::LineWriter(up_->limits->write_queue_bytes);
+  return BH_OK;
+}
+
+bh_status TransportStdio::listen(bh_error *error) {
+  const bh_status status = host_.post(call<&TransportStdio::begin>, this);
+  return status == BH_OK ? BH_OK : bh::fail(error, status, "the host's queue is full");
+}
+
+// ---- the client comes --------------------------------------------------------------------------
+
+void TransportStdio::begin() {
+  block_pipe_signal();
+  // Both before either is changed: they may be one open file (a terminal, a socket).
+  const int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
+  if (::fcntl(in_, F_SETFL, in_before | O_NONBLOCK) == 0) in_flags_ = in_before;
+  if (::fcntl(out_, F_SETFL, out_before | O_NONBLOCK) == 0) out_flags_ = out_before;
+  open_session();
+  if (session_ == 0) return finish();
+  input_open_ = true;
+  // No events: reports only that the client's end has gone. Files are refused; they never block.
+  host_.watch(out_, 0, fd_call<&TransportStdio::on_output_event>, this, &out_watch_);
+  const bh_status status =
+      host_.watch(in_, BH_FD_READ, fd_call<&TransportStdio::on_input>, this, &in_watch_);
+  if (status != BH_OK) on_plain_input();
+}
+
+void TransportStdio::open_session() {
+  const std::string name = parent_name();
+  bh_peer peer{};
+  peer.size = sizeof peer;
+  peer.transport = bh::str("stdio");
+  peer.process_name = bh::str(name);
+  bh_error error = bh::make_error();
+  if (up_->session_open(host_.ctx(), &peer, &session_, &error) == BH_OK) return;
+  session_ = 0;
+  host_.log(BH_LOG_ERROR,
+            "no session for the client on standard input: " + std::string(bh::text(error)));
+}
+
+// ---- from the client ---------------------------------------------------------------------------
+
+void TransportStdio::on_input() {
+  const ReadEnd end = reader_.read(in_, *scratch_, *this, read_budget);
+  if (end == ReadEnd::ended || end == ReadEnd::failed) input_ended();
+}
+
+// A file (or /dev/null) is always readable and cannot be watched: one read per turn of the loop.
+void TransportStdio::on_plain_input() {
+  if (!input_open_) return;
+  const ReadEnd end = reader_.read(in_, *scratch_, *this, 1);
+  const bool over = end == ReadEnd::ended || end == ReadEnd::failed || end == ReadEnd::stopped;
+  if (over || host_.post(call<&TransportStdio::on_plain_input>, this) != BH_OK) input_ended();
+}
+
+bool TransportStdio::on_line(std::string_view line) {
+  if (session_ == 0) return true;
+  if (line.size() > stdio_lines::large_message && !std::exchange(pipes_grown_, true)) {
+    ::fcntl(in_, F_SETPIPE_SZ, large_pipe);  // best effort
+    ::fcntl(out_, F_SETPIPE_SZ, large_pipe);
+  }
+  bh_delivery delivery{};
+  delivery.size = sizeof delivery;
+  up_->deliver(host_.ctx(), session_, 0, bh::str(line), &delivery);
+  return true;
+}
+
+// Its id is somewhere in what is skipped, so the error carries none.
+bool TransportStdio::on_too_long(std::string_view) {
+  const std::string text =
+      R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"message too large: more than )" +
+      std::to_string(up_->limits->message_bytes) + R"( bytes"}})";
+  const bh_str part = bh::str(text);
+  if (session_ != 0 && writer_.add({&part, 1})) flush_later();
+  return true;
+}
+
+void TransportStdio::input_ended() {
+  if (!std::exchange(input_open_, false)) return;
+  host_.unwatch(in_watch_);
+  reader_.finish(*this);
+  if (session_ != 0) up_->session_close(host_.ctx(), session_, BH_SESSION_INPUT_ENDED);
+  finish();
+}
+
+// ---- toward the client -------------------------------------------------------------------------
+
+bh_status TransportStdio::send(const bh_outgoing &message) {
+  if (session_ == 0 || message.session != session_ || end_session_) return BH_STALE;
+  const std::span<const bh_str> parts(message.parts, message.part_count);
+  bool taken = false;
+  if (stdio_lines::total_size(parts) > stdio_lines::large_message && !blocked_) {
+    after_flush(writer_.add_and_flush(out_, parts, &taken));
+  } else {
+    taken = writer_.add(parts);
+    if (taken && !blocked_) flush_later();
+  }
+  if (taken) return BH_OK;
+  end_session_ = true;  // not from inside this call: the host is in the middle of something
+  flush_later();
+  return BH_E_LIMIT;
+}
+
+void TransportStdio::flush_later() {
+  if (std::exchange(deferred_, true)) return;
+  host_.defer(call<&TransportStdio::turn_end>, this);
+}
+
+void TransportStdio::turn_end() {
+  deferred_ = false;
+  if (!end_session_ && !blocked_) after_flush(writer_.flush(out_));
+  if (end_session_) client_gone();
+}
+
+void TransportStdio::on_output_event() {
+  const bool gone = !blocked_;  // then only errors are reported
+  if (!gone) after_flush(writer_.flush(out_));
+  if (gone || end_session_) client_gone();
+}
+
+void TransportStdio::after_flush(Flush result) {
+  if (result == Flush::broken) {
+    end_session_ = true;
+    return flush_later();
+  }
+  const bool blocked = result == Flush::blocked;
+  if (blocked && (!blocked_ || writer_.waiting() < waiting_before_)) progress_ns_ = host_.now_ns();
+  waiting_before_ = writer_.waiting();
+  if (blocked == blocked_) return;
+  blocked_ = blocked;
+  host_.modify(out_watch_, blocked ? std::uint32_t{BH_FD_WRITE} : 0u);
+  if (blocked && stall_timer_ == 0) {
+    stall_timer_ =
+        host_.timer_start(up_->limits->write_stall_ms, call<&TransportStdio::on_stall_timer>, this);
+  }
+}
+
+// One timer for as long as it goes on, not one per write.
+void TransportStdio::on_stall_timer() {
+  stall_timer_ = 0;
+  if (!blocked_) return;
+  const std::uint64_t limit = up_->limits->write_stall_ms;
+  const std::uint64_t idle = (host_.now_ns() - progress_ns_) / 1'000'000;
+  if (idle >= limit) {
+    host_.log(BH_LOG_WARN, "the client on standard output reads nothing; its session ends");
+    return client_gone();
+  }
+  stall_timer_ = host_.timer_start(limit - idle, call<&TransportStdio::on_stall_timer>, this);
+}
+
+// ---- the end -----------------------------------------------------------------------------------
+
+void TransportStdio::client_gone() {
+  const bh_session session = std::exchange(session_, 0);
+  input_open_ = false;
+  unwatch();
+  writer_.drop();
+  blocked_ = false;
+  if (session != 0) up_->session_close(host_.ctx(), session, BH_SESSION_GONE);
+  finish();
+}
+
+void TransportStdio::session_ended(bh_session session, bh_str) {
+  if (session == 0 || session != session_) return;
+  session_ = 0;
+  input_open_ = false;
+  host_.unwatch(in_watch_);
+  // What waits is still written, by the watch or by stop().
+  finish();
+}
+
+void TransportStdio::finish() {
+  if (!std::exchange(finished_, true)) up_->finished(host_.ctx());
+}
+
+void TransportStdio::unwatch() noexcept {
+  host_.unwatch(in_watch_);
+  host_.unwatch(out_watch_);
+  host_.timer_cancel(stall_timer_);
+}
+
+// The host ends when every answer has been handed over; the last ones may be here.
+void TransportStdio::write_last() noexcept {
+  block_pipe_signal();  // this thread may be another one
+  const std::uint64_t end = monotonic_ns() + last_write_ms * 1'000'000;
+  while (writer_.waiting() > 0 && writer_.flush(out_) == Flush::blocked && monotonic_ns() < end) {
+    pollfd ready{out_, POLLOUT, 0};
+    if (::poll(&ready, 1, last_stall_ms) <= 0) return;
+  }
+}
+
+void TransportStdio::stop() noexcept {
+  if (!host_.has_reactor()) return;
+  unwatch();
+  write_last();
+  writer_.drop();
+  session_ = 0;
+  input_open_ = false;
+  if (in_flags_ >= 0) ::fcntl(in_, F_SETFL, in_flags_);
+  if (out_flags_ >= 0) ::fcntl(out_, F_SETFL, out_flags_);
+  in_flags_ = out_flags_ = -1;
+  if (std::exchange(own_out_, false)) ::close(out_);
+}
+
+}  // namespace transport_stdio

@@ -1,0 +1,104 @@
+// transport-stdio: the one client that has started the gateway and talks over its standard input
+// and output, a message per line.
+//
+// Configuration: {"in_fd": 0, "out_fd": 1}. The descriptors stay the program's: they are made
+// non-blocking between listen() and stop(), and get their flags back, because a terminal shares
+// them with the shell. Pipes, sockets, terminals, files and /dev/null all work.
+//
+// Bounds: a line of more than limits->message_bytes is skipped and answered with an error; what
+// waits for the client is limited to limits->write_queue_bytes, and a client that reads nothing for
+// limits->write_stall_ms while something waits loses its session.
+#pragma once
+
+#include <bulkhead/cpp/tables.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "stdio-lines/line_reader.hpp"
+#include "stdio-lines/line_writer.hpp"
+
+namespace transport_stdio {
+
+class TransportStdio final : private stdio_lines::LineSink {
+ public:
+  static constexpr bh::Info info{
+      .id = "transport-stdio",
+      .name = "Client on standard input and output",
+      .version = "0.1.0",
+      .vendor = "Bulkhead",
+      .config_schema = R"({"type":"object","additionalProperties":false,"properties":{
+        "in_fd":{"type":"integer","minimum":0},"out_fd":{"type":"integer","minimum":0}}})",
+      .provides = {BH_EXT_TRANSPORT}};
+
+  // About this much is read per turn of the loop.
+  static constexpr std::size_t read_budget = 1u << 20;
+  // stop() still writes what waits: so long without progress, and so long in all.
+  static constexpr int last_stall_ms = 1'000;
+  static constexpr std::uint64_t last_write_ms = 5'000;
+
+  explicit TransportStdio(const bh_host *host);
+
+  bh_status configure(bh_str json, bh_error *error);
+  bh_status start(bh_error *error);
+  void stop() noexcept;
+  const void *get_ext(const char *id) noexcept {
+    return bh::is(id, BH_EXT_TRANSPORT) ? bh::transport_table<TransportStdio>() : nullptr;
+  }
+
+  bh_status listen(bh_error *error);
+  void stop_accepting() noexcept {}  // there is one client, and it is there
+  bh_status send(const bh_outgoing &message);
+  void session_ended(bh_session session, bh_str reason);
+  bh_str endpoint() noexcept { return bh::str("stdio"); }
+
+ private:
+  template <void (TransportStdio::*member)()>
+  static void call(void *self) {
+    bh::guarded(nullptr, [&] {
+      (static_cast<TransportStdio *>(self)->*member)();
+      return BH_OK;
+    });
+  }
+  template <void (TransportStdio::*member)()>
+  static void fd_call(void *self, std::int32_t, std::uint32_t) {
+    call<member>(self);
+  }
+
+  bool on_line(std::string_view line) override;
+  bool on_too_long(std::string_view start) override;
+
+  void begin();
+  void open_session();
+  void on_input();
+  void on_plain_input();
+  void input_ended();
+  void on_output_event();
+  void on_stall_timer();
+  void turn_end();
+  void flush_later();
+  void after_flush(stdio_lines::Flush result);
+  void write_last() noexcept;
+  void client_gone();
+  void finish();
+  void unwatch() noexcept;
+
+  bh::Host host_;
+  const bh_host_transport *const up_;
+  int in_ = 0, out_ = 1;
+  bool own_out_ = false;                // out_ is our copy, because in_ is the same descriptor
+  int in_flags_ = -1, out_flags_ = -1;  // as they were; -1: untouched
+  bh_watch in_watch_ = 0, out_watch_ = 0;
+  bh_timer stall_timer_ = 0;
+  std::uint64_t progress_ns_ = 0;  // when the client last took something
+  std::size_t waiting_before_ = 0;
+  bh_session session_ = 0;  // 0: none (yet, or any more)
+  bool blocked_ = false, deferred_ = false, end_session_ = false, finished_ = false;
+  bool input_open_ = false, pipes_grown_ = false;
+  std::unique_ptr<stdio_lines::Scratch> scratch_;
+  stdio_lines::LineReader reader_{0};
+  stdio_lines::LineWriter writer_{0};
+};
+
+}  // namespace transport_stdio

@@ -1,0 +1,368 @@
+#include "transport-stdio/transport_stdio.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <bulkhead/testing/fake_host.hpp>
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+using transport_stdio::TransportStdio;
+
+namespace {
+
+constexpr bh_session the_session = 42;
+
+// The host's side, and the client's ends of two pipes.
+class Fixture {
+ public:
+  explicit Fixture(const bh_limits &l = bh::testing::limits()) : limits(l) {
+    table_.size = sizeof table_;
+    table_.limits = &limits;
+    table_.session_open = [](void *c, const bh_peer *peer, bh_session *out, bh_error *error) {
+      Fixture &f = get(c);
+      if (f.refuse) return bh::fail(error, BH_E_LIMIT, "too many sessions");
+      f.transport = bh::view(peer->transport);
+      f.process_name = bh::view(peer->process_name);
+      *out = the_session;
+      return bh_status{BH_OK};
+    };
+    table_.deliver = [](void *c, bh_session session, std::uint64_t stream, bh_str text,
+                        bh_delivery *out) -> bh_status {
+      Fixture &f = get(c);
+      f.wrong_handle = f.wrong_handle || session != the_session || stream != 0;
+      f.delivered.emplace_back(bh::view(text));
+      out->kind = BH_DELIVERED_ANSWER;
+      if (f.on_deliver) f.on_deliver(f.delivered.back());
+      return BH_OK;
+    };
+    table_.session_close = [](void *c, bh_session, std::uint32_t how) {
+      get(c).closes.push_back(how);
+    };
+    table_.finished = [](void *c) { ++get(c).finished; };
+    host.user = this;
+    host.add_ext(BH_EXT_HOST_TRANSPORT, &table_);
+    REQUIRE(::pipe2(in_, O_CLOEXEC) == 0);
+    REQUIRE(::pipe2(out_, O_CLOEXEC) == 0);
+    REQUIRE(::fcntl(out_[0], F_SETFL, O_NONBLOCK) == 0);
+  }
+  ~Fixture() {
+    stop();
+    for (int *fd : {&in_[0], &in_[1], &out_[0], &out_[1]}) shut(fd);
+    CHECK(host.watches() == 0);
+    CHECK(host.timers() == 0);
+    CHECK(host.faults().empty());
+    CHECK_FALSE(wrong_handle);
+  }
+
+  void begin() { begin(in_[0], out_[1]); }
+  void begin(int in, int out) {
+    plugin = std::make_unique<TransportStdio>(host.host());
+    const std::string json =
+        "{\"in_fd\":" + std::to_string(in) + ",\"out_fd\":" + std::to_string(out) + "}";
+    bh_error error = bh::make_error();
+    REQUIRE(plugin->configure(bh::str(json), &error) == BH_OK);
+    REQUIRE(plugin->start(&error) == BH_OK);
+    REQUIRE(plugin->listen(&error) == BH_OK);
+    host.turn(0);
+  }
+  void stop() {
+    if (plugin) plugin->stop();
+    plugin.reset();
+    host.forget();
+  }
+
+  void client_writes(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t n = ::write(in_[1], text.data(), std::min<std::size_t>(text.size(), 65'536));
+      REQUIRE(n > 0);
+      text.remove_prefix(static_cast<std::size_t>(n));
+      host.turn(0);
+    }
+  }
+  // What the client can read now.
+  std::string client_reads() {
+    char piece[65'536];
+    const ssize_t n = ::read(out_[0], piece, sizeof piece);
+    return n > 0 ? std::string(piece, static_cast<std::size_t>(n)) : std::string();
+  }
+  std::string client_reads_line() {
+    std::string all;
+    host.run_until(
+        [&] {
+          all += client_reads();
+          return all.ends_with('\n');
+        },
+        10'000);
+    return all;
+  }
+  bh_status send(std::vector<std::string_view> texts, bh_session session = the_session) {
+    std::vector<bh_str> parts;
+    for (const std::string_view t : texts) parts.push_back(bh::str(t));
+    bh_outgoing message{};
+    message.size = sizeof message;
+    message.kind = BH_OUT_ANSWER;
+    message.session = session;
+    message.parts = parts.data();
+    message.part_count = static_cast<std::uint32_t>(parts.size());
+    return plugin->send(message);
+  }
+  void close_client_input() { shut(&in_[1]); }
+  void close_client_output() { shut(&out_[0]); }
+  int in() const { return in_[0]; }
+  int out() const { return out_[1]; }
+
+  bh_limits limits;
+  bh::testing::FakeHost host;
+  std::unique_ptr<TransportStdio> plugin;
+  std::function<void(const std::string &)> on_deliver;
+  std::vector<std::string> delivered;
+  std::vector<std::uint32_t> closes;
+  std::string transport, process_name;
+  int finished = 0;
+  bool refuse = false, wrong_handle = false;
+
+ private:
+  static Fixture &get(void *ctx) {
+    return *static_cast<Fixture *>(bh::testing::FakeHost::self(ctx).user);
+  }
+  static void shut(int *fd) {
+    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+  }
+  bh_host_transport table_{};
+  int in_[2]{-1, -1}, out_[2]{-1, -1};
+};
+
+const std::vector<std::uint32_t> input_ended{BH_SESSION_INPUT_ENDED};
+const std::vector<std::uint32_t> gone{BH_SESSION_GONE};
+
+}  // namespace
+
+TEST_CASE("a host that lacks what is needed, and bad numbers, are refused with a reason") {
+  bh::testing::FakeHost host;
+  TransportStdio plugin(host.host());
+  bh_error error = bh::make_error();
+  REQUIRE(plugin.configure(bh::str("{}"), &error) == BH_E_UNSUPPORTED);
+  Fixture f;
+  for (const char *json :
+       {R"({"in_fd":-1})", R"({"in_fd":1.5})", R"({"out_fd":true})", "[]", "{"}) {
+    TransportStdio other(f.host.host());
+    CHECK(other.configure(bh::str(json), &error) == BH_E_INVALID);
+  }
+  TransportStdio closed(f.host.host());
+  REQUIRE(closed.configure(bh::str(R"({"in_fd":987654})"), &error) == BH_OK);
+  REQUIRE(closed.start(&error) == BH_E_INVALID);
+  REQUIRE(bh::text(error) == "descriptor 987654 is not open");
+}
+
+TEST_CASE("one session, named after the parent process") {
+  Fixture f;
+  f.begin();
+  REQUIRE(f.transport == "stdio");
+  std::ifstream comm("/proc/" + std::to_string(::getppid()) + "/comm");
+  std::string name;
+  std::getline(comm, name);
+  REQUIRE(f.process_name == name);
+  REQUIRE(bh::view(f.plugin->endpoint()) == "stdio");
+}
+
+TEST_CASE("lines are delivered, answers of one turn leave together, one per line") {
+  Fixture f;
+  f.on_deliver = [&](const std::string &text) {
+    REQUIRE(f.send({"{\"a\":\n", text, "}"}) == BH_OK);
+  };
+  f.begin();
+  f.client_writes("{1}\r\n\n{2}\n{3");
+  f.host.run_until([&] { return f.delivered.size() == 2; }, 10'000);
+  REQUIRE(f.client_reads() == "{\"a\": {1}}\n{\"a\": {2}}\n");
+  f.client_writes("}\nnot JSON at all\n");
+  f.host.run_until([&] { return f.delivered.size() == 4; }, 10'000);
+  REQUIRE(f.delivered[2] == "{3}");
+  REQUIRE(f.delivered[3] == "not JSON at all");  // the host answers it
+}
+
+TEST_CASE("another session's message is stale") {
+  Fixture f;
+  f.begin();
+  REQUIRE(f.send({"{}"}, 41) == BH_STALE);
+  f.host.turn(0);
+  REQUIRE(f.client_reads().empty());
+}
+
+TEST_CASE("end of input: a last line without newline counts, answers still go out") {
+  Fixture f;
+  f.begin();
+  f.client_writes("{1}\n{last}");
+  f.close_client_input();
+  REQUIRE(f.host.run_until([&] { return f.finished == 1; }, 10'000));
+  REQUIRE(f.delivered == std::vector<std::string>{"{1}", "{last}"});
+  REQUIRE(f.closes == input_ended);
+  REQUIRE(f.send({"{answer}"}) == BH_OK);
+  REQUIRE(f.client_reads_line() == "{answer}\n");
+  REQUIRE(f.finished == 1);
+}
+
+TEST_CASE("a client that goes away is noticed without writing, and ends the session once") {
+  Fixture f;
+  const bool eof_first = GENERATE(false, true);
+  f.begin();
+  if (eof_first) {
+    f.close_client_input();
+    REQUIRE(f.host.run_until([&] { return f.finished == 1; }, 10'000));
+    f.closes.clear();
+  }
+  f.close_client_output();
+  REQUIRE(f.host.run_until([&] { return !f.closes.empty(); }, 10'000));
+  REQUIRE(f.closes == gone);
+  REQUIRE(f.finished == 1);
+  REQUIRE(f.send({"{}"}) == BH_STALE);
+}
+
+TEST_CASE("writing to a client that has just gone ends the session, not the program") {
+  Fixture f;
+  f.begin();
+  f.close_client_output();
+  REQUIRE(f.send({"{" + std::string(100'000, 'x') + "}"}) == BH_OK);
+  f.host.turn(0);
+  REQUIRE(f.closes == gone);
+  REQUIRE(f.finished == 1);
+}
+
+TEST_CASE("a message over the limit is answered and skipped, the next one delivered") {
+  bh_limits limits = bh::testing::limits();
+  limits.message_bytes = 100'000;
+  Fixture f(limits);
+  f.begin();
+  f.client_writes("{\"id\":1," + std::string(300'000, 'x') + "}\n{2}\n");
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 1; }, 10'000));
+  REQUIRE(f.delivered[0] == "{2}");
+  REQUIRE(f.client_reads_line() == R"({"jsonrpc":"2.0","error":{"code":-32600,"message":)"
+                                   R"("message too large: more than 100000 bytes"}})"
+                                   "\n");
+}
+
+TEST_CASE("large messages pass both ways") {
+  bh_limits limits = bh::testing::limits();
+  limits.write_queue_bytes = 8u << 20;
+  Fixture f(limits);
+  const std::string big = "{" + std::string(2'000'000, 'y') + "}";
+  f.on_deliver = [&](const std::string &text) { REQUIRE(f.send({"[", text, "]"}) == BH_OK); };
+  f.begin();
+  f.client_writes(big + "\n");
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 1; }, 10'000));
+  REQUIRE(f.delivered[0] == big);
+  REQUIRE(f.client_reads_line() == "[" + big + "]\n");
+}
+
+TEST_CASE("a client that reads nothing loses its session after the stall time") {
+  bh_limits limits = bh::testing::limits();
+  limits.write_stall_ms = 50;
+  Fixture f(limits);
+  f.begin();
+  const std::string text = "{" + std::string(50'000, 'x') + "}";
+  for (int i = 0; i < 4; ++i) REQUIRE(f.send({text}) == BH_OK);
+  REQUIRE(f.host.run_until([&] { return !f.closes.empty(); }, 10'000));
+  REQUIRE(f.closes == gone);
+  REQUIRE(f.finished == 1);
+  REQUIRE(f.host.logged("reads nothing"));
+}
+
+TEST_CASE("what waits for a slow client is bounded") {
+  bh_limits limits = bh::testing::limits();
+  limits.write_queue_bytes = 200'000;
+  Fixture f(limits);
+  f.begin();
+  const std::string text = "{" + std::string(50'000, 'x') + "}";
+  bh_status status = BH_OK;
+  int sent = 0;
+  for (; sent < 100 && status == BH_OK; ++sent) status = f.send({text});
+  REQUIRE(status == BH_E_LIMIT);
+  REQUIRE(sent < 100);
+  REQUIRE(f.closes.empty());  // not from inside send()
+  REQUIRE(f.send({text}) == BH_STALE);
+  f.host.turn(0);
+  REQUIRE(f.closes == gone);
+  REQUIRE(f.finished == 1);
+}
+
+TEST_CASE("stop() writes what waits and gives the descriptors their flags back") {
+  Fixture f;
+  f.begin();
+  REQUIRE((::fcntl(f.in(), F_GETFL) & O_NONBLOCK) != 0);
+  REQUIRE((::fcntl(f.out(), F_GETFL) & O_NONBLOCK) != 0);
+  REQUIRE(f.send({"{goodbye}"}) == BH_OK);
+  f.stop();
+  REQUIRE(f.client_reads() == "{goodbye}\n");
+  REQUIRE((::fcntl(f.in(), F_GETFL) & O_NONBLOCK) == 0);
+  REQUIRE((::fcntl(f.out(), F_GETFL) & O_NONBLOCK) == 0);
+}
+
+TEST_CASE("the host may end the session; what waits is still written") {
+  Fixture f;
+  f.begin();
+  REQUIRE(f.send({"{1}"}) == BH_OK);
+  f.plugin->session_ended(the_session, bh::str("shutdown"));
+  REQUIRE(f.finished == 1);
+  REQUIRE(f.closes.empty());
+  REQUIRE(f.send({"{2}"}) == BH_STALE);
+  REQUIRE(f.client_reads_line() == "{1}\n");
+  f.client_writes("{late}\n");
+  REQUIRE(f.delivered.empty());
+}
+
+TEST_CASE("no session to be had: the host hears that nobody comes") {
+  Fixture f;
+  f.refuse = true;
+  f.begin();
+  REQUIRE(f.finished == 1);
+  REQUIRE(f.closes.empty());
+  REQUIRE(f.host.logged("too many sessions"));
+}
+
+TEST_CASE("regular files serve as input and output, and so does /dev/null") {
+  Fixture f;
+  const auto *store = bh::Host(f.host.host()).ext<bh_host_store>(BH_EXT_HOST_STORE);
+  const std::string folder(bh::view(store->folder(&f.host)));
+  std::string requests;
+  for (int i = 0; i < 20'000; ++i) requests += "{" + std::to_string(i) + " some words}\n";
+  std::ofstream(folder + "/in") << requests;
+  const bool null = GENERATE(false, true);
+  const int in = ::open(null ? "/dev/null" : (folder + "/in").c_str(), O_RDONLY | O_CLOEXEC);
+  const int out = ::open((folder + "/out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  f.on_deliver = [&](const std::string &text) { REQUIRE(f.send({text}) == BH_OK); };
+  f.begin(in, out);
+  REQUIRE(f.host.run_until([&] { return f.finished == 1; }, 10'000));
+  REQUIRE(f.closes == input_ended);
+  f.stop();
+  std::ifstream file(folder + "/out");
+  const std::string answers((std::istreambuf_iterator<char>(file)), {});
+  REQUIRE(answers == (null ? "" : requests));
+  ::close(in);
+  ::close(out);
+}
+
+TEST_CASE("one socket may serve as both") {
+  Fixture f;
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  f.on_deliver = [&](const std::string &text) { REQUIRE(f.send({text}) == BH_OK); };
+  f.begin(ends[0], ends[0]);
+  REQUIRE(::write(ends[1], "{1}\n", 4) == 4);
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 1; }, 10'000));
+  char answer[16];
+  REQUIRE(::read(ends[1], answer, sizeof answer) == 4);
+  ::shutdown(ends[1], SHUT_WR);
+  REQUIRE(f.host.run_until([&] { return f.finished == 1; }, 10'000));
+  REQUIRE(f.closes == input_ended);
+  f.stop();
+  REQUIRE((::fcntl(ends[0], F_GETFL) & O_NONBLOCK) == 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
