@@ -37,11 +37,6 @@ bh_status call(bh_error *error, F &&f) noexcept {
   }
 }
 
-void keep_for_ever(std::shared_ptr<Library> library) {
-  static auto &kept = *new std::vector<std::shared_ptr<Library>>;
-  kept.push_back(std::move(library));
-}
-
 void add_count(std::string &text, std::uint32_t n, const char *what) {
   if (n == 0) return;
   text += (text.empty() ? "" : ", ") + std::to_string(n) + " " + what;
@@ -206,15 +201,14 @@ void Instance::release_held() noexcept {
   abandoned_ = held.blocking != 0;
 }
 
-Instance::~Instance() {
+// Stops what still runs and destroys the plugin's side, unless a pool thread is in it.
+void Instance::end() noexcept {
   using enum InstanceState;
   if (state_ == started || state_ == draining) stop();
-  if (!ended_.load(std::memory_order_relaxed) && table_.destroy != nullptr) release_held();
+  if (!ended_.load(std::memory_order_relaxed)) release_held();
   context_->reactor->forget(this);  // what a thread posted while stop() returned
   if (abandoned_) {
-    // A pool thread is still in the plugin's code with the plugin's data: neither may go away.
     log(BH_LOG_PLUGIN_MISBEHAVES, "is left in memory: its blocking work is still running");
-    keep_for_ever(std::move(library_));
     return;
   }
   state_ = destroyed;
@@ -236,3 +230,13 @@ void Instance::log(std::int32_t level, std::string_view text) const noexcept {
 }
 
 }  // namespace bulkhead
+
+void std::default_delete<bulkhead::Instance>::operator()(bulkhead::Instance *instance) const {
+  instance->end();
+  if (instance->abandoned_) {
+    static auto &kept = *new std::vector<bulkhead::Instance *>;
+    kept.push_back(instance);
+  } else {
+    delete instance;
+  }
+}

@@ -19,6 +19,18 @@
 #include "reactor/reactor.hpp"
 
 namespace bulkhead {
+class Instance;
+}
+
+// Deleting an instance stops what still runs, then destroys. One whose work is still on a thread of
+// the pool is left in memory whole, with its library, and said so in the log: neither its data nor
+// its bh_host may go away under that thread.
+template <>
+struct std::default_delete<bulkhead::Instance> {
+  void operator()(bulkhead::Instance *instance) const;
+};
+
+namespace bulkhead {
 
 enum class InstanceState : std::uint8_t {
   created,
@@ -52,9 +64,6 @@ class Instance {
   // instance. Thread of everything here: the reactor's.
   static Result<std::unique_ptr<Instance>> create(std::string id, std::shared_ptr<Library> library,
                                                   HostContext &context);
-  // Stops what still runs, then destroys. An instance whose work is still on a thread of the pool
-  // is left in memory instead (and said so in the log).
-  ~Instance();
   Instance(const Instance &) = delete;
   Instance &operator=(const Instance &) = delete;
 
@@ -87,7 +96,10 @@ class Instance {
 
  private:
   friend struct HostFunctions;
+  friend struct std::default_delete<Instance>;
   Instance() = default;
+  ~Instance() = default;
+  void end() noexcept;
   Result<void> adopt(const bh_plugin *plugin);
   Result<void> step(InstanceState from, InstanceState to, const char *name, bool may);
   void log(std::int32_t level, std::string_view text) const noexcept;

@@ -186,6 +186,33 @@ TEST_CASE("timers, watches and pool work arrive through the instance's host") {
   CHECK(world.logged("5 mine: fd.watch was called with wrong arguments"));
 }
 
+TEST_CASE("an instance whose blocking work still runs is left in memory, host included") {
+  World world;
+  static std::atomic<bool> go{false};
+  static bool done = false;
+  auto instance = world.good();
+  REQUIRE(instance->configure("{}").has_value());
+  REQUIRE(instance->start().has_value());
+  bh_host raw = host_of(*instance);
+  const auto *executor =
+      static_cast<const bh_host_executor *>(raw.get_ext(raw.ctx, BH_EXT_HOST_EXECUTOR));
+  const auto work = [](void *) { go.wait(false); };
+  const auto finish = [](void *arg) {
+    const auto *host = static_cast<const bh_host *>(arg);
+    host->log(host->ctx, BH_LOG_INFO, bh::str("the host is still there"));
+    done = true;
+  };
+  REQUIRE(executor->run_blocking(raw.ctx, work, finish, &raw) == BH_OK);
+  instance.reset();
+  CHECK(world.logged("5 mine: left behind: 1 blocking job(s)"));
+  CHECK(world.logged("5 mine: is left in memory"));
+  CHECK_FALSE(world.logged("1 mine: destroy"));
+  go = true;
+  go.notify_all();
+  while (!done) world.reactor->poll(100);
+  CHECK(world.logged("1 mine: the host is still there"));
+}
+
 TEST_CASE("log lines are cut, cleaned and filtered") {
   World world;
   auto instance = world.good();
