@@ -14,31 +14,47 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-std::string paste_blocks(const std::string &url, const std::string &token_file) {
+std::string paste_blocks(const std::string &url, const BannerFacts &facts) {
   // A token is not printed: terminals are recorded and shared. The shell reads it from its file.
-  const bool token = !token_file.empty();
+  const std::string value = facts.token_file.empty() ? "TOKEN" : "$(cat " + facts.token_file + ")";
   const std::string shell =
-      token ? " --header \"Authorization: Bearer $(cat " + token_file + ")\"" : "";
-  const std::string headers = token ? ", \"headers\": { \"Authorization\": \"Bearer TOKEN\" }" : "";
+      facts.needs_token ? " --header \"Authorization: Bearer " + value + "\"" : "";
+  const std::string headers =
+      facts.needs_token ? R"(, "headers": { "Authorization": "Bearer TOKEN" })" : "";
+  const auto block = [&](const char *client, const char *file, const std::string &opening) {
+    return "  " + std::string(client) + file + "\n                { " + opening + quoted(url) +
+           headers + " } } }\n";
+  };
   std::string out = "Connect a client\n";
   out += "  Claude Code   claude mcp add --transport http bulkhead " + url + shell + "\n";
-  out +=
-      "  VS Code       .vscode/mcp.json\n                { \"servers\": { \"bulkhead\": { "
-      "\"type\": \"http\", \"url\": " +
-      quoted(url) + headers + " } } }\n";
-  out +=
-      "  Cursor        ~/.cursor/mcp.json\n                { \"mcpServers\": { \"bulkhead\": { "
-      "\"url\": " +
-      quoted(url) + headers + " } } }\n";
-  out +=
-      "  Gemini CLI    ~/.gemini/settings.json\n                { \"mcpServers\": { \"bulkhead\": "
-      "{ \"httpUrl\": " +
-      quoted(url) + headers + " } } }\n";
-  if (token) out += "  TOKEN is what " + tilde(token_file) + " holds.\n";
+  out += block("VS Code       ", ".vscode/mcp.json",
+               R"("servers": { "bulkhead": { "type": "http", "url": )");
+  out += block("Cursor        ", "~/.cursor/mcp.json", R"("mcpServers": { "bulkhead": { "url": )");
+  out += block("Gemini CLI    ", "~/.gemini/settings.json",
+               R"("mcpServers": { "bulkhead": { "httpUrl": )");
+  if (facts.needs_token) {
+    out += facts.token_file.empty() ? "  TOKEN is the one in the configuration.\n"
+                                    : "  TOKEN is what " + tilde(facts.token_file) + " holds.\n";
+  }
   return out;
 }
 
+bool is_loopback(std::string_view url) {
+  const std::size_t at = url.find("://");
+  const std::string_view host = url.substr(at == std::string_view::npos ? 0 : at + 3);
+  return host.starts_with("127.") || host.starts_with("[::1]") || host.starts_with("localhost");
+}
+
 }  // namespace
+
+void find_token(std::string_view url, std::string_view config_json, const std::string &token_file,
+                BannerFacts *facts) {
+  const std::string_view configured = mcp::member(config_json, "token");
+  const bool none = configured.empty() || configured == "\"\"";
+  const bool kept = none ? !is_loopback(url) : configured == "\"auto\"";
+  facts->needs_token = kept || !none;
+  if (kept) facts->token_file = token_file;
+}
 
 std::string banner(const BannerFacts &facts) {
   std::string out = "bulkhead " + facts.version + "\n\n";
@@ -55,7 +71,7 @@ std::string banner(const BannerFacts &facts) {
          "\n";
   if (!facts.log_file.empty()) out += "  Log       " + tilde(facts.log_file) + "\n";
   out += "  State     " + tilde(facts.state_dir) + "\n\n";
-  if (!url.empty()) out += paste_blocks(url, facts.token_file) + "\n";
+  if (!url.empty()) out += paste_blocks(url, facts) + "\n";
   return out;
 }
 

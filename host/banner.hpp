@@ -14,8 +14,14 @@ struct BannerFacts {
   std::vector<std::string> endpoints;  // as Host::status() has them
   std::string config;                  // empty: nothing configured
   std::string log_file, state_dir;
-  std::string token_file;  // of a listener that demands a bearer token, else empty
+  bool needs_token = false;  // clients must send a bearer token
+  std::string token_file;    // where it is kept; empty: it is in the configuration
 };
+
+// Does the listener at this URL demand a token, and where is it? `config_json` is the transport's
+// configuration; one that is not on loopback always has a token.
+void find_token(std::string_view url, std::string_view config_json, const std::string &token_file,
+                BannerFacts *facts);
 
 // Address, where things are, and the block for each client.
 std::string banner(const BannerFacts &facts);

@@ -63,10 +63,25 @@ TEST_CASE("each block of the banner is JSON") {
 
 TEST_CASE("a token is read from its file, never printed") {
   BannerFacts with = facts();
+  with.needs_token = true;
   with.token_file = "/var/state/secrets/http/token";
   const std::string text = banner(with);
   CHECK(has(text, "--header \"Authorization: Bearer $(cat /var/state/secrets/http/token)\""));
   CHECK(has(text, R"("Authorization": "Bearer TOKEN")"));
+}
+
+TEST_CASE("the banner knows when a token is needed") {
+  const auto found = [](std::string_view url, std::string_view config) {
+    BannerFacts out;
+    find_token(url, config, "F", &out);
+    return (out.needs_token ? "token " : "open ") + out.token_file;
+  };
+  CHECK(found("http://127.0.0.1:1/mcp", "{}") == "open ");
+  CHECK(found("http://[::1]:1/mcp", "{}") == "open ");
+  CHECK(found("http://127.0.0.1:1/mcp", R"({"token":"auto"})") == "token F");
+  CHECK(found("http://127.0.0.1:1/mcp", R"({"token":"mine"})") == "token ");
+  CHECK(found("http://0.0.0.0:1/mcp", "{}") == "token F");
+  CHECK(found("http://10.1.2.3:1/mcp", R"({"token":""})") == "token F");
 }
 
 TEST_CASE("the report names what failed and why") {

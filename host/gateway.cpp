@@ -44,7 +44,11 @@ class Gateway {
         state_dir_(loaded.profile.state_dir),
         profile_(std::move(loaded.profile)),
         logger_(level_named(arguments.log_level),
-                arguments.verbose ? level_named(arguments.log_level) : LogLevel::warn) {}
+                arguments.verbose ? level_named(arguments.log_level) : LogLevel::warn) {
+    if (profile_.transports.empty()) return;
+    http_id_ = profile_.transports.front().id;
+    http_config_ = profile_.transports.front().config_json;
+  }
 
   int run() {
     open_log();
@@ -93,6 +97,10 @@ class Gateway {
     facts.config = config_;
     facts.log_file = logger_.path();
     facts.state_dir = state_dir_;
+    if (facts.endpoints.empty()) return facts;
+    // transport-http keeps a token it made as the secret "http-token" of its instance.
+    find_token(facts.endpoints.front(), http_config_,
+               state_dir_ + "/secrets/" + http_id_ + "/http-token", &facts);
     return facts;
   }
 
@@ -141,6 +149,7 @@ class Gateway {
 
   const bool is_serve_;
   const std::string config_, state_dir_;
+  std::string http_id_, http_config_;  // of the first transport
   const std::uint64_t started_ms_ = now_ms();
   Profile profile_;
   Logger logger_;
