@@ -44,12 +44,24 @@ class Reader {
     }
   }
 
+  void milliseconds(const char *name, std::uint64_t least, std::uint64_t &out) {
+    const auto it = object_.FindMember(name);
+    if (it == object_.MemberEnd()) return;
+    if (it->value.IsUint64() && it->value.GetUint64() >= least &&
+        it->value.GetUint64() <= 86'400'000) {
+      out = it->value.GetUint64();
+    } else {
+      fault(std::string(name) + " must be between " + std::to_string(least) + " and 86400000");
+    }
+  }
+
   void only(std::initializer_list<std::string_view> known) {
     for (const auto &member : object_.GetObject()) {
       const std::string_view name = text_of(member.name);
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       fault("'" + std::string(name) +
-            "' is unknown; allowed: listen, path, sse_path, allowed_hosts, allowed_origins, token");
+            "' is unknown; allowed: listen, path, sse_path, allowed_hosts, allowed_origins, token, "
+            "keep_alive_ms");
     }
   }
 
@@ -142,13 +154,15 @@ bh_status parse_config(std::string_view json, Config &out, bh_error *error) {
     return bh::fail(error, BH_E_INVALID, "the configuration must be one JSON object");
   }
   Reader reader(document);
-  reader.only({"listen", "path", "sse_path", "allowed_hosts", "allowed_origins", "token"});
+  reader.only(
+      {"listen", "path", "sse_path", "allowed_hosts", "allowed_origins", "token", "keep_alive_ms"});
   reader.text("listen", out.listen);
   reader.text("path", out.path);
   reader.text("sse_path", out.sse_path);
   reader.texts("allowed_hosts", out.guard.hosts);
   reader.texts("allowed_origins", out.guard.origins);
   reader.text("token", out.guard.token);
+  reader.milliseconds("keep_alive_ms", 100, out.keep_alive_ms);
   check(out, reader);
   ListenAddress address;
   bh_error inner = bh::make_error();

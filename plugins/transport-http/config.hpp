@@ -14,9 +14,10 @@ namespace transport_http {
 struct Config {
   std::string listen = "127.0.0.1:8808";  // host:port, [v6]:port or unix:/path
   std::string path = "/mcp";
-  std::string sse_path = "/sse";  // of the old pair; empty: not offered
-  std::string message_path;       // beside sse_path: "/messages"
-  GuardConfig guard;              // its token may still be "auto"
+  std::string sse_path = "/sse";         // of the old pair; empty: not offered
+  std::string message_path;              // beside sse_path: "/messages"
+  std::uint64_t keep_alive_ms = 25'000;  // a silent event stream says something this often
+  GuardConfig guard;                     // its token may still be "auto"
 };
 
 inline constexpr char config_schema[] = R"({
@@ -28,7 +29,8 @@ inline constexpr char config_schema[] = R"({
     "sse_path": {"type": "string"},
     "allowed_hosts": {"type": "array", "items": {"type": "string"}},
     "allowed_origins": {"type": "array", "items": {"type": "string"}},
-    "token": {"type": "string"}
+    "token": {"type": "string"},
+    "keep_alive_ms": {"type": "integer", "minimum": 100}
   }
 })";
 

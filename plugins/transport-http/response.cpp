@@ -18,7 +18,7 @@ template <std::size_t N>
 class Text {
  public:
   Text &operator<<(std::string_view s) noexcept {
-    if (s.size() <= N - size_) {
+    if (!s.empty() && s.size() <= N - size_) {
       std::memcpy(bytes_.data() + size_, s.data(), s.size());
       size_ += s.size();
     }

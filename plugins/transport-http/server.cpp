@@ -44,9 +44,10 @@ void Server::set_bounds() {
   bounds_.queue_bytes = limits.write_queue_bytes;
   bounds_.stall_ns = limits.write_stall_ms * ns_per_ms;
   bounds_.request_ns = limits.request_read_ms * ns_per_ms;
+  bounds_.quiet_ns = config_.keep_alive_ms * ns_per_ms;
   max_connections_ = limits.sessions * 2 + 64;
-  const std::uint64_t smallest =
-      std::min({limits.write_stall_ms, limits.request_read_ms, limits.session_idle_ms});
+  const std::uint64_t smallest = std::min({limits.write_stall_ms, limits.request_read_ms,
+                                           limits.session_idle_ms, config_.keep_alive_ms});
   sweep_min_ns_ = std::clamp<std::uint64_t>(smallest / 8, 5, 500) * ns_per_ms;
 }
 

@@ -1,0 +1,190 @@
+// Bounds and what happens at them.
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "testing.hpp"
+
+using namespace transport_http::testing;
+
+namespace {
+
+const std::string any_port = R"({"listen":"127.0.0.1:0"})";
+
+std::size_t open_descriptors() {
+  std::size_t n = 0;
+  for ([[maybe_unused]] const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++n;
+  }
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("a request that comes too slowly is answered 408") {
+  bh_limits limits = test_limits();
+  limits.request_read_ms = 100;
+  Rig rig(any_port, limits);
+  std::string text = post(rig, "now");
+  SECTION("the head") {
+    text.resize(40);
+  }
+  SECTION("the body") {
+    text.resize(text.size() - 1);
+  }
+  SECTION("a chunked body") {
+    text = "POST /mcp HTTP/1.1\r\n" + host_line(rig) +
+           "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab";
+  }
+  Client slow(rig), other(rig);
+  const std::string id = initialize(rig, other);
+  slow.send(text.substr(0, text.size() - 10));
+  for (std::size_t i = text.size() - 10; i < text.size(); ++i) {
+    slow.send(text.substr(i, 1));  // steadily, but not for ever
+    rig.host.run_for(5);
+  }
+  CHECK(other.request(post(rig, "echo 1", id)).body == "echo 1");
+  CHECK(slow.response().status == 408);
+  CHECK(slow.wait_closed());
+  CHECK(rig.delivered.size() == 2);
+}
+
+TEST_CASE("a connection that never asks anything is closed") {
+  bh_limits limits = test_limits();
+  limits.request_read_ms = 100;
+  Rig rig(any_port, limits);
+  Client client(rig);
+  REQUIRE(client.wait_closed());
+  CHECK(client.bytes().empty());
+}
+
+TEST_CASE("an unused session ends, a used one does not") {
+  bh_limits limits = test_limits();
+  limits.session_idle_ms = 150;
+  Rig rig(any_port, limits);
+  Client client(rig), listening(rig), waiting(rig);
+  const std::string idle = initialize(rig, client);
+  const bh_session first = rig.last_session;
+  const std::string busy = initialize(rig, client);
+  listening.send(get(rig, busy));
+  const std::string calling = initialize(rig, client);
+  waiting.send(post(rig, "later", calling));
+  REQUIRE(rig.host.run_until([&] { return rig.closed.size() == 1; }, 5000));
+  CHECK(rig.closed[0].session == first);
+  CHECK(client.request(post(rig, "now", idle)).status == 404);
+  CHECK(client.request(post(rig, "now", busy)).status == 200);
+  rig.answer(rig.delivered[3], "x");
+  CHECK(waiting.response().body == "x");
+}
+
+TEST_CASE("a peer that reads nothing is dropped, and slows nobody") {
+  bh_limits limits = test_limits();
+  limits.write_stall_ms = 200;
+  Rig rig(any_port, limits);
+  Client slow(rig, 4096), other(rig);
+  const std::string id = initialize(rig, other);
+  slow.send(post(rig, "echo " + std::string(12u << 20, 'x'), id));
+  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));
+  REQUIRE(rig.host.run_until(
+      [&] {
+        const Response r = other.request(post(rig, "echo still here", id));
+        return r.body == "echo still here" && rig.host.metric("http.slow_connections_dropped") == 1;
+      },
+      5000));
+  CHECK(slow.wait_closed());
+  CHECK(slow.bytes().size() < 12u << 20);
+}
+
+TEST_CASE("what a slow peer has not read is bounded") {
+  bh_limits limits = test_limits();
+  limits.write_queue_bytes = 64u << 10;
+  Rig rig(any_port, limits);
+  Client client(rig);
+  const std::string id = initialize(rig, client);
+  const bh_session session = rig.last_session;
+  SECTION("the general stream: the connection goes, the session stays") {
+    Client slow(rig, 4096);
+    slow.send(get(rig, id));
+    REQUIRE(slow.wait_for("\r\n\r\n"));
+    for (int i = 0; i < 100'000 && rig.host.metric("http.slow_connections_dropped") == 0; ++i) {
+      CHECK(rig.send(BH_OUT_EVENT, session, 0, std::string(1000, 'x')) == BH_OK);
+    }
+    CHECK(rig.host.metric("http.slow_connections_dropped") == 1);
+    rig.host.run_for(20);
+    CHECK(client.request(post(rig, "echo 1", id)).body == "echo 1");
+    CHECK(rig.closed.empty());
+  }
+  SECTION("the old pair: the session ends") {
+    Client slow(rig, 4096);
+    slow.send(get(rig, {}, {}, "/sse"));
+    REQUIRE(slow.wait_for("endpoint"));
+    bh_status status = BH_OK;
+    for (int i = 0; i < 100'000 && status == BH_OK; ++i) {
+      status = rig.send(BH_OUT_EVENT, rig.last_session, 0, std::string(1000, 'x'));
+    }
+    CHECK(status == BH_E_LIMIT);
+    CHECK(rig.closed.empty());  // not from inside send()
+    REQUIRE(rig.host.run_until([&] { return rig.closed.size() == 1; }, 5000));
+    CHECK(rig.closed[0].session == rig.last_session);
+  }
+}
+
+TEST_CASE("connections come and go without leaving a descriptor") {
+  Rig rig(any_port);
+  Client keeper(rig);
+  const std::string id = initialize(rig, keeper);
+  const std::size_t before = open_descriptors();
+  for (int round = 0; round < 10; ++round) {
+    std::vector<std::unique_ptr<Client>> clients;
+    for (int i = 0; i < 100; ++i) clients.push_back(std::make_unique<Client>(rig));
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      if (i % 4 == 0) clients[i]->send(post(rig, "now", id));
+      if (i % 4 == 1) clients[i]->send("POST /mcp HT");
+      if (i % 4 == 2) clients[i]->send(get(rig, id));
+    }
+    CHECK(clients[0]->response().status == 200);
+  }
+  REQUIRE(rig.host.run_until([&] { return open_descriptors() == before; }, 5000));
+  CHECK(rig.host.watches() == 2);  // the listener and the keeper
+  CHECK(keeper.request(post(rig, "echo 1", id)).body == "echo 1");
+}
+
+TEST_CASE("more connections than the bound are told so") {
+  bh_limits limits = test_limits();
+  limits.sessions = 1;
+  Rig rig(any_port, limits);
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 66; ++i) clients.push_back(std::make_unique<Client>(rig));
+  REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 67; }, 5000));
+  Client late(rig);
+  REQUIRE(late.wait_closed());
+  CHECK(late.bytes().starts_with("HTTP/1.1 503"));
+  CHECK(rig.host.metric("http.connections_refused") == 1);
+  clients[0]->close();
+  rig.host.run_for(20);
+  Client after(rig);
+  CHECK(after.request(post(rig, "now")).status == 200);
+}
+
+TEST_CASE("without descriptors the server waits instead of spinning") {
+  Rig rig(any_port);
+  Client client(rig);
+  const std::string id = initialize(rig, client);
+  Client waiting(rig);  // in the backlog only
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit none = before;
+  none.rlim_cur = 3;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const bool warned =
+      rig.host.run_until([&] { return rig.host.logged("no new connections"); }, 5000);
+  const std::uint64_t turns = rig.host.turns();
+  rig.host.run_for(200);
+  const std::uint64_t spent = rig.host.turns() - turns;
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(warned);
+  CHECK(spent < 20);
+  CHECK(client.request(post(rig, "echo 1", id)).body == "echo 1");
+  CHECK(waiting.request(post(rig, "echo 2", id)).body == "echo 2");  // after the pause
+}
