@@ -51,15 +51,16 @@ bh_error redirected(const HttpFailure &f) {
 }  // namespace
 
 std::string challenge_parameter(std::string_view challenge, std::string_view name) {
-  for (std::size_t at = 0; at + name.size() < challenge.size(); ++at) {
+  bool quoted = false;
+  for (std::size_t at = 0; at < challenge.size(); ++at) {
+    if (challenge[at] == '"') quoted = !quoted;
+    const bool starts = at == 0 || challenge[at - 1] == ' ' || challenge[at - 1] == ',';
+    if (quoted || !starts) continue;
     if (!equal_ignoring_case(challenge.substr(at, name.size()), name)) continue;
-    if (at > 0 && challenge[at - 1] != ' ' && challenge[at - 1] != ',') continue;
     std::string_view rest = challenge.substr(at + name.size());
     if (rest.empty() || rest.front() != '=') continue;
     rest.remove_prefix(1);
-    if (rest.empty() || rest.front() != '"') {
-      return std::string(rest.substr(0, rest.find_first_of(", ")));
-    }
+    if (!rest.starts_with('"')) return std::string(rest.substr(0, rest.find_first_of(", ")));
     rest.remove_prefix(1);
     return std::string(rest.substr(0, rest.find('"')));
   }
