@@ -1,0 +1,157 @@
+// dir_list and file_info, and what all tools need of a call.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "builtin-files/tools.hpp"
+#include "tool-kit/results.hpp"
+
+namespace builtin_files {
+namespace {
+
+// A folder with more entries is not sorted as a whole.
+constexpr std::size_t max_names = 100'000;
+
+struct CloseDir {
+  void operator()(DIR *d) const noexcept { ::closedir(d); }
+};
+
+std::string mode_text(std::uint32_t mode) {
+  char text[8];
+  const unsigned bits = mode & 07777;
+  text[0] = static_cast<char>('0' + (bits >> 9));
+  text[1] = static_cast<char>('0' + (bits >> 6 & 7));
+  text[2] = static_cast<char>('0' + (bits >> 3 & 7));
+  text[3] = static_cast<char>('0' + (bits & 7));
+  return std::string(text, 4);
+}
+
+std::string entry_json(std::string_view key, const std::string &name, const struct stat &s) {
+  std::string out = "{\"" + std::string(key) + "\":" + tool_kit::quoted(name);
+  out += ",\"type\":\"" + std::string(type_name(s.st_mode)) + "\"";
+  out += ",\"size\":" + std::to_string(s.st_size);
+  return out + ",\"modified\":\"" + utc_time(s.st_mtim.tv_sec) + "\"";
+}
+
+std::string entry_line(const std::string &name, const struct stat &s) {
+  std::string line = name;
+  if (S_ISDIR(s.st_mode)) return line + "/\n";
+  if (S_ISREG(s.st_mode)) {
+    line += "  " + std::to_string(s.st_size) + " bytes";
+  } else {
+    line += "  (" + std::string(type_name(s.st_mode)) + ")";
+  }
+  return line + "  " + utc_time(s.st_mtim.tv_sec) + "\n";
+}
+
+std::string target_of(int fd) {
+  std::string target(4096, '\0');
+  const ssize_t n = ::readlinkat(fd, "", target.data(), target.size());
+  target.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return target;
+}
+
+}  // namespace
+
+const Workspace &Call::workspace() const {
+  std::vector<std::string_view> names;
+  for (const Workspace &w : workspaces) names.emplace_back(w.name());
+  const std::string name = arguments.choice("workspace", names);
+  return *std::find_if(workspaces.begin(), workspaces.end(),
+                       [&](const Workspace &w) { return w.name() == name; });
+}
+
+bool Call::must_stop() const noexcept {
+  if (cancelled.load(std::memory_order_relaxed)) return true;
+  if (deadline_ns == 0) return false;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+             static_cast<std::uint64_t>(now.tv_nsec) >=
+         deadline_ns;
+}
+
+std::string_view type_name(std::uint32_t mode) {
+  if (S_ISREG(mode)) return "file";
+  if (S_ISDIR(mode)) return "directory";
+  return S_ISLNK(mode) ? "symlink" : "other";
+}
+
+std::string utc_time(std::int64_t unix_seconds) {
+  const time_t t = unix_seconds;
+  tm parts{};
+  char text[64];
+  if (::gmtime_r(&t, &parts) == nullptr) return "";
+  return std::string(text, ::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
+}
+
+std::string dir_list(const Call &call) {
+  const Workspace &workspace = call.workspace();
+  const std::string path = call.arguments.text("path", ".");
+  if (const std::string &p = call.arguments.problem(); !p.empty()) return tool_kit::error_result(p);
+  Opened opened = workspace.open(path, O_RDONLY | O_DIRECTORY);
+  if (!opened.fd.valid()) return tool_kit::error_result(opened.problem);
+  const int fd = opened.fd.get();
+  const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd));
+  if (!dir) return tool_kit::error_result(error_name(errno));
+  opened.fd.release();
+
+  std::vector<std::string> names;
+  while (const dirent *entry = ::readdir(dir.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (names.size() == max_names || call.must_stop()) break;
+    names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  const std::size_t shown = std::min(names.size(), max_entries);
+  const std::size_t more = names.size() - shown;
+
+  std::string text;
+  std::string json = "{\"path\":" + tool_kit::quoted(path) + ",\"entries\":[";
+  for (std::size_t i = 0; i < shown; ++i) {
+    struct stat s{};
+    // Gone meanwhile, perhaps: what is left of it is its name.
+    if (::fstatat(fd, names[i].c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (json.back() != '[') json += ',';
+    json += entry_json("name", names[i], s) + "}";
+    text += entry_line(names[i], s);
+  }
+  json += "],\"more\":" + std::to_string(more) + "}";
+  if (names.empty()) text = "The folder is empty.\n";
+  if (more > 0) {
+    text += std::to_string(more) +
+            (names.size() == max_names ? " or more entries" : " further entries") +
+            " are not shown; find them with file_search.\n";
+  }
+  return tool_kit::text_result(text, json);
+}
+
+std::string file_info(const Call &call) {
+  const Workspace &workspace = call.workspace();
+  const std::string path = call.arguments.text("path");
+  if (const std::string &p = call.arguments.problem(); !p.empty()) return tool_kit::error_result(p);
+  const Opened opened = workspace.open(path, O_PATH | O_NOFOLLOW);
+  if (!opened.fd.valid()) return tool_kit::error_result(opened.problem);
+  struct stat s{};
+  if (::fstat(opened.fd.get(), &s) != 0) return tool_kit::error_result(error_name(errno));
+  std::string json = entry_json("path", path, s);
+  std::string text = path + ": " + std::string(type_name(s.st_mode)) + ", " +
+                     std::to_string(s.st_size) + " bytes, changed " + utc_time(s.st_mtim.tv_sec) +
+                     ", mode " + mode_text(s.st_mode);
+  json += ",\"mode\":\"" + mode_text(s.st_mode) + "\"";
+  if (S_ISLNK(s.st_mode)) {
+    const std::string target = target_of(opened.fd.get());
+    json += ",\"target\":" + tool_kit::quoted(target);
+    text += ", points to " + target;
+  }
+  return tool_kit::text_result(text, json + "}");
+}
+
+}  // namespace builtin_files

@@ -1,0 +1,201 @@
+// file_read: lines of a text file, or all of a small file as base64.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include "builtin-files/tools.hpp"
+#include "tool-kit/results.hpp"
+
+namespace builtin_files {
+namespace {
+
+constexpr std::size_t chunk_bytes = 256u << 10;
+// A file is read from its start to find a line; this far, and no further.
+constexpr std::uint64_t max_scan_bytes = 256u << 20;
+
+// Which lines are wanted, and what was found of them.
+struct Lines {
+  std::uint64_t first;
+  std::uint64_t behind;  // the first that is not wanted any more
+  std::uint64_t line = 1;
+  std::size_t line_start = 0;  // where `line` begins in text
+  std::string text{};
+  bool more = false;  // the file goes on behind text
+  bool cut = false;   // the only line was longer than an answer may be
+};
+
+// Takes a piece of the file. False: nothing further is needed.
+bool take(Lines *lines, std::string_view chunk) {
+  while (!chunk.empty()) {
+    if (lines->line >= lines->behind) {
+      lines->more = true;
+      return false;
+    }
+    const std::size_t newline = chunk.find('\n');
+    const std::string_view piece = chunk.substr(0, newline == chunk.npos ? newline : newline + 1);
+    chunk.remove_prefix(piece.size());
+    const bool wanted = lines->line >= lines->first;
+    if (wanted && lines->text.size() + piece.size() > max_text_bytes) {
+      lines->more = true;
+      lines->cut = lines->line_start == 0;
+      if (lines->cut) {
+        lines->text.append(piece.substr(0, max_text_bytes + 4 - lines->text.size()));
+        lines->text.resize(tool_kit::cut_at(lines->text, max_text_bytes));
+      } else {
+        lines->text.resize(lines->line_start);
+      }
+      return false;
+    }
+    if (wanted) lines->text.append(piece);
+    if (newline == chunk.npos && piece.back() != '\n') break;
+    ++lines->line;
+    if (wanted) lines->line_start = lines->text.size();
+  }
+  return true;
+}
+
+std::string not_text(const std::string &path, std::int64_t size) {
+  return tool_kit::error_result("\"" + path + "\" is not a text file (" + std::to_string(size) +
+                                " bytes); read it with encoding \"base64\", or look at it with "
+                                "file_info");
+}
+
+// Text content with the lines and, when there is something to say, a second one that says it: the
+// first one is the file's bytes and nothing else.
+std::string lines_result(const Lines &lines) {
+  std::string out = "{\"content\":[{\"type\":\"text\",\"text\":";
+  tool_kit::append_quoted(&out, lines.text);
+  out += "}";
+  if (lines.more) {
+    const std::uint64_t next = lines.cut ? lines.line + 1 : lines.line;
+    std::string note = "Lines " + std::to_string(lines.first) + " to " + std::to_string(next - 1) +
+                       "; the file goes on: next offset " + std::to_string(next) + ".";
+    if (lines.cut) note += " The line was longer than 1 MiB and is cut.";
+    out += ",{\"type\":\"text\",\"text\":" + tool_kit::quoted(note) + "}";
+  }
+  return out + "]}";
+}
+
+std::string read_lines(const Call &call, const std::string &path, int fd, Lines lines,
+                       std::int64_t size) {
+  const auto chunk = std::make_unique<std::array<char, chunk_bytes>>();
+  for (std::uint64_t scanned = 0;;) {
+    if (call.must_stop()) return tool_kit::error_result("the call was cancelled or took too long");
+    const ssize_t n = ::read(fd, chunk->data(), chunk->size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      return tool_kit::error_result("reading \"" + path + "\" failed: " + error_name(errno));
+    }
+    const std::string_view piece(chunk->data(), static_cast<std::size_t>(n));
+    if (piece.find('\0') != piece.npos) return not_text(path, size);
+    if (n == 0 || !take(&lines, piece)) break;
+    scanned += piece.size();
+    if (scanned > max_scan_bytes) {
+      return tool_kit::error_result("line " + std::to_string(lines.first) + " of \"" + path +
+                                    "\" is more than 256 MiB into the file");
+    }
+  }
+  if (!tool_kit::is_utf8(lines.text)) return not_text(path, size);
+  if (lines.text.empty() && lines.first > 1) {
+    return tool_kit::error_result("\"" + path + "\" has no line " + std::to_string(lines.first));
+  }
+  return lines_result(lines);
+}
+
+std::string base64(std::string_view bytes) {
+  static constexpr char digits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](std::size_t k) -> unsigned {
+      return i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u;
+    };
+    const unsigned group = byte(0) << 16 | byte(1) << 8 | byte(2);
+    out += digits[group >> 18];
+    out += digits[group >> 12 & 63];
+    out += i + 1 < bytes.size() ? digits[group >> 6 & 63] : '=';
+    out += i + 2 < bytes.size() ? digits[group & 63] : '=';
+  }
+  return out;
+}
+
+std::string_view mime_type(std::string_view path) {
+  static constexpr std::pair<std::string_view, std::string_view> types[] = {
+      {".png", "image/png"},      {".jpg", "image/jpeg"},  {".jpeg", "image/jpeg"},
+      {".gif", "image/gif"},      {".webp", "image/webp"}, {".pdf", "application/pdf"},
+      {".zip", "application/zip"}};
+  for (const auto &[suffix, type] : types) {
+    if (path.ends_with(suffix)) return type;
+  }
+  return "application/octet-stream";
+}
+
+std::string read_base64(const Workspace &workspace, const std::string &path, int fd) {
+  std::string bytes(max_text_bytes + 1, '\0');
+  std::size_t size = 0;
+  for (ssize_t n = 1; n > 0 && size < bytes.size();) {
+    n = ::read(fd, bytes.data() + size, bytes.size() - size);
+    if (n < 0) {
+      return tool_kit::error_result("reading \"" + path + "\" failed: " + error_name(errno));
+    }
+    size += static_cast<std::size_t>(n);
+  }
+  if (size > max_text_bytes) {
+    return tool_kit::error_result("\"" + path + "\" is larger than 1 MiB");
+  }
+  bytes.resize(size);
+  const std::string_view type = mime_type(path);
+  std::string out = "{\"content\":[";
+  if (type.starts_with("image/")) {
+    out += "{\"type\":\"image\",\"data\":\"" + base64(bytes) + "\",\"mimeType\":\"";
+    out += std::string(type) + "\"}";
+  } else {
+    std::string uri = "workspace://" + workspace.name() + "/";
+    static constexpr char hex[] = "0123456789ABCDEF";
+    for (const char c : path) {
+      const auto b = static_cast<unsigned char>(c);
+      const bool plain = (b >= '0' && b <= '9') || ((b | 32) >= 'a' && (b | 32) <= 'z') ||
+                         std::string_view("-._~/").find(c) != std::string_view::npos;
+      if (plain) {
+        uri += c;
+      } else {
+        uri += {'%', hex[b >> 4], hex[b & 15]};
+      }
+    }
+    out += "{\"type\":\"resource\",\"resource\":{\"uri\":" + tool_kit::quoted(uri);
+    out += ",\"mimeType\":\"" + std::string(type) + "\",\"blob\":\"" + base64(bytes) + "\"}}";
+  }
+  return out + "]}";
+}
+
+}  // namespace
+
+std::string file_read(const Call &call) {
+  const Workspace &workspace = call.workspace();
+  const std::string path = call.arguments.text("path");
+  const std::uint64_t offset = call.arguments.whole("offset", 1, 1, 1'000'000'000'000);
+  const std::uint64_t limit = call.arguments.whole("limit", 2000, 1, 100'000);
+  const bool as_text = call.arguments.choice("encoding", {"text", "base64"}) == "text";
+  if (const std::string &p = call.arguments.problem(); !p.empty()) return tool_kit::error_result(p);
+
+  const Opened opened = workspace.open(path, O_RDONLY);
+  if (!opened.fd.valid()) return tool_kit::error_result(opened.problem);
+  struct stat status{};
+  if (::fstat(opened.fd.get(), &status) != 0) return tool_kit::error_result(error_name(errno));
+  if (S_ISDIR(status.st_mode)) {
+    return tool_kit::error_result("\"" + path + "\" is a folder; list it with dir_list");
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return tool_kit::error_result("\"" + path + "\" is not a regular file");
+  }
+  if (!as_text) return read_base64(workspace, path, opened.fd.get());
+  return read_lines(call, path, opened.fd.get(), {.first = offset, .behind = offset + limit},
+                    status.st_size);
+}
+
+}  // namespace builtin_files

@@ -1,0 +1,161 @@
+// file_search: files by name, lines by content.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "builtin-files/glob.hpp"
+#include "builtin-files/tools.hpp"
+#include "builtin-files/walk.hpp"
+#include "tool-kit/results.hpp"
+
+namespace builtin_files {
+namespace {
+
+constexpr std::int64_t max_content_bytes = 4u << 20;  // larger files are not searched
+constexpr std::size_t max_line_bytes = 300;           // of a line in the answer
+constexpr std::size_t max_answer_bytes = max_text_bytes;
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+struct Search {
+  std::string glob;
+  std::string content;
+  bool ignore_case;
+  std::uint64_t max_matches;
+
+  std::uint64_t matches = 0;
+  std::uint64_t too_large = 0;
+  std::string reason;
+  std::string text;
+  std::string json;
+
+  bool full() const noexcept {
+    return matches >= max_matches || text.size() + json.size() > max_answer_bytes;
+  }
+};
+
+void add_match(Search *search, const std::string &path, std::uint64_t line, std::string_view text) {
+  ++search->matches;
+  if (!search->json.empty()) search->json += ',';
+  search->json += "{\"path\":" + tool_kit::quoted(path);
+  search->text += path;
+  if (line != 0) {
+    text = text.substr(0, tool_kit::cut_at(text, max_line_bytes));
+    search->json += ",\"line\":" + std::to_string(line) + ",\"text\":" + tool_kit::quoted(text);
+    search->text += ":" + std::to_string(line) + ": " + std::string(text);
+  }
+  search->json += '}';
+  search->text += '\n';
+}
+
+// The file's text; empty if it is none, or is too large.
+std::string read_text(Search *search, const Found &found) {
+  const Fd fd = Workspace::open_below(found.folder, found.name, O_RDONLY | O_NOFOLLOW);
+  struct stat s{};
+  if (!fd.valid() || ::fstat(fd.get(), &s) != 0 || !S_ISREG(s.st_mode)) return {};
+  if (s.st_size > max_content_bytes) {
+    ++search->too_large;
+    return {};
+  }
+  std::string bytes(static_cast<std::size_t>(s.st_size), '\0');
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    const ssize_t n = ::read(fd.get(), bytes.data() + size, bytes.size() - size);
+    if (n <= 0) break;
+    size += static_cast<std::size_t>(n);
+  }
+  bytes.resize(size);
+  return bytes.find('\0') == bytes.npos ? bytes : std::string();
+}
+
+// Adds the lines that contain what is looked for. False: the answer is full.
+bool search_lines(Search *search, const Found &found) {
+  const std::string bytes = read_text(search, found);
+  std::string folded;
+  if (search->ignore_case) {
+    folded = bytes;
+    std::transform(folded.begin(), folded.end(), folded.begin(), lower);
+  }
+  const std::string_view where = search->ignore_case ? folded : bytes;
+  std::uint64_t line = 1;
+  std::size_t counted = 0;
+  for (std::size_t at = where.find(search->content); at != where.npos;) {
+    if (search->full()) return false;
+    line += static_cast<std::uint64_t>(
+        std::count(where.begin() + static_cast<std::ptrdiff_t>(counted),
+                   where.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+    const std::size_t begin = at == 0 ? 0 : where.rfind('\n', at - 1) + 1;  // npos + 1 is 0
+    const std::size_t end = std::min(where.find('\n', at), where.size());
+    std::string_view text = std::string_view(bytes).substr(begin, end - begin);
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    add_match(search, found.path, line, text);
+    counted = at;
+    at = end == where.size() ? where.npos : where.find(search->content, end);
+  }
+  return true;
+}
+
+bool visit(Search *search, const Found &found) {
+  if (!search->glob.empty() && !glob_matches(search->glob, found.path)) return true;
+  if (search->content.empty()) {
+    if (search->full()) return false;
+    add_match(search, found.is_folder ? found.path + "/" : found.path, 0, {});
+    return true;
+  }
+  return found.is_folder || search_lines(search, found);
+}
+
+std::string result(Search *search) {
+  std::string &text = search->text;
+  if (search->matches == 0) text = "Nothing was found.\n";
+  if (search->too_large > 0) {
+    text += std::to_string(search->too_large) + " files larger than 4 MiB were not searched.\n";
+    if (search->reason.empty()) search->reason = "files larger than 4 MiB were not searched";
+  }
+  const bool complete = search->reason.empty();
+  if (!complete) text += "The search is not complete: " + search->reason + ".\n";
+  std::string json = "{\"matches\":[" + search->json + "],\"complete\":";
+  json += complete ? "true" : "false,\"reason\":" + tool_kit::quoted(search->reason);
+  return tool_kit::text_result(text, json + "}");
+}
+
+}  // namespace
+
+std::string file_search(const Call &call) {
+  const Workspace &workspace = call.workspace();
+  const std::string path = call.arguments.text("path", ".");
+  Search search{.glob = call.arguments.text("glob"),
+                .content = call.arguments.text("content"),
+                .ignore_case = call.arguments.flag("ignore_case", false),
+                .max_matches = call.arguments.whole("max_matches", 100, 1, max_matches),
+                .reason = {},
+                .text = {},
+                .json = {}};
+  if (const std::string &p = call.arguments.problem(); !p.empty()) return tool_kit::error_result(p);
+  if (search.glob.empty() && search.content.empty()) {
+    return tool_kit::error_result("give \"glob\", \"content\" or both");
+  }
+  if (search.content.find('\n') != std::string::npos) {
+    return tool_kit::error_result(
+        "\"content\" is looked for within lines and cannot hold a line break");
+  }
+  if (search.ignore_case) {
+    std::transform(search.content.begin(), search.content.end(), search.content.begin(), lower);
+  }
+  Opened opened = workspace.open(path, O_RDONLY | O_DIRECTORY);
+  if (!opened.fd.valid()) return tool_kit::error_result(opened.problem);
+  bool full = false;
+  search.reason = walk(call, std::move(opened.fd), path, [&](const Found &found) {
+    full = !visit(&search, found);
+    return !full;
+  });
+  if (full) search.reason = "there are more matches";
+  return result(&search);
+}
+
+}  // namespace builtin_files

@@ -1,0 +1,109 @@
+#include "builtin-files/walk.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace builtin_files {
+namespace {
+
+constexpr std::size_t max_depth = 64;
+constexpr std::size_t max_visited = 200'000;
+constexpr std::size_t max_held = 200'000;  // entries of open folders, not visited yet
+
+struct CloseDir {
+  void operator()(DIR *d) const noexcept { ::closedir(d); }
+};
+
+struct Entry {
+  std::string name;
+  bool is_folder;
+};
+
+// An open folder and what is left to visit in it.
+struct Level {
+  std::unique_ptr<DIR, CloseDir> dir;
+  std::string path;  // with "/" at the end, or empty
+  std::vector<Entry> entries;
+  std::size_t next = 0;
+};
+
+bool is_folder(int dir, const dirent &entry, bool *is_link) {
+  unsigned char type = entry.d_type;
+  if (type == DT_UNKNOWN) {
+    struct stat s{};
+    if (::fstatat(dir, entry.d_name, &s, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    type = S_ISDIR(s.st_mode) ? DT_DIR : S_ISLNK(s.st_mode) ? DT_LNK : DT_REG;
+  }
+  *is_link = type == DT_LNK;
+  return type == DT_DIR;
+}
+
+// Reads the whole folder, at most `room` entries.
+bool open_level(Fd folder, std::string path, std::size_t room, Level *out) {
+  out->dir.reset(::fdopendir(folder.get()));
+  if (!out->dir) return false;
+  folder.release();
+  out->path = std::move(path);
+  const int fd = ::dirfd(out->dir.get());
+  while (const dirent *entry = ::readdir(out->dir.get())) {
+    const std::string_view name = entry->d_name;
+    bool is_link = false;
+    if (name == "." || name == ".." || out->entries.size() >= room) continue;
+    const bool folder_entry = is_folder(fd, *entry, &is_link);
+    if (!is_link) out->entries.push_back({std::string(name), folder_entry});
+  }
+  std::sort(out->entries.begin(), out->entries.end(),
+            [](const Entry &a, const Entry &b) { return a.name < b.name; });
+  return true;
+}
+
+}  // namespace
+
+std::string walk(const Call &call, Fd folder, const std::string &path,
+                 const std::function<bool(const Found &)> &on_entry) {
+  std::vector<Level> levels(1);
+  std::size_t visited = 0;
+  std::string incomplete;
+  const std::string prefix =
+      path == "." || path.empty() ? "" : path + (path.ends_with('/') ? "" : "/");
+  if (!open_level(std::move(folder), prefix, max_held, &levels[0])) {
+    return "the folder is not readable";
+  }
+  std::size_t held = levels[0].entries.size();
+  while (!levels.empty()) {
+    Level &level = levels.back();
+    if (level.next == level.entries.size()) {
+      held -= level.entries.size();
+      levels.pop_back();
+      continue;
+    }
+    if (call.must_stop()) return "the time was up";
+    if (++visited > max_visited) return "more than 200,000 files were visited";
+    const Entry &entry = level.entries[level.next++];
+    const int fd = ::dirfd(level.dir.get());
+    const std::string entry_path = level.path + entry.name;
+    if (!on_entry({entry_path, fd, entry.name.c_str(), entry.is_folder})) return incomplete;
+    if (!entry.is_folder || entry.name == ".git") continue;
+    if (levels.size() == max_depth) {
+      incomplete = "folders below 64 levels were left out";
+      continue;
+    }
+    Level below;
+    Fd child = Workspace::open_below(fd, entry.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!child.valid() ||
+        !open_level(std::move(child), entry_path + "/", max_held - held, &below)) {
+      incomplete = "some folders are not readable";
+      continue;
+    }
+    held += below.entries.size();
+    if (held >= max_held) incomplete = "some folders hold too many files";
+    levels.push_back(std::move(below));
+  }
+  return incomplete;
+}
+
+}  // namespace builtin_files

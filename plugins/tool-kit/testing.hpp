@@ -1,0 +1,124 @@
+// Drives a tools plugin in a test: a fake host that keeps what the calls have answered.
+#pragma once
+
+#include <rapidjson/document.h>
+
+#include <bulkhead/abi/ext/tools.h>
+#include <bulkhead/abi/plugin.h>
+#include <bulkhead/testing/fake_host.hpp>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace tool_kit::testing {
+
+// A tool's result, looked at.
+class Answer {
+ public:
+  explicit Answer(const std::string &json) {
+    document_.Parse(json.data(), json.size());
+    if (document_.HasParseError()) throw std::runtime_error("not JSON: " + json);
+  }
+
+  const rapidjson::Document &json() const { return document_; }
+  bool is_error() const { return document_.HasMember("isError") && document_["isError"].IsTrue(); }
+  // The text of content[i]; empty if there is none.
+  std::string text(unsigned i = 0) const {
+    const auto &content = document_["content"];
+    if (content.Size() <= i || !content[i].HasMember("text")) return {};
+    return {content[i]["text"].GetString(), content[i]["text"].GetStringLength()};
+  }
+  const rapidjson::Value &structured() const { return document_["structuredContent"]; }
+
+ private:
+  rapidjson::Document document_;
+};
+
+class ToolsHost {
+ public:
+  // Makes, configures and starts the plugin; throws with its error text.
+  ToolsHost(const bh_entry *entry, const char *id, std::string_view config) {
+    table_.size = sizeof table_;
+    table_.complete = [](void *ctx, bh_call call, const bh_result *result) -> bh_status {
+      const bh::Buf json(result->json);
+      auto &self = *static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user);
+      const bool first = self.results_.emplace(call, std::string(json.view())).second;
+      if (!first) throw std::logic_error("completed twice");
+      return BH_OK;
+    };
+    table_.progress = [](void *, bh_call, double, double, bh_str) {};
+    table_.list_changed = [](void *, std::uint32_t) {};
+    host.add_ext(BH_EXT_HOST_TOOLS, &table_);
+    host.user = this;
+    bh_error error = bh::make_error();
+    if (entry->create(id, host.host(), &plugin_, &error) != BH_OK) fail(error);
+    if (plugin_->configure(plugin_->self, bh::str(config), &error) != BH_OK ||
+        plugin_->start(plugin_->self, &error) != BH_OK) {
+      plugin_->destroy(plugin_->self);
+      plugin_ = nullptr;
+      fail(error);
+    }
+    tools_ = static_cast<const bh_tools *>(plugin_->get_ext(plugin_->self, BH_EXT_TOOLS));
+  }
+  ~ToolsHost() {
+    if (plugin_ == nullptr) return;
+    plugin_->stop(plugin_->self);
+    plugin_->destroy(plugin_->self);
+  }
+  ToolsHost(const ToolsHost &) = delete;
+  ToolsHost &operator=(const ToolsHost &) = delete;
+
+  // Begins a call; its number. `arguments` must live until the call is done.
+  bh_call begin(std::string_view tool, std::string_view arguments) {
+    bh_call_info info{};
+    info.size = sizeof info;
+    info.method = bh::str("tools/call");
+    info.name = bh::str(tool);
+    info.arguments = bh::str(arguments);
+    bh_error error = bh::make_error();
+    const bh_call call = ++last_;
+    status = tools_->call_begin(plugin_->self, call, &info, &error);
+    if (status < 0) error_text = bh::text(error);
+    return call;
+  }
+  bool finished(bh_call call) const { return results_.count(call) != 0; }
+  Answer wait(bh_call call) {
+    if (!host.run_until([&] { return finished(call); }, 20'000)) {
+      throw std::runtime_error("no answer");
+    }
+    return Answer(results_.at(call));
+  }
+  Answer call(std::string_view tool, std::string_view arguments) {
+    return wait(begin(tool, arguments));
+  }
+  void cancel(bh_call call) { tools_->call_cancel(plugin_->self, call); }
+  void stop() { plugin_->stop(plugin_->self); }
+  void drain() { plugin_->drain(plugin_->self, 0); }
+
+  std::string list(std::uint32_t kind = BH_LIST_TOOLS) {
+    bh_buf out{};
+    bh_error error = bh::make_error();
+    status = tools_->list(plugin_->self, kind, &out, &error);
+    if (status != BH_OK) return {};
+    return std::string(bh::Buf(out).view());
+  }
+
+  bh::testing::FakeHost host;
+  bh_status status = BH_OK;  // of the last begin() or list()
+  std::string error_text;
+
+ private:
+  [[noreturn]] static void fail(const bh_error &error) {
+    throw std::runtime_error(std::string(bh::text(error)));
+  }
+
+  bh_host_tools table_{};
+  const bh_plugin *plugin_ = nullptr;
+  const bh_tools *tools_ = nullptr;
+  bh_call last_ = 0;
+  std::map<bh_call, std::string> results_;
+};
+
+}  // namespace tool_kit::testing
