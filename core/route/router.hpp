@@ -216,6 +216,7 @@ class Router {
   const Catalogue &list_catalogue(View &view, const Session &session);
   void wait_for_view(View &view, const ReplyTo &reply, std::string_view message);
   void serve_waiters(View &view);
+  void catalogue_shown(View &view);
   void announce(View &view);
   void update_log_level(Lane &lane);
   std::string encode_cursor(const View &view, ItemKind kind, std::uint32_t first) const;

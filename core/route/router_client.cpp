@@ -262,6 +262,7 @@ void Router::list(Session &s, const ReplyTo &reply, std::string_view message, co
   if (!page.has_value()) {
     return answer_error(reply, id, code::invalid_params, "invalid cursor: beyond the end");
   }
+  catalogue_shown(view);
   s.listed |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(kind));
   std::string tail = "]";
   if (page->next.has_value()) {

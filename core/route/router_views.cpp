@@ -209,8 +209,6 @@ void Router::lane_changed(Lane &lane) {
 
 void Router::items_changed(Lane &lane) {
   for (View *view : lane.views) {
-    // What clients have seen is compared with what they would see now, once per turn.
-    if (view->announced == nullptr) view->announced = view->catalogue;
     view->catalogue = nullptr;
     view->filtered.clear();
     ++view->version;
@@ -228,12 +226,20 @@ void Router::items_changed(Lane &lane) {
   }
 }
 
+// A pending announcement is still owed to those who saw the list before.
+void Router::catalogue_shown(View &view) {
+  if (view.announcing && view.shown != nullptr) return;
+  catalogue(view);
+  view.shown = view.catalogue;
+}
+
 void Router::announce(View &view) {
   view.announcing = false;
-  const auto before = std::move(view.announced);
-  view.announced = nullptr;
+  const auto before = std::move(view.shown);
+  view.shown = nullptr;
   if (!profile_.expose.list_changed || before == nullptr || view.clients.empty()) return;
   const Catalogue &now = catalogue(view);
+  view.shown = view.catalogue;
   for (const ItemKind kind : all_item_kinds) {
     if (kind == ItemKind::resource_template || before->same_list(kind, now)) continue;
     const std::string text = R"({"jsonrpc":"2.0","method":"notifications/)" +

@@ -30,7 +30,8 @@ struct View {
   // Built when asked for after a change; filtered ones per principal where a policy filters.
   std::shared_ptr<const Catalogue> catalogue;
   std::map<std::string, std::shared_ptr<const Catalogue>> filtered;
-  std::shared_ptr<const Catalogue> announced;  // what clients were last told of
+  // What clients have listed, or were told of: a change is announced against this.
+  std::shared_ptr<const Catalogue> shown;
   std::uint64_t version = 1;                   // of the catalogue; part of cursors
   bool announcing = false;
 
