@@ -124,7 +124,7 @@ void Diagnostics::error(const Place &place, std::string path, std::string what,
   error.path = std::move(path);
   error.what = std::move(what);
   error.code = code;
-  errors_.push_back({place, std::move(error)});
+  errors_.push_back({place, errors_.size(), std::move(error)});
 }
 
 void Diagnostics::unknown_key(const Member &member, const std::string &path,
@@ -223,9 +223,9 @@ Origin Diagnostics::origin(const Place &place) const {
 }
 
 std::vector<ProfileError> Diagnostics::take_errors() {
-  std::stable_sort(errors_.begin(), errors_.end(), [](const Entry &a, const Entry &b) {
-    return std::tie(a.place.layer, a.place.line, a.place.column) <
-           std::tie(b.place.layer, b.place.line, b.place.column);
+  std::sort(errors_.begin(), errors_.end(), [](const Entry &a, const Entry &b) {
+    return std::tie(a.place.layer, a.place.line, a.place.column, a.number) <
+           std::tie(b.place.layer, b.place.line, b.place.column, b.number);
   });
   std::vector<ProfileError> out;
   for (Entry &entry : errors_) out.push_back(std::move(entry.error));

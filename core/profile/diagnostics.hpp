@@ -59,6 +59,7 @@ class Diagnostics {
 
   struct Entry {
     Place place;
+    std::size_t number;  // in the order of reporting
     ProfileError error;
   };
   const std::vector<ProfileLayer> &layers_;

@@ -41,6 +41,8 @@ TEST_CASE("texts that are not JSON or TOML") {
       {"{\"a\": 1e99999}", "1:7: ", "exponent", "invalid_json"},
       {"{\"a\": 1}}", "1:9: ", "not valid JSON", "invalid_json"},
       {"{\"a\": \"\xFF\"}", "1:", "encoding", "invalid_json"},
+      {"a = 1\n[/x]\n", "2: ", "in quotes", "invalid_toml"},
+      {"[[ ;x]]\n", "1: ", "in quotes", "invalid_toml"},
       {"x = \n", "1:", "not valid TOML", "invalid_toml"},
       {"[a]\nx = 1\nx = 2\n", "3:", "not valid TOML", "invalid_toml"},
       {"a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a."
@@ -206,6 +208,7 @@ TEST_CASE("headers that a configuration cannot set, and values that would split 
   CHECK(has(header("X = \"${V}\"", {{"V", "a\nb"}}).what, "control character"));
   CHECK(has(header("\"a b\" = \"x\"").what, "no name"));
   CHECK(has(header("\"\" = \"x\"").what, "no name"));
+  CHECK(has(header("X = \"" + std::string(16385, 'x') + "\"").what, "more than 16384"));
   CHECK(has(header("X-a = \"1\"\nx-A = \"2\"").what, "there already"));
   const auto twice = bad({{"f", "a.toml",
                            "[mcpServers.a]\nurl = \"http://h\"\nbearerToken = \"t\"\n"

@@ -1,6 +1,7 @@
 // JSON with comments and trailing commas (as in VS Code's files), by RapidJSON's reader, into a
 // tree that knows its places.
 #include <algorithm>
+#include <tuple>
 
 #include "profile/parse.hpp"
 #include "rapidjson/error/en.h"
@@ -178,8 +179,9 @@ class Handler {
   static std::vector<const Member *> sorted(const Node &table) {
     std::vector<const Member *> out;
     for (const Member &member : table.members) out.push_back(&member);
-    std::stable_sort(out.begin(), out.end(),
-                     [](const Member *a, const Member *b) { return a->name < b->name; });
+    std::sort(out.begin(), out.end(), [](const Member *a, const Member *b) {
+      return std::tie(a->name, a) < std::tie(b->name, b);
+    });
     return out;
   }
 

@@ -1,4 +1,13 @@
 // The one translation unit that knows toml++.
+namespace bulkhead::profiles {
+[[noreturn]] void unexpected_toml();
+}
+// toml++ 3.3 asserts what a text can break ("[/" is enough), and assumes it where NDEBUG is set:
+// both would end the program, or worse. Here it ends the parse. The parser owns what it builds, so
+// that nothing is lost by an exception.
+#undef NDEBUG
+#define TOML_ASSERT(expression) \
+  (static_cast<bool>(expression) ? void() : ::bulkhead::profiles::unexpected_toml())
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 // 32 values inside each other, and at most kDotsPerLine names per key (below), bound the recursion
@@ -14,6 +23,16 @@
 #include "profile/parse.hpp"
 
 namespace bulkhead::profiles {
+
+namespace {
+
+struct UnexpectedToml {};
+
+}  // namespace
+
+void unexpected_toml() {
+  throw UnexpectedToml();
+}
 
 namespace {
 
@@ -56,6 +75,32 @@ std::uint32_t overlong_key_line(std::string_view text) {
       if (c == '.' && ++dots > kDotsPerLine) return line;
       ++i;
     }
+  }
+  return 0;
+}
+
+// The first line that begins like a table header with a character no key can have, for the message
+// about it; 0 if there is none. Only asked when the parser has given up without a place.
+std::uint32_t broken_header_line(std::string_view text) {
+  static constexpr std::string_view kSpace = " \t";
+  std::uint32_t line = 1;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view rest = text.substr(0, end);
+    std::size_t brackets = 0;
+    rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(kSpace)));
+    while (rest.starts_with('[') && brackets < 2) {
+      ++brackets;
+      rest.remove_prefix(1);
+      rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(kSpace)));
+    }
+    const char c = rest.empty() ? '\0' : rest[0];
+    const bool key = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                     std::string_view("_-\"'").find(c) != std::string_view::npos;
+    if (brackets > 0 && !key) return line;
+    if (end == std::string_view::npos) return 0;
+    text.remove_prefix(end + 1);
+    ++line;
   }
   return 0;
 }
@@ -115,10 +160,10 @@ class Converter {
       if (!convert(value, &member.value, depth + 1)) return false;
     }
     // toml++ sorts by name; people think in the order of their file.
-    std::stable_sort(
-        out->members.begin(), out->members.end(), [](const Member &a, const Member &b) {
-          return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
-        });
+    std::sort(out->members.begin(), out->members.end(), [](const Member &a, const Member &b) {
+      return std::tie(a.place.line, a.place.column, a.name) <
+             std::tie(b.place.line, b.place.column, b.name);
+    });
     return true;
   }
 
@@ -164,6 +209,20 @@ class Converter {
   Diagnostics &diagnostics_;
 };
 
+bool parse_checked(std::string_view text, std::uint16_t index, const ParseOptions &options,
+                   Node *out, Diagnostics &diagnostics) {
+  const toml::parse_result result = toml::parse(text);
+  if (!result) {
+    const toml::parse_error &error = result.error();
+    const auto &at = error.source().begin;
+    diagnostics.error({index, at.line, at.column}, "",
+                      "not valid TOML: " + without_values(error.description()), "invalid_toml");
+    return false;
+  }
+  Converter converter(index, options.max_values, diagnostics);
+  return converter.convert(result.table(), out, 0);
+}
+
 }  // namespace
 
 bool parse_toml(const ProfileLayer &layer, std::uint16_t index, const ParseOptions &options,
@@ -174,16 +233,15 @@ bool parse_toml(const ProfileLayer &layer, std::uint16_t index, const ParseOptio
                       "invalid_toml");
     return false;
   }
-  const toml::parse_result result = toml::parse(std::string_view(layer.text));
-  if (!result) {
-    const toml::parse_error &error = result.error();
-    const auto &at = error.source().begin;
-    diagnostics.error({index, at.line, at.column}, "",
-                      "not valid TOML: " + without_values(error.description()), "invalid_toml");
+  try {
+    return parse_checked(layer.text, index, options, out, diagnostics);
+  } catch (const UnexpectedToml &) {
+    diagnostics.error({index, broken_header_line(layer.text), 0}, "",
+                      "not valid TOML: a table header or key begins with a character that must be "
+                      "in quotes",
+                      "invalid_toml");
     return false;
   }
-  Converter converter(index, options.max_values, diagnostics);
-  return converter.convert(result.table(), out, 0);
 }
 
 }  // namespace bulkhead::profiles

@@ -12,7 +12,9 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::size_t kEntries = 1000;  // of args, env, headers and tool lists, each
+constexpr std::size_t kEntries = 1000;  // of args, env and tool lists, each
+constexpr std::size_t kHeaders = 100;
+constexpr std::size_t kHeaderBytes = 16 * 1024;  // of a value
 
 bool header_name(std::string_view name) {
   if (name.empty() || name.size() > 256) return false;
@@ -169,9 +171,9 @@ class ServerReader {
     if (const Member *env = given("env")) read_env(*env);
   }
 
-  bool few(const Member &member, std::size_t count) {
-    if (count <= kEntries) return true;
-    wrong(member, "more than " + std::to_string(kEntries) + " entries");
+  bool few(const Member &member, std::size_t count, std::size_t most = kEntries) {
+    if (count <= most) return true;
+    wrong(member, "more than " + std::to_string(most) + " entries");
     return false;
   }
 
@@ -228,7 +230,7 @@ class ServerReader {
   void read_headers(const Member &headers) {
     if (given("url") == nullptr) wrong(headers, "only a server with a url has headers");
     if (!diagnostics_.is_table(headers.value, at(headers))) return;
-    if (!few(headers, headers.value.members.size())) return;
+    if (!few(headers, headers.value.members.size(), kHeaders)) return;
     for (const Member &header : headers.value.members) {
       const std::string path = join(at(headers), header.name);
       if (!header_name(header.name)) {
@@ -248,6 +250,11 @@ class ServerReader {
     if (control_character(value)) {
       diagnostics_.error(place, path,
                          "the value of the header holds a control character (a line break?)");
+      return;
+    }
+    if (value.size() > kHeaderBytes) {
+      diagnostics_.error(place, path,
+                         "the value has more than " + std::to_string(kHeaderBytes) + " bytes");
       return;
     }
     for (const auto &[other, text] : server_.headers) {

@@ -25,6 +25,14 @@ std::string_view to_string(Kind kind) noexcept {
   return "unknown";
 }
 
+Node::Node() noexcept = default;
+Node::Node(Kind k, Place p) noexcept : kind(k), place(p) {}
+Node::Node(const Node &) = default;
+Node::Node(Node &&) noexcept = default;
+Node &Node::operator=(const Node &) = default;
+Node &Node::operator=(Node &&) noexcept = default;
+Node::~Node() = default;
+
 const Node *Node::find(std::string_view name) const noexcept {
   for (const Member &member : members)
     if (member.name == name) return &member.value;

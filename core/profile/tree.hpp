@@ -27,8 +27,14 @@ struct Node {
   std::vector<Node> items;      // of an array
   std::vector<Member> members;  // of a table, in the order of the file, names unique
 
-  Node() = default;
-  Node(Kind k, Place p) : kind(k), place(p) {}
+  // Defined where Member is complete.
+  Node() noexcept;
+  Node(Kind k, Place p) noexcept;
+  Node(const Node &);
+  Node(Node &&) noexcept;
+  Node &operator=(const Node &);
+  Node &operator=(Node &&) noexcept;
+  ~Node();
   const Node *find(std::string_view name) const noexcept;
 };
 

@@ -1,0 +1,69 @@
+// The documents must name what the code reads.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+#include <tuple>
+
+#include "profile/sections.hpp"
+#include "profile/server.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::profiles;
+
+namespace {
+
+std::string document(const char *name) {
+  std::ifstream file(std::string(BULKHEAD_DOCS) + "/" + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  REQUIRE_FALSE(text.str().empty());
+  return text.str();
+}
+
+// "1800000" as "1,800,000"; bytes as KiB or MiB.
+std::string default_text(std::string_view name, std::uint64_t value) {
+  if (name.find("bytes") != name.npos)
+    return value % (1u << 20) == 0 ? std::to_string(value >> 20) + " MiB"
+                                   : std::to_string(value >> 10) + " KiB";
+  std::string out = std::to_string(value);
+  if (value < 10'000 && !name.ends_with("_ms")) return out;
+  for (std::size_t at = out.size(); at > 3; at -= 3) out.insert(at - 3, ",");
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("docs/limits.md has every limit with its default, once") {
+  const std::string text = document("limits.md");
+  const Limits defaults;
+  for (const LimitKey &key : limit_keys()) {
+    const std::string row = "\n| `" + std::string(key.name) + "` | " +
+                            default_text(key.name, key.get(defaults)) + " | ";
+    INFO(row);
+    CHECK(text.find(row) != std::string::npos);
+    CHECK(text.find(row, text.find(row) + 1) == std::string::npos);
+    CHECK(key.get(defaults) >= key.least);
+    CHECK(key.get(defaults) <= key.most);
+  }
+}
+
+TEST_CASE("every member of Limits has its key") {
+  // As many names as Limits has members; a new member does not compile until it is here too.
+  const auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa,
+               ab] = Limits{};
+  (void)std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa,
+                 ab);
+  CHECK(limit_keys().size() == 28);
+}
+
+TEST_CASE("docs/profile.md names every key") {
+  const std::string text = document("profile.md");
+  for (const std::string_view key : server_keys()) {
+    INFO(key);
+    CHECK(text.find("\n| `" + std::string(key) + "` |") != std::string::npos);
+  }
+  for (const ExposeKey &key : expose_keys())
+    CHECK(text.find("`" + std::string(key.name) + "`") != std::string::npos);
+  for (const std::string_view group : plugin_groups())
+    CHECK(text.find("[" + std::string(group) + ".ID]") != std::string::npos);
+}

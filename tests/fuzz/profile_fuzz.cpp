@@ -1,0 +1,116 @@
+// libFuzzer target: any text as a profile, as two layers of one, and as another client's file that
+// is imported. The first byte chooses: 'j' JSON, 't' TOML, 'm' two layers, 'i' import.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "profile/load.hpp"
+#include "rapidjson/document.h"
+
+namespace {
+
+using namespace bulkhead;
+
+// What a variable holds must never be in something that is shown to people.
+constexpr std::string_view kCanary = "c4n4ry-V4lu3";
+
+void require(bool good, const char *what, std::string_view text = {}) {
+  if (good) return;
+  std::fprintf(stderr, "broken: %s: %.*s\n", what, static_cast<int>(text.size()), text.data());
+  std::abort();
+}
+
+void require_clean(std::string_view text) {
+  require(text.find(kCanary) == std::string_view::npos, "a credential is shown", text);
+}
+
+ProfileEnvironment environment() {
+  ProfileEnvironment out;
+  out.home = "/home/u";
+  out.getenv = [](const std::string &name) -> std::optional<std::string> {
+    if (name.starts_with('A')) return std::string(kCanary);
+    return std::nullopt;
+  };
+  return out;
+}
+
+void check_definition(const ServerDef &server) {
+  const std::string text = server.to_json();
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
+      text.data(), text.size());
+  require(!document.HasParseError() && document.IsObject(), "the definition is no JSON", text);
+  require(!server.name.empty() && server.name.size() <= 64, "a name out of bounds", server.name);
+  require(server.command.empty() != server.url.empty(), "command and url", text);
+}
+
+void check_config(const PluginUse &use) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(use.config_json.data(), use.config_json.size());
+  require(!document.HasParseError() && document.IsObject(), "config_json", use.config_json);
+}
+
+void load(const std::vector<ProfileLayer> &layers) {
+  const auto result = load_profile(layers, environment());
+  if (const auto *errors = std::get_if<std::vector<ProfileError>>(&result)) {
+    require(!errors->empty() && errors->size() <= kProfileErrors, "number of errors");
+    for (const ProfileError &error : *errors) {
+      require(!error.code.empty() && !error.what.empty(), "an empty error");
+      require_clean(to_string(error));
+    }
+    return;
+  }
+  const Profile &profile = std::get<Profile>(result);
+  for (const ServerDef &server : profile.servers) check_definition(server);
+  for (const auto *uses : {&profile.transports, &profile.tools, &profile.policies,
+                           &profile.telemetry, &profile.services})
+    for (const PluginUse &use : *uses) check_config(use);
+  for (const std::string &note : profile.notes) require_clean(note);
+  for (const Profile::Shown &shown : profile.shown) require_clean(shown.value);
+}
+
+// What import writes must load, apart from values that only the variables bring.
+void import(std::string_view text) {
+  static const int file = ::memfd_create("client", MFD_CLOEXEC);
+  static const std::string path = "/proc/self/fd/" + std::to_string(file);
+  require(::ftruncate(file, 0) == 0, "ftruncate");
+  require(::pwrite(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()),
+          "pwrite");
+  std::vector<FoundConfig> found;
+  for (const char *client : {"Cursor", "Gemini CLI"})
+    found.push_back({client, path, {"mcpServers"}, {}, {}});
+  found.push_back({"VS Code", path, {"mcp", "servers"}, {}, {}});
+  std::vector<std::string> secrets;
+  const std::string toml = import_profile(found, &secrets);
+  ProfileEnvironment all;
+  all.getenv = [](const std::string &) { return std::optional<std::string>("1"); };
+  const auto result = load_profile({{"file", "import.toml", toml}}, all);
+  const auto *errors = std::get_if<std::vector<ProfileError>>(&result);
+  if (errors == nullptr) return;
+  for (const ProfileError &error : *errors)
+    require(
+        error.path.find("url") != std::string::npos || error.path.find("Url") != std::string::npos,
+        "an imported profile does not load", to_string(error) + "\n" + toml);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+  if (size == 0) return 0;
+  const char mode = static_cast<char>(data[0]);
+  const std::string text(reinterpret_cast<const char *>(data) + 1, size - 1);
+  if (mode == 'i') {
+    import(text);
+  } else if (mode == 'm') {
+    const std::size_t middle = text.find("\n%%\n");
+    const std::string upper = middle == std::string::npos ? "" : text.substr(middle + 4);
+    load({{"builtin", "", text.substr(0, middle)}, {"file", "/a/b", upper}});
+  } else {
+    load({{"file", mode == 'j' ? "a.json" : "a.toml", text}});
+  }
+  return 0;
+}
