@@ -23,7 +23,7 @@ cmake -S . -B build-bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DBULKHEAD_BENCH=O
   -DBULKHEAD_TESTS=OFF >/dev/null
 cmake --build build-bench -j "${JOBS:-$(nproc)}"
 found=0
-for bench in build-bench/bench/*; do
+for bench in build-bench/bin/micro_*; do
   [ -f "$bench" ] && [ -x "$bench" ] || continue
   found=1
   echo "== $(basename "$bench")"

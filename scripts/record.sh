@@ -11,11 +11,13 @@ cmake --preset fuzz >/dev/null
 cmake --build build-fuzz -j "$jobs"
 
 fuzz() {
-  local fuzzer=$1 name corpora
+  local fuzzer=$1 name corpora seeds
   name=$(basename "$fuzzer")
   corpora=("build-fuzz/corpus/$name")  # what is new goes into the first
   mkdir -p "${corpora[0]}" build-fuzz/findings
-  [ ! -d "tests/fuzz/corpus/$name" ] || corpora+=("tests/fuzz/corpus/$name")
+  for seeds in "tests/fuzz/corpus/$name" "tests/fuzz/corpus/${name%_fuzz}"; do
+    [ ! -d "$seeds" ] || corpora+=("$seeds")
+  done
   echo "== $name, $seconds s"
   # -timeout: one input; -rss_limit_mb: an input that makes the parser allocate without bound.
   "$fuzzer" "${corpora[@]}" -max_total_time="$seconds" -timeout=10 \
