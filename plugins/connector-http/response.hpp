@@ -3,8 +3,8 @@
 // Strict where leniency invites confusion about where a message ends: bare LF, folded lines, two
 // framings at once, differing lengths and unknown transfer codings are refused.
 //
-// Own instead of Boost.Beast's basic_parser: it keeps views instead of calling back for each field
-// and needs one pass. response_bench.cpp has both; bench/RESULTS.md the numbers.
+// Own instead of Boost.Beast's basic_parser: as fast (bench/response_bench.cpp: 67 against 72 ns
+// for a head of 73 bytes, 179 against 191 ns for one of 234), stricter, and cheap to compile.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,87 @@
+// HTTP/1.1 responses: a head is judged the same from any longer prefix, its views stay inside, and
+// chunks decode to the same body however they are cut. The first byte chooses the cuts.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "failure.hpp"
+#include "peek.hpp"
+#include "response.hpp"
+#include "url.hpp"
+
+namespace {
+
+using namespace connector_http;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+struct Decoded {
+  std::string body;
+  ParseResult end = ParseResult::incomplete;
+  friend bool operator==(const Decoded &, const Decoded &) = default;
+};
+
+Decoded decode(std::string_view in, std::size_t step) {
+  ChunkDecoder decoder;
+  Decoded out;
+  std::string_view piece;
+  for (; !in.empty() && out.end == ParseResult::incomplete;) {
+    const std::string part(in.substr(0, step));
+    in.remove_prefix(part.size());
+    std::size_t at = 0;
+    do {
+      out.end = decoder.next(part, &at, &piece);
+      out.body.append(piece);
+    } while (out.end == ParseResult::incomplete && !piece.empty());
+  }
+  return out;
+}
+
+void check_head(std::string_view in) {
+  ResponseHead head, shorter;
+  std::size_t used = 0, other = 0;
+  const char *why = nullptr;
+  const ParseResult result = parse_head(in, &head, &used, &why);
+  require(result != ParseResult::invalid || why != nullptr);
+  if (result != ParseResult::complete) return;
+  require(used >= 4 && used <= in.size() && in.substr(used - 4, 4) == "\r\n\r\n");
+  require(head.status >= 100 && head.status <= 999);
+  for (std::string_view v : {head.content_type, head.session_id, head.challenge, head.location}) {
+    require(v.empty() || (v.data() >= in.data() && v.data() + v.size() <= in.data() + used));
+    require(v.find_first_of("\r\n") == std::string_view::npos);
+  }
+  require(parse_head(in.substr(0, used), &shorter, &other, &why) == ParseResult::complete);
+  require(parse_head(in.substr(0, used - 1), &shorter, &other, &why) == ParseResult::incomplete);
+  const Url base{false, "h", 80, "/a/b"};
+  const HttpFailure failure = describe(head, base);
+  const bh_error error = to_error(failure, true);
+  require(error.code < 0 || head.status < 300);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view in(reinterpret_cast<const char *>(data) + 1, size - 1);
+  check_head(in);
+  const Decoded whole = decode(in, in.size());
+  require(whole == decode(in, 1));
+  require(whole == decode(in, std::max<std::size_t>(data[0], 1)));
+  is_response(in);
+  answers_a_request(in);
+  std::size_t at = 0;
+  std::string_view element;
+  bool malformed = false;
+  while (next_of_batch(in, &at, &element, &malformed)) require(at <= in.size() && !element.empty());
+  const Url base{false, "h", 80, "/a/b"};
+  if (const auto url = resolve_url(base, in.substr(0, 4096), nullptr)) {
+    require(url->target.starts_with("/") && !url->host.empty());
+    require(url->target.find_first_of("\r\n ") == std::string::npos);
+  }
+  return 0;
+}
