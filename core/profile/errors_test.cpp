@@ -41,8 +41,9 @@ TEST_CASE("texts that are not JSON or TOML") {
       {"{\"a\": 1e99999}", "1:7: ", "exponent", "invalid_json"},
       {"{\"a\": 1}}", "1:9: ", "not valid JSON", "invalid_json"},
       {"{\"a\": \"\xFF\"}", "1:", "encoding", "invalid_json"},
-      {"a = 1\n[/x]\n", "2: ", "in quotes", "invalid_toml"},
-      {"[[ ;x]]\n", "1: ", "in quotes", "invalid_toml"},
+      {"a = 1\n[/x]\n", "2:2: ", "expected bare key", "invalid_toml"},
+      {"[[ ;x]]\n", "1:4: ", "expected bare key", "invalid_toml"},
+      {"a = 1\nb\u039c = 2\n", "2:2: ", "not valid TOML", "invalid_toml"},
       {"x = \n", "1:", "not valid TOML", "invalid_toml"},
       {"[a]\nx = 1\nx = 2\n", "3:", "not valid TOML", "invalid_toml"},
       {"a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a."

