@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "bulkhead/abi/ext/telemetry.h"
@@ -177,6 +177,14 @@ Result<Part *> HostImpl::connector_for(const std::string &type) {
 }
 
 Result<void> HostImpl::add_servers() {
+  if (!profile_.servers.empty() && !profile_.state_dir.empty()) {
+    // Connectors write there; without it they keep a server's last lines in memory only.
+    std::error_code error;
+    std::filesystem::create_directories(profile_.state_dir + "/log/servers", error);
+    if (error)
+      log(BH_LOG_WARN, "host",
+          "cannot make " + profile_.state_dir + "/log/servers: " + error.message());
+  }
   for (const ServerDef &def : profile_.servers) {
     ServerDef copy = def;
     if (!profile_.state_dir.empty()) {

@@ -93,6 +93,13 @@ class Scanner {
   }
 
   bool run() noexcept {
+    const bool ok = read_message();
+    if (!ok) error_->seen_id = out_->id;
+    return ok;
+  }
+
+ private:
+  bool read_message() noexcept {
     cursor_.skip_space();
     if (cursor_.at_end()) return report(not_json, "the message is empty", cursor_.at());
     const char first = cursor_.peek();
@@ -108,9 +115,8 @@ class Scanner {
     return false;
   }
 
- private:
   bool report(std::int32_t code, const char *what, const char *at) noexcept {
-    *error_ = {code, what, offset(at), {}};
+    *error_ = {code, what, offset(at), {}, {}};
     return false;
   }
 
@@ -362,7 +368,7 @@ void Scanner::classify_response() noexcept {
 bool scan(std::string_view message, Scan *out, ScanError *error,
           const ScanLimits &limits) noexcept {
   if (message.size() > std::numeric_limits<std::uint32_t>::max()) {
-    *error = {not_valid, "the message is too long", 0, {}};
+    *error = {not_valid, "the message is too long", 0, {}, {}};
     return false;
   }
   return Scanner(message, out, error, limits).run();

@@ -113,6 +113,8 @@ struct ScanError {
   std::uint32_t offset = 0;  // where, in bytes
   Range id;                  // the request's id where it could still be read, else empty; never
                              // with -32700, never of a response, never one of two
+  Range seen_id;             // the id token as far as it was read, whatever else is wrong: to find
+                             // whose answer this would have been; never to answer with
 };
 
 struct ScanLimits {

@@ -21,7 +21,7 @@ void Router::upstream_message(bh_lane handle, std::uint64_t hint, std::string_vi
   mcp::ScanError error;
   if (message.size() > limits().message_bytes || !mcp::scan(message, &scan, &error)) {
     ++counters_.bad_upstream_messages;
-    const std::uint64_t id = hint != 0 ? hint : parse_number(error.id.in(message));
+    const std::uint64_t id = hint != 0 ? hint : parse_number(error.seen_id.in(message));
     const std::string text = "server \"" + lane.upstream().name() + "\" sent an invalid message: " +
                              (error.what[0] != '\0' ? error.what : "too large");
     log(BH_LOG_WARN, text);

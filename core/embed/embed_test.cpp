@@ -1,0 +1,485 @@
+// The router from end to end inside one process: a client of the test on one side, servers played
+// by the test on the other.
+#include "host.hpp"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "embed/fake_connector.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct Client {
+  std::vector<std::string> got;
+  std::unique_ptr<LocalClient> end;
+
+  explicit Client(Host &host, const std::string &capabilities = "{}",
+                  const std::string &revision = "2025-06-18") {
+    end = host.connect([this](std::string_view message) { got.emplace_back(message); });
+    end->send(R"({"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":")" +
+              revision + R"(","capabilities":)" + capabilities +
+              R"(,"clientInfo":{"name":"t","version":"1"}}})");
+    REQUIRE(got.size() == 1);
+    REQUIRE(got[0].find("\"result\"") != std::string::npos);
+    got.clear();
+  }
+  void call(const std::string &id, const std::string &tool, const std::string &more = "") {
+    end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":"tools/call","params":{"name":")" +
+              tool + "\"" + more + "}}");
+  }
+  bool has(std::string_view text) const {
+    for (const std::string &m : got) {
+      if (m.find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+};
+
+ServerDef server(const std::string &name) {
+  ServerDef def;
+  def.name = name;
+  def.type = "fake";
+  return def;
+}
+
+struct World {
+  Profile profile;
+  std::unique_ptr<Host> host;
+  FakeUpstreams &up = FakeUpstreams::get();
+
+  World() {
+    up = FakeUpstreams{};
+    up.tools["a"] = R"([{"name":"x"},{"name":"y"}])";
+    up.tools["b"] = R"([{"name":"x"}])";
+    profile.servers = {server("a"), server("b")};
+    profile.connectors["fake"] = "fake-connector";
+    profile.limits.grace_ms = 30;
+    profile.limits.retry_min_ms = 20;
+    profile.limits.first_list_wait_ms = 300;
+    profile.limits.shutdown_grace_ms = 50;
+  }
+  void start() {
+    HostOptions options;
+    options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector}};
+    auto created = Host::create(profile, std::move(options));
+    REQUIRE(created.has_value());
+    host = std::move(*created);
+    REQUIRE(host->start().has_value());
+    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
+  }
+  bool turn_until(const std::function<bool()> &done, std::uint64_t ms = 2000) {
+    return host->run_until(done, ms);
+  }
+  void turn(std::uint64_t ms = 0) {
+    host->run_until([] { return false; }, ms);
+  }
+  ServerStatus status(std::string_view name) {
+    for (const ServerStatus &s : host->status().servers) {
+      if (s.name == name) return s;
+    }
+    FAIL("no such server");
+    return {};
+  }
+};
+
+constexpr const char *list_tools = R"({"jsonrpc":"2.0","id":9,"method":"tools/list"})";
+
+}  // namespace
+
+TEST_CASE(
+    "a call reaches its server with its own name and our id, and comes back with the client's") {
+  World w;
+  w.start();
+  Client c(*w.host);
+  c.call("\"abc\"", "a__x", R"(,"arguments":{"n":1e400,"n":-0.0})");
+  const std::string sent = w.up.last("a");
+  const std::string id = FakeUpstreams::id_of(sent);
+  CHECK(sent ==
+        R"({"jsonrpc":"2.0","id":)" + id +
+            R"(,"method":"tools/call","params":{"name":"x","arguments":{"n":1e400,"n":-0.0}}})");
+  w.up.say("a", R"({"jsonrpc":"2.0","result":{"z":[1.0]},"id":)" + id + "}");
+  REQUIRE(c.got.size() == 1);
+  CHECK(c.got[0] == R"({"jsonrpc":"2.0","result":{"z":[1.0]},"id":"abc"})");
+  CHECK(w.host->status().in_flight == 0);
+}
+
+TEST_CASE("an upstream's error passes with code, message and data unchanged") {
+  World w;
+  w.start();
+  Client c(*w.host);
+  c.call("5", "b__x");
+  w.up.say("b", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("b")) +
+                    R"(,"error":{"code":-32099,"message":"m","data":{"k":[null]}}})");
+  REQUIRE(c.got.size() == 1);
+  CHECK(c.got[0] ==
+        R"({"jsonrpc":"2.0","id":5,"error":{"code":-32099,"message":"m","data":{"k":[null]}}})");
+}
+
+TEST_CASE("unknown and unprefixed tools, and a server that is away") {
+  World w;
+  w.up.tools.erase("b");
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__nosuch");
+  c.call("2", "x");
+  c.call("3", "b__x");
+  REQUIRE(c.got.size() == 3);
+  CHECK(c.got[0].find(R"("code":-32601,"message":"Tool not found: a__nosuch")") !=
+        std::string::npos);
+  CHECK(c.got[1].find(R"("code":-32602)") != std::string::npos);
+  CHECK(c.got[2].find(R"(server \"b\" is not available)") != std::string::npos);
+  CHECK(w.status("b").state == ServerState::failed);
+  CHECK(w.status("b").reason.find("no list") != std::string::npos);
+}
+
+TEST_CASE("a server whose list failed is tried again and announced when it comes") {
+  World w;
+  w.up.tools.erase("b");
+  w.start();
+  Client c(*w.host);
+  c.end->send(list_tools);
+  REQUIRE(c.has("a__x"));
+  CHECK_FALSE(c.has("b__x"));
+  w.up.tools["b"] = R"([{"name":"x"}])";
+  REQUIRE(w.turn_until([&] { return c.has("notifications/tools/list_changed"); }));
+  c.got.clear();
+  c.end->send(list_tools);
+  CHECK(c.has("b__x"));
+}
+
+TEST_CASE("what was sent when a server fell fails at once and is never sent again") {
+  World w;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  const std::size_t lanes = w.up.lanes.size();
+  w.up.fall("a", "killed by the test");
+  REQUIRE(c.got.size() == 1);
+  CHECK(c.got[0].find(R"(server \"a\": killed by the test)") != std::string::npos);
+  REQUIRE(w.turn_until([&] { return w.status("a").state == ServerState::ready; }));
+  CHECK(w.up.lanes.size() == lanes + 1);
+  for (const std::string &m : w.up.lane("a").sent) CHECK(m.find("tools/call") == std::string::npos);
+  CHECK(w.status("a").restarts == 1);
+  // Back within the grace: nobody was told of a change.
+  w.turn(60);
+  CHECK_FALSE(c.has("list_changed"));
+}
+
+TEST_CASE("a server that stays away leaves the list after the grace, with one notification") {
+  World w;
+  w.start();
+  Client c(*w.host);
+  c.end->send(list_tools);
+  c.got.clear();
+  w.up.refuse_open = true;
+  w.up.fall("a", "gone");
+  c.end->send(list_tools);
+  CHECK(c.has("a__x"));
+  c.got.clear();
+  REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
+  CHECK(c.got.size() == 1);
+  c.got.clear();
+  c.end->send(list_tools);
+  CHECK_FALSE(c.has("a__x"));
+  CHECK(c.has("b__x"));
+}
+
+TEST_CASE("a cancelled call is cancelled upstream, under its id there, and not answered") {
+  World w;
+  w.start();
+  Client c(*w.host);
+  c.call("7", "a__x");
+  const std::string id = FakeUpstreams::id_of(w.up.last("a"));
+  c.end->send(
+      R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"no"}})");
+  CHECK(w.up.last("a") ==
+        R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + id +
+            R"(,"reason":"no"}})");
+  CHECK(w.up.lane("a").abandoned.size() == 1);
+  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
+  CHECK(c.got.empty());
+}
+
+TEST_CASE("a call that is not answered in time ends with the server's name, and is cancelled") {
+  World w;
+  w.profile.servers[0].tool_timeouts_ms["x"] = 60;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  c.call("2", "a__y");
+  REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+  CHECK(c.got[0].find(R"("code":-32000)") != std::string::npos);
+  CHECK(c.got[0].find(R"(server \"a\" did not answer tools/call \"x\" within 60 ms)") !=
+        std::string::npos);
+  CHECK(w.up.last("a").find("notifications/cancelled") != std::string::npos);
+  CHECK(c.got.size() == 1);
+}
+
+TEST_CASE("progress comes back under the client's token, whatever other clients use") {
+  World w;
+  w.start();
+  Client one(*w.host), two(*w.host);
+  one.call("1", "a__x", R"(,"_meta":{"progressToken":"t"})");
+  const std::string first = FakeUpstreams::id_of(w.up.last("a"));
+  CHECK(w.up.last("a").find(R"("progressToken":)" + first) != std::string::npos);
+  two.call("1", "a__x", R"(,"_meta":{"progressToken":"t"})");
+  w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
+                    first + R"(,"progress":0.5}})");
+  REQUIRE(one.got.size() == 1);
+  CHECK(
+      one.got[0] ==
+      R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":0.5}})");
+  CHECK(two.got.empty());
+}
+
+TEST_CASE("a server's request reaches the one client whose call caused it, and nobody else") {
+  World w;
+  w.start();
+  const std::string caps = R"({"elicitation":{},"sampling":{}})";
+  Client one(*w.host, caps), two(*w.host, caps);
+  REQUIRE(w.turn_until([&] { return w.host->settled(); }));
+  const std::string ask =
+      R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":{"message":"?"}})";
+
+  w.up.say("a", ask);  // nobody has called
+  CHECK(w.up.last("a").find(R"("id":"s1","result":{"action":"cancel"})") != std::string::npos);
+
+  one.call("1", "a__x");
+  const std::string call = FakeUpstreams::id_of(w.up.last("a"));
+  w.up.say("a", ask);
+  REQUIRE(one.got.size() == 1);
+  CHECK(two.got.empty());
+  const std::string id = FakeUpstreams::id_of(one.got[0]);
+  CHECK(id != "\"s1\"");
+  two.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
+  CHECK(w.up.last("a").find("accept") == std::string::npos);  // not the one who was asked
+  one.end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
+  CHECK(w.up.last("a") == R"({"jsonrpc":"2.0","id":"s1","result":{"action":"accept"}})");
+
+  two.call("1", "a__x");  // now it could be either
+  w.up.say("a", ask);
+  CHECK(w.up.last("a").find(R"("action":"cancel")") != std::string::npos);
+  w.up.say("a", ask, std::stoull(call));  // unless the wire says whose it is
+  CHECK(one.got.size() == 2);
+  CHECK(two.got.empty());
+}
+
+TEST_CASE("clients with other capabilities get lanes of their own; without any, nothing is asked") {
+  World w;
+  w.start();
+  const std::size_t lanes = w.up.lanes.size();
+  Client plain(*w.host);
+  CHECK(w.up.lanes.size() == lanes);
+  plain.call("1", "a__x");
+  w.up.say("a", R"({"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}})");
+  CHECK(plain.got.empty());
+  CHECK(w.up.last("a").find("-32601") != std::string::npos);
+  Client able(*w.host, R"({"sampling":{},"roots":{}})");
+  CHECK(w.up.lanes.size() == lanes + 2);
+  // Roots belong to one client, so a shared lane does not declare them.
+  CHECK(w.up.lane("a").sent[0].find(R"("capabilities":{"sampling":{}})") != std::string::npos);
+}
+
+TEST_CASE("a per-client server has a lane for each session, which ends with it") {
+  World w;
+  w.profile.servers[1].session = SessionScope::per_client;
+  w.start();
+  auto one = std::make_unique<Client>(*w.host, R"({"roots":{"listChanged":true}})");
+  REQUIRE(w.turn_until([&] { return w.host->settled(); }));
+  CHECK(w.up.lane("b").sent[0].find(R"("roots":{"listChanged":true})") != std::string::npos);
+  w.up.say("b", R"({"jsonrpc":"2.0","id":4,"method":"roots/list"})");
+  CHECK(one->has("roots/list"));
+  one->end->send(R"({"jsonrpc":"2.0","method":"notifications/roots/list_changed"})");
+  CHECK(w.up.last("b").find("roots/list_changed") != std::string::npos);
+  const bh_lane handle = w.up.lane("b").handle;
+  one.reset();
+  for (const FakeLane &lane : w.up.lanes) {
+    if (lane.handle == handle && lane.server == "b") CHECK_FALSE(lane.open);
+  }
+}
+
+TEST_CASE("subscriptions are counted: the upstream hears of the first and the last") {
+  World w;
+  w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";
+  w.start();
+  Client one(*w.host), two(*w.host);
+  const auto message = [](const char *method) {
+    return R"({"jsonrpc":"2.0","id":1,"method":"resources/)" + std::string(method) +
+           R"(","params":{"uri":"bulkhead://a/m://1"}})";
+  };
+  const auto count = [&](const char *what) {
+    int n = 0;
+    for (const std::string &m : w.up.lane("a").sent) n += m.find(what) != std::string::npos;
+    return n;
+  };
+  one.end->send(message("subscribe"));
+  CHECK(w.up.last("a").find(R"("uri":"m://1")") != std::string::npos);
+  w.up.say("a",
+           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
+  two.end->send(message("subscribe"));
+  CHECK(count("resources/subscribe") == 1);
+  one.got.clear();
+  two.got.clear();
+  w.up.say(
+      "a",
+      R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"m://1"}})");
+  CHECK(one.has(R"("uri":"bulkhead://a/m://1")"));
+  CHECK(two.has(R"("uri":"bulkhead://a/m://1")"));
+  one.end->send(message("unsubscribe"));
+  CHECK(count("resources/unsubscribe") == 0);
+  two.end.reset();
+  CHECK(count("resources/unsubscribe") == 1);
+}
+
+TEST_CASE("more calls than a server takes at once wait their turn") {
+  World w;
+  w.profile.servers[0].max_in_flight = 2;
+  w.start();
+  Client c(*w.host);
+  const std::size_t before = w.up.lane("a").sent.size();
+  for (int i = 0; i < 5; ++i) c.call(std::to_string(i), "a__x");
+  CHECK(w.up.lane("a").sent.size() == before + 2);
+  for (std::size_t i = 0; i < 5; ++i) {
+    w.up.say("a", R"({"jsonrpc":"2.0","id":)" +
+                      FakeUpstreams::id_of(w.up.lane("a").sent[before + i]) + R"(,"result":{}})");
+  }
+  CHECK(c.got.size() == 5);
+}
+
+TEST_CASE("an ambiguous message is refused before anything is resolved") {
+  World w;
+  w.start();
+  Client c(*w.host);
+  const std::size_t before = w.up.lane("a").sent.size();
+  c.call("1", "a__x", R"(,"Name":"a__y")");
+  c.call("2", "a__x", R"(,"name":"a__y")");
+  CHECK(w.up.lane("a").sent.size() == before);
+  REQUIRE(c.got.size() == 2);
+  CHECK(c.got[0].find(R"("id":1,"error":{"code":-32600)") != std::string::npos);
+  CHECK(c.got[1].find(R"("id":2,"error":{"code":-32600)") != std::string::npos);
+}
+
+TEST_CASE("batches: answered as one array in 2025-03-26, refused in every other revision") {
+  World w;
+  w.start();
+  const std::string batch =
+      R"([{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"},)"
+      R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a__x"}},{"jsonrpc":"1.0","id":3,"method":"ping"}])";
+  Client c(*w.host, "{}", "2025-03-26");
+  c.end->send(batch);
+  CHECK(c.got.empty());
+  w.up.say("a",
+           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
+  REQUIRE(c.got.size() == 1);
+  CHECK(c.got[0].front() == '[');
+  CHECK(c.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
+  CHECK(c.has(R"({"jsonrpc":"2.0","id":2,"result":{}})"));
+  CHECK(c.has(R"("id":3,"error":{"code":-32600)"));
+  Client newer(*w.host);
+  newer.end->send(batch);
+  CHECK(newer.has("-32600"));
+}
+
+TEST_CASE("cursors are checked: forged, foreign and outdated ones are refused") {
+  World w;
+  w.profile.limits.page_items = 1;
+  w.start();
+  Client c(*w.host);
+  c.end->send(list_tools);
+  REQUIRE(c.got.size() == 1);
+  const std::size_t at = c.got[0].find("\"nextCursor\":\"");
+  REQUIRE(at != std::string::npos);
+  const std::string cursor = c.got[0].substr(at + 14, 24);
+  const auto with = [](const std::string &method, const std::string &text) {
+    return R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":{"cursor":")" + text +
+           R"("}})";
+  };
+  c.got.clear();
+  c.end->send(with("tools/list", cursor));
+  CHECK(c.has("a__y"));
+  for (const std::string &bad :
+       {std::string(""), std::string("zzz"), "0" + cursor, "00000002" + cursor.substr(8)}) {
+    c.got.clear();
+    c.end->send(with("tools/list", bad));
+    CHECK(c.has("-32602"));
+  }
+  c.got.clear();
+  c.end->send(with("prompts/list", cursor));
+  CHECK(c.has("-32602"));
+  w.up.tools["a"] = R"([{"name":"new"}])";
+  w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+  REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
+  c.got.clear();
+  c.end->send(with("tools/list", cursor));
+  CHECK(c.has("-32602"));
+}
+
+TEST_CASE("what is switched off is neither announced nor answered") {
+  World w;
+  w.profile.expose.resources = w.profile.expose.prompts = w.profile.expose.logging = false;
+  w.profile.expose.completions = w.profile.expose.list_changed = false;
+  w.start();
+  std::vector<std::string> got;
+  auto end = w.host->connect([&](std::string_view m) { got.emplace_back(m); });
+  end->send(
+      R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"t","version":"1"}}})");
+  CHECK(got[0].find(R"("capabilities":{"tools":{}})") != std::string::npos);
+  end->send(R"({"jsonrpc":"2.0","id":2,"method":"resources/list"})");
+  CHECK(got[1].find("-32601") != std::string::npos);
+}
+
+TEST_CASE("an invalid message of a server fails its call and leaves the server in place") {
+  World w;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) +
+                    ",\"result\":{\"t\":\"\xff\"}}");
+  REQUIRE(c.got.size() == 1);
+  CHECK(c.got[0].find(R"(server \"a\" sent an invalid message)") != std::string::npos);
+  CHECK(w.status("a").state == ServerState::ready);
+  w.up.say("a", "garbage");
+  w.up.say("a", R"({"jsonrpc":"2.0","id":12345,"result":{}})");
+  CHECK(w.status("a").state == ServerState::ready);
+}
+
+TEST_CASE("a client may leave while its calls run; nothing is left of it") {
+  World w;
+  w.start();
+  auto c = std::make_unique<Client>(*w.host, R"({"elicitation":{}})");
+  REQUIRE(w.turn_until([&] { return w.host->settled(); }));
+  c->call("1", "a__x");
+  w.up.say("a", R"({"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{}})");
+  REQUIRE(c->got.size() == 1);
+  c->end.reset();
+  CHECK(w.host->status().in_flight == 0);
+  CHECK(w.host->status().sessions == 0);
+  bool cancelled = false, answered = false;
+  for (const std::string &m : w.up.lane("a").sent) {
+    cancelled |= m.find("notifications/cancelled") != std::string::npos;
+    answered |= m.find(R"("id":"s")") != std::string::npos;
+  }
+  CHECK(cancelled);
+  CHECK(answered);
+}
+
+TEST_CASE("before initialize only initialize and ping are answered") {
+  World w;
+  w.start();
+  std::vector<std::string> got;
+  auto end = w.host->connect([&](std::string_view m) { got.emplace_back(m); });
+  end->send(list_tools);
+  CHECK(got.back().find("-32600") != std::string::npos);
+  end->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
+  CHECK(got.back() == R"({"jsonrpc":"2.0","id":1,"result":{}})");
+  end->send(
+      R"({"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}})");
+  CHECK(got.back().find("-32601") != std::string::npos);
+  end->send("{oops");
+  CHECK(got.back().find("-32700") != std::string::npos);
+  CHECK(got.back().find("\"id\"") == std::string::npos);
+}

@@ -1,0 +1,43 @@
+// A connector linked into the test: the test plays the upstream servers.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/plugin.h"
+
+struct FakeLane {
+  bh_lane handle = 0;
+  std::string server;
+  bool open = true;
+  std::vector<std::string> sent;  // every message, in order
+  std::vector<std::uint64_t> abandoned;
+};
+
+// What the test sees and does; one at a time.
+struct FakeUpstreams {
+  static FakeUpstreams &get();
+
+  std::vector<FakeLane> lanes;
+  // Tools by server; a server that is not in here answers tools/list with an error.
+  std::map<std::string, std::string> tools;
+  std::map<std::string, std::string> capabilities;  // default {"tools":{}}
+  bool answer_initialize = true;
+  bool refuse_open = false;
+
+  FakeLane &lane(std::string_view server);  // the newest of that server
+  std::string last(std::string_view server) { return lane(server).sent.back(); }
+  // The id token of a message that the gateway sent.
+  static std::string id_of(const std::string &message);
+  // As the server: a message to the gateway.
+  void say(std::string_view server, const std::string &message, std::uint64_t exchange = 0);
+  void fall(std::string_view server, const std::string &reason);
+
+  const bh_host *host = nullptr;
+};
+
+extern "C" const bh_entry *bh_static_entry_FakeConnector(void);
