@@ -60,6 +60,7 @@ void Server::old_message(Connection &c, const RequestFeed &feed) {
 bh_status Server::send_old(Session &session, const bh_outgoing &message) {
   Connection *c = session.general;
   if (c == nullptr || message.stream != 0) return BH_STALE;
+  if (message.part_count == 0) return BH_OK;  // ended without an answer; nobody waits here
   const Event event{.name = "message", .parts = {message.parts, message.part_count}};
   // lost() ends the session when the connection breaks or its queue is full.
   return send_event(*c, event) ? BH_OK : BH_E_LIMIT;

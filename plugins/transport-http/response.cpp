@@ -223,11 +223,15 @@ bool send_event(Connection &c, const Event &event, bool last) {
   }
   Text<160> lines;
   if (!event.name.empty()) lines << "event: " << event.name << "\n";
-  if (event.has_id) {
-    (lines << "id: ").number(event.stream) << "-";
-    lines.number(event.sequence) << "\n";
+  if (event.parts.empty()) {
+    lines << ": no answer";  // a comment: there is no message for the client to read
+  } else {
+    if (event.has_id) {
+      (lines << "id: ").number(event.stream) << "-";
+      lines.number(event.sequence) << "\n";
+    }
+    lines << "data: ";
   }
-  lines << "data: ";
   Text<192> prefix;
   std::string_view suffix = "\n\n";
   if (c.reply.chunkable) {

@@ -185,6 +185,7 @@ void TransportStdio::input_ended() {
 
 bh_status TransportStdio::send(const bh_outgoing &message) {
   if (session_ == 0 || message.session != session_ || end_session_) return BH_STALE;
+  if (message.part_count == 0) return BH_OK;  // ended without an answer; nobody waits here
   const std::span<const bh_str> parts(message.parts, message.part_count);
   bool taken = false;
   if (stdio_lines::total_size(parts) > stdio_lines::large_message && !blocked_) {

@@ -62,7 +62,8 @@ typedef struct bh_outgoing {
   bh_session session;
   uint64_t stream;
   uint32_t http_status; /* hint where there is such a thing: 0 or 200 in-band, else 400, 404 ... */
-  uint32_t part_count;
+  uint32_t part_count;  /* 0 (BH_OUT_ANSWER only): the request has ended without an answer, since the
+                           client has cancelled it; release the stream and send no message */
   const bh_str *parts;
 } bh_outgoing;
 
