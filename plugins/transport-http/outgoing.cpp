@@ -122,7 +122,7 @@ void Server::replay_held(Session &session) {
     message.session = session.handle;
     message.stream = held.stream;
     message.http_status = held.http_status;
-    message.part_count = 1;
+    message.part_count = held.data.empty() ? 0 : 1;
     message.parts = &part;
     send_now(session, message);
   }
