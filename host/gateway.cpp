@@ -60,6 +60,8 @@ class Gateway {
     };
     options.log_level = logger_.level();
     options.on_status = [this] { on_status(); };
+    // On stdio there is one client; the servers are started with what it says that it can do, once.
+    options.eager = is_serve_;
     auto host = Host::create(std::move(profile_), std::move(options));
     if (!host) return complain(host.error().text);
     host_ = std::move(*host);
