@@ -120,6 +120,7 @@ test('progress, log messages and list_changed of an HTTP upstream', async (t) =>
   const gateway = await t.gateway({ mcpServers: { up: { url: up.url } } });
   const client = await t.http(gateway);
   await client.listen();
+  await client.tools();
   const answer = await client.request('tools/call', { name: 'up__progress', arguments: {}, _meta: { progressToken: 'mine' } });
   assert.equal(answer.via, 'sse');
   const progress = answer.notes.filter((note) => note.method === 'notifications/progress');
