@@ -104,6 +104,7 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
     case Wire::seeking:
       return enqueue(message, error);
     case Wire::old_pair:
+      if (held_by_ != nullptr) return enqueue(message, error);
       break;
     case Wire::streamable:
       if (held_by_ != nullptr) return enqueue(message, error);
@@ -141,7 +142,7 @@ bh_status Lane::start_post(const bh_lane_message &message, bh_error *error) {
   post->place = posts_.size();
   posts_.push_back(post);
   context_.arm_sweep();
-  if (wire_ == Wire::streamable && expect_initialized_ && message.kind == BH_LANE_NOTIFICATION) {
+  if (expect_initialized_ && message.kind == BH_LANE_NOTIFICATION) {
     hold_for(post);
   }
   return BH_OK;
@@ -226,7 +227,7 @@ void Lane::remove(Post &post) noexcept {
 void Lane::post_finished(Post &post) {
   const bool releases = held_by_ == &post;
   if (post.initialize()) {
-    expect_initialized_ = wire_ == Wire::streamable;
+    if (wire_ == Wire::streamable) expect_initialized_ = true;
     initialize_kept_ = false;
     initialize_ = {};
   }

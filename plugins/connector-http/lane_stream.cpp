@@ -157,6 +157,7 @@ void Lane::take_endpoint(std::string_view reference) {
   post_url_ = std::move(*url);
   session_.clear();
   wire_ = Wire::old_pair;
+  expect_initialized_ = true;
   initialize_kept_ = false;
   initialize_ = {};
   build_heads();
