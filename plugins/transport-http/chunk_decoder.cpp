@@ -32,19 +32,14 @@ bool ChunkDecoder::take_size(char c) noexcept {
     size_ = size_ * 16 + digit;
     return ++digits_ <= 15;  // 60 bits: no overflow, and no row of zeros without end
   }
-  if (digits_ == 0) return false;
-  if (c == ';') state_ = State::extension;
-  if (c == '\r') state_ = State::size_lf;
-  return state_ != State::size;
+  state_ = State::size_lf;
+  return digits_ > 0 && c == '\r';
 }
 
 bool ChunkDecoder::step(char c) noexcept {
   switch (state_) {
     case State::size:
       return take_size(c);
-    case State::extension:
-      if (c == '\r') state_ = State::size_lf;
-      return c == '\r' || (is_field_text({&c, 1}) && spend());
     case State::size_lf:
       state_ = size_ == 0 ? State::trailer_start : State::data;
       digits_ = 0;

@@ -1,5 +1,6 @@
 // The chunked transfer coding, decoded byte by byte as it arrives. Strict: sizes are plain hex
-// digits, line ends are CR LF, extensions and trailers are checked and ignored.
+// digits, line ends are CR LF. Extensions are refused: no client sends them, and parsers that read
+// them differently are one way of smuggling. Trailers are checked and ignored.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,9 @@ class ChunkDecoder {
  public:
   enum class Result : std::uint8_t { more, done, malformed, too_large, no_memory };
 
-  // body_limit: decoded bytes. overhead_limit: bytes of extensions and trailers together.
-  ChunkDecoder(std::uint64_t body_limit, std::uint32_t overhead_limit) noexcept
-      : body_limit_(body_limit), overhead_left_(overhead_limit) {}
+  // body_limit: decoded bytes. trailer_limit: bytes of all trailers.
+  ChunkDecoder(std::uint64_t body_limit, std::uint32_t trailer_limit) noexcept
+      : body_limit_(body_limit), trailer_left_(trailer_limit) {}
 
   // Removes from the front of `in` what belongs to the body and appends the data to `out`.
   Result feed(std::string_view &in, ByteBuffer &out) noexcept;
@@ -23,7 +24,6 @@ class ChunkDecoder {
  private:
   enum class State : std::uint8_t {
     size,
-    extension,
     size_lf,
     data,
     data_cr,
@@ -38,11 +38,11 @@ class ChunkDecoder {
 
   bool step(char c) noexcept;
   bool take_size(char c) noexcept;
-  bool spend() noexcept { return overhead_left_-- > 0; }
+  bool spend() noexcept { return trailer_left_-- > 0; }
 
   std::uint64_t body_limit_;
   std::uint64_t size_ = 0;  // of the chunk being read; then what is left of it
-  std::uint32_t overhead_left_;
+  std::uint32_t trailer_left_;
   std::uint8_t digits_ = 0;
   State state_ = State::size;
 };

@@ -74,10 +74,10 @@ TEST_CASE("a request is handed out in place, with its fields") {
 }
 
 TEST_CASE("pipelined requests come one by one, however the bytes are cut") {
-  const std::string text = post("Content-Length: 2\r\n", "ab") +
-                           post("Transfer-Encoding: chunked\r\n",
-                                "3\r\ncde\r\nA;x=\"y\"\r\n0123456789\r\n0\r\nX-T: v\r\n\r\n") +
-                           "\r\n" + post("") + "GET / HTTP/1.0\r\n\r\n";
+  const std::string text =
+      post("Content-Length: 2\r\n", "ab") +
+      post("Transfer-Encoding: chunked\r\n", "3\r\ncde\r\nA\r\n0123456789\r\n0\r\nX-T: v\r\n\r\n") +
+      "\r\n" + post("") + "GET / HTTP/1.0\r\n\r\n";
   const Outcome whole = run(text);
   CHECK(whole.status == 0);
   CHECK(whole.bodies == std::vector<std::string>{"ab", "cde0123456789", "", ""});
@@ -169,10 +169,10 @@ TEST_CASE("what two parsers could read differently is refused") {
       {"chunk line ends in LF", post(chunked, "1\na\r\n0\r\n\r\n")},
       {"chunk data too long", post(chunked, "1\r\nab\r\n0\r\n\r\n")},
       {"chunk ends in LF", post(chunked, "1\r\na\n0\r\n\r\n")},
-      {"LF in an extension", post(chunked, "1;x\ny\r\na\r\n0\r\n\r\n")},
+      {"chunk extension", post(chunked, "1;x=y\r\na\r\n0\r\n\r\n")},
+      {"chunk extension, empty", post(chunked, "1;\r\na\r\n0\r\n\r\n")},
       {"NUL in a trailer", post(chunked, "0\r\nX: \0\r\n\r\n"s)},
       {"folded trailer", post(chunked, "0\r\nX: a\r\n b\r\n\r\n")},
-      {"endless extension", post(chunked, "1;" + std::string(600, 'x') + "\r\na\r\n0\r\n\r\n")},
       {"endless trailers", post(chunked, "0\r\nX: " + std::string(600, 'x') + "\r\n\r\n")},
       {"unknown expectation", post("Expect: tea\r\n"), 417},
       {"body too large", post("Content-Length: 65\r\n"), 413},

@@ -212,10 +212,8 @@ void Server::post(Connection &c, const RequestFeed &feed) {
   const bool fresh = !head.has(Field::session);
   Session *session = fresh ? open_session(c) : named_session(c, feed);
   if (session == nullptr) return;
-  if (!revision_fits(c, feed, *session)) {
-    if (fresh) close_session(*session);
-    return;
-  }
+  // Without a session the message itself says which revision it wants, and the host answers that.
+  if (!fresh && !revision_fits(c, feed, *session)) return;
   deliver(c, *session, feed.body(), fresh);
 }
 
