@@ -14,6 +14,10 @@ BENCH_TOOLS ?=
 BENCH_ONLY  ?= ours,relay,direct,nginx,haproxy,socat
 BENCH_ARGS  ?=
 
+# Another clone of this tree, or CI's, finds in the cache what this one has compiled.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
+
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help

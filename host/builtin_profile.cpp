@@ -29,9 +29,11 @@ plugin = "transport-stdio"
 const std::string_view builtin_tools = R"(
 [tools.http]
 plugin = "builtin-http"
+required = false
 
 [tools.files]
 plugin = "builtin-files"
+required = false
 )";
 
 }  // namespace bulkhead::program
