@@ -176,15 +176,22 @@ Result<Part *> HostImpl::connector_for(const std::string &type) {
   return &made;
 }
 
-Result<void> HostImpl::add_servers() {
-  if (!profile_.servers.empty() && !profile_.state_dir.empty()) {
-    // Connectors write there; without it they keep a server's last lines in memory only.
-    std::error_code error;
-    std::filesystem::create_directories(profile_.state_dir + "/log/servers", error);
-    if (error)
-      log(BH_LOG_WARN, "host",
-          "cannot make " + profile_.state_dir + "/log/servers: " + error.message());
+// Connectors write servers' standard error there, which may hold anything, so it is ours alone.
+// Without the folder they keep a server's last lines in memory only.
+void HostImpl::make_log_folder() const {
+  const std::string log_folder = profile_.state_dir + "/log";
+  std::error_code error;
+  for (const std::string &folder : {log_folder, log_folder + "/servers"}) {
+    std::filesystem::create_directories(folder, error);
+    if (!error) {
+      std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
+    }
+    if (error) return log(BH_LOG_WARN, "host", "cannot make " + folder + ": " + error.message());
   }
+}
+
+Result<void> HostImpl::add_servers() {
+  if (!profile_.servers.empty() && !profile_.state_dir.empty()) make_log_folder();
   for (const ServerDef &def : profile_.servers) {
     ServerDef copy = def;
     if (!profile_.state_dir.empty()) {
@@ -366,7 +373,12 @@ void HostImpl::check_finished() {
 
 void HostImpl::stop_parts(Parts &parts) {
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    if ((*part)->instance != nullptr) (*part)->instance->stop();
+    Instance *instance = (*part)->instance.get();
+    if (instance == nullptr) continue;
+    if (instance->state() == InstanceState::started ||
+        instance->state() == InstanceState::draining) {
+      instance->stop();
+    }
   }
 }
 

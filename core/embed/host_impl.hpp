@@ -78,6 +78,7 @@ class HostImpl final : public Host {
   Result<std::unique_ptr<Part>> make_part(const PluginUse &use);
   Result<void> bring_up(Part &part);
   Result<void> add_servers();
+  void make_log_folder() const;
   Result<Part *> connector_for(const std::string &type);
   void check_finished();
   void shut_down();

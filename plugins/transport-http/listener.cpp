@@ -71,7 +71,7 @@ bh_status Listener::bind(const ListenAddress &address, std::string_view as_confi
   std::string text = "cannot listen on " + std::string(as_configured) + ": ";
   if (failed == EADDRINUSE) {
     text +=
-        "another program already listens there; stop it, or choose another address with "
+        "the address is already in use by another program; stop that, or choose another one with "
         "--listen, for example --listen 127.0.0.1:0 for any free port";
   } else {
     text += reason(failed);
@@ -88,7 +88,7 @@ void Listener::close() noexcept {
   unix_path_.clear();
 }
 
-void Listener::on_event(void *arg, std::int32_t, std::uint32_t) {
+void Listener::on_event(void *arg, std::int32_t, std::uint32_t) noexcept {
   static_cast<Listener *>(arg)->accept_batch();
 }
 
@@ -118,7 +118,7 @@ void Listener::pause(int error) {
   pause_ = host_.timer_start(pause_ms, &Listener::on_pause_over, this);
 }
 
-void Listener::on_pause_over(void *arg) {
+void Listener::on_pause_over(void *arg) noexcept {
   auto &self = *static_cast<Listener *>(arg);
   self.pause_ = 0;
   self.host_.modify(self.watch_, BH_FD_READ);
