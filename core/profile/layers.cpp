@@ -103,7 +103,9 @@ class Canonical {
   }
 
   void add_policy(Member &&entry) {
-    if (policies_.value.find(entry.name) == nullptr) {
+    // Names inside [policies] are unique; only the short form can meet its long one.
+    if (entry.name != "policy" || !has_default_policy_) {
+      has_default_policy_ = has_default_policy_ || entry.name == "policy";
       policies_.value.members.push_back(std::move(entry));
       return;
     }
@@ -113,7 +115,7 @@ class Canonical {
 
   Diagnostics &diagnostics_;
   Member servers_, policies_;
-  bool has_servers_ = false, has_policies_ = false;
+  bool has_servers_ = false, has_policies_ = false, has_default_policy_ = false;
   std::unordered_map<std::string, std::uint32_t> lines_;
 };
 
@@ -157,13 +159,15 @@ Node canonical_layer(Node &&root, Diagnostics &diagnostics) {
 }
 
 void merge_layer(Node &base, Node &&over) {
+  std::unordered_map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < base.members.size(); ++i) index.emplace(base.members[i].name, i);
   for (Member &section : over.members) {
-    const auto old = std::find_if(base.members.begin(), base.members.end(),
-                                  [&](const Member &m) { return m.name == section.name; });
-    if (old == base.members.end()) {
+    const auto found = index.find(section.name);
+    if (found == index.end()) {
       base.members.push_back(std::move(section));
       continue;
     }
+    Member *old = &base.members[found->second];
     old->place = section.place;
     const bool tables = old->value.kind == Kind::table && section.value.kind == Kind::table;
     if (!tables)

@@ -1,5 +1,6 @@
 // The tables of plugin instances: [transports.ID], [tools.ID], [policies.ID] ...
 #include <algorithm>
+#include <unordered_map>
 
 #include "profile/expand.hpp"
 #include "profile/sections.hpp"
@@ -114,14 +115,11 @@ void read_plugin(std::string_view group, const Member &instance, Context &contex
 // One policy runs in this version: the highest layer's replaces those below it.
 void keep_one_policy(const Node &table, Context &context) {
   auto &policies = context.profile.policies;
+  std::unordered_map<std::string_view, std::uint16_t> layers;
+  for (const Member &member : table.members) layers.emplace(member.name, member.place.layer);
   std::uint16_t highest = 0;
-  const auto layer_of = [&](const PluginUse &use) {
-    for (const Member &member : table.members)
-      if (member.name == use.id) return member.place.layer;
-    return std::uint16_t{0};
-  };
-  for (const PluginUse &use : policies) highest = std::max(highest, layer_of(use));
-  std::erase_if(policies, [&](const PluginUse &use) { return layer_of(use) < highest; });
+  for (const PluginUse &use : policies) highest = std::max(highest, layers[use.id]);
+  std::erase_if(policies, [&](const PluginUse &use) { return layers[use.id] < highest; });
   if (policies.size() < 2) return;
   context.diagnostics.error(table.place, "policies",
                             "at most one policy is possible in this version, and " +

@@ -1,5 +1,6 @@
 // The section mcpServers as a whole: names, and what else has them.
-#include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "profile/server.hpp"
 
@@ -7,25 +8,33 @@ namespace bulkhead::profiles {
 
 namespace {
 
+using Places = std::unordered_map<std::string_view, Place>;
+
+// The tools plugins that run, with their places.
+Places places_of(const Node *tools, const Profile &profile) {
+  Places all, out;
+  if (tools != nullptr)
+    for (const Member &member : tools->members) all.emplace(member.name, member.place);
+  for (const PluginUse &use : profile.tools) out.emplace(all.find(use.id)->first, all[use.id]);
+  return out;
+}
+
 // A server takes the place of a tools plugin of the same name that a lower layer has; two of one
 // layer cannot both be meant.
-bool settle_with_tools(const Member &entry, const Node *tools, Context &context) {
-  auto &uses = context.profile.tools;
-  const auto use = std::find_if(uses.begin(), uses.end(),
-                                [&](const PluginUse &u) { return u.id == entry.name; });
-  if (use == uses.end()) return true;
-  const auto instance = std::find_if(tools->members.begin(), tools->members.end(),
-                                     [&](const Member &m) { return m.name == entry.name; });
-  if (instance->place.layer >= entry.place.layer) {
+bool settle_with_tools(const Member &entry, const Places &tools, Context &context) {
+  const auto found = tools.find(entry.name);
+  if (found == tools.end()) return true;
+  const Place &place = found->second;
+  if (place.layer >= entry.place.layer) {
     context.diagnostics.error(entry.place, join("mcpServers", entry.name),
                               "a tools plugin has the same name (line " +
-                                  std::to_string(instance->place.line) + " of " +
-                                  in_quotes(use->origin.layer) + ")");
+                                  std::to_string(place.line) + " of " +
+                                  in_quotes(context.diagnostics.origin(place).layer) + ")");
     return false;
   }
   context.diagnostics.note(entry.place, "server " + in_quotes(entry.name) +
                                             " takes the place of the tools plugin of that name");
-  uses.erase(use);
+  std::erase_if(context.profile.tools, [&](const PluginUse &use) { return use.id == entry.name; });
   return true;
 }
 
@@ -35,10 +44,11 @@ void read_servers(const Node &table, const Node *tools, Context &context) {
   Diagnostics &diagnostics = context.diagnostics;
   if (!diagnostics.is_table(table, "mcpServers")) return;
   const Naming &naming = context.profile.naming;
+  const Places running = places_of(tools, context.profile);
   for (const Member &entry : table.members) {
     const std::string why = refused_name(entry.name, naming, false);
     if (why.empty()) {
-      if (settle_with_tools(entry, tools, context)) read_server(entry, context);
+      if (settle_with_tools(entry, running, context)) read_server(entry, context);
     } else if (naming.bad_names_error) {
       diagnostics.error(entry.place, join("mcpServers", entry.name),
                         "the server is refused: " + why);

@@ -1,6 +1,6 @@
 #include "profile/show.hpp"
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "profile/secrets.hpp"
 #include "profile/server.hpp"
@@ -64,13 +64,10 @@ class Shower {
   }
 
   void servers(const Node &table) {
-    const auto &known = context_.profile.servers;
-    for (const Member &entry : table.members) {
-      const bool used = std::any_of(known.begin(), known.end(), [&](const ServerDef &server) {
-        return server.name == entry.name;
-      });
-      if (used) server(entry.value, join("mcpServers", entry.name));
-    }
+    std::unordered_set<std::string_view> known;
+    for (const ServerDef &used : context_.profile.servers) known.insert(used.name);
+    for (const Member &entry : table.members)
+      if (known.contains(entry.name)) server(entry.value, join("mcpServers", entry.name));
   }
 
   void server(const Node &table, const std::string &path) {
