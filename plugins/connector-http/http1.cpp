@@ -8,7 +8,6 @@
 namespace connector_http {
 namespace {
 
-constexpr std::uint64_t ns_per_ms = 1'000'000;
 constexpr std::uint64_t sweep_ms = 15'000;
 
 template <class T>

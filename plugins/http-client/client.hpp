@@ -52,7 +52,6 @@ class Client {
   CURLM *multi_;
   bh_timer timer_ = 0;
   bool inside_ = false;  // libcurl is on the stack
-  bool settling_ = false;
   std::map<curl_socket_t, bh_watch> watches_;
   std::map<bh_http_id, std::unique_ptr<Transfer>> transfers_;
   std::vector<Transfer *> waiting_;    // to be added when libcurl has returned
