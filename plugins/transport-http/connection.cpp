@@ -42,7 +42,7 @@ void Connection::doom(bool too_slow) noexcept {
   owner_.on_doomed(*this, too_slow);
 }
 
-void Connection::on_event(void *arg, std::int32_t, std::uint32_t events) {
+void Connection::on_event(void *arg, std::int32_t, std::uint32_t events) noexcept {
   auto &self = *static_cast<Connection *>(arg);
   if ((events & BH_FD_WRITE) != 0 && !self.doomed_) self.flush();
   if (!self.doomed_) {

@@ -32,8 +32,8 @@ class Listener {
   const sockaddr_storage &bound() const noexcept { return bound_; }
 
  private:
-  static void on_event(void *arg, std::int32_t fd, std::uint32_t events);
-  static void on_pause_over(void *arg);
+  static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
+  static void on_pause_over(void *arg) noexcept;
   bh_status bind(const ListenAddress &address, std::string_view as_configured, bh_error *error);
   void accept_batch();
   void pause(int error);

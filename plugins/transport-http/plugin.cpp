@@ -70,7 +70,7 @@ class TransportHttp {
   bh_status send(const bh_outgoing &message) {
     return server_ ? server_->send(message) : bh_status{BH_STALE};
   }
-  void session_ended(bh_session session, bh_str) {
+  void session_ended(bh_session session, bh_str) noexcept {
     if (server_) server_->session_ended(session);
   }
   bh_str endpoint() const noexcept {

@@ -67,6 +67,8 @@ std::string_view status_line(int status) noexcept {
       return "HTTP/1.1 406 Not Acceptable\r\n";
     case 408:
       return "HTTP/1.1 408 Request Timeout\r\n";
+    case 409:
+      return "HTTP/1.1 409 Conflict\r\n";
     case 413:
       return "HTTP/1.1 413 Content Too Large\r\n";
     case 415:
@@ -77,12 +79,17 @@ std::string_view status_line(int status) noexcept {
       return "HTTP/1.1 429 Too Many Requests\r\n";
     case 431:
       return "HTTP/1.1 431 Request Header Fields Too Large\r\n";
+    case 502:
+      return "HTTP/1.1 502 Bad Gateway\r\n";
     case 503:
       return "HTTP/1.1 503 Service Unavailable\r\n";
+    case 504:
+      return "HTTP/1.1 504 Gateway Timeout\r\n";
     case 505:
       return "HTTP/1.1 505 HTTP Version Not Supported\r\n";
-    default:
-      return "HTTP/1.1 500 Internal Server Error\r\n";
+    default:  // an unknown code means its class
+      return status >= 400 && status < 500 ? status_line(400)
+                                           : "HTTP/1.1 500 Internal Server Error\r\n";
   }
 }
 

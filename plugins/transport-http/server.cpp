@@ -103,7 +103,7 @@ void Server::settle_soon() noexcept {
   if (!in_send_ || soon_ != 0 || stopped_) return;
   soon_ = host_.timer_start(
       0,
-      [](void *arg) {
+      [](void *arg) noexcept {
         static_cast<Server *>(arg)->soon_ = 0;
         static_cast<Server *>(arg)->settle();
       },
@@ -115,7 +115,9 @@ void Server::settle() {
     for (const bh_session handle : std::exchange(closing_, {})) {
       transport_->session_close(host_.ctx(), handle, BH_SESSION_GONE);
     }
-    for (Connection *c : std::exchange(ready_, {})) c->resume();
+    for (Connection *c : std::exchange(ready_, {})) {
+      if (!stopped_) c->resume();
+    }
     for (Connection *c : std::exchange(doomed_, {})) {
       lost(*c);
       destroy(*c);
@@ -193,7 +195,7 @@ void Server::end_streams(Session &session) {
   }
 }
 
-void Server::session_ended(bh_session handle) {
+void Server::session_ended(bh_session handle) noexcept {
   Session *session = sessions_.find(handle);
   if (session == nullptr) return;
   const bool before = std::exchange(in_send_, true);
@@ -209,7 +211,7 @@ void Server::want_check(std::uint64_t at_ns) noexcept {
   const std::uint64_t now = host_.now_ns();
   sweep_at_ns_ = std::max(at_ns, now + sweep_min_ns_);
   sweep_ = host_.timer_start((sweep_at_ns_ - now) / ns_per_ms + 1,
-                             [](void *arg) {
+                             [](void *arg) noexcept {
                                static_cast<Server *>(arg)->sweep_ = 0;
                                static_cast<Server *>(arg)->sweep();
                              },
@@ -253,9 +255,9 @@ void Server::drain() noexcept {
 void Server::stop() noexcept {
   if (stopped_) return;
   listener_.close();
+  stopped_ = true;
   sessions_.for_each([&](Session &session) { close_session(session); });
   settle();
-  stopped_ = true;
   host_.timer_cancel(sweep_);
   host_.timer_cancel(soon_);
   doomed_.clear();

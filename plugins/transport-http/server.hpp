@@ -38,7 +38,7 @@ class Server final : public ConnectionOwner {
   void stop() noexcept;
 
   bh_status send(const bh_outgoing &message);
-  void session_ended(bh_session handle);
+  void session_ended(bh_session handle) noexcept;
   std::string_view endpoint() const noexcept { return endpoint_; }
 
  private:

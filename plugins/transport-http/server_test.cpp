@@ -131,6 +131,8 @@ TEST_CASE("statuses of requests that are not taken") {
   // Without a session the message decides, not the header.
   CHECK(status(post(rig, "now", {}, "MCP-Protocol-Version: 1999-01-01\r\n")) == 200);
   CHECK(status(post(rig, "status-400", id)) == 400);
+  CHECK(status(post(rig, "status-404", id)) == 404);
+  CHECK(status(post(rig, "status-477", id)) == 400);
   CHECK(status(raw(rig, "GET /mcp HTTP/1.1", "Accept: application/json\r\n")) == 406);
   CHECK(status(raw(rig, "GET /mcp HTTP/1.1")) == 406);
   CHECK(status(get(rig, {})) == 400);

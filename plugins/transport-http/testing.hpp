@@ -36,7 +36,7 @@ inline bh_limits test_limits() {
 }
 
 // The fake host, the plugin and the script. What the script does with a message is the message's
-// own text: "initialize", "notify", "echo ...", "later", "progress", "quiet-400" ...
+// own text: "initialize", "notify", "echo ...", "later", "progress", "status-400" ...
 struct Rig {
   struct Delivered {
     bh_session session;
@@ -155,7 +155,10 @@ struct Rig {
     if (is("progress")) event(d, R"({"method":"progress"})");
     if (is("initialize") || is("now")) answer(d, R"({"result":"ok"})");
     if (is("echo")) answer(d, d.text);
-    if (is("status-400")) send(BH_OUT_ANSWER, d.session, d.stream, R"({"error":1})", 400);
+    if (d.text.starts_with("status-")) {
+      const auto code = static_cast<std::uint32_t>(std::atoi(&d.text[7]));
+      send(BH_OUT_ANSWER, d.session, d.stream, R"({"error":1})", code);
+    }
     return BH_OK;
   }
 
