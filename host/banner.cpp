@@ -69,8 +69,12 @@ std::string banner(const BannerFacts &facts) {
               ? "none: the builtin servers http and files (bulkhead import finds yours)"
               : printable(tilde(facts.config))) +
          "\n";
-  if (!facts.log_file.empty()) out += "  Log       " + tilde(facts.log_file) + "\n";
-  out += "  State     " + tilde(facts.state_dir) + "\n\n";
+  const std::string state = tilde(facts.state_dir);
+  if (!facts.log_file.empty()) {
+    out += "  Logs      " + tilde(facts.log_file) + "\n";
+    out += "            " + state + "/log/servers/NAME.log: what a server wrote to stderr\n";
+  }
+  out += "  State     " + state + "\n\n";
   if (!url.empty()) out += paste_blocks(url, facts) + "\n";
   return out;
 }

@@ -2,6 +2,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 
@@ -53,17 +54,23 @@ class Gateway {
   int run() {
     open_log();
     raise_file_limit();
+    if (is_serve_) logger_.hold();  // the banner comes first
     for (const auto &note : profile_.notes) logger_.log(LogLevel::warn, "profile", note);
     HostOptions options;
     options.log = [this](LogLevel level, std::string_view component, std::string_view text) {
-      logger_.log(level, component, text);
+      // Servers that fail while the gateway starts are in the table, with the reason.
+      if (is_serve_ && !reported_ && component == "router" && level == LogLevel::warn) {
+        logger_.log_to_file(level, component, text);
+      } else {
+        logger_.log(level, component, text);
+      }
     };
     options.log_level = logger_.level();
     options.on_status = [this] { on_status(); };
     // On stdio there is one client; the servers are started with what it says that it can do, once.
     options.eager = is_serve_;
     auto host = Host::create(std::move(profile_), std::move(options));
-    if (!host) return complain(host.error().text);
+    if (!host) return give_up(host.error());
     host_ = std::move(*host);
     set_signalled_host(host_.get());
     const int code = start_and_run();
@@ -81,11 +88,18 @@ class Gateway {
     if (!made) complain(made.error().text + "; going on without a log file");
   }
 
+  int give_up(const Error &error) {
+    logger_.release();
+    logger_.log_to_file(LogLevel::error, "start", error.text);
+    return complain(error.text);
+  }
+
   int start_and_run() {
-    if (auto started = host_->start(); !started) return complain(started.error().text);
+    if (auto started = host_->start(); !started) return give_up(started.error());
     open_control_socket();
     started_ = true;
     if (is_serve_) Console::get().write(banner(banner_facts()));
+    logger_.release();
     on_status();
     host_->run();
     Console::get().progress("");
@@ -157,7 +171,8 @@ class Gateway {
   Logger logger_;
   std::unique_ptr<Host> host_;
   std::unique_ptr<ControlServer> control_;
-  bool started_ = false, reported_ = false;
+  bool started_ = false;
+  std::atomic<bool> reported_{false};  // log lines come from any thread
 };
 
 }  // namespace

@@ -31,6 +31,13 @@ std::string timestamp() {
   return {buffer.data(), static_cast<std::size_t>(n)};
 }
 
+std::string one_line(std::string_view component, std::string_view text) {
+  std::string out = printable(component) + ": ";
+  out += printable(text.substr(0, Logger::max_line_bytes));
+  if (text.size() > Logger::max_line_bytes) out += " [cut]";
+  return out;
+}
+
 }  // namespace
 
 std::string_view to_string(LogLevel level) noexcept {
@@ -86,26 +93,63 @@ void Logger::rotate_if_full() {
   open_file();
 }
 
-void Logger::log(LogLevel level, std::string_view component, std::string_view text) {
-  const bool to_file = fd_ >= 0 && level >= file_level_;
-  const bool to_console = level >= console_level_;
-  if (!to_file && !to_console) return;
-  const bool cut = text.size() > max_line_bytes;
-  const std::string body = printable(text.substr(0, max_line_bytes)) + (cut ? " [cut]" : "");
-  if (to_file) {
-    std::string line = timestamp();
-    line.append(" ").append(to_string(level)).append(" ");
-    line.append(printable(component)).append(": ").append(body).append("\n");
+void Logger::write_file(LogLevel level, std::string_view line) {
+  if (fd_ < 0 || level < file_level_) return;
+  const std::string stamped =
+      timestamp() + " " + std::string(to_string(level)) + " " + std::string(line) + "\n";
+  const std::lock_guard lock(mutex_);
+  rotate_if_full();
+  if (::write(fd_, stamped.data(), stamped.size()) < 0) return;  // nowhere to say so
+}
+
+bool Logger::first_time(const std::string &line) {
+  if (said_.size() >= max_said) said_.clear();
+  return said_.insert(line).second;
+}
+
+void Logger::show(LogLevel level, const std::string &line) {
+  if (level < console_level_) return;
+  const std::string text =
+      (level >= LogLevel::error ? "bulkhead: error: " : "bulkhead: ") + line + "\n";
+  {
     const std::lock_guard lock(mutex_);
-    rotate_if_full();
-    if (::write(fd_, line.data(), line.size()) < 0) return;
+    if (console_level_ >= LogLevel::warn && !first_time(line)) return;
+    if (holding_) {
+      if (held_.size() + text.size() <= max_held_bytes) held_ += text;
+      return;
+    }
   }
-  if (to_console) {
-    std::string line = "bulkhead: ";
-    if (level >= LogLevel::error) line += "error: ";
-    line.append(printable(component)).append(": ").append(body).append("\n");
-    Console::get().write(line);
+  Console::get().write(text);
+}
+
+void Logger::log(LogLevel level, std::string_view component, std::string_view text) {
+  if (level < this->level()) return;
+  const std::string line = one_line(component, text);
+  write_file(level, line);
+  show(level, line);
+}
+
+void Logger::log_to_file(LogLevel level, std::string_view component, std::string_view text) {
+  if (level < this->level()) return;
+  const std::string line = one_line(component, text);
+  write_file(level, line);
+  const std::lock_guard lock(mutex_);
+  first_time(line);
+}
+
+void Logger::hold() {
+  const std::lock_guard lock(mutex_);
+  holding_ = true;
+}
+
+void Logger::release() {
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    holding_ = false;
+    text.swap(held_);
   }
+  if (!text.empty()) Console::get().write(text);
 }
 
 }  // namespace bulkhead::program

@@ -2,12 +2,18 @@
 //
 // The file is 0600, rotated at max_file_bytes to .1 and .2 (three files in all). Several gateways
 // may write the same one: lines are appended whole, and only the holder of the lock rotates.
+//
+// A server that stays broken fails the same way at each retry: standard error says it once (of the
+// last max_said different lines), unless it shows everything.
+//
 // Thread: any. A full disk loses log lines, never a call.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -21,6 +27,8 @@ class Logger {
   static constexpr std::uint64_t max_file_bytes = 1ull << 20;
   static constexpr int max_files = 3;
   static constexpr std::size_t max_line_bytes = 8192;
+  static constexpr std::size_t max_held_bytes = 64u << 10;
+  static constexpr std::size_t max_said = 256;
 
   Logger(LogLevel file_level, LogLevel console_level)
       : file_level_(file_level), console_level_(console_level) {}
@@ -31,6 +39,12 @@ class Logger {
   // Without a file, lines go to standard error only.
   Result<void> open(const std::string &path);
   void log(LogLevel level, std::string_view component, std::string_view text);
+  // The same, but standard error does not show it, now or when it is said again: a person is told
+  // in another way.
+  void log_to_file(LogLevel level, std::string_view component, std::string_view text);
+  // Standard error waits until release(), at most max_held_bytes of it (more is only in the file).
+  void hold();
+  void release();
 
   const std::string &path() const noexcept { return path_; }
   LogLevel level() const noexcept { return std::min(file_level_, console_level_); }
@@ -38,8 +52,14 @@ class Logger {
  private:
   bool open_file();
   void rotate_if_full();
+  void write_file(LogLevel level, std::string_view line);
+  void show(LogLevel level, const std::string &line);
+  bool first_time(const std::string &line);  // with mutex_
 
   std::mutex mutex_;
+  std::set<std::string, std::less<>> said_;
+  std::string held_;
+  bool holding_ = false;
   LogLevel file_level_, console_level_;
   std::string path_;
   int fd_ = -1;

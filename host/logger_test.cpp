@@ -1,5 +1,6 @@
 #include "logger.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,7 +8,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "console.hpp"
 #include "paths.hpp"
+#include "profile_source.hpp"
 #include "test_folder.hpp"
 
 using namespace bulkhead;
@@ -61,6 +64,71 @@ TEST_CASE("the log is rotated and bounded") {
   CHECK(std::filesystem::exists(path + ".2"));
   CHECK_FALSE(std::filesystem::exists(path + ".3"));
   CHECK(total > Logger::max_file_bytes);
+}
+
+namespace {
+
+// What this process writes to standard error meanwhile.
+template <class F>
+std::string standard_error_of(F f) {
+  TestFolder folder;
+  const int saved = ::dup(STDERR_FILENO);
+  const int file = ::open((folder / "err").c_str(), O_RDWR | O_CREAT, 0600);
+  ::dup2(file, STDERR_FILENO);
+  f();
+  ::dup2(saved, STDERR_FILENO);
+  ::close(saved);
+  ::close(file);
+  return content(folder / "err");
+}
+
+}  // namespace
+
+TEST_CASE("a person is told once what is logged again and again") {
+  TestFolder folder;
+  Logger logger(LogLevel::info, LogLevel::warn);
+  REQUIRE(logger.open(folder / "a.log"));
+  const std::string shown = standard_error_of([&] {
+    for (int i = 0; i < 3; ++i) logger.log(LogLevel::warn, "router", "x is down");
+    logger.log(LogLevel::info, "router", "not for people");
+    logger.log_to_file(LogLevel::warn, "router", "y is in the table");
+    logger.log(LogLevel::warn, "router", "y is in the table");
+    logger.log(LogLevel::error, "router", "z");
+  });
+  CHECK(shown == "bulkhead: router: x is down\nbulkhead: error: router: z\n");
+  const std::string file = content(folder / "a.log");
+  const auto count = [&](std::string_view text) {
+    std::size_t n = 0;
+    for (std::size_t at = file.find(text); at != std::string::npos; at = file.find(text, at + 1))
+      ++n;
+    return n;
+  };
+  CHECK(count("x is down") == 3);
+  CHECK(count("y is in the table") == 2);
+}
+
+TEST_CASE("held lines come at release, and are bounded") {
+  Logger logger(LogLevel::info, LogLevel::info);
+  const std::string shown = standard_error_of([&] {
+    logger.hold();
+    logger.log(LogLevel::warn, "a", "first");
+    for (int i = 0; i < 100; ++i) logger.log(LogLevel::warn, "a", std::string(4000, 'x'));
+    Console::get().write("banner\n");
+    logger.release();
+    logger.log(LogLevel::warn, "a", "last");
+  });
+  CHECK(shown.starts_with("banner\nbulkhead: a: first\n"));
+  CHECK(shown.ends_with("bulkhead: a: last\n"));
+  CHECK(shown.size() < Logger::max_held_bytes + 200);
+  CHECK(shown.size() > Logger::max_held_bytes / 2);
+}
+
+TEST_CASE("commands that download first get more time") {
+  CHECK(downloads_first("npx"));
+  CHECK(downloads_first("/usr/bin/docker"));
+  CHECK_FALSE(downloads_first("node"));
+  CHECK_FALSE(downloads_first("/opt/npx/server"));
+  CHECK_FALSE(downloads_first(""));
 }
 
 TEST_CASE("a log is not written through a link") {

@@ -51,6 +51,15 @@ void select_transports(Profile &profile, Transports wanted) {
   if (own > 0) std::erase_if(all, is_builtin);
 }
 
+void give_launchers_time(Profile &profile) {
+  if (profile.limits.connect_timeout_ms != Limits{}.connect_timeout_ms) return;  // asked for
+  for (ServerDef &def : profile.servers) {
+    if (!def.connect_timeout_ms && downloads_first(def.command)) {
+      def.connect_timeout_ms = launcher_connect_ms;
+    }
+  }
+}
+
 // A layer that puts --listen on the HTTP transport, whatever its name in the file is.
 std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
                                                       const std::string &address) {
@@ -66,6 +75,14 @@ std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
 }
 
 }  // namespace
+
+bool downloads_first(std::string_view command) {
+  static constexpr std::string_view launchers[] = {"npx",  "npm",    "pnpm",   "pnpx", "yarn",
+                                                   "bunx", "bun",    "deno",   "uvx",  "uv",
+                                                   "pipx", "docker", "podman", "dnx"};
+  const std::string_view name = command.substr(command.find_last_of('/') + 1);
+  return std::find(std::begin(launchers), std::end(launchers), name) != std::end(launchers);
+}
 
 std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transports transports) {
   LoadedProfile out;
@@ -96,6 +113,7 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
     std::erase_if(profile->transports, [&](const PluginUse &use) { return use.id != id; });
   }
   out.profile = std::move(*profile);
+  give_launchers_time(out.profile);
   if (out.profile.state_dir.empty()) out.profile.state_dir = default_state_dir();
   if (arguments.plugin_dirs.empty()) {
     out.profile.plugin_dirs.push_back(own_plugin_dir());

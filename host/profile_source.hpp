@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "arguments.hpp"
@@ -18,6 +19,12 @@ struct LoadedProfile {
   Profile profile;   // state_dir and plugin_dirs are filled in
   std::string file;  // empty: nothing is configured
 };
+
+// How long a server may take to answer its first message when its command may have to download it
+// first (npx, uvx, docker ...) and the file says nothing: killed half-way, it would start over for
+// ever.
+inline constexpr std::uint64_t launcher_connect_ms = 120'000;
+bool downloads_first(std::string_view command);
 
 // The profile, or every mistake as a line for people ("file:line:col: path: what").
 std::expected<LoadedProfile, std::vector<std::string>> load_for(const Arguments &arguments,
