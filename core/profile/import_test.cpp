@@ -20,7 +20,7 @@ struct Folders {
     char path[] = "/tmp/bulkhead-import-XXXXXX";
     REQUIRE(::mkdtemp(path) != nullptr);
     home = path;
-    cwd = home + "/work";
+    cwd = home + "/project";
   }
   ~Folders() { fs::remove_all(home); }
   void write(const std::string &file, const std::string &text) const {
