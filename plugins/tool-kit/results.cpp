@@ -99,6 +99,17 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string repaired(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t n = character(text);
+    out += n == 0 ? "\xEF\xBF\xBD" : text.substr(0, n);
+    text.remove_prefix(std::max<std::size_t>(n, 1));
+  }
+  return out;
+}
+
 std::size_t cut_at(std::string_view text, std::size_t limit) {
   if (limit >= text.size()) return text.size();
   std::size_t n = limit;

@@ -15,6 +15,9 @@ std::string quoted(std::string_view text);
 // Is all of it UTF-8 (RFC 3629)?
 bool is_utf8(std::string_view text);
 
+// text with U+FFFD in place of what is not UTF-8.
+std::string repaired(std::string_view text);
+
 // The largest n <= limit at which text can be cut without splitting a character. Text that is not
 // UTF-8 is cut anywhere.
 std::size_t cut_at(std::string_view text, std::size_t limit);

@@ -64,7 +64,7 @@ class ToolsHost {
   }
   ~ToolsHost() {
     if (plugin_ == nullptr) return;
-    plugin_->stop(plugin_->self);
+    if (!stopped_) stop();
     plugin_->destroy(plugin_->self);
   }
   ToolsHost(const ToolsHost &) = delete;
@@ -94,7 +94,11 @@ class ToolsHost {
     return wait(begin(tool, arguments));
   }
   void cancel(bh_call call) { tools_->call_cancel(plugin_->self, call); }
-  void stop() { plugin_->stop(plugin_->self); }
+  void stop() {
+    stopped_ = true;
+    plugin_->stop(plugin_->self);
+    host.forget();
+  }
   void drain() { plugin_->drain(plugin_->self, 0); }
 
   std::string list(std::uint32_t kind = BH_LIST_TOOLS) {
@@ -117,6 +121,7 @@ class ToolsHost {
   bh_host_tools table_{};
   const bh_plugin *plugin_ = nullptr;
   const bh_tools *tools_ = nullptr;
+  bool stopped_ = false;
   bh_call last_ = 0;
   std::map<bh_call, std::string> results_;
 };

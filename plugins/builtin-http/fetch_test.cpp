@@ -1,0 +1,304 @@
+// fetch_http against an HTTP client that lives in the test.
+#include <catch2/catch.hpp>
+#include <map>
+#include <optional>
+
+#include <bulkhead/abi/ext/draft/http.h>
+#include <bulkhead/cpp/host.hpp>
+
+#include "tool-kit/testing.hpp"
+
+using tool_kit::testing::Answer;
+using tool_kit::testing::ToolsHost;
+
+extern "C" const bh_entry *bh_static_entry_BuiltinHttp(void);
+
+namespace {
+
+struct Page {
+  std::uint32_t status = 200;
+  std::string type = "text/plain";
+  std::string body = {};
+  std::string location = {};
+  std::string address = "93.184.216.34";
+  std::optional<bh_status> fails = {};  // after the body
+};
+
+// One loop for plugin and client; a request is answered in the next turn.
+class Web : public ToolsHost {
+ public:
+  explicit Web(std::string_view config = "{}", bool client = true)
+      : ToolsHost(bh_static_entry_BuiltinHttp(), "builtin-http", config) {
+    table_.size = sizeof table_;
+    table_.start = [](void *ctx, const bh_http_request *r, const bh_http_handler *h, void *user,
+                      bh_http_id *out,
+                      bh_error *error) { return of(ctx).start(*r, h, user, out, error); };
+    table_.cancel = [](void *ctx, bh_http_id id) -> bh_status {
+      return of(ctx).requests_.erase(id) == 1 ? BH_OK : BH_STALE;
+    };
+    if (client) host.add_ext(BH_EXT_HOST_HTTP, &table_);
+  }
+
+  std::map<std::string, Page> pages;
+  std::vector<std::string> asked;  // URLs in order
+  std::uint32_t flags = 0;         // of the last request
+  unsigned connections = 0;        // addresses that were let through
+  bool silent = false;             // requests are taken, not answered
+
+  std::size_t open() const { return requests_.size(); }
+  Answer fetch(const std::string &more) { return call("fetch_http", "{" + more + "}"); }
+  Answer url(const std::string &url) { return fetch("\"url\":\"" + url + "\""); }
+
+ private:
+  struct Request {
+    Web *web;
+    bh_http_id id;
+    std::string url;
+    const bh_http_handler *handler;
+    void *user;
+  };
+
+  // The ToolsHost is the first base; `user` of the fake host points to it.
+  static Web &of(void *ctx) {
+    return *static_cast<Web *>(static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user));
+  }
+
+  bh_status start(const bh_http_request &r, const bh_http_handler *h, void *user, bh_http_id *out,
+                  bh_error *error) {
+    asked.emplace_back(bh::view(r.url));
+    flags = r.flags;
+    if (r.max_redirects != 0 || bh::view(r.method) != "GET" || r.total_timeout_ms == 0) {
+      return bh::fail(error, BH_E_INVALID, "not the request that is expected");
+    }
+    *out = ++last_;
+    const auto it = requests_.emplace(last_, Request{this, last_, asked.back(), h, user}).first;
+    if (!silent) {
+      bh::Host(host.host())
+          .post([](void *arg) { answer(*static_cast<Request *>(arg)); }, &it->second);
+    }
+    return BH_OK;
+  }
+
+  static void answer(Request &request) {
+    const Request r = request;
+    Web &web = *r.web;
+    const auto end = [&](bh_status code, std::string_view text) {
+      if (web.requests_.erase(r.id) == 0) return;
+      const bh_error error = bh::make_error(code, text);
+      r.handler->on_done(r.user, code == BH_OK ? nullptr : &error);
+    };
+    const auto it = web.pages.find(r.url);
+    if (it == web.pages.end()) return end(BH_E_UNAVAILABLE, "no such host");
+    const Page &page = it->second;
+    if (r.handler->check_address(r.user, bh::str("host"), bh::str(page.address), 80) != BH_OK) {
+      return end(BH_E_DENIED, "denied");
+    }
+    ++web.connections;
+    const bh_http_header headers[] = {{bh::str("Content-Type"), bh::str(page.type)},
+                                      {bh::str("LOCATION"), bh::str(page.location)}};
+    const std::uint32_t n = page.location.empty() ? 1 : 2;
+    if (r.handler->on_head(r.user, page.status, headers, n, bh::str(r.url)) != BH_OK) {
+      return end(BH_E_CANCELLED, "stopped by on_head");
+    }
+    for (std::size_t at = 0; at < page.body.size(); at += 1000) {
+      const auto piece = std::string_view(page.body).substr(at, 1000);
+      if (r.handler->on_body(r.user, bh::str(piece)) != BH_OK) {
+        return end(BH_E_CANCELLED, "stopped by on_body");
+      }
+    }
+    end(page.fails.value_or(BH_OK), "the connection broke");
+  }
+
+  bh_host_http table_{};
+  bh_http_id last_ = 0;
+  std::map<bh_http_id, Request> requests_;
+};
+
+std::string error_of(const Answer &answer) {
+  CHECK(answer.is_error());
+  CHECK(answer.text().rfind("Error: ", 0) == 0);
+  return answer.text().substr(7);
+}
+
+std::string chunk_of(const std::string &text) {
+  return text.substr(text.find("\n\n") + 2);
+}
+
+}  // namespace
+
+TEST_CASE("the three formats of a page") {
+  Web web;
+  const std::string html =
+      "<html><head><title>T</title><script>var hidden;</script></head><body><h1>Head</h1>"
+      "<p>See <a href=\"http://b.test/\">this</a>.<ul><li>item</ul></body></html>";
+  web.pages["http://a.test/"] = {.type = "text/html; charset=utf-8", .body = html};
+  const Answer markdown = web.url("http://a.test/");
+  CHECK_FALSE(markdown.is_error());
+  CHECK(markdown.text() ==
+        "URL: http://a.test/\nDomain: a.test\nContent length: 44\n\n"
+        "# Head\n\nSee [this](http://b.test/).\n\n- item\n");
+  const Answer content = web.fetch(R"("url":"http://a.test/","format":"content")");
+  CHECK(chunk_of(content.text()) == "Head\n\nSee this.\n\nitem\n");
+  const Answer raw = web.fetch(R"("url":"http://a.test/","format":"raw")");
+  CHECK(chunk_of(raw.text()) == html);
+}
+
+TEST_CASE("pages follow each other without loss") {
+  Web web;
+  std::string text;
+  while (text.size() < 12'000) text += "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
+  web.pages["http://a.test/"] = {.body = text};
+  std::string read;
+  int calls = 0;
+  for (std::string next = "0"; !next.empty(); ++calls) {
+    const Answer page = web.fetch(R"("url":"http://a.test/","start_index":)" + next);
+    REQUIRE_FALSE(page.is_error());
+    const std::string all = page.text();
+    CHECK(all.find("Content length: " + std::to_string(text.size())) != std::string::npos);
+    CHECK(all.find("\nShowing: " + next + "..") != std::string::npos);
+    const std::string chunk = chunk_of(all);
+    CHECK(chunk.size() <= 5000);
+    CHECK(chunk.find("\xEF\xBF\xBD") == std::string::npos);
+    read += chunk;
+    const std::size_t at = all.find("next start_index: ");
+    next = at == all.npos ? "" : all.substr(at + 18, all.find('\n', at) - at - 18);
+  }
+  CHECK(calls == 3);
+  CHECK(read == text);
+  // A limit smaller than a character still goes on.
+  const Answer tiny = web.fetch(R"("url":"http://a.test/","start_index":1,"max_length":1)");
+  CHECK(chunk_of(tiny.text()) == "\xC3\xA9");
+  CHECK(
+      error_of(web.fetch(R"("url":"http://a.test/","start_index":99999)")).find("behind the end") !=
+      std::string::npos);
+}
+
+TEST_CASE("errors are told apart") {
+  Web web;
+  web.pages["http://a.test/pdf"] = {.type = "application/pdf", .body = "%PDF"};
+  web.pages["http://a.test/png"] = {.type = "image/png", .body = "x"};
+  web.pages["http://a.test/nul"] = {.body = std::string("a\0b", 3)};
+  web.pages["http://a.test/404"] = {.status = 404};
+  web.pages["http://a.test/cut"] = {.body = "x", .fails = BH_E_IO};
+  CHECK(error_of(web.fetch("")) == "the argument \"url\" is missing");
+  CHECK(error_of(web.url("not a url")).find("invalid URL") == 0);
+  CHECK(error_of(web.url("ftp://a.test/")) ==
+        "the scheme \"ftp\" is not supported; only http and https are");
+  CHECK(error_of(web.url("http:///x")).find("has no host") != std::string::npos);
+  CHECK(error_of(web.url("http://a.test/pdf")) ==
+        "binary content (application/pdf) has no text; format \"raw\" gives its bytes");
+  CHECK(error_of(web.url("http://a.test/png")).find("image/png") != std::string::npos);
+  CHECK(error_of(web.url("http://a.test/nul")).find("binary content") == 0);
+  CHECK(error_of(web.url("http://a.test/404")) ==
+        "the request failed: the server answered with status 404");
+  CHECK(error_of(web.url("http://a.test/cut")) == "the request failed: the connection broke");
+  CHECK(error_of(web.url("http://none.test/")) == "the request failed: no such host");
+  CHECK(error_of(web.fetch(R"("url":"http://a.test/","format":"pdf")")).find("one of") !=
+        std::string::npos);
+  CHECK(error_of(web.fetch(R"("url":"http://a.test/","depth":1)")) ==
+        "there is no argument \"depth\"");
+  const Answer raw = web.fetch(R"("url":"http://a.test/pdf","format":"raw")");
+  CHECK(chunk_of(raw.text()) == "%PDF");
+}
+
+TEST_CASE("a blocked domain is not connected to") {
+  Web web(R"({"block":["bad.test"],"allow":["*.a.test","bad.test"]})");
+  web.pages["http://x.a.test/"] = {.body = "ok"};
+  CHECK(chunk_of(web.url("http://x.a.test/").text()) == "ok");
+  CHECK(error_of(web.url("http://a.test/")).find("blocked") != std::string::npos);
+  CHECK(error_of(web.url("http://bad.test/")).find("blocked") != std::string::npos);
+  CHECK(error_of(web.url("http://BAD.test./")).find("blocked") != std::string::npos);
+  CHECK(web.asked.size() == 1);
+}
+
+TEST_CASE("private addresses are not connected to") {
+  Web web;
+  web.pages["http://inner.test/"] = {.body = "secret", .address = "10.0.0.5"};
+  web.pages["http://meta.test/"] = {.body = "secret", .address = "169.254.169.254"};
+  for (const char *url : {"http://127.0.0.1/", "http://[::1]/", "http://[::ffff:127.0.0.1]/"}) {
+    CHECK(error_of(web.url(url)).find("is blocked: it is not one of the public") !=
+          std::string::npos);
+  }
+  CHECK(web.asked.empty());
+  CHECK(error_of(web.url("http://inner.test/")).find("10.0.0.5") != std::string::npos);
+  CHECK(error_of(web.url("http://meta.test/")).find("blocked") != std::string::npos);
+  CHECK(web.connections == 0);
+  CHECK((web.flags & BH_HTTP_NO_PROXY) != 0);
+
+  Web open(R"({"allow_private":true})");
+  open.pages["http://127.0.0.1:8080/"] = {.body = "ok", .address = "127.0.0.1"};
+  CHECK(chunk_of(open.url("http://127.0.0.1:8080/").text()) == "ok");
+  CHECK((open.flags & BH_HTTP_NO_PROXY) == 0);
+}
+
+TEST_CASE("each hop of a redirect is judged") {
+  Web web(R"({"block":["bad.test"]})");
+  web.pages["http://a.test/1"] = {.status = 302, .body = "moved", .location = "/2"};
+  web.pages["http://a.test/2"] = {.status = 301, .location = "https://b.test/page"};
+  web.pages["https://b.test/page"] = {.body = "there"};
+  const Answer there = web.url("http://a.test/1");
+  CHECK(there.text().find("URL: https://b.test/page\nDomain: b.test\n") == 0);
+  CHECK(chunk_of(there.text()) == "there");
+
+  web.pages["http://a.test/bad"] = {.status = 307, .location = "http://bad.test/"};
+  web.pages["http://a.test/local"] = {.status = 303, .location = "http://127.0.0.1/"};
+  web.pages["http://a.test/inner"] = {.status = 308, .location = "http://inner.test/"};
+  web.pages["http://inner.test/"] = {.body = "secret", .address = "192.168.0.1"};
+  web.pages["http://a.test/file"] = {.status = 302, .location = "file:///etc/passwd"};
+  web.pages["http://a.test/loop"] = {.status = 302, .location = "/loop"};
+  web.asked.clear();
+  CHECK(error_of(web.url("http://a.test/bad")).find("the domain bad.test is blocked") !=
+        std::string::npos);
+  CHECK(error_of(web.url("http://a.test/local")).find("127.0.0.1 is blocked") != std::string::npos);
+  CHECK(web.asked.size() == 2);
+  CHECK(error_of(web.url("http://a.test/inner")).find("192.168.0.1") != std::string::npos);
+  CHECK(error_of(web.url("http://a.test/file")).find("scheme \"file\"") != std::string::npos);
+  CHECK(error_of(web.url("http://a.test/loop")).find("more than 5 redirects") != std::string::npos);
+}
+
+TEST_CASE("a body over the cap is refused while it comes") {
+  Web web(R"({"max_body_bytes":2048})");
+  web.pages["http://a.test/"] = {.body = std::string(2048, 'x')};
+  web.pages["http://a.test/big"] = {.body = std::string(2049, 'x')};
+  CHECK_FALSE(web.url("http://a.test/").is_error());
+  CHECK(error_of(web.url("http://a.test/big")) == "the content is larger than 2048 bytes");
+}
+
+TEST_CASE("without an HTTP client the call says so") {
+  Web web("{}", false);
+  CHECK(error_of(web.url("http://a.test/")).find("no HTTP client") != std::string::npos);
+}
+
+TEST_CASE("a call can be cancelled, and many are bounded") {
+  Web web;
+  web.silent = true;
+  const std::string arguments = R"({"url":"http://a.test/"})";
+  const bh_call call = web.begin("fetch_http", arguments);
+  CHECK(web.open() == 1);
+  web.cancel(call);
+  CHECK(web.open() == 0);
+  CHECK(error_of(web.wait(call)) == "the call was cancelled");
+  for (int i = 0; i < 32; ++i) {
+    web.begin("fetch_http", arguments);
+    REQUIRE(web.status == BH_PENDING);
+  }
+  web.begin("fetch_http", arguments);
+  CHECK(web.status == BH_E_LIMIT);
+  web.stop();
+  CHECK(web.open() == 0);
+}
+
+TEST_CASE("the list of tools") {
+  Web web;
+  const Answer list("{\"tools\":" + web.list() + "}");
+  const auto &tool = list.json()["tools"][0];
+  CHECK(tool["name"] == "fetch_http");
+  CHECK(tool["inputSchema"]["required"][0] == "url");
+  web.list(BH_LIST_RESOURCES);
+  CHECK(web.status == BH_E_UNSUPPORTED);
+  web.begin("grep_http", "{}");
+  CHECK(web.status == BH_E_NOT_FOUND);
+  web.drain();
+  web.begin("fetch_http", R"({"url":"http://a.test/"})");
+  CHECK(web.status == BH_E_UNAVAILABLE);
+}

@@ -1,0 +1,183 @@
+#include "builtin-http/url.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cctype>
+#include <vector>
+
+namespace builtin_http {
+namespace {
+
+constexpr std::size_t max_url = 8192;
+constexpr std::size_t shown_url = 200;
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char &c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  return out;
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool invalid(std::string_view text, std::string_view why, std::string *problem) {
+  *problem = "invalid URL \"" + std::string(text.substr(0, shown_url)) + "\": " + std::string(why);
+  return false;
+}
+
+// Sets host and is_address from a host without brackets; lower case.
+bool read_name(std::string host, Url *out) {
+  if (host.ends_with('.')) host.pop_back();
+  if (host.empty() || host.size() > 253 || host.front() == '.' || host.find("..") != host.npos) {
+    return false;
+  }
+  const bool plain = std::all_of(host.begin(), host.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '_';
+  });
+  if (!plain) return false;
+  // 127.1, 0x7f000001 and 2130706433 are addresses to some resolvers and names to others.
+  const std::string last = host.substr(host.rfind('.') + 1);  // npos + 1 is 0
+  unsigned char bytes[4];
+  out->is_address = ::inet_pton(AF_INET, host.c_str(), bytes) == 1;
+  if (!out->is_address && is_digit(last.front())) return false;
+  out->authority = host;
+  out->host = std::move(host);
+  return true;
+}
+
+bool read_ip6(std::string_view inside, Url *out) {
+  unsigned char bytes[16];
+  const std::string text(inside);
+  if (::inet_pton(AF_INET6, text.c_str(), bytes) != 1) return false;
+  char canonical[INET6_ADDRSTRLEN];
+  ::inet_ntop(AF_INET6, bytes, canonical, sizeof canonical);
+  out->host = canonical;
+  out->authority = "[" + out->host + "]";
+  out->is_address = true;
+  return true;
+}
+
+bool read_port(std::string_view port, Url *out) {
+  if (port.empty()) return true;
+  if (port.size() > 5 || !std::all_of(port.begin(), port.end(), is_digit)) return false;
+  const int number = std::stoi(std::string(port));
+  if (number < 1 || number > 65535) return false;
+  if (number != (out->scheme == "http" ? 80 : 443)) out->authority += ":" + std::to_string(number);
+  return true;
+}
+
+bool read_authority(std::string_view text, std::string_view authority, Url *out,
+                    std::string *problem) {
+  if (authority.find('@') != authority.npos) {
+    // Not repeated in the text: it may be a password.
+    *problem = "invalid URL: it must not contain a user name or password";
+    return false;
+  }
+  std::string_view host = authority;
+  std::string_view port;
+  const std::size_t bracket = authority.find(']');
+  const std::size_t colon = authority.find(':', bracket == authority.npos ? 0 : bracket);
+  if (colon != authority.npos) {
+    host = authority.substr(0, colon);
+    port = authority.substr(colon + 1);
+  }
+  if (host.empty()) {
+    *problem = "the URL \"" + std::string(text.substr(0, shown_url)) + "\" has no host";
+    return false;
+  }
+  const bool ip6 = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  const bool read =
+      ip6 ? read_ip6(host.substr(1, host.size() - 2), out) : read_name(lowered(host), out);
+  if (!read) {
+    return invalid(text, "the host is not a name (ASCII; xn-- for others) or an IP address",
+                   problem);
+  }
+  return read_port(port, out) || invalid(text, "the port is not a number up to 65535", problem);
+}
+
+std::string without_dot_segments(std::string_view path) {
+  std::vector<std::string_view> kept;
+  bool folder = true;
+  for (std::size_t at = 1; at <= path.size();) {
+    const std::size_t slash = std::min(path.find('/', at), path.size());
+    const std::string_view segment = path.substr(at, slash - at);
+    folder = segment.empty() || segment == "." || segment == "..";
+    if (segment == ".." && !kept.empty()) kept.pop_back();
+    if (segment != "." && segment != ".." && !(segment.empty() && slash == path.size())) {
+      kept.push_back(segment);
+    }
+    at = slash + 1;
+  }
+  std::string out;
+  for (const std::string_view segment : kept) out += "/" + std::string(segment);
+  if (folder || out.empty()) out += '/';
+  return out;
+}
+
+}  // namespace
+
+bool parse_url(std::string_view text, Url *out, std::string *problem) {
+  *out = {};
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);
+  if (text.empty()) {
+    *problem = "the argument \"url\" is missing";
+    return false;
+  }
+  if (text.size() > max_url) return invalid(text, "it is longer than 8192 bytes", problem);
+  if (std::any_of(text.begin(), text.end(), [](char c) {
+        return static_cast<signed char>(c) <= 0x20 || c == '\\' || c == '"' || c == '<' ||
+               c == '>' || c == 0x7F;
+      })) {
+    return invalid(text, "it contains a character that must be percent-encoded", problem);
+  }
+  const std::size_t colon = text.find("://");
+  const bool has_scheme =
+      colon != text.npos && colon > 0 && is_letter(text.front()) &&
+      std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(colon), [](char c) {
+        return is_letter(c) || is_digit(c) || c == '+' || c == '-' || c == '.';
+      });
+  if (!has_scheme) return invalid(text, "it must begin with http:// or https://", problem);
+  out->scheme = lowered(text.substr(0, colon));
+  if (out->scheme != "http" && out->scheme != "https") {
+    *problem = "the scheme \"" + out->scheme + "\" is not supported; only http and https are";
+    return false;
+  }
+  const std::string_view rest = text.substr(colon + 3);
+  const std::size_t end = std::min(rest.find_first_of("/?#"), rest.size());
+  if (!read_authority(text, rest.substr(0, end), out, problem)) return false;
+  std::string_view target = rest.substr(end);
+  target = target.substr(0, target.find('#'));
+  out->target = target.starts_with('/') ? std::string(target) : "/" + std::string(target);
+  return true;
+}
+
+bool resolve_url(const Url &base, std::string_view location, Url *out, std::string *problem) {
+  location = location.substr(0, location.find('#'));
+  const std::size_t colon = location.find(':');
+  const bool absolute = colon != location.npos && location.find_first_of("/?") > colon;
+  if (absolute) return parse_url(location, out, problem);
+  if (location.starts_with("//")) {
+    return parse_url(base.scheme + ":" + std::string(location), out, problem);
+  }
+  const std::string base_path = base.target.substr(0, base.target.find('?'));
+  std::string path;
+  if (location.empty()) {
+    path = base.target;
+  } else if (location.front() == '?') {
+    path = base_path + std::string(location);
+  } else {
+    const std::size_t query = std::min(location.find('?'), location.size());
+    std::string merged(location.substr(0, query));
+    if (!merged.starts_with('/')) merged = base_path.substr(0, base_path.rfind('/') + 1) + merged;
+    path = without_dot_segments(merged) + std::string(location.substr(query));
+  }
+  return parse_url(base.scheme + "://" + base.authority + path, out, problem);
+}
+
+}  // namespace builtin_http
