@@ -90,6 +90,13 @@ bh_status Router::session_open(ClientEnd &end, const bh_peer &peer, bh_session *
 void Router::session_close(bh_session handle, std::uint32_t how) {
   Session *s = session(handle);
   if (s == nullptr) return;
+  if (sending_ != 0) {
+    // From inside a transport's send(): whoever is sending may be walking over sessions.
+    closing_sessions_.emplace_back(handle, how);
+    if (closing_sessions_.size() > 1) return;
+    return reactor_.defer(
+        this, [](void *arg) { static_cast<Router *>(arg)->close_sessions_later(); }, this);
+  }
   if (how == BH_SESSION_INPUT_ENDED) {
     s->input_ended = true;
     // Nobody can answer an ask any more; its call goes on and the upstream decides.
@@ -98,6 +105,12 @@ void Router::session_close(bh_session handle, std::uint32_t how) {
     close_session(*s);
   }
   check_idle();
+}
+
+void Router::close_sessions_later() {
+  const auto closing = std::move(closing_sessions_);
+  closing_sessions_.clear();
+  for (const auto &[handle, how] : closing) session_close(handle, how);
 }
 
 void Router::close_session(Session &s) {
@@ -140,7 +153,9 @@ void Router::send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts,
   message.http_status = http_status;
   message.part_count = count;
   message.parts = parts;
+  ++sending_;
   s->end->send(message);
+  --sending_;
 }
 
 void Router::answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,

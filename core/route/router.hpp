@@ -239,6 +239,7 @@ class Router {
   void finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
               std::string_view rule, std::string_view error);
   void close_session(Session &session);
+  void close_sessions_later();
   void retract_exchanges(Session &session);
   void start_wheel();
   void turn_wheel();
@@ -261,6 +262,8 @@ class Router {
   std::vector<std::unique_ptr<View>> views_;
   std::unordered_map<std::uint64_t, Undecided> undecided_;
   std::vector<std::uint64_t> due_;
+  std::vector<std::pair<bh_session, std::uint32_t>> closing_sessions_;
+  std::uint32_t sending_ = 0;
   std::size_t closing_lanes_ = 0;
   std::uint64_t wheel_timer_ = 0;
   std::uint64_t ask_timer_ = 0;

@@ -58,8 +58,11 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
     case mcp::Kind::batch:
       return handle_batch(s, reply, message);
     case mcp::Kind::request:
-      if (scan.method == mcp::Method::initialize) out->flags |= BH_DELIVERED_INITIALIZE;
       handle_request(s, reply, message, scan);
+      if (scan.method == mcp::Method::initialize) {
+        const Session *still = session(reply.session);
+        if (still != nullptr && still->initialized) out->flags |= BH_DELIVERED_INITIALIZE;
+      }
       return true;
     case mcp::Kind::notification:
       handle_notification(s, message, scan);

@@ -56,7 +56,8 @@ typedef struct bh_host_executor {
   bh_status (*post)(void *ctx, void (*fn)(void *arg), void *arg);
 
   /* Runs fn(arg) once at the end of this turn of the loop, before it sleeps: the place to flush
-   * what several events of one turn have queued. [io] */
+   * what several events of one turn have queued. Not called any more once stop() has returned.
+   * [io] */
   void (*defer)(void *ctx, void (*fn)(void *arg), void *arg);
 
   /* Runs fn(arg) on the reactor thread once, delay_ms from now (resolution about 1 ms). [io] */

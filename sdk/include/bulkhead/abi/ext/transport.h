@@ -37,7 +37,7 @@ enum {
                                inside deliver() */
 };
 enum {
-  BH_DELIVERED_INITIALIZE = 1, /* flag: the message opened the session (initialize) */
+  BH_DELIVERED_INITIALIZE = 1, /* flag: an initialize that was accepted: the session goes on */
   BH_DELIVERED_REFUSED = 2     /* flag: not a message that this session may send; answered so */
 };
 
@@ -79,7 +79,8 @@ typedef struct bh_transport {
 
   /* Sends or queues (bounded). BH_STALE: that session or stream has gone, the message is dropped.
    * BH_E_LIMIT: the client reads too slowly; the transport ends the session by itself. May be
-   * called from inside deliver(). [io] */
+   * called from inside deliver(). A session_close() from inside takes effect at the end of
+   * the turn. [io] */
   bh_status (*send)(void *self, const bh_outgoing *message);
 
   /* The host has ended the session: tell the client and forget it. [io] */
