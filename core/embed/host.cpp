@@ -227,7 +227,9 @@ Result<void> HostImpl::add_servers() {
     upstream.tools = part->instance->ext<bh_tools>(BH_EXT_TOOLS);
     upstream.self = part->instance->self();
     if (upstream.tools == nullptr) {
-      return fail(BH_E_INVALID, "plugin \"" + part->use.plugin + "\" offers no tools");
+      part->failure = "plugin \"" + part->use.plugin + "\" offers no tools";
+      if (part->use.required) return fail(BH_E_INVALID, part->failure);
+      upstream.unusable = part->failure;
     }
   }
   return {};

@@ -124,7 +124,7 @@ test('a port that is taken is said so, with exit code 1', async (t) => {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', `127.0.0.1:${gateway.port}`], { profile: two });
   assert.equal(done.code, 1);
   assert.match(done.stderr, new RegExp(`127\\.0\\.0\\.1:${gateway.port}`));
-  assert.match(done.stderr, /already listens/);
+  assert.match(done.stderr, /already in use/);
 });
 
 test('signals: one ends it cleanly, with its servers', async (t) => {
