@@ -9,7 +9,7 @@ declare -A sets=(
   [build]="g++ make cmake ninja-build ccache|ccache ca-certificates pkg-config|pkg-config
            libboost1.81-dev|/usr/include/boost/dll/shared_library.hpp rapidjson-dev
            libcurl4-openssl-dev|curl-config libssl-dev
-           libtomlplusplus-dev libcli11-dev libsimdjson-dev libsodium-dev catch2"
+           libtomlplusplus-dev libcli11-dev libsimdjson-dev libsodium-dev libgumbo-dev catch2"
   [test]="npm|npm curl|curl procps|pgrep"
   [lint]="clang-format-19 shellcheck"
   [full]="clang-19 lld-19 llvm-19 libclang-rt-19-dev clang-tidy-19 clang-format-19 valgrind"
