@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <string_view>
 
+#include "console.hpp"
 #include "host.hpp"
 
 namespace bulkhead::program {
@@ -16,12 +18,16 @@ namespace {
 constexpr int exit_interrupted = 130;
 std::atomic<Host *> signalled{nullptr};
 std::atomic<int> asked{0};
+bool on_terminal = false;  // set before any handler
 static_assert(std::atomic<Host *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 void on_signal(int) {
   const int saved = errno;
   Host *host = signalled.load();
   if (asked.fetch_add(1) > 0 || host == nullptr) ::_exit(exit_interrupted);
+  // Servers get some seconds to end; a person who sees nothing happen would press again.
+  static constexpr std::string_view text = "\r\033[KStopping; once more ends it at once.\n";
+  if (on_terminal && ::write(STDERR_FILENO, text.data(), text.size()) < 0) on_terminal = false;
   host->request_stop();
   errno = saved;
 }
@@ -29,6 +35,7 @@ void on_signal(int) {
 }  // namespace
 
 void install_signal_handlers() {
+  on_terminal = Console::get().is_terminal();
   struct sigaction action{};
   action.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &action, nullptr);
