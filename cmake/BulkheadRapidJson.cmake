@@ -8,26 +8,29 @@ set(copy "${CMAKE_BINARY_DIR}/rapidjson/include")
 if(NOT EXISTS "${source}/document.h")
   message(FATAL_ERROR "RapidJSON is missing: apt-get install rapidjson-dev")
 endif()
-file(MAKE_DIRECTORY "${copy}")
-file(COPY "${source}" DESTINATION "${copy}")
-
 function(rapidjson_correct file from to)
   file(READ "${copy}/rapidjson/${file}" text)
   string(FIND "${text}" "${from}" at)
   if(at EQUAL -1)
-    string(FIND "${text}" "${to}" done)
-    if(done EQUAL -1)
-      message(FATAL_ERROR "RapidJSON's ${file} is not the one this correction was made for: ${from}")
-    endif()
-    return()
+    message(FATAL_ERROR "RapidJSON's ${file} is not the one this correction was made for: ${from}")
   endif()
   string(REPLACE "${from}" "${to}" text "${text}")
   file(WRITE "${copy}/rapidjson/${file}" "${text}")
 endfunction()
 
-rapidjson_correct(document.h
-  "GenericStringRef& operator=(const GenericStringRef& rhs) { s = rhs.s; length = rhs.length; }"
-  "GenericStringRef& operator=(const GenericStringRef& rhs) = delete;")
+# Made once for each version of this file: a new copy at each configure would rebuild its users.
+file(SHA256 "${CMAKE_CURRENT_LIST_FILE}" version)
+if(NOT EXISTS "${copy}/.corrected-${version}")
+  file(REMOVE_RECURSE "${copy}")
+  file(MAKE_DIRECTORY "${copy}")
+  file(COPY "${source}" DESTINATION "${copy}")
+  rapidjson_correct(document.h
+    "GenericStringRef& operator=(const GenericStringRef& rhs) { s = rhs.s; length = rhs.length; }"
+    "GenericStringRef& operator=(const GenericStringRef& rhs) = delete;")
+  # 100,000,000: far below any double, and far enough from INT_MIN for the digits behind the point.
+  rapidjson_correct(reader.h "if (exp >= 214748364) {" "if (exp >= 100000000) {")
+  file(WRITE "${copy}/.corrected-${version}" "")
+endif()
 
 add_library(bulkhead_rapidjson INTERFACE)
 target_include_directories(bulkhead_rapidjson SYSTEM INTERFACE "${copy}")
