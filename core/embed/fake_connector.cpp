@@ -7,11 +7,6 @@
 
 namespace {
 
-struct Deferred {
-  bh_lane lane;
-  std::string text;
-};
-
 const bh_host_connector *connector_host() {
   const bh_host *host = FakeUpstreams::get().host;
   return static_cast<const bh_host_connector *>(host->get_ext(host->ctx, BH_EXT_HOST_CONNECTOR));
@@ -19,13 +14,16 @@ const bh_host_connector *connector_host() {
 
 // Answers on the next turn, as a wire would.
 void answer_later(bh_lane lane, std::string text) {
-  const bh::Host host(FakeUpstreams::get().host);
+  FakeUpstreams &u = FakeUpstreams::get();
+  u.answers.push_back({lane, std::move(text)});
+  const bh::Host host(u.host);
   host.post(
       [](void *arg) {
-        const std::unique_ptr<Deferred> d(static_cast<Deferred *>(arg));
-        connector_host()->message(FakeUpstreams::get().host->ctx, d->lane, 0, bh::str(d->text));
+        const auto &answer = *static_cast<FakeUpstreams::Answer *>(arg);
+        connector_host()->message(FakeUpstreams::get().host->ctx, answer.lane, 0,
+                                  bh::str(answer.text));
       },
-      new Deferred{lane, std::move(text)});
+      &u.answers.back());
 }
 
 class FakeConnector {

@@ -1,7 +1,7 @@
 // A connector linked into the test: the test plays the upstream servers.
 #pragma once
 
-#include <functional>
+#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -38,6 +38,12 @@ struct FakeUpstreams {
   void fall(std::string_view server, const std::string &reason);
 
   const bh_host *host = nullptr;
+  // On their way to the gateway; kept until the next test.
+  struct Answer {
+    bh_lane lane;
+    std::string text;
+  };
+  std::deque<Answer> answers;
 };
 
 extern "C" const bh_entry *bh_static_entry_FakeConnector(void);
