@@ -289,6 +289,27 @@ test('pain-19 requests without a right receiver are refused', async (t) => {
   assert.equal(able.asks.length, 0);
 });
 
+// Fault: on a connection that several clients share, a question is put to whoever called first.
+test('pain-19 with several calls under way, nobody else is asked', async (t) => {
+  const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{}}}}';
+  const web = await t.fakeHttp();
+  const gateway = await t.gateway({
+    mcpServers: { pipe: fake('--tool', 'slow', '--delay', 'slow=500', '--tool', 'ask', '--ask', ask), web: { url: web.url } },
+  });
+  const options = () => ({ capabilities: { elicitation: {} }, onAsk: () => ({ action: 'accept', content: {} }) });
+  const [bystander, asker] = [await t.http(gateway, options()), await t.http(gateway, options())];
+  await bystander.listen();
+  for (const [slow, asking] of [['pipe__slow', 'pipe__ask'], ['web__slow', 'web__ask']]) {
+    const running = bystander.tool(slow, { ms: 500 });
+    await until('the slow call runs', async () => (await statusOf(gateway)).in_flight === 1);
+    const { asked } = await asker.tool(asking, { params: { message: 'ok?', requestedSchema: { type: 'object', properties: {} } } });
+    if (slow.startsWith('web')) assert.equal(asked.result.action, 'accept', 'HTTP says which call asks');
+    else assert.ok(asked.error ?? ['accept', 'cancel'].includes(asked.result.action), JSON.stringify(asked));
+    await running;
+  }
+  assert.equal(bystander.asks.length, 0);
+});
+
 // Fault: the catalogue is what it was at the first connect.
 test('pain-20 the catalogue follows list_changed and restarts', async (t) => {
   const web = await t.fakeHttp({ tools: ['echo'] });
@@ -348,6 +369,18 @@ test('pain-24 every hang becomes a time-out that names the server', async (t) =>
     assert.match(server.reason, /time|within|answer/i);
     await assert.rejects(client.tool(`${name}__a`), (error) => error.code !== undefined && error.message.includes(name));
   }
+});
+
+// Fault: a user who never answers holds the call, and what it occupies, for ever.
+test('pain-24 a question that nobody answers ends', async (t) => {
+  const ask = 'ask={"method":"elicitation/create","params":{"message":"ok?","requestedSchema":{"type":"object","properties":{}}}}';
+  const gateway = await t.gateway({ limits: { ask_timeout_ms: 400 }, mcpServers: { a: fake('--tool', 'ask', '--ask', ask) } });
+  const client = await t.http(gateway, { capabilities: { elicitation: {} }, onAsk: () => null });
+  const said = await client.tool('a__ask').catch((error) => error);
+  if (said instanceof Error) assert.match(said.message, /\ba\b/);
+  else assert.ok(said.asked.error ?? said.asked.result.action === 'cancel', JSON.stringify(said));
+  assert.equal(client.asks.length, 1);
+  await until('nothing is left of it', async () => (await statusOf(gateway)).in_flight === 0);
 });
 
 // Fault: the list hides a tool that can still be called, or policy reads another name than the one

@@ -131,4 +131,34 @@ test('standard error of a child is kept, bounded', async (t) => {
   assert.ok(total > 0 && total <= 3 * 65_536, `${total} bytes`);
 });
 
+test('the first list waits a set time; later arrivals are announced', async (t) => {
+  const gateway = await t.gateway({
+    limits: { first_list_wait_ms: 300 },
+    mcpServers: { early: fake('--tool', 'a'), late: fake('--tool', 'b', '--init-delay', '1200'), soon: fake('--tool', 'c', '--init-delay', '50') },
+  });
+  const client = await t.http(gateway);
+  await client.listen();
+  assert.deepEqual((await client.toolNames()).sort(), ['early__a', 'soon__c']);
+  assert.equal((await statusOf(gateway)).servers.find((server) => server.name === 'late').state, 'connecting');
+  await client.note('notifications/tools/list_changed');
+  assert.deepEqual((await client.toolNames()).sort(), ['early__a', 'late__b', 'soon__c']);
+});
+
+test('a call to a server that is still starting waits for it', async (t) => {
+  const gateway = await t.gateway({ limits: { first_list_wait_ms: 50 }, mcpServers: { late: fake('--tool', 'b', '--init-delay', '600') } });
+  const client = await t.http(gateway);
+  assert.deepEqual(await client.toolNames(), []);
+  const said = await client.tool('late__b').catch((error) => error);
+  // Either it waited, or it says which server is not there yet.
+  if (said instanceof Error) assert.match(said.message, /late/);
+  else assert.equal(said.content[0].text, 'fake/b');
+});
+
+test('a ping of a server is answered', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x', '--unsolicited-ask', 'ping', '--log', log) } });
+  await (await t.http(gateway)).tool('a__x');
+  await until('the answer', () => /^< .*"id":"unsolicited".*"result":\{\}/m.test(readFileSync(log, 'utf8')));
+});
+
 await run({ parallel: 4 });
