@@ -81,7 +81,7 @@ void add_lists(CLI::App &app, Arguments &to) {
       ->type_name("JSON");
   add_json(*call, to);
   call->footer(
-      "Example:\n  bulkhead call files__read_file '{\"path\":\"README.md\"}'\n\n"
+      "Example:\n  bulkhead call files__file_read '{\"path\":\"README.md\"}'\n\n"
       "Exit code 1 when the tool answers with an error.");
 }
 
