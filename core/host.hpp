@@ -91,6 +91,8 @@ class Host {
   // True once each enabled server has answered or failed.
   virtual bool settled() const = 0;
 
+  // on_message is called from inside the router: it takes a note and returns. It must not send,
+  // connect, or destroy a client.
   virtual std::unique_ptr<LocalClient> connect(
       std::function<void(std::string_view message)> on_message) = 0;
   // Turns the loop until the predicate holds or timeout_ms is over; for programs without own loop.

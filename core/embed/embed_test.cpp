@@ -483,3 +483,119 @@ TEST_CASE("before initialize only initialize and ping are answered") {
   CHECK(got.back().find("-32700") != std::string::npos);
   CHECK(got.back().find("\"id\"") == std::string::npos);
 }
+
+TEST_CASE("a question that belongs to an ended call goes to nobody else") {
+  World w;
+  w.start();
+  const std::string caps = R"({"elicitation":{}})";
+  Client one(*w.host, caps), two(*w.host, caps);
+  REQUIRE(w.turn_until([&] { return w.host->settled(); }));
+  const std::string ask =
+      R"({"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{"message":"?"}})";
+  one.call("1", "a__x");
+  const std::string first = FakeUpstreams::id_of(w.up.last("a"));
+  two.call("1", "a__x");
+  SECTION("the wire says so") {
+    w.up.say("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
+    w.up.say("a", ask, std::stoull(first));
+  }
+  SECTION("one pipe, and the server still works on a cancelled call") {
+    one.end->send(
+        R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+    w.up.say("a", ask);
+  }
+  CHECK(two.got.empty());
+  CHECK(w.up.last("a").find(R"("id":"s","result":{"action":"cancel"})") != std::string::npos);
+  // Once the server is done with it, the other client can be asked again.
+  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
+  w.up.say("a", ask);
+  CHECK(two.has("elicitation/create"));
+}
+
+TEST_CASE("a question is taken back when its call ends first") {
+  World w;
+  w.start();
+  Client c(*w.host, R"({"elicitation":{}})");
+  REQUIRE(w.turn_until([&] { return w.host->settled(); }));
+  c.call("1", "a__x");
+  const std::string call = FakeUpstreams::id_of(w.up.last("a"));
+  w.up.say("a", R"({"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{}})");
+  const std::string ask = FakeUpstreams::id_of(c.got.at(0));
+  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + call + R"(,"result":{}})");
+  REQUIRE(c.got.size() == 3);
+  CHECK(c.got[1].find(R"("requestId":)" + ask) != std::string::npos);
+  CHECK(c.got[2].find(R"("id":1,"result")") != std::string::npos);
+}
+
+TEST_CASE("a change reported during the first listing does not make a server ready too early") {
+  World w;
+  w.up.capabilities["a"] = R"({"tools":{},"resources":{},"prompts":{}})";
+  w.up.hold_tools = true;
+  w.profile.limits.first_list_wait_ms = 5000;
+  HostOptions options;
+  options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector}};
+  auto created = Host::create(w.profile, std::move(options));
+  REQUIRE(created.has_value());
+  w.host = std::move(*created);
+  REQUIRE(w.host->start().has_value());
+  const auto held = [&](std::string_view server) {
+    for (const std::string &m : w.up.lane(server).sent) {
+      if (m.find("\"tools/list\"") != std::string::npos) return FakeUpstreams::id_of(m);
+    }
+    return std::string();
+  };
+  REQUIRE(w.turn_until([&] { return !held("a").empty() && !held("b").empty(); }));
+  for (int i = 0; i < 3; ++i) {
+    w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed"})");
+    w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/prompts/list_changed"})");
+    w.turn(5);
+  }
+  CHECK(w.status("a").state == ServerState::connecting);
+  for (const char *server : {"a", "b"}) {
+    w.up.say(server, R"({"jsonrpc":"2.0","id":)" + held(server) + R"(,"result":{"tools":)" +
+                         w.up.tools[server] + "}}");
+  }
+  REQUIRE(w.turn_until([&] { return w.status("a").state == ServerState::ready; }));
+  CHECK(w.status("a").tools == 2);
+}
+
+TEST_CASE("requests that wait for the servers can be cancelled, and go with their client") {
+  World w;
+  w.up.hold_tools = true;
+  w.profile.limits.first_list_wait_ms = 5000;
+  HostOptions options;
+  options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector}};
+  auto created = Host::create(w.profile, std::move(options));
+  REQUIRE(created.has_value());
+  w.host = std::move(*created);
+  REQUIRE(w.host->start().has_value());
+  Client c(*w.host);
+  c.call("1", "a__x");
+  c.call("2", "a__y");
+  c.end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+  auto gone = std::make_unique<Client>(*w.host);
+  gone->call("1", "a__x");
+  gone.reset();
+  REQUIRE(w.turn_until([&] { return w.up.lane("b").sent.size() >= 3; }));
+  for (const char *server : {"a", "b"}) {
+    for (const std::string &m : std::vector<std::string>(w.up.lane(server).sent)) {
+      if (m.find("\"tools/list\"") == std::string::npos) continue;
+      w.up.say(server, R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(m) +
+                           R"(,"result":{"tools":)" + w.up.tools[server] + "}}");
+    }
+  }
+  int calls = 0;
+  for (const std::string &m : w.up.lane("a").sent) {
+    calls += m.find("tools/call") != std::string::npos ? 1 : 0;
+  }
+  CHECK(calls == 1);
+  CHECK(w.up.last("a").find(R"("name":"y")") != std::string::npos);
+}
+
+TEST_CASE("a server that ignores cursors is listed once") {
+  World w;
+  w.up.cursor["a"] = "";
+  w.start();
+  CHECK(w.status("a").state == ServerState::ready);
+  CHECK(w.status("a").tools == 2);
+}

@@ -22,17 +22,14 @@ Router &router_of(void *ctx) noexcept {
   return host_of(ctx).router();
 }
 
-// Runs f on the loop's thread: now if this is it, else posted. What f captures must own its data.
+// Runs f on the loop's thread in a later turn. What f captures must own its data. What is still
+// posted when the host ends is never run.
 template <class F>
-bh_status on_loop(void *ctx, F f) {
+bh_status post_to_loop(void *ctx, F f) {
   HostImpl &host = host_of(ctx);
-  if (host.on_loop_thread()) {
-    f();
-    return BH_OK;
-  }
   auto task = std::make_unique<F>(std::move(f));
   const bh_status status = host.reactor().post(
-      nullptr,
+      &host,
       [](void *arg) {
         const std::unique_ptr<F> owned(static_cast<F *>(arg));
         (*owned)();
@@ -40,6 +37,14 @@ bh_status on_loop(void *ctx, F f) {
       task.get());
   if (status == BH_OK) static_cast<void>(task.release());
   return status;
+}
+
+// The same, at once if this is the loop's thread.
+template <class F>
+bh_status on_loop(void *ctx, F f) {
+  if (!host_of(ctx).on_loop_thread()) return post_to_loop(ctx, std::move(f));
+  f();
+  return BH_OK;
 }
 
 // ---- transport -------------------------------------------------------------------------------
@@ -110,7 +115,8 @@ void list_changed(void *ctx, std::uint32_t kind) {
 // ---- policy ----------------------------------------------------------------------------------
 
 bh_status decided(void *ctx, std::uint64_t exchange, const bh_verdict *verdict) {
-  return on_loop(ctx, [ctx, exchange, decision = Gate::from(*verdict)] {
+  // Always posted: decide() may call this before it returns BH_PENDING.
+  return post_to_loop(ctx, [ctx, exchange, decision = Gate::from(*verdict)] {
     router_of(ctx).policy_decided(exchange, decision);
   });
 }

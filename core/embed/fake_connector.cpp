@@ -63,10 +63,14 @@ class FakeConnector {
                                  (caps == u.capabilities.end() ? R"({"tools":{}})" : caps->second) +
                                  R"(,"serverInfo":{"name":"f","version":"1"}}})");
     } else if (text.find(R"("method":"tools/list")") != std::string::npos) {
+      if (u.hold_tools) return BH_OK;
       const auto tools = u.tools.find(l.server);
+      const auto cursor = u.cursor.find(l.server);
+      const std::string next =
+          cursor == u.cursor.end() ? "" : R"(,"nextCursor":")" + cursor->second + "\"";
       answer_later(l.handle, tools == u.tools.end()
                                  ? head + R"(,"error":{"code":-32603,"message":"no list"}})"
-                                 : head + R"(,"result":{"tools":)" + tools->second + "}}");
+                                 : head + R"(,"result":{"tools":)" + tools->second + next + "}}");
     } else if (text.find("/list\"") != std::string::npos) {
       const bool templates = text.find("templates") != std::string::npos;
       const bool prompts = text.find("prompts") != std::string::npos;

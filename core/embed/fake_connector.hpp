@@ -26,7 +26,9 @@ struct FakeUpstreams {
   // Tools by server; a server that is not in here answers tools/list with an error.
   std::map<std::string, std::string> tools;
   std::map<std::string, std::string> capabilities;  // default {"tools":{}}
+  std::map<std::string, std::string> cursor;        // nextCursor of each tools page, by server
   bool answer_initialize = true;
+  bool hold_tools = false;  // tools/list is answered by the test
   bool refuse_open = false;
 
   FakeLane &lane(std::string_view server);  // the newest of that server

@@ -300,7 +300,8 @@ Result<void> HostImpl::start() {
 }
 
 const bh_http_service *HostImpl::http_service(void **self) {
-  if (services_.empty() && !stopped_) {
+  if (!services_loaded_ && !stopped_) {
+    services_loaded_ = true;  // also when it fails: not again for every request
     for (const PluginUse &use : profile_.services) {
       auto part = make_part(use);
       if (!part.has_value()) {

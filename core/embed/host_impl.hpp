@@ -98,6 +98,7 @@ class HostImpl final : public Host {
   std::thread::id thread_;
   std::atomic<bool> stop_requested_{false};
   bool finish_posted_ = false;
+  bool services_loaded_ = false;
   bool started_ = false;
   bool stopped_ = false;
 };

@@ -40,7 +40,7 @@ void ExchangeTable::close(Exchange &e) {
   e.id = 0;
   e.purpose = Purpose::call;
   e.method = mcp::Method::none;
-  e.sent = e.suspended = e.observed = false;
+  e.sent = e.subscribes = false;
   e.open_asks = 0;
   e.reply = {};
   e.session = nullptr;

@@ -39,9 +39,8 @@ struct Exchange {
   Purpose purpose = Purpose::call;
   mcp::Method method = mcp::Method::none;
   std::uint8_t list_kind = 0;
-  bool sent = false;       // handed to the wire: it may have run
-  bool suspended = false;  // waits for a person; its deadline is the ask's
-  bool observed = false;   // the policy wants to see the result
+  bool sent = false;        // handed to the wire: it may have run
+  bool subscribes = false;  // has recorded a subscription, which goes if this does not succeed
   std::uint32_t open_asks = 0;
 
   ReplyTo reply;

@@ -58,6 +58,8 @@ class Lane {
   // tell the upstream. `reason` is the client's own cancelled notification, empty otherwise.
   virtual void retract(std::uint64_t exchange, bool sent, std::string_view reason,
                        const mcp::Scan *reason_scan) = 0;
+  // Nobody waits for this exchange's answer any more; the upstream is not told.
+  virtual void abandon(std::uint64_t exchange) = 0;
   // A notification or a response for the upstream; dropped unless the lane is ready.
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
   // A request on behalf of all clients of this lane, whose answer nobody waits for.
@@ -83,6 +85,12 @@ class Lane {
   std::uint32_t in_flight = 0;
   std::vector<View *> views;
   int log_level_sent = -1;  // on the present connection
+  // Calls that ended for their client while the server may still work on them (see
+  // Router::retract); at most 64.
+  struct Retracted {
+    std::uint64_t exchange, session, until_ns;
+  };
+  std::vector<Retracted> retracted;
 
  protected:
   Router &router_;

@@ -59,6 +59,7 @@ bool PlaceLane::load(ItemKind kind) {
 }
 
 void PlaceLane::list_changed(ItemKind kind) {
+  if (state_ == LaneState::waiting) return start();
   if (state_ != LaneState::ready) return;
   load(kind);
   router_.items_changed(*this);

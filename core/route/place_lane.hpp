@@ -16,6 +16,7 @@ class PlaceLane final : public Lane {
   void submit(Exchange &exchange, const Submission &submission) override;
   void retract(std::uint64_t exchange, bool sent, std::string_view reason,
                const mcp::Scan *reason_scan) override;
+  void abandon(std::uint64_t) override {}
   void send(std::uint32_t, const bh_str *, std::uint32_t) override {}
   void request_quietly(mcp::Method, std::string_view) override {}
 

@@ -40,19 +40,22 @@ void Recorder::record(const Exchange &e, std::uint32_t outcome, std::uint64_t no
   }
   entry.method = mcp::to_string(e.method);
   if (e.lane != nullptr) entry.server = e.lane->upstream().name();
-  entry.name = e.name;
-  entry.rule = rule;
-  entry.error = error;
-  if (timer_ == 0) {
-    timer_ = reactor_.timer_start(
-        this, flush_ms,
-        [](void *arg) {
-          auto &self = *static_cast<Recorder *>(arg);
-          self.timer_ = 0;
-          self.flush();
-        },
-        this);
-  }
+  entry.name = e.name.substr(0, max_text);
+  entry.rule = rule.substr(0, max_text);
+  entry.error = error.substr(0, max_text);
+  if (timer_ == 0) start_timer();
+}
+
+void Recorder::start_timer() {
+  timer_ = reactor_.timer_start(
+      this, flush_ms,
+      [](void *arg) {
+        auto &self = *static_cast<Recorder *>(arg);
+        self.timer_ = 0;
+        self.flush();
+        if (!self.waiting_.empty()) self.start_timer();
+      },
+      this);
 }
 
 void Recorder::flush() {

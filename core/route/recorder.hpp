@@ -19,6 +19,7 @@ class Recorder {
   static constexpr std::size_t max_waiting = 10'000;  // beyond: dropped and counted
   static constexpr std::uint64_t flush_ms = 200;
   static constexpr std::uint32_t batch_size = 256;
+  static constexpr std::size_t max_text = 1024;  // of name, rule and error
 
   explicit Recorder(Reactor &reactor) : reactor_(reactor) {}
   ~Recorder();
@@ -44,6 +45,7 @@ class Recorder {
   };
   void offer(Sink &sink);
   void drop_taken();
+  void start_timer();
 
   Reactor &reactor_;
   std::vector<Sink> sinks_;

@@ -100,7 +100,7 @@ void Router::session_close(bh_session handle, std::uint32_t how) {
   if (how == BH_SESSION_INPUT_ENDED) {
     s->input_ended = true;
     // Nobody can answer an ask any more; its call goes on and the upstream decides.
-    end_asks([&](const Ask &ask) { return ask.session == handle; }, false);
+    end_asks([&](const Ask &ask) { return ask.session == handle; }, false, true);
   } else {
     close_session(*s);
   }
@@ -114,11 +114,20 @@ void Router::close_sessions_later() {
 }
 
 void Router::close_session(Session &s) {
-  end_asks([&](const Ask &ask) { return ask.session == s.handle; }, false);
+  end_asks([&](const Ask &ask) { return ask.session == s.handle; }, false, true);
   retract_exchanges(s);
   while (!s.subscriptions.empty()) {
-    forget_subscription(s, std::string(s.subscriptions.begin()->first), true);
+    forget_subscription(s, std::string(s.subscriptions.begin()->first));
   }
+  if (s.view != nullptr) {
+    std::erase_if(s.view->waiters,
+                  [&](const View::Waiter &waiter) { return waiter.reply.session == s.handle; });
+  }
+  std::vector<std::uint64_t> batches;
+  batches_.for_each([&](std::uint64_t handle, const Batch &batch) {
+    if (batch.reply.session == s.handle) batches.push_back(handle);
+  });
+  for (const std::uint64_t handle : batches) batches_.erase(handle);
   leave_view(s);
   sessions_.erase(s.handle);
 }
@@ -131,8 +140,22 @@ void Router::retract_exchanges(Session &s) {
     const std::uint64_t id = e.id;
     const bool sent = e.sent;
     finish(e, BH_OUTCOME_CANCELLED, 0, {}, "the client has gone");
-    if (lane != nullptr) lane->retract(id, sent, {}, nullptr);
+    retract(lane, id, sent, &s, {}, nullptr);
   }
+}
+
+// The exchange has ended for its client; the server may go on working on it for a while, and what
+// it asks meanwhile must not go to another client of the same pipe.
+void Router::retract(Lane *lane, std::uint64_t exchange, bool sent, const Session *session,
+                     std::string_view reason, const mcp::Scan *reason_scan) {
+  constexpr std::uint64_t memory_ns = 60'000'000'000u;
+  constexpr std::size_t most = 64;
+  if (lane == nullptr) return;
+  if (sent && session != nullptr && lane->session() == 0) {
+    if (lane->retracted.size() >= most) lane->retracted.erase(lane->retracted.begin());
+    lane->retracted.push_back({exchange, session->handle, reactor_.now_ns() + memory_ns});
+  }
+  lane->retract(exchange, sent, reason, reason_scan);
 }
 
 bh_status Router::check_revision(bh_session, std::string_view revision) const {
@@ -179,8 +202,10 @@ void Router::batch_done(std::uint64_t handle) {
   if (batch == nullptr || --batch->open != 0) return;
   const std::string body = std::move(batch->body) + "]";
   const ReplyTo reply = batch->reply;
+  const bool expects_answer = batch->expects_answer;
   batches_.erase(handle);
-  if (body.size() > 2) answer_text(reply, body);
+  if (body.size() > 2) return answer_text(reply, body);
+  if (expects_answer) end_without_answer(reply);  // all of its requests were cancelled
 }
 
 void Router::answer_text(const ReplyTo &reply, std::string_view text, std::uint32_t http_status) {
@@ -227,12 +252,10 @@ void Router::drop(Exchange &exchange) {
   }
   if (exchange.session != nullptr) exchange.session->exchanges.remove(exchange);
   if (!undecided_.empty()) undecided_.erase(exchange.id);
-  if (exchange.open_asks != 0) {
-    const std::uint64_t id = exchange.id;
-    exchange.open_asks = 0;
-    end_asks([id](const Ask &ask) { return ask.exchange == id; }, true);
-  }
+  const std::uint64_t id = exchange.id;
+  const bool asked = exchange.open_asks != 0;
   exchanges_.close(exchange);
+  if (asked) end_asks([id](const Ask &ask) { return ask.exchange == id; }, true, true);
   if (lane != nullptr) lane->pump();
 }
 
@@ -241,6 +264,11 @@ void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t byt
   if (recorder_.active() && exchange.purpose == Purpose::call) {
     recorder_.record(exchange, outcome, reactor_.now_ns(), bytes_out, rule, error);
   }
+  if (exchange.subscribes && outcome != BH_OUTCOME_OK && exchange.session != nullptr) {
+    std::erase_if(exchange.session->subscriptions, [&](const auto &entry) {
+      return entry.second.lane == exchange.lane && entry.second.original == exchange.name;
+    });
+  }
   drop(exchange);
 }
 
@@ -248,11 +276,6 @@ void Router::fail_exchange(Exchange &exchange, std::int32_t error_code, std::str
                            std::uint32_t outcome) {
   const ReplyTo reply = exchange.reply;
   const std::string id = exchange.client_id;
-  if (exchange.method == mcp::Method::resources_subscribe && exchange.session != nullptr) {
-    std::erase_if(exchange.session->subscriptions, [&](const auto &entry) {
-      return entry.second.lane == exchange.lane && entry.second.original == exchange.name;
-    });
-  }
   finish(exchange, outcome, 0, {}, text);
   answer_error(reply, id, error_code, text);
 }
@@ -290,13 +313,15 @@ void Router::timed_out(Exchange &e) {
                            std::to_string(e.timeout_ms) + " ms";
   if (e.purpose != Purpose::call) {
     const Error error{BH_E_TIMEOUT, text};
+    lane->abandon(e.id);
     static_cast<WireLane *>(lane)->own_answer(e, nullptr, {}, &error);
     return;
   }
   const std::uint64_t id = e.id;
   const bool sent = e.sent;
+  const bh_session client = e.reply.session;
   fail_exchange(e, code::timeout, text, BH_OUTCOME_TIMEOUT);
-  if (lane != nullptr) lane->retract(id, sent, {}, nullptr);
+  retract(lane, id, sent, session(client), {}, nullptr);
 }
 
 // ---- state -----------------------------------------------------------------------------------

@@ -105,6 +105,7 @@ class Router {
   void lane_changed(Lane &lane);   // state
   void items_changed(Lane &lane);  // lists
   void lane_ready(Lane &lane);
+  void lane_lost(Lane &lane);  // its connection: what the server had asked is void
   void attach(Exchange &exchange, Lane &lane);
 
   // ---- for the host ----
@@ -132,6 +133,7 @@ class Router {
     ReplyTo reply;
     std::uint32_t open = 0;
     std::string body;
+    bool expects_answer = false;  // the transport waits for one
   };
   // A call whose policy decision is pending: the message waits here.
   struct Undecided {
@@ -155,6 +157,7 @@ class Router {
   void set_log_level(Session &session, const ReplyTo &reply, std::string_view message,
                      const mcp::Scan &scan);
   void cancel(Session &session, std::string_view message, const mcp::Scan &scan);
+  bool cancel_waiting(Session &session, std::string_view id);
   bool exposed(mcp::Method method) const;
 
   // router_calls.cpp: requests that go to an upstream
@@ -169,15 +172,19 @@ class Router {
                    const mcp::Scan &scan, Target *out);
   void not_found(Session &session, const ReplyTo &reply, std::string_view message,
                  const mcp::Scan &scan, ItemKind kind, std::string_view name);
-  bool subscription_shortcut(Session &session, const ReplyTo &reply, std::string_view message,
+  void dispatch(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
+                const Target &target, std::string_view rewritten);
+  bool subscription_possible(Session &session, const ReplyTo &reply, std::string_view message,
                              const mcp::Scan &scan, const Target &target);
+  bool answer_subscription(Exchange &exchange, std::string_view message, const Target &target);
+  bool watched(const Lane &lane, std::string_view original) const;
   Exchange *open_call(Session &session, const ReplyTo &reply, std::string_view message,
                       const mcp::Scan &scan, const Target &target);
   bool passes_gate(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                    const Target &target, std::string *rewritten);
   void refuse(Exchange &exchange, const Gate::Decision &decision);
   bh_policy_request policy_request(const Exchange &exchange) const;
-  void forget_subscription(Session &session, const std::string &uri, bool tell_upstream);
+  void forget_subscription(Session &session, const std::string &uri);
   Submission submission(std::string_view message, const mcp::Scan &scan, const Target &target,
                         std::string_view rewritten) const;
 
@@ -203,7 +210,8 @@ class Router {
   void ask_ended(std::uint64_t ask);
   void start_ask_timer();
   void expire_asks();
-  void end_asks(const std::function<bool(const Ask &)> &which, bool tell_client);
+  void end_asks(const std::function<bool(const Ask &)> &which, bool tell_client,
+                bool tell_upstream);
 
   // router_views.cpp
   View &view_for(Session &session);
@@ -241,6 +249,8 @@ class Router {
   void close_session(Session &session);
   void close_sessions_later();
   void retract_exchanges(Session &session);
+  void retract(Lane *lane, std::uint64_t exchange, bool sent, const Session *session,
+               std::string_view reason, const mcp::Scan *reason_scan);
   void start_wheel();
   void turn_wheel();
   void timed_out(Exchange &exchange);

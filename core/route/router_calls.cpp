@@ -47,14 +47,22 @@ void Router::call(Session &s, const ReplyTo &reply, std::string_view message,
                   const mcp::Scan &scan) {
   Target target;
   if (!find_target(s, reply, message, scan, &target)) return;
-  if (is_subscription(scan.method) && subscription_shortcut(s, reply, message, scan, target))
+  if (is_subscription(scan.method) && !subscription_possible(s, reply, message, scan, target)) {
     return;
+  }
   Exchange *e = open_call(s, reply, message, scan, target);
   if (e == nullptr) return;
   std::string rewritten;
   if (gate_.decides() && !passes_gate(*e, message, scan, target, &rewritten)) return;
-  attach(*e, *target.lane);
-  target.lane->submit(*e, submission(message, scan, target, rewritten));
+  dispatch(*e, message, scan, target, rewritten);
+}
+
+// The call has passed the gate.
+void Router::dispatch(Exchange &e, std::string_view message, const mcp::Scan &scan,
+                      const Target &target, std::string_view rewritten) {
+  attach(e, *target.lane);
+  if (is_subscription(scan.method) && answer_subscription(e, message, target)) return;
+  target.lane->submit(e, submission(message, scan, target, rewritten));
 }
 
 Submission Router::submission(std::string_view message, const mcp::Scan &scan, const Target &target,
@@ -248,66 +256,67 @@ void Router::policy_decided(std::uint64_t exchange, const Gate::Decision &decisi
                   {Gate::Verdict::refuse, decision.rule, "there are no arguments to rewrite", {}});
   }
   const Target target{waiting.lane, waiting.resolved, naming_of(scan, waiting.message).range};
-  attach(*e, *target.lane);
-  target.lane->submit(*e, submission(waiting.message, scan, target, decision.replacement));
+  dispatch(*e, waiting.message, scan, target, decision.replacement);
 }
 
 // ---- subscriptions ---------------------------------------------------------------------------
 
-// Several clients of a lane may watch one resource; the upstream hears of the first and the last.
-// True: answered here.
-bool Router::subscription_shortcut(Session &s, const ReplyTo &reply, std::string_view message,
+// False: answered, since this server or this session cannot have it.
+bool Router::subscription_possible(Session &s, const ReplyTo &reply, std::string_view message,
                                    const mcp::Scan &scan, const Target &target) {
   const std::string_view id = scan.id.in(message);
   if (!target.lane->server_caps().subscribe && target.lane->state() == LaneState::ready) {
     answer_error(reply, id, code::method_not_found,
                  "server \"" + target.lane->upstream().name() + "\" has no resource subscriptions");
-    return true;
+    return false;
   }
-  const std::string uri(target.range.in(message));
-  std::string scratch;
-  const std::string original(mcp::unquote(target.resolved.original_token, &scratch));
-  const auto watched = [&] {
-    for (const View *view : target.lane->views) {
-      for (const Session *other : view->clients) {
-        for (const auto &[key, sub] : other->subscriptions) {
-          if (sub.lane == target.lane && sub.original == original) return true;
-        }
+  if (scan.method == mcp::Method::resources_subscribe &&
+      s.subscriptions.size() >= limits().subscriptions_per_session) {
+    answer_error(reply, id, code::timeout,
+                 "too many subscriptions (limits.subscriptions_per_session = " +
+                     std::to_string(limits().subscriptions_per_session) + ")");
+    return false;
+  }
+  return true;
+}
+
+bool Router::watched(const Lane &lane, std::string_view original) const {
+  for (const View *view : lane.views) {
+    for (const Session *client : view->clients) {
+      for (const auto &[key, sub] : client->subscriptions) {
+        if (sub.lane == &lane && sub.original == original) return true;
       }
     }
-    return false;
-  };
-  if (scan.method == mcp::Method::resources_subscribe) {
-    if (s.subscriptions.size() >= limits().subscriptions_per_session) {
-      answer_error(reply, id, code::timeout,
-                   "too many subscriptions (limits.subscriptions_per_session = " +
-                       std::to_string(limits().subscriptions_per_session) + ")");
-      return true;
-    }
-    const bool first = !watched();
-    s.subscriptions[uri] = {target.lane, original};
+  }
+  return false;
+}
+
+// Several clients of a lane may watch one resource; the upstream hears of the first and the last.
+// True: answered here.
+bool Router::answer_subscription(Exchange &e, std::string_view message, const Target &target) {
+  Session &s = *e.session;
+  const std::string uri(target.range.in(message));
+  if (e.method == mcp::Method::resources_subscribe) {
+    const bool first = !watched(*target.lane, e.name);
+    e.subscribes = s.subscriptions.try_emplace(uri, target.lane, e.name).second;
     if (first) return false;
   } else {
     s.subscriptions.erase(uri);
-    if (!watched()) return false;
+    if (!watched(*target.lane, e.name)) return false;
   }
+  const ReplyTo reply = e.reply;
+  const std::string id = e.client_id;
+  finish(e, BH_OUTCOME_OK, 0, {}, {});
   answer_result(reply, id, "{}");
   return true;
 }
 
-void Router::forget_subscription(Session &s, const std::string &uri, bool tell_upstream) {
+void Router::forget_subscription(Session &s, const std::string &uri) {
   const auto at = s.subscriptions.find(uri);
   if (at == s.subscriptions.end()) return;
   const Session::Subscription sub = at->second;
   s.subscriptions.erase(at);
-  if (!tell_upstream || sub.lane == nullptr) return;
-  for (const View *view : sub.lane->views) {
-    for (const Session *other : view->clients) {
-      for (const auto &[key, theirs] : other->subscriptions) {
-        if (theirs.lane == sub.lane && theirs.original == sub.original) return;
-      }
-    }
-  }
+  if (watched(*sub.lane, sub.original)) return;
   std::string params = "{\"uri\":";
   mcp::append_quoted(&params, sub.original);
   sub.lane->request_quietly(mcp::Method::resources_unsubscribe, params + "}");

@@ -105,6 +105,7 @@ bool Router::handle_batch(Session &s, const ReplyTo &reply, std::string_view mes
     bh_delivery delivery{};
     if (e.router.handle_message(*session, e.reply, element, &delivery)) {
       ++e.answers;
+      if (Batch *still = e.router.batches_.get(e.reply.batch)) still->expects_answer = true;
     } else {
       e.router.batch_done(e.reply.batch);
     }
@@ -341,10 +342,28 @@ void Router::cancel(Session &s, std::string_view message, const mcp::Scan &scan)
     const bool sent = e->sent;
     const ReplyTo reply = e->reply;
     finish(*e, BH_OUTCOME_CANCELLED, 0, {}, "cancelled by the client");
-    if (lane != nullptr) lane->retract(exchange, sent, message, &scan);
+    retract(lane, exchange, sent, &s, message, &scan);
     end_without_answer(reply);
     return;
   }
+  cancel_waiting(s, id);
+}
+
+// A request that waits for the servers' first answers has not gone anywhere yet.
+bool Router::cancel_waiting(Session &s, std::string_view id) {
+  if (s.view == nullptr) return false;
+  auto &waiters = s.view->waiters;
+  for (auto at = waiters.begin(); at != waiters.end(); ++at) {
+    mcp::Scan scan;
+    mcp::ScanError error;
+    if (at->reply.session != s.handle || !mcp::scan(at->message, &scan, &error)) continue;
+    if (scan.id.in(at->message) != id) continue;
+    const ReplyTo reply = at->reply;
+    waiters.erase(at);
+    end_without_answer(reply);
+    return true;
+  }
+  return false;
 }
 
 // The client's answer to an ask, back to the upstream that asked, under its id.

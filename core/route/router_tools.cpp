@@ -27,7 +27,11 @@ bh_status Router::tools_complete(bh_call call, std::uint32_t kind, std::string_v
   message.append(json).append("}");
   mcp::Scan scan;
   mcp::ScanError error;
-  if (mcp::scan(message, &scan, &error)) answer_call(*e, message, scan);
+  if (mcp::scan(message, &scan, &error)) {
+    answer_call(*e, message, scan);
+  } else {  // nested as deep as a message may be, before it was wrapped
+    fail_exchange(*e, code::internal_error, error.what, BH_OUTCOME_ERROR);
+  }
   return BH_OK;
 }
 

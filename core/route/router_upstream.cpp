@@ -26,7 +26,10 @@ void Router::upstream_message(bh_lane handle, std::uint64_t hint, std::string_vi
                              (error.what[0] != '\0' ? error.what : "too large");
     log(BH_LOG_WARN, text);
     Exchange *e = exchanges_.get(id);
-    if (e != nullptr && e->lane == &lane) exchange_failed(handle, id, {BH_E_PROTOCOL, text});
+    if (e != nullptr && e->lane == &lane) {
+      lane.abandon(id);
+      exchange_failed(handle, id, {BH_E_PROTOCOL, text});
+    }
     return;
   }
   switch (scan.kind) {
@@ -63,6 +66,9 @@ void Router::upstream_answer(WireLane &lane, std::uint64_t hint, std::string_vie
   if (e == nullptr && hint != 0 && scan.kind == mcp::Kind::error) e = exchanges_.get(hint);
   if (e == nullptr || e->lane != &lane) {
     ++counters_.stray_answers;
+    // The server has finished what a client had given up.
+    const std::uint64_t id = parse_number(scan.id.in(message));
+    std::erase_if(lane.retracted, [id](const Lane::Retracted &r) { return r.exchange == id; });
     return;
   }
   if (e->purpose != Purpose::call) return lane.own_answer(*e, &scan, message, nullptr);
@@ -76,12 +82,10 @@ void Router::answer_call(Exchange &e, std::string_view message, const mcp::Scan 
       return answer_filtered(e, message, scan, decision);
     }
   }
-  if (scan.kind == mcp::Kind::error && e.method == mcp::Method::resources_subscribe) {
-    const auto at = std::find_if(
-        e.session->subscriptions.begin(), e.session->subscriptions.end(), [&](const auto &entry) {
-          return entry.second.lane == e.lane && entry.second.original == e.name;
-        });
-    if (at != e.session->subscriptions.end()) e.session->subscriptions.erase(at);
+  // While the stream is still there: a question that the server no longer waits for is taken back.
+  if (e.open_asks != 0) {
+    const std::uint64_t asked = e.id;
+    end_asks([asked](const Ask &ask) { return ask.exchange == asked; }, true, false);
   }
   // Sent before the exchange is freed: the client's id lives in it.
   const ReplyTo reply = e.reply;
@@ -157,6 +161,8 @@ Session *Router::attribute(WireLane &lane, std::uint64_t hint, Exchange **exchan
       *exchange = e;
       return e->session;
     }
+    // The wire says whose it is, and that call has ended: it is nobody else's.
+    return lane.session() != 0 ? session(lane.session()) : nullptr;
   }
   // One client's calls only: which of them does not matter for who is asked; the newest lends its
   // stream.
@@ -169,6 +175,15 @@ Session *Router::attribute(WireLane &lane, std::uint64_t hint, Exchange **exchan
     }
     only = e->session;
     if (*exchange == nullptr) *exchange = e;
+  }
+  if (only != nullptr && !lane.retracted.empty()) {
+    const std::uint64_t now = reactor_.now_ns();
+    std::erase_if(lane.retracted, [now](const Lane::Retracted &r) { return r.until_ns < now; });
+    for (const Lane::Retracted &r : lane.retracted) {
+      if (r.session == only->handle) continue;
+      *exchange = nullptr;
+      return nullptr;
+    }
   }
   if (only != nullptr) return only;
   // A lane of one client: whatever comes is for it.
@@ -257,16 +272,13 @@ void Router::start_ask_timer() {
 
 void Router::expire_asks() {
   const std::uint64_t now = reactor_.now_ns();
-  asks_.for_each([&](std::uint64_t, Ask &ask) {
-    if (ask.deadline_ns > now) return;
-    refuse_ask(static_cast<WireLane &>(*ask.lane), ask.upstream_id, ask.method, false);
-  });
-  end_asks([now](const Ask &ask) { return ask.deadline_ns <= now; }, true);
+  end_asks([now](const Ask &ask) { return ask.deadline_ns <= now; }, true, true);
 }
 
 // Ends asks whose call or client has gone. The upstream gets an answer where its client has gone,
 // the client a cancellation where the upstream has.
-void Router::end_asks(const std::function<bool(const Ask &)> &which, bool tell_client) {
+void Router::end_asks(const std::function<bool(const Ask &)> &which, bool tell_client,
+                      bool tell_upstream) {
   if (asks_.size() == 0) return;
   std::vector<std::uint64_t> handles;
   asks_.for_each([&](std::uint64_t handle, Ask &ask) {
@@ -282,11 +294,17 @@ void Router::end_asks(const std::function<bool(const Ask &)> &which, bool tell_c
           std::to_string(handle) + R"(,"reason":"the request that caused it has ended"}})";
       const bh_str part = bh::str(text);
       send({ask->session, e != nullptr ? e->reply.stream : 0, 0}, BH_OUT_EVENT, &part, 1, 0);
-    } else {
+    }
+    if (tell_upstream) {
       refuse_ask(static_cast<WireLane &>(*ask->lane), ask->upstream_id, ask->method, false);
     }
     ask_ended(handle);
   }
+}
+
+void Router::lane_lost(Lane &lane) {
+  lane.retracted.clear();
+  end_asks([&lane](const Ask &ask) { return ask.lane == &lane; }, true, false);
 }
 
 void Router::cancel_ask(WireLane &lane, std::string_view message, const mcp::Scan &scan) {

@@ -171,7 +171,14 @@ std::vector<std::string> Router::collisions() {
 // ---- waiting for the first answers of all servers ----------------------------------------------
 
 void Router::wait_for_view(View &view, const ReplyTo &reply, std::string_view message) {
-  if (view.waiters.size() >= max_waiters) {
+  std::size_t bytes = message.size();
+  std::size_t own = 0;
+  for (const View::Waiter &waiter : view.waiters) {
+    bytes += waiter.message.size();
+    own += waiter.reply.session == reply.session ? 1 : 0;
+  }
+  if (view.waiters.size() >= max_waiters || bytes > limits().message_bytes ||
+      own >= limits().in_flight_per_session) {
     mcp::Scan scan;
     mcp::ScanError error;
     mcp::scan(message, &scan, &error);
@@ -191,6 +198,7 @@ void Router::serve_waiters(View &view) {
     if (s == nullptr || !mcp::scan(waiter.message, &scan, &error)) continue;
     handle_request(*s, waiter.reply, waiter.message, scan);
   }
+  check_idle();
 }
 
 // ---- changes ---------------------------------------------------------------------------------

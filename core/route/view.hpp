@@ -32,7 +32,7 @@ struct View {
   std::map<std::string, std::shared_ptr<const Catalogue>> filtered;
   // What clients have listed, or were told of: a change is announced against this.
   std::shared_ptr<const Catalogue> shown;
-  std::uint64_t version = 1;                   // of the catalogue; part of cursors
+  std::uint64_t version = 1;  // of the catalogue; part of cursors
   bool announcing = false;
 
   // Requests that came before every server had answered or failed.

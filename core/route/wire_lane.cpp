@@ -1,6 +1,7 @@
 #include "route/wire_lane.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "route/router.hpp"
 #include "route/splice.hpp"
@@ -12,6 +13,19 @@ namespace {
 constexpr std::uint32_t max_pages = 10'000;
 // A connection that stood this long ends a series of failures: the next loss is retried at once.
 constexpr std::uint64_t steady_ns = 10'000'000'000u;
+
+// Takes the page that begins at item `second` off again if it is the same as the one at `first`.
+void drop_repeated_page(ItemList *list, std::size_t first, std::size_t second) {
+  const auto bytes_from = [list](std::size_t item) {
+    return item < list->items.size() ? list->items[item].raw.begin
+                                     : static_cast<std::uint32_t>(list->bytes.size());
+  };
+  const std::string_view bytes = list->bytes;
+  const std::uint32_t at = bytes_from(second);
+  if (bytes.substr(bytes_from(first), at - bytes_from(first)) != bytes.substr(at)) return;
+  list->bytes.resize(at);
+  list->items.resize(second);
+}
 
 std::uint64_t jitter(std::uint64_t ms) {
   thread_local std::minstd_rand random{std::random_device{}()};
@@ -100,23 +114,30 @@ void WireLane::handshake_answered(const mcp::Scan &scan, std::string_view messag
                       ? std::string(mcp::unquote(instructions, &scratch).substr(0, 8192))
                       : std::string();
   handshaken_ = true;
+  const bh_lane handle = handle_;  // a connector may lose the connection inside any call
   upstream_.connector->lane_ready(upstream_.self, wire_, bh::str(version));
   const bh_str initialized = bh::str(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
   send(BH_LANE_NOTIFICATION, &initialized, 1);
+  if (handle_ != handle) return;
   // All lists at once: one round trip, not four. The count is raised first, since a connector may
   // answer inside the call.
   std::array<bool, item_kinds> wanted = {server_caps_.tools, server_caps_.resources,
                                          server_caps_.resources, server_caps_.prompts};
   first_lists_ = 1;
   for (const bool want : wanted) first_lists_ += want ? 1 : 0;
+  if (handle_ != handle) return;
+  for (const ItemKind kind : all_item_kinds) {
+    listings_[static_cast<std::size_t>(kind)].first = wanted[static_cast<std::size_t>(kind)];
+  }
   for (const ItemKind kind : all_item_kinds) {
     if (!wanted[static_cast<std::size_t>(kind)]) {
       items_[static_cast<std::size_t>(kind)] = {};
-    } else if (handle_ != 0) {
+    } else if (handle_ == handle) {
       start_listing(kind);
+      // A change that was reported before this is in the answer.
     }
   }
-  if (first_lists_ != 0 && --first_lists_ == 0) become_ready();
+  if (handle_ == handle && first_lists_ != 0 && --first_lists_ == 0) become_ready();
 }
 
 // ---- listing ---------------------------------------------------------------------------------
@@ -127,7 +148,9 @@ void WireLane::start_listing(ItemKind kind) {
     listing.again = true;  // one more afterwards, however many changes were reported
     return;
   }
+  const bool first = listing.first;
   listing = {};
+  listing.first = first;
   listing.running = true;
   request_page(kind, {});
 }
@@ -137,6 +160,7 @@ void WireLane::request_page(ItemKind kind, std::string_view cursor_token) {
       own_exchange(Purpose::list, facts(kind).list_method, router_.limits().request_timeout_ms);
   if (e == nullptr) return listing_done(kind, false);
   e->list_kind = static_cast<std::uint8_t>(kind);
+  listings_[static_cast<std::size_t>(kind)].cursor = cursor_token;
   const Digits id(e->id);
   std::string text = R"({"jsonrpc":"2.0","id":)";
   text.append(id.view()).append(R"(,"method":")").append(facts(kind).list_method_text).append("\"");
@@ -157,9 +181,15 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
   } else if (scan->kind == mcp::Kind::error) {
     failure = method + " failed: " + std::string(scan->error.in(message).substr(0, 300));
   } else {
+    const std::size_t page_at = listing.incoming.items.size();
     auto next = append_page(kind, scan->result.in(message), upstream_.def(), router_.limits(),
                             &listing.incoming);
-    if (next.has_value() && next->has_value() && ++listing.pages < max_pages) {
+    // A server that ignores cursors would send its one page for ever.
+    const bool again =
+        next.has_value() && next->has_value() && listing.pages != 0 && **next == listing.cursor;
+    if (again) drop_repeated_page(&listing.incoming, listing.page_at, page_at);
+    if (next.has_value() && next->has_value() && !again && ++listing.pages < max_pages) {
+      listing.page_at = page_at;
       return request_page(kind, **next);
     }
     if (!next.has_value()) failure = next.error().text;
@@ -168,7 +198,7 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
     router_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + failure);
     // Without its tools a server is not there: better a visible failure that is retried than a
     // server that is "ready" with nothing.
-    if (kind == ItemKind::tool && first_lists_ != 0) {
+    if (kind == ItemKind::tool && listing.first) {
       return attempt_failed({BH_E_PROTOCOL, failure}, 0);
     }
   }
@@ -179,7 +209,7 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
   Listing &listing = listings_[static_cast<std::size_t>(kind)];
   ItemList &items = items_[static_cast<std::size_t>(kind)];
   listing.running = false;
-  const bool first = first_lists_ != 0;
+  const bool first = std::exchange(listing.first, false);
   if (ok && !(items == listing.incoming)) {
     items = std::move(listing.incoming);
     items.bytes.shrink_to_fit();
@@ -192,7 +222,7 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
     items = {};
   }
   listing.incoming = {};
-  if (first && --first_lists_ == 0) become_ready();
+  if (first && first_lists_ != 0 && --first_lists_ == 0) become_ready();
   if (listing.again && handle_ != 0) start_listing(kind);
 }
 
@@ -257,6 +287,7 @@ void WireLane::drop_wire() {
   router_.detach_wire(handle);
   void *wire = wire_;
   wire_ = nullptr;
+  router_.lane_lost(*this);
   upstream_.connector->lane_close(upstream_.self, wire);
 }
 
@@ -434,6 +465,10 @@ void WireLane::retract(std::uint64_t exchange, bool sent, std::string_view reaso
         bh::str(id.view()), bh::str("}}")};
     send(BH_LANE_NOTIFICATION, parts, 3);
   }
+  abandon(exchange);
+}
+
+void WireLane::abandon(std::uint64_t exchange) {
   if (handle_ != 0) upstream_.connector->lane_abandon(upstream_.self, wire_, exchange);
 }
 

@@ -21,6 +21,7 @@ class WireLane final : public Lane {
   void submit(Exchange &exchange, const Submission &submission) override;
   void retract(std::uint64_t exchange, bool sent, std::string_view reason,
                const mcp::Scan *reason_scan) override;
+  void abandon(std::uint64_t exchange) override;
   void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) override;
   void request_quietly(mcp::Method method, std::string_view params) override;
 
@@ -39,8 +40,11 @@ class WireLane final : public Lane {
   };
   struct Listing {
     bool running = false;
+    bool first = false;  // part of becoming ready
     bool again = false;
     ItemList incoming;
+    std::string cursor;       // token, of the page asked for
+    std::size_t page_at = 0;  // where the last page begins in incoming.items
     std::uint32_t pages = 0;
   };
 
