@@ -144,8 +144,11 @@ TEST_CASE("a server whose list failed is tried again and announced when it comes
   c.end->send(list_tools);
   REQUIRE(c.has("a__x"));
   CHECK_FALSE(c.has("b__x"));
+  const std::size_t lanes = w.up.lanes.size();
   w.up.tools["b"] = R"([{"name":"x"}])";
   REQUIRE(w.turn_until([&] { return c.has("notifications/tools/list_changed"); }));
+  // On the same connection: a new process would begin its warm-up anew.
+  CHECK(w.up.lanes.size() == lanes);
   c.got.clear();
   c.end->send(list_tools);
   CHECK(c.has("b__x"));

@@ -11,6 +11,7 @@ namespace bulkhead {
 namespace {
 
 constexpr std::uint32_t max_pages = 10'000;
+constexpr std::uint32_t max_list_failures = 5;  // of a connection's first tools/list
 // A connection that stood this long ends a series of failures: the next loss is retried at once.
 constexpr std::uint64_t steady_ns = 10'000'000'000u;
 
@@ -49,6 +50,7 @@ void WireLane::connect() {
   handshaken_ = false;
   first_lists_ = 0;
   log_level_sent = -1;
+  list_failures_ = 0;
   for (Listing &listing : listings_) listing = {};
   const std::string definition = upstream_.def().to_json();
   bh_lane_info info{};
@@ -197,12 +199,24 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
   if (!failure.empty()) {
     router_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + failure);
     // Without its tools a server is not there: better a visible failure that is retried than a
-    // server that is "ready" with nothing.
+    // server that is "ready" with nothing. It is asked again first, since a new connection would
+    // begin its warm-up anew.
     if (kind == ItemKind::tool && listing.first) {
+      if (list_failures_++ < max_list_failures) return retry_list(failure);
       return attempt_failed({BH_E_PROTOCOL, failure}, 0);
     }
   }
   listing_done(kind, failure.empty());
+}
+
+void WireLane::retry_list(const std::string &reason) {
+  listings_[static_cast<std::size_t>(ItemKind::tool)].running = false;
+  state_ = LaneState::waiting;
+  settled_ = true;
+  reason_ = reason;
+  ++failures_;
+  schedule_retry(0);
+  router_.lane_changed(*this);
 }
 
 void WireLane::listing_done(ItemKind kind, bool ok) {
@@ -237,7 +251,8 @@ void WireLane::become_ready() {
   reason_.clear();
   ready_since_ns_ = router_.reactor().now_ns();
   router_.reactor().timer_cancel(grace_timer_);
-  grace_timer_ = 0;
+  router_.reactor().timer_cancel(retry_timer_);
+  grace_timer_ = retry_timer_ = 0;
   router_.items_changed(*this);
   router_.lane_ready(*this);
   router_.lane_changed(*this);
@@ -324,7 +339,10 @@ void WireLane::schedule_retry(std::uint32_t retry_after_ms) {
       [](void *arg) {
         auto &self = *static_cast<WireLane *>(arg);
         self.retry_timer_ = 0;
-        if (self.state_ == LaneState::waiting) self.connect();
+        if (self.state_ != LaneState::waiting) return;
+        if (self.handle_ == 0) return self.connect();
+        self.state_ = LaneState::connecting;
+        self.start_listing(ItemKind::tool);
       },
       this);
 }

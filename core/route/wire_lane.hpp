@@ -55,6 +55,7 @@ class WireLane final : public Lane {
   void request_page(ItemKind kind, std::string_view cursor_token);
   void page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
                      const Error *error);
+  void retry_list(const std::string &reason);
   void listing_done(ItemKind kind, bool ok);
   void become_ready();
   void attempt_failed(const Error &error, std::uint32_t retry_after_ms);
@@ -72,6 +73,7 @@ class WireLane final : public Lane {
   bool handshaken_ = false;
   bool pumping_ = false;
   std::uint32_t first_lists_ = 0;  // of this connection, still under way
+  std::uint32_t list_failures_ = 0;
   std::uint32_t failures_ = 0;
   std::uint64_t ready_since_ns_ = 0;
   std::uint64_t retry_timer_ = 0;
