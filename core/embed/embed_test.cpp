@@ -305,6 +305,24 @@ TEST_CASE("a per-client server has a lane for each session, which ends with it")
   }
 }
 
+TEST_CASE("shared lanes beside a per-client one wait a while for the next client") {
+  World w;
+  w.profile.servers[1].session = SessionScope::per_client;
+  w.profile.limits.idle_view_ms = 40;
+  w.start();
+  auto first = std::make_unique<Client>(*w.host, R"({"sampling":{}})");
+  const bh_lane shared = w.up.lane("a").handle;
+  const std::size_t lanes = w.up.lanes.size();
+  first.reset();
+  auto second = std::make_unique<Client>(*w.host, R"({"sampling":{}})");
+  CHECK(w.up.lane("a").handle == shared);
+  CHECK(w.up.lanes.size() == lanes + 1);  // the per-client one only
+  w.turn(100);
+  CHECK(w.up.lane("a").open);
+  second.reset();
+  REQUIRE(w.turn_until([&] { return !w.up.lane("a").open; }));
+}
+
 TEST_CASE("subscriptions are counted: the upstream hears of the first and the last") {
   World w;
   w.up.capabilities["a"] = R"({"tools":{},"resources":{"subscribe":true}})";

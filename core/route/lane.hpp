@@ -84,7 +84,8 @@ class Lane {
   LaneExchanges exchanges;
   std::uint32_t in_flight = 0;
   std::vector<View *> views;
-  int log_level_sent = -1;  // on the present connection
+  std::uint64_t idle_since_ns = 0;  // no view uses it since then; 0: one does
+  int log_level_sent = -1;          // on the present connection
   // Calls that ended for their client while the server may still work on them (see
   // Router::retract); at most 64.
   struct Retracted {

@@ -218,6 +218,8 @@ class Router {
   void leave_view(Session &session);
   void fill_view(View &view);
   void drop_view(View &view);
+  void start_idle_timer();
+  void remove_idle_lanes();
   bool view_settled(const View &view) const;
   const Catalogue &catalogue(View &view);
   std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Session *session);
@@ -277,6 +279,7 @@ class Router {
   std::size_t closing_lanes_ = 0;
   std::uint64_t wheel_timer_ = 0;
   std::uint64_t ask_timer_ = 0;
+  std::uint64_t idle_timer_ = 0;
   std::uint64_t cursor_key_ = 0;
   bool any_per_client_ = false;
   bool status_pending_ = false;

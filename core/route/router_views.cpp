@@ -57,6 +57,7 @@ void Router::fill_view(View &view) {
     if (lane == nullptr) continue;
     view.lanes.push_back(lane);
     lane->views.push_back(&view);
+    lane->idle_since_ns = 0;
   }
   // Started only now: a lane may settle at once, and the view must know all of its lanes by then.
   for (Lane *lane : std::vector<Lane *>(view.lanes)) {
@@ -82,15 +83,53 @@ void Router::leave_view(Session &s) {
       view);
 }
 
-// Lanes that no other view uses end with it.
+// Lanes that no other view uses end with it; shared ones of a view for one session stay a while for
+// the next client.
 void Router::drop_view(View &view) {
   reactor_.timer_cancel(view.deadline_timer);
   reactor_.timer_cancel(view.idle_timer);
   for (Lane *lane : view.lanes) {
     std::erase(lane->views, &view);
-    if (lane->views.empty()) lane->upstream().remove(lane);
+    if (!lane->views.empty()) continue;
+    if (view.session == 0 || lane->session() != 0 || ending_) {
+      lane->upstream().remove(lane);
+    } else {
+      lane->idle_since_ns = reactor_.now_ns();
+      start_idle_timer();
+    }
   }
   std::erase_if(views_, [&](const auto &candidate) { return candidate.get() == &view; });
+  status_changed();
+}
+
+void Router::start_idle_timer() {
+  if (idle_timer_ != 0) return;
+  idle_timer_ = reactor_.timer_start(
+      this, limits().idle_view_ms,
+      [](void *arg) {
+        auto &self = *static_cast<Router *>(arg);
+        self.idle_timer_ = 0;
+        self.remove_idle_lanes();
+      },
+      this);
+}
+
+void Router::remove_idle_lanes() {
+  const std::uint64_t idle_ns = limits().idle_view_ms * 1'000'000u;
+  bool more = false;
+  for (const auto &upstream : upstreams_) {
+    std::vector<Lane *> idle;
+    for (const auto &lane : upstream->lanes()) {
+      if (lane->idle_since_ns == 0) continue;
+      if (reactor_.now_ns() - lane->idle_since_ns >= idle_ns) {
+        idle.push_back(lane.get());
+      } else {
+        more = true;
+      }
+    }
+    for (Lane *lane : idle) upstream->remove(lane);
+  }
+  if (more) start_idle_timer();
   status_changed();
 }
 
