@@ -66,7 +66,7 @@ class Gateway {
       }
     };
     options.log_level = logger_.level();
-    options.on_status = [this] { on_status(); };
+    options.on_status = [this] { on_status(); };  // in the middle of a change: look at it later
     // On stdio there is one client; the servers are started with what it says that it can do, once.
     options.eager = is_serve_;
     auto host = Host::create(std::move(profile_), std::move(options));
@@ -148,10 +148,19 @@ class Gateway {
     logger_.log(LogLevel::warn, "control", "`bulkhead status` will not find this gateway: " + why);
   }
 
-  // Called on every change; what a person sees is the progress until all have settled, and then
-  // one table. Later changes go to the log.
+  // With 200 servers many changes come in one turn; they are looked at once, after it.
   void on_status() {
-    if (!is_serve_ || !started_ || reported_) return;
+    if (!is_serve_ || !started_ || reported_ || report_pending_) return;
+    report_pending_ = true;
+    const auto fn = [](void *arg) { static_cast<Gateway *>(arg)->report(); };
+    host_->reactor().defer(this, fn, this);
+  }
+
+  // What a person sees is the progress until all have settled, and then one table. Later changes go
+  // to the log.
+  void report() {
+    report_pending_ = false;
+    if (stop_was_asked()) return;
     Console &console = Console::get();
     const HostStatus status = host_->status();
     if (!host_->settled()) {
@@ -171,7 +180,7 @@ class Gateway {
   Logger logger_;
   std::unique_ptr<Host> host_;
   std::unique_ptr<ControlServer> control_;
-  bool started_ = false;
+  bool started_ = false, report_pending_ = false;
   std::atomic<bool> reported_{false};  // log lines come from any thread
 };
 

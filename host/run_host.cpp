@@ -4,6 +4,7 @@
 
 #include "banner.hpp"
 #include "console.hpp"
+#include "reactor/reactor.hpp"
 #include "signals.hpp"
 
 namespace bulkhead::program {
@@ -52,7 +53,12 @@ Result<void> ShortRun::start(Profile profile) {
     logger_.log(level, component, text);
   };
   options.log_level = logger_.level();
-  options.on_status = [this] { show_progress(); };
+  options.on_status = [this] {  // in the middle of a change: look at it later
+    if (!waiting_ || progress_pending_ || !Console::get().is_terminal()) return;
+    progress_pending_ = true;
+    const auto fn = [](void *arg) { static_cast<ShortRun *>(arg)->show_progress(); };
+    host_->reactor().defer(this, fn, this);
+  };
   auto host = Host::create(std::move(profile), std::move(options));
   if (!host) return std::unexpected(host.error());
   host_ = std::move(*host);
@@ -69,9 +75,8 @@ void ShortRun::wait_settled() {
 }
 
 void ShortRun::show_progress() {
-  if (waiting_ && Console::get().is_terminal()) {
-    Console::get().progress(progress_line(host_->status()));
-  }
+  progress_pending_ = false;
+  if (waiting_) Console::get().progress(progress_line(host_->status()));
 }
 
 }  // namespace bulkhead::program

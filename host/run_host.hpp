@@ -40,7 +40,7 @@ class ShortRun {
   Logger logger_;
   std::unique_ptr<Host> host_;
   std::uint64_t settle_ms_ = 0;
-  bool waiting_ = false;
+  bool waiting_ = false, progress_pending_ = false;
 };
 
 }  // namespace bulkhead::program
