@@ -55,6 +55,13 @@ void Router::end_sessions(std::string_view reason) {
 
 void Router::close_lanes() {
   ending_ = true;
+  // Views first: whoever looks meanwhile (settled(), status) must not meet a lane that has gone.
+  for (const auto &view : views_) {
+    reactor_.timer_cancel(view->deadline_timer);
+    reactor_.timer_cancel(view->idle_timer);
+    for (Lane *lane : view->lanes) lane->views.clear();
+  }
+  views_.clear();
   for (auto &upstream : upstreams_) {
     while (!upstream->lanes().empty()) upstream->remove(upstream->lanes().back().get());
   }
