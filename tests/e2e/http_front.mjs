@@ -49,7 +49,7 @@ test('a stream that is cut is taken up again with Last-Event-ID', async (t) => {
 });
 
 test('several calls at once on one session', async (t) => {
-  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'slow', '--tool', 'fast', '--delay', 'slow=200') } });
+  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'slow', '--tool', 'fast', '--delay', 'slow=2000') } });
   const client = await t.http(gateway);
   const order = [];
   await Promise.all(['slow', 'slow', 'fast', 'fast'].map((tool) => client.tool(`a__${tool}`).then(() => order.push(tool))));
