@@ -1,6 +1,7 @@
 /* Sizes and offsets of everything that crosses the ABI, on the 64-bit targets it is for. The slots'
  * names and prototypes are watched by abi/check_slots.sh. */
 #include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/draft/control.h"
 #include "bulkhead/abi/ext/draft/http.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/telemetry.h"
@@ -93,5 +94,7 @@ SIZE(bh_http_handler, 40);
 SIZE(bh_http_request, 96);
 AT(bh_http_request, body, 56);
 SIZE(bh_host_http, 24);
+
+SIZE(bh_host_control, 32);
 
 int abi_layout_is_checked;
