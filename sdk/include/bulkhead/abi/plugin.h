@@ -57,7 +57,7 @@ typedef struct bh_descriptor {
   bh_str name;                 /* for people */
   bh_str version;
   bh_str vendor;
-  bh_str config_schema;        /* JSON Schema, draft 4; empty: any object */
+  bh_str config_schema; /* JSON Schema, draft 4; empty: any object */
 } bh_descriptor;
 
 typedef struct bh_entry {

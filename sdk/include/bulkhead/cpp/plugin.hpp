@@ -84,10 +84,14 @@ struct Entry {
   static void deinit() noexcept {}
 
   static const bh_descriptor *descriptor(std::uint32_t i) noexcept {
-    static const bh_descriptor value{sizeof(bh_descriptor), 0,
-                                     P::info.id,            P::info.provides.data(),
-                                     str(P::info.name),     str(P::info.version),
-                                     str(P::info.vendor),   str(P::info.config_schema)};
+    static const bh_descriptor value{sizeof(bh_descriptor),
+                                     0,
+                                     P::info.id,
+                                     P::info.provides.data(),
+                                     str(P::info.name),
+                                     str(P::info.version),
+                                     str(P::info.vendor),
+                                     str(P::info.config_schema)};
     return i == 0 ? &value : nullptr;
   }
 
@@ -101,8 +105,7 @@ struct Entry {
   }
 
   static const bh_entry *entry() noexcept {
-    static const bh_entry value{sizeof(bh_entry), BH_ABI_MAJOR, BH_ABI_MINOR, 0,
-                                init,             deinit,       1,            0,
+    static const bh_entry value{sizeof(bh_entry), BH_ABI_MAJOR, BH_ABI_MINOR, 0, init, deinit, 1, 0,
                                 descriptor,       create};
     return &value;
   }
@@ -121,15 +124,15 @@ P &self(void *p) noexcept {
 // Exports the entry of a library that holds one plugin. With BH_STATIC_PLUGIN defined the same
 // source links into a program instead, as `bh_static_entry_<Class>`.
 #ifdef BH_STATIC_PLUGIN
-#define BH_PLUGIN(Class)                                                   \
-  extern "C" const bh_entry *bh_static_entry_##Class(void);                \
-  extern "C" const bh_entry *bh_static_entry_##Class(void) {               \
-    return bh::detail::Entry<Class>::entry();                              \
+#define BH_PLUGIN(Class)                                     \
+  extern "C" const bh_entry *bh_static_entry_##Class(void);  \
+  extern "C" const bh_entry *bh_static_entry_##Class(void) { \
+    return bh::detail::Entry<Class>::entry();                \
   }
 #else
-#define BH_PLUGIN(Class)                                                            \
+#define BH_PLUGIN(Class)                                                                      \
   extern "C" __attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v0(void); \
-  extern "C" const bh_entry *bh_plugin_entry_v0(void) {                             \
-    return bh::detail::Entry<Class>::entry();                                       \
+  extern "C" const bh_entry *bh_plugin_entry_v0(void) {                                       \
+    return bh::detail::Entry<Class>::entry();                                                 \
   }
 #endif

@@ -17,7 +17,8 @@ namespace bh {
 template <class P>
 const bh_transport *transport_table() noexcept {
   static const bh_transport table{
-      sizeof(bh_transport), 0,
+      sizeof(bh_transport),
+      0,
       [](void *s, bh_error *e) { return guarded(e, [&] { return self<P>(s).listen(e); }); },
       [](void *s) { self<P>(s).stop_accepting(); },
       [](void *s, const bh_outgoing *m) {
@@ -34,7 +35,8 @@ const bh_transport *transport_table() noexcept {
 template <class P>
 const bh_connector *connector_table() noexcept {
   static const bh_connector table{
-      sizeof(bh_connector), 0,
+      sizeof(bh_connector),
+      0,
       [](void *s, bh_lane lane, const bh_lane_info *info, void **out, bh_error *e) {
         return guarded(e, [&] { return self<P>(s).lane_open(lane, *info, out, e); });
       },
@@ -51,15 +53,15 @@ const bh_connector *connector_table() noexcept {
 // call_cancel(call).
 template <class P>
 const bh_tools *tools_table() noexcept {
-  static const bh_tools table{
-      sizeof(bh_tools), 0,
-      [](void *s, std::uint32_t kind, bh_buf *out, bh_error *e) {
-        return guarded(e, [&] { return self<P>(s).list(kind, out, e); });
-      },
-      [](void *s, bh_call call, const bh_call_info *info, bh_error *e) {
-        return guarded(e, [&] { return self<P>(s).call_begin(call, *info, e); });
-      },
-      [](void *s, bh_call call) { self<P>(s).call_cancel(call); }};
+  static const bh_tools table{sizeof(bh_tools), 0,
+                              [](void *s, std::uint32_t kind, bh_buf *out, bh_error *e) {
+                                return guarded(e, [&] { return self<P>(s).list(kind, out, e); });
+                              },
+                              [](void *s, bh_call call, const bh_call_info *info, bh_error *e) {
+                                return guarded(
+                                    e, [&] { return self<P>(s).call_begin(call, *info, e); });
+                              },
+                              [](void *s, bh_call call) { self<P>(s).call_cancel(call); }};
   return &table;
 }
 
@@ -68,7 +70,9 @@ const bh_tools *tools_table() noexcept {
 template <class P>
 const bh_policy *policy_table() noexcept {
   static const bh_policy table{
-      sizeof(bh_policy), 0, [](void *s) { return self<P>(s).needs(); },
+      sizeof(bh_policy),
+      0,
+      [](void *s) { return self<P>(s).needs(); },
       [](void *s, const bh_policy_request *r, bh_verdict *out, bh_error *e) {
         return guarded(e, [&] { return self<P>(s).decide(*r, out, e); });
       },
@@ -84,10 +88,10 @@ const bh_policy *policy_table() noexcept {
 // P: batch(records, n) -> taken.
 template <class P>
 const bh_telemetry *telemetry_table() noexcept {
-  static const bh_telemetry table{
-      sizeof(bh_telemetry), 0, [](void *s, const bh_record *const *records, std::uint32_t n) {
-        return self<P>(s).batch(records, n);
-      }};
+  static const bh_telemetry table{sizeof(bh_telemetry), 0,
+                                  [](void *s, const bh_record *const *records, std::uint32_t n) {
+                                    return self<P>(s).batch(records, n);
+                                  }};
   return &table;
 }
 

@@ -22,10 +22,10 @@ typedef uint64_t bh_lane; /* the host's handle; 0: none; carries a generation */
 
 typedef struct bh_lane_info {
   uint32_t size;
-  uint32_t flags;        /* none defined; must be 0 */
-  bh_str server;         /* the name in the profile; for logs and error texts */
-  bh_str definition;     /* the server's definition as one JSON object, references resolved. It may
-                            hold credentials: never log it */
+  uint32_t flags;    /* none defined; must be 0 */
+  bh_str server;     /* the name in the profile; for logs and error texts */
+  bh_str definition; /* the server's definition as one JSON object, references resolved. It may
+                        hold credentials: never log it */
   uint64_t connect_timeout_ms;
 } bh_lane_info;
 
@@ -41,8 +41,10 @@ typedef struct bh_lane_message {
   uint32_t part_count;
   const bh_str *parts;
 } bh_lane_message;
-enum { BH_LANE_INITIALIZE = 1 /* flag: the first request of a conversation; nothing is lost by
-                                 trying another transport with it */ };
+enum {
+  BH_LANE_INITIALIZE = 1 /* flag: the first request of a conversation; nothing is lost by
+                            trying another transport with it */
+};
 
 typedef struct bh_connector {
   uint32_t size;

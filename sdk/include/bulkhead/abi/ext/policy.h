@@ -19,8 +19,8 @@ enum { BH_VERDICT_ALLOW = 1, BH_VERDICT_ASK = 2, BH_VERDICT_BLOCK = 3, BH_VERDIC
 
 /* What a policy reads; asked once after start. The host then does just that work. */
 enum {
-  BH_POLICY_READS_ARGUMENTS = 1, /* arguments are given, and refused beforehand if any object in them
-                                    has duplicate members */
+  BH_POLICY_READS_ARGUMENTS = 1, /* arguments are given, and refused beforehand if any object in
+                                    them has duplicate members */
   BH_POLICY_READS_RESULTS = 2,   /* observe() is called */
   BH_POLICY_FILTERS_LISTS = 4,   /* filter() is called */
   BH_POLICY_DECIDES = 8          /* decide() is called; without it every call is allowed */
@@ -30,27 +30,27 @@ enum {
 typedef struct bh_policy_request {
   uint32_t size;
   uint32_t reserved;
-  uint64_t exchange;     /* the same number in every look at this call */
+  uint64_t exchange; /* the same number in every look at this call */
   uint64_t session;
-  bh_str transport;      /* of the client */
+  bh_str transport; /* of the client */
   bh_str peer;
   bh_str principal;
   bh_str process_name;
-  bh_str method;         /* "tools/call", "resources/read", "prompts/get" ... */
-  bh_str server;         /* the server's name in the profile */
-  bh_str name;           /* original tool or prompt name, or URI; unescaped */
-  bh_str arguments;      /* JSON text; empty: absent or not asked for */
-  bh_str meta;           /* JSON text of _meta; empty: absent */
+  bh_str method;          /* "tools/call", "resources/read", "prompts/get" ... */
+  bh_str server;          /* the server's name in the profile */
+  bh_str name;            /* original tool or prompt name, or URI; unescaped */
+  bh_str arguments;       /* JSON text; empty: absent or not asked for */
+  bh_str meta;            /* JSON text of _meta; empty: absent */
   bh_str definition_hash; /* hex, of the listed definition; empty: not listed */
 } bh_policy_request;
 
 /* Filled by the plugin; its texts live until the next call on the same instance. */
 typedef struct bh_verdict {
   uint32_t size;
-  uint32_t verdict;  /* BH_VERDICT_...; unknown values are a refusal */
-  bh_str rule;       /* id of the rule that decided */
-  bh_str reason;     /* for the record and the client */
-  bh_str arguments;  /* REWRITE: the new JSON text of `arguments` */
+  uint32_t verdict; /* BH_VERDICT_...; unknown values are a refusal */
+  bh_str rule;      /* id of the rule that decided */
+  bh_str reason;    /* for the record and the client */
+  bh_str arguments; /* REWRITE: the new JSON text of `arguments` */
 } bh_verdict;
 
 typedef struct bh_policy {

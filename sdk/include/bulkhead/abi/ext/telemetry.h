@@ -11,28 +11,33 @@ extern "C" {
 
 #define BH_EXT_TELEMETRY "bh.telemetry/1"
 
-enum { BH_OUTCOME_OK = 1, BH_OUTCOME_ERROR = 2, BH_OUTCOME_REFUSED = 3, BH_OUTCOME_TIMEOUT = 4,
-       BH_OUTCOME_CANCELLED = 5 };
+enum {
+  BH_OUTCOME_OK = 1,
+  BH_OUTCOME_ERROR = 2,
+  BH_OUTCOME_REFUSED = 3,
+  BH_OUTCOME_TIMEOUT = 4,
+  BH_OUTCOME_CANCELLED = 5
+};
 
 /* One exchange that has ended. Texts are borrowed until batch() returns. */
 typedef struct bh_record {
   uint32_t size;
-  uint32_t outcome;      /* BH_OUTCOME_... */
+  uint32_t outcome; /* BH_OUTCOME_... */
   uint64_t exchange;
   uint64_t session;
   uint64_t start_unix_ns;
   uint64_t duration_ns;
-  uint64_t bytes_in;     /* of the client's message */
-  uint64_t bytes_out;    /* of the answer */
+  uint64_t bytes_in;  /* of the client's message */
+  uint64_t bytes_out; /* of the answer */
   bh_str transport;
   bh_str peer;
   bh_str principal;
   bh_str process_name;
   bh_str method;
-  bh_str server;         /* empty: answered by the gateway itself */
-  bh_str name;           /* original tool or prompt name, or URI */
-  bh_str rule;           /* that decided; empty: none */
-  bh_str error;          /* text of an error; empty: none */
+  bh_str server; /* empty: answered by the gateway itself */
+  bh_str name;   /* original tool or prompt name, or URI */
+  bh_str rule;   /* that decided; empty: none */
+  bh_str error;  /* text of an error; empty: none */
 } bh_record;
 
 typedef struct bh_telemetry {

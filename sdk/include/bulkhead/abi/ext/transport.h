@@ -62,8 +62,8 @@ typedef struct bh_outgoing {
   bh_session session;
   uint64_t stream;
   uint32_t http_status; /* hint where there is such a thing: 0 or 200 in-band, else 400, 404 ... */
-  uint32_t part_count;  /* 0 (BH_OUT_ANSWER only): the request has ended without an answer, since the
-                           client has cancelled it; release the stream and send no message */
+  uint32_t part_count; /* 0 (BH_OUT_ANSWER only): the request has ended without an answer, since the
+                          client has cancelled it; release the stream and send no message */
   const bh_str *parts;
 } bh_outgoing;
 
@@ -92,7 +92,7 @@ typedef struct bh_transport {
 } bh_transport;
 
 enum {
-  BH_SESSION_GONE = 0,       /* the client has gone or ended it: everything under way is cancelled */
+  BH_SESSION_GONE = 0, /* the client has gone or ended it: everything under way is cancelled */
   BH_SESSION_INPUT_ENDED = 1 /* nothing more will be delivered; what is under way is still wanted */
 };
 

@@ -47,9 +47,9 @@ enum { BH_HTTP_DECOMPRESS = 1, BH_HTTP_NO_PROXY = 2 };
 
 typedef struct bh_http_request {
   uint32_t size;
-  uint32_t flags;              /* BH_HTTP_... */
+  uint32_t flags; /* BH_HTTP_... */
   bh_str method;
-  bh_str url;                  /* http or https only */
+  bh_str url; /* http or https only */
   const bh_http_header *headers;
   uint32_t header_count;
   uint32_t max_redirects;      /* 0: redirects are answers like any other */
