@@ -66,15 +66,6 @@ Result<std::vector<Header>> read_table(int fd, std::uint64_t offset, std::uint64
 
 }  // namespace
 
-OwnedFd &OwnedFd::operator=(OwnedFd &&other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-OwnedFd::~OwnedFd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Result<OwnedFd> open_trusted_folder(const std::string &folder) {
   OwnedFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) return io_error(folder, errno);

@@ -7,30 +7,12 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "base/owned_fd.hpp"
 #include "base/result.hpp"
 
 namespace bulkhead {
-
-// A descriptor that closes itself.
-class OwnedFd {
- public:
-  OwnedFd() noexcept = default;
-  explicit OwnedFd(int fd) noexcept : fd_(fd) {}
-  OwnedFd(OwnedFd &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  OwnedFd &operator=(OwnedFd &&other) noexcept;
-  OwnedFd(const OwnedFd &) = delete;
-  OwnedFd &operator=(const OwnedFd &) = delete;
-  ~OwnedFd();
-
-  int get() const noexcept { return fd_; }
-  int release() noexcept { return std::exchange(fd_, -1); }
-
- private:
-  int fd_ = -1;
-};
 
 // A folder that nobody but root and us can change (symbolic links on the way to it are followed).
 Result<OwnedFd> open_trusted_folder(const std::string &folder);
