@@ -1,0 +1,91 @@
+// Landlock, the low level: what the running kernel knows, one ruleset, one call that applies it.
+//
+// The constants are our own because the headers of the oldest systems we build on stop at ABI 2.
+// A ruleset asks for exactly what the running kernel knows of the wish; what it does not know is
+// simply not filtered, and landlock_missing() says so in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.hpp"
+#include "base/result.hpp"
+
+namespace bulkhead {
+
+// LANDLOCK_ACCESS_FS_*
+inline constexpr std::uint64_t ll_execute = 1ULL << 0;
+inline constexpr std::uint64_t ll_write_file = 1ULL << 1;
+inline constexpr std::uint64_t ll_read_file = 1ULL << 2;
+inline constexpr std::uint64_t ll_read_dir = 1ULL << 3;
+inline constexpr std::uint64_t ll_remove_dir = 1ULL << 4;
+inline constexpr std::uint64_t ll_remove_file = 1ULL << 5;
+inline constexpr std::uint64_t ll_make_char = 1ULL << 6;
+inline constexpr std::uint64_t ll_make_dir = 1ULL << 7;
+inline constexpr std::uint64_t ll_make_reg = 1ULL << 8;
+inline constexpr std::uint64_t ll_make_sock = 1ULL << 9;
+inline constexpr std::uint64_t ll_make_fifo = 1ULL << 10;
+inline constexpr std::uint64_t ll_make_block = 1ULL << 11;
+inline constexpr std::uint64_t ll_make_sym = 1ULL << 12;
+inline constexpr std::uint64_t ll_refer = 1ULL << 13;      // ABI 2
+inline constexpr std::uint64_t ll_truncate = 1ULL << 14;   // ABI 3
+inline constexpr std::uint64_t ll_ioctl_dev = 1ULL << 15;  // ABI 5
+
+// Groups of them for rules. Device nodes are in none.
+inline constexpr std::uint64_t ll_read = ll_read_file | ll_read_dir;
+inline constexpr std::uint64_t ll_read_execute = ll_read | ll_execute;
+inline constexpr std::uint64_t ll_write = ll_write_file | ll_remove_dir | ll_remove_file |
+                                          ll_make_dir | ll_make_reg | ll_make_sock | ll_make_fifo |
+                                          ll_make_sym | ll_refer | ll_truncate;
+inline constexpr std::uint64_t ll_read_write = ll_read | ll_write;
+
+// LANDLOCK_ACCESS_NET_*, ABI 4
+inline constexpr std::uint64_t ll_tcp_bind = 1ULL << 0;
+inline constexpr std::uint64_t ll_tcp_connect = 1ULL << 1;
+
+// LANDLOCK_SCOPE_*, ABI 6: no connection to an abstract Unix socket, and no signal to a process,
+// outside of the domain and the domains below it.
+inline constexpr std::uint64_t ll_scope_abstract_sockets = 1ULL << 0;
+inline constexpr std::uint64_t ll_scope_signals = 1ULL << 1;
+
+// What the running kernel knows: 0 without Landlock, else 1 and up. Cheap; not cached.
+int landlock_abi() noexcept;
+
+struct LandlockPath {
+  int fd = -1;  // a file or a folder (O_PATH will do); borrowed
+  std::uint64_t rights = 0;
+};
+struct LandlockPort {
+  std::uint16_t port = 0;
+  std::uint64_t rights = 0;  // ll_tcp_*
+};
+
+// Everything in `fs`, `net` and `scope` is refused but for what the rules allow. A domain with any
+// `fs` right can mount nothing and change no mount, whatever its capabilities: the kernel's rule.
+struct LandlockRules {
+  std::uint64_t fs = ~0ULL;
+  std::uint64_t net = ll_tcp_bind | ll_tcp_connect;
+  std::uint64_t scope = ll_scope_abstract_sockets | ll_scope_signals;
+  std::vector<LandlockPath> paths;
+  std::vector<LandlockPort> ports;
+};
+
+// A ruleset for landlock_restrict_self(); close-on-exec. Rights which this kernel does not know
+// are left out, and of a rule for a plain file those which make sense for folders only.
+// BH_E_UNSUPPORTED: no Landlock here. BH_E_IO: the kernel refused a rule (the text says which).
+Result<OwnedFd> landlock_ruleset(const LandlockRules &rules);
+
+// Adds one rule to a ruleset that is not applied yet; `rights` must be among LandlockRules::fs of
+// it. Async-signal-safe, for a child between fork and exec that has just mounted something. 0 or an
+// errno value.
+int landlock_allow(int ruleset_fd, int path_fd, std::uint64_t rights) noexcept;
+
+// For the calling thread and its children, for ever; needs no_new_privs (or CAP_SYS_ADMIN).
+// Async-signal-safe. 0 or an errno value.
+int landlock_restrict_self(int ruleset_fd) noexcept;
+
+// What of the wish a kernel with this ABI does not filter, in stable words for `status`.
+std::vector<std::string> landlock_missing(const LandlockRules &rules, int abi);
+
+}  // namespace bulkhead
