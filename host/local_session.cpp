@@ -82,10 +82,11 @@ std::expected<std::vector<std::string>, LocalSession::Failure> LocalSession::lis
       });
     }
     const std::string_view cursor = mcp::member(*answer, "nextCursor");
-    if (cursor.empty() || cursor.front() != '"') break;
+    if (cursor.empty() || cursor.front() != '"') return items;
     params = R"({"cursor":)" + std::string(cursor) + "}";
   }
-  return items;
+  return std::unexpected(
+      Failure{std::string(method) + " has over " + std::to_string(max_pages) + " pages", ""});
 }
 
 }  // namespace bulkhead::program
