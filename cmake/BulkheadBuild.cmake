@@ -79,4 +79,8 @@ function(bulkhead_add_fuzzer name)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(${name} PRIVATE bulkhead_flags ${arg_LIBS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
+  if(NOT TARGET fuzzers)
+    add_custom_target(fuzzers)  # all of them, and nothing else
+  endif()
+  add_dependencies(fuzzers ${name})
 endfunction()
