@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The second tier: what is run before an issue is called resolved. Builds go to build-*/ beside
-# build/; each step says its name, and the first failure ends the run.
+# build/; each step says its name, and the first failure ends the run. TIDY_BASE: the commit since
+# which files count as changed for clang-tidy (default: what tidy-changed.sh finds).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
@@ -33,7 +34,7 @@ TSAN_OPTIONS="halt_on_error=1 external_symbolizer_path=/usr/bin/llvm-symbolizer-
   ctest --test-dir build-tsan -j "$jobs" --output-on-failure -LE e2e
 
 step "clang-tidy on the files that changed"
-scripts/tidy-changed.sh build-clang
+scripts/tidy-changed.sh build-clang "${TIDY_BASE:-}"
 
 step "drills"
 for drill in tests/drills/*.sh; do
