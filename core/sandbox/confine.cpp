@@ -1,0 +1,248 @@
+#include "sandbox/confine.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/owned_fd.hpp"
+#include "sandbox/landlock.hpp"
+#include "sandbox/seccomp.hpp"
+#include "sandbox/steps.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define BULKHEAD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer) || __has_feature(undefined_behavior_sanitizer)
+#define BULKHEAD_SANITIZED 1
+#endif
+#endif
+
+namespace bulkhead {
+namespace {
+
+#ifdef BULKHEAD_SANITIZED
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
+// Newer than the oldest headers we build with.
+constexpr int pr_set_mdwe = 65;
+constexpr unsigned long mdwe_refuse_exec_gain = 1;
+
+std::uint64_t rights_of(PathRule::Access access) noexcept {
+  switch (access) {
+    case PathRule::Access::read:
+      return ll_read;
+    case PathRule::Access::read_execute:
+      return ll_read_execute;
+    case PathRule::Access::read_write:
+      return ll_read_write;
+    case PathRule::Access::device:
+      return ll_read_file | ll_write_file | ll_ioctl_dev;
+  }
+  return 0;
+}
+
+// One run of confine(): the wish, and what became of it so far.
+class Work {
+ public:
+  explicit Work(const Confinement &wish) : wish_(wish) {}
+
+  Result<Enforced> run() {
+    if (auto ok = prepare_landlock(); !ok) return std::unexpected(ok.error());
+    apply_limits();
+    isolate();
+    if (auto ok = drop_privileges(); !ok) return std::unexpected(ok.error());
+    close_doors();
+    if (ruleset_.get() >= 0) {
+      if (const int error = landlock_restrict_self(ruleset_.get()); error != 0) {
+        return os_error("landlock_restrict_self", error);
+      }
+      ruleset_.reset();
+    }
+    filter_calls();
+    if (wish_.mode == ConfineMode::require && !enforced_.missing.empty()) return refused();
+    return std::move(enforced_);
+  }
+
+ private:
+  void done(const char *word) { enforced_.in_force.emplace_back(word); }
+  void missing(const char *word) { enforced_.missing.emplace_back(word); }
+  void note(const char *word, bool worked) { worked ? done(word) : missing(word); }
+
+  std::unexpected<Error> os_error(const std::string &what, int error) const {
+    return fail(BH_E_IO, wish_.role + ": cannot confine this process: " + what + ": " +
+                             std::strerror(error));
+  }
+
+  std::unexpected<Error> refused() const {
+    std::string words;
+    for (const std::string &word : enforced_.missing) words += (words.empty() ? "" : ", ") + word;
+    return fail(BH_E_UNSUPPORTED,
+                wish_.role + ": isolation is required, and this system lacks: " + words +
+                    " (set mode = \"best-effort\" in [isolation] to start without)");
+  }
+
+  bool file_rules() const { return !(wish_.namespaces && wish_.paths.empty()); }
+
+  LandlockRules rules() const {
+    LandlockRules rules;
+    if (!file_rules()) rules.fs = 0;
+    if (!wish_.network) return rules;
+    if (wish_.connect_ports.empty()) {
+      rules.net = wish_.exec ? 0 : ll_tcp_bind;
+    }
+    for (const std::uint16_t port : wish_.connect_ports) {
+      rules.ports.push_back({port, ll_tcp_connect});
+    }
+    return rules;
+  }
+
+  // Opened before anything else changes: later this may be another user, in other namespaces.
+  Result<void> prepare_landlock() {
+    LandlockRules wanted = rules();
+    std::vector<OwnedFd> opened;
+    for (const PathRule &rule : wish_.paths) {
+      int fd = rule.fd;
+      if (fd < 0) {
+        opened.emplace_back(::open(rule.path.c_str(), O_PATH | O_CLOEXEC));
+        fd = opened.back().get();
+        if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) continue;
+        if (fd < 0) return os_error(rule.path, errno);
+      }
+      wanted.paths.push_back({fd, rights_of(rule.access)});
+    }
+    const int abi = landlock_abi();
+    note_landlock(wanted, abi);
+    if (abi == 0) return {};
+    auto ruleset = landlock_ruleset(wanted);
+    if (!ruleset) return fail(ruleset.error().code, wish_.role + ": " + ruleset.error().text);
+    ruleset_ = std::move(*ruleset);
+    return {};
+  }
+
+  void note_landlock(const LandlockRules &wanted, int abi) {
+    enforced_.missing = landlock_missing(wanted, abi);
+    if (wanted.fs != 0 && abi >= 1) done("landlock-files");
+    if (wanted.net != 0 && abi >= 4) done("landlock-tcp");
+    if (wanted.scope != 0 && abi >= 6) done("landlock-scopes");
+  }
+
+  void apply_limits() {
+    bool good = steps::limit(RLIMIT_CORE, 0) == 0;
+    const auto lower = [&](int resource, std::uint64_t value) {
+      if (value != 0 && steps::limit(resource, value) != 0) good = false;
+    };
+    lower(RLIMIT_NOFILE, wish_.descriptors);
+    lower(RLIMIT_FSIZE, wish_.file_bytes);
+    // A write beyond it is to fail, not to end the process.
+    if (wish_.file_bytes != 0) ::signal(SIGXFSZ, SIG_IGN);
+    if (wish_.memory_bytes != 0) {
+      note("memory-limit", !sanitized && steps::limit(RLIMIT_DATA, wish_.memory_bytes) == 0);
+    }
+    note("limits", good);
+  }
+
+  void isolate() {
+    if (!wish_.network) note("network-namespace", isolate_from(CLONE_NEWNET));
+    if (wish_.namespaces && !wish_.hide.empty()) {
+      note("mount-namespace", isolate_from(CLONE_NEWNS) && steps::hide_paths(wish_.hide) == 0);
+    }
+    if (wish_.processes == 0) return;
+    // Only where the kernel counts ours alone: an ordinary user's other programs are counted, too,
+    // unless there is a user namespace. And not before: its own limit comes from this one.
+    const bool alone = own_user_namespace_ || (::geteuid() == 0 && wish_.ids);
+    note("process-limit", alone && steps::limit(RLIMIT_NPROC, wish_.processes) == 0);
+  }
+
+  bool isolate_from(int flag) {
+    const steps::Isolated result = steps::own_namespaces(flag);
+    own_user_namespace_ = own_user_namespace_ || result.user_namespace;
+    return result.error == 0;
+  }
+
+  Result<void> drop_privileges() {
+    // In this order: each step takes away what the one before it needs.
+    if (const int error = steps::drop_bounding_set(); error != 0) {
+      return os_error("dropping capabilities", error);
+    }
+    if (wish_.ids && ::geteuid() == 0) {
+      if (const int error = steps::become(wish_.ids->first, wish_.ids->second); error != 0) {
+        return os_error("becoming user " + std::to_string(wish_.ids->first), error);
+      }
+      done("user");
+    }
+    if (const int error = steps::drop_capabilities(); error != 0) {
+      return os_error("dropping capabilities", error);
+    }
+    done("no-capabilities");
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return os_error("no_new_privs", errno);
+    done("no-new-privs");
+    return {};
+  }
+
+  void close_doors() {
+    if (sanitized) {
+      missing("not-dumpable");  // the leak checker is a debugger
+    } else {
+      note("not-dumpable", ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);
+    }
+    if (wish_.exec) return;  // programs that we do not know compile at run time
+    note("no-writable-code", ::prctl(pr_set_mdwe, mdwe_refuse_exec_gain, 0, 0, 0) == 0);
+  }
+
+  void filter_calls() {
+    if (sanitized) {
+      missing("seccomp");
+      return;
+    }
+    const auto program = seccomp_program(
+        {wish_.network, wish_.unix_sockets, wish_.exec, wish_.namespaces, wish_.debuggers});
+    note("seccomp", seccomp_install(program.data(), program.size()) == 0);
+  }
+
+  const Confinement &wish_;
+  Enforced enforced_;
+  OwnedFd ruleset_;
+  bool own_user_namespace_ = false;
+};
+
+}  // namespace
+
+Result<Enforced> confine(const Confinement &wish) {
+  return Work(wish).run();
+}
+
+std::vector<PathRule> library_paths() {
+  using enum PathRule::Access;
+  std::vector<PathRule> rules;
+  for (const char *path :
+       {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache",
+        "/etc/localtime", "/usr/share/zoneinfo", "/dev/urandom", "/dev/random"}) {
+    rules.push_back({path, -1, read});
+  }
+  rules.push_back({"/dev/null", -1, device});
+  return rules;
+}
+
+std::vector<PathRule> network_config_paths() {
+  using enum PathRule::Access;
+  std::vector<PathRule> rules;
+  for (const char *path :
+       {"/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf",
+        "/etc/services", "/etc/protocols", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
+        "/usr/share/ca-certificates", "/usr/local/share/ca-certificates", "/run/systemd/resolve"}) {
+    rules.push_back({path, -1, read});
+  }
+  return rules;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,169 @@
+// What confine() says and leaves working. That nobody gets out is tested in breakout_test.cpp.
+#include "sandbox/confine.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <thread>
+
+using namespace bulkhead;
+
+namespace {
+
+// What `body` writes to its string, run in a process of its own; "exit N" if that died.
+std::string in_child(const std::function<std::string()> &body) {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[0]);
+    const std::string text = body();
+    const ssize_t n = ::write(ends[1], text.data(), text.size());
+    ::_exit(n == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  ::close(ends[1]);
+  std::string out;
+  char piece[4096];
+  for (ssize_t n; (n = ::read(ends[0], piece, sizeof piece)) > 0;) {
+    out.append(piece, static_cast<std::size_t>(n));
+  }
+  ::close(ends[0]);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return status == 0 ? out : "exit " + std::to_string(status) + " " + out;
+}
+
+std::string join(const std::vector<std::string> &words) {
+  std::string out;
+  for (const std::string &word : words) out += word + " ";
+  return out;
+}
+
+Confinement reactor_role() {
+  Confinement wish;
+  wish.role = "test";
+  wish.paths = library_paths();
+  if (::geteuid() == 0) wish.ids = {{65534, 65534}};
+  return wish;
+}
+
+std::string confined(const Confinement &wish, const std::function<std::string()> &body) {
+  return in_child([&]() -> std::string {
+    const auto enforced = confine(wish);
+    if (!enforced) return "error: " + enforced.error().text;
+    return body();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("what is in force and what is missing is said") {
+  const Confinement wish = reactor_role();
+  const std::string said = in_child([&]() -> std::string {
+    const auto enforced = confine(wish);
+    if (!enforced) return "error: " + enforced.error().text;
+    return "in force: " + join(enforced->in_force) + "missing: " + join(enforced->missing);
+  });
+  INFO(said);
+  CHECK(said.find("error") == std::string::npos);
+  CHECK(said.find("no-new-privs") < said.find("missing:"));
+  CHECK(said.find("no-capabilities") < said.find("missing:"));
+}
+
+TEST_CASE("threads, memory, names and pairs go on working") {
+  Confinement wish = reactor_role();
+  wish.network = true;
+  for (const PathRule &rule : network_config_paths()) wish.paths.push_back(rule);
+  CHECK(confined(wish, []() -> std::string {
+          std::string out;
+          std::thread([&out] { out += "thread "; }).join();
+          std::vector<char> big(8U << 20, 'x');
+          out += big.back() == 'x' ? "memory " : "";
+          int pair[2];
+          if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) out += "pair ";
+          addrinfo *found = nullptr;
+          if (::getaddrinfo("localhost", "80", nullptr, &found) == 0) out += "name ";
+          if (found != nullptr) ::freeaddrinfo(found);
+          return out;
+        }) == "thread memory pair name ");
+}
+
+TEST_CASE("a process that starts no programs can neither fork nor exec") {
+  CHECK(confined(reactor_role(), []() -> std::string {
+          const pid_t child = ::fork();
+          if (child == 0) ::_exit(0);
+          return child < 0 && errno == EPERM ? "refused" : "forked";
+        }) == "refused");
+}
+
+TEST_CASE("limits hold, and there is no core file") {
+  Confinement wish = reactor_role();
+  wish.descriptors = 64;
+  wish.memory_bytes = 64U << 20;
+  wish.file_bytes = 1U << 20;
+  CHECK(confined(wish, []() -> std::string {
+          rlimit files{}, memory{}, core{};
+          ::getrlimit(RLIMIT_NOFILE, &files);
+          ::getrlimit(RLIMIT_DATA, &memory);
+          ::getrlimit(RLIMIT_CORE, &core);
+          std::ostringstream out;
+          out << files.rlim_max << " " << (memory.rlim_max >> 20) << " " << core.rlim_max;
+          return out.str();
+        }) == "64 64 0");
+}
+
+TEST_CASE("the environment is gone, in /proc as well") {
+  ::setenv("BULKHEAD_TEST_CANARY", "canary-in-the-environment", 1);
+  CHECK(in_child([]() -> std::string {
+          clear_environment();
+          return ::getenv("BULKHEAD_TEST_CANARY") == nullptr && ::getenv("PATH") == nullptr
+                     ? "gone"
+                     : "there";
+        }) == "gone");
+  // What the kernel shows are the strings of the start: look at those of this process.
+  CHECK(in_child([]() -> std::string {
+          clear_environment();
+          std::ifstream shown("/proc/self/environ");
+          std::string text((std::istreambuf_iterator<char>(shown)), {});
+          return std::all_of(text.begin(), text.end(), [](char c) { return c == '\0'; }) ? "blank"
+                                                                                         : text;
+        }) == "blank");
+  ::unsetenv("BULKHEAD_TEST_CANARY");
+}
+
+TEST_CASE("only the named descriptors stay open") {
+  CHECK(in_child([]() -> std::string {
+          const int keep = ::open("/dev/null", O_RDONLY), drop = ::open("/dev/null", O_RDONLY);
+          int out[2];
+          if (::pipe(out) != 0) return "no pipe";
+          // The last descriptors are those of in_child() itself.
+          const int kept[] = {out[1], keep, 4};
+          std::vector<int> all(std::begin(kept), std::end(kept));
+          for (int fd = 3; fd < keep; ++fd) all.push_back(fd);
+          close_other_descriptors(all);
+          return std::string(::fcntl(keep, F_GETFD) >= 0 ? "kept " : "lost ") +
+                 (::fcntl(drop, F_GETFD) < 0 ? "closed" : "open");
+        }) == "kept closed");
+}
+
+TEST_CASE("require ends the start and names what is missing") {
+  Confinement wish = reactor_role();
+  wish.mode = ConfineMode::require;
+  const std::string said = confined(wish, [] { return std::string("all there"); });
+  INFO(said);
+  const bool expected =
+      said == "all there" || said.find("this system lacks: ") != std::string::npos;
+  CHECK(expected);
+}

@@ -1,0 +1,41 @@
+// The small language of the call lists, and its assembler.
+#pragma once
+
+#include <linux/filter.h>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace bulkhead::seccomp {
+
+// (argument & mask) == value, or != with `unequal`. Only the low 32 bits are looked at: every
+// argument that the lists judge is an int to the kernel or has its flags there.
+struct Condition {
+  unsigned argument = 0;
+  std::uint32_t mask = ~0U, value = 0;
+  bool unequal = false;
+};
+using AllOf = std::vector<Condition>;
+
+enum class Answer : std::uint8_t { allow, refuse, unknown };  // refuse: EPERM, unknown: ENOSYS
+
+struct Verdict {
+  Answer answer = Answer::allow;
+  std::vector<AllOf> one_of;  // not empty: allowed only if one of these holds, else refused
+};
+
+// By call number; the default holds for numbers up to `last_known` that are not listed.
+struct CallList {
+  std::map<std::uint32_t, Verdict> calls;
+  Answer otherwise = Answer::refuse;
+  std::uint32_t last_known = 0;
+
+  void allow(std::initializer_list<long> numbers);
+  void refuse(std::initializer_list<long> numbers);
+  void allow_if(long number, std::vector<AllOf> one_of);
+};
+
+std::vector<sock_filter> assemble(const CallList &list);
+
+}  // namespace bulkhead::seccomp
