@@ -221,24 +221,25 @@ Result<void> check_digest(int fd, std::string wanted) {
 }
 
 // Everything that is known without running the plugin's code.
-Result<void> open_and_check(const Place &place, const LoadOptions &options, Attempt &a,
-                            Manifest *manifest) {
+Result<CheckedLibrary> open_and_check(const Place &place, const LoadOptions &options) {
+  CheckedLibrary checked;
+  checked.path = place.path();
   const auto folder = open_trusted_folder(place.folder);
   if (!folder) return std::unexpected(folder.error());
-  auto file = open_trusted_file(folder->get(), place.folder, place.name + ".so", &a.status);
+  auto file = open_trusted_file(folder->get(), place.folder, place.name + ".so", &checked.status);
   if (!file) return std::unexpected(file.error());
   auto read = read_manifest(place.folder + "/" + place.name + ".plugin.toml");
   if (!read) return fail(read.error().code, "its manifest cannot be used: " + read.error().text);
-  *manifest = std::move(*read);
-  if (auto ok = check_manifest(*manifest, place); !ok) return ok;
-  if (auto ok = check_elf(file->get(), static_cast<std::uint64_t>(a.status.st_size)); !ok)
-    return ok;
-  if (auto ok = check_digest(file->get(), options.sha256); !ok) return ok;
+  checked.manifest = std::move(*read);
+  if (auto ok = check_manifest(checked.manifest, place); !ok) return std::unexpected(ok.error());
+  const auto size = static_cast<std::uint64_t>(checked.status.st_size);
+  if (auto ok = check_elf(file->get(), size); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_digest(file->get(), options.sha256); !ok) return std::unexpected(ok.error());
   const auto exports = read_exports(file->get());
   if (!exports) return std::unexpected(exports.error());
-  if (auto ok = check_exports(*exports); !ok) return ok;
-  a.fd = std::move(*file);
-  return {};
+  if (auto ok = check_exports(*exports); !ok) return std::unexpected(ok.error());
+  checked.file = std::move(*file);
+  return checked;
 }
 
 bool same_ids(std::vector<std::string> a, std::vector<std::string> b) {
@@ -256,6 +257,13 @@ std::string joined(const std::vector<std::string> &ids) {
 }  // namespace
 
 struct LibraryMaker {
+  static Result<void> check_linker() {
+    const std::string name = stuck();
+    if (name.empty()) return {};
+    return fail(BH_E_UNAVAILABLE, "cannot be mapped: the static constructors of plugin " + name +
+                                      " still hold the dynamic linker's lock");
+  }
+
   // The library of a finished attempt; `id` says which of its plugins is meant. A library that is
   // refused here has been initialised, and going out of scope de-initialises it.
   static Result<std::shared_ptr<Library>> make(const std::shared_ptr<Attempt> &a,
@@ -272,29 +280,25 @@ struct LibraryMaker {
     return library;
   }
 
-  static Result<std::shared_ptr<Library>> load(const Place &place, const bh_host *host,
+  static Result<std::shared_ptr<Library>> load(CheckedLibrary checked, const bh_host *host,
                                                const LoadOptions &options) {
-    if (const std::string name = stuck(); !name.empty()) {
-      return fail(BH_E_UNAVAILABLE, "cannot be mapped: the static constructors of plugin " + name +
-                                        " still hold the dynamic linker's lock");
-    }
+    if (auto ok = check_linker(); !ok) return std::unexpected(ok.error());
     auto a = std::make_shared<Attempt>();
-    a->plugin = place.name;
-    Manifest manifest;
-    if (auto ok = open_and_check(place, options, *a, &manifest); !ok) {
-      return std::unexpected(ok.error());
-    }
+    a->plugin = checked.manifest.id;
+    a->fd = std::move(checked.file);
+    a->status = checked.status;
     give_host(*a, host);
     if (auto ok = attempt(a, options.init_timeout_ms); !ok) return std::unexpected(ok.error());
-    auto library = make(a, place.name);
+    auto library = make(a, checked.manifest.id);
     if (!library) return library;
     Library &made = **library;
-    made.path_ = place.path();
-    if (!same_ids(manifest.provides, made.description_.provides)) {
-      return fail(BH_E_INVALID, "its manifest says that it provides " + joined(manifest.provides) +
-                                    ", its code says " + joined(made.description_.provides));
+    made.path_ = std::move(checked.path);
+    if (!same_ids(checked.manifest.provides, made.description_.provides)) {
+      return fail(BH_E_INVALID, "its manifest says that it provides " +
+                                    joined(checked.manifest.provides) + ", its code says " +
+                                    joined(made.description_.provides));
     }
-    made.manifest_ = std::move(manifest);
+    made.manifest_ = std::move(checked.manifest);
     return library;
   }
 
@@ -317,13 +321,29 @@ struct LibraryMaker {
   }
 };
 
-Result<std::shared_ptr<Library>> Library::load(const std::string &plugin, const bh_host *host,
-                                               const LoadOptions &options) {
+Result<CheckedLibrary> Library::check(const std::string &plugin, const LoadOptions &options) {
   const auto place = place_of(plugin, options);
   if (!place) return about(plugin, {}, place.error());
-  auto library = LibraryMaker::load(*place, host, options);
-  if (!library) return about(place->name, place->path(), library.error());
+  auto checked = open_and_check(*place, options);
+  if (!checked) return about(place->name, place->path(), checked.error());
+  return checked;
+}
+
+Result<std::shared_ptr<Library>> Library::load(CheckedLibrary checked, const bh_host *host,
+                                               const LoadOptions &options) {
+  const std::string name = checked.manifest.id, path = checked.path;
+  auto library = LibraryMaker::load(std::move(checked), host, options);
+  if (!library) return about(name, path, library.error());
   return library;
+}
+
+Result<std::shared_ptr<Library>> Library::load(const std::string &plugin, const bh_host *host,
+                                               const LoadOptions &options) {
+  // Asked first: what cannot be mapped need not be looked for.
+  if (auto ok = LibraryMaker::check_linker(); !ok) return about(plugin, {}, ok.error());
+  auto checked = check(plugin, options);
+  if (!checked) return std::unexpected(checked.error());
+  return load(std::move(*checked), host, options);
 }
 
 Result<std::shared_ptr<Library>> Library::from_entry(const std::string &plugin,

@@ -6,12 +6,15 @@
 // hanging the host.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/owned_fd.hpp"
 #include "base/result.hpp"
 #include "bulkhead/abi/plugin.h"
 #include "plugin/entry_check.hpp"
@@ -32,6 +35,19 @@ struct LoadOptions {
   std::string sha256;                     // required digest in hex; empty: any
 };
 
+// A library's file, opened and checked; nothing of its code has run. What is mapped later is this
+// very file, through its descriptor, so it may be out of reach by its path then: a process checks
+// its plugins, confines itself (with a rule for fd()) and only then lets their code in. The user it
+// has become must be allowed to read the file.
+struct CheckedLibrary {
+  Manifest manifest;
+  std::string path;
+  OwnedFd file;
+  struct stat status{};
+
+  int fd() const noexcept { return file.get(); }
+};
+
 // A mapped library, generation by generation. Destroying it calls deinit; the code stays mapped
 // (retired), see docs/plugins.md.
 class Library {
@@ -46,6 +62,11 @@ class Library {
   // not return; its thread is left behind and its file stays mapped.
   // Thread: control. It waits at most init_timeout_ms for the plugin's code.
   static Result<std::shared_ptr<Library>> load(const std::string &plugin, const bh_host *host,
+                                               const LoadOptions &options);
+  // The same in two steps. check() uses `dirs` and `sha256` and fails as load() does, but for
+  // BH_E_TIMEOUT; the second step uses `init_timeout_ms`.
+  static Result<CheckedLibrary> check(const std::string &plugin, const LoadOptions &options);
+  static Result<std::shared_ptr<Library>> load(CheckedLibrary checked, const bh_host *host,
                                                const LoadOptions &options);
   static Result<std::shared_ptr<Library>> from_entry(const std::string &plugin,
                                                      bh_plugin_entry_fn entry, const bh_host *host,

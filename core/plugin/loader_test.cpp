@@ -56,6 +56,29 @@ TEST_CASE("a plugin is found by name and by path") {
   }
 }
 
+TEST_CASE("what was checked is what is mapped, though its path is gone") {
+  testing::TestFolder folder;
+  folder.copy("good");
+  auto checked = Library::check("good", from(folder.path()));
+  REQUIRE(checked.has_value());
+  CHECK(checked->manifest.id == "good");
+  CHECK(checked->path == folder / "good.so");
+  CHECK(checked->fd() >= 0);
+  std::filesystem::remove(folder / "good.so");
+  std::filesystem::remove(folder / "good.plugin.toml");
+  auto library = Library::load(std::move(*checked), nullptr, {});
+  if (!library) FAIL(library.error().text);
+  CHECK((*library)->path() == folder / "good.so");
+  CHECK((*library)->manifest().version == "1.2.3");
+}
+
+TEST_CASE("checking runs no code of the plugin, so one that hangs passes") {
+  CHECK(Library::check("hangs-in-constructor", from(TEST_PLUGINS)).has_value());
+  const auto other = Library::check("other-entry", from(TEST_PLUGINS));
+  REQUIRE_FALSE(other.has_value());
+  CHECK(other.error().code == BH_E_ABI);
+}
+
 TEST_CASE("the first folder that has the file wins, missing folders are passed over") {
   testing::TestFolder folder;
   folder.copy("good");
