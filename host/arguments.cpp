@@ -17,6 +17,8 @@ namespace {
 
 constexpr const char *file_type = "FILE";
 constexpr const char *folder_type = "DIR";
+constexpr const char *starts_its_own =
+    "\n\nStarts the servers of the configuration by itself; a running gateway is not asked.";
 constexpr const char *level_type = "debug|info|warn|error";
 
 void add_profile_options(CLI::App &app, Arguments &to) {
@@ -66,7 +68,7 @@ void add_lists(CLI::App &app, Arguments &to) {
     command->add_option("-s,--server", to.server, "Only this server; the others are not started")
         ->type_name("NAME");
     add_json(*command, to);
-    command->footer(std::string("Example:\n  ") + example);
+    command->footer(std::string("Example:\n  ") + example + starts_its_own);
   };
   add("tools", "List the tools that the servers offer", "bulkhead tools --server github --json");
   add("resources", "List resources and resource templates", "bulkhead resources --config mcp.json");
@@ -81,8 +83,8 @@ void add_lists(CLI::App &app, Arguments &to) {
       ->type_name("JSON");
   add_json(*call, to);
   call->footer(
-      "Example:\n  bulkhead call files__file_read '{\"path\":\"README.md\"}'\n\n"
-      "Exit code 1 when the tool answers with an error.");
+      std::string("Example:\n  bulkhead call files__file_read '{\"path\":\"README.md\"}'") +
+      starts_its_own + "\nExit code 1 when the tool answers with an error.");
 }
 
 void add_others(CLI::App &app, Arguments &to) {

@@ -79,8 +79,18 @@ void keep_the_one_named(Profile &profile, std::string_view tool) {
   }
 }
 
-int call(ShortRun &run, const Arguments &arguments, std::string_view tool_arguments,
-         std::uint64_t timeout_ms) {
+// Nothing of that name, and nothing configured: most likely a running gateway was meant, which has
+// another configuration.
+void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &loaded) {
+  const std::string_view code = mcp::member(failure.error_json, "code");
+  if (!loaded.file.empty() || (code != "-32601" && code != "-32602")) return;
+  complain(
+      "nothing is configured here, so there are only the builtin servers; --config FILE names the "
+      "configuration to use");
+}
+
+int call(ShortRun &run, const Arguments &arguments, const LoadedProfile &loaded,
+         std::string_view tool_arguments, std::uint64_t timeout_ms) {
   run.wait_settled();
   LocalSession session(run.host());
   if (auto opened = session.open(); !opened) return complain(opened.error().text);
@@ -92,7 +102,9 @@ int call(ShortRun &run, const Arguments &arguments, std::string_view tool_argume
     if (arguments.json && !answer.error().error_json.empty()) {
       write_stdout("{\"error\":" + answer.error().error_json + "}\n");
     }
-    return complain(answer.error().text);
+    complain(answer.error().text);
+    hint_at_config(answer.error(), loaded);
+    return exit_failed;
   }
   const bool is_error = mcp::member(*answer, "isError") == "true";
   const bool written = write_stdout(arguments.json ? *answer + "\n" : as_text(*answer));
@@ -118,7 +130,7 @@ int run_call(const Arguments &arguments) {
     return complain(started.error().text);
   }
   constexpr std::uint64_t margin_ms = 5'000;  // the gateway's own time-out answers first
-  return call(run, arguments, text, limits.timeout_ceiling_ms + margin_ms);
+  return call(run, arguments, *loaded, text, limits.timeout_ceiling_ms + margin_ms);
 }
 
 }  // namespace bulkhead::program

@@ -16,17 +16,16 @@ namespace profiles {
 
 namespace {
 
-// Names of variables for credentials: SERVER_KEY, the same for the same pair, never for two.
+// Names of variables for credentials: SERVER_KEY, or KEY that begins with SERVER_; the same for the
+// same pair, never for two.
 class Variables {
  public:
   std::string name(const std::string &server, const std::string &key) {
     const auto found = names_.find({server, key});
     if (found != names_.end()) return found->second;
-    std::string base;
-    for (const char c : server + "_" + key) {
-      const bool plain = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-      base += plain ? c : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : '_';
-    }
+    const std::string prefix = upper(server) + "_";
+    std::string base = upper(key);
+    if (!base.starts_with(prefix)) base.insert(0, prefix);
     if (base[0] >= '0' && base[0] <= '9') base.insert(0, "_");
     std::string out = base;
     for (int i = 2; !taken_.insert(out).second; ++i) out = base + '_' + std::to_string(i);
@@ -35,6 +34,16 @@ class Variables {
   }
 
  private:
+  // What is no letter or digit becomes _.
+  static std::string upper(const std::string &text) {
+    std::string out;
+    for (const char c : text) {
+      const bool plain = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      out += plain ? c : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : '_';
+    }
+    return out;
+  }
+
   std::map<std::pair<std::string, std::string>, std::string> names_;
   std::set<std::string> taken_;
 };
@@ -111,6 +120,8 @@ class ServerWriter {
       keys_ += "url = " + toml_string(url_) + '\n';
     } else if (key == "bearerToken" && text) {
       keys_ += "bearerToken = " + toml_string(clean("bearerToken", value.text)) + '\n';
+    } else if (key == "type" && value.text == "stdio" && entry_.value.find("command") != nullptr) {
+      // Some clients always write it, others never: the same server would look like two.
     } else {
       write_plain(key, value);
     }

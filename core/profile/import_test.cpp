@@ -136,15 +136,18 @@ TEST_CASE("the same server in two clients comes once, another of the same name g
   const Folders f;
   f.write(
       f.home + "/.claude.json",
-      R"({"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "1"}}, "b": {"command": "x"}}})");
+      R"({"mcpServers": {"a": {"type": "stdio", "command": "x", "env": {"TOKEN": "1", "A_KEY": "3"}},
+                         "b": {"command": "x"}}})");
   f.write(f.home + "/.cursor/mcp.json",
-          R"({"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "2"}}, "b": {"command": "y"},
+          R"({"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "2", "A_KEY": "4"}},
+                             "b": {"command": "y"},
                              "a__b": {"command": "z"}, "builtin": {"command": "z"}}})");
   std::vector<std::string> secrets;
   const std::string text = import_profile(find_client_configs(f.home, f.cwd), &secrets);
   const Profile profile = good({{"file", "i.toml", text}});
   CHECK(names(profile) == "a b b-2 a_b builtin-server");
-  CHECK(secrets.size() == 1);
+  const std::string from = " from " + f.home + "/.claude.json";
+  CHECK(secrets == std::vector<std::string>{"A_TOKEN" + from, "A_KEY" + from});
   CHECK(profile.notes.empty());
 }
 
