@@ -1,4 +1,5 @@
 // Upstreams over HTTP: answers of both kinds, sessions, credentials, failures, the old transport.
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, run, runProgram, test, until } from './lib.mjs';
@@ -129,6 +130,48 @@ test('progress, log messages and list_changed of an HTTP upstream', async (t) =>
   await client.tool('up__grow');
   await client.note('notifications/tools/list_changed');
   await until('the new tool is listed', async () => (await client.toolNames()).some((name) => name.startsWith('up__grown')));
+});
+
+// A key and a certificate for 127.0.0.1 that vouches for itself.
+function selfSigned(t, name) {
+  const [key, cert] = [t.path(`${name}.key`), t.path(`${name}.pem`)];
+  execFileSync('openssl', [
+    'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
+    '-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert,
+  ], { stdio: 'ignore' });
+  return { file: cert, key: readFileSync(key), cert: readFileSync(cert) };
+}
+
+test('A24 an upstream that speaks only HTTP/2, over TLS', async (t) => {
+  const { file, key, cert } = selfSigned(t, 'good');
+  const up = await t.fakeHttp({ tls: { key, cert } });
+  const stranger = await t.fakeHttp({ tls: selfSigned(t, 'unknown') });
+  const gateway = await t.gateway(
+    { mcpServers: { up: { url: up.url }, stranger: { url: stranger.url } } },
+    { env: { SSL_CERT_FILE: file } },
+  );
+  const client = await t.http(gateway);
+  await client.listen();
+  await client.tools();
+  assert.equal((await client.tool('up__echo', { n: 1 })).echo.n, 1);
+  assert.equal((await client.tool('up__echo_sse', { n: 2 })).echo.n, 2);
+  const long = 'x'.repeat(1_000_000); // more than HTTP/2's first window
+  assert.equal((await client.tool('up__echo', { long })).echo.long, long);
+  const calls = Array.from({ length: 20 }, (_, n) => client.tool('up__slow', { ms: 100, n }));
+  assert.deepEqual((await Promise.all(calls)).map(({ echo }) => echo.n), calls.map((_, n) => n));
+  await client.tool('up__grow');
+  await client.note('notifications/tools/list_changed');
+  await assert.rejects(client.tool('up__drop'), /\bup\b/);
+  assert.equal((await client.tool('up__poll', { n: 3 })).echo.n, 3);
+  assert.deepEqual([...new Set(up.requests.map(({ version }) => version))], ['2.0']);
+  console.log(`    ${up.requests.length} requests over ${up.sockets.size} connections`);
+  const { servers } = await statusOf(gateway);
+  const { state, reason } = servers.find(({ name }) => name === 'stranger');
+  assert.equal(state, 'failed');
+  assert.match(reason, /certificate/i);
+  assert.equal(stranger.requests.length, 0);
+  await gateway.stop();
+  assert.deepEqual([up.opened, up.deleted], [1, 1], 'the session is ended with DELETE');
 });
 
 await run();

@@ -4,7 +4,7 @@ import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { promisify } from 'node:util';
-import { Gateway, assert, importFromNpm, node, npmBin, npmServer, run, test, until } from './lib.mjs';
+import { Gateway, assert, fake, importFromNpm, node, npmBin, npmServer, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
@@ -201,6 +201,23 @@ test('Gemini CLI lists the gateway as connected', async (t) => {
   });
   const said = stdout + stderr;
   for (const name of ['web', 'pipe']) assert.match(said, new RegExp(`${name}:.*Connected`), said);
+}, { timeout: 60_000 });
+
+// Not among the pinned packages: a third of a gigabyte. CLAUDE names the program.
+test('Claude Code lists the gateway as connected', async (t) => {
+  const claude = process.env.CLAUDE;
+  if (!claude) t.skip('CLAUDE does not name the program of Claude Code');
+  const gateway = await t.gateway({ mcpServers: { up: fake('--tools', 3) } });
+  const [command, args] = new Gateway(t.dir, { mcpServers: {} }).stdioCommand();
+  mkdirSync(t.path('home'));
+  mkdirSync(t.path('work'));
+  const options = { cwd: t.path('work'), env: { PATH: process.env.PATH, HOME: t.path('home'), NO_COLOR: '1' }, timeout: 25_000 };
+  const mcp = (...words) => execute(claude, ['mcp', ...words], options);
+  await mcp('add', '--transport', 'http', 'web', gateway.url);
+  await mcp('add', '--transport', 'sse', 'old', gateway.url.replace(/mcp$/, 'sse'));
+  await mcp('add', 'pipe', '--', command, ...args);
+  const { stdout } = await mcp('list');
+  for (const name of ['web', 'old', 'pipe']) assert.match(stdout, new RegExp(`${name}:.*Connected`), stdout);
 }, { timeout: 60_000 });
 
 await run({ parallel: 2 });
