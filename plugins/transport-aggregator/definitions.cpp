@@ -1,0 +1,98 @@
+#include "transport-aggregator/definitions.hpp"
+
+#include <bulkhead/aggregator/json.hpp>
+
+#include <charconv>
+#include <cstdint>
+
+namespace transport_aggregator {
+namespace {
+
+namespace json = bh::json;
+
+constexpr std::size_t max_notes = 100;
+
+void note(std::vector<std::string> *notes, std::string text) {
+  if (notes->size() < max_notes) notes->push_back(std::move(text));
+}
+
+// How senders with optional fields write "there is none". A name is always given.
+bool not_given(std::string_view key, std::string_view value) {
+  if (value == "null") return true;
+  if (key == "\"name\"") return false;
+  if (value == "\"\"") return true;
+  bool any = false;
+  const auto see = [&any](auto...) {
+    any = true;
+    return false;
+  };
+  return (json::for_each_member(value, see) || json::for_each_element(value, see)) && !any;
+}
+
+class Translation {
+ public:
+  Translation(std::string_view server, std::string *out, std::vector<std::string> *notes)
+      : server_(server), out_(*out), notes_(notes) {}
+
+  void run() {
+    out_ += '{';
+    json::for_each_member(server_, [this](std::string_view key, std::string_view value) {
+      if (!not_given(key, value)) take(key, value);
+      return true;
+    });
+    out_ += '}';
+  }
+
+ private:
+  void take(std::string_view key, std::string_view value) {
+    if (key == "\"auth\"") {
+      // A reference to somebody else's credential store.
+      return note(notes_, "server " + name() +
+                              ": \"auth\" is not understood here; give bearer_token or headers");
+    }
+    if (key == "\"timeout_secs\"") return take_seconds(value);
+    add(key, value);
+  }
+
+  void take_seconds(std::string_view value) {
+    std::uint64_t seconds = 0;
+    const auto [end, problem] =
+        std::from_chars(value.data(), value.data() + value.size(), seconds);
+    if (problem != std::errc() || end != value.data() + value.size() || seconds > 86'400) {
+      return note(notes_, "server " + name() + ": timeout_secs is not a number from 1 to 86400");
+    }
+    add("\"timeout\"", std::to_string(seconds * 1000));
+  }
+
+  void add(std::string_view key, std::string_view value) {
+    if (out_.back() != '{') out_ += ',';
+    out_.append(key).append(1, ':').append(value);
+  }
+
+  // As it stands in the definition, so escaped; short enough for a log.
+  std::string name() const {
+    return std::string(json::member(server_, "name").substr(0, 80));
+  }
+
+  const std::string_view server_;
+  std::string &out_;
+  std::vector<std::string> *const notes_;
+};
+
+}  // namespace
+
+std::string translate_definitions(std::string_view servers, std::vector<std::string> *notes) {
+  std::string out = "[";
+  json::for_each_element(servers, [&](std::string_view server) {
+    if (!server.starts_with('{')) {
+      note(notes, "a definition that is not an object is left out");
+      return true;
+    }
+    if (out.size() > 1) out += ',';
+    Translation(server, &out, notes).run();
+    return true;
+  });
+  return out + "]";
+}
+
+}  // namespace transport_aggregator

@@ -1,0 +1,25 @@
+// The protocol's records, from what the host lists.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "transport-aggregator/request.hpp"
+
+namespace transport_aggregator {
+
+// {"id":id,"member":value}
+std::string reply(std::uint64_t id, std::string_view member, std::string_view value);
+// {"id":id,"error":"text"}
+std::string error_reply(std::uint64_t id, std::string_view text);
+
+// The kind of items that a list method asks for (BH_LIST_...), 0 for the others.
+std::uint32_t listed_kind(Method method) noexcept;
+
+// The reply to list_servers, from bh_host_control.list_servers' array.
+std::string servers_reply(std::uint64_t id, std::string_view listed);
+// The reply to list_tools, list_resources or list_prompts, from list_items' array.
+std::string items_reply(std::uint64_t id, Method method, std::string_view listed);
+
+}  // namespace transport_aggregator

@@ -1,0 +1,353 @@
+#include "transport-aggregator/transport_aggregator.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <rapidjson/document.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <ctime>
+#include <utility>
+
+#include "stdio-lines/text.hpp"
+#include "transport-aggregator/replies.hpp"
+
+namespace transport_aggregator {
+namespace {
+
+using bh::aggregator::Codec;
+using bh::aggregator::FrameCutter;
+
+// A client that has gone must show as EPIPE, not end the program. Only this thread's mask changes.
+void block_pipe_signal() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+std::uint64_t monotonic_ns() {
+  timespec t{};
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+bool read_fd(const rapidjson::Value &root, const char *name, int *out) {
+  const auto it = root.FindMember(name);
+  if (it == root.MemberEnd()) return true;
+  if (!it->value.IsString()) return false;
+  const char *const begin = it->value.GetString();
+  const char *const end = begin + it->value.GetStringLength();
+  const auto [stop, problem] = std::from_chars(begin, end, *out);
+  return problem == std::errc() && stop == end && *out >= 0;
+}
+
+bool read_codec(const rapidjson::Value &root, Codec *out) {
+  const auto it = root.FindMember("codec");
+  if (it == root.MemberEnd()) return true;
+  if (!it->value.IsString()) return false;
+  const std::string_view text(it->value.GetString(), it->value.GetStringLength());
+  *out = text == "ndjson"    ? Codec::ndjson
+         : text == "msgpack" ? Codec::msgpack
+                             : Codec::automatic;
+  return text == "auto" || *out != Codec::automatic;
+}
+
+}  // namespace
+
+TransportAggregator::TransportAggregator(const bh_host *host)
+    : host_(host),
+      up_(host_.ext<bh_host_transport>(BH_EXT_HOST_TRANSPORT)),
+      control_(host_.ext<bh_host_control>(BH_EXT_HOST_CONTROL)) {}
+
+bh_status TransportAggregator::configure(bh_str json, bh_error *error) {
+  if (up_ == nullptr || up_->limits == nullptr || !host_.has_reactor()) {
+    return bh::fail(error, BH_E_UNSUPPORTED,
+                    "transport-aggregator needs a host with " BH_EXT_HOST_TRANSPORT
+                    ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
+  }
+  if (control_ == nullptr) {
+    return bh::fail(error, BH_E_DENIED,
+                    "transport-aggregator has no leave to set servers; its part of the profile "
+                    "needs grants = [\"control\"]");
+  }
+  // Numbers stay text here, so RapidJSON's number parser is not used.
+  constexpr unsigned flags = rapidjson::kParseIterativeFlag |
+                             rapidjson::kParseValidateEncodingFlag |
+                             rapidjson::kParseNumbersAsStringsFlag;
+  rapidjson::Document root;
+  root.Parse<flags>(json.p, json.n);
+  if (root.HasParseError() || !root.IsObject() || !read_fd(root, "in_fd", &in_) ||
+      !read_fd(root, "out_fd", &out_) || !read_codec(root, &wanted_codec_)) {
+    return bh::fail(error, BH_E_INVALID,
+                    "in_fd and out_fd must be descriptor numbers, codec one of auto, ndjson and "
+                    "msgpack");
+  }
+  return BH_OK;
+}
+
+bh_status TransportAggregator::start(bh_error *error) {
+  for (const int fd : {in_, out_}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    return bh::fail(error, BH_E_INVALID, "descriptor " + std::to_string(fd) + " is not open");
+  }
+  if (in_ == out_) {  // one watch per descriptor
+    out_ = ::fcntl(in_, F_DUPFD_CLOEXEC, 3);
+    own_out_ = out_ >= 0;
+    if (!own_out_) return bh::fail(error, BH_E_IO, "dup: " + stdio_lines::error_name(errno));
+  }
+  buffer_ = std::make_unique<char[]>(read_size);
+  cutter_ = FrameCutter(wanted_codec_);
+  return BH_OK;
+}
+
+bh_status TransportAggregator::listen(bh_error *error) {
+  const bh_status status = host_.post(call<&TransportAggregator::begin>, this);
+  return status == BH_OK ? BH_OK : bh::fail(error, status, "the host's queue is full");
+}
+
+void TransportAggregator::begin() {
+  block_pipe_signal();
+  // Both before either is changed: they may be one open file (a terminal, a socket).
+  const int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
+  if (::fcntl(in_, F_SETFL, in_before | O_NONBLOCK) == 0) in_flags_ = in_before;
+  if (::fcntl(out_, F_SETFL, out_before | O_NONBLOCK) == 0) out_flags_ = out_before;
+  open_session();
+  if (session_ == 0) return end();
+  input_open_ = true;
+  // No events: reports only that the client's end has gone. Files are refused; they never block.
+  host_.watch(out_, 0, fd_call<&TransportAggregator::on_output_event>, this, &out_watch_);
+  const bh_status status =
+      host_.watch(in_, BH_FD_READ, fd_call<&TransportAggregator::on_input>, this, &in_watch_);
+  if (status != BH_OK) on_plain_input();
+}
+
+// ---- from the client ---------------------------------------------------------------------------
+
+void TransportAggregator::on_input() {
+  for (std::size_t used = 0; used < read_budget && input_open_; used += read_size) {
+    if (!read_some()) return;
+  }
+}
+
+// A file (or /dev/null) is always readable and cannot be watched: one read per turn of the loop.
+void TransportAggregator::on_plain_input() {
+  if (!input_open_) return;
+  read_some();
+  if (input_open_ && host_.post(call<&TransportAggregator::on_plain_input>, this) != BH_OK) {
+    input_ended();
+  }
+}
+
+// False: there is nothing more now, or ever.
+bool TransportAggregator::read_some() {
+  ssize_t n = 0;
+  do {
+    n = ::read(in_, buffer_.get(), read_size);
+  } while (n < 0 && errno == EINTR);
+  if (n < 0 && errno == EAGAIN) return false;
+  if (n <= 0) {
+    input_ended();
+    return false;
+  }
+  cutter_.add({buffer_.get(), static_cast<std::size_t>(n)});
+  if (!take_messages()) {
+    input_ended();
+    return false;
+  }
+  return static_cast<std::size_t>(n) == read_size;
+}
+
+// False: the stream cannot be read on.
+bool TransportAggregator::take_messages() {
+  while (phase_ != Phase::ended) {
+    switch (cutter_.next()) {
+      case FrameCutter::Next::message:
+        on_message(cutter_.message());
+        break;
+      case FrameCutter::Next::too_long:
+        skipped("it is longer than 1 MiB");
+        break;
+      case FrameCutter::Next::more:
+        return true;
+      case FrameCutter::Next::broken:
+        host_.log(BH_LOG_ERROR,
+                  "a message claims more than 16 MiB: nothing behind it can be read, the input ends "
+                  "here");
+        return false;
+    }
+  }
+  return true;
+}
+
+void TransportAggregator::input_ended() {
+  if (!input_open_) return;
+  if (cutter_.last_line()) on_message(cutter_.message());
+  if (!std::exchange(input_open_, false)) return;  // that was a shutdown
+  host_.unwatch(in_watch_);
+  draining_ = true;
+  if (phase_ == Phase::definitions) return end();
+  drain_timer_ = host_.timer_start(drain_ms, call<&TransportAggregator::drain_over>, this);
+  flush_later();  // which ends it if nothing is open
+}
+
+void TransportAggregator::drain_over() {
+  drain_timer_ = 0;
+  if (open_requests() > 0) {
+    host_.log(BH_LOG_WARN, "the input has ended; " + std::to_string(open_requests()) +
+                               " requests under way are given up");
+  }
+  fail_all("the aggregator's input has ended");
+  end();
+}
+
+// ---- toward the client -------------------------------------------------------------------------
+
+// One message, in the codec that the client uses.
+void TransportAggregator::queue(std::string_view text) {
+  if (gone_) return;
+  if (queue_.waiting() > 0 && queue_.waiting() + text.size() > up_->limits->write_queue_bytes) {
+    host_.log(BH_LOG_ERROR, "the client does not read its replies; it is given up");
+    gone_ = true;
+    return flush_later();
+  }
+  const char *why = bh::aggregator::append_message(cutter_.codec(), text, &queue_.bytes());
+  if (why != nullptr) queue_instead(text, why);
+  flush_later();
+}
+
+// Somebody waits for this id, so it gets an answer that does fit.
+void TransportAggregator::queue_instead(std::string_view text, const char *why) {
+  host_.log(BH_LOG_WARN, std::string("a reply cannot be sent: ") + why);
+  std::uint64_t id = 0;
+  const std::string_view token = bh::json::member(text, "id");
+  std::from_chars(token.data(), token.data() + token.size(), id);
+  bh::aggregator::append_message(
+      cutter_.codec(), error_reply(id, std::string("the reply cannot be sent: ") + why),
+      &queue_.bytes());
+}
+
+void TransportAggregator::flush_later() {
+  if (std::exchange(deferred_, true)) return;
+  host_.defer(call<&TransportAggregator::turn_end>, this);
+}
+
+void TransportAggregator::turn_end() {
+  deferred_ = false;
+  if (!gone_ && !blocked_) after_flush(queue_.flush(out_));
+  if (gone_) return client_gone();
+  end_if_drained();
+}
+
+void TransportAggregator::on_output_event() {
+  const bool closed = !blocked_;  // then only errors are reported
+  if (!closed) after_flush(queue_.flush(out_));
+  if (closed || gone_) return client_gone();
+  end_if_drained();
+}
+
+void TransportAggregator::after_flush(OutQueue::Flush result) {
+  if (result == OutQueue::Flush::broken) {
+    gone_ = true;
+    return flush_later();
+  }
+  const bool blocked = result == OutQueue::Flush::blocked;
+  if (blocked && (!blocked_ || queue_.waiting() < waiting_before_)) progress_ns_ = host_.now_ns();
+  waiting_before_ = queue_.waiting();
+  if (blocked == blocked_) return;
+  blocked_ = blocked;
+  host_.modify(out_watch_, blocked ? std::uint32_t{BH_FD_WRITE} : 0u);
+  if (blocked && stall_timer_ == 0) {
+    stall_timer_ = host_.timer_start(up_->limits->write_stall_ms,
+                                     call<&TransportAggregator::on_stall_timer>, this);
+  }
+}
+
+// One timer for as long as it goes on, not one per write.
+void TransportAggregator::on_stall_timer() {
+  stall_timer_ = 0;
+  if (!blocked_) return;
+  const std::uint64_t limit = up_->limits->write_stall_ms;
+  const std::uint64_t idle = (host_.now_ns() - progress_ns_) / 1'000'000;
+  if (idle >= limit) {
+    host_.log(BH_LOG_WARN, "the client reads nothing; it is given up");
+    return client_gone();
+  }
+  stall_timer_ =
+      host_.timer_start(limit - idle, call<&TransportAggregator::on_stall_timer>, this);
+}
+
+// ---- the end -----------------------------------------------------------------------------------
+
+void TransportAggregator::client_gone() {
+  gone_ = true;
+  blocked_ = false;
+  queue_.drop();
+  end();
+}
+
+void TransportAggregator::end_if_drained() {
+  if (draining_ && phase_ != Phase::ended && open_requests() == 0) end();
+}
+
+// Nothing more is read. What waits is still written, by the watch or by stop().
+void TransportAggregator::end() {
+  phase_ = Phase::ended;
+  input_open_ = false;
+  host_.unwatch(in_watch_);
+  host_.timer_cancel(drain_timer_);
+  host_.timer_cancel(retry_timer_);
+  if (gone_) host_.unwatch(out_watch_);
+  const bh_session session = std::exchange(session_, 0);
+  if (session != 0) up_->session_close(host_.ctx(), session, BH_SESSION_GONE);
+  finish();
+}
+
+void TransportAggregator::session_ended(bh_session session, bh_str) {
+  if (session == 0 || session != session_) return;
+  session_ = 0;
+  fail_all("the aggregator is stopping");
+  end();
+}
+
+void TransportAggregator::finish() {
+  if (!std::exchange(finished_, true)) up_->finished(host_.ctx());
+}
+
+void TransportAggregator::unwatch() noexcept {
+  host_.unwatch(in_watch_);
+  host_.unwatch(out_watch_);
+  for (bh_timer *timer : {&stall_timer_, &drain_timer_, &retry_timer_}) {
+    host_.timer_cancel(*timer);
+  }
+}
+
+// The host ends when every answer has been handed over; the last ones may be here.
+void TransportAggregator::write_last() noexcept {
+  block_pipe_signal();  // this thread may be another one
+  const std::uint64_t end = monotonic_ns() + last_write_ms * 1'000'000;
+  while (queue_.waiting() > 0 && queue_.flush(out_) == OutQueue::Flush::blocked &&
+         monotonic_ns() < end) {
+    pollfd ready{out_, POLLOUT, 0};
+    if (::poll(&ready, 1, last_stall_ms) <= 0) return;
+  }
+}
+
+void TransportAggregator::stop() noexcept {
+  if (!host_.has_reactor()) return;
+  unwatch();
+  write_last();
+  queue_.drop();
+  replacing_.clear();  // the host calls nobody any more
+  session_ = 0;
+  input_open_ = false;
+  if (in_flags_ >= 0) ::fcntl(in_, F_SETFL, in_flags_);
+  if (out_flags_ >= 0) ::fcntl(out_, F_SETFL, out_flags_);
+  in_flags_ = out_flags_ = -1;
+  if (std::exchange(own_out_, false)) ::close(out_);
+}
+
+}  // namespace transport_aggregator

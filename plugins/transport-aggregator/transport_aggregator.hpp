@@ -1,0 +1,185 @@
+// transport-aggregator: the program that has started us drives the gateway as its aggregator, over
+// standard input and output. docs/aggregator.md describes the protocol.
+//
+// It is a transport: it opens one session, does the handshake itself, and turns the protocol's
+// methods into MCP requests. Servers come from the first message and from `refresh`, through
+// bh.host.control/1, so the profile must grant that.
+//
+// Configuration: {"in_fd": 0, "out_fd": 1, "codec": "auto" | "ndjson" | "msgpack"}. The descriptors
+// stay the program's; they are non-blocking between listen() and stop().
+//
+// Bounds: a line of 1 MiB, a packed message of 16 MiB; max_open requests without a reply, and
+// limits->message_bytes of them waiting for the first servers; limits->write_queue_bytes of replies
+// that wait, limits->write_stall_ms without progress; drain_ms for what is under way when the input
+// ends.
+#pragma once
+
+#include <bulkhead/abi/ext/draft/control.h>
+
+#include <bulkhead/aggregator/frames.hpp>
+#include <bulkhead/cpp/tables.hpp>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "transport-aggregator/out_queue.hpp"
+#include "transport-aggregator/request.hpp"
+
+namespace transport_aggregator {
+
+class TransportAggregator {
+ public:
+  static constexpr bh::Info info{
+      .id = "transport-aggregator",
+      .name = "Aggregator for another program",
+      .version = "0.1.0",
+      .vendor = "Bulkhead",
+      .config_schema = R"({"type":"object","additionalProperties":false,"properties":{
+        "in_fd":{"type":"integer","minimum":0},"out_fd":{"type":"integer","minimum":0},
+        "codec":{"enum":["auto","ndjson","msgpack"]}}})",
+      .provides = {BH_EXT_TRANSPORT}};
+
+  static constexpr std::size_t read_size = 256u << 10;
+  static constexpr std::size_t read_budget = 1u << 20;  // about so much per turn of the loop
+  static constexpr std::size_t max_open = 4096;
+  // From the end of the input to the end of what is under way: with the children's time to end it
+  // stays below two seconds.
+  static constexpr std::uint64_t drain_ms = 1'000;
+  static constexpr std::uint64_t retry_ms = 20;  // a list that the host could not give yet
+  static constexpr std::uint32_t max_skip_logs = 100;
+  // stop() still writes what waits: so long without progress, and so long in all.
+  static constexpr int last_stall_ms = 300;
+  static constexpr std::uint64_t last_write_ms = 1'000;
+
+  explicit TransportAggregator(const bh_host *host);
+
+  bh_status configure(bh_str json, bh_error *error);
+  bh_status start(bh_error *error);
+  void stop() noexcept;
+  const void *get_ext(const char *id) noexcept {
+    return bh::is(id, BH_EXT_TRANSPORT) ? bh::transport_table<TransportAggregator>() : nullptr;
+  }
+
+  bh_status listen(bh_error *error);
+  void stop_accepting() noexcept {}  // there is one client, and it is there
+  bh_status send(const bh_outgoing &message);
+  void session_ended(bh_session session, bh_str reason);
+  bh_str endpoint() noexcept { return bh::str("aggregator"); }
+
+ private:
+  enum class Phase : std::uint8_t {
+    definitions,  // the first message is still to come
+    connecting,   // the first servers have not answered or failed yet
+    serving,
+    ended
+  };
+  // A request of ours that the host has not answered.
+  struct Open {
+    std::uint64_t id;  // the client's
+    Method method;
+  };
+  // A replacement of servers under way; the host holds its address.
+  struct Replacing {
+    TransportAggregator *self;
+    std::uint64_t id;
+    bool first;
+  };
+  static constexpr std::uint64_t handshake_stream = 1;
+
+  template <void (TransportAggregator::*member)()>
+  static void call(void *self) {
+    bh::guarded(nullptr, [&] {
+      (static_cast<TransportAggregator *>(self)->*member)();
+      return BH_OK;
+    });
+  }
+  template <void (TransportAggregator::*member)()>
+  static void fd_call(void *self, std::int32_t, std::uint32_t) {
+    call<member>(self);
+  }
+
+  // transport_aggregator.cpp: the descriptors and the end
+  void begin();
+  void on_input();
+  void on_plain_input();
+  bool read_some();
+  bool take_messages();
+  void input_ended();
+  void drain_over();
+  void queue(std::string_view text);
+  void queue_instead(std::string_view text, const char *why);
+  void flush_later();
+  void turn_end();
+  void on_output_event();
+  void after_flush(OutQueue::Flush result);
+  void on_stall_timer();
+  void client_gone();
+  void end_if_drained();
+  void end();
+  void finish();
+  void unwatch() noexcept;
+  void write_last() noexcept;
+
+  // requests.cpp: messages
+  void open_session();
+  void on_message(std::string_view message);
+  void on_text(std::string_view text);
+  void first_message(std::string_view text);
+  void handle(std::string_view text);
+  void run(const Request &request, std::string_view text);
+  void wait(std::uint64_t id, std::string_view text);
+  void run_waiting();
+  void list(const Request &request, std::string_view text);
+  void replace(std::uint64_t id, std::string_view servers, bool first);
+  static void replaced(void *arg, bh_str report);
+  void log_report(std::string_view report) const;
+  void forward(const Request &request);
+  void deliver(std::uint64_t stream, const std::string &message);
+  void fail(std::uint64_t id, std::string_view why);
+  void fail_all(std::string_view why);
+  void shut_down(std::uint64_t id);
+  void skipped(const char *why);
+
+  std::size_t open_requests() const noexcept {
+    return open_.size() + waiting_.size() + replacing_.size();
+  }
+
+  bh::Host host_;
+  const bh_host_transport *const up_;
+  const bh_host_control *const control_;
+  int in_ = 0, out_ = 1;
+  bool own_out_ = false;                // out_ is our copy, because in_ is the same descriptor
+  int in_flags_ = -1, out_flags_ = -1;  // as they were; -1: untouched
+  bh_watch in_watch_ = 0, out_watch_ = 0;
+  bh_timer stall_timer_ = 0, drain_timer_ = 0, retry_timer_ = 0;
+  std::uint64_t progress_ns_ = 0;  // when the client last took something
+  std::size_t waiting_before_ = 0;
+  bool blocked_ = false, deferred_ = false, gone_ = false, finished_ = false;
+  bool input_open_ = false, draining_ = false;
+
+  bh_session session_ = 0;  // 0: none (yet, or any more)
+  bool initialized_ = false;
+  Phase phase_ = Phase::definitions;
+  std::uint64_t next_stream_ = handshake_stream;
+  std::unordered_map<std::uint64_t, Open> open_;  // by stream
+  struct Waiting {
+    std::uint64_t id;
+    std::string text;
+  };
+  std::deque<Waiting> waiting_;  // for the first servers, or for a list
+  std::size_t waiting_bytes_ = 0;
+  std::vector<std::unique_ptr<Replacing>> replacing_;
+  std::uint32_t skip_logs_ = 0;
+
+  bh::aggregator::Codec wanted_codec_ = bh::aggregator::Codec::automatic;
+  bh::aggregator::FrameCutter cutter_{bh::aggregator::Codec::automatic};
+  std::unique_ptr<char[]> buffer_;
+  std::string scratch_;
+  OutQueue queue_;
+};
+
+}  // namespace transport_aggregator
