@@ -56,8 +56,7 @@ class Translation {
 
   void take_seconds(std::string_view value) {
     std::uint64_t seconds = 0;
-    const auto [end, problem] =
-        std::from_chars(value.data(), value.data() + value.size(), seconds);
+    const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), seconds);
     if (problem != std::errc() || end != value.data() + value.size() || seconds > 86'400) {
       return note(notes_, "server " + name() + ": timeout_secs is not a number from 1 to 86400");
     }
@@ -70,9 +69,7 @@ class Translation {
   }
 
   // As it stands in the definition, so escaped; short enough for a log.
-  std::string name() const {
-    return std::string(json::member(server_, "name").substr(0, 80));
-  }
+  std::string name() const { return std::string(json::member(server_, "name").substr(0, 80)); }
 
   const std::string_view server_;
   std::string &out_;

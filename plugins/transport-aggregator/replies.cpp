@@ -121,9 +121,9 @@ std::uint32_t listed_kind(Method method) noexcept {
 }
 
 std::string servers_reply(std::uint64_t id, std::string_view listed) {
-  static constexpr std::string_view members[] = {"name",       "url",            "enabled",
-                                                 "source",     "is_stdio",       "connected",
-                                                 "tool_count", "resource_count", "prompt_count"};
+  static constexpr std::string_view members[] = {
+      "name",      "url",        "enabled",        "source",      "is_stdio",
+      "connected", "tool_count", "resource_count", "prompt_count"};
   Records out(id, "servers");
   json::for_each_element(listed, [&](std::string_view server) {
     out.begin();

@@ -10,9 +10,9 @@ namespace {
 
 namespace json = bh::json;
 
-constexpr std::string_view names[] = {"list_servers",   "list_tools", "list_resources",
-                                      "list_prompts",   "call_tool",  "read_resource",
-                                      "get_prompt",     "refresh",    "shutdown"};
+constexpr std::string_view names[] = {"list_servers", "list_tools", "list_resources",
+                                      "list_prompts", "call_tool",  "read_resource",
+                                      "get_prompt",   "refresh",    "shutdown"};
 
 bool is_string(std::string_view value) {
   return value.starts_with('"');

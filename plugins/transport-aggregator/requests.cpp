@@ -41,8 +41,7 @@ void TransportAggregator::open_session() {
 
 void TransportAggregator::on_message(std::string_view message) {
   std::string_view text;
-  const char *why =
-      bh::aggregator::decode_message(cutter_.codec(), message, &scratch_, &text);
+  const char *why = bh::aggregator::decode_message(cutter_.codec(), message, &scratch_, &text);
   if (why == nullptr) {
     on_text(text);
   } else if (phase_ == Phase::definitions) {
@@ -129,13 +128,12 @@ void TransportAggregator::list(const Request &request, std::string_view text) {
   bh_buf listed{};
   bh_error error = bh::make_error();
   const std::uint32_t kind = listed_kind(request.method);
-  const bh_status status =
-      kind == 0 ? control_->list_servers(host_.ctx(), &listed, &error)
-                : control_->list_items(host_.ctx(), session_, kind, &listed, &error);
+  const bh_status status = kind == 0
+                               ? control_->list_servers(host_.ctx(), &listed, &error)
+                               : control_->list_items(host_.ctx(), session_, kind, &listed, &error);
   if (status == BH_WOULD_BLOCK) {  // there may be more in a moment
     if (retry_timer_ == 0) {
-      retry_timer_ =
-          host_.timer_start(retry_ms, call<&TransportAggregator::run_waiting>, this);
+      retry_timer_ = host_.timer_start(retry_ms, call<&TransportAggregator::run_waiting>, this);
     }
     return wait(request.id, text);
   }
@@ -157,8 +155,7 @@ void TransportAggregator::replace(std::uint64_t id, std::string_view servers, bo
   if (status == BH_PENDING) return;
   replacing_.pop_back();
   if (!first) return fail(id, bh::text(error));
-  host_.log(BH_LOG_ERROR,
-            "the server definitions were refused: " + std::string(bh::text(error)));
+  host_.log(BH_LOG_ERROR, "the server definitions were refused: " + std::string(bh::text(error)));
   end();
 }
 
@@ -189,8 +186,8 @@ void TransportAggregator::log_report(std::string_view report) const {
     const std::string_view name = json::member(entry, "name");
     const std::string_view reason = json::member(entry, "reason");
     if (!name.starts_with('"') || !reason.starts_with('"')) return true;
-    host_.log(BH_LOG_WARN, "server " + std::string(name) + " is left out: " +
-                               json::unquote(reason));
+    host_.log(BH_LOG_WARN,
+              "server " + std::string(name) + " is left out: " + json::unquote(reason));
     return true;
   });
 }
@@ -218,8 +215,7 @@ void TransportAggregator::forward(const Request &request) {
 void TransportAggregator::deliver(std::uint64_t stream, const std::string &message) {
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
-  const bh_status status =
-      up_->deliver(host_.ctx(), session_, stream, bh::str(message), &delivery);
+  const bh_status status = up_->deliver(host_.ctx(), session_, stream, bh::str(message), &delivery);
   if (status == BH_OK) return;
   const auto at = open_.find(stream);
   if (at == open_.end()) return;

@@ -50,9 +50,7 @@ bool read_codec(const rapidjson::Value &root, Codec *out) {
   if (it == root.MemberEnd()) return true;
   if (!it->value.IsString()) return false;
   const std::string_view text(it->value.GetString(), it->value.GetStringLength());
-  *out = text == "ndjson"    ? Codec::ndjson
-         : text == "msgpack" ? Codec::msgpack
-                             : Codec::automatic;
+  *out = text == "ndjson" ? Codec::ndjson : text == "msgpack" ? Codec::msgpack : Codec::automatic;
   return text == "auto" || *out != Codec::automatic;
 }
 
@@ -174,9 +172,10 @@ bool TransportAggregator::take_messages() {
       case FrameCutter::Next::more:
         return true;
       case FrameCutter::Next::broken:
-        host_.log(BH_LOG_ERROR,
-                  "a message claims more than 16 MiB: nothing behind it can be read, the input ends "
-                  "here");
+        host_.log(
+            BH_LOG_ERROR,
+            "a message claims more than 16 MiB: nothing behind it can be read, the input ends "
+            "here");
         return false;
     }
   }
@@ -225,9 +224,9 @@ void TransportAggregator::queue_instead(std::string_view text, const char *why) 
   std::uint64_t id = 0;
   const std::string_view token = bh::json::member(text, "id");
   std::from_chars(token.data(), token.data() + token.size(), id);
-  bh::aggregator::append_message(
-      cutter_.codec(), error_reply(id, std::string("the reply cannot be sent: ") + why),
-      &queue_.bytes());
+  bh::aggregator::append_message(cutter_.codec(),
+                                 error_reply(id, std::string("the reply cannot be sent: ") + why),
+                                 &queue_.bytes());
 }
 
 void TransportAggregator::flush_later() {
@@ -276,8 +275,7 @@ void TransportAggregator::on_stall_timer() {
     host_.log(BH_LOG_WARN, "the client reads nothing; it is given up");
     return client_gone();
   }
-  stall_timer_ =
-      host_.timer_start(limit - idle, call<&TransportAggregator::on_stall_timer>, this);
+  stall_timer_ = host_.timer_start(limit - idle, call<&TransportAggregator::on_stall_timer>, this);
 }
 
 // ---- the end -----------------------------------------------------------------------------------

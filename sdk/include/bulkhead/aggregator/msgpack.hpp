@@ -1,8 +1,9 @@
 // MessagePack and JSON, each into the other, without a tree in between. Header only; C++20.
 //
-// Why not a library: what arrives is untrusted, and a tree builder has allocated for the millions
-// of elements that five bytes can claim before the first of them turns out to be missing. Here
-// nothing is allocated by a claim; depth, and the size of what comes out, are bounded.
+// Why not a library: Debian's msgpack packages cannot be installed beside Boost 1.81, and the C
+// library builds a tree: five bytes that claim millions of elements have memory before the first of
+// them turns out to be missing. Here nothing is allocated by a claim, and depth and the size of
+// what comes out are bounded.
 //
 // The common ground of the two formats is what MCP uses: maps with text as keys, arrays, text,
 // numbers, true, false, nil. Binary data and extension types have no JSON, and are refused.
@@ -69,8 +70,10 @@ class Reader {
     if (!open_.empty()) {
       Open &top = open_.back();
       key = top.map && top.left % 2 == 0;
-      if (top.map && !key) out_ += ':';
-      else if (out_.back() != '[' && out_.back() != '{') out_ += ',';
+      if (top.map && !key)
+        out_ += ':';
+      else if (out_.back() != '[' && out_.back() != '{')
+        out_ += ',';
       --top.left;
     }
     const std::size_t depth = open_.size();
@@ -299,7 +302,10 @@ struct Packer {
   }
   void below_zero(std::int64_t value) {
     if (value >= -32) return put_byte(&out, static_cast<unsigned>(value));
-    const unsigned step = value >= INT8_MIN ? 0 : value >= INT16_MIN ? 1 : value >= INT32_MIN ? 2 : 3;
+    const unsigned step = value >= INT8_MIN    ? 0
+                          : value >= INT16_MIN ? 1
+                          : value >= INT32_MIN ? 2
+                                               : 3;
     put_byte(&out, 0xD0 + step);
     put_number(&out, static_cast<std::uint64_t>(value), 1u << step);
   }
