@@ -1,0 +1,168 @@
+// An aggregator process and the two pipes to it. Header only; C++20, Linux.
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+extern char **environ;
+
+namespace bh::aggregator::detail {
+
+class Fd {
+ public:
+  Fd() noexcept = default;
+  explicit Fd(int fd) noexcept : fd_(fd) {}
+  Fd(Fd &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd &operator=(Fd &&other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd() { reset(); }
+
+  int get() const noexcept { return fd_; }
+  void reset() noexcept {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+// Not one of the standard descriptors, which a program may have closed: they are about to be
+// replaced in the child.
+inline Fd away_from_standard(Fd fd) {
+  if (fd.get() < 0 || fd.get() > STDERR_FILENO) return fd;
+  return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+inline bool make_pipe(Fd *read_end, Fd *write_end) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  *read_end = away_from_standard(Fd(ends[0]));
+  *write_end = away_from_standard(Fd(ends[1]));
+  return read_end->get() >= 0 && write_end->get() >= 0;
+}
+
+// Owns the process: kills and reaps it when destroyed. Thread: one at a time.
+class Child {
+ public:
+  Child() noexcept = default;
+  Child(const Child &) = delete;
+  Child &operator=(const Child &) = delete;
+  ~Child() { end(); }
+
+  bool running() const noexcept { return pid_ > 0; }
+  pid_t pid() const noexcept { return pid_; }
+  // Non-blocking; to the child's standard input and from its standard output.
+  int input() const noexcept { return input_.get(); }
+  int output() const noexcept { return output_.get(); }
+  // Readable when the process has ended; -1 where the kernel has no such thing.
+  int ended() const noexcept { return pidfd_.get(); }
+  void close_input() noexcept { input_.reset(); }
+
+  // False: *why says which call failed. The program is looked for in PATH if it has no slash.
+  bool start(const std::string &program, const std::vector<std::string> &arguments, int error_fd,
+             std::string *why) {
+    end();
+    Fd theirs_in, theirs_out;
+    if (!make_pipe(&theirs_in, &input_) || !make_pipe(&output_, &theirs_out)) {
+      return failed("pipe", errno, why);
+    }
+    for (const int fd : {input_.get(), output_.get()}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+    std::vector<char *> argv{const_cast<char *>(program.c_str())};
+    for (const std::string &argument : arguments) {
+      argv.push_back(const_cast<char *>(argument.c_str()));
+    }
+    argv.push_back(nullptr);
+    const int problem = spawn(argv.data(), theirs_in.get(), theirs_out.get(), error_fd);
+    if (problem != 0) return failed("cannot start " + program, problem, why);
+    pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+    return true;
+  }
+
+  // Waits for the end of the process, at most so long; true: it has ended and is reaped.
+  bool wait(int timeout_ms) {
+    if (pid_ <= 0) return true;
+    if (pidfd_.get() >= 0) {
+      pollfd ready{pidfd_.get(), POLLIN, 0};
+      if (::poll(&ready, 1, timeout_ms) == 0) return false;
+    }
+    return reap(WNOHANG);
+  }
+
+  // At once, whatever it is doing.
+  void end() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      reap(0);
+    }
+    input_.reset();
+    output_.reset();
+    pidfd_.reset();
+  }
+
+ private:
+  static bool failed(const std::string &what, int error, std::string *why) {
+    char text[128];
+    *why = what + ": " + ::strerror_r(error, text, sizeof text);
+    return false;
+  }
+
+  int spawn(char *const *argv, int in, int out, int error_fd) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int problem = ::posix_spawn_file_actions_init(&actions);
+    if (problem != 0) return problem;
+    problem = ::posix_spawnattr_init(&attributes);
+    if (problem != 0) {
+      ::posix_spawn_file_actions_destroy(&actions);
+      return problem;
+    }
+    ::posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    if (error_fd != STDERR_FILENO) {
+      ::posix_spawn_file_actions_adddup2(&actions, error_fd, STDERR_FILENO);
+    }
+    // What this program blocks or ignores is no business of the child's.
+    sigset_t none, pipe;
+    ::sigemptyset(&none);
+    ::sigemptyset(&pipe);
+    ::sigaddset(&pipe, SIGPIPE);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &pipe);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    problem = ::posix_spawnp(&pid_, argv[0], &actions, &attributes, argv, environ);
+    if (problem != 0) pid_ = -1;
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&actions);
+    return problem;
+  }
+
+  bool reap(int flags) {
+    int status = 0;
+    pid_t got = 0;
+    do {
+      got = ::waitpid(pid_, &status, flags);
+    } while (got < 0 && errno == EINTR);
+    if (got == 0) return false;
+    pid_ = -1;  // also when somebody else has reaped it
+    return true;
+  }
+
+  pid_t pid_ = -1;
+  Fd input_, output_, pidfd_;
+};
+
+}  // namespace bh::aggregator::detail
