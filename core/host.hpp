@@ -42,7 +42,9 @@ std::string_view to_string(ServerState state) noexcept;
 struct ServerStatus {
   std::string name, type;
   ServerState state = ServerState::connecting;
-  std::string reason;  // of failed; why the last one ended while connecting again
+  // Of failed; why the last one ended while connecting again; of disabled, when the profile did not
+  // say so.
+  std::string reason;
   std::uint32_t tools = 0, resources = 0, prompts = 0;
   std::uint32_t restarts = 0;
   std::uint64_t in_flight = 0;

@@ -25,6 +25,11 @@ void add_profile_options(CLI::App &app, Arguments &to) {
   app.add_option("-c,--config", to.config,
                  "Profile, TOML or JSON (default: ~/.config/bulkhead/profile.toml if it exists)")
       ->type_name(file_type);
+  app.add_option("--project", to.project,
+                 "Project file: its servers are used once `bulkhead approve` has shown them "
+                 "(default: .bulkhead.toml or .mcp.json in this folder)")
+      ->type_name(file_type);
+  app.add_flag("--no-project", to.no_project, "Use no project file");
   app.add_option("--plugin-dir", to.plugin_dirs, "Folder with plugins (may be repeated)")
       ->type_name(folder_type)
       ->allow_extra_args(false);
@@ -87,6 +92,32 @@ void add_lists(CLI::App &app, Arguments &to) {
       starts_its_own + "\nExit code 1 when the tool answers with an error.");
 }
 
+void add_approvals(CLI::App &app, Arguments &to) {
+  auto *approve = app.add_subcommand(
+      "approve", "Show the servers of a project file, and allow them to be used");
+  approve->add_option("names", to.names, "These servers (default: all of the file)")
+      ->type_name("NAME");
+  add_profile_options(*approve, to);
+  approve->add_flag("-y,--yes", to.yes, "Approve what is there without asking");
+  approve->add_option("--hash", to.hash, "Approve NAME if its definition has this SHA-256")
+      ->type_name("SHA256");
+  approve->add_flag("--tools", to.tools,
+                    "Once approved, start it and look at its tools and what their texts try");
+  approve->add_flag("--list", to.list, "List what is approved, in every project file");
+  add_json(*approve, to);
+  approve->footer(
+      "Example:\n  bulkhead approve weather --project ./.mcp.json\n\n"
+      "Nothing of a project file is started or expanded before. An approval ends when anything of\n"
+      "the server's definition changes. Exit code 1 when one of the servers is not approved.");
+  auto *revoke = app.add_subcommand("revoke", "Take approvals back");
+  revoke->add_option("names", to.names, "These servers (default: all of the file)")
+      ->type_name("NAME");
+  revoke->add_option("--project", to.project, "Project file (default: as for approve)")
+      ->type_name(file_type);
+  revoke->add_flag("--all", to.all, "Those of every project file");
+  revoke->footer("Example:\n  bulkhead revoke weather");
+}
+
 void add_others(CLI::App &app, Arguments &to) {
   auto *status = app.add_subcommand("status", "Show running gateways and their servers");
   add_json(*status, to);
@@ -131,6 +162,7 @@ void build(CLI::App &app, Arguments &to) {
   app.get_formatter()->column_width(34);
   add_gateways(app, to);
   add_lists(app, to);
+  add_approvals(app, to);
   add_others(app, to);
   app.footer(
       "Example:\n  bulkhead serve --config ~/.cursor/mcp.json\n\n"
@@ -148,6 +180,8 @@ Command chosen(const CLI::App &app) {
   if (name == "prompts") return Command::prompts;
   if (name == "call") return Command::call;
   if (name == "status") return Command::status;
+  if (name == "approve") return Command::approve;
+  if (name == "revoke") return Command::revoke;
   if (name == "import") return Command::import_configs;
   if (name == "profile") return Command::profile_show;
   if (name == "plugin") return Command::plugin_list;

@@ -20,6 +20,8 @@ enum class Command : std::uint8_t {
   call,
   status,
   import_configs,
+  approve,
+  revoke,
   profile_show,
   plugin_list,
   completion
@@ -36,6 +38,12 @@ struct Arguments {
   std::string server;                    // tools, resources, prompts
   std::string name, call_arguments;      // call
   std::string write_to;                  // import
+  std::string project;                   // a project file; empty: the one of the working folder
+  bool no_project = false;               // none, whatever the working folder has
+  std::vector<std::string> names;        // approve, revoke: servers; empty: all of the file
+  std::string hash;                      // approve: only what has this digest
+  bool yes = false, tools = false, list = false;  // approve
+  bool all = false;                               // revoke
   bool force = false, json = false, origin = false;
 };
 

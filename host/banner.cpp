@@ -69,6 +69,7 @@ std::string banner(const BannerFacts &facts) {
               ? "none: the builtin servers http and files (bulkhead import finds yours)"
               : printable(tilde(facts.config))) +
          "\n";
+  if (!facts.project.empty()) out += "  Project   " + printable(tilde(facts.project)) + "\n";
   const std::string state = tilde(facts.state_dir);
   if (!facts.log_file.empty()) {
     out += "  Logs      " + tilde(facts.log_file) + "\n";

@@ -13,6 +13,7 @@ struct BannerFacts {
   std::string version;
   std::vector<std::string> endpoints;  // as Host::status() has them
   std::string config;                  // empty: nothing configured
+  std::string project;                 // the project file; empty: none
   std::string log_file, state_dir;
   bool needs_token = false;  // clients must send a bearer token
   std::string token_file;    // where it is kept; empty: it is in the configuration

@@ -9,6 +9,8 @@ int run_gateway(const Arguments &arguments);  // serve, stdio
 int run_list(const Arguments &arguments);     // tools, resources, prompts
 int run_call(const Arguments &arguments);
 int run_status(const Arguments &arguments);
+int run_approve(const Arguments &arguments);
+int run_revoke(const Arguments &arguments);
 int run_import(const Arguments &arguments);
 int run_profile_show(const Arguments &arguments);
 int run_plugin_list(const Arguments &arguments);

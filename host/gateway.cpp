@@ -42,6 +42,7 @@ class Gateway {
   Gateway(const Arguments &arguments, LoadedProfile loaded)
       : is_serve_(arguments.command == Command::serve),
         config_(absolute(loaded.file)),
+        project_(loaded.project),
         state_dir_(loaded.profile.state_dir),
         profile_(std::move(loaded.profile)),
         logger_(level_named(arguments.log_level),
@@ -111,6 +112,7 @@ class Gateway {
     facts.version = BULKHEAD_VERSION;
     facts.endpoints = host_->status().endpoints;
     facts.config = config_;
+    facts.project = project_;
     facts.log_file = logger_.path();
     facts.state_dir = state_dir_;
     if (facts.endpoints.empty()) return facts;
@@ -173,7 +175,7 @@ class Gateway {
   }
 
   const bool is_serve_;
-  const std::string config_, state_dir_;
+  const std::string config_, project_, state_dir_;
   std::string http_id_, http_config_;  // of the first transport
   const std::uint64_t started_ms_ = now_ms();
   Profile profile_;

@@ -66,7 +66,9 @@ std::string as_table(const std::vector<Listed> &lists) {
 bool report_unready(const HostStatus &status) {
   bool any = false;
   for (const auto &server : status.servers) {
-    if (server.state == ServerState::ready || server.state == ServerState::disabled) continue;
+    if (server.state == ServerState::ready) continue;
+    // What the profile itself has disabled is no surprise; what nobody has approved may be.
+    if (server.state == ServerState::disabled && server.reason.empty()) continue;
     any = true;
     complain("server " + server.name + ": " + std::string(to_string(server.state)) +
              (server.reason.empty() ? "" : ": " + server.reason));

@@ -39,6 +39,10 @@ int run(const Arguments &arguments) {
       return run_call(arguments);
     case Command::status:
       return run_status(arguments);
+    case Command::approve:
+      return run_approve(arguments);
+    case Command::revoke:
+      return run_revoke(arguments);
     case Command::import_configs:
       return run_import(arguments);
     case Command::profile_show:

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "approval_store.hpp"
 #include "builtin_profile.hpp"
 #include "mcp/scan.hpp"
 #include "paths.hpp"
 #include "profile/load.hpp"
+#include "profile/project.hpp"
+#include "project_file.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -74,6 +77,34 @@ std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
   return ProfileLayer{"command line", "--listen", text + "\n"};
 }
 
+// The layer of the project file, with what is approved of it. The text that is compared with the
+// approvals is the text that is then used. A file that merely lies in the working folder never
+// stops the gateway: what is wrong with it becomes a note.
+std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile *out, Lines *notes,
+                                       std::vector<ProfileLayer> *layers) {
+  const std::string path = project_file(arguments);
+  if (path.empty()) return {};
+  auto layer = read_project_file(path);
+  Lines wrong;
+  if (!layer) {
+    wrong.push_back(layer.error().text);
+  } else if (auto read = read_project(*layer);
+             const auto *errors = std::get_if<std::vector<ProfileError>>(&read)) {
+    for (const auto &error : *errors) wrong.push_back(to_string(error));
+  }
+  if (!wrong.empty()) {
+    if (!arguments.project.empty()) return std::unexpected(std::move(wrong));
+    notes->push_back("the project file is left out: " + wrong.front());
+    return {};
+  }
+  std::string problem;
+  layer->approved = ApprovalStore().digests(layer->file, &problem);
+  if (!problem.empty()) notes->push_back("approvals: " + problem);
+  out->project = layer->file;
+  layers->push_back(std::move(*layer));
+  return {};
+}
+
 }  // namespace
 
 bool downloads_first(std::string_view command) {
@@ -100,6 +131,10 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
     if (!layer) return std::unexpected(Lines{layer.error().text});
     layers.push_back(std::move(*layer));
   }
+  Lines notes;
+  if (auto added = add_project(arguments, &out, &notes, &layers); !added) {
+    return std::unexpected(added.error());
+  }
   auto profile = load_layers(layers);
   if (!profile) return std::unexpected(profile.error());
   select_transports(*profile, transports);
@@ -113,6 +148,7 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
     std::erase_if(profile->transports, [&](const PluginUse &use) { return use.id != id; });
   }
   out.profile = std::move(*profile);
+  out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
   if (out.profile.state_dir.empty()) out.profile.state_dir = default_state_dir();
   if (arguments.plugin_dirs.empty()) {

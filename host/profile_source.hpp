@@ -1,4 +1,4 @@
-// Puts the layers of a profile together: builtin, the file, the command line.
+// Puts the layers of a profile together: builtin, the file, the project, the command line.
 #pragma once
 
 #include <expected>
@@ -16,8 +16,9 @@ namespace bulkhead::program {
 enum class Transports : std::uint8_t { none, served, stdio };
 
 struct LoadedProfile {
-  Profile profile;   // state_dir and plugin_dirs are filled in
-  std::string file;  // empty: nothing is configured
+  Profile profile;      // state_dir and plugin_dirs are filled in
+  std::string file;     // empty: nothing is configured
+  std::string project;  // the project file that was read; empty: none
 };
 
 // How long a server may take to answer its first message when its command may have to download it

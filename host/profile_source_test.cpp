@@ -1,10 +1,15 @@
 #include "profile_source.hpp"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
 
+#include "approval_store.hpp"
 #include "mcp/scan.hpp"
+#include "profile/load.hpp"
+#include "profile/project.hpp"
 #include "test_folder.hpp"
 
 using namespace bulkhead;
@@ -123,4 +128,104 @@ TEST_CASE("the default file is read when there is one") {
   CHECK(loaded->file == setting.folder / "bulkhead/profile.toml");
   CHECK(loaded->profile.servers.size() == 1);
   CHECK(loaded->profile.tools.empty());
+}
+
+namespace {
+
+// A working folder with a project file, and approvals of its own.
+struct ProjectSetting : Setting {
+  explicit ProjectSetting(const std::string &text, const std::string &name = ".mcp.json") {
+    ::setenv("XDG_STATE_HOME", (folder / "state").c_str(), 1);
+    before = std::filesystem::current_path();
+    std::filesystem::create_directory(folder / "repo");
+    std::filesystem::current_path(folder / "repo");
+    std::ofstream(name) << text;
+    file = std::filesystem::canonical(folder / "repo").string() + "/" + name;
+  }
+  ~ProjectSetting() {
+    std::filesystem::current_path(before);
+    ::unsetenv("XDG_STATE_HOME");
+  }
+  void approve(const std::string &server) const {
+    auto read = read_project(*read_project_file(file));
+    for (const auto &entry : std::get<std::vector<ProjectEntry>>(read)) {
+      if (entry.name != server) continue;
+      Approval approval;
+      approval.file = file;
+      approval.server = server;
+      approval.digest = entry.digest;
+      REQUIRE(ApprovalStore().put(approval));
+    }
+  }
+  std::filesystem::path before;
+  std::string file;
+};
+
+std::string all_of(const std::vector<std::string> &texts) {
+  std::string out;
+  for (const auto &text : texts) out += text + "\n";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("F07 a project file of the working folder: listed, used once approved") {
+  ProjectSetting setting(R"({"mcpServers": {"a": {"command": "npx"}, "b": {"command": "npx"}}})");
+  auto loaded = load_for(setting.arguments, Transports::served);
+  REQUIRE(loaded);
+  CHECK(loaded->project == setting.file);
+  CHECK(loaded->file.empty());
+  CHECK(loaded->profile.tools.size() == 2);  // what the program brings stays
+  REQUIRE(loaded->profile.servers.size() == 2);
+  CHECK(loaded->profile.servers[0].disabled);
+  CHECK(all_of(loaded->profile.notes)
+            .find("not approved: run bulkhead approve a --project " + setting.file) !=
+        std::string::npos);
+  setting.approve("b");
+  setting.arguments.listen = "127.0.0.1:0";  // loads the layers twice
+  const Profile profile = setting.load(Transports::served);
+  REQUIRE(profile.servers.size() == 2);
+  CHECK(profile.servers[0].name == "b");
+  CHECK_FALSE(profile.servers[0].disabled);
+  CHECK(profile.servers[1].disabled);
+  setting.arguments.no_project = true;
+  CHECK(setting.load(Transports::stdio).servers.empty());
+}
+
+TEST_CASE("which project file is read") {
+  ProjectSetting setting(R"({"mcpServers": {"json": {"command": "x"}}})");
+  const auto server = [&] { return setting.load(Transports::none).servers.at(0).name; };
+  CHECK(server() == "json");
+  std::ofstream(".bulkhead.toml") << "mcpServers.toml.command = 'x'\n";
+  CHECK(server() == "toml");
+  setting.arguments.project = ".mcp.json";
+  CHECK(server() == "json");
+  setting.arguments.project = "../repo/../repo/.mcp.json";
+  CHECK(load_for(setting.arguments, Transports::none)->project == setting.file);
+  // Named by --config it is the person's own file.
+  setting.arguments.project.clear();
+  std::filesystem::remove(".bulkhead.toml");
+  setting.arguments.config = setting.file;
+  CHECK(load_for(setting.arguments, Transports::none)->project.empty());
+  CHECK_FALSE(setting.load(Transports::none).servers.at(0).disabled);
+}
+
+TEST_CASE("a broken project file stops nothing unless it was asked for") {
+  ProjectSetting setting("{");
+  const Profile profile = setting.load(Transports::served);
+  CHECK(all_of(profile.notes).find("the project file is left out: ") != std::string::npos);
+  CHECK(profile.servers.empty());
+  setting.arguments.project = setting.file;
+  CHECK_FALSE(load_for(setting.arguments, Transports::served));
+  // Not even one that would never end.
+  std::filesystem::remove(setting.file);
+  REQUIRE(::mkfifo(setting.file.c_str(), 0600) == 0);
+  setting.arguments.project.clear();
+  CHECK(all_of(setting.load(Transports::served).notes).find("not a regular file") !=
+        std::string::npos);
+  std::filesystem::remove(setting.file);
+  setting.arguments.project = setting.file;
+  const auto missing = load_for(setting.arguments, Transports::served);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().front().find("[file_not_found]") != std::string::npos);
 }

@@ -5,6 +5,7 @@
 
 #include "profile/layers.hpp"
 #include "profile/parse.hpp"
+#include "profile/project_screen.hpp"
 #include "profile/sections.hpp"
 #include "profile/show.hpp"
 
@@ -95,11 +96,15 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
   using namespace profiles;
   Diagnostics diagnostics(layers);
   Node root(Kind::table, {});
+  std::vector<Unapproved> unapproved;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const auto index = static_cast<std::uint16_t>(i);
     Node layer;
     if (!parse_layer(layers[i], index, {}, &layer, diagnostics)) continue;
-    merge_layer(root, canonical_layer(std::move(layer), diagnostics));
+    layer = canonical_layer(std::move(layer), diagnostics);
+    if (layers[i].project)
+      layer = screen_project(std::move(layer), layers[i], root, &unapproved, diagnostics);
+    merge_layer(root, std::move(layer));
   }
   // What is left of a broken file would only produce errors that follow from the first.
   if (diagnostics.failed()) return diagnostics.take_errors();
@@ -108,6 +113,7 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
   read_profile(root, context);
   if (diagnostics.failed()) return diagnostics.take_errors();
   show(root, context);
+  add_unapproved(unapproved, context);
   profile.notes = diagnostics.take_notes();
   return profile;
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -22,11 +23,16 @@ inline constexpr std::size_t kProfileErrors = 100;      // of one load_profile()
 // of a higher layer replaces the one of the same name whole, and so does a plugin instance whose
 // `plugin` is another one.
 struct ProfileLayer {
-  std::string name;  // "builtin", "file", "command line"
+  std::string name;  // "builtin", "file", "project", "command line"
   // For messages, and for relative paths in it. ".json" and ".jsonc" are read as JSON, ".toml" as
   // TOML, everything else by its first character (TOML cannot start with '{' or '/').
   std::string file;
   std::string text;
+  // A file that came with a repository (`file` is its absolute path). It gives servers only, none
+  // with a name that a lower layer has. Those whose digest is not in `approved` are listed as
+  // disabled, and nothing of their definition is read (see profile/project.hpp).
+  bool project = false;
+  std::set<std::string, std::less<>> approved = {};
 };
 
 struct ProfileEnvironment {
@@ -43,6 +49,10 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
 // BH_E_LIMIT: larger than kProfileBytes. The text ends with the code as to_string() writes it:
 // "[file_not_found]", "[unreadable]", "[too_large]". May block on a pipe.
 Result<ProfileLayer> read_profile_file(const std::string &path, std::string layer_name = "file");
+
+// The same for a project file, by its absolute path: the layer "project", with `project` set and
+// nothing approved. Only a regular file is read (else BH_E_IO), so that it never blocks.
+Result<ProfileLayer> read_project_file(const std::string &path);
 
 // What other programs have configured, for `bulkhead import`.
 struct FoundConfig {

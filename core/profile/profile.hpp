@@ -15,7 +15,7 @@ namespace bulkhead {
 
 // Where a value was written. line 0: not from a file.
 struct Origin {
-  std::string layer;  // "builtin", "file", "command line"
+  std::string layer;  // "builtin", "file", "project", "command line"
   std::string file;
   std::uint32_t line = 0;
 };
@@ -40,6 +40,7 @@ struct ServerDef {
   std::string name;  // [A-Za-z0-9_.-]{1,64}, not reserved, without the separator
   std::string type;  // "stdio", "http", "sse", or what [connectors] names
   bool disabled = false;
+  std::string disabled_reason;  // for people; empty: the profile says so
   // stdio
   std::string command;
   std::vector<std::string> args;

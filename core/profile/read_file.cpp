@@ -20,8 +20,8 @@ std::string reason(int error) {
 
 namespace profiles {
 
-Result<std::string> read_whole(const std::string &path, std::size_t most) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+Result<std::string> read_whole(const std::string &path, std::size_t most, bool regular) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (regular ? O_NONBLOCK : 0));
   if (fd < 0) {
     const int error = errno;
     const bool missing = error == ENOENT || error == ENOTDIR;
@@ -33,6 +33,10 @@ Result<std::string> read_whole(const std::string &path, std::size_t most) {
   std::string text;
   struct stat info;
   int error = ::fstat(fd, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : 0;
+  if (error == 0 && regular && !S_ISREG(info.st_mode)) {
+    ::close(fd);
+    return fail(BH_E_IO, path + ": is not a regular file [unreadable]");
+  }
   char block[65'536];
   while (error == 0 && text.size() <= most) {
     const ssize_t n = ::read(fd, block, sizeof block);
@@ -56,6 +60,14 @@ Result<ProfileLayer> read_profile_file(const std::string &path, std::string laye
   auto text = profiles::read_whole(path, kProfileBytes);
   if (!text) return std::unexpected(std::move(text.error()));
   return ProfileLayer{std::move(layer_name), path, std::move(*text)};
+}
+
+Result<ProfileLayer> read_project_file(const std::string &path) {
+  auto text = profiles::read_whole(path, kProfileBytes, true);
+  if (!text) return std::unexpected(std::move(text.error()));
+  ProfileLayer layer{"project", path, std::move(*text)};
+  layer.project = true;
+  return layer;
 }
 
 }  // namespace bulkhead

@@ -7,7 +7,8 @@
 
 namespace bulkhead::profiles {
 
-// See read_profile_file(); `most` bytes are the bound.
-Result<std::string> read_whole(const std::string &path, std::size_t most);
+// See read_profile_file(); `most` bytes are the bound. `regular`: nothing but a regular file will
+// do, so that it never blocks.
+Result<std::string> read_whole(const std::string &path, std::size_t most, bool regular = false);
 
 }  // namespace bulkhead::profiles

@@ -115,8 +115,10 @@ void Router::not_found(Session &s, const ReplyTo &reply, std::string_view messag
   for (const auto &upstream : upstreams_) {
     if (server.empty() || upstream->name() != server) continue;
     if (upstream->def().disabled) {
+      const std::string &why = upstream->def().disabled_reason;
       return answer_error(reply, id, code::internal_error,
-                          "server \"" + upstream->name() + "\" is disabled in the profile");
+                          "server \"" + upstream->name() + "\" is " +
+                              (why.empty() ? "disabled in the profile" : why));
     }
     for (const Lane *lane : s.view->lanes) {
       if (&lane->upstream() != upstream.get() || lane->state() == LaneState::ready) continue;

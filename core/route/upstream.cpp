@@ -49,6 +49,7 @@ ServerStatus Upstream::status() const {
   status.type = def_.type;
   if (def_.disabled) {
     status.state = ServerState::disabled;
+    status.reason = def_.disabled_reason;
     return status;
   }
   if (!unusable.empty()) {
