@@ -65,6 +65,19 @@ struct HostStatus {
   std::uint64_t sessions = 0, in_flight = 0, calls = 0;
 };
 
+// What Host::apply() did.
+struct ApplyReport {
+  std::vector<std::string> added, changed, removed;  // servers, by name, in order
+  std::vector<std::string>
+      adjusted;                 // servers whose tool lists or bounds changed, not connected anew
+  std::uint32_t unchanged = 0;  // servers
+  std::vector<std::string> needs_restart;  // "transports.http: needs a restart"
+
+  bool nothing_changed() const noexcept {
+    return added.empty() && changed.empty() && removed.empty() && adjusted.empty();
+  }
+};
+
 // A client inside the program: messages in, messages out, through the same session, resolve, policy
 // and lanes as any other client. Destroying it closes the session.
 class LocalClient {
@@ -87,6 +100,18 @@ class Host {
   virtual void run() = 0;
   // From any thread or a signal handler (async-signal-safe).
   virtual void request_stop() noexcept = 0;
+
+  // While it runs: makes `next` the profile. Servers (and tools plugins) that are as before keep
+  // their connections; new ones are connected, removed and changed ones leave the lists at once and
+  // end when their calls in flight have, at most limits.drain_ms later. The calls of a changed
+  // server go to its new connection. Clients stay connected and are told of changed lists. Naming,
+  // expose and most limits change; what cannot is named in the report and stays.
+  // An error (a new tools plugin that is required and does not load): nothing was changed.
+  // Thread: the loop's, from on_status or a function posted to the reactor, never from inside a
+  // plugin's or client's callback.
+  virtual Result<ApplyReport> apply(Profile next) = 0;
+  // True once what apply() has taken out is gone, its children included.
+  virtual bool drained() const = 0;
 
   virtual HostStatus status() const = 0;
   virtual Reactor &reactor() noexcept = 0;

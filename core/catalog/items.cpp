@@ -78,4 +78,20 @@ Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view r
   return std::string(cursor);
 }
 
+bool hide_tools(const ServerDef &definition, ItemList *tools) {
+  ItemList kept;
+  std::string scratch;
+  for (const ItemList::Item &item : tools->items) {
+    if (hidden(definition, mcp::unquote(item.key.in(tools->bytes), &scratch))) continue;
+    const auto at = static_cast<std::uint32_t>(kept.bytes.size());
+    const std::uint32_t key_at = at + (item.key.begin - item.raw.begin);
+    kept.bytes.append(item.raw.in(tools->bytes));
+    kept.items.push_back({{at, static_cast<std::uint32_t>(kept.bytes.size())},
+                          {key_at, key_at + static_cast<std::uint32_t>(item.key.size())}});
+  }
+  if (kept.items.size() == tools->items.size()) return false;
+  *tools = std::move(kept);
+  return true;
+}
+
 }  // namespace bulkhead

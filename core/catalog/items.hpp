@@ -48,4 +48,7 @@ Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view r
                                                const ServerDef &definition, const Limits &limits,
                                                ItemList *out);
 
+// Takes off again the tools that this definition hides. True if there were any.
+bool hide_tools(const ServerDef &definition, ItemList *tools);
+
 }  // namespace bulkhead

@@ -203,14 +203,16 @@ HostTables::HostTables(const bh_limits *limits)
                  exchange_failed,           lane_down, lane_closed},
       tools_{sizeof(bh_host_tools), 0, complete, progress, list_changed},
       policy_{sizeof(bh_host_policy), 0, decided, changed},
-      http_{sizeof(bh_host_http), 0, http_start, http_cancel} {}
+      http_{sizeof(bh_host_http), 0, http_start, http_cancel},
+      control_(control_functions()) {}
 
-const void *HostTables::find(std::string_view id) const noexcept {
+const void *HostTables::find(std::string_view id, const Part *part) const noexcept {
   if (id == BH_EXT_HOST_TRANSPORT) return &transport_;
   if (id == BH_EXT_HOST_CONNECTOR) return &connector_;
   if (id == BH_EXT_HOST_TOOLS) return &tools_;
   if (id == BH_EXT_HOST_POLICY) return &policy_;
   if (id == BH_EXT_HOST_HTTP) return &http_;
+  if (id == BH_EXT_HOST_CONTROL && part != nullptr && part->granted("control")) return &control_;
   return nullptr;
 }
 

@@ -124,3 +124,11 @@ void FakeUpstreams::fall(std::string_view server, const std::string &reason) {
   const bh_error error = bh::make_error(BH_E_UNAVAILABLE, reason);
   connector_host()->lane_down(host->ctx, lane(server).handle, &error);
 }
+
+void FakeUpstreams::say_on(bh_lane lane, const std::string &message) {
+  connector_host()->message(host->ctx, lane, 0, bh::str(message));
+}
+
+void FakeUpstreams::lane_down(bh_lane lane, const bh_error &error) {
+  connector_host()->lane_down(host->ctx, lane, &error);
+}

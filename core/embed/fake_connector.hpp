@@ -38,6 +38,9 @@ struct FakeUpstreams {
   // As the server: a message to the gateway.
   void say(std::string_view server, const std::string &message, std::uint64_t exchange = 0);
   void fall(std::string_view server, const std::string &reason);
+  // The same by lane.
+  void say_on(bh_lane lane, const std::string &message);
+  void lane_down(bh_lane lane, const bh_error &error);
 
   const bh_host *host = nullptr;
   // On their way to the gateway; kept until the next test.

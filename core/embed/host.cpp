@@ -88,11 +88,23 @@ Result<void> HostImpl::load() {
   context_.log = [this](std::int32_t level, std::string_view component, std::string_view text) {
     log(level, component, text);
   };
-  context_.extra_ext = [this](Instance &, std::string_view id) { return tables_.find(id); };
+  context_.extra_ext = [this](Instance &instance, std::string_view id) {
+    return tables_.find(id, static_cast<const Part *>(instance.user));
+  };
   RouterHooks hooks;
   hooks.log = [this](std::int32_t level, std::string_view text) { log(level, "router", text); };
-  hooks.on_status = options_.on_status;
-  hooks.on_idle = [this] { check_finished(); };
+  hooks.on_status = [this] {
+    check_changes_later();
+    if (options_.on_status) options_.on_status();
+  };
+  hooks.on_idle = [this] {
+    check_changes_later();
+    check_finished();
+  };
+  hooks.on_drained = [this] {
+    check_changes_later();
+    end_left_parts();
+  };
   router_ = std::make_unique<Router>(profile_, *reactor_, std::move(hooks));
   return set_up();
 }
@@ -131,10 +143,9 @@ Result<std::unique_ptr<Part>> HostImpl::make_part(const PluginUse &use) {
                      : Library::load(use.plugin, nullptr, load);
   Error error;
   if (library.has_value()) {
-    auto instance = Instance::create(use.id, std::move(*library), context_);
+    auto instance = Instance::create(use.id, std::move(*library), context_, part.get());
     if (instance.has_value()) {
       part->instance = std::move(*instance);
-      part->instance->user = part.get();
       auto configured = part->instance->configure(use.config_json);
       if (configured.has_value()) return part;
       error = configured.error();
@@ -159,7 +170,7 @@ Result<Part *> HostImpl::connector_for(const std::string &type) {
   }
   for (const auto &part : connectors_) {
     if (part->use.plugin == at->second) {
-      if (part->instance == nullptr) return fail(BH_E_UNAVAILABLE, part->failure);
+      if (!part->failure.empty()) return fail(BH_E_UNAVAILABLE, part->failure);
       return part.get();
     }
   }
@@ -172,7 +183,8 @@ Result<Part *> HostImpl::connector_for(const std::string &type) {
   auto part = make_part(use);
   connectors_.push_back(std::move(*part));
   Part &made = *connectors_.back();
-  if (made.instance == nullptr) return fail(BH_E_UNAVAILABLE, made.failure);
+  if (started_) static_cast<void>(bring_up(made));  // the failure is kept
+  if (!made.failure.empty()) return fail(BH_E_UNAVAILABLE, made.failure);
   return &made;
 }
 
@@ -190,47 +202,59 @@ void HostImpl::make_log_folder() const {
   }
 }
 
-Result<void> HostImpl::add_servers() {
-  if (!profile_.servers.empty() && !profile_.state_dir.empty()) make_log_folder();
-  for (const ServerDef &def : profile_.servers) {
-    ServerDef copy = def;
-    if (!profile_.state_dir.empty()) {
-      std::string quoted;
-      mcp::append_quoted(&quoted, stderr_file(profile_.state_dir, def.name));
-      copy.extra["stderr_file"] = quoted;
-      copy.extra["stderr_bytes"] = std::to_string(profile_.limits.stderr_bytes);
-    }
-    Upstream &upstream = router_->add_upstream(std::move(copy));
-    if (def.disabled) continue;
-    auto connector = connector_for(def.type);
-    if (!connector.has_value()) {
-      upstream.unusable = connector.error().text;
-      log(BH_LOG_ERROR, def.name, upstream.unusable);
-      continue;
-    }
-    upstream.connector = (*connector)->instance->ext<bh_connector>(BH_EXT_CONNECTOR);
-    upstream.self = (*connector)->instance->self();
-    if (upstream.connector == nullptr) {
-      upstream.unusable = "plugin \"" + (*connector)->use.plugin + "\" is not a connector";
+// With what connectors get beside what the profile says.
+ServerDef HostImpl::complete(const ServerDef &def) const {
+  ServerDef copy = def;
+  if (profile_.state_dir.empty()) return copy;
+  std::string quoted;
+  mcp::append_quoted(&quoted, stderr_file(profile_.state_dir, def.name));
+  copy.extra["stderr_file"] = quoted;
+  copy.extra["stderr_bytes"] = std::to_string(profile_.limits.stderr_bytes);
+  return copy;
+}
+
+std::unique_ptr<Upstream> HostImpl::make_upstream(const ServerDef &def) {
+  auto upstream = router_->new_upstream(complete(def));
+  if (def.disabled) return upstream;
+  auto connector = connector_for(def.type);
+  if (!connector.has_value()) {
+    upstream->unusable = connector.error().text;
+    log(BH_LOG_ERROR, def.name, upstream->unusable);
+    return upstream;
+  }
+  upstream->connector = (*connector)->instance->ext<bh_connector>(BH_EXT_CONNECTOR);
+  upstream->self = (*connector)->instance->self();
+  if (upstream->connector == nullptr) {
+    upstream->unusable = "plugin \"" + (*connector)->use.plugin + "\" is not a connector";
+  }
+  return upstream;
+}
+
+std::unique_ptr<Upstream> HostImpl::make_tools_upstream(Part &part) {
+  ServerDef def;
+  def.name = part.use.id;
+  def.type = part.use.plugin;
+  auto upstream = router_->new_upstream(std::move(def));
+  part.upstream = upstream.get();
+  if (part.instance != nullptr && part.failure.empty()) {
+    upstream->tools = part.instance->ext<bh_tools>(BH_EXT_TOOLS);
+    upstream->self = part.instance->self();
+    if (upstream->tools == nullptr) {
+      part.failure = "plugin \"" + part.use.plugin + "\" offers no tools";
     }
   }
+  upstream->unusable = part.failure;
+  return upstream;
+}
+
+Result<void> HostImpl::add_servers() {
+  if (!profile_.servers.empty() && !profile_.state_dir.empty()) make_log_folder();
+  servers_ = profile_.servers;
+  for (const ServerDef &def : servers_) router_->add_upstream(make_upstream(def));
   for (const auto &part : tools_) {
-    ServerDef def;
-    def.name = part->use.id;
-    def.type = part->use.plugin;
-    Upstream &upstream = router_->add_upstream(std::move(def));
-    part->upstream = &upstream;
-    if (part->instance == nullptr) {
-      upstream.unusable = part->failure;
-      continue;
-    }
-    upstream.tools = part->instance->ext<bh_tools>(BH_EXT_TOOLS);
-    upstream.self = part->instance->self();
-    if (upstream.tools == nullptr) {
-      part->failure = "plugin \"" + part->use.plugin + "\" offers no tools";
-      if (part->use.required) return fail(BH_E_INVALID, part->failure);
-      upstream.unusable = part->failure;
-    }
+    router_->add_upstream(make_tools_upstream(*part));
+    const bool broken = part->instance != nullptr && !part->failure.empty();
+    if (broken && part->use.required) return fail(BH_E_INVALID, part->failure);
   }
   return {};
 }
@@ -388,6 +412,7 @@ void HostImpl::stop_parts(Parts &parts) {
 void HostImpl::shut_down() {
   if (stopped_ || router_ == nullptr) return;
   stopped_ = true;
+  drop_changes();
   thread_ = std::this_thread::get_id();
   const std::uint64_t grace = profile_.limits.shutdown_grace_ms;
   const std::uint64_t deadline = reactor_->now_ns() + grace * 1'000'000u;
@@ -403,13 +428,15 @@ void HostImpl::shut_down() {
   stop_parts(transports_);
   stop_parts(connectors_);
   stop_parts(tools_);
+  stop_parts(leaving_);
   router_->recorder().flush();
   stop_parts(telemetry_);
   stop_parts(policies_);
   stop_parts(services_);
   reactor_->forget(this);
   router_.reset();
-  for (Parts *parts : {&transports_, &connectors_, &tools_, &telemetry_, &policies_, &services_}) {
+  for (Parts *parts :
+       {&transports_, &connectors_, &tools_, &leaving_, &telemetry_, &policies_, &services_}) {
     parts->clear();
   }
 }

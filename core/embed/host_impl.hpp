@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/draft/control.h"
 #include "bulkhead/abi/ext/draft/http.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/abi/ext/transport.h"
 #include "host.hpp"
 #include "plugin/instance.hpp"
+#include "profile/definitions.hpp"
 #include "reactor/reactor.hpp"
 #include "route/router.hpp"
 
@@ -30,13 +32,15 @@ struct Part {
   bool finished = false;           // a transport: no client can come any more
   std::unique_ptr<ClientEnd> end;  // a transport: where its sessions' messages go
   Upstream *upstream = nullptr;    // a tools plugin: the server that it is
+  // As the profile has it, for log lines and what get_ext gives.
+  bool granted(std::string_view grant) const noexcept;
 };
 
 // The tables that plugins get from get_ext(); their ctx is the Instance.
 class HostTables {
  public:
   explicit HostTables(const bh_limits *limits);
-  const void *find(std::string_view id) const noexcept;  // null: not offered
+  const void *find(std::string_view id, const Part *part) const noexcept;  // null: not offered
 
  private:
   bh_host_transport transport_;
@@ -44,7 +48,10 @@ class HostTables {
   bh_host_tools tools_;
   bh_host_policy policy_;
   bh_host_http http_;
+  bh_host_control control_;
 };
+
+bh_host_control control_functions() noexcept;  // control_table.cpp
 
 class HostImpl final : public Host {
  public:
@@ -56,6 +63,8 @@ class HostImpl final : public Host {
   Result<void> start() override;
   void run() override;
   void request_stop() noexcept override;
+  Result<ApplyReport> apply(Profile next) override;
+  bool drained() const override;
   HostStatus status() const override;
   Reactor &reactor() noexcept override { return *reactor_; }
   bool settled() const override { return router_->settled(); }
@@ -69,16 +78,55 @@ class HostImpl final : public Host {
   void transport_finished(Part &part);
   // The service that answers bh.host.http/1, loaded when first asked for; null: there is none.
   const bh_http_service *http_service(void **self);
+  const Profile &profile() const noexcept { return profile_; }
+  // bh.host.control/1: see control_table.cpp.
+  bh_status replace_servers(Part &part, std::string_view definitions, std::uint64_t wait_ms,
+                            bh_control_done done, void *arg, bh_error *error);
 
  private:
   using Parts = std::vector<std::unique_ptr<Part>>;
+  // Servers that a plugin has given, beside those of the profile.
+  struct Given {
+    const Part *part = nullptr;
+    std::vector<ServerDef> servers;
+  };
+  // One replace_servers whose `done` has not been called.
+  struct Change {
+    HostImpl *host = nullptr;
+    Part *part = nullptr;
+    GivenServers given;
+    bool applied = false, over = false;
+    std::uint64_t wait_ms = 0, timer = 0;
+    ApplyReport report;
+    bh_control_done done = nullptr;
+    void *arg = nullptr;
+  };
 
   Result<void> set_up();
   Result<void> add_parts(const std::vector<PluginUse> &uses, Parts *parts);
   Result<std::unique_ptr<Part>> make_part(const PluginUse &use);
   Result<void> bring_up(Part &part);
   Result<void> add_servers();
+  ServerDef complete(const ServerDef &def) const;  // with what the core adds for connectors
+  std::unique_ptr<Upstream> make_upstream(const ServerDef &def);
+  std::unique_ptr<Upstream> make_tools_upstream(Part &part);
   void make_log_folder() const;
+  // apply.cpp
+  struct NextTools;
+  Result<ApplyReport> exchange(Profile next, std::vector<ServerDef> servers);
+  Result<void> load_tools(const Profile &next, NextTools *out);
+  NextUpstream next_server(const ServerDef &def, ApplyReport *report);
+  NextUpstream next_tools(Part &part, bool fresh, ApplyReport *report);
+  void end_left_parts();
+  std::vector<ServerDef> all_servers(const Profile &profile,
+                                     std::vector<std::string> *refused) const;
+  // control_table.cpp
+  void apply_changes();
+  void refuse_taken(const std::vector<ServerDef> &servers, Change *change) const;
+  void drop_changes();
+  void check_changes_later();
+  void check_changes();
+  std::string change_report(const Change &change) const;
   Result<Part *> connector_for(const std::string &type);
   void check_finished();
   void shut_down();
@@ -86,7 +134,11 @@ class HostImpl final : public Host {
   void stop_parts(Parts &parts);
   void log(std::int32_t level, std::string_view component, std::string_view text) const;
 
-  const Profile profile_;
+  Profile profile_;
+  std::vector<ServerDef> servers_;  // that run: the profile's and those that plugins gave
+  std::vector<Given> given_;
+  std::vector<std::unique_ptr<Change>> changes_;
+  bool changes_pending_ = false;
   const HostOptions options_;
   const bh_limits limits_;
   const HostTables tables_;
@@ -94,6 +146,7 @@ class HostImpl final : public Host {
   HostContext context_;
   std::unique_ptr<Router> router_;
   Parts transports_, connectors_, tools_, policies_, telemetry_, services_;
+  Parts leaving_;  // tools plugins that apply() took out, until their last call has ended
   std::vector<std::string> connector_failures_;
   std::thread::id thread_;
   std::atomic<bool> stop_requested_{false};

@@ -63,7 +63,7 @@ std::string Instance::about(std::string_view what, const bh_error &error, bh_sta
 }
 
 Result<std::unique_ptr<Instance>> Instance::create(std::string id, std::shared_ptr<Library> library,
-                                                   HostContext &context) {
+                                                   HostContext &context, void *user) {
   if (library == nullptr || context.reactor == nullptr) {
     return fail(BH_E_INVALID, "an instance needs a library and a reactor");
   }
@@ -75,6 +75,7 @@ Result<std::unique_ptr<Instance>> Instance::create(std::string id, std::shared_p
   made->id_ = std::move(id);
   made->library_ = std::move(library);
   made->context_ = &context;
+  made->user = user;
   made->host_ = HostFunctions::host_of(*made);
   const bh_plugin *plugin = nullptr;
   bh_error error = empty_error();

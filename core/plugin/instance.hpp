@@ -62,8 +62,9 @@ class Instance {
 
   // `id` is [A-Za-z0-9_.-]{1,64}, not "." or "..": it names folders. Errors name plugin and
   // instance. Thread of everything here: the reactor's.
+  // `user` is there before the plugin's code runs.
   static Result<std::unique_ptr<Instance>> create(std::string id, std::shared_ptr<Library> library,
-                                                  HostContext &context);
+                                                  HostContext &context, void *user = nullptr);
   Instance(const Instance &) = delete;
   Instance &operator=(const Instance &) = delete;
 

@@ -77,6 +77,15 @@ struct PluginReader {
         diagnostics.error(member.value.place, key, std::move(why));
       else
         use.sha256 = std::move(*text);
+    } else if (member.name == "grants") {
+      auto list = diagnostics.strings(member.value, key);
+      if (!list) return;
+      for (const std::string &grant : *list) {
+        if (grant == "control") continue;
+        diagnostics.error(member.value.place, key,
+                          in_quotes(grant) + " is not known; allowed: control");
+      }
+      use.grants = std::move(*list);
     } else {
       config.members.push_back(member);
     }

@@ -15,9 +15,10 @@ namespace bulkhead {
 
 // Where a value was written. line 0: not from a file.
 struct Origin {
-  std::string layer;  // "builtin", "file", "project", "command line"
+  std::string layer;  // "builtin", "user", "file", "project", "command line"
   std::string file;
   std::uint32_t line = 0;
+  bool operator==(const Origin &) const = default;
 };
 
 struct ProfileError {
@@ -58,6 +59,7 @@ struct ServerDef {
   SessionScope session = SessionScope::shared;
   std::uint32_t max_in_flight = 256;
   Origin origin;
+  std::string source;  // who gave it, for people; empty: the profile
   // Further members of to_json(), set by the core ("stderr_file"): name -> JSON text of the value.
   std::map<std::string, std::string> extra;
 
@@ -65,6 +67,8 @@ struct ServerDef {
   // url, headers, connect_timeout_ms and what is in `extra`; empty ones are left out. Holds
   // credentials.
   std::string to_json() const;
+
+  bool operator==(const ServerDef &) const = default;
 };
 
 struct Naming {
@@ -75,12 +79,14 @@ struct Naming {
   std::uint32_t max_length = 64;
   bool strict_names = false;     // server names: ^[a-z][a-z0-9-]*$ and more reserved ones
   bool bad_names_error = false;  // false: a server with a refused name is left out, with a note
+  bool operator==(const Naming &) const = default;
 };
 
 // What clients see of the merged servers; a kind that is off is not announced and answers -32601.
 struct Expose {
   bool tools = true, resources = true, prompts = true, logging = true, completions = true;
   bool list_changed = true, subscribe = true;
+  bool operator==(const Expose &) const = default;
 };
 
 // Every bound of the gateway. docs/limits.md is the table for people; keep both together.
@@ -101,6 +107,7 @@ struct Limits {
   std::uint64_t ask_timeout_ms = 600'000;      // a person answering an elicitation
   std::uint64_t first_list_wait_ms = 5'000;
   std::uint64_t grace_ms = 3'000;  // a lost server's tools stay listed this long
+  std::uint64_t drain_ms = 5'000;  // calls at a server that a reload takes away may go on this long
   std::uint64_t retry_min_ms = 500;
   std::uint64_t retry_max_ms = 30'000;
   std::uint32_t in_flight_per_session = 256;
@@ -117,12 +124,14 @@ struct Limits {
 
 // One plugin instance of the profile.
 struct PluginUse {
-  std::string id;           // the instance: "transport-http", "files"
-  std::string plugin;       // the library's name, or a path with a slash
-  std::string config_json;  // one JSON object
-  std::string sha256;       // pinned digest in hex; empty: not pinned
-  bool required = true;     // false: go on without it when it fails to load
+  std::string id;                   // the instance: "transport-http", "files"
+  std::string plugin;               // the library's name, or a path with a slash
+  std::string config_json;          // one JSON object
+  std::string sha256;               // pinned digest in hex; empty: not pinned
+  bool required = true;             // false: go on without it when it fails to load
+  std::vector<std::string> grants;  // host extensions that not every plugin gets: "control"
   Origin origin;
+  bool operator==(const PluginUse &) const = default;
 };
 
 struct Profile {

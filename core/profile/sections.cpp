@@ -38,6 +38,7 @@ constexpr LimitKey kLimits[] = {
     wide("ask_timeout_ms", &Limits::ask_timeout_ms, 1, kDay),
     wide("first_list_wait_ms", &Limits::first_list_wait_ms, 0, 600'000),
     wide("grace_ms", &Limits::grace_ms, 0, 600'000),
+    wide("drain_ms", &Limits::drain_ms, 0, 600'000),
     wide("retry_min_ms", &Limits::retry_min_ms, 1, kDay),
     wide("retry_max_ms", &Limits::retry_max_ms, 1, kDay),
     narrow("in_flight_per_session", &Limits::in_flight_per_session, 1, 65'536),

@@ -17,6 +17,7 @@ struct Context {
   const ProfileEnvironment &environment;
   Diagnostics &diagnostics;
   Profile &profile;
+  bool literal = false;  // ${...} in values of servers is text like any other
 };
 
 // One key of [limits]: exactly one of the members is set.

@@ -198,16 +198,20 @@ class ServerReader {
   std::optional<std::string> expanded(const std::string &text, const Place &place,
                                       const std::string &path) {
     if (server_.disabled) return text;
+    if (context_.literal) return literal(text, place, path);
     Expanded result = expand(text, ExpandMode::all, context_.environment);
     for (const Expanded::Problem &problem : result.problems)
       diagnostics_.error(place, path, "server " + in_quotes(entry_.name) + ": " + problem.what,
                          problem.missing ? kMissingVariable : kInvalidSchema);
     if (!result.problems.empty()) return std::nullopt;
-    if (result.text.find('\0') != std::string::npos) {
-      diagnostics_.error(place, path, "the value holds a NUL character");
-      return std::nullopt;
-    }
-    return std::move(result.text);
+    return literal(std::move(result.text), place, path);
+  }
+
+  std::optional<std::string> literal(std::string text, const Place &place,
+                                     const std::string &path) {
+    if (text.find('\0') == std::string::npos) return text;
+    diagnostics_.error(place, path, "the value holds a NUL character");
+    return std::nullopt;
   }
 
   void read_http() {

@@ -64,6 +64,15 @@ class Lane {
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
   // A request on behalf of all clients of this lane, whose answer nobody waits for.
   virtual void request_quietly(mcp::Method method, std::string_view params) = 0;
+  // The server has been taken out of the profile or changed: what is under way may finish, nothing
+  // new comes, and a connection that is lost is not made again.
+  void drain() noexcept { draining_ = true; }
+  bool draining() const noexcept { return draining_; }
+  // Begins with what this lane of the server's former definition has listed, for grace_ms: a server
+  // that is there again in a moment does not go for it. Before start().
+  virtual void inherit(const Lane &) {}
+  // The definition has changed in what needs no new connection: tool lists, bounds.
+  virtual void redefined() {}
 
   LaneState state() const noexcept { return state_; }
   // The first attempt has come to an end, one way or the other.
@@ -101,6 +110,7 @@ class Lane {
   LaneState state_ = LaneState::idle;
   bool settled_ = false;
   bool listed_ = false;
+  bool draining_ = false;
   std::string reason_;
   std::string instructions_;
   ServerCaps server_caps_;

@@ -26,10 +26,13 @@ Router::~Router() {
   reactor_.forget(this);
 }
 
-Upstream &Router::add_upstream(ServerDef definition) {
-  if (definition.session == SessionScope::per_client) any_per_client_ = true;
-  upstreams_.push_back(std::make_unique<Upstream>(*this, std::move(definition)));
-  return *upstreams_.back();
+void Router::add_upstream(std::unique_ptr<Upstream> upstream) {
+  if (upstream->def().session == SessionScope::per_client) any_per_client_ = true;
+  upstreams_.push_back(std::move(upstream));
+}
+
+std::unique_ptr<Upstream> Router::new_upstream(ServerDef definition) {
+  return std::make_unique<Upstream>(*this, std::move(definition));
 }
 
 void Router::start(bool eager) {
@@ -62,8 +65,10 @@ void Router::close_lanes() {
     for (Lane *lane : view->lanes) lane->views.clear();
   }
   views_.clear();
-  for (auto &upstream : upstreams_) {
-    while (!upstream->lanes().empty()) upstream->remove(upstream->lanes().back().get());
+  for (auto *group : {&upstreams_, &draining_}) {
+    for (auto &upstream : *group) {
+      while (!upstream->lanes().empty()) upstream->remove(upstream->lanes().back().get());
+    }
   }
 }
 
@@ -264,6 +269,7 @@ void Router::drop(Exchange &exchange) {
   exchanges_.close(exchange);
   if (asked) end_asks([id](const Ask &ask) { return ask.exchange == id; }, true, true);
   if (lane != nullptr) lane->pump();
+  if (!draining_.empty()) sweep_later();
 }
 
 void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
@@ -335,8 +341,10 @@ void Router::timed_out(Exchange &e) {
 
 bool Router::settled() const {
   if (views_.empty()) return true;
-  return std::all_of(views_.begin(), views_.end(),
-                     [this](const auto &view) { return view_settled(*view); });
+  return std::all_of(views_.begin(), views_.end(), [](const auto &view) {
+    return std::all_of(view->lanes.begin(), view->lanes.end(),
+                       [](const Lane *lane) { return lane->settled(); });
+  });
 }
 
 bool Router::idle() const {

@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/slots.hpp"
@@ -48,6 +50,16 @@ struct RouterHooks {
   std::function<void()> on_status;
   // A session has ended or an answer has gone: the host looks whether it may stop.
   std::function<void()> on_idle;
+  // The last lane of a server that had been taken out has ended; from the loop, nested in nothing.
+  std::function<void()> on_drained;
+};
+
+// One server of the set that exchange_upstreams() makes.
+struct NextUpstream {
+  Upstream *kept = nullptr;            // stays, with its lanes
+  std::optional<ServerDef> redefined;  // of one that is kept: its new definition
+  std::unique_ptr<Upstream> fresh;     // or a new one, from new_upstream()
+  const Upstream *replaces = nullptr;  // of a new one: the one of this name before
 };
 
 class Router {
@@ -58,7 +70,19 @@ class Router {
   Router &operator=(const Router &) = delete;
 
   // Set up, before start().
-  Upstream &add_upstream(ServerDef definition);
+  void add_upstream(std::unique_ptr<Upstream> upstream);
+
+  // While running: makes `next` the servers, in this order. Those that are in it neither kept nor
+  // new leave every view at once and drain: their calls may go on for limits.drain_ms and then
+  // fail. Clients keep their sessions and are told of changed lists. From the loop, nested in no
+  // call of a plugin.
+  std::unique_ptr<Upstream> new_upstream(ServerDef definition);
+  void exchange_upstreams(std::vector<NextUpstream> next);
+  std::size_t draining() const noexcept { return draining_.size(); }
+  bool is_draining(const Upstream *upstream) const noexcept;
+  // Names, limits or what is exposed are others now (they are read through the profile).
+  void profile_changed();
+
   Gate &gate() noexcept { return gate_; }
   Recorder &recorder() noexcept { return recorder_; }
   // Starts the lanes for clients without capabilities (eager), else waits for the first client.
@@ -117,6 +141,8 @@ class Router {
   const std::vector<std::unique_ptr<Upstream>> &upstreams() const noexcept { return upstreams_; }
   const RouterCounters &counters() const noexcept { return counters_; }
   std::vector<std::string> collisions();
+  // JSON for bh_host_control.list_items; only for sessions of that end.
+  bh_status list_items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
  private:
   // A request of an upstream that waits for a client's answer.
@@ -213,9 +239,29 @@ class Router {
   void end_asks(const std::function<bool(const Ask &)> &which, bool tell_client,
                 bool tell_upstream);
 
+  // router_reload.cpp
+  void take_out(Upstream &upstream);
+  void place_lanes(View &view);
+  void split_shared_views();
+  void move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &gone);
+  bool lane_busy(const Lane &lane) const;
+  void drain(std::vector<std::unique_ptr<Upstream>> gone);
+  void sweep_later();
+  void sweep();
+  void end_drained_calls(Lane &lane);
+  void start_drain_timer();
+
+  // router_items.cpp
+  void append_items(const Lane &lane, std::uint32_t source, ItemKind kind, const Catalogue &seen,
+                    std::unordered_set<std::string> *done, std::string *out) const;
+
   // router_views.cpp
   View &view_for(Session &session);
   void leave_view(Session &session);
+  void view_left(View &view);
+  void open_first_list(View &view);
+  void start_lanes(View &view);
+  void catalogue_changed(View &view);
   void fill_view(View &view);
   void drop_view(View &view);
   void start_idle_timer();
@@ -262,7 +308,7 @@ class Router {
   const Profile &profile_;
   Reactor &reactor_;
   const RouterHooks hooks_;
-  const Names names_;
+  Names names_;
   Gate gate_;
   Recorder recorder_;
   ExchangeTable exchanges_;
@@ -271,6 +317,7 @@ class Router {
   Slots<Ask> asks_;
   Slots<Batch> batches_;
   std::vector<std::unique_ptr<Upstream>> upstreams_;
+  std::vector<std::unique_ptr<Upstream>> draining_;  // in no view; they end with their last call
   std::vector<std::unique_ptr<View>> views_;
   std::unordered_map<std::uint64_t, Undecided> undecided_;
   std::vector<std::uint64_t> due_;
@@ -280,7 +327,9 @@ class Router {
   std::uint64_t wheel_timer_ = 0;
   std::uint64_t ask_timer_ = 0;
   std::uint64_t idle_timer_ = 0;
+  std::uint64_t drain_timer_ = 0;
   std::uint64_t cursor_key_ = 0;
+  bool sweep_pending_ = false;
   bool any_per_client_ = false;
   bool status_pending_ = false;
   bool ending_ = false;

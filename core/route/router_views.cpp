@@ -42,7 +42,10 @@ View &Router::view_for(Session &s) {
   return *view;
 }
 
-void Router::fill_view(View &view) {
+// A first list waits from now on until every server has answered or failed.
+void Router::open_first_list(View &view) {
+  reactor_.timer_cancel(view.deadline_timer);
+  view.deadline_passed = false;
   view.deadline_timer = reactor_.timer_start(
       this, limits().first_list_wait_ms,
       [](void *arg) {
@@ -52,6 +55,10 @@ void Router::fill_view(View &view) {
         v.router->serve_waiters(v);
       },
       &view);
+}
+
+void Router::fill_view(View &view) {
+  open_first_list(view);
   for (const auto &upstream : upstreams_) {
     Lane *lane = upstream->lane_for(view.caps, view.session);
     if (lane == nullptr) continue;
@@ -59,7 +66,12 @@ void Router::fill_view(View &view) {
     lane->views.push_back(&view);
     lane->idle_since_ns = 0;
   }
-  // Started only now: a lane may settle at once, and the view must know all of its lanes by then.
+  start_lanes(view);
+}
+
+// After all of them are there: a lane may settle at once, and the view must know all of its lanes
+// by then.
+void Router::start_lanes(View &view) {
   for (Lane *lane : std::vector<Lane *>(view.lanes)) {
     if (lane->state() == LaneState::idle) lane->start();
   }
@@ -71,16 +83,20 @@ void Router::leave_view(Session &s) {
   s.view = nullptr;
   std::erase(view->clients, &s);
   for (Lane *lane : view->lanes) update_log_level(*lane);
-  if (!view->clients.empty() || view->pinned) return;
-  if (view->session != 0 || ending_) return drop_view(*view);
-  view->idle_timer = reactor_.timer_start(
+  view_left(*view);
+}
+
+void Router::view_left(View &view) {
+  if (!view.clients.empty() || view.pinned) return;
+  if (view.session != 0 || ending_) return drop_view(view);
+  view.idle_timer = reactor_.timer_start(
       this, limits().idle_view_ms,
       [](void *arg) {
         auto &v = *static_cast<View *>(arg);
         v.idle_timer = 0;
         v.router->drop_view(v);
       },
-      view);
+      &view);
 }
 
 // Lanes that no other view uses end with it; shared ones of a view for one session stay a while for
@@ -133,9 +149,10 @@ void Router::remove_idle_lanes() {
   status_changed();
 }
 
+// Nothing more can be expected: each server has answered or failed, or is shown as it was before.
 bool Router::view_settled(const View &view) const {
   return std::all_of(view.lanes.begin(), view.lanes.end(),
-                     [](const Lane *lane) { return lane->settled(); });
+                     [](const Lane *lane) { return lane->settled() || lane->listed(); });
 }
 
 // ---- catalogue -------------------------------------------------------------------------------
@@ -255,22 +272,24 @@ void Router::lane_changed(Lane &lane) {
 }
 
 void Router::items_changed(Lane &lane) {
-  for (View *view : lane.views) {
-    view->catalogue = nullptr;
-    view->filtered.clear();
-    ++view->version;
-    if (view->announcing) continue;
-    view->announcing = true;
-    reactor_.defer(
-        this,
-        [](void *arg) {
-          auto &router = *static_cast<Router *>(arg);
-          for (const auto &v : router.views_) {
-            if (v->announcing) router.announce(*v);
-          }
-        },
-        this);
-  }
+  for (View *view : lane.views) catalogue_changed(*view);
+}
+
+void Router::catalogue_changed(View &view) {
+  view.catalogue = nullptr;
+  view.filtered.clear();
+  ++view.version;
+  if (view.announcing) return;
+  view.announcing = true;
+  reactor_.defer(
+      this,
+      [](void *arg) {
+        auto &router = *static_cast<Router *>(arg);
+        for (const auto &v : router.views_) {
+          if (v->announcing) router.announce(*v);
+        }
+      },
+      this);
 }
 
 // A pending announcement is still owed to those who saw the list before.

@@ -22,8 +22,27 @@ Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
     lanes_.push_back(std::make_unique<PlaceLane>(router_, *this, key_caps, key_session));
   } else {
     lanes_.push_back(std::make_unique<WireLane>(router_, *this, key_caps, key_session));
+    if (former != nullptr) inherit(*lanes_.back());
   }
   return lanes_.back().get();
+}
+
+// From the lane for the same clients, else from any: what a server lists differs little between
+// them, and the new connection's own list follows.
+void Upstream::inherit(Lane &lane) const {
+  const Lane *from = nullptr;
+  for (const auto &candidate : former->lanes()) {
+    if (!candidate->listed()) continue;
+    const bool same = candidate->caps() == lane.caps() && candidate->session() == lane.session();
+    if (from == nullptr || same) from = candidate.get();
+    if (same) break;
+  }
+  if (from != nullptr) lane.inherit(*from);
+}
+
+void Upstream::redefine(ServerDef definition) {
+  def_ = std::move(definition);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i]->redefined();
 }
 
 void Upstream::remove(Lane *lane) {

@@ -19,6 +19,8 @@ class Upstream {
   Upstream(Router &router, ServerDef definition) : router_(router), def_(std::move(definition)) {}
 
   const ServerDef &def() const noexcept { return def_; }
+  // Takes over a definition that differs in what needs no new connection; see same_wire().
+  void redefine(ServerDef definition);
   const std::string &name() const noexcept { return def_.name; }
 
   // What it talks through: a connector, or a tools plugin in place. Neither: unusable says why.
@@ -26,6 +28,11 @@ class Upstream {
   const bh_tools *tools = nullptr;
   void *self = nullptr;
   std::string unusable;
+
+  // While servers are being exchanged: the upstream whose place this one takes, from whose lanes
+  // new ones inherit.
+  const Upstream *former = nullptr;
+  std::uint64_t drain_until_ns = 0;  // of one that is draining
 
   // The lane for a client with these capabilities (of a session of its own, if the definition says
   // so), made and started if there is none. Null: disabled or unusable.
@@ -40,8 +47,10 @@ class Upstream {
   ServerStatus status() const;
 
  private:
+  void inherit(Lane &lane) const;
+
   Router &router_;
-  const ServerDef def_;
+  ServerDef def_;
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 

@@ -244,6 +244,32 @@ void WireLane::list_changed(ItemKind kind) {
   if (handshaken_ && handle_ != 0) start_listing(kind);
 }
 
+void WireLane::inherit(const Lane &former) {
+  if (!former.listed()) return;
+  for (const ItemKind kind : all_item_kinds) {
+    items_[static_cast<std::size_t>(kind)] = former.items(kind);
+  }
+  hide_tools(upstream_.def(), &items_[static_cast<std::size_t>(ItemKind::tool)]);
+  server_caps_ = former.server_caps();
+  instructions_ = former.instructions();
+  listed_ = true;
+  start_grace();
+}
+
+// What is hidden now goes at once, also out of a list that is just coming; what is no longer hidden
+// comes with a new list.
+void WireLane::redefined() {
+  const auto tools = static_cast<std::size_t>(ItemKind::tool);
+  Listing &listing = listings_[tools];
+  if (hide_tools(upstream_.def(), &listing.incoming)) listing.page_at = 0;
+  if (hide_tools(upstream_.def(), &items_[tools])) {
+    router_.items_changed(*this);
+    router_.lane_changed(*this);
+  }
+  list_changed(ItemKind::tool);
+  pump();
+}
+
 void WireLane::become_ready() {
   state_ = LaneState::ready;
   settled_ = true;
@@ -283,7 +309,8 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   drop_wire();
   // What was sent may have run and is never repeated; what was not sent waits for the retry, but
   // only where the connection stood before.
-  fail_exchanges(error, !was_ready);
+  fail_exchanges(error, !was_ready || draining_);
+  if (draining_) return router_.lane_changed(*this);
   if (was_ready) start_grace();
   if (was_ready && failures_ == 0) {
     failures_ = 1;

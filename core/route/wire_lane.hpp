@@ -24,6 +24,8 @@ class WireLane final : public Lane {
   void abandon(std::uint64_t exchange) override;
   void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) override;
   void request_quietly(mcp::Method method, std::string_view params) override;
+  void inherit(const Lane &former) override;
+  void redefined() override;
 
   // From the connector, through the router.
   void down(const Error &error, std::uint32_t retry_after_ms);

@@ -34,7 +34,7 @@ typedef struct bh_host_control {
    * list_servers repeats.
    *
    * A definition that is equal to the one it replaces keeps its connections. Others are drained:
-   * calls in flight there may finish for a moment (limits.shutdown_grace_ms) and fail after it; new
+   * calls in flight there may finish for a moment (limits.drain_ms) and fail after it; new
    * ones take their place at once. A definition that is wrong in itself is left out and named in
    * the report.
    *

@@ -1,0 +1,190 @@
+// Another profile while the host runs: what is the same stays, what is new is made first, and only
+// then the router gets the new set in one step.
+#include <algorithm>
+#include <string>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "embed/host_impl.hpp"
+#include "profile/difference.hpp"
+
+namespace bulkhead {
+namespace {
+
+const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_view name) {
+  const auto at = std::find_if(servers.begin(), servers.end(),
+                               [name](const ServerDef &def) { return def.name == name; });
+  return at == servers.end() ? nullptr : &*at;
+}
+
+std::string summary(const ApplyReport &report) {
+  std::string text;
+  const auto add = [&](std::string_view what, const std::vector<std::string> &names) {
+    if (names.empty()) return;
+    text.append(text.empty() ? "" : "; ").append(what);
+    for (std::size_t i = 0; i < names.size(); ++i)
+      text.append(i == 0 ? " " : ", ").append(names[i]);
+  };
+  add("added", report.added);
+  add("changed", report.changed);
+  add("adjusted", report.adjusted);
+  add("removed", report.removed);
+  if (text.empty()) text = "no server has changed";
+  return "reload: " + text + " (" + std::to_string(report.unchanged) + " unchanged)";
+}
+
+}  // namespace
+
+// The tools plugins of the next profile, in its order: those that go on, and new ones.
+struct HostImpl::NextTools {
+  struct Entry {
+    Part *kept = nullptr;
+    std::unique_ptr<Part> fresh;
+  };
+  std::vector<Entry> entries;
+};
+
+Result<ApplyReport> HostImpl::apply(Profile next) {
+  if (!started_ || stopped_) return fail(BH_E_UNAVAILABLE, "the gateway is not running");
+  std::vector<std::string> refused;
+  std::vector<ServerDef> servers = all_servers(next, &refused);
+  for (const std::string &why : refused) log(BH_LOG_WARN, "host", why);
+  return exchange(std::move(next), std::move(servers));
+}
+
+bool HostImpl::drained() const {
+  return router_ == nullptr || (router_->draining() == 0 && router_->lanes_closing() == 0);
+}
+
+// The profile's servers, then those that plugins have given and whose names are free.
+std::vector<ServerDef> HostImpl::all_servers(const Profile &profile,
+                                             std::vector<std::string> *refused) const {
+  std::vector<ServerDef> all = profile.servers;
+  for (const Given &given : given_) {
+    for (const ServerDef &def : given.servers) {
+      const bool taken = find_server(all, def.name) != nullptr ||
+                         std::any_of(profile.tools.begin(), profile.tools.end(),
+                                     [&](const PluginUse &use) { return use.id == def.name; });
+      if (taken) {
+        refused->push_back("server \"" + def.name + "\" of \"" + given.part->use.id +
+                           "\" is left out: the profile has one of that name");
+      } else {
+        all.push_back(def);
+      }
+    }
+  }
+  return all;
+}
+
+Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> servers) {
+  ApplyReport report;
+  report.needs_restart = keep_fixed(profile_, &next);
+  NextTools tools;
+  if (auto loaded = load_tools(next, &tools); !loaded.has_value()) {
+    return std::unexpected(loaded.error());
+  }
+  // Nothing fails from here on.
+  const bool other_names = !(profile_.naming == next.naming) || !(profile_.expose == next.expose);
+  profile_ = std::move(next);
+  if (!servers.empty() && !profile_.state_dir.empty()) make_log_folder();
+  std::vector<NextUpstream> set;
+  for (const ServerDef &def : servers) set.push_back(next_server(def, &report));
+  Parts parts;
+  for (NextTools::Entry &entry : tools.entries) {
+    const bool fresh = entry.fresh != nullptr;
+    if (!fresh) {
+      const auto at = std::find_if(tools_.begin(), tools_.end(),
+                                   [&](const auto &part) { return part.get() == entry.kept; });
+      entry.fresh = std::move(*at);
+      tools_.erase(at);
+    }
+    set.push_back(next_tools(*entry.fresh, fresh, &report));
+    parts.push_back(std::move(entry.fresh));
+  }
+  for (const auto &upstream : router_->upstreams()) {
+    const auto same = [&](const auto &name) { return name == upstream->name(); };
+    const bool stays =
+        find_server(servers, upstream->name()) != nullptr ||
+        std::any_of(parts.begin(), parts.end(), [&](const auto &p) { return same(p->use.id); });
+    if (!stays) report.removed.push_back(upstream->name());
+  }
+  Parts left = std::exchange(tools_, std::move(parts));
+  servers_ = std::move(servers);
+  const bool same_order =
+      std::equal(set.begin(), set.end(), router_->upstreams().begin(), router_->upstreams().end(),
+                 [](const NextUpstream &is, const auto &was) { return is.kept == was.get(); });
+  if (!same_order || !report.nothing_changed()) router_->exchange_upstreams(std::move(set));
+  if (other_names) router_->profile_changed();
+  for (auto &part : left) leaving_.push_back(std::move(part));
+  end_left_parts();
+  log(BH_LOG_INFO, "host", summary(report));
+  return report;
+}
+
+Result<void> HostImpl::load_tools(const Profile &next, NextTools *out) {
+  for (const PluginUse &use : next.tools) {
+    NextTools::Entry &entry = out->entries.emplace_back();
+    for (const auto &part : tools_) {
+      const bool runs = part->instance != nullptr && part->failure.empty();
+      if (runs && same_use(part->use, use)) entry.kept = part.get();
+    }
+    if (entry.kept != nullptr) continue;
+    auto part = make_part(use);
+    if (!part.has_value()) return std::unexpected(part.error());
+    if (auto up = bring_up(**part); !up.has_value()) return up;
+    entry.fresh = std::move(*part);
+  }
+  return {};
+}
+
+NextUpstream HostImpl::next_server(const ServerDef &def, ApplyReport *report) {
+  NextUpstream next;
+  Upstream *old = nullptr;
+  for (const auto &upstream : router_->upstreams()) {
+    if (upstream->name() == def.name) old = upstream.get();
+  }
+  const ServerDef *was = find_server(servers_, def.name);
+  const bool usable = old != nullptr && was != nullptr && old->unusable.empty();
+  if (usable && same_wire(*was, def)) {
+    next.kept = old;
+    if (same_server(*was, def)) {
+      ++report->unchanged;
+    } else {
+      next.redefined = complete(def);
+      report->adjusted.push_back(def.name);
+    }
+    return next;
+  }
+  next.fresh = make_upstream(def);
+  next.replaces = old;
+  (old == nullptr ? report->added : report->changed).push_back(def.name);
+  return next;
+}
+
+NextUpstream HostImpl::next_tools(Part &part, bool fresh, ApplyReport *report) {
+  NextUpstream next;
+  if (!fresh) {
+    next.kept = part.upstream;
+    ++report->unchanged;
+    return next;
+  }
+  for (const auto &upstream : router_->upstreams()) {
+    if (upstream->name() == part.use.id) next.replaces = upstream.get();
+  }
+  next.fresh = make_tools_upstream(part);
+  (next.replaces == nullptr ? report->added : report->changed).push_back(part.use.id);
+  return next;
+}
+
+// Plugins that are no longer in the profile end once no call runs in them.
+void HostImpl::end_left_parts() {
+  Parts ended;
+  std::erase_if(leaving_, [&](std::unique_ptr<Part> &part) {
+    if (part->upstream != nullptr && router_->is_draining(part->upstream)) return false;
+    part->upstream = nullptr;  // it has gone, and the plugin may still speak of its lists
+    ended.push_back(std::move(part));
+    return true;
+  });
+  stop_parts(ended);
+}
+
+}  // namespace bulkhead

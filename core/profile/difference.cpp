@@ -1,0 +1,109 @@
+#include "profile/difference.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "profile/sections.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr std::string_view restart = ": needs a restart";
+
+// Plugins keep a pointer to these, or have taken their bounds from them.
+constexpr std::string_view fixed_limits[] = {
+    "message_bytes",      "header_bytes",      "sessions",       "session_idle_ms",
+    "event_buffer_bytes", "write_queue_bytes", "write_stall_ms", "connect_timeout_ms",
+    "request_read_ms",    "shutdown_grace_ms"};
+
+void keep_uses(std::string_view group, const std::vector<PluginUse> &now,
+               std::vector<PluginUse> *next, std::vector<std::string> *out) {
+  const auto find = [](const std::vector<PluginUse> &uses, const std::string &id) {
+    return std::find_if(uses.begin(), uses.end(),
+                        [&](const PluginUse &use) { return use.id == id; });
+  };
+  const auto note = [&](const std::string &id) {
+    out->push_back(std::string(group) + "." + id + std::string(restart));
+  };
+  for (const PluginUse &use : *next) {
+    const auto was = find(now, use.id);
+    if (was == now.end() || !same_use(*was, use)) note(use.id);
+  }
+  for (const PluginUse &use : now) {
+    if (find(*next, use.id) == next->end()) note(use.id);
+  }
+  *next = now;
+}
+
+void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out) {
+  for (const profiles::LimitKey &key : profiles::limit_keys()) {
+    const bool fixed = std::find(std::begin(fixed_limits), std::end(fixed_limits), key.name) !=
+                       std::end(fixed_limits);
+    if (!fixed || key.get(now) == key.get(*next)) continue;
+    out->push_back("limits." + std::string(key.name) + std::string(restart));
+    if (key.wide != nullptr) {
+      next->*key.wide = now.*key.wide;
+    } else {
+      next->*key.narrow = now.*key.narrow;
+    }
+  }
+}
+
+// A new type of servers is fine; another plugin for a type that is in use is not.
+void keep_connectors(const Profile &now, Profile *next, std::vector<std::string> *out) {
+  for (const auto &[type, plugin] : now.connectors) {
+    std::string &is = next->connectors[type];
+    if (is == plugin) continue;
+    is = plugin;
+    out->push_back("connectors." + type + std::string(restart));
+  }
+}
+
+}  // namespace
+
+bool same_server(const ServerDef &was, const ServerDef &is) {
+  ServerDef a = was, b = is;
+  for (ServerDef *def : {&a, &b}) {
+    def->origin = {};
+    def->extra.clear();
+  }
+  return a == b;
+}
+
+bool same_wire(const ServerDef &was, const ServerDef &is) {
+  ServerDef a = was, b = is;
+  // Whatever a definition has beside these is part of the connection.
+  for (ServerDef *def : {&a, &b}) {
+    def->allow_tools.reset();
+    def->deny_tools.clear();
+    def->timeout_ms.reset();
+    def->tool_timeouts_ms.clear();
+    def->connect_timeout_ms.reset();
+    def->max_in_flight = 0;
+    def->source.clear();
+  }
+  return same_server(a, b);
+}
+
+bool same_use(const PluginUse &was, const PluginUse &is) {
+  PluginUse a = was, b = is;
+  a.origin = b.origin = {};
+  return a == b;
+}
+
+std::vector<std::string> keep_fixed(const Profile &now, Profile *next) {
+  std::vector<std::string> out;
+  keep_uses("transports", now.transports, &next->transports, &out);
+  keep_uses("policies", now.policies, &next->policies, &out);
+  keep_uses("telemetry", now.telemetry, &next->telemetry, &out);
+  keep_uses("services", now.services, &next->services, &out);
+  keep_connectors(now, next, &out);
+  keep_limits(now.limits, &next->limits, &out);
+  if (now.plugin_dirs != next->plugin_dirs) out.push_back("plugin_dirs" + std::string(restart));
+  if (now.state_dir != next->state_dir) out.push_back("state_dir" + std::string(restart));
+  next->plugin_dirs = now.plugin_dirs;
+  next->state_dir = now.state_dir;
+  return out;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,22 @@
+// What differs between the profile that runs and the next one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profile/profile.hpp"
+
+namespace bulkhead {
+
+// True if the connections to a server that was defined as `was` may go on as they are: what differs
+// at most are tool lists, time-outs of calls and bounds.
+bool same_wire(const ServerDef &was, const ServerDef &is);
+// True if nothing of them differs but where they were written.
+bool same_server(const ServerDef &was, const ServerDef &is);
+bool same_use(const PluginUse &was, const PluginUse &is);
+
+// What `next` would change and a running gateway cannot, as lines for people ("transports.http:
+// needs a restart"); those parts of `next` are put back to what runs.
+std::vector<std::string> keep_fixed(const Profile &now, Profile *next);
+
+}  // namespace bulkhead
