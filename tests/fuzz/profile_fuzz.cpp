@@ -1,5 +1,6 @@
 // libFuzzer target: any text as a profile, as two layers of one, and as another client's file that
-// is imported. The first byte chooses: 'j' JSON, 't' TOML, 'm' two layers, 'i' import.
+// is imported. The first byte chooses: 'j' JSON, 't' TOML, 'm' two layers, 'i' import, 'p' a
+// project file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "profile/load.hpp"
+#include "profile/project.hpp"
 #include "rapidjson/document.h"
 
 namespace {
@@ -99,6 +101,46 @@ void import(std::string_view text) {
         "an imported profile does not load", to_string(error) + "\n" + toml);
 }
 
+// Without approval nothing of a project file is used, whatever it holds, and no variable is asked
+// for; with all approvals what is used is what was shown.
+void project(std::string text) {
+  ProfileLayer layer{"project", "/repo/project", std::move(text)};
+  layer.project = true;
+  const auto read = read_project(layer);
+  const auto *entries = std::get_if<std::vector<ProjectEntry>>(&read);
+  bool asked = false;
+  ProfileEnvironment curious = environment();
+  curious.getenv = [&asked](const std::string &) -> std::optional<std::string> {
+    asked = true;
+    return std::nullopt;
+  };
+  const auto before = load_profile({layer}, curious);
+  const auto *profile = std::get_if<Profile>(&before);
+  require((profile != nullptr) == (entries != nullptr), "what is no project file is loaded");
+  require(!asked, "a variable is read before the approval");
+  if (profile == nullptr) return;
+  for (const ServerDef &server : profile->servers)
+    require(server.disabled && server.command.empty() && server.args.empty() &&
+                server.env.empty() && server.url.empty() && server.headers.empty(),
+            "something is used before the approval", server.name);
+  for (const ProjectEntry &entry : *entries) {
+    layer.approved.insert(entry.digest);
+    rapidjson::Document document;
+    document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag>(
+        entry.serialisation.data(), entry.serialisation.size());
+    require(!document.HasParseError() && document.IsObject(), "serialisation", entry.serialisation);
+  }
+  const auto after = load_profile({layer}, environment());
+  const auto *used = std::get_if<Profile>(&after);
+  if (used == nullptr) return;
+  for (const ServerDef &server : used->servers)
+    for (const ProjectEntry &entry : *entries)
+      if (entry.name == server.name && !server.disabled)
+        require(entry.command == server.command && entry.args == server.args &&
+                    (server.command.empty() || entry.cwd == server.cwd),
+                "what is used is not what was shown", entry.serialisation);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
@@ -107,6 +149,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   const std::string text(reinterpret_cast<const char *>(data) + 1, size - 1);
   if (mode == 'i') {
     import(text);
+  } else if (mode == 'p') {
+    project(text);
   } else if (mode == 'm') {
     const std::size_t middle = text.find("\n%%\n");
     const std::string upper = middle == std::string::npos ? "" : text.substr(middle + 4);
