@@ -98,7 +98,7 @@ Result<GivenServers> read_definitions(std::string_view json, const Profile &prof
   std::vector<ProfileLayer> layers(1);
   layers[0].name = "given";
   layers[0].file = "definitions.json";
-  layers[0].text = std::string("{\"servers\":").append(json).append("}");
+  layers[0].text = std::string("{\"servers\":").append(json).append("\n}");
   Diagnostics diagnostics(layers);
   Node root;
   if (!parse_layer(layers[0], 0, {}, &root, diagnostics)) {
