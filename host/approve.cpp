@@ -1,4 +1,5 @@
 // approve and revoke: which servers of a project file may be used.
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,8 +38,9 @@ const Approval *known_of(const std::vector<Approval> &all, const std::string &fi
   return nullptr;
 }
 
-// A line of the terminal; only a plain yes is one.
+// A line of the terminal; only a plain yes is one, and none that was typed before the question.
 bool ask(const std::string &question) {
+  ::tcflush(STDIN_FILENO, TCIFLUSH);
   write_stdout(question + " [y/N] ");
   std::string answer;
   char c = 0;
