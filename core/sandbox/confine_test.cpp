@@ -18,6 +18,9 @@
 #include <sstream>
 #include <thread>
 
+#include "sandbox/features.hpp"
+#include "sandbox/landlock.hpp"
+
 using namespace bulkhead;
 
 namespace {
@@ -166,4 +169,19 @@ TEST_CASE("require ends the start and names what is missing") {
   const bool expected =
       said == "all there" || said.find("this system lacks: ") != std::string::npos;
   CHECK(expected);
+}
+
+TEST_CASE("the features are tried without touching this process") {
+  const auto before = landlock_abi();
+  const Features features = probe_features();
+  CHECK(features.landlock == before);
+  CHECK(to_lines(features).size() == 9);
+  CHECK(to_lines(Features{}).front() == "landlock: no");
+  // What is offered is what confine() then has in force.
+  const std::string said = in_child([]() -> std::string {
+    const auto enforced = confine(reactor_role());
+    return enforced ? join(enforced->in_force) : "error: " + enforced.error().text;
+  });
+  CHECK((said.find("network-namespace") != std::string::npos) == features.network_namespaces);
+  CHECK((said.find("landlock-files") != std::string::npos) == (features.landlock > 0));
 }
