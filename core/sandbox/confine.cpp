@@ -57,18 +57,26 @@ class Work {
   explicit Work(const Confinement &wish) : wish_(wish) {}
 
   Result<Enforced> run() {
-    if (auto ok = prepare_landlock(); !ok) return std::unexpected(ok.error());
-    apply_limits();
-    isolate();
-    if (auto ok = drop_privileges(); !ok) return std::unexpected(ok.error());
-    close_doors();
+    const ConfineLayers &layers = wish_.layers;
+    if (layers.landlock) {
+      if (auto ok = prepare_landlock(); !ok) return std::unexpected(ok.error());
+    }
+    if (layers.limits) apply_limits();
+    if (layers.namespaces) isolate();
+    if (layers.limits) limit_processes();
+    if (layers.identity) {
+      if (auto ok = drop_privileges(); !ok) return std::unexpected(ok.error());
+    }
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return os_error("no_new_privs", errno);
+    done("no-new-privs");
+    if (layers.process) close_doors();
     if (ruleset_.get() >= 0) {
       if (const int error = landlock_restrict_self(ruleset_.get()); error != 0) {
         return os_error("landlock_restrict_self", error);
       }
       ruleset_.reset();
     }
-    filter_calls();
+    if (layers.seccomp) filter_calls();
     if (wish_.mode == ConfineMode::require && !enforced_.missing.empty()) return refused();
     return std::move(enforced_);
   }
@@ -156,16 +164,21 @@ class Work {
     if (wish_.namespaces && !wish_.hide.empty()) {
       note("mount-namespace", isolate_from(CLONE_NEWNS) && steps::hide_paths(wish_.hide) == 0);
     }
+  }
+
+  void limit_processes() {
     if (wish_.processes == 0) return;
     // Only where the kernel counts ours alone: an ordinary user's other programs are counted, too,
-    // unless there is a user namespace. And not before: its own limit comes from this one.
-    const bool alone = own_user_namespace_ || (::geteuid() == 0 && wish_.ids);
+    // unless there is a user namespace (not for programs of others: in it, root's files seem to be
+    // nobody's, which ssh and the like refuse). And not before: its own limit comes from this one.
+    bool alone = own_user_namespace_ || (::geteuid() == 0 && wish_.ids);
+    if (!alone && ::geteuid() != 0 && !wish_.exec) alone = steps::own_user_namespace() == 0;
     note("process-limit", alone && steps::limit(RLIMIT_NPROC, wish_.processes) == 0);
   }
 
   bool isolate_from(int flag) {
     const steps::Isolated result = steps::own_namespaces(flag);
-    own_user_namespace_ = own_user_namespace_ || result.user_namespace;
+    if (result.error == 0 && result.user_namespace) own_user_namespace_ = true;
     return result.error == 0;
   }
 
@@ -184,8 +197,6 @@ class Work {
       return os_error("dropping capabilities", error);
     }
     done("no-capabilities");
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return os_error("no_new_privs", errno);
-    done("no-new-privs");
     return {};
   }
 

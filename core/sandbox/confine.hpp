@@ -33,6 +33,12 @@ struct PathRule {
   Access access = Access::read;
 };
 
+// The parts of a confinement. Leaving some out is for tests, which show what each is worth alone.
+struct ConfineLayers {
+  bool limits = true, namespaces = true, identity = true, process = true, landlock = true,
+       seccomp = true;
+};
+
 struct Confinement {
   std::string role;  // for error texts, e.g. "endpoint"
 
@@ -67,6 +73,7 @@ struct Confinement {
 
   std::optional<std::pair<uid_t, gid_t>> ids;  // become these when root; ignored otherwise
   ConfineMode mode = ConfineMode::best_effort;
+  ConfineLayers layers;
 };
 
 // Short stable words for `status`: no-new-privs, no-capabilities, user, not-dumpable,
@@ -80,8 +87,8 @@ struct Enforced {
 // BH_E_UNSUPPORTED: `require`, and the kernel lacks what the text lists. BH_E_IO: a step that every
 // kernel has failed, in either mode.
 //
-// An ordinary user's network or mount namespace comes with a user namespace that knows this user
-// only: there, files of root and of everybody else seem to belong to 65534.
+// An ordinary user's network or mount namespace, or process limit, comes with a user namespace that
+// knows this user only: there, files of root and of everybody else seem to belong to 65534.
 //
 // Afterwards the process is not dumpable: its files in /proc belong to root, so a child that wants
 // to write its uid_map makes itself dumpable first. Builds with a sanitizer get no seccomp filter,

@@ -2,6 +2,7 @@
 // use makes it: the core, glibc (threads, resolver, malloc), OpenSSL, libcurl, libsodium, SQLite.
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -172,9 +173,13 @@ void add_self(CallList &list) {
 }
 
 void add_sockets(CallList &list, const SeccompWish &wish) {
-  list.allow({__NR_sendto, __NR_recvfrom, __NR_sendmsg, __NR_recvmsg, __NR_sendmmsg, __NR_recvmmsg,
-              __NR_shutdown, __NR_getsockname, __NR_getpeername, __NR_getsockopt, __NR_accept,
-              __NR_accept4, __NR_listen});
+  list.allow({__NR_recvfrom, __NR_recvmsg, __NR_recvmmsg, __NR_shutdown, __NR_getsockname,
+              __NR_getpeername, __NR_getsockopt, __NR_accept, __NR_accept4, __NR_listen});
+  // A connection that is opened by its first data passes Landlock's check of ports; and an
+  // inherited listener, once shut down, could be turned outward that way.
+  list.allow_if(__NR_sendto, {{lacks_bits(3, MSG_FASTOPEN)}});
+  list.allow_if(__NR_sendmsg, {{lacks_bits(2, MSG_FASTOPEN)}});
+  list.allow_if(__NR_sendmmsg, {{lacks_bits(3, MSG_FASTOPEN)}});
   // Programs for the kernel's packet filter are code that the kernel runs.
   list.allow_if(__NR_setsockopt,
                 {{is_not(1, SOL_SOCKET)},
@@ -188,8 +193,15 @@ void add_sockets(CallList &list, const SeccompWish &wish) {
   std::vector<seccomp::AllOf> families;
   if (wish.network) {
     for (const std::uint32_t family : {AF_INET, AF_INET6}) {
-      families.push_back({is(0, family), bits(1, socket_type_mask, SOCK_STREAM)});
-      families.push_back({is(0, family), bits(1, socket_type_mask, SOCK_DGRAM)});
+      // By name or by default TCP and UDP: Landlock does not see the ports of the others, MPTCP
+      // and SCTP.
+      for (const std::uint32_t protocol : {0, int{IPPROTO_TCP}}) {
+        families.push_back(
+            {is(0, family), bits(1, socket_type_mask, SOCK_STREAM), is(2, protocol)});
+      }
+      for (const std::uint32_t protocol : {0, int{IPPROTO_UDP}}) {
+        families.push_back({is(0, family), bits(1, socket_type_mask, SOCK_DGRAM), is(2, protocol)});
+      }
     }
     families.push_back({is(0, AF_NETLINK), is(2, 0)});  // getaddrinfo() lists addresses with it
   }

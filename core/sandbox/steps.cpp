@@ -41,18 +41,30 @@ int cover(const std::string &path) {
   return ::mount("/dev/null", path.c_str(), nullptr, MS_BIND, nullptr) == 0 ? 0 : errno;
 }
 
+int unshare_as_user(int flags) {
+  const uid_t user = ::geteuid();
+  const gid_t group = ::getegid();
+  if (::unshare(flags | CLONE_NEWUSER) != 0) return errno;
+  // The files of a process that is not dumpable belong to root.
+  const int dumpable = ::prctl(PR_GET_DUMPABLE);
+  if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 1);
+  int error = write_file("/proc/self/setgroups", "deny");
+  if (error == 0) error = write_file("/proc/self/gid_map", to_itself(group));
+  if (error == 0) error = write_file("/proc/self/uid_map", to_itself(user));
+  if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 0);
+  return error;
+}
+
 }  // namespace
 
 Isolated own_namespaces(int flags) {
   if (::unshare(flags) == 0) return {};
   if (errno != EPERM) return {errno, false};
-  const uid_t user = ::geteuid();
-  const gid_t group = ::getegid();
-  if (::unshare(flags | CLONE_NEWUSER) != 0) return {errno, false};
-  int error = write_file("/proc/self/setgroups", "deny");
-  if (error == 0) error = write_file("/proc/self/gid_map", to_itself(group));
-  if (error == 0) error = write_file("/proc/self/uid_map", to_itself(user));
-  return {error, true};
+  return {unshare_as_user(flags), true};
+}
+
+int own_user_namespace() {
+  return unshare_as_user(0);
 }
 
 int hide_paths(const std::vector<std::string> &paths) {

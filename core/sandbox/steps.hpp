@@ -19,6 +19,7 @@ struct Isolated {
   bool user_namespace = false;
 };
 Isolated own_namespaces(int flags);
+int own_user_namespace();  // that one by itself
 
 // In a mount namespace of our own: no change reaches the outside, and each path is covered by an
 // empty, read-only folder without rights, or by /dev/null.
