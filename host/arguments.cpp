@@ -19,7 +19,14 @@ constexpr const char *file_type = "FILE";
 constexpr const char *folder_type = "DIR";
 constexpr const char *starts_its_own =
     "\n\nStarts the servers of the configuration by itself; a running gateway is not asked.";
+constexpr const char *codec_type = "auto|ndjson|msgpack";
 constexpr const char *level_type = "debug|info|warn|error";
+
+void add_plugin_dir(CLI::App &app, Arguments &to) {
+  app.add_option("--plugin-dir", to.plugin_dirs, "Folder with plugins (may be repeated)")
+      ->type_name(folder_type)
+      ->allow_extra_args(false);
+}
 
 void add_profile_options(CLI::App &app, Arguments &to) {
   app.add_option("-c,--config", to.config,
@@ -30,9 +37,7 @@ void add_profile_options(CLI::App &app, Arguments &to) {
                  "(default: .bulkhead.toml or .mcp.json in this folder)")
       ->type_name(file_type);
   app.add_flag("--no-project", to.no_project, "Use no project file");
-  app.add_option("--plugin-dir", to.plugin_dirs, "Folder with plugins (may be repeated)")
-      ->type_name(folder_type)
-      ->allow_extra_args(false);
+  add_plugin_dir(app, to);
   app.add_option("--log-level", to.log_level, "What the log file gets (default: info)")
       ->type_name(level_type)
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}).description(""));
@@ -118,6 +123,33 @@ void add_approvals(CLI::App &app, Arguments &to) {
   revoke->footer("Example:\n  bulkhead revoke weather");
 }
 
+void add_aggregator(CLI::App &app, Arguments &to) {
+  auto *command = app.add_subcommand(
+      "aggregator", "Be another program's aggregator, on standard input and output");
+  command->add_option("-c,--config", to.config, "Profile with limits and more (default: none)")
+      ->type_name(file_type);
+  add_plugin_dir(*command, to);
+  command->add_option("--log-level", to.log_level, "What --verbose shows (default: info)")
+      ->type_name(level_type)
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}).description(""));
+  command->add_flag("-v,--verbose", to.verbose, "Show more than warnings on standard error");
+  command->add_option("--codec", to.codec, "auto (default), ndjson or msgpack")
+      ->type_name(codec_type)
+      ->check(CLI::IsMember({"auto", "ndjson", "msgpack"}).description(""));
+  command
+      ->add_option(
+          "--parent-pid", to.parent_pid,
+          "End with this process, which must have started us (default: who has; 0: nobody)")
+      ->type_name("PID")
+      ->check(CLI::NonNegativeNumber.description(""));
+  command->add_option("--lock-path", to.lock_path, "Do nothing if another one has this file")
+      ->type_name(file_type);
+  command->footer(
+      "Example:\n  printf '%s\\n' '[{\"name\":\"files\",\"command\":\"mcp-files\"}]' \\\n"
+      "    '{\"id\":1,\"method\":\"list_tools\"}' | bulkhead aggregator\n\n"
+      "The servers come with the first message; docs/aggregator.md describes the protocol.");
+}
+
 void add_others(CLI::App &app, Arguments &to) {
   auto *status = app.add_subcommand("status", "Show running gateways and their servers");
   add_json(*status, to);
@@ -163,6 +195,7 @@ void build(CLI::App &app, Arguments &to) {
   add_gateways(app, to);
   add_lists(app, to);
   add_approvals(app, to);
+  add_aggregator(app, to);
   add_others(app, to);
   app.footer(
       "Example:\n  bulkhead serve --config ~/.cursor/mcp.json\n\n"
@@ -182,6 +215,7 @@ Command chosen(const CLI::App &app) {
   if (name == "status") return Command::status;
   if (name == "approve") return Command::approve;
   if (name == "revoke") return Command::revoke;
+  if (name == "aggregator") return Command::aggregator;
   if (name == "import") return Command::import_configs;
   if (name == "profile") return Command::profile_show;
   if (name == "plugin") return Command::plugin_list;
@@ -202,6 +236,8 @@ CommandTree tree_of(CLI::App &app) {
     entry.takes_file = type.starts_with(file_type) || type.starts_with(folder_type);
     if (type.starts_with(level_type)) {
       entry.values = {"debug", "info", "warn", "error"};
+    } else if (type.starts_with(codec_type)) {
+      entry.values = {"auto", "ndjson", "msgpack"};
     }
     out.options.push_back(std::move(entry));
   }

@@ -19,6 +19,7 @@ enum class Command : std::uint8_t {
   prompts,
   call,
   status,
+  aggregator,
   import_configs,
   approve,
   revoke,
@@ -44,6 +45,8 @@ struct Arguments {
   std::string hash;                      // approve: only what has this digest
   bool yes = false, tools = false, list = false;  // approve
   bool all = false;                               // revoke
+  std::string codec = "auto", lock_path;          // aggregator
+  int parent_pid = -1;                            // aggregator; -1: who has started us, 0: nobody
   bool force = false, json = false, origin = false;
 };
 

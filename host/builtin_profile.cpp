@@ -26,6 +26,23 @@ const std::string_view builtin_stdio_transport = R"(
 plugin = "transport-stdio"
 )";
 
+// Last is the transport's table: `codec` may follow. Its client waits for the servers by itself
+// (first_list_wait_ms), and everything has to be gone within two seconds (shutdown_grace_ms).
+const std::string_view builtin_aggregator = R"(
+[naming]
+scheme = "capsem"
+max_length = 256
+
+[limits]
+first_list_wait_ms = 0
+in_flight_per_session = 4096
+shutdown_grace_ms = 300
+
+[transports.aggregator]
+plugin = "transport-aggregator"
+grants = ["control"]
+)";
+
 const std::string_view builtin_tools = R"(
 [tools.http]
 plugin = "builtin-http"

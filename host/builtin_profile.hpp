@@ -10,6 +10,8 @@ extern const std::string_view builtin_base;
 // One transport, for `serve` and for `stdio`.
 extern const std::string_view builtin_http_transport;
 extern const std::string_view builtin_stdio_transport;
+// For `aggregator`: its transport, and what its protocol promises about names and times.
+extern const std::string_view builtin_aggregator;
 // Two servers that are useful without any configuration.
 extern const std::string_view builtin_tools;
 

@@ -37,6 +37,8 @@ int run(const Arguments &arguments) {
       return run_list(arguments);
     case Command::call:
       return run_call(arguments);
+    case Command::aggregator:
+      return run_aggregator(arguments);
     case Command::status:
       return run_status(arguments);
     case Command::approve:

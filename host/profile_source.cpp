@@ -105,6 +105,13 @@ std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile
   return {};
 }
 
+void fill_in_folders(Profile &profile, const Arguments &arguments) {
+  if (profile.state_dir.empty()) profile.state_dir = default_state_dir();
+  if (arguments.plugin_dirs.empty()) return profile.plugin_dirs.push_back(own_plugin_dir());
+  const auto &given = arguments.plugin_dirs;
+  profile.plugin_dirs.insert(profile.plugin_dirs.end(), given.begin(), given.end());
+}
+
 }  // namespace
 
 bool downloads_first(std::string_view command) {
@@ -150,13 +157,25 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   out.profile = std::move(*profile);
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
-  if (out.profile.state_dir.empty()) out.profile.state_dir = default_state_dir();
-  if (arguments.plugin_dirs.empty()) {
-    out.profile.plugin_dirs.push_back(own_plugin_dir());
-  } else {
-    const auto &given = arguments.plugin_dirs;
-    out.profile.plugin_dirs.insert(out.profile.plugin_dirs.end(), given.begin(), given.end());
+  fill_in_folders(out.profile, arguments);
+  return out;
+}
+
+std::expected<LoadedProfile, Lines> load_aggregator(const Arguments &arguments) {
+  std::string builtin(builtin_base);
+  builtin.append(builtin_aggregator).append("codec = \"").append(arguments.codec).append("\"\n");
+  std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
+  if (!arguments.config.empty()) {
+    auto layer = read_profile_file(arguments.config);
+    if (!layer) return std::unexpected(Lines{layer.error().text});
+    layers.push_back(std::move(*layer));
   }
+  auto profile = load_layers(layers);
+  if (!profile) return std::unexpected(profile.error());
+  std::erase_if(profile->transports, [](const PluginUse &use) { return !is_builtin(use); });
+  LoadedProfile out{std::move(*profile), arguments.config};
+  give_launchers_time(out.profile);
+  fill_in_folders(out.profile, arguments);
   return out;
 }
 

@@ -31,4 +31,8 @@ bool downloads_first(std::string_view command);
 std::expected<LoadedProfile, std::vector<std::string>> load_for(const Arguments &arguments,
                                                                 Transports transports);
 
+// The profile of `bulkhead aggregator`: no server of its own and no default file. A file that is
+// named may set limits and more; its transports are left out.
+std::expected<LoadedProfile, std::vector<std::string>> load_aggregator(const Arguments &arguments);
+
 }  // namespace bulkhead::program

@@ -1,0 +1,102 @@
+// aggregator: the program that has started us gives the servers and asks for what they offer.
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+
+#include "commands.hpp"
+#include "instance_lock.hpp"
+#include "logger.hpp"
+#include "parent_watch.hpp"
+#include "profile_source.hpp"
+#include "reactor/reactor.hpp"
+#include "run_host.hpp"
+#include "signals.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// What holds for one run: the lock, and the parent that it works for.
+struct Guards {
+  OwnedFd lock, parent;
+};
+
+// nullopt: there is nothing to do here, which is no mistake. Nothing is read before this is known:
+// the input belongs to whoever really is the aggregator.
+Result<std::optional<Guards>> take_guards(const Arguments &arguments) {
+  Guards guards;
+  // Process 1 ends with everything else anyway; 0: nobody is watched.
+  const pid_t parent = arguments.parent_pid < 0 ? ::getppid() : arguments.parent_pid;
+  if (parent > 1 || arguments.parent_pid > 0) {
+    auto watched = watch_parent(parent);
+    if (!watched) return std::unexpected(watched.error());
+    if (!*watched) return std::nullopt;
+    guards.parent = std::move(*watched);
+  }
+  if (!arguments.lock_path.empty()) {
+    auto lock = take_instance_lock(arguments.lock_path);
+    if (!lock) return std::unexpected(lock.error());
+    if (!*lock) return std::nullopt;
+    guards.lock = std::move(*lock);
+  }
+  return guards;
+}
+
+class Aggregator {
+ public:
+  Aggregator(const Arguments &arguments, Guards guards)
+      : guards_(std::move(guards)),
+        logger_(LogLevel::error,
+                arguments.verbose ? level_named(arguments.log_level) : LogLevel::warn) {}
+
+  int run(Profile profile) {
+    raise_file_limit();
+    for (const auto &note : profile.notes) logger_.log(LogLevel::warn, "profile", note);
+    HostOptions options;
+    options.log = [this](LogLevel level, std::string_view component, std::string_view text) {
+      logger_.log(level, component, text);
+    };
+    options.log_level = logger_.level();
+    auto host = Host::create(std::move(profile), std::move(options));
+    if (!host) return complain(host.error().text);
+    host_ = std::move(*host);
+    set_signalled_host(host_.get());
+    const int code = start_and_run();
+    set_signalled_host(nullptr);
+    host_.reset();
+    return code;
+  }
+
+ private:
+  int start_and_run() {
+    Reactor &reactor = host_->reactor();
+    std::uint64_t watch = 0;
+    if (guards_.parent) {
+      const auto gone = [](void *self, std::int32_t, std::uint32_t) {
+        static_cast<Aggregator *>(self)->host_->request_stop();
+      };
+      reactor.watch(this, guards_.parent.get(), BH_FD_READ, gone, this, &watch);
+    }
+    auto started = host_->start();
+    if (started) host_->run();
+    reactor.forget(this);
+    return started ? exit_ok : complain(started.error().text);
+  }
+
+  const Guards guards_;
+  Logger logger_;
+  std::unique_ptr<Host> host_;
+};
+
+}  // namespace
+
+int run_aggregator(const Arguments &arguments) {
+  auto guards = take_guards(arguments);
+  if (!guards) return complain(guards.error().text);
+  if (!*guards) return exit_ok;
+  auto loaded = load_aggregator(arguments);
+  if (!loaded) return report_config_errors(loaded.error());
+  return Aggregator(arguments, std::move(**guards)).run(std::move(loaded->profile));
+}
+
+}  // namespace bulkhead::program
