@@ -36,7 +36,7 @@ max_length = 256
 [limits]
 first_list_wait_ms = 0
 in_flight_per_session = 4096
-shutdown_grace_ms = 300
+shutdown_grace_ms = 250
 
 [transports.aggregator]
 plugin = "transport-aggregator"

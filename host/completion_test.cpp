@@ -44,7 +44,8 @@ TEST_CASE("every command of the issue is there") {
   std::string names;
   for (const auto &command : tree.commands) names += command.name + " ";
   CHECK(names ==
-        "serve stdio tools resources prompts call approve revoke status import profile plugin "
+        "serve stdio tools resources prompts call approve revoke aggregator status import profile "
+        "plugin "
         "completion ");
 }
 

@@ -173,7 +173,7 @@ std::expected<LoadedProfile, Lines> load_aggregator(const Arguments &arguments) 
   auto profile = load_layers(layers);
   if (!profile) return std::unexpected(profile.error());
   std::erase_if(profile->transports, [](const PluginUse &use) { return !is_builtin(use); });
-  LoadedProfile out{std::move(*profile), arguments.config};
+  LoadedProfile out{std::move(*profile), arguments.config, {}};
   give_launchers_time(out.profile);
   fill_in_folders(out.profile, arguments);
   return out;

@@ -48,7 +48,7 @@ class TransportAggregator {
   static constexpr std::size_t max_open = 4096;
   // From the end of the input to the end of what is under way: with the children's time to end it
   // stays below two seconds.
-  static constexpr std::uint64_t drain_ms = 1'000;
+  static constexpr std::uint64_t drain_ms = 800;
   static constexpr std::uint64_t retry_ms = 20;  // a list that the host could not give yet
   static constexpr std::uint32_t max_skip_logs = 100;
   // stop() still writes what waits: so long without progress, and so long in all.

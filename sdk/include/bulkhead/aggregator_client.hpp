@@ -93,6 +93,12 @@ class Client {
     return child_.pid();
   }
 
+  // Requests without a reply.
+  std::size_t pending() const {
+    const std::lock_guard lock(mutex_);
+    return pending_.size();
+  }
+
   // `params`: a JSON object, or empty. timeout_ms 0: that of the options. done is called exactly
   // once.
   void send(std::string_view method, std::string_view params, Callback done,
