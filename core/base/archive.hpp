@@ -1,0 +1,159 @@
+// Values as bytes and back, for processes of this one program: no names, no versions. What is read
+// may come from a process that was taken over, so every length is checked; a reader that met
+// something impossible stays failed and yields empty values.
+//
+//   template <class Ar> void archive(Ar &ar, Limits &v) { auto &[a, b] = v; ar(a, b); }
+//
+// The structured binding is the point: a member that is added later and forgotten there does not
+// compile.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace bulkhead {
+
+class ArchiveWriter {
+ public:
+  static constexpr bool reading = false;
+  template <class... T>
+  void operator()(const T &...values) {
+    (one(values), ...);
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  template <class T>
+  void one(const T &value) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+      out_.append(reinterpret_cast<const char *>(&value), sizeof value);
+    } else {
+      archive(*this, const_cast<T &>(value));
+    }
+  }
+  void one(const std::string &value) {
+    count(value.size());
+    out_.append(value);
+  }
+  template <class T>
+  void one(const std::vector<T> &values) {
+    count(values.size());
+    for (const T &value : values) one(value);
+  }
+  template <class K, class V>
+  void one(const std::map<K, V> &values) {
+    count(values.size());
+    for (const auto &[key, value] : values) (*this)(key, value);
+  }
+  template <class T>
+  void one(const std::optional<T> &value) {
+    one(value.has_value());
+    if (value.has_value()) one(*value);
+  }
+  template <class A, class B>
+  void one(const std::pair<A, B> &value) {
+    (*this)(value.first, value.second);
+  }
+  void count(std::size_t n) { one(static_cast<std::uint32_t>(n)); }
+
+  std::string out_;
+};
+
+class ArchiveReader {
+ public:
+  static constexpr bool reading = true;
+  explicit ArchiveReader(std::string_view bytes) : bytes_(bytes) {}
+  template <class... T>
+  void operator()(T &...values) {
+    (one(values), ...);
+  }
+  // Everything was read, and nothing is left.
+  bool done() const noexcept { return !failed_ && bytes_.empty(); }
+
+ private:
+  template <class T>
+  void one(T &value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      std::uint8_t byte = 0;
+      one(byte);
+      value = byte != 0;
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+      value = T{};
+      if (failed_ || bytes_.size() < sizeof value) return fail();
+      std::memcpy(&value, bytes_.data(), sizeof value);
+      bytes_.remove_prefix(sizeof value);
+    } else {
+      archive(*this, value);
+    }
+  }
+  void one(std::string &value) {
+    value.clear();
+    const std::uint32_t n = count();
+    if (failed_) return;
+    value.assign(bytes_.substr(0, n));
+    bytes_.remove_prefix(n);
+  }
+  template <class T>
+  void one(std::vector<T> &values) {
+    values.clear();
+    for (std::uint32_t n = count(); n > 0 && !failed_; --n) one(values.emplace_back());
+  }
+  template <class K, class V>
+  void one(std::map<K, V> &values) {
+    values.clear();
+    for (std::uint32_t n = count(); n > 0 && !failed_; --n) {
+      std::pair<K, V> item;
+      one(item);
+      values.insert(std::move(item));
+    }
+  }
+  template <class T>
+  void one(std::optional<T> &value) {
+    bool has = false;
+    one(has);
+    value.reset();
+    if (has) one(value.emplace());
+  }
+  template <class A, class B>
+  void one(std::pair<A, B> &value) {
+    (*this)(value.first, value.second);
+  }
+  // Of elements that take a byte each at least.
+  std::uint32_t count() {
+    std::uint32_t n = 0;
+    one(n);
+    if (n > bytes_.size()) fail();
+    return failed_ ? 0 : n;
+  }
+  void fail() noexcept {
+    failed_ = true;
+    bytes_ = {};
+  }
+
+  std::string_view bytes_;
+  bool failed_ = false;
+};
+
+template <class T>
+std::string to_bytes(const T &value) {
+  ArchiveWriter writer;
+  writer(value);
+  return writer.take();
+}
+
+// False: damaged, and `value` holds rubbish.
+template <class T>
+bool from_bytes(std::string_view bytes, T *value) {
+  ArchiveReader reader(bytes);
+  reader(*value);
+  return reader.done();
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,91 @@
+// Frames between the supervisor and one compartment (link/channel.hpp), and the second socket on
+// which a compartment asks for what only the supervisor has.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/archive.hpp"
+
+namespace bulkhead::control {
+
+// The descriptors a compartment is started with.
+inline constexpr int control_fd = 3;
+inline constexpr int request_fd = 4;
+
+inline constexpr std::uint64_t max_frame_bytes = 64u << 20;
+inline constexpr std::uint64_t max_queue_bytes = 128u << 20;
+
+enum Kind : std::uint16_t {
+  // From the supervisor.
+  slice = 1,      // first; payload: archived Slice
+  trunk,          // fd; payload: the compartment at its other end
+  gave_up,        // router; payload: archived GaveUp
+  stop,           // end in good order
+  status_wanted,  // answered with status
+
+  // From the compartment.
+  ready = 16,  // confined, plugins started; payload: archived Ready
+  failed,      // payload: why it cannot run; it exits
+  log,         // code: level; payload: archived LogLine
+  status       // router; payload: archived HostStatus
+};
+
+// On the request socket; one at a time, answered by a frame of the same kind with code: status,
+// payload: the value or the error's text.
+enum Request : std::uint16_t {
+  listen = 1,  // payload: archived Listen; the answer has the fd. Only before `ready`
+  get_secret,  // payload: archived Secret without a value
+  put_secret   // payload: archived Secret
+};
+inline constexpr int request_timeout_ms = 5'000;
+inline constexpr std::uint64_t max_request_bytes = 256u << 10;
+
+struct GaveUp {
+  std::string compartment, reason;
+};
+template <class Ar>
+void archive(Ar &ar, GaveUp &v) {
+  auto &[compartment, reason] = v;
+  ar(compartment, reason);
+}
+
+struct Ready {
+  std::vector<std::string> in_force, missing;  // of the confinement
+};
+template <class Ar>
+void archive(Ar &ar, Ready &v) {
+  auto &[in_force, missing] = v;
+  ar(in_force, missing);
+}
+
+struct LogLine {
+  std::string component, text;
+};
+template <class Ar>
+void archive(Ar &ar, LogLine &v) {
+  auto &[component, text] = v;
+  ar(component, text);
+}
+
+struct Listen {
+  std::string address;  // a sockaddr
+  std::string as_configured;
+};
+template <class Ar>
+void archive(Ar &ar, Listen &v) {
+  auto &[address, as_configured] = v;
+  ar(address, as_configured);
+}
+
+struct Secret {
+  std::string instance, name, value;
+};
+template <class Ar>
+void archive(Ar &ar, Secret &v) {
+  auto &[instance, name, value] = v;
+  ar(instance, name, value);
+}
+
+}  // namespace bulkhead::control

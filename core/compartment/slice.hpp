@@ -1,0 +1,65 @@
+// What the supervisor hands a compartment: its part of the profile, and nothing of the others'.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/archive.hpp"
+#include "host.hpp"
+#include "profile/archive.hpp"
+
+namespace bulkhead {
+
+enum class PluginKind : std::uint8_t { connector, tools, service };
+
+struct SlicePlugin {
+  PluginKind kind = PluginKind::connector;
+  PluginUse use;
+};
+template <class Ar>
+void archive(Ar &ar, SlicePlugin &v) {
+  auto &[kind, use] = v;
+  ar(kind, use);
+}
+
+template <class Ar>
+void archive(Ar &ar, RemoteUse &v) {
+  auto &[compartment, plugin] = v;
+  ar(compartment, plugin);
+}
+
+// What the compartment may do; becomes a Confinement.
+struct SlicePrivileges {
+  bool network = false, exec = false;
+  bool required = false;  // the kernel must be able to enforce all of it
+  std::vector<std::string> read, write;
+  std::vector<std::string> hide;   // with exec: from the programs
+  std::uint32_t uid = 0, gid = 0;  // 0: stay who we are
+};
+template <class Ar>
+void archive(Ar &ar, SlicePrivileges &v) {
+  auto &[network, exec, required, read, write, hide, uid, gid] = v;
+  ar(network, exec, required, read, write, hide, uid, gid);
+}
+
+struct Slice {
+  std::string name;     // of the compartment
+  bool router = false;  // the endpoint: it has a Host; the others have plugins behind a link
+  std::int32_t log_level = 1;
+  bool eager = true;                               // router
+  std::map<std::string, RemoteUse> remote;         // router: what runs elsewhere
+  Profile profile;                                 // router: without credentials; others: bounds,
+                                                   // folders
+  std::vector<SlicePlugin> plugins;                // others
+  std::map<std::string, std::string> definitions;  // others: server -> definition, with credentials
+  SlicePrivileges privileges;
+};
+template <class Ar>
+void archive(Ar &ar, Slice &v) {
+  auto &[name, router, log_level, eager, remote, profile, plugins, definitions, privileges] = v;
+  ar(name, router, log_level, eager, remote, profile, plugins, definitions, privileges);
+}
+
+}  // namespace bulkhead

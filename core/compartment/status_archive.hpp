@@ -1,0 +1,27 @@
+// HostStatus as bytes, from the endpoint to the supervisor, which shows it.
+#pragma once
+
+#include "base/archive.hpp"
+#include "host.hpp"
+
+namespace bulkhead {
+
+template <class Ar>
+void archive(Ar &ar, ServerStatus &v) {
+  auto &[name, type, state, reason, tools, resources, prompts, restarts, in_flight] = v;
+  ar(name, type, state, reason, tools, resources, prompts, restarts, in_flight);
+}
+
+template <class Ar>
+void archive(Ar &ar, PluginStatus &v) {
+  auto &[id, plugin, path, version, state, provides, generation] = v;
+  ar(id, plugin, path, version, state, provides, generation);
+}
+
+template <class Ar>
+void archive(Ar &ar, HostStatus &v) {
+  auto &[servers, plugins, endpoints, collisions, counters, sessions, in_flight, calls] = v;
+  ar(servers, plugins, endpoints, collisions, counters, sessions, in_flight, calls);
+}
+
+}  // namespace bulkhead

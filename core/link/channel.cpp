@@ -1,0 +1,292 @@
+#include "link/channel.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace bulkhead::link {
+namespace {
+
+constexpr std::size_t scratch_bytes = 256u << 10;
+constexpr std::size_t large_payload = 16u << 10;  // not worth a copy into the queue
+constexpr std::size_t max_fds_waiting = 64;       // came in, their frames have not
+constexpr std::size_t max_parts = 64;             // of one gathering write
+
+// Handlers never nest, so one buffer serves every channel of a thread.
+char *scratch() {
+  thread_local const std::unique_ptr<char[]> buffer(new char[scratch_bytes]);
+  return buffer.get();
+}
+
+std::string errno_text(int error) {
+  char buffer[128];
+  return ::strerror_r(error, buffer, sizeof buffer);
+}
+
+// One sendmsg; a descriptor goes with its first byte. Returns what sendmsg returns.
+ssize_t send_once(int socket, iovec *parts, std::size_t count, int fd) {
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = count;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  if (fd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  ssize_t sent;
+  do {
+    sent = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  return sent;
+}
+
+void collect_fds(msghdr *message, std::deque<OwnedFd> *out) {
+  for (cmsghdr *header = CMSG_FIRSTHDR(message); header != nullptr;
+       header = CMSG_NXTHDR(message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+      out->emplace_back(fd);
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::pair<OwnedFd, OwnedFd>> socket_pair() {
+  int fds[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0) {
+    return bulkhead::fail(BH_E_IO, "cannot make a socket pair: " + errno_text(errno));
+  }
+  return std::pair{OwnedFd(fds[0]), OwnedFd(fds[1])};
+}
+
+Channel::Channel(Reactor &reactor, OwnedFd socket, Receiver &receiver, std::uint64_t max_frame,
+                 std::uint64_t max_queue, bool with_fds)
+    : reactor_(reactor),
+      socket_(std::move(socket)),
+      receiver_(receiver),
+      max_frame_(max_frame),
+      max_queue_(max_queue),
+      with_fds_(with_fds) {
+  reactor_.watch(this, socket_.get(), BH_FD_READ, on_event, this, &watch_);
+}
+
+Channel::~Channel() {
+  *alive_ = false;
+  reactor_.forget(this);
+}
+
+// ---- out -------------------------------------------------------------------------------------
+
+bh_status Channel::send(Frame frame, std::string_view payload, int fd) {
+  const bh_str part{payload.data(), payload.size()};
+  return send(frame, &part, 1, fd);
+}
+
+bh_status Channel::send(Frame frame, const bh_str *parts, std::uint32_t count, int fd) {
+  if (!socket_) return BH_STALE;
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = 0; i < count; ++i) bytes += parts[i].n;
+  if (bytes > max_frame_ || queued() + bytes > max_queue_) return BH_E_LIMIT;
+  frame.bytes = static_cast<std::uint32_t>(bytes);
+  frame.has_fd = fd >= 0 ? 1 : 0;
+  if (fd >= 0) {
+    OwnedFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+    if (!copy) return BH_E_LIMIT;
+    out_fds_.push_back({sent_ + queued(), std::move(copy)});
+  }
+  if (bytes >= large_payload && !writable_wanted_ && count < max_parts) {
+    flush();
+    if (!socket_) return BH_STALE;
+    if (queued() == 0 && out_fds_.empty()) {
+      iovec vector[max_parts];
+      vector[0] = {&frame, sizeof frame};
+      for (std::uint32_t i = 0; i < count; ++i) {
+        vector[i + 1] = {const_cast<char *>(parts[i].p), parts[i].n};
+      }
+      const ssize_t sent = send_once(socket_.get(), vector, count + 1, -1);
+      std::size_t left = sent < 0 ? 0 : static_cast<std::size_t>(sent);
+      sent_ += left;
+      for (std::uint32_t i = 0; i <= count; ++i) {
+        const std::size_t skip = std::min(left, vector[i].iov_len);
+        left -= skip;
+        out_.append(static_cast<char *>(vector[i].iov_base) + skip, vector[i].iov_len - skip);
+      }
+      if (queued() > 0) want_write(true);  // a broken socket is reported by the loop
+      return BH_OK;
+    }
+  }
+  out_.append(reinterpret_cast<const char *>(&frame), sizeof frame);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (parts[i].n > 0) out_.append(parts[i].p, parts[i].n);
+  }
+  if (!flush_waits_ && !writable_wanted_) {
+    flush_waits_ = true;
+    reactor_.defer(this, on_turn_end, this);
+  }
+  return BH_OK;
+}
+
+void Channel::on_turn_end(void *arg) {
+  auto &self = *static_cast<Channel *>(arg);
+  self.flush_waits_ = false;
+  self.flush();
+}
+
+void Channel::flush() {
+  while (socket_ && queued() > 0) {
+    if (!write_some()) break;
+  }
+  if (queued() == 0) {
+    out_.clear();
+    out_at_ = 0;
+    if (out_.capacity() > (1u << 20)) out_.shrink_to_fit();
+  }
+  if (socket_) want_write(queued() > 0);
+}
+
+// Up to the next descriptor, which must leave with the first byte of its own frame.
+bool Channel::write_some() {
+  std::size_t bytes = queued();
+  int fd = -1;
+  if (!out_fds_.empty()) {
+    if (out_fds_.front().at == sent_) {
+      fd = out_fds_.front().fd.get();
+      if (out_fds_.size() > 1) bytes = std::min<std::uint64_t>(bytes, out_fds_[1].at - sent_);
+    } else {
+      bytes = std::min<std::uint64_t>(bytes, out_fds_.front().at - sent_);
+    }
+  }
+  iovec part{out_.data() + out_at_, bytes};
+  const ssize_t sent = send_once(socket_.get(), &part, 1, fd);
+  if (sent < 0) return false;  // full, or broken: then the loop reports it
+  if (fd >= 0) out_fds_.pop_front();
+  out_at_ += static_cast<std::size_t>(sent);
+  sent_ += static_cast<std::uint64_t>(sent);
+  return true;
+}
+
+void Channel::want_write(bool on) {
+  if (on == writable_wanted_) return;
+  writable_wanted_ = on;
+  reactor_.modify(watch_, on ? BH_FD_READ | BH_FD_WRITE : BH_FD_READ);
+}
+
+// ---- in --------------------------------------------------------------------------------------
+
+void Channel::on_event(void *arg, std::int32_t, std::uint32_t events) {
+  auto &self = *static_cast<Channel *>(arg);
+  if ((events & BH_FD_WRITE) != 0) self.flush();
+  if ((events & (BH_FD_READ | BH_FD_ERROR)) != 0) self.read();
+}
+
+void Channel::read() {
+  // The rest of a large frame goes straight to its place.
+  std::size_t room = scratch_bytes;
+  char *to = scratch();
+  const std::size_t had = in_.size();
+  if (had >= sizeof(Frame)) {
+    Frame frame;
+    std::memcpy(&frame, in_.data(), sizeof frame);
+    const std::size_t missing = sizeof frame + frame.bytes - had;
+    if (missing > 4096) {
+      room = std::min(missing, scratch_bytes * 4);
+      in_.resize(had + room);
+      to = in_.data() + had;
+    }
+  }
+  iovec part{to, room};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 8)];
+  if (with_fds_) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+  }
+  const ssize_t got = with_fds_ ? ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC)
+                                : ::recv(socket_.get(), to, room, 0);
+  const int error = errno;
+  const bool direct = to != scratch();
+  if (direct) in_.resize(had + (got > 0 ? static_cast<std::size_t>(got) : 0));
+  if (got < 0) {
+    if (error == EAGAIN || error == EINTR) return;
+    return fail(error == ECONNRESET ? "the other process has ended" : errno_text(error));
+  }
+  if (with_fds_) collect_fds(&message, &in_fds_);
+  if (got == 0) return fail("the other process has ended");
+  if (in_fds_.size() > max_fds_waiting) return fail("too many descriptors came in");
+  if (!direct && in_.empty()) {
+    std::size_t used = 0;
+    const std::string_view bytes(to, static_cast<std::size_t>(got));
+    if (take_frames(bytes, &used)) in_.assign(bytes.substr(used));
+    return;
+  }
+  if (!direct) in_.append(to, static_cast<std::size_t>(got));
+  std::size_t used = 0;
+  std::string whole = std::move(in_);
+  in_.clear();
+  if (take_frames(whole, &used)) {
+    if (used == whole.size()) return;  // and the memory of a large frame goes
+    whole.erase(0, used);
+    in_ = std::move(whole);
+  }
+}
+
+// False: the channel is gone or closed, *used means nothing.
+bool Channel::take_frames(std::string_view bytes, std::size_t *used) {
+  const std::shared_ptr<bool> alive = alive_;  // a receiver may destroy the channel
+  while (bytes.size() - *used >= sizeof(Frame)) {
+    Frame frame;
+    std::memcpy(&frame, bytes.data() + *used, sizeof frame);
+    if (frame.bytes > max_frame_ || frame.has_fd > 1) {
+      fail("it sent a frame that is too large or damaged");
+      return false;
+    }
+    if (bytes.size() - *used - sizeof frame < frame.bytes) {
+      return true;
+    }
+    OwnedFd fd;
+    if (frame.has_fd == 1) {
+      if (in_fds_.empty()) {
+        fail("a descriptor did not come with its frame");
+        return false;
+      }
+      fd = std::move(in_fds_.front());
+      in_fds_.pop_front();
+    }
+    const std::string_view payload = bytes.substr(*used + sizeof frame, frame.bytes);
+    *used += sizeof frame + frame.bytes;
+    receiver_.frame(*this, frame, payload, std::move(fd));
+    if (!*alive || !socket_) return false;
+  }
+  return true;
+}
+
+void Channel::fail(std::string_view reason) {
+  if (!socket_) return;
+  reactor_.unwatch(watch_);
+  watch_ = 0;
+  socket_.reset();
+  in_.clear();
+  out_.clear();
+  out_at_ = 0;
+  out_fds_.clear();
+  in_fds_.clear();
+  receiver_.closed(*this, reason);
+}
+
+}  // namespace bulkhead::link

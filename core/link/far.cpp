@@ -1,0 +1,330 @@
+#include "link/far.hpp"
+
+#include "bulkhead/cpp/basics.hpp"
+#include "link/frames.hpp"
+#include "link/texts.hpp"
+
+namespace bulkhead::link {
+
+struct Far::Lane final : Channel::Receiver {
+  Far *far = nullptr;
+  bh_lane handle = 0;
+  const FarPlugin *plugin = nullptr;
+  void *wire = nullptr;  // the plugin's; null: not open, or closing
+  bool closing = false;  // the plugin has been told; its lane_closed is to come
+  std::unique_ptr<Channel> channel;
+
+  void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
+    if (frame.kind == FrameKind::lane_close) return far->close(*this);
+    if (wire == nullptr) return;
+    switch (frame.kind) {
+      case FrameKind::lane_send:
+      case FrameKind::lane_initialize:
+        return pass_on(frame, payload);
+      case FrameKind::lane_ready:
+        return plugin->connector->lane_ready(plugin->self, wire, bh::str(payload));
+      case FrameKind::lane_abandon:
+        return plugin->connector->lane_abandon(plugin->self, wire, frame.exchange);
+      default:
+        return;
+    }
+  }
+  void closed(Channel &, std::string_view) override { far->close(*this); }
+
+  void pass_on(const Frame &frame, std::string_view payload) {
+    const bh_str part = bh::str(payload);
+    bh_lane_message message{};
+    message.size = sizeof message;
+    message.kind = frame.code;
+    message.exchange = frame.exchange;
+    message.deadline_ns = frame.value;
+    message.flags = frame.kind == FrameKind::lane_initialize ? BH_LANE_INITIALIZE : 0;
+    message.part_count = 1;
+    message.parts = &part;
+    bh_error error = bh::make_error();
+    const bh_lane lane = handle;
+    Far &owner = *far;
+    if (plugin->connector->lane_send(plugin->self, wire, &message, &error) == BH_OK) return;
+    // The router asked for an answer at once; this is as near as another process comes to it.
+    if (frame.code == BH_LANE_REQUEST) owner.exchange_failed(lane, frame.exchange, &error);
+  }
+};
+
+struct Far::TrunkReceiver final : Channel::Receiver {
+  explicit TrunkReceiver(Far &owner) : far(owner) {}
+  void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd fd) override {
+    far.on_trunk(frame, payload, std::move(fd));
+  }
+  void closed(Channel &, std::string_view) override { far.trunk_lost(); }
+  Far &far;
+};
+
+Far::Far(Reactor &reactor, const bh_limits &limits, const std::vector<FarPlugin> &plugins,
+         const std::map<std::string, std::string> &definitions)
+    : reactor_(reactor),
+      limits_(limits),
+      plugins_(plugins),
+      definitions_(definitions),
+      receiver_(std::make_unique<TrunkReceiver>(*this)) {}
+
+Far::~Far() = default;
+
+const FarPlugin *Far::find(std::uint32_t number) const {
+  return number < plugins_.size() ? &plugins_[number] : nullptr;
+}
+
+// ---- the trunk -------------------------------------------------------------------------------
+
+void Far::attach(OwnedFd trunk) {
+  if (trunk_ != nullptr) trunk_lost();
+  trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
+                                     limits_.message_bytes + 4096, limits_.write_queue_bytes, true);
+  send_lists();
+}
+
+void Far::trunk_lost() {
+  trunk_.reset();
+  close_lanes();
+  by_exchange_.clear();
+  std::vector<std::pair<bh_call, Call>> calls;
+  calls_.for_each([&](bh_call id, Call &call) {
+    call.wanted = false;
+    calls.emplace_back(id, call);
+  });
+  for (const auto &[id, call] : calls) {
+    const FarPlugin &plugin = plugins_[call.plugin];
+    if (plugin.tools != nullptr) plugin.tools->call_cancel(plugin.self, id);
+  }
+}
+
+void Far::on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd) {
+  const FarPlugin *plugin = find(frame.plugin);
+  if (plugin == nullptr) return;
+  switch (frame.kind) {
+    case FrameKind::lane_open:
+      if (fd) open_lane(frame, std::string(payload), std::move(fd));
+      return;
+    case FrameKind::call_begin:
+      return begin_call(frame, payload);
+    case FrameKind::call_cancel: {
+      const auto at = by_exchange_.find(frame.exchange);
+      if (at == by_exchange_.end() || plugin->tools == nullptr) return;
+      return plugin->tools->call_cancel(plugin->self, at->second);
+    }
+    default:
+      return;
+  }
+}
+
+// ---- lanes -----------------------------------------------------------------------------------
+
+void Far::open_lane(const Frame &frame, const std::string &server, OwnedFd socket) {
+  auto lane = std::make_shared<Lane>();
+  lane->far = this;
+  lane->plugin = find(frame.plugin);
+  lane->channel = std::make_unique<Channel>(reactor_, std::move(socket), *lane,
+                                            limits_.message_bytes, limits_.write_queue_bytes, false);
+  const bh_lane handle = lane->handle = lanes_.insert(lane);
+  bh_error error = bh::make_error();
+  const auto definition = definitions_.find(server);
+  if (lane->plugin->connector == nullptr) {
+    bh::fail(&error, BH_E_UNAVAILABLE,
+             lane->plugin->failure.empty() ? "the plugin is not a connector"
+                                           : lane->plugin->failure);
+    return lane_down(handle, &error);
+  }
+  if (definition == definitions_.end()) {
+    bh::fail(&error, BH_E_NOT_FOUND, "this compartment does not hold that server");
+    return lane_down(handle, &error);
+  }
+  bh_lane_info info{};
+  info.size = sizeof info;
+  info.server = bh::str(server);
+  info.definition = bh::str(definition->second);
+  info.connect_timeout_ms = frame.value;
+  void *wire = nullptr;
+  const FarPlugin &plugin = *lane->plugin;
+  if (plugin.connector->lane_open(plugin.self, handle, &info, &wire, &error) != BH_OK) {
+    return lane_down(handle, &error);
+  }
+  lane->wire = wire;
+}
+
+void Far::close(Lane &lane) {
+  const std::shared_ptr<Lane> *held = lanes_.get(lane.handle);
+  if (held == nullptr) return;
+  const std::shared_ptr<Lane> keep = *held;
+  if (void *wire = std::exchange(lane.wire, nullptr); wire != nullptr) {
+    lane.closing = true;
+    return lane.plugin->connector->lane_close(lane.plugin->self, wire);  // then lane_closed
+  }
+  if (!lane.closing) lane_closed(lane.handle);  // it never opened
+}
+
+void Far::close_lanes() {
+  std::vector<std::shared_ptr<Lane>> lanes;
+  lanes_.for_each([&](bh_lane, std::shared_ptr<Lane> &lane) { lanes.push_back(lane); });
+  for (const auto &lane : lanes) {
+    if (lane->wire != nullptr) close(*lane);
+  }
+}
+
+void Far::message(bh_lane handle, std::uint64_t exchange, std::string_view message) {
+  const std::shared_ptr<Lane> *lane = lanes_.get(handle);
+  if (lane == nullptr || (*lane)->wire == nullptr) return;
+  Frame frame;
+  frame.kind = FrameKind::lane_message;
+  frame.exchange = exchange;
+  if ((*lane)->channel->send(frame, message) != BH_E_LIMIT) return;
+  bh_error error = bh::make_error();
+  bh::fail(&error, BH_E_LIMIT, "its answers wait for the gateway, which does not read them");
+  if (exchange != 0) return exchange_failed(handle, exchange, &error);
+  lane_down(handle, &error);
+}
+
+void Far::exchange_failed(bh_lane handle, std::uint64_t exchange, const bh_error *error) {
+  const std::shared_ptr<Lane> *lane = lanes_.get(handle);
+  if (lane == nullptr) return;
+  Frame frame;
+  frame.kind = FrameKind::lane_failed;
+  frame.exchange = exchange;
+  frame.code = static_cast<std::uint32_t>(error->code);
+  frame.value = error->retry_after_ms;
+  (*lane)->channel->send(frame, bh::text(*error));
+}
+
+void Far::lane_down(bh_lane handle, const bh_error *error) {
+  const std::shared_ptr<Lane> *lane = lanes_.get(handle);
+  if (lane == nullptr) return;
+  Frame frame;
+  frame.kind = FrameKind::lane_down;
+  frame.code = static_cast<std::uint32_t>(error->code);
+  frame.value = error->retry_after_ms;
+  (*lane)->channel->send(frame, bh::text(*error));
+}
+
+void Far::lane_closed(bh_lane handle) {
+  const std::shared_ptr<Lane> *held = lanes_.get(handle);
+  if (held == nullptr) return;
+  const std::shared_ptr<Lane> lane = *held;
+  Frame frame;
+  frame.kind = FrameKind::lane_closed;
+  lane->channel->send(frame);
+  lane->channel->flush();
+  lanes_.erase(handle);
+}
+
+// ---- tools -----------------------------------------------------------------------------------
+
+void Far::send_lists() {
+  for (std::uint32_t number = 0; number < plugins_.size(); ++number) {
+    const FarPlugin &plugin = plugins_[number];
+    Frame frame;
+    frame.plugin = number;
+    if (!plugin.failure.empty()) {
+      frame.kind = FrameKind::plugin_failed;
+      trunk_->send(frame, plugin.failure);
+    } else if (plugin.tools != nullptr) {
+      for (std::uint32_t kind = BH_LIST_TOOLS; kind <= BH_LIST_PROMPTS; ++kind) {
+        send_list(number, kind);
+      }
+      frame.kind = FrameKind::tools_listed;
+      trunk_->send(frame);
+    }
+  }
+}
+
+void Far::send_list(std::uint32_t number, std::uint32_t kind) {
+  const FarPlugin &plugin = plugins_[number];
+  bh_buf buf{};
+  bh_error error = bh::make_error();
+  const bh_status status = plugin.tools->list(plugin.self, kind, &buf, &error);
+  const bh::Buf owned(buf);
+  Frame frame;
+  frame.plugin = number;
+  if (status != BH_OK && status != BH_E_UNSUPPORTED) {
+    frame.kind = FrameKind::plugin_failed;
+    trunk_->send(frame, bh::text(error));
+    return;
+  }
+  frame.kind = FrameKind::tools_list;
+  frame.code = kind;
+  frame.value = status == BH_OK ? 1 : 0;
+  trunk_->send(frame, owned.view());
+}
+
+void Far::list_changed(std::uint32_t number, std::uint32_t kind) {
+  const FarPlugin *plugin = find(number);
+  if (trunk_ == nullptr || plugin == nullptr || plugin->tools == nullptr) return;
+  if (kind < BH_LIST_TOOLS || kind > BH_LIST_PROMPTS) return;
+  send_list(number, kind);
+  Frame frame;
+  frame.kind = FrameKind::tools_changed;
+  frame.plugin = number;
+  frame.code = kind;
+  trunk_->send(frame);
+}
+
+void Far::begin_call(const Frame &frame, std::string_view payload) {
+  const FarPlugin &plugin = plugins_[frame.plugin];
+  CallText text;
+  bh_error error = bh::make_error();
+  bh_status status = BH_E_INVALID;
+  if (plugin.tools == nullptr || !from_bytes(payload, &text)) {
+    bh::fail(&error, BH_E_UNAVAILABLE,
+             plugin.failure.empty() ? "the plugin has no tools" : plugin.failure);
+    status = BH_E_UNAVAILABLE;
+  } else {
+    const bh_call call = calls_.insert({frame.exchange, frame.plugin, true});
+    by_exchange_[frame.exchange] = call;
+    bh_call_info info{};
+    info.size = sizeof info;
+    info.flags = frame.code;
+    info.method = bh::str(text.method);
+    info.name = bh::str(text.name);
+    info.arguments = bh::str(text.arguments);
+    info.deadline_ns = frame.value;
+    status = plugin.tools->call_begin(plugin.self, call, &info, &error);
+    if (status == BH_OK || status == BH_PENDING) return;
+    calls_.erase(call);
+    by_exchange_.erase(frame.exchange);
+  }
+  if (trunk_ == nullptr) return;
+  Frame refused;
+  refused.kind = FrameKind::call_refused;
+  refused.plugin = frame.plugin;
+  refused.exchange = frame.exchange;
+  refused.code = static_cast<std::uint32_t>(status);
+  trunk_->send(refused, bh::text(error));
+}
+
+bh_status Far::complete(bh_call id, std::uint32_t kind, std::string_view json) {
+  const Call *found = calls_.get(id);
+  if (found == nullptr) return BH_STALE;
+  const Call call = *found;
+  calls_.erase(id);
+  if (!call.wanted || trunk_ == nullptr) return BH_STALE;
+  by_exchange_.erase(call.exchange);
+  Frame frame;
+  frame.kind = FrameKind::call_complete;
+  frame.plugin = call.plugin;
+  frame.exchange = call.exchange;
+  frame.code = kind;
+  if (trunk_->send(frame, json) == BH_OK) return BH_OK;
+  frame.kind = FrameKind::call_refused;
+  frame.code = static_cast<std::uint32_t>(BH_E_LIMIT);
+  trunk_->send(frame, "its result is larger than a message may be, or too many wait");
+  return BH_OK;
+}
+
+void Far::progress(bh_call id, double value, double total, std::string_view message) {
+  const Call *call = calls_.get(id);
+  if (call == nullptr || !call->wanted || trunk_ == nullptr) return;
+  Frame frame;
+  frame.kind = FrameKind::call_progress;
+  frame.plugin = call->plugin;
+  frame.exchange = call->exchange;
+  trunk_->send(frame, to_bytes(Progress{value, total, std::string(message)}));
+}
+
+}  // namespace bulkhead::link

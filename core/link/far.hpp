@@ -1,0 +1,84 @@
+// The far end of a link: frames of the near end become calls of real plugins, and what these say
+// becomes frames.
+//
+// Owner: the compartment. Thread: the reactor's; tools plugins may complete calls on any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/slots.hpp"
+#include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/tools.h"
+#include "link/channel.hpp"
+
+namespace bulkhead::link {
+
+// One plugin of this process, as far as links are concerned; null tables: it failed, see `failure`.
+struct FarPlugin {
+  const bh_connector *connector = nullptr;
+  const bh_tools *tools = nullptr;
+  void *self = nullptr;
+  std::string failure;
+};
+
+class Far {
+ public:
+  // definitions: what bh_lane_info gives for each server; the near end never sees them. `limits`,
+  // `plugins` and `definitions` outlive this.
+  Far(Reactor &reactor, const bh_limits &limits, const std::vector<FarPlugin> &plugins,
+      const std::map<std::string, std::string> &definitions);
+  ~Far();
+  Far(const Far &) = delete;
+  Far &operator=(const Far &) = delete;
+
+  // The near end is there (again): lanes and calls of the one before end.
+  void attach(OwnedFd trunk);
+  void close_lanes();  // in good order; lanes() says how many are still ending
+  std::size_t lanes() const noexcept { return lanes_.size(); }
+
+  // What the plugins call through their host tables. [io]
+  void message(bh_lane lane, std::uint64_t exchange, std::string_view message);
+  void exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error);
+  void lane_down(bh_lane lane, const bh_error *error);
+  void lane_closed(bh_lane lane);
+  bh_status complete(bh_call call, std::uint32_t kind, std::string_view json);
+  void progress(bh_call call, double value, double total, std::string_view message);
+  void list_changed(std::uint32_t plugin, std::uint32_t kind);
+
+ private:
+  struct Lane;
+  struct TrunkReceiver;
+
+  void on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd);
+  void trunk_lost();
+  void open_lane(const Frame &frame, const std::string &server, OwnedFd socket);
+  void begin_call(const Frame &frame, std::string_view payload);
+  void send_lists();
+  void send_list(std::uint32_t plugin, std::uint32_t kind);
+  void close(Lane &lane);
+  const FarPlugin *find(std::uint32_t number) const;
+
+  Reactor &reactor_;
+  const bh_limits &limits_;
+  const std::vector<FarPlugin> &plugins_;
+  const std::map<std::string, std::string> &definitions_;
+  std::unique_ptr<TrunkReceiver> receiver_;
+  std::unique_ptr<Channel> trunk_;
+  Slots<std::shared_ptr<Lane>> lanes_;
+  // Calls under way. Plugins know them by a number of ours, since a restarted near end may use its
+  // own numbers again.
+  struct Call {
+    std::uint64_t exchange = 0;
+    std::uint32_t plugin = 0;
+    bool wanted = true;  // the near end that asked is still there
+  };
+  Slots<Call> calls_;
+  std::unordered_map<std::uint64_t, bh_call> by_exchange_;
+};
+
+}  // namespace bulkhead::link

@@ -1,0 +1,40 @@
+// What goes over the sockets of one link. A link forwards the tables of bh.connector/1 and
+// bh.tools/1 to plugins in another process: the *near* end is where the router is, the *far* end
+// where the plugins are. One trunk per link; one socket more per lane, made by the near end, so
+// that a large message holds up its own server only.
+#pragma once
+
+#include <cstdint>
+
+namespace bulkhead::link {
+
+enum FrameKind : std::uint16_t {
+  // Trunk, near to far. `plugin` says which.
+  lane_open = 1,  // fd: the lane's socket; payload: the server's name; value: connect time-out, ms
+  call_begin,     // exchange; code: flags; value: deadline; payload: archived CallText
+  call_cancel,    // exchange
+
+  // Trunk, far to near.
+  tools_list = 16,  // code: list kind; value: 1 if the plugin has such items; payload: JSON array
+  tools_listed,     // all four have come; from now on changes come by tools_list + tools_changed
+  tools_changed,    // code: list kind
+  call_complete,    // exchange; code: result kind; payload: JSON
+  call_refused,     // exchange; code: status; payload: text
+  call_progress,    // exchange; payload: archived Progress
+  plugin_failed,    // payload: why; this plugin will do nothing
+
+  // A lane's socket, near to far.
+  lane_send = 32,  // code: message kind; value: deadline; exchange; payload: the message
+  lane_initialize,  // the same, with BH_LANE_INITIALIZE
+  lane_ready,      // payload: revision
+  lane_abandon,    // exchange
+  lane_close,
+
+  // A lane's socket, far to near.
+  lane_message = 48,  // exchange; payload
+  lane_failed,        // exchange; code: status; value: retry after, ms; payload: text
+  lane_down,          // code: status; value: retry after, ms; payload: text
+  lane_closed
+};
+
+}  // namespace bulkhead::link

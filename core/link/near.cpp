@@ -1,0 +1,345 @@
+#include "link/near.hpp"
+
+#include "bulkhead/cpp/basics.hpp"
+#include "link/frames.hpp"
+#include "link/texts.hpp"
+
+namespace bulkhead::link {
+namespace {
+
+constexpr std::size_t list_kinds = 4;
+
+std::uint32_t clamp_ms(std::uint64_t ms) {
+  return ms > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(ms);
+}
+
+}  // namespace
+
+struct Near::Plugin {
+  Near *near = nullptr;
+  std::uint32_t number = 0;
+  std::string server;  // of a tools plugin
+  std::string failure;
+  bool listed = false;
+  struct List {
+    bool has = false;
+    std::string json;
+  };
+  std::array<List, list_kinds> lists;
+};
+
+struct Near::Lane final : Channel::Receiver {
+  Near *near = nullptr;
+  Plugin *plugin = nullptr;
+  bh_lane handle = 0;
+  std::string server;
+  std::uint64_t connect_timeout_ms = 0;
+  std::unique_ptr<Channel> channel;
+  OwnedFd far;  // until it has gone over
+  bool down = false, closing = false;
+
+  void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
+    NearEvents &events = near->events_;
+    switch (frame.kind) {
+      case lane_message:
+        if (!closing && !down) events.lane_message(handle, frame.exchange, payload);
+        return;
+      case lane_failed:
+        if (!closing && !down) {
+          events.lane_exchange_failed(handle, frame.exchange,
+                                      {static_cast<bh_status>(frame.code), std::string(payload)});
+        }
+        return;
+      case FrameKind::lane_down:
+        return near->lane_lost(*this,
+                               {static_cast<bh_status>(frame.code), std::string(payload)},
+                               clamp_ms(frame.value));
+      case FrameKind::lane_closed:
+        if (closing) near->end_lane(*this);
+        return;
+      default:
+        return;
+    }
+  }
+  void closed(Channel &, std::string_view reason) override {
+    if (closing) return near->end_lane(*this);
+    near->lane_lost(*this, {BH_E_IO, near->about(reason)}, 0);
+  }
+};
+
+struct Near::TrunkReceiver final : Channel::Receiver {
+  explicit TrunkReceiver(Near &owner) : near(owner) {}
+  void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
+    near.on_trunk(frame, payload);
+  }
+  void closed(Channel &, std::string_view reason) override { near.trunk_lost(reason); }
+  Near &near;
+};
+
+Near::Near(Reactor &reactor, std::string compartment, const bh_limits &limits, NearEvents &events)
+    : reactor_(reactor),
+      compartment_(std::move(compartment)),
+      limits_(limits),
+      events_(events),
+      receiver_(std::make_unique<TrunkReceiver>(*this)) {}
+
+Near::~Near() = default;
+
+std::string Near::about(std::string_view what) const {
+  return "compartment \"" + compartment_ + "\": " + std::string(what);
+}
+
+// ---- the trunk -------------------------------------------------------------------------------
+
+void Near::attach(OwnedFd trunk) {
+  if (trunk_ != nullptr) trunk_lost("it was replaced");
+  gave_up_.clear();
+  for (auto &[number, plugin] : plugins_) plugin->failure.clear();
+  trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
+                                     limits_.message_bytes + 4096, limits_.write_queue_bytes, false);
+  for (auto &[lane, owned] : lanes_) {
+    if (lane->far) hand_over(*lane);
+  }
+}
+
+void Near::give_up(std::string reason) {
+  gave_up_ = about(reason);
+  std::vector<Lane *> waiting;
+  for (auto &[lane, owned] : lanes_) {
+    if (lane->far && !lane->down) waiting.push_back(lane);
+  }
+  for (Lane *lane : waiting) {
+    if (lanes_.contains(lane)) lane_lost(*lane, {BH_E_UNAVAILABLE, gave_up_}, 0);
+  }
+  for (auto &[number, plugin] : plugins_) plugin->failure = gave_up_;
+}
+
+void Near::trunk_lost(std::string_view reason) {
+  trunk_.reset();
+  const Error error{BH_E_IO, about(reason)};
+  auto calls = std::move(calls_);
+  calls_.clear();
+  for (const auto &[call, number] : calls) events_.call_failed(call, error);
+  // The lanes' own sockets say the same, unless the other process lives and only the trunk is bad.
+  std::vector<Lane *> open;
+  for (auto &[lane, owned] : lanes_) {
+    if (!lane->far) open.push_back(lane);
+  }
+  for (Lane *lane : open) {
+    if (!lanes_.contains(lane)) continue;
+    if (lane->closing) {
+      end_lane(*lane);
+    } else {
+      lane_lost(*lane, error, 0);
+    }
+  }
+}
+
+void Near::on_trunk(const Frame &frame, std::string_view payload) {
+  Plugin *plugin = find(frame.plugin);
+  if (plugin == nullptr) return;
+  switch (frame.kind) {
+    case tools_list: {
+      if (frame.code < 1 || frame.code > list_kinds) return;
+      plugin->lists[frame.code - 1] = {frame.value == 1, std::string(payload)};
+      return;
+    }
+    case tools_listed:
+      plugin->failure.clear();
+      plugin->listed = true;
+      return events_.tools_changed(plugin->server, BH_LIST_TOOLS);
+    case FrameKind::tools_changed:
+      return events_.tools_changed(plugin->server, frame.code);
+    case plugin_failed:
+      plugin->failure = about(payload);
+      return events_.tools_changed(plugin->server, BH_LIST_TOOLS);
+    case FrameKind::call_complete:
+      if (calls_.erase(frame.exchange) == 1) {
+        events_.call_complete(frame.exchange, frame.code, payload);
+      }
+      return;
+    case call_refused:
+      if (calls_.erase(frame.exchange) == 1) {
+        events_.call_failed(frame.exchange,
+                            {static_cast<bh_status>(frame.code), std::string(payload)});
+      }
+      return;
+    case FrameKind::call_progress: {
+      Progress progress;
+      if (calls_.contains(frame.exchange) && from_bytes(payload, &progress)) {
+        events_.call_progress(frame.exchange, progress.value, progress.total, progress.message);
+      }
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+// ---- lanes -----------------------------------------------------------------------------------
+
+void Near::hand_over(Lane &lane) {
+  Frame frame;
+  frame.kind = FrameKind::lane_open;
+  frame.plugin = lane.plugin->number;
+  frame.value = lane.connect_timeout_ms;
+  if (trunk_->send(frame, lane.server, lane.far.get()) == BH_OK) lane.far.reset();
+}
+
+void Near::lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms) {
+  if (lane.down) return;
+  lane.down = true;
+  if (!lane.closing) events_.lane_down(lane.handle, error, retry_after_ms);
+}
+
+void Near::end_lane(Lane &lane) {
+  const bh_lane handle = lane.handle;
+  lanes_.erase(&lane);
+  events_.lane_closed(handle);
+}
+
+Near::Plugin *Near::find(std::uint32_t number) {
+  const auto at = plugins_.find(number);
+  return at == plugins_.end() ? nullptr : at->second.get();
+}
+
+void *Near::plugin(std::uint32_t number, const std::string &server) {
+  auto &plugin = plugins_[number];
+  if (plugin == nullptr) {
+    plugin = std::make_unique<Plugin>();
+    plugin->near = this;
+    plugin->number = number;
+    plugin->server = server;
+  }
+  return plugin.get();
+}
+
+// ---- the tables ------------------------------------------------------------------------------
+
+struct NearFunctions {
+  using Plugin = Near::Plugin;
+  using Lane = Near::Lane;
+
+  static bh_status lane_open(void *self, bh_lane handle, const bh_lane_info *info, void **out,
+                             bh_error *error) {
+    auto &plugin = *static_cast<Plugin *>(self);
+    Near &near = *plugin.near;
+    if (!near.gave_up_.empty()) return bh::fail(error, BH_E_UNAVAILABLE, near.gave_up_);
+    auto pair = socket_pair();
+    if (!pair) return bh::fail(error, pair.error().code, pair.error().text);
+    auto lane = std::make_unique<Lane>();
+    lane->near = &near;
+    lane->plugin = &plugin;
+    lane->handle = handle;
+    lane->server = bh::view(info->server);
+    lane->connect_timeout_ms = info->connect_timeout_ms;
+    lane->far = std::move(pair->second);
+    lane->channel =
+        std::make_unique<Channel>(near.reactor_, std::move(pair->first), *lane,
+                                  near.limits_.message_bytes, near.limits_.write_queue_bytes, false);
+    *out = lane.get();
+    Lane &made = *lane;
+    near.lanes_.emplace(lane.get(), std::move(lane));
+    if (near.trunk_ != nullptr) near.hand_over(made);
+    return BH_OK;
+  }
+
+  static bh_status lane_send(void *, void *self, const bh_lane_message *message, bh_error *error) {
+    auto &lane = *static_cast<Lane *>(self);
+    Frame frame;
+    frame.kind = (message->flags & BH_LANE_INITIALIZE) != 0 ? FrameKind::lane_initialize
+                                                            : FrameKind::lane_send;
+    frame.code = message->kind;
+    frame.exchange = message->exchange;
+    frame.value = message->deadline_ns;
+    const bh_status status = lane.channel->send(frame, message->parts, message->part_count);
+    if (status == BH_OK) return BH_OK;
+    if (status == BH_E_LIMIT) {
+      return bh::fail(error, BH_E_LIMIT, "it reads too slowly: its queue is full");
+    }
+    return bh::fail(error, BH_E_UNAVAILABLE, lane.near->about("it has ended"));
+  }
+
+  static void lane_ready(void *, void *self, bh_str revision) {
+    Frame frame;
+    frame.kind = FrameKind::lane_ready;
+    static_cast<Lane *>(self)->channel->send(frame, bh::view(revision));
+  }
+
+  static void lane_abandon(void *, void *self, std::uint64_t exchange) {
+    Frame frame;
+    frame.kind = FrameKind::lane_abandon;
+    frame.exchange = exchange;
+    static_cast<Lane *>(self)->channel->send(frame);
+  }
+
+  static void lane_close(void *, void *self) {
+    auto &lane = *static_cast<Lane *>(self);
+    lane.closing = true;
+    Frame frame;
+    frame.kind = FrameKind::lane_close;
+    // What never went over, or cannot hear it any more, is gone already.
+    if (lane.far || lane.channel->send(frame) != BH_OK) lane.near->end_lane(lane);
+  }
+
+  static bh_status list(void *self, std::uint32_t kind, bh_buf *out, bh_error *error) {
+    const auto &plugin = *static_cast<Plugin *>(self);
+    if (!plugin.failure.empty()) return bh::fail(error, BH_E_UNAVAILABLE, plugin.failure);
+    if (!plugin.listed) return BH_PENDING;
+    if (kind < 1 || kind > list_kinds || !plugin.lists[kind - 1].has) return BH_E_UNSUPPORTED;
+    *out = bh::buf(std::string(plugin.lists[kind - 1].json));
+    return BH_OK;
+  }
+
+  static bh_status call_begin(void *self, bh_call call, const bh_call_info *info,
+                              bh_error *error) {
+    auto &plugin = *static_cast<Plugin *>(self);
+    Near &near = *plugin.near;
+    if (!plugin.failure.empty()) return bh::fail(error, BH_E_UNAVAILABLE, plugin.failure);
+    if (near.trunk_ == nullptr) {
+      return bh::fail(error, BH_E_UNAVAILABLE, near.about("it is being started again"));
+    }
+    Frame frame;
+    frame.kind = FrameKind::call_begin;
+    frame.plugin = plugin.number;
+    frame.code = info->flags;
+    frame.exchange = call;
+    frame.value = info->deadline_ns;
+    const CallText text{std::string(bh::view(info->method)), std::string(bh::view(info->name)),
+                        std::string(bh::view(info->arguments))};
+    if (near.trunk_->send(frame, to_bytes(text)) != BH_OK) {
+      return bh::fail(error, BH_E_LIMIT, near.about("it reads too slowly: its queue is full"));
+    }
+    near.calls_.emplace(call, plugin.number);
+    return BH_PENDING;
+  }
+
+  static void call_cancel(void *self, bh_call call) {
+    const auto &plugin = *static_cast<Plugin *>(self);
+    if (plugin.near->trunk_ == nullptr) return;
+    Frame frame;
+    frame.kind = FrameKind::call_cancel;
+    frame.plugin = plugin.number;
+    frame.exchange = call;
+    plugin.near->trunk_->send(frame);
+  }
+};
+
+const bh_connector &Near::connector() noexcept {
+  static constexpr bh_connector table{sizeof(bh_connector),
+                                      0,
+                                      NearFunctions::lane_open,
+                                      NearFunctions::lane_send,
+                                      NearFunctions::lane_ready,
+                                      NearFunctions::lane_abandon,
+                                      NearFunctions::lane_close};
+  return table;
+}
+
+const bh_tools &Near::tools() noexcept {
+  static constexpr bh_tools table{sizeof(bh_tools), 0, NearFunctions::list,
+                                  NearFunctions::call_begin, NearFunctions::call_cancel};
+  return table;
+}
+
+}  // namespace bulkhead::link

@@ -1,0 +1,83 @@
+// The near end of a link: to the router, the plugins of another process look like any others.
+//
+// Lanes may be opened while the other process is being started (again): what is sent waits in the
+// lane's own socket, whose far end goes over as soon as there is a trunk.
+//
+// Owner: the Host. Thread: the reactor's.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/tools.h"
+#include "link/channel.hpp"
+
+namespace bulkhead::link {
+
+// What the router is told.
+class NearEvents {
+ public:
+  virtual ~NearEvents() = default;
+  virtual void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) = 0;
+  virtual void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) = 0;
+  virtual void lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) = 0;
+  virtual void lane_closed(bh_lane lane) = 0;
+  virtual void call_complete(bh_call call, std::uint32_t kind, std::string_view json) = 0;
+  virtual void call_failed(bh_call call, const Error &error) = 0;
+  virtual void call_progress(bh_call call, double progress, double total,
+                             std::string_view message) = 0;
+  // `server`: the tools plugin's instance id.
+  virtual void tools_changed(const std::string &server, std::uint32_t kind) = 0;
+};
+
+class Near {
+ public:
+  // `compartment` is for texts. limits: message_bytes bounds a frame, write_queue_bytes a queue.
+  Near(Reactor &reactor, std::string compartment, const bh_limits &limits, NearEvents &events);
+  ~Near();
+  Near(const Near &) = delete;
+  Near &operator=(const Near &) = delete;
+
+  // The other process is there (again).
+  void attach(OwnedFd trunk);
+  // It will not come: lanes and calls fail with this reason until attach().
+  void give_up(std::string reason);
+
+  // Tables and `self` of plugin number `plugin` of the other process; they live as long as this.
+  static const bh_connector &connector() noexcept;
+  static const bh_tools &tools() noexcept;
+  void *plugin(std::uint32_t number, const std::string &server);
+
+ private:
+  struct Plugin;
+  struct Lane;
+  struct TrunkReceiver;
+  friend struct NearFunctions;
+
+  void on_trunk(const Frame &frame, std::string_view payload);
+  void trunk_lost(std::string_view reason);
+  void hand_over(Lane &lane);
+  void lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms);
+  void end_lane(Lane &lane);
+  Plugin *find(std::uint32_t number);
+  std::string about(std::string_view what) const;
+
+  Reactor &reactor_;
+  const std::string compartment_;
+  const bh_limits &limits_;
+  NearEvents &events_;
+  std::unique_ptr<TrunkReceiver> receiver_;
+  std::unique_ptr<Channel> trunk_;
+  std::string gave_up_;
+  std::map<std::uint32_t, std::unique_ptr<Plugin>> plugins_;
+  std::unordered_map<Lane *, std::unique_ptr<Lane>> lanes_;
+  std::unordered_map<bh_call, std::uint32_t> calls_;  // under way, by plugin
+};
+
+}  // namespace bulkhead::link

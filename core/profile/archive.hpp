@@ -1,0 +1,72 @@
+// A profile as bytes, from the supervisor to its compartments (see base/archive.hpp).
+#pragma once
+
+#include "base/archive.hpp"
+#include "profile/profile.hpp"
+
+namespace bulkhead {
+
+template <class Ar>
+void archive(Ar &ar, Origin &v) {
+  auto &[layer, file, line] = v;
+  ar(layer, file, line);
+}
+
+template <class Ar>
+void archive(Ar &ar, ServerDef &v) {
+  auto &[name, type, disabled, command, args, env, cwd, url, headers, allow_tools, deny_tools,
+         timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, origin, extra] =
+      v;
+  ar(name, type, disabled, command, args, env, cwd, url, headers, allow_tools, deny_tools,
+     timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, origin, extra);
+}
+
+template <class Ar>
+void archive(Ar &ar, Naming &v) {
+  auto &[separator, prefix, scheme, shorten, max_length, strict_names, bad_names_error] = v;
+  ar(separator, prefix, scheme, shorten, max_length, strict_names, bad_names_error);
+}
+
+template <class Ar>
+void archive(Ar &ar, Expose &v) {
+  auto &[tools, resources, prompts, logging, completions, list_changed, subscribe] = v;
+  ar(tools, resources, prompts, logging, completions, list_changed, subscribe);
+}
+
+template <class Ar>
+void archive(Ar &ar, Limits &v) {
+  auto &[message_bytes, header_bytes, sessions, session_idle_ms, event_buffer_bytes,
+         write_queue_bytes, write_stall_ms, request_read_ms, shutdown_grace_ms, connect_timeout_ms,
+         call_timeout_ms, request_timeout_ms, timeout_ceiling_ms, ask_timeout_ms,
+         first_list_wait_ms, grace_ms, retry_min_ms, retry_max_ms, in_flight_per_session,
+         queued_per_server, asks_per_session, subscriptions_per_session, items_per_server,
+         list_bytes_per_server, page_items, idle_view_ms, plugin_init_ms, stderr_bytes] = v;
+  ar(message_bytes, header_bytes, sessions, session_idle_ms, event_buffer_bytes, write_queue_bytes,
+     write_stall_ms, request_read_ms, shutdown_grace_ms, connect_timeout_ms, call_timeout_ms,
+     request_timeout_ms, timeout_ceiling_ms, ask_timeout_ms, first_list_wait_ms, grace_ms,
+     retry_min_ms, retry_max_ms, in_flight_per_session, queued_per_server, asks_per_session,
+     subscriptions_per_session, items_per_server, list_bytes_per_server, page_items, idle_view_ms,
+     plugin_init_ms, stderr_bytes);
+}
+
+template <class Ar>
+void archive(Ar &ar, PluginUse &v) {
+  auto &[id, plugin, config_json, sha256, required, origin] = v;
+  ar(id, plugin, config_json, sha256, required, origin);
+}
+
+template <class Ar>
+void archive(Ar &ar, Profile::Shown &v) {
+  auto &[path, value, origin] = v;
+  ar(path, value, origin);
+}
+
+template <class Ar>
+void archive(Ar &ar, Profile &v) {
+  auto &[servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
+         expose, limits, server_name, state_dir, notes, shown] = v;
+  ar(servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
+     expose, limits, server_name, state_dir, notes, shown);
+}
+
+}  // namespace bulkhead
