@@ -9,13 +9,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/owned_fd.hpp"
 #include "base/result.hpp"
 #include "bulkhead/abi/plugin.h"
+#include "plugin/services.hpp"
 #include "profile/profile.hpp"
 
 namespace bulkhead {
@@ -23,6 +26,13 @@ namespace bulkhead {
 class Reactor;
 
 enum class LogLevel : std::int32_t { debug, info, warn, error };
+
+// A server or tools plugin that runs in another process: which compartment has it, and its number
+// there.
+struct RemoteUse {
+  std::string compartment;
+  std::uint32_t plugin = 0;
+};
 
 struct HostOptions {
   // Receives every log line (component, text); may be empty. Called on any thread.
@@ -34,6 +44,10 @@ struct HostOptions {
   bool eager = true;
   // Plugins linked into the program: entry functions by plugin name, looked at before files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
+  // Of the profile's servers and tools plugins, those behind a link, by name; see attach().
+  std::map<std::string, RemoteUse> remote;
+  // What another process does for this one.
+  HostServices services;
 };
 
 enum class ServerState : std::uint8_t { connecting, ready, failed, disabled };
@@ -112,6 +126,11 @@ class Host {
   virtual Result<ApplyReport> apply(Profile next) = 0;
   // True once what apply() has taken out is gone, its children included.
   virtual bool drained() const = 0;
+  // The process of this compartment is there (again): `trunk` is the socket to it. Until then, and
+  // between its lives, its servers are connecting.
+  virtual void attach(const std::string &compartment, OwnedFd trunk) = 0;
+  // It will not come (again); its servers fail with this reason.
+  virtual void give_up(const std::string &compartment, const std::string &reason) = 0;
 
   virtual HostStatus status() const = 0;
   virtual Reactor &reactor() noexcept = 0;

@@ -13,6 +13,8 @@ namespace bulkhead::control {
 // The descriptors a compartment is started with.
 inline constexpr int control_fd = 3;
 inline constexpr int request_fd = 4;
+// Packets, one per log line, from any thread; also standard error. See LogLine.
+inline constexpr int log_fd = 5;
 
 inline constexpr std::uint64_t max_frame_bytes = 64u << 20;
 inline constexpr std::uint64_t max_queue_bytes = 128u << 20;
@@ -28,8 +30,8 @@ enum Kind : std::uint16_t {
   // From the compartment.
   ready = 16,  // confined, plugins started; payload: archived Ready
   failed,      // payload: why it cannot run; it exits
-  log,         // code: level; payload: archived LogLine
-  status       // router; payload: archived HostStatus
+  status,      // router; payload: archived HostStatus
+  finished     // router: no client can come any more, and all is answered; it exits
 };
 
 // On the request socket; one at a time, answered by a frame of the same kind with code: status,
@@ -60,13 +62,18 @@ void archive(Ar &ar, Ready &v) {
   ar(in_force, missing);
 }
 
+// On log_fd, after a byte log_mark; a packet without it is text that something wrote to standard
+// error.
+inline constexpr char log_mark = 1;
+inline constexpr std::size_t max_log_bytes = 8192;
 struct LogLine {
+  std::int32_t level = 0;
   std::string component, text;
 };
 template <class Ar>
 void archive(Ar &ar, LogLine &v) {
-  auto &[component, text] = v;
-  ar(component, text);
+  auto &[level, component, text] = v;
+  ar(level, component, text);
 }
 
 struct Listen {

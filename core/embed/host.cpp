@@ -88,6 +88,7 @@ Result<void> HostImpl::load() {
   context_.log = [this](std::int32_t level, std::string_view component, std::string_view text) {
     log(level, component, text);
   };
+  context_.services = options_.services;
   context_.extra_ext = [this](Instance &instance, std::string_view id) {
     return tables_.find(id, static_cast<const Part *>(instance.user));
   };
@@ -120,6 +121,14 @@ Result<void> HostImpl::set_up() {
 
 Result<void> HostImpl::add_parts(const std::vector<PluginUse> &uses, Parts *parts) {
   for (const PluginUse &use : uses) {
+    if (const auto at = options_.remote.find(use.id);
+        parts == &tools_ && at != options_.remote.end()) {
+      parts->push_back(std::make_unique<Part>());
+      parts->back()->host = this;
+      parts->back()->use = use;
+      parts->back()->compartment = at->second.compartment;
+      continue;
+    }
     auto part = make_part(use);
     if (!part.has_value()) return std::unexpected(part.error());
     parts->push_back(std::move(*part));
@@ -215,7 +224,7 @@ ServerDef HostImpl::complete(const ServerDef &def) const {
 
 std::unique_ptr<Upstream> HostImpl::make_upstream(const ServerDef &def) {
   auto upstream = router_->new_upstream(complete(def));
-  if (def.disabled) return upstream;
+  if (def.disabled || use_remote(*upstream, false)) return upstream;
   auto connector = connector_for(def.type);
   if (!connector.has_value()) {
     upstream->unusable = connector.error().text;
@@ -236,6 +245,7 @@ std::unique_ptr<Upstream> HostImpl::make_tools_upstream(Part &part) {
   def.type = part.use.plugin;
   auto upstream = router_->new_upstream(std::move(def));
   part.upstream = upstream.get();
+  if (use_remote(*upstream, true)) return upstream;
   if (part.instance != nullptr && part.failure.empty()) {
     upstream->tools = part.instance->ext<bh_tools>(BH_EXT_TOOLS);
     upstream->self = part.instance->self();
@@ -435,6 +445,7 @@ void HostImpl::shut_down() {
   stop_parts(services_);
   reactor_->forget(this);
   router_.reset();
+  nears_.clear();
   for (Parts *parts :
        {&transports_, &connectors_, &tools_, &leaving_, &telemetry_, &policies_, &services_}) {
     parts->clear();
@@ -454,6 +465,7 @@ HostStatus HostImpl::status() const {
       plugin.id = part->use.id;
       plugin.plugin = part->use.plugin;
       plugin.state = part->failure.empty() ? "started" : "failed: " + part->failure;
+      if (!part->compartment.empty()) plugin.state = "in compartment " + part->compartment;
       if (part->instance != nullptr) {
         plugin.path = part->instance->library().path();
         plugin.version = part->instance->library().manifest().version;

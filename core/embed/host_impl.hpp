@@ -14,6 +14,7 @@
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/abi/ext/transport.h"
 #include "host.hpp"
+#include "link/near.hpp"
 #include "plugin/instance.hpp"
 #include "profile/definitions.hpp"
 #include "reactor/reactor.hpp"
@@ -32,6 +33,7 @@ struct Part {
   bool finished = false;           // a transport: no client can come any more
   std::unique_ptr<ClientEnd> end;  // a transport: where its sessions' messages go
   Upstream *upstream = nullptr;    // a tools plugin: the server that it is
+  std::string compartment;         // where it runs, if not here
   // As the profile has it, for log lines and what get_ext gives.
   bool granted(std::string_view grant) const noexcept;
 };
@@ -53,7 +55,7 @@ class HostTables {
 
 bh_host_control control_functions() noexcept;  // control_table.cpp
 
-class HostImpl final : public Host {
+class HostImpl final : public Host, private link::NearEvents {
  public:
   HostImpl(Profile profile, HostOptions options);
   ~HostImpl() override;
@@ -65,6 +67,8 @@ class HostImpl final : public Host {
   void request_stop() noexcept override;
   Result<ApplyReport> apply(Profile next) override;
   bool drained() const override;
+  void attach(const std::string &compartment, OwnedFd trunk) override;
+  void give_up(const std::string &compartment, const std::string &reason) override;
   HostStatus status() const override;
   Reactor &reactor() noexcept override { return *reactor_; }
   bool settled() const override { return router_->settled(); }
@@ -127,6 +131,17 @@ class HostImpl final : public Host {
   void check_changes_later();
   void check_changes();
   std::string change_report(const Change &change) const;
+  // Gives the upstream what it talks through if it runs in another process.
+  bool use_remote(Upstream &upstream, bool tools);
+  link::Near &near(const std::string &compartment);
+  void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) override;
+  void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) override;
+  void lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) override;
+  void lane_closed(bh_lane lane) override;
+  void call_complete(bh_call call, std::uint32_t kind, std::string_view json) override;
+  void call_failed(bh_call call, const Error &error) override;
+  void call_progress(bh_call call, double value, double total, std::string_view message) override;
+  void tools_changed(const std::string &server, std::uint32_t kind) override;
   Result<Part *> connector_for(const std::string &type);
   void check_finished();
   void shut_down();
@@ -145,6 +160,7 @@ class HostImpl final : public Host {
   std::unique_ptr<Reactor> reactor_;
   HostContext context_;
   std::unique_ptr<Router> router_;
+  std::map<std::string, std::unique_ptr<link::Near>> nears_;  // after the reactor, see shut_down()
   Parts transports_, connectors_, tools_, policies_, telemetry_, services_;
   Parts leaving_;  // tools plugins that apply() took out, until their last call has ended
   std::vector<std::string> connector_failures_;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <exception>
 
+#include "bulkhead/abi/ext/draft/listen.h"
+#include "bulkhead/cpp/basics.hpp"
 #include "plugin/secrets.hpp"
 #include "plugin/text.hpp"
 
@@ -43,11 +45,13 @@ const void *HostFunctions::get_ext(void *ctx, const char *id) noexcept {
   static constexpr bh_host_fd fd{sizeof(bh_host_fd), 0, watch, modify, unwatch};
   static constexpr bh_host_secrets secrets{sizeof(bh_host_secrets), 0, secret_get, secret_put};
   static constexpr bh_host_metrics metrics{sizeof(bh_host_metrics), 0, counter, add};
+  static constexpr bh_host_listen listening{sizeof(bh_host_listen), 0, listen};
   static constexpr bh_host_store store{sizeof(bh_host_store), 0, folder};
   static constexpr std::pair<std::string_view, const void *> tables[] = {
       {BH_EXT_HOST_EXECUTOR, &executor},
       {BH_EXT_HOST_FD, &fd},
       {BH_EXT_HOST_STORE, &store},
+      {BH_EXT_HOST_LISTEN, &listening},
       {BH_EXT_HOST_SECRETS, &secrets},
       {BH_EXT_HOST_METRICS, &metrics}};
   if (id == nullptr) return nullptr;
@@ -81,6 +85,41 @@ bool HostFunctions::misused(Instance &instance, bool wrong, const char *function
   return true;
 }
 
+Result<std::string> HostFunctions::find_secret(Instance &instance, std::string_view name) {
+  const HostContext &context = *instance.context_;
+  if (context.services.get_secret) return context.services.get_secret(instance.id_, name);
+  const auto dir = private_folder(context.state_dir, "secrets", instance.id_);
+  if (!dir) return std::unexpected(dir.error());
+  return read_secret(*dir, name, Instance::max_secret_bytes);
+}
+
+Result<void> HostFunctions::keep_secret(Instance &instance, std::string_view name,
+                                        std::string_view value) {
+  const HostContext &context = *instance.context_;
+  if (context.services.put_secret) return context.services.put_secret(instance.id_, name, value);
+  const auto dir = private_folder(context.state_dir, "secrets", instance.id_);
+  if (!dir) return std::unexpected(dir.error());
+  return write_secret(*dir, name, value);
+}
+
+bh_status HostFunctions::listen(void *ctx, const void *address, std::uint32_t size,
+                                bh_str as_configured, std::int32_t *fd, bh_error *error) noexcept {
+  Instance &instance = Instance::of(ctx);
+  if (misused(instance, address == nullptr || fd == nullptr, "listen.open")) return BH_E_INVALID;
+  try {
+    const HostServices &services = instance.context_->services;
+    const std::string_view bytes(static_cast<const char *>(address), size);
+    auto opened = services.listen ? services.listen(bytes, view(as_configured))
+                                  : open_listener(bytes, view(as_configured));
+    if (!opened) return bh::fail(error, opened.error().code, opened.error().text);
+    if (!services.listen) remember_socket_file(bytes, &instance.socket_files_);
+    *fd = opened->release();
+    return BH_OK;
+  } catch (const std::exception &) {
+    return BH_E_INTERNAL;
+  }
+}
+
 bh_status HostFunctions::secret_get(void *ctx, bh_str name, char *buf, std::uint64_t cap,
                                     std::uint64_t *n) noexcept {
   Instance &instance = Instance::of(ctx);
@@ -88,9 +127,7 @@ bh_status HostFunctions::secret_get(void *ctx, bh_str name, char *buf, std::uint
   if (misused(instance, wrong, "secrets.get")) return BH_E_INVALID;
   try {
     *n = 0;
-    const auto dir = private_folder(instance.context_->state_dir, "secrets", instance.id_);
-    const auto value = dir ? read_secret(*dir, view(name), Instance::max_secret_bytes)
-                           : Result<std::string>(std::unexpected(dir.error()));
+    const auto value = find_secret(instance, view(name));
     if (!value) {
       if (value.error().code != BH_E_NOT_FOUND) {
         instance.log(BH_LOG_ERROR, "cannot read a secret: " + value.error().text);
@@ -111,9 +148,7 @@ bh_status HostFunctions::secret_put(void *ctx, bh_str name, bh_str value) noexce
   if (misused(instance, !is_plain_name(view(name)), "secrets.put")) return BH_E_INVALID;
   if (value.n > Instance::max_secret_bytes) return BH_E_LIMIT;
   try {
-    const auto dir = private_folder(instance.context_->state_dir, "secrets", instance.id_);
-    const auto done = dir ? write_secret(*dir, view(name), view(value))
-                          : Result<void>(std::unexpected(dir.error()));
+    const auto done = keep_secret(instance, view(name), view(value));
     if (done) return BH_OK;
     instance.log(BH_LOG_ERROR, "cannot keep a secret: " + done.error().text);
     return done.error().code;

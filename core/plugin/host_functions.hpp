@@ -14,7 +14,13 @@ struct HostFunctions {
   static void log(void *ctx, std::int32_t level, bh_str message) noexcept;
   static std::int32_t log_enabled(void *ctx, std::int32_t level) noexcept;
 
+  // bh.host.listen/1
+  static bh_status listen(void *ctx, const void *address, std::uint32_t size, bh_str as_configured,
+                          std::int32_t *fd, bh_error *error) noexcept;
   // bh.host.secrets/1
+  static Result<std::string> find_secret(Instance &instance, std::string_view name);
+  static Result<void> keep_secret(Instance &instance, std::string_view name,
+                                  std::string_view value);
   static bh_status secret_get(void *ctx, bh_str name, char *buf, std::uint64_t cap,
                               std::uint64_t *n) noexcept;
   static bh_status secret_put(void *ctx, bh_str name, bh_str value) noexcept;

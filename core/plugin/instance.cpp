@@ -1,5 +1,7 @@
 #include "plugin/instance.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 
@@ -213,6 +215,7 @@ void Instance::end() noexcept {
     return;
   }
   state_ = destroyed;
+  for (const std::string &path : socket_files_) ::unlink(path.c_str());
   if (table_.destroy == nullptr) return;
   bh_error error = empty_error();
   const bh_status status = call(&error, [&] {

@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "bulkhead/abi/plugin.h"
 #include "plugin/loader.hpp"
+#include "plugin/services.hpp"
 #include "reactor/reactor.hpp"
 
 namespace bulkhead {
@@ -49,6 +50,7 @@ struct HostContext {
   std::string state_dir;  // secrets/<instance>, plugins/<instance>
   std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
   std::int32_t log_level = 1;
+  HostServices services;
   // Host extensions beyond the common services (transport, connector ... tables), by id and
   // instance; returns the table or null. The table's first argument is the instance's ctx.
   std::function<const void *(class Instance &, std::string_view id)> extra_ext;
@@ -119,6 +121,7 @@ class Instance {
   std::atomic<bool> ended_{false};  // stop() has returned: threads left behind are refused
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
   std::string folder_;  // of bh.host.store/1, once made
+  std::vector<std::string> socket_files_;  // of bh.host.listen/1, removed at the end
 };
 
 }  // namespace bulkhead

@@ -26,7 +26,12 @@ PlaceLane::~PlaceLane() = default;
 
 void PlaceLane::start() {
   bool ok = true;
-  for (const ItemKind kind : all_item_kinds) ok = load(kind) && ok;
+  state_ = LaneState::connecting;
+  for (const ItemKind kind : all_item_kinds) {
+    const bh_status status = load(kind);
+    if (status == BH_PENDING) return router_.lane_changed(*this);  // list_changed() comes
+    ok = status == BH_OK && ok;
+  }
   state_ = ok ? LaneState::ready : LaneState::waiting;
   settled_ = true;
   listed_ = ok;
@@ -34,32 +39,34 @@ void PlaceLane::start() {
   router_.lane_changed(*this);
 }
 
-bool PlaceLane::load(ItemKind kind) {
+bh_status PlaceLane::load(ItemKind kind) {
   ItemList &items = items_[static_cast<std::size_t>(kind)];
   bh_buf buf{};
   bh_error error = bh::make_error();
   const bh_status status = upstream_.tools->list(upstream_.self, abi_kind(kind), &buf, &error);
   const bh::Buf owned(buf);
+  if (status == BH_PENDING) return status;
   items = {};
-  if (status == BH_E_UNSUPPORTED) return true;
+  if (status == BH_E_UNSUPPORTED) return BH_OK;
   if (status != BH_OK) {
     reason_ =
         "cannot list its " + std::string(facts(kind).noun) + "s: " + std::string(bh::text(error));
-    return false;
+    return status;
   }
   if (!mcp::valid_json(owned.view())) {
     reason_ = "its list of " + std::string(facts(kind).noun) + "s is not valid JSON";
-    return false;
+    return BH_E_PROTOCOL;
   }
   const std::string result =
       "{\"" + std::string(facts(kind).member) + "\":" + std::string(owned.view()) + "}";
   const auto appended = append_page(kind, result, upstream_.def(), router_.limits(), &items);
-  if (!appended.has_value()) reason_ = appended.error().text;
-  return appended.has_value();
+  if (appended.has_value()) return BH_OK;
+  reason_ = appended.error().text;
+  return BH_E_PROTOCOL;
 }
 
 void PlaceLane::list_changed(ItemKind kind) {
-  if (state_ == LaneState::waiting) return start();
+  if (state_ == LaneState::waiting || state_ == LaneState::connecting) return start();
   if (state_ != LaneState::ready) return;
   load(kind);
   router_.items_changed(*this);
@@ -98,13 +105,7 @@ void PlaceLane::submit(Exchange &e, const Submission &submission) {
   bh_error error = bh::make_error();
   const bh_status status = upstream_.tools->call_begin(upstream_.self, id, &info, &error);
   if (status == BH_OK || status == BH_PENDING) return;
-  if (Exchange *still = router_.exchanges().get(id)) {
-    const std::int32_t error_code = status == BH_E_NOT_FOUND     ? code::method_not_found
-                                    : status == BH_E_INVALID     ? code::invalid_params
-                                    : status == BH_E_UNSUPPORTED ? code::method_not_found
-                                                                 : code::internal_error;
-    router_.fail_exchange(*still, error_code, bh::text(error), BH_OUTCOME_ERROR);
-  }
+  router_.tools_refused(id, {status, std::string(bh::text(error))});
 }
 
 void PlaceLane::retract(std::uint64_t exchange, bool sent, std::string_view, const mcp::Scan *) {

@@ -24,7 +24,7 @@ class PlaceLane final : public Lane {
 
  private:
   // False: that list failed, and the reason is kept.
-  bool load(ItemKind kind);
+  bh_status load(ItemKind kind);
 };
 
 }  // namespace bulkhead

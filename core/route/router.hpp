@@ -106,6 +106,8 @@ class Router {
   void lane_closed(bh_lane lane);
   bh_status tools_complete(bh_call call, std::uint32_t kind, std::string_view json);
   void tools_changed(Upstream &upstream, std::uint32_t abi_kind);
+  // The call has not run, or its plugin has gone with it; nothing follows.
+  void tools_refused(bh_call call, const Error &error);
   void tools_progress(bh_call call, double progress, double total, std::string_view message);
   void policy_decided(std::uint64_t exchange, const Gate::Decision &decision);
   void policy_changed();

@@ -35,6 +35,16 @@ bh_status Router::tools_complete(bh_call call, std::uint32_t kind, std::string_v
   return BH_OK;
 }
 
+void Router::tools_refused(bh_call call, const Error &error) {
+  Exchange *e = exchanges_.get(call);
+  if (e == nullptr) return;
+  const std::int32_t error_code = error.code == BH_E_NOT_FOUND     ? code::method_not_found
+                                  : error.code == BH_E_INVALID     ? code::invalid_params
+                                  : error.code == BH_E_UNSUPPORTED ? code::method_not_found
+                                                                   : code::internal_error;
+  fail_exchange(*e, error_code, error.text, BH_OUTCOME_ERROR);
+}
+
 void Router::tools_progress(bh_call call, double progress, double total, std::string_view message) {
   const Exchange *e = exchanges_.get(call);
   if (e == nullptr || e->client_token.empty() || !std::isfinite(progress)) return;

@@ -1,8 +1,8 @@
 #include "listener.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/stat.h>
+#include <bulkhead/abi/ext/draft/listen.h>
+
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,27 +18,19 @@ std::string reason(int error) {
   return ::strerror_r(error, buffer, sizeof buffer);
 }
 
-// A socket file without a server is left behind by a killed process; it would block the address.
-void remove_stale(const ListenAddress &address) {
-  struct stat info{};
-  if (::lstat(address.unix_path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return;
-  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (probe < 0) return;
-  const int result =
-      ::connect(probe, reinterpret_cast<const sockaddr *>(&address.address), address.size);
-  if (result != 0 && errno == ECONNREFUSED) ::unlink(address.unix_path.c_str());
-  ::close(probe);
-}
-
 }  // namespace
 
 bh_status Listener::open(const ListenAddress &address, std::string_view as_configured,
                          bh_error *error) {
-  const bh_status status = bind(address, as_configured, error);
-  if (status != BH_OK) {
-    close();
-    return status;
+  const auto *sockets = host_.ext<bh_host_listen>(BH_EXT_HOST_LISTEN);
+  if (sockets == nullptr) {
+    return bh::fail(error, BH_E_UNSUPPORTED, "the host gives no listening sockets");
   }
+  std::int32_t fd = -1;
+  const bh_status status = sockets->open(host_.ctx(), &address.address, address.size,
+                                         bh::str(as_configured), &fd, error);
+  if (status != BH_OK) return status;
+  fd_ = fd;
   socklen_t size = sizeof bound_;
   ::getsockname(fd_, reinterpret_cast<sockaddr *>(&bound_), &size);
   if (host_.watch(fd_, BH_FD_READ, &Listener::on_event, this, &watch_) != BH_OK) {
@@ -48,44 +40,11 @@ bh_status Listener::open(const ListenAddress &address, std::string_view as_confi
   return BH_OK;
 }
 
-bh_status Listener::bind(const ListenAddress &address, std::string_view as_configured,
-                         bh_error *error) {
-  const int family = address.address.ss_family;
-  fd_ = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd_ < 0) return bh::fail(error, BH_E_IO, "socket: " + reason(errno));
-  const int on = 1;
-  if (family == AF_UNIX) {
-    remove_stale(address);
-  } else {
-    ::setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    // Inherited by accepted sockets: one system call less for each of them.
-    ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
-  const mode_t mask = family == AF_UNIX ? ::umask(0177) : 0;
-  const int bound = ::bind(fd_, reinterpret_cast<const sockaddr *>(&address.address), address.size);
-  const int why = errno;
-  if (family == AF_UNIX) ::umask(mask);
-  if (bound == 0 && family == AF_UNIX) unix_path_ = address.unix_path;
-  if (bound == 0 && ::listen(fd_, 1024) == 0) return BH_OK;
-  const int failed = bound == 0 ? errno : why;
-  std::string text = "cannot listen on " + std::string(as_configured) + ": ";
-  if (failed == EADDRINUSE) {
-    text +=
-        "the address is already in use by another program; stop that, or choose another one with "
-        "--listen, for example --listen 127.0.0.1:0 for any free port";
-  } else {
-    text += reason(failed);
-  }
-  return bh::fail(error, BH_E_IO, text);
-}
-
 void Listener::close() noexcept {
   host_.unwatch(watch_);
   host_.timer_cancel(pause_);
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
-  if (!unix_path_.empty()) ::unlink(unix_path_.c_str());
-  unix_path_.clear();
 }
 
 void Listener::on_event(void *arg, std::int32_t, std::uint32_t) noexcept {

@@ -1,4 +1,4 @@
-// The listening socket: binds, accepts in batches, and pauses when the process has no descriptors
+// The listening socket, which comes from the host: accepts in batches, and pauses when the process has no descriptors
 // left instead of spinning. Thread: the reactor's.
 #pragma once
 
@@ -24,7 +24,7 @@ class Listener {
   Listener(const Listener &) = delete;
   Listener &operator=(const Listener &) = delete;
 
-  // Binds and starts accepting. The error names the address and what to do.
+  // Gets the socket and starts accepting. The error names the address and what to do.
   bh_status open(const ListenAddress &address, std::string_view as_configured, bh_error *error);
   void close() noexcept;
 
@@ -34,7 +34,6 @@ class Listener {
  private:
   static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
   static void on_pause_over(void *arg) noexcept;
-  bh_status bind(const ListenAddress &address, std::string_view as_configured, bh_error *error);
   void accept_batch();
   void pause(int error);
 
@@ -45,7 +44,6 @@ class Listener {
   bh_timer pause_ = 0;
   bool warned_ = false;
   sockaddr_storage bound_{};
-  std::string unix_path_;
 };
 
 }  // namespace transport_http

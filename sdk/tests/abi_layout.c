@@ -3,6 +3,7 @@
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/draft/control.h"
 #include "bulkhead/abi/ext/draft/http.h"
+#include "bulkhead/abi/ext/draft/listen.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/ext/tools.h"
@@ -96,5 +97,7 @@ AT(bh_http_request, body, 56);
 SIZE(bh_host_http, 24);
 
 SIZE(bh_host_control, 32);
+
+SIZE(bh_host_listen, 16);
 
 int abi_layout_is_checked;

@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "../abi/ext/draft/listen.h"
 #include "../abi/host.h"
 #include "../cpp/basics.hpp"
 
@@ -80,6 +82,7 @@ class FakeHost {
     make_secrets();
     make_metrics();
     make_store();
+    make_listen();
   }
   ~FakeHost() {
     join_threads();
@@ -447,6 +450,25 @@ class FakeHost {
     add_ext(BH_EXT_HOST_METRICS, &metrics_);
   }
 
+  void make_listen() {
+    listen_.size = sizeof listen_;
+    listen_.open = [](void *, const void *address, std::uint32_t size, bh_str as_configured,
+                      std::int32_t *fd, bh_error *error) -> bh_status {
+      const auto *raw = static_cast<const sockaddr *>(address);
+      const int made = ::socket(raw->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+      const int on = 1;
+      if (raw->sa_family != AF_UNIX) ::setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+      if (made < 0 || ::bind(made, raw, size) != 0 || ::listen(made, 64) != 0) {
+        const std::string why = std::strerror(errno);
+        if (made >= 0) ::close(made);
+        return fail(error, BH_E_IO,
+                    "cannot listen on " + std::string(view(as_configured)) + ": " + why);
+      }
+      *fd = made;
+      return BH_OK;
+    };
+    extensions_[BH_EXT_HOST_LISTEN] = &listen_;
+  }
   void make_store() {
     store_.size = sizeof store_;
     store_.folder = [](void *c) {
@@ -466,6 +488,7 @@ class FakeHost {
   bh_host_secrets secrets_{};
   bh_host_metrics metrics_{};
   bh_host_store store_{};
+  bh_host_listen listen_{};
   std::map<std::string, const void *, std::less<>> extensions_;
 
   const std::thread::id thread_;

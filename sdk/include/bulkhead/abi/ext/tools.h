@@ -43,7 +43,8 @@ typedef struct bh_tools {
   uint32_t reserved;
 
   /* JSON array of the items of one kind, as MCP's list methods have them. BH_E_UNSUPPORTED: this
-   * plugin has no such items. Asked again only after list_changed. [io] */
+   * plugin has no such items. BH_PENDING: not known yet; list_changed follows. Asked again only
+   * after list_changed. [io] */
   bh_status (*list)(void *self, uint32_t kind, bh_buf *out, bh_error *error);
 
   /* Runs a call. BH_OK: complete() has been called inside. BH_PENDING: it will be called. An error:

@@ -1,0 +1,93 @@
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "plugin/services.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr int backlog = 1024;
+
+std::string reason(int error) {
+  // The GNU variant: the text may or may not lie in the buffer.
+  char buffer[128];
+  return ::strerror_r(error, buffer, sizeof buffer);
+}
+
+// A socket file without a server is left behind by a killed process; it would block the address.
+void remove_stale(const sockaddr_un &address, socklen_t size) {
+  struct stat info{};
+  if (::lstat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) return;
+  const OwnedFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) return;
+  const int result = ::connect(probe.get(), reinterpret_cast<const sockaddr *>(&address), size);
+  if (result != 0 && errno == ECONNREFUSED) ::unlink(address.sun_path);
+}
+
+std::string failure(int error, std::string_view as_configured) {
+  std::string text = "cannot listen on " + std::string(as_configured) + ": ";
+  if (error != EADDRINUSE) return text + reason(error);
+  return text +
+         "the address is already in use by another program; stop that, or choose another one with "
+         "--listen, for example --listen 127.0.0.1:0 for any free port";
+}
+
+bool known(const sockaddr_storage &address, std::size_t size) {
+  switch (address.ss_family) {
+    case AF_INET:
+      return size == sizeof(sockaddr_in);
+    case AF_INET6:
+      return size == sizeof(sockaddr_in6);
+    case AF_UNIX:
+      return size > offsetof(sockaddr_un, sun_path) + 1 && size <= sizeof(sockaddr_un) &&
+             reinterpret_cast<const sockaddr_un &>(address).sun_path[0] != '\0';
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Result<OwnedFd> open_listener(std::string_view bytes, std::string_view as_configured) {
+  sockaddr_storage address{};  // zeroed, so the path of a Unix socket is terminated
+  if (bytes.size() < sizeof(sa_family_t) || bytes.size() >= sizeof address) {
+    return fail(BH_E_INVALID, "that is no socket address");
+  }
+  std::memcpy(&address, bytes.data(), bytes.size());
+  if (!known(address, bytes.size())) return fail(BH_E_INVALID, "that is no socket address");
+  const auto size = static_cast<socklen_t>(bytes.size());
+  const auto *raw = reinterpret_cast<const sockaddr *>(&address);
+  const bool is_unix = address.ss_family == AF_UNIX;
+  OwnedFd fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail(BH_E_IO, "socket: " + reason(errno));
+  const int on = 1;
+  if (is_unix) {
+    remove_stale(reinterpret_cast<const sockaddr_un &>(address), size);
+  } else {
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    // Inherited by accepted sockets: one system call less for each of them.
+    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  const mode_t mask = is_unix ? ::umask(0177) : 0;
+  const int bound = ::bind(fd.get(), raw, size);
+  const int why = errno;
+  if (is_unix) ::umask(mask);
+  if (bound != 0) return fail(BH_E_IO, failure(why, as_configured));
+  if (::listen(fd.get(), backlog) != 0) return fail(BH_E_IO, failure(errno, as_configured));
+  return fd;
+}
+
+void remember_socket_file(std::string_view bytes, std::vector<std::string> *paths) {
+  sockaddr_un address{};
+  if (bytes.size() > sizeof address) return;
+  std::memcpy(&address, bytes.data(), bytes.size());
+  if (address.sun_family == AF_UNIX) paths->emplace_back(address.sun_path);
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,30 @@
+// What a host does for its plugins that another process may do for it: a compartment has neither
+// the secrets' folder nor the right to bind.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/owned_fd.hpp"
+#include "base/result.hpp"
+
+namespace bulkhead {
+
+// Empty functions: this process does it itself. Thread: control.
+struct HostServices {
+  std::function<Result<std::string>(const std::string &instance, std::string_view name)> get_secret;
+  std::function<Result<void>(const std::string &instance, std::string_view name,
+                             std::string_view value)>
+      put_secret;
+  // `address` holds a sockaddr.
+  std::function<Result<OwnedFd>(std::string_view address, std::string_view as_configured)> listen;
+};
+
+// Binds and listens. Removes the file of a Unix socket that nobody listens on any more.
+Result<OwnedFd> open_listener(std::string_view address, std::string_view as_configured);
+// The path, if that was a Unix socket: whoever opened it removes it when it is done.
+void remember_socket_file(std::string_view address, std::vector<std::string> *paths);
+
+}  // namespace bulkhead
