@@ -18,6 +18,7 @@
 #include "base/owned_fd.hpp"
 #include "base/result.hpp"
 #include "bulkhead/abi/plugin.h"
+#include "plugin/loader.hpp"
 #include "plugin/services.hpp"
 #include "profile/profile.hpp"
 
@@ -44,6 +45,9 @@ struct HostOptions {
   bool eager = true;
   // Plugins linked into the program: entry functions by plugin name, looked at before files.
   std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
+  // Files that were opened and checked before this process gave up reading them, by the plugin's
+  // name in the profile; looked at before the folders.
+  std::map<std::string, CheckedLibrary> checked_plugins;
   // Of the profile's servers and tools plugins, those behind a link, by name; see attach().
   std::map<std::string, RemoteUse> remote;
   // What another process does for this one.

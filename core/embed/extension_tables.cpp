@@ -8,6 +8,7 @@
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/host_impl.hpp"
+#include "reactor/post_owned.hpp"
 
 namespace bulkhead {
 namespace {
@@ -22,21 +23,11 @@ Router &router_of(void *ctx) noexcept {
   return host_of(ctx).router();
 }
 
-// Runs f on the loop's thread in a later turn. What f captures must own its data. What is still
-// posted when the host ends is never run.
+// Runs f on the loop's thread in a later turn.
 template <class F>
 bh_status post_to_loop(void *ctx, F f) {
   HostImpl &host = host_of(ctx);
-  auto task = std::make_unique<F>(std::move(f));
-  const bh_status status = host.reactor().post(
-      &host,
-      [](void *arg) {
-        const std::unique_ptr<F> owned(static_cast<F *>(arg));
-        (*owned)();
-      },
-      task.get());
-  if (status == BH_OK) static_cast<void>(task.release());
-  return status;
+  return post_owned(host.reactor(), &host, std::move(f));
 }
 
 // The same, at once if this is the loop's thread.

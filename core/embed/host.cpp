@@ -4,26 +4,11 @@
 
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/cpp/basics.hpp"
+#include "embed/abi_limits.hpp"
 #include "embed/host_impl.hpp"
 
 namespace bulkhead {
 namespace {
-
-bh_limits abi_limits(const Limits &limits) {
-  bh_limits out{};
-  out.size = sizeof out;
-  out.message_bytes = limits.message_bytes;
-  out.header_bytes = limits.header_bytes;
-  out.sessions = limits.sessions;
-  out.session_idle_ms = limits.session_idle_ms;
-  out.event_buffer_bytes = limits.event_buffer_bytes;
-  out.write_queue_bytes = limits.write_queue_bytes;
-  out.write_stall_ms = limits.write_stall_ms;
-  out.connect_timeout_ms = limits.connect_timeout_ms;
-  out.request_read_ms = limits.request_read_ms;
-  out.shutdown_grace_ms = limits.shutdown_grace_ms;
-  return out;
-}
 
 bool provides(const Instance &instance, std::string_view id) {
   const auto &ids = instance.library().manifest().provides;
@@ -149,7 +134,7 @@ Result<std::unique_ptr<Part>> HostImpl::make_part(const PluginUse &use) {
                                    [&](const auto &entry) { return entry.first == use.plugin; });
   auto library = linked != options_.static_plugins.end()
                      ? Library::from_entry(use.plugin, linked->second, nullptr, load)
-                     : Library::load(use.plugin, nullptr, load);
+                     : load_library(use.plugin, options_.checked_plugins, load);
   Error error;
   if (library.has_value()) {
     auto instance = Instance::create(use.id, std::move(*library), context_, part.get());

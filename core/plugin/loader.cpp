@@ -1,5 +1,6 @@
 #include "plugin/loader.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -352,6 +353,22 @@ Result<std::shared_ptr<Library>> Library::from_entry(const std::string &plugin,
   auto library = LibraryMaker::link(plugin, entry, host, options);
   if (!library) return about(plugin, {}, library.error());
   return library;
+}
+
+Result<CheckedLibrary> duplicate(const CheckedLibrary &checked) {
+  OwnedFd fd(::fcntl(checked.fd(), F_DUPFD_CLOEXEC, 3));
+  if (!fd) return fail(BH_E_LIMIT, checked.path + ": no descriptor is free");
+  return CheckedLibrary{checked.manifest, checked.path, std::move(fd), checked.status};
+}
+
+Result<std::shared_ptr<Library>> load_library(const std::string &plugin,
+                                              const std::map<std::string, CheckedLibrary> &checked,
+                                              const LoadOptions &options) {
+  const auto at = checked.find(plugin);
+  if (at == checked.end()) return Library::load(plugin, nullptr, options);
+  auto copy = duplicate(at->second);
+  if (!copy) return std::unexpected(copy.error());
+  return Library::load(std::move(*copy), nullptr, options);
 }
 
 Library::~Library() {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,6 +48,9 @@ struct CheckedLibrary {
 
   int fd() const noexcept { return file.get(); }
 };
+
+// For several instances of one plugin. BH_E_LIMIT: no descriptor is free.
+Result<CheckedLibrary> duplicate(const CheckedLibrary &checked);
 
 // A mapped library, generation by generation. Destroying it calls deinit; the code stays mapped
 // (retired), see docs/plugins.md.
@@ -92,6 +96,11 @@ class Library {
   std::string path_;
   std::shared_ptr<void> init_host_;  // what init was given; plugins may have kept the pointer
 };
+
+// Library::load() of the file in `checked`, if it is there, else of what is found in the folders.
+Result<std::shared_ptr<Library>> load_library(const std::string &plugin,
+                                              const std::map<std::string, CheckedLibrary> &checked,
+                                              const LoadOptions &options);
 
 // All manifests in these folders, for `plugin list`; unreadable ones carry an error text.
 struct FoundPlugin {

@@ -1,0 +1,269 @@
+#include "compartment/compartment.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "compartment/blocking_frame.hpp"
+#include "compartment/control.hpp"
+#include "compartment/plugin_host.hpp"
+#include "compartment/requests.hpp"
+#include "compartment/slice.hpp"
+#include "compartment/status_archive.hpp"
+#include "sandbox/confine.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr int slice_timeout_ms = 10'000;
+
+// What a program that is started, or a library that calls out, may find in its environment.
+constexpr const char *kept_variables[] = {
+    "HOME",        "LANG",        "LOGNAME",    "PATH",       "SHELL",
+    "TERM",        "USER",        "http_proxy", "HTTP_PROXY", "https_proxy",
+    "HTTPS_PROXY", "all_proxy",   "ALL_PROXY",  "no_proxy",   "NO_PROXY",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
+
+// One packet on a socket: whole or not at all, from any thread, and a full queue loses log lines,
+// never time.
+void send_log(std::int32_t level, std::string_view component, std::string_view text) {
+  control::LogLine line{level, std::string(component.substr(0, 256)),
+                        std::string(text.substr(0, control::max_log_bytes - 1024))};
+  const std::string packet = control::log_mark + to_bytes(line);
+  ::send(control::log_fd, packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void send_failure(std::string_view text) {
+  link::Frame frame;
+  frame.kind = control::failed;
+  send_frame(control::control_fd, frame, text);
+}
+
+// Killed with the supervisor. A change of user clears this, so it is said again afterwards.
+bool die_with_parent(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return ::getppid() == parent;
+}
+
+void take_variables_over(bool wanted) {
+  std::vector<std::pair<std::string, std::string>> kept;
+  for (const char *name : kept_variables) {
+    const char *value = wanted ? std::getenv(name) : nullptr;
+    if (value != nullptr) kept.emplace_back(name, value);
+  }
+  clear_environment();
+  for (const auto &[name, value] : kept) ::setenv(name.c_str(), value.c_str(), 1);
+}
+
+Confinement confinement_of(const Slice &slice,
+                           const std::map<std::string, CheckedLibrary> &checked) {
+  const SlicePrivileges &may = slice.privileges;
+  Confinement wish;
+  wish.role = slice.name;
+  wish.network = may.network;
+  wish.exec = may.exec;
+  wish.namespaces = may.exec;
+  wish.unix_sockets = may.exec;
+  wish.hide = may.hide;
+  wish.mode = may.required ? ConfineMode::require : ConfineMode::best_effort;
+  if (may.uid != 0) wish.ids = {may.uid, may.gid};
+  if (may.exec) return wish;  // its children get file rules of their own
+  wish.paths = library_paths();
+  if (may.network) {
+    for (PathRule &rule : network_config_paths()) wish.paths.push_back(std::move(rule));
+  }
+  for (const auto &[name, library] : checked) {
+    wish.paths.push_back({{}, library.fd(), PathRule::Access::read});
+  }
+  for (const std::string &path : may.read) {
+    wish.paths.push_back({path, -1, PathRule::Access::read});
+  }
+  for (const std::string &path : may.write) {
+    wish.paths.push_back({path, -1, PathRule::Access::read_write});
+  }
+  return wish;
+}
+
+// Plugins that cannot be opened fail later, where it is known whether the profile can do without.
+std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
+  std::map<std::string, CheckedLibrary> checked;
+  const auto open = [&](const PluginUse &use) {
+    if (checked.contains(use.plugin)) return;
+    LoadOptions options;
+    options.dirs = slice.profile.plugin_dirs;
+    options.sha256 = use.sha256;
+    if (auto library = Library::check(use.plugin, options)) {
+      checked.emplace(use.plugin, std::move(*library));
+    }
+  };
+  for (const SlicePlugin &plugin : slice.plugins) open(plugin.use);
+  if (slice.router) {
+    const Profile &profile = slice.profile;
+    for (const auto *uses : {&profile.transports, &profile.policies, &profile.telemetry,
+                             &profile.tools, &profile.services}) {
+      for (const PluginUse &use : *uses) {
+        if (!slice.remote.contains(use.id)) open(use);
+      }
+    }
+  }
+  return checked;
+}
+
+// ---- after the confinement -------------------------------------------------------------------
+
+class Runner final : public link::Channel::Receiver {
+ public:
+  explicit Runner(control::Ready ready) : ready_(std::move(ready)) {}
+
+  int run(Slice slice, std::map<std::string, CheckedLibrary> checked) {
+    auto done = slice.router ? run_router(std::move(slice), std::move(checked))
+                             : run_plugins(std::move(slice), std::move(checked));
+    if (done) return EXIT_SUCCESS;
+    send_failure(done.error().text);
+    return EXIT_FAILURE;
+  }
+
+ private:
+  void listen_to_supervisor(Reactor &reactor) {
+    channel_ = std::make_unique<link::Channel>(reactor, OwnedFd(control::control_fd), *this,
+                                               control::max_frame_bytes,
+                                               control::max_queue_bytes, true);
+  }
+  void say(control::Kind kind, std::string_view payload) {
+    link::Frame frame;
+    frame.kind = kind;
+    channel_->send(frame, payload);
+  }
+
+  Result<void> run_router(Slice slice, std::map<std::string, CheckedLibrary> checked) {
+    HostOptions options;
+    options.log = [](LogLevel level, std::string_view component, std::string_view text) {
+      send_log(static_cast<std::int32_t>(level), component, text);
+    };
+    options.log_level = static_cast<LogLevel>(slice.log_level);
+    options.eager = slice.eager;
+    options.on_status = [this] { send_status(); };
+    options.remote = std::move(slice.remote);
+    options.checked_plugins = std::move(checked);
+    options.services = services_over(control::request_fd);
+    auto host = Host::create(std::move(slice.profile), std::move(options));
+    if (!host) return std::unexpected(host.error());
+    host_ = std::move(*host);
+    if (auto started = host_->start(); !started) return started;
+    listen_to_supervisor(host_->reactor());
+    say(control::ready, to_bytes(ready_));
+    send_status();
+    host_->run();
+    say(control::finished, {});
+    channel_->flush();
+    channel_.reset();
+    host_.reset();
+    return {};
+  }
+
+  Result<void> run_plugins(Slice slice, std::map<std::string, CheckedLibrary> checked) {
+    auto reactor = Reactor::create();
+    if (!reactor) return std::unexpected(reactor.error());
+    reactor_ = std::move(*reactor);
+    HostContext context;
+    context.reactor = reactor_.get();
+    context.name = "bulkhead";
+    context.version = BULKHEAD_VERSION;
+    context.state_dir = slice.profile.state_dir;
+    context.log = send_log;
+    context.log_level = slice.log_level;
+    context.services = services_over(control::request_fd);
+    plugins_ = std::make_unique<PluginHost>(std::move(slice), context, std::move(checked));
+    if (auto started = plugins_->start(); !started) return started;
+    listen_to_supervisor(*reactor_);
+    say(control::ready, to_bytes(ready_));
+    while (!stopping_) reactor_->poll(-1);
+    plugins_->stop();
+    plugins_.reset();
+    channel_.reset();
+    return {};
+  }
+
+  void send_status() {
+    if (channel_ != nullptr) say(control::status, to_bytes(host_->status()));
+  }
+
+  void frame(link::Channel &, const link::Frame &frame, std::string_view payload,
+             OwnedFd fd) override {
+    switch (frame.kind) {
+      case control::trunk:
+        if (!fd) return;
+        if (host_ != nullptr) return host_->attach(std::string(payload), std::move(fd));
+        return plugins_->attach(std::move(fd));
+      case control::gave_up: {
+        control::GaveUp gone;
+        if (host_ != nullptr && from_bytes(payload, &gone)) {
+          host_->give_up(gone.compartment, gone.reason);
+        }
+        return;
+      }
+      case control::status_wanted:
+        if (host_ != nullptr) send_status();
+        return;
+      case control::stop:
+        return stop();
+      default:
+        return;
+    }
+  }
+  void closed(link::Channel &, std::string_view) override { stop(); }
+
+  void stop() {
+    stopping_ = true;
+    if (host_ != nullptr) host_->request_stop();
+  }
+
+  const control::Ready ready_;
+  std::unique_ptr<Reactor> reactor_;  // of plugins; a Host has its own
+  std::unique_ptr<Host> host_;
+  std::unique_ptr<PluginHost> plugins_;
+  std::unique_ptr<link::Channel> channel_;
+  bool stopping_ = false;
+};
+
+}  // namespace
+
+int run_compartment() {
+  const pid_t parent = ::getppid();
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGINT, SIG_IGN);  // of the terminal's group; the supervisor says when to stop
+  ::signal(SIGHUP, SIG_IGN);
+  if (!die_with_parent(parent)) return EXIT_FAILURE;
+  for (const int fd : {control::control_fd, control::request_fd, control::log_fd}) {
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+  link::Frame frame;
+  std::string bytes;
+  OwnedFd none;
+  Slice slice;
+  if (!receive_frame(control::control_fd, slice_timeout_ms, control::max_frame_bytes, &frame,
+                     &bytes, &none) ||
+      frame.kind != control::slice || !from_bytes(bytes, &slice)) {
+    return EXIT_FAILURE;
+  }
+  ::explicit_bzero(bytes.data(), bytes.size());
+  auto checked = open_plugins(slice);
+  std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};
+  for (const auto &[name, library] : checked) keep.push_back(library.fd());
+  close_other_descriptors(keep);
+  take_variables_over(slice.privileges.network || slice.privileges.exec);
+  auto enforced = confine(confinement_of(slice, checked));
+  if (!enforced) {
+    send_failure(enforced.error().text);
+    return EXIT_FAILURE;
+  }
+  if (!die_with_parent(parent)) return EXIT_FAILURE;
+  return Runner({enforced->in_force, enforced->missing}).run(std::move(slice), std::move(checked));
+}
+
+}  // namespace bulkhead

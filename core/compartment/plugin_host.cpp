@@ -1,0 +1,197 @@
+#include "compartment/plugin_host.hpp"
+
+#include <algorithm>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "embed/abi_limits.hpp"
+#include "reactor/post_owned.hpp"
+
+namespace bulkhead {
+namespace {
+
+PluginHost::Part &part_of(void *ctx) noexcept {
+  return *static_cast<PluginHost::Part *>(Instance::of(ctx).user);
+}
+PluginHost &host_of(void *ctx) noexcept {
+  return *part_of(ctx).host;
+}
+
+// f on the loop's thread: now if this is it, else in a later turn.
+template <class F>
+bh_status on_loop(void *ctx, F f) {
+  PluginHost &host = host_of(ctx);
+  if (!host.on_loop_thread()) return post_owned(host.reactor(), &host, std::move(f));
+  f();
+  return BH_OK;
+}
+
+// ---- connector -------------------------------------------------------------------------------
+
+void lane_message(void *ctx, bh_lane lane, std::uint64_t exchange, bh_str message) {
+  host_of(ctx).far().message(lane, exchange, bh::view(message));
+}
+void exchange_failed(void *ctx, bh_lane lane, std::uint64_t exchange, const bh_error *error) {
+  host_of(ctx).far().exchange_failed(lane, exchange, error);
+}
+void lane_down(void *ctx, bh_lane lane, const bh_error *error) {
+  host_of(ctx).far().lane_down(lane, error);
+}
+void lane_closed(void *ctx, bh_lane lane) {
+  host_of(ctx).far().lane_closed(lane);
+}
+
+// ---- tools -----------------------------------------------------------------------------------
+
+bh_status complete(void *ctx, bh_call call, const bh_result *result) {
+  auto json = std::make_shared<bh::Buf>(result->json);
+  const std::uint32_t kind = result->kind;
+  if (host_of(ctx).on_loop_thread()) return host_of(ctx).far().complete(call, kind, json->view());
+  return on_loop(ctx, [ctx, call, kind, json] {
+    host_of(ctx).far().complete(call, kind, json->view());
+  });
+}
+void progress(void *ctx, bh_call call, double value, double total, bh_str message) {
+  on_loop(ctx, [ctx, call, value, total, text = std::string(bh::view(message))] {
+    host_of(ctx).far().progress(call, value, total, text);
+  });
+}
+void list_changed(void *ctx, std::uint32_t kind) {
+  on_loop(ctx, [ctx, kind] { host_of(ctx).far().list_changed(part_of(ctx).number, kind); });
+}
+
+// ---- http ------------------------------------------------------------------------------------
+
+bh_status http_start(void *ctx, const bh_http_request *request, const bh_http_handler *handler,
+                     void *user, bh_http_id *out, bh_error *error) {
+  void *self = nullptr;
+  const bh_http_service *service = host_of(ctx).http_service(&self);
+  if (service == nullptr) {
+    return bh::fail(error, BH_E_UNSUPPORTED, "no plugin of this compartment offers an HTTP client");
+  }
+  return service->start(self, request, handler, user, out, error);
+}
+bh_status http_cancel(void *ctx, bh_http_id id) {
+  void *self = nullptr;
+  const bh_http_service *service = host_of(ctx).http_service(&self);
+  return service == nullptr ? BH_STALE : service->cancel(self, id);
+}
+
+constexpr bh_host_tools tools_table{sizeof(bh_host_tools), 0, complete, progress, list_changed};
+constexpr bh_host_http http_table{sizeof(bh_host_http), 0, http_start, http_cancel};
+
+}  // namespace
+
+PluginHost::PluginHost(Slice slice, HostContext context,
+                       std::map<std::string, CheckedLibrary> checked)
+    : slice_(std::move(slice)),
+      context_(std::move(context)),
+      checked_(std::move(checked)),
+      limits_(abi_limits(slice_.profile.limits)) {
+  static bh_host_connector connector_table{
+      sizeof(bh_host_connector), 0, nullptr, lane_message, exchange_failed, lane_down, lane_closed};
+  connector_table.limits = &limits_;
+  context_.extra_ext = [](Instance &, std::string_view id) -> const void * {
+    if (id == BH_EXT_HOST_CONNECTOR) return &connector_table;
+    if (id == BH_EXT_HOST_TOOLS) return &tools_table;
+    if (id == BH_EXT_HOST_HTTP) return &http_table;
+    return nullptr;
+  };
+  plugins_.resize(slice_.plugins.size());
+  for (std::uint32_t i = 0; i < slice_.plugins.size(); ++i) {
+    parts_.push_back(std::make_unique<Part>());
+    parts_.back()->host = this;
+    parts_.back()->number = i;
+  }
+  far_ = std::make_unique<link::Far>(*context_.reactor, limits_, plugins_, slice_.definitions);
+}
+
+PluginHost::~PluginHost() {
+  stop();
+  context_.reactor->forget(this);
+}
+
+void PluginHost::log(std::int32_t level, const std::string &component,
+                     const std::string &text) const {
+  if (context_.log && level >= context_.log_level) context_.log(level, component, text);
+}
+
+Result<void> PluginHost::bring_up(Part &part, const PluginUse &use) {
+  LoadOptions options;
+  options.dirs = slice_.profile.plugin_dirs;
+  options.init_timeout_ms = slice_.profile.limits.plugin_init_ms;
+  options.sha256 = use.sha256;
+  auto library = load_library(use.plugin, checked_, options);
+  if (!library) return std::unexpected(library.error());
+  auto instance = Instance::create(use.id, std::move(*library), context_);
+  if (!instance) return std::unexpected(instance.error());
+  part.instance = std::move(*instance);
+  part.instance->user = &part;
+  if (auto configured = part.instance->configure(use.config_json); !configured) return configured;
+  if (auto started = part.instance->start(); !started) return started;
+  part.started = true;
+  return {};
+}
+
+Result<void> PluginHost::start() {
+  for (std::uint32_t i = 0; i < parts_.size(); ++i) {
+    const SlicePlugin &wanted = slice_.plugins[i];
+    if (wanted.kind == PluginKind::service) continue;
+    Part &part = *parts_[i];
+    if (auto up = bring_up(part, wanted.use); !up) {
+      if (wanted.use.required && wanted.kind == PluginKind::tools) return up;
+      log(BH_LOG_WARN, wanted.use.id, up.error().text + " (going on without it)");
+      plugins_[i].failure = up.error().text;
+      part.instance.reset();
+      continue;
+    }
+    plugins_[i].self = part.instance->self();
+    if (wanted.kind == PluginKind::connector) {
+      plugins_[i].connector = part.instance->ext<bh_connector>(BH_EXT_CONNECTOR);
+      if (plugins_[i].connector == nullptr) plugins_[i].failure = "the plugin is not a connector";
+    } else {
+      plugins_[i].tools = part.instance->ext<bh_tools>(BH_EXT_TOOLS);
+      if (plugins_[i].tools == nullptr) plugins_[i].failure = "the plugin offers no tools";
+    }
+  }
+  return {};
+}
+
+const bh_http_service *PluginHost::http_service(void **self) {
+  for (std::uint32_t i = 0; i < parts_.size(); ++i) {
+    const SlicePlugin &wanted = slice_.plugins[i];
+    Part &part = *parts_[i];
+    if (wanted.kind != PluginKind::service) continue;
+    if (!part.started && plugins_[i].failure.empty() && !stopped_) {
+      if (auto up = bring_up(part, wanted.use); !up) {
+        plugins_[i].failure = up.error().text;  // not again for every request
+        log(BH_LOG_ERROR, wanted.use.id, up.error().text);
+      }
+    }
+    if (!part.started) continue;
+    const auto *service = part.instance->ext<bh_http_service>(BH_EXT_HTTP_SERVICE);
+    if (service == nullptr) continue;
+    *self = part.instance->self();
+    return service;
+  }
+  return nullptr;
+}
+
+void PluginHost::stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  far_->close_lanes();
+  bool over = false;
+  // Children get their grace twice: for the closed stdin and for SIGTERM.
+  const std::uint64_t grace = 2 * slice_.profile.limits.shutdown_grace_ms + 1'000;
+  const std::uint64_t timer = reactor().timer_start(
+      this, grace, [](void *arg) { *static_cast<bool *>(arg) = true; }, &over);
+  while (!over && far_->lanes() != 0) reactor().poll(-1);
+  reactor().timer_cancel(timer);
+  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
+    if ((*part)->started) (*part)->instance->stop();
+  }
+  far_.reset();
+  parts_.clear();
+}
+
+}  // namespace bulkhead

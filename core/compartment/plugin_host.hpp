@@ -1,0 +1,63 @@
+// A process that has plugins but no router: connectors, tools and services behind the far end of a
+// link.
+//
+// Owner: the compartment. Thread: the reactor's.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bulkhead/abi/ext/draft/http.h"
+#include "compartment/slice.hpp"
+#include "link/far.hpp"
+#include "plugin/instance.hpp"
+
+namespace bulkhead {
+
+class PluginHost {
+ public:
+  // `context` has reactor, log and services set.
+  PluginHost(Slice slice, HostContext context, std::map<std::string, CheckedLibrary> checked);
+  ~PluginHost();
+  PluginHost(const PluginHost &) = delete;
+  PluginHost &operator=(const PluginHost &) = delete;
+
+  // Maps and starts the plugins. An error: one that the profile requires cannot.
+  Result<void> start();
+  void attach(OwnedFd trunk) { far_->attach(std::move(trunk)); }
+  // Lanes end in good order, then plugins; turns the loop meanwhile, at most for the profile's
+  // shutdown grace.
+  void stop();
+
+  // For the host tables.
+  struct Part {
+    PluginHost *host = nullptr;
+    std::uint32_t number = 0;
+    std::unique_ptr<Instance> instance;
+    bool started = false;
+  };
+  link::Far &far() noexcept { return *far_; }
+  Reactor &reactor() noexcept { return *context_.reactor; }
+  bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread_; }
+  const bh_http_service *http_service(void **self);
+
+ private:
+  Result<void> bring_up(Part &part, const PluginUse &use);
+  void log(std::int32_t level, const std::string &component, const std::string &text) const;
+
+  const Slice slice_;
+  HostContext context_;
+  const std::map<std::string, CheckedLibrary> checked_;
+  const std::thread::id thread_ = std::this_thread::get_id();
+  bh_limits limits_{};
+  std::vector<std::unique_ptr<Part>> parts_;  // by the slice's numbers; services when asked for
+  std::vector<link::FarPlugin> plugins_;
+  std::unique_ptr<link::Far> far_;
+  bool stopped_ = false;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,14 @@
+// A compartment's requests to its supervisor: asked and waited for, one at a time.
+//
+// Thread: control; only while plugins start and configure, never on the request path.
+#pragma once
+
+#include "compartment/control.hpp"
+#include "plugin/services.hpp"
+
+namespace bulkhead {
+
+// `socket` must outlive the result.
+HostServices services_over(int socket);
+
+}  // namespace bulkhead

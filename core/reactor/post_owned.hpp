@@ -1,0 +1,27 @@
+// Functions with state, on the loop's thread.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "reactor/reactor.hpp"
+
+namespace bulkhead {
+
+// Runs f in a later turn. What f captures must own its data. What is still posted when the reactor
+// ends, or forgets `owner`, is never run.
+template <class F>
+bh_status post_owned(Reactor &reactor, const void *owner, F f) {
+  auto task = std::make_unique<F>(std::move(f));
+  const bh_status status = reactor.post(
+      owner,
+      [](void *arg) {
+        const std::unique_ptr<F> owned(static_cast<F *>(arg));
+        (*owned)();
+      },
+      task.get());
+  if (status == BH_OK) static_cast<void>(task.release());
+  return status;
+}
+
+}  // namespace bulkhead
