@@ -16,6 +16,7 @@
 #include "run_host.hpp"
 #include "signals.hpp"
 #include "snapshot.hpp"
+#include "supervised_gateway.hpp"
 #include "text.hpp"
 
 namespace bulkhead::program {
@@ -193,6 +194,7 @@ int run_gateway(const Arguments &arguments) {
       arguments.command == Command::serve ? Transports::served : Transports::stdio;
   auto loaded = load_for(arguments, transports);
   if (!loaded) return report_config_errors(loaded.error());
+  if (!arguments.single_process) return run_supervised(arguments, std::move(*loaded));
   return Gateway(arguments, std::move(*loaded)).run();
 }
 

@@ -4,6 +4,7 @@
 
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "compartment/compartment.hpp"
 #include "completion.hpp"
 #include "console.hpp"
 #include "signals.hpp"
@@ -62,6 +63,8 @@ int run(const Arguments &arguments) {
 
 int main(int argc, char **argv) {
   using namespace bulkhead::program;
+  // Started by the supervisor only, so it is no command that help shows.
+  if (argc == 3 && std::string_view(argv[1]) == "compartment") return bulkhead::run_compartment();
   install_signal_handlers();
   try {
     const auto parsed = parse_arguments(argc, argv);

@@ -16,19 +16,20 @@ namespace bulkhead::program {
 namespace {
 
 constexpr int exit_interrupted = 130;
-std::atomic<Host *> signalled{nullptr};
+std::atomic<void (*)(void *)> stop_function{nullptr};
+std::atomic<void *> stop_argument{nullptr};
 std::atomic<int> asked{0};
 bool on_terminal = false;  // set before any handler
-static_assert(std::atomic<Host *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<void *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 void on_signal(int) {
   const int saved = errno;
-  Host *host = signalled.load();
-  if (asked.fetch_add(1) > 0 || host == nullptr) ::_exit(exit_interrupted);
+  const auto stop = stop_function.load();
+  if (asked.fetch_add(1) > 0 || stop == nullptr) ::_exit(exit_interrupted);
   // Servers get some seconds to end; a person who sees nothing happen would press again.
   static constexpr std::string_view text = "\r\033[KStopping; once more ends it at once.\n";
   if (on_terminal && ::write(STDERR_FILENO, text.data(), text.size()) < 0) on_terminal = false;
-  host->request_stop();
+  stop(stop_argument.load());
   errno = saved;
 }
 
@@ -49,8 +50,15 @@ void install_signal_handlers() {
   if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
 }
 
+void set_signalled(void (*stop)(void *), void *arg) noexcept {
+  stop_function.store(nullptr);
+  stop_argument.store(arg);
+  stop_function.store(stop);
+}
+
 void set_signalled_host(Host *host) noexcept {
-  signalled.store(host);
+  if (host == nullptr) return set_signalled(nullptr, nullptr);
+  set_signalled([](void *arg) { static_cast<Host *>(arg)->request_stop(); }, host);
 }
 
 bool stop_was_asked() noexcept {

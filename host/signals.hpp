@@ -11,7 +11,9 @@ namespace bulkhead::program {
 // SIGTERM ends the process at once with 130. A SIGHUP that was ignored before (nohup) stays so.
 void install_signal_handlers();
 
-// The host that signals stop; null: none, and a signal ends the process.
+// What signals call, async-signal-safe; null: nothing, and a signal ends the process.
+void set_signalled(void (*stop)(void *), void *arg) noexcept;
+// The host that signals stop, or null.
 void set_signalled_host(Host *host) noexcept;
 
 // Has a signal asked to stop?

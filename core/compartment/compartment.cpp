@@ -104,11 +104,8 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   for (const SlicePlugin &plugin : slice.plugins) open(plugin.use);
   if (slice.router) {
     const Profile &profile = slice.profile;
-    for (const auto *uses : {&profile.transports, &profile.policies, &profile.telemetry,
-                             &profile.tools, &profile.services}) {
-      for (const PluginUse &use : *uses) {
-        if (!slice.remote.contains(use.id)) open(use);
-      }
+    for (const auto *uses : {&profile.transports, &profile.policies, &profile.telemetry}) {
+      for (const PluginUse &use : *uses) open(use);
     }
   }
   return checked;

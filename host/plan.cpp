@@ -1,0 +1,184 @@
+#include "plan.hpp"
+
+#include <algorithm>
+
+#include "mcp/scan.hpp"
+#include "paths.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// The compartments of the plugins that come with this program. Any other plugin gets one of its
+// own, named after its instance, that may call out but nothing else.
+struct Role {
+  std::string_view plugin, compartment;
+  bool network, exec;
+  std::uint32_t uid;  // when root; 0: stays root, without capabilities
+};
+// Numbers that no distribution hands out to accounts (Debian policy 9.2.2), one for each role.
+constexpr std::uint32_t first_uid = 62'840;
+constexpr Role roles[] = {
+    {"connector-http", "aggregator", true, false, first_uid + 1},
+    {"connector-stdio", "launcher", true, true, 0},
+    {"builtin-http", "web", true, false, first_uid + 2},
+    // The workspace belongs to whoever started the program.
+    {"builtin-files", "files", false, false, 0},
+};
+constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3;
+
+const Role *role_of(std::string_view plugin) {
+  const auto at = std::find_if(std::begin(roles), std::end(roles),
+                               [&](const Role &role) { return role.plugin == plugin; });
+  return at == std::end(roles) ? nullptr : at;
+}
+
+// The folders that builtin-files is configured to show.
+std::vector<std::string> workspace_folders(std::string_view config) {
+  std::vector<std::string> out;
+  std::string scratch;
+  const auto add = [&](std::string_view object) {
+    const std::string_view path = mcp::member(object, "path");
+    if (path.starts_with('"')) out.emplace_back(mcp::unquote(path, &scratch));
+  };
+  add(config);
+  const std::string_view many = mcp::member(config, "workspaces");
+  if (many.starts_with('[')) {
+    auto each = [&](std::string_view item) { add(item); };
+    mcp::for_each_item(many, &each, [](void *arg, std::string_view item) {
+      (*static_cast<decltype(each) *>(arg))(item);
+      return true;
+    });
+  }
+  if (out.empty()) out.emplace_back(".");
+  return out;
+}
+
+// What the endpoint needs to know of a server: nothing that could start or reach it.
+ServerDef without_credentials(const ServerDef &def) {
+  ServerDef out = def;
+  out.command.clear();
+  out.args.clear();
+  out.env.clear();
+  out.cwd.clear();
+  out.url.clear();
+  out.headers.clear();
+  out.extra.clear();
+  return out;
+}
+
+std::string definition_of(const Profile &profile, const ServerDef &def) {
+  ServerDef copy = def;
+  if (!profile.state_dir.empty()) {
+    std::string quoted;
+    mcp::append_quoted(&quoted, profile.state_dir + "/log/servers/" + def.name + ".log");
+    copy.extra["stderr_file"] = quoted;
+    copy.extra["stderr_bytes"] = std::to_string(profile.limits.stderr_bytes);
+  }
+  return copy.to_json();
+}
+
+class Planner {
+ public:
+  Planner(const Profile &profile, const PlanFacts &facts) : profile_(profile), facts_(facts) {}
+
+  std::vector<Slice> plan() {
+    Slice endpoint;
+    endpoint.name = "endpoint";
+    endpoint.router = true;
+    endpoint.log_level = facts_.log_level;
+    endpoint.eager = facts_.eager;
+    if (facts_.is_root) endpoint.privileges.uid = endpoint.privileges.gid = endpoint_uid;
+    slices_.push_back(std::move(endpoint));
+    for (const ServerDef &def : profile_.servers) add_server(def);
+    for (const PluginUse &use : profile_.tools) add_tools(use);
+    Profile &visible = slices_.front().profile;
+    visible = profile_;
+    for (ServerDef &def : visible.servers) def = without_credentials(def);
+    visible.services.clear();
+    visible.shown.clear();
+    visible.notes.clear();
+    return std::move(slices_);
+  }
+
+ private:
+  // The slice that has the plugin, and the plugin's number in it.
+  std::pair<Slice &, std::uint32_t> place(PluginKind kind, const PluginUse &use) {
+    const Role *role = role_of(use.plugin);
+    const std::string name = role != nullptr ? std::string(role->compartment) : use.id;
+    auto at = std::find_if(slices_.begin() + 1, slices_.end(),
+                           [&](const Slice &slice) { return slice.name == name; });
+    if (at == slices_.end()) at = slices_.insert(at, new_slice(name, role));
+    for (std::uint32_t i = 0; i < at->plugins.size(); ++i) {
+      if (at->plugins[i].use.id == use.id) return {*at, i};
+    }
+    at->plugins.push_back({kind, use});
+    return {*at, static_cast<std::uint32_t>(at->plugins.size() - 1)};
+  }
+
+  Slice new_slice(const std::string &name, const Role *role) const {
+    Slice slice;
+    slice.name = name;
+    slice.log_level = facts_.log_level;
+    slice.profile.limits = profile_.limits;
+    slice.profile.plugin_dirs = profile_.plugin_dirs;
+    slice.profile.state_dir = profile_.state_dir;
+    SlicePrivileges &may = slice.privileges;
+    may.network = role == nullptr || role->network;
+    may.exec = role != nullptr && role->exec;
+    const std::uint32_t uid = role == nullptr ? other_uid : role->uid;
+    if (facts_.is_root) may.uid = may.gid = uid;
+    if (may.exec) {
+      may.hide = control_dirs();
+      may.hide.push_back(profile_.state_dir + "/secrets");
+    }
+    return slice;
+  }
+
+  void add_server(const ServerDef &def) {
+    const auto connector = profile_.connectors.find(def.type);
+    if (def.disabled || connector == profile_.connectors.end()) return;
+    PluginUse use;
+    const std::size_t slash = connector->second.rfind('/');
+    use.id = slash == std::string::npos ? connector->second : connector->second.substr(slash + 1);
+    use.plugin = connector->second;
+    use.config_json = "{}";
+    use.required = false;
+    auto [slice, number] = place(PluginKind::connector, use);
+    slice.definitions[def.name] = definition_of(profile_, def);
+    add_services(slice);
+    slices_.front().remote[def.name] = {slice.name, number};
+  }
+
+  void add_tools(const PluginUse &use) {
+    auto [slice, number] = place(PluginKind::tools, use);
+    if (use.plugin == "builtin-files") {
+      for (std::string &folder : workspace_folders(use.config_json)) {
+        slice.privileges.read.push_back(std::move(folder));
+      }
+    }
+    add_services(slice);
+    slices_.front().remote[use.id] = {slice.name, number};
+  }
+
+  // The HTTP client, wherever something may call out.
+  void add_services(Slice &slice) const {
+    if (!slice.privileges.network || slice.privileges.exec) return;
+    for (const PluginUse &use : profile_.services) {
+      const bool there = std::any_of(slice.plugins.begin(), slice.plugins.end(),
+                                     [&](const SlicePlugin &p) { return p.use.id == use.id; });
+      if (!there) slice.plugins.push_back({PluginKind::service, use});
+    }
+  }
+
+  const Profile &profile_;
+  const PlanFacts &facts_;
+  std::vector<Slice> slices_;
+};
+
+}  // namespace
+
+std::vector<Slice> plan_compartments(const Profile &profile, const PlanFacts &facts) {
+  return Planner(profile, facts).plan();
+}
+
+}  // namespace bulkhead::program

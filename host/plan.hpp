@@ -1,0 +1,22 @@
+// Which compartments a profile needs, and what each of them gets.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compartment/slice.hpp"
+#include "profile/profile.hpp"
+
+namespace bulkhead::program {
+
+// What the program knows beyond the profile.
+struct PlanFacts {
+  std::int32_t log_level = 1;
+  bool eager = true;
+  bool is_root = false;
+};
+
+// The endpoint first, without credentials; then those that its servers and tools have a use for.
+std::vector<Slice> plan_compartments(const Profile &profile, const PlanFacts &facts);
+
+}  // namespace bulkhead::program

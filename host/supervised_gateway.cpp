@@ -1,0 +1,155 @@
+#include "supervised_gateway.hpp"
+
+#include <unistd.h>
+
+#include <memory>
+
+#include "banner.hpp"
+#include "commands.hpp"
+#include "console.hpp"
+#include "control_server.hpp"
+#include "logger.hpp"
+#include "paths.hpp"
+#include "plan.hpp"
+#include "profile_source.hpp"
+#include "run_host.hpp"
+#include "signals.hpp"
+#include "snapshot.hpp"
+#include "supervisor.hpp"
+#include "text.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+class SupervisedGateway {
+ public:
+  SupervisedGateway(const Arguments &arguments, LoadedProfile loaded)
+      : is_serve_(arguments.command == Command::serve),
+        config_(loaded.file),
+        state_dir_(loaded.profile.state_dir),
+        profile_(std::move(loaded.profile)),
+        logger_(level_named(arguments.log_level),
+                arguments.verbose ? level_named(arguments.log_level) : LogLevel::warn) {}
+
+  int run() {
+    open_log();
+    raise_file_limit();
+    if (is_serve_) logger_.hold();  // the banner comes first
+    for (const auto &note : profile_.notes) logger_.log(LogLevel::warn, "profile", note);
+    PlanFacts facts;
+    facts.log_level = static_cast<std::int32_t>(logger_.level());
+    facts.eager = is_serve_;
+    facts.is_root = ::geteuid() == 0;
+    SupervisorHooks hooks;
+    hooks.log = [this](LogLevel level, std::string_view component, std::string_view text) {
+      if (is_serve_ && !reported_ && component == "router" && level == LogLevel::warn) {
+        logger_.log_to_file(level, component, text);
+      } else {
+        logger_.log(level, component, text);
+      }
+    };
+    hooks.on_ready = [this] { ready_ = true; };
+    hooks.on_status = [this] { on_status(); };
+    auto supervisor =
+        Supervisor::create(plan_compartments(profile_, facts), state_dir_, std::move(hooks));
+    if (!supervisor) return give_up(supervisor.error());
+    supervisor_ = std::move(*supervisor);
+    set_signalled([](void *arg) { static_cast<Supervisor *>(arg)->request_stop(); },
+                  supervisor_.get());
+    open_control_socket();
+    auto done = supervisor_->run();
+    set_signalled(nullptr, nullptr);
+    Console::get().progress("");
+    control_.reset();
+    supervisor_.reset();
+    return done ? exit_ok : give_up(done.error());
+  }
+
+ private:
+  void open_log() {
+    const std::string dir = state_dir_ + "/log";
+    auto made = make_private_dir(dir);
+    if (made) made = make_private_dir(dir + "/servers");
+    if (made) made = logger_.open(dir + "/bulkhead.log");
+    if (!made) complain(made.error().text + "; going on without a log file");
+  }
+
+  int give_up(const Error &error) {
+    logger_.release();
+    logger_.log_to_file(LogLevel::error, "start", error.text);
+    return complain(error.text);
+  }
+
+  void open_control_socket() {
+    const auto snapshot = [this] {
+      ProcessFacts facts;
+      facts.version = BULKHEAD_VERSION;
+      facts.command = is_serve_ ? "serve" : "stdio";
+      facts.config = config_;
+      facts.log_file = logger_.path();
+      facts.pid = ::getpid();
+      return snapshot_json(facts, supervisor_->status());
+    };
+    std::string why;
+    for (const auto &dir : control_dirs()) {
+      auto made = make_private_dir(dir);
+      if (made) {
+        auto opened = ControlServer::open(supervisor_->reactor(), dir + "/" + control_socket_name(),
+                                          snapshot);
+        if (opened) {
+          control_ = std::move(*opened);
+          return;
+        }
+        made = std::unexpected(opened.error());
+      }
+      why = made.error().text;
+    }
+    logger_.log(LogLevel::warn, "control", "`bulkhead status` will not find this gateway: " + why);
+  }
+
+  void on_status() {
+    if (!is_serve_ || !ready_ || reported_) return;
+    Console &console = Console::get();
+    const HostStatus &status = supervisor_->status();
+    if (!shown_) {
+      shown_ = true;
+      BannerFacts facts;
+      facts.version = BULKHEAD_VERSION;
+      facts.endpoints = status.endpoints;
+      facts.config = config_;
+      facts.log_file = logger_.path();
+      facts.state_dir = state_dir_;
+      if (!facts.endpoints.empty() && !profile_.transports.empty()) {
+        const PluginUse &first = profile_.transports.front();
+        find_token(facts.endpoints.front(), first.config_json,
+                   state_dir_ + "/secrets/" + first.id + "/http-token", &facts);
+      }
+      console.write(banner(facts));
+      logger_.release();
+    }
+    bool settled = true;
+    for (const ServerStatus &server : status.servers) {
+      settled = settled && server.state != ServerState::connecting;
+    }
+    if (!settled) return console.progress(progress_line(status));
+    reported_ = true;
+    console.progress("");
+    console.write(servers_report(status) + (console.is_terminal() ? "\nCtrl-C stops.\n" : ""));
+  }
+
+  const bool is_serve_;
+  const std::string config_, state_dir_;
+  const Profile profile_;
+  Logger logger_;
+  std::unique_ptr<Supervisor> supervisor_;
+  std::unique_ptr<ControlServer> control_;
+  bool ready_ = false, shown_ = false, reported_ = false;
+};
+
+}  // namespace
+
+int run_supervised(const Arguments &arguments, LoadedProfile loaded) {
+  return SupervisedGateway(arguments, std::move(loaded)).run();
+}
+
+}  // namespace bulkhead::program

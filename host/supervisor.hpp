@@ -1,0 +1,94 @@
+// The supervisor: starts one process per compartment, hands each its slice, joins them by links,
+// starts again what ends, and keeps what must outlive them: listening sockets, secrets, the log.
+//
+// It parses nothing that a client or a server has sent. Thread: one.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.hpp"
+#include "compartment/control.hpp"
+#include "compartment/slice.hpp"
+#include "host.hpp"
+#include "link/channel.hpp"
+#include "reactor/reactor.hpp"
+
+namespace bulkhead::program {
+
+struct CompartmentStatus {
+  std::string name;
+  std::string state;  // "starting", "running", "waiting", "failed: ..."
+  int pid = 0;
+  std::uint32_t restarts = 0;
+  std::vector<std::string> in_force, missing;
+  std::uint64_t memory_bytes = 0;  // resident
+  std::uint32_t descriptors = 0;
+};
+
+struct SupervisorHooks {
+  std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
+  std::function<void()> on_ready;   // the endpoint serves, for the first time
+  std::function<void()> on_status;  // status() has changed
+};
+
+class Supervisor {
+ public:
+  static constexpr std::uint32_t max_failed_starts = 5;  // in a row, then a compartment stays failed
+  static constexpr std::uint64_t min_backoff_ms = 100, max_backoff_ms = 2'000;
+  static constexpr std::uint64_t steady_ms = 10'000;  // lived so long: the next restart is at once
+
+  // The endpoint is the first slice. state_dir: where secrets are.
+  static Result<std::unique_ptr<Supervisor>> create(std::vector<Slice> slices,
+                                                    std::string state_dir, SupervisorHooks hooks);
+  ~Supervisor();  // ends what still runs
+  Supervisor(const Supervisor &) = delete;
+  Supervisor &operator=(const Supervisor &) = delete;
+
+  // Runs until request_stop(), until the endpoint has finished, or until it cannot start: then the
+  // error says why. Everything below has ended when this returns.
+  Result<void> run();
+  // Any thread, async-signal-safe.
+  void request_stop() noexcept;
+
+  Reactor &reactor() noexcept { return *reactor_; }
+  // The endpoint's last word about servers and plugins.
+  const HostStatus &status() const noexcept { return status_; }
+  std::vector<CompartmentStatus> compartments() const;
+
+ private:
+  struct Child;
+  Supervisor(std::vector<Slice> slices, std::string state_dir, SupervisorHooks hooks);
+
+  Result<void> start(Child &child);
+  void join(Child &child);
+  void on_frame(Child &child, const link::Frame &frame, std::string_view payload);
+  void on_request(Child &child, const link::Frame &frame, std::string_view payload);
+  void on_log(Child &child);
+  void ended(Child &child);
+  void schedule(Child &child);
+  void give_up(Child &child, const std::string &reason);
+  void tell_gave_up(const Child &child);
+  void stop_all();
+  void stop_others();
+  bool holds(const Child &child, const std::string &instance) const;
+  Result<OwnedFd> listen(const control::Listen &wanted);
+  void log(LogLevel level, std::string_view component, std::string_view text) const;
+
+  const std::string state_dir_;
+  const SupervisorHooks hooks_;
+  std::unique_ptr<Reactor> reactor_;
+  std::vector<std::unique_ptr<Child>> children_;  // the endpoint first
+  std::map<std::string, OwnedFd> listeners_;      // by sockaddr
+  std::vector<std::string> socket_files_;
+  HostStatus status_;
+  Result<void> outcome_;
+  bool was_ready_ = false, stopping_ = false, done_ = false;
+  std::atomic<bool> stop_requested_{false};
+};
+
+}  // namespace bulkhead::program
