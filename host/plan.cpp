@@ -95,6 +95,7 @@ class Planner {
     visible = profile_;
     for (ServerDef &def : visible.servers) def = without_credentials(def);
     visible.services.clear();
+    visible.state_dir.clear();  // it keeps nothing by itself
     visible.shown.clear();
     visible.notes.clear();
     return std::move(slices_);
