@@ -75,7 +75,8 @@ int spawn_compartment(const std::string &name, bool stdio, int control, int requ
 }
 
 std::uint64_t resident_bytes(int pid) {
-  const OwnedFd fd(::open(("/proc/" + std::to_string(pid) + "/statm").c_str(), O_RDONLY | O_CLOEXEC));
+  const OwnedFd fd(
+      ::open(("/proc/" + std::to_string(pid) + "/statm").c_str(), O_RDONLY | O_CLOEXEC));
   char text[128] = {};
   if (!fd || ::read(fd.get(), text, sizeof text - 1) <= 0) return 0;
   unsigned long long total = 0, resident = 0;
@@ -228,9 +229,9 @@ Result<void> Supervisor::start(Child &child) {
   child.log_socket = OwnedFd(packets[0]);
   const OwnedFd log_far(packets[1]);
   pid_t pid = 0;
-  const int error = spawn_compartment(child.slice.name, child.slice.router && !child.slice.eager,
-                                      control->second.get(), request->second.get(), log_far.get(),
-                                      &pid);
+  const int error =
+      spawn_compartment(child.slice.name, child.slice.router && !child.slice.eager,
+                        control->second.get(), request->second.get(), log_far.get(), &pid);
   if (error != 0) {
     return fail(BH_E_UNAVAILABLE,
                 describe_errno("cannot start compartment \"" + child.slice.name + "\"", error));
@@ -243,9 +244,9 @@ Result<void> Supervisor::start(Child &child) {
   child.control =
       std::make_unique<link::Channel>(*reactor_, std::move(control->first), child.control_end,
                                       control::max_frame_bytes, control::max_queue_bytes, false);
-  child.request =
-      std::make_unique<link::Channel>(*reactor_, std::move(request->first), child.request_end,
-                                      control::max_request_bytes, control::max_request_bytes, false);
+  child.request = std::make_unique<link::Channel>(*reactor_, std::move(request->first),
+                                                  child.request_end, control::max_request_bytes,
+                                                  control::max_request_bytes, false);
   reactor_->watch(
       this, child.log_socket.get(), BH_FD_READ,
       [](void *arg, std::int32_t, std::uint32_t) {
@@ -359,9 +360,8 @@ void Supervisor::ended(Child &child) {
     return;
   }
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
-  log(LogLevel::error, child.slice.name, was_ready || child.failure.empty()
-                                             ? "the compartment " + describe_end(status)
-                                             : reason);
+  log(LogLevel::error, child.slice.name,
+      was_ready || child.failure.empty() ? "the compartment " + describe_end(status) : reason);
   if (!was_ready && ++child.failed_starts >= max_failed_starts) return give_up(child, reason);
   // What the profile demands and cannot be had is the person's to repair, not to be tried again.
   if (!was_ready && !was_ready_ && !child.failure.empty()) {

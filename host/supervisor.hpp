@@ -38,7 +38,8 @@ struct SupervisorHooks {
 
 class Supervisor {
  public:
-  static constexpr std::uint32_t max_failed_starts = 5;  // in a row, then a compartment stays failed
+  static constexpr std::uint32_t max_failed_starts =
+      5;  // in a row, then a compartment stays failed
   static constexpr std::uint64_t min_backoff_ms = 100, max_backoff_ms = 2'000;
   static constexpr std::uint64_t steady_ms = 10'000;  // lived so long: the next restart is at once
 

@@ -24,10 +24,9 @@ constexpr int slice_timeout_ms = 10'000;
 
 // What a program that is started, or a library that calls out, may find in its environment.
 constexpr const char *kept_variables[] = {
-    "HOME",        "LANG",        "LOGNAME",    "PATH",       "SHELL",
-    "TERM",        "USER",        "http_proxy", "HTTP_PROXY", "https_proxy",
-    "HTTPS_PROXY", "all_proxy",   "ALL_PROXY",  "no_proxy",   "NO_PROXY",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
+    "HOME",      "LANG",       "LOGNAME",    "PATH",          "SHELL",        "TERM",
+    "USER",      "http_proxy", "HTTP_PROXY", "https_proxy",   "HTTPS_PROXY",  "all_proxy",
+    "ALL_PROXY", "no_proxy",   "NO_PROXY",   "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
 
 // One packet on a socket: whole or not at all, from any thread, and a full queue loses log lines,
 // never time.
@@ -127,9 +126,9 @@ class Runner final : public link::Channel::Receiver {
 
  private:
   void listen_to_supervisor(Reactor &reactor) {
-    channel_ = std::make_unique<link::Channel>(reactor, OwnedFd(control::control_fd), *this,
-                                               control::max_frame_bytes,
-                                               control::max_queue_bytes, true);
+    channel_ =
+        std::make_unique<link::Channel>(reactor, OwnedFd(control::control_fd), *this,
+                                        control::max_frame_bytes, control::max_queue_bytes, true);
   }
   void say(control::Kind kind, std::string_view payload) {
     link::Frame frame;

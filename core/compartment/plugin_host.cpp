@@ -46,9 +46,8 @@ bh_status complete(void *ctx, bh_call call, const bh_result *result) {
   auto json = std::make_shared<bh::Buf>(result->json);
   const std::uint32_t kind = result->kind;
   if (host_of(ctx).on_loop_thread()) return host_of(ctx).far().complete(call, kind, json->view());
-  return on_loop(ctx, [ctx, call, kind, json] {
-    host_of(ctx).far().complete(call, kind, json->view());
-  });
+  return on_loop(
+      ctx, [ctx, call, kind, json] { host_of(ctx).far().complete(call, kind, json->view()); });
 }
 void progress(void *ctx, bh_call call, double value, double total, bh_str message) {
   on_loop(ctx, [ctx, call, value, total, text = std::string(bh::view(message))] {

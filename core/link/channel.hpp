@@ -51,8 +51,8 @@ class Channel {
   Channel &operator=(const Channel &) = delete;
 
   // Sends at the end of this turn, with the others of the turn in one system call; a large payload
-  // goes at once. `fd` (-1: none) is duplicated by the kernel; the caller keeps its own. BH_E_LIMIT:
-  // the queue is full and the frame was not taken. BH_STALE: the other end has gone.
+  // goes at once. `fd` (-1: none) is duplicated by the kernel; the caller keeps its own.
+  // BH_E_LIMIT: the queue is full and the frame was not taken. BH_STALE: the other end has gone.
   bh_status send(Frame frame, const bh_str *parts, std::uint32_t count, int fd = -1);
   bh_status send(Frame frame, std::string_view payload = {}, int fd = -1);
   // What send() has queued, now: before a process ends.

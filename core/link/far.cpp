@@ -122,15 +122,15 @@ void Far::open_lane(const Frame &frame, const std::string &server, OwnedFd socke
   auto lane = std::make_shared<Lane>();
   lane->far = this;
   lane->plugin = find(frame.plugin);
-  lane->channel = std::make_unique<Channel>(reactor_, std::move(socket), *lane,
-                                            limits_.message_bytes, limits_.write_queue_bytes, false);
+  lane->channel = std::make_unique<Channel>(
+      reactor_, std::move(socket), *lane, limits_.message_bytes, limits_.write_queue_bytes, false);
   const bh_lane handle = lane->handle = lanes_.insert(lane);
   bh_error error = bh::make_error();
   const auto definition = definitions_.find(server);
   if (lane->plugin->connector == nullptr) {
-    bh::fail(&error, BH_E_UNAVAILABLE,
-             lane->plugin->failure.empty() ? "the plugin is not a connector"
-                                           : lane->plugin->failure);
+    bh::fail(
+        &error, BH_E_UNAVAILABLE,
+        lane->plugin->failure.empty() ? "the plugin is not a connector" : lane->plugin->failure);
     return lane_down(handle, &error);
   }
   if (definition == definitions_.end()) {

@@ -24,10 +24,10 @@ enum FrameKind : std::uint16_t {
   plugin_failed,    // payload: why; this plugin will do nothing
 
   // A lane's socket, near to far.
-  lane_send = 32,  // code: message kind; value: deadline; exchange; payload: the message
+  lane_send = 32,   // code: message kind; value: deadline; exchange; payload: the message
   lane_initialize,  // the same, with BH_LANE_INITIALIZE
-  lane_ready,      // payload: revision
-  lane_abandon,    // exchange
+  lane_ready,       // payload: revision
+  lane_abandon,     // exchange
   lane_close,
 
   // A lane's socket, far to near.

@@ -51,8 +51,7 @@ struct Near::Lane final : Channel::Receiver {
         }
         return;
       case FrameKind::lane_down:
-        return near->lane_lost(*this,
-                               {static_cast<bh_status>(frame.code), std::string(payload)},
+        return near->lane_lost(*this, {static_cast<bh_status>(frame.code), std::string(payload)},
                                clamp_ms(frame.value));
       case FrameKind::lane_closed:
         if (closing) near->end_lane(*this);
@@ -95,8 +94,9 @@ void Near::attach(OwnedFd trunk) {
   if (trunk_ != nullptr) trunk_lost("it was replaced");
   gave_up_.clear();
   for (auto &[number, plugin] : plugins_) plugin->failure.clear();
-  trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
-                                     limits_.message_bytes + 4096, limits_.write_queue_bytes, false);
+  trunk_ =
+      std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
+                                limits_.message_bytes + 4096, limits_.write_queue_bytes, false);
   for (auto &[lane, owned] : lanes_) {
     if (lane->far) hand_over(*lane);
   }
@@ -234,9 +234,9 @@ struct NearFunctions {
     lane->server = bh::view(info->server);
     lane->connect_timeout_ms = info->connect_timeout_ms;
     lane->far = std::move(pair->second);
-    lane->channel =
-        std::make_unique<Channel>(near.reactor_, std::move(pair->first), *lane,
-                                  near.limits_.message_bytes, near.limits_.write_queue_bytes, false);
+    lane->channel = std::make_unique<Channel>(near.reactor_, std::move(pair->first), *lane,
+                                              near.limits_.message_bytes,
+                                              near.limits_.write_queue_bytes, false);
     *out = lane.get();
     Lane &made = *lane;
     near.lanes_.emplace(lane.get(), std::move(lane));
@@ -291,8 +291,7 @@ struct NearFunctions {
     return BH_OK;
   }
 
-  static bh_status call_begin(void *self, bh_call call, const bh_call_info *info,
-                              bh_error *error) {
+  static bh_status call_begin(void *self, bh_call call, const bh_call_info *info, bh_error *error) {
     auto &plugin = *static_cast<Plugin *>(self);
     Near &near = *plugin.near;
     if (!plugin.failure.empty()) return bh::fail(error, BH_E_UNAVAILABLE, plugin.failure);
@@ -326,12 +325,9 @@ struct NearFunctions {
 };
 
 const bh_connector &Near::connector() noexcept {
-  static constexpr bh_connector table{sizeof(bh_connector),
-                                      0,
-                                      NearFunctions::lane_open,
-                                      NearFunctions::lane_send,
-                                      NearFunctions::lane_ready,
-                                      NearFunctions::lane_abandon,
+  static constexpr bh_connector table{sizeof(bh_connector),      0,
+                                      NearFunctions::lane_open,  NearFunctions::lane_send,
+                                      NearFunctions::lane_ready, NearFunctions::lane_abandon,
                                       NearFunctions::lane_close};
   return table;
 }

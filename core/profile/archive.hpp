@@ -14,11 +14,12 @@ void archive(Ar &ar, Origin &v) {
 
 template <class Ar>
 void archive(Ar &ar, ServerDef &v) {
-  auto &[name, type, disabled, command, args, env, cwd, url, headers, allow_tools, deny_tools,
-         timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, origin, extra] =
-      v;
-  ar(name, type, disabled, command, args, env, cwd, url, headers, allow_tools, deny_tools,
-     timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, origin, extra);
+  auto &[name, type, disabled, disabled_reason, command, args, env, cwd, url, headers, allow_tools,
+         deny_tools, timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight,
+         origin, source, extra] = v;
+  ar(name, type, disabled, disabled_reason, command, args, env, cwd, url, headers, allow_tools,
+     deny_tools, timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, origin,
+     source, extra);
 }
 
 template <class Ar>
@@ -38,7 +39,7 @@ void archive(Ar &ar, Limits &v) {
   auto &[message_bytes, header_bytes, sessions, session_idle_ms, event_buffer_bytes,
          write_queue_bytes, write_stall_ms, request_read_ms, shutdown_grace_ms, connect_timeout_ms,
          call_timeout_ms, request_timeout_ms, timeout_ceiling_ms, ask_timeout_ms,
-         first_list_wait_ms, grace_ms, retry_min_ms, retry_max_ms, in_flight_per_session,
+         first_list_wait_ms, grace_ms, drain_ms, retry_min_ms, retry_max_ms, in_flight_per_session,
          queued_per_server, asks_per_session, subscriptions_per_session, items_per_server,
          list_bytes_per_server, page_items, idle_view_ms, plugin_init_ms, stderr_bytes] = v;
   ar(message_bytes, header_bytes, sessions, session_idle_ms, event_buffer_bytes, write_queue_bytes,
@@ -51,8 +52,8 @@ void archive(Ar &ar, Limits &v) {
 
 template <class Ar>
 void archive(Ar &ar, PluginUse &v) {
-  auto &[id, plugin, config_json, sha256, required, origin] = v;
-  ar(id, plugin, config_json, sha256, required, origin);
+  auto &[id, plugin, config_json, sha256, required, grants, origin] = v;
+  ar(id, plugin, config_json, sha256, required, grants, origin);
 }
 
 template <class Ar>
