@@ -35,7 +35,7 @@ std::string control_socket_name() {
 }
 
 Result<std::unique_ptr<ControlServer>> ControlServer::open(Reactor &reactor, std::string path,
-                                                           std::function<std::string()> snapshot) {
+                                                           Snapshot snapshot) {
   // Bound under another name and renamed when it listens: a socket that does not listen yet looks
   // like one that a dead gateway left, and `status` removes those.
   const std::string unready = path + "~";
@@ -72,6 +72,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(Reactor &reactor, std
 }
 
 ControlServer::~ControlServer() {
+  *alive_ = false;
   for (auto &connection : connections_) close(connection);
   if (watch_ != 0) reactor_.unwatch(watch_);
   reactor_.forget(this);
@@ -111,8 +112,20 @@ void ControlServer::start_answer(int fd) {
   Connection &connection = *free_slot;
   connection.server = this;
   connection.fd = fd;
-  connection.sent = 0;
-  connection.answer = snapshot_();
+  const std::uint64_t number = connection.number = ++connections_made_;
+  const auto on_late = [](void *arg) {
+    auto *c = static_cast<Connection *>(arg);
+    c->timer = 0;
+    c->server->close(*c);
+  };
+  connection.timer = reactor_.timer_start(this, answer_ms, on_late, &connection);
+  snapshot_([this, number, &connection, alive = alive_](std::string text) {
+    if (*alive && connection.number == number) answer(connection, std::move(text));
+  });
+}
+
+void ControlServer::answer(Connection &connection, std::string text) {
+  connection.answer = std::move(text);
   write_more(connection);
   if (connection.fd < 0) return;
   const auto on_ready = [](void *arg, std::int32_t, std::uint32_t events) {
@@ -120,15 +133,10 @@ void ControlServer::start_answer(int fd) {
     if ((events & BH_FD_ERROR) != 0) return c->server->close(*c);
     c->server->write_more(*c);
   };
-  const auto on_late = [](void *arg) {
-    auto *c = static_cast<Connection *>(arg);
-    c->timer = 0;
-    c->server->close(*c);
-  };
-  if (reactor_.watch(this, fd, BH_FD_WRITE, on_ready, &connection, &connection.watch) != BH_OK) {
-    return close(connection);
+  if (reactor_.watch(this, connection.fd, BH_FD_WRITE, on_ready, &connection, &connection.watch) !=
+      BH_OK) {
+    close(connection);
   }
-  connection.timer = reactor_.timer_start(this, answer_ms, on_late, &connection);
 }
 
 void ControlServer::write_more(Connection &connection) {

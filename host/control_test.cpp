@@ -21,7 +21,8 @@ namespace {
 class Served {
  public:
   Served(std::string path, std::string answer) : reactor_(std::move(*Reactor::create())) {
-    auto opened = ControlServer::open(*reactor_, std::move(path), [answer] { return answer; });
+    auto opened =
+        ControlServer::open(*reactor_, std::move(path), [answer](auto done) { done(answer); });
     REQUIRE(opened);
     server_ = std::move(*opened);
     thread_ = std::thread([this] { reactor_->run(); });
@@ -110,5 +111,6 @@ TEST_CASE("a name that is too long is an error, not a truncated socket") {
   TestFolder folder;
   auto reactor = Reactor::create();
   REQUIRE(reactor);
-  CHECK_FALSE(ControlServer::open(**reactor, folder / std::string(120, 'x'), [] { return ""; }));
+  CHECK_FALSE(
+      ControlServer::open(**reactor, folder / std::string(120, 'x'), [](auto done) { done(""); }));
 }

@@ -124,7 +124,7 @@ class Gateway {
   }
 
   void open_control_socket() {
-    const auto snapshot = [this] {
+    const auto snapshot = [this](const std::function<void(std::string)> &done) {
       ProcessFacts facts;
       facts.version = BULKHEAD_VERSION;
       facts.command = is_serve_ ? "serve" : "stdio";
@@ -132,7 +132,7 @@ class Gateway {
       facts.log_file = logger_.path();
       facts.pid = ::getpid();
       facts.uptime_ms = now_ms() - started_ms_;
-      return snapshot_json(facts, host_->status());
+      done(snapshot_json(facts, host_->status()));
     };
     std::string why;
     for (const auto &dir : control_dirs()) {

@@ -72,6 +72,21 @@ void add_plugins(std::string *out, const std::vector<PluginStatus> &plugins) {
   }
 }
 
+void add_compartments(std::string *out, const std::vector<CompartmentStatus> &compartments) {
+  JsonList list(out, '[', ']');
+  for (const auto &one : compartments) {
+    list.name("");
+    JsonList item(out, '{', '}');
+    item.text("name", one.name).text("state", one.state);
+    item.number("pid", static_cast<std::uint64_t>(one.pid)).number("restarts", one.restarts);
+    item.number("memory_bytes", one.memory_bytes).number("descriptors", one.descriptors);
+    item.name("in_force");
+    add_texts(out, one.in_force);
+    item.name("missing");
+    add_texts(out, one.missing);
+  }
+}
+
 // Reading: members of another process's snapshot, as printable text.
 std::string text_of(std::string_view object, std::string_view key, bool keep_lines = false) {
   const std::string_view value = mcp::member(object, key);
@@ -140,6 +155,8 @@ std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status) {
     add_texts(&out, status.endpoints);
     top.name("servers");
     add_servers(&out, status.servers);
+    top.name("compartments");
+    add_compartments(&out, facts.compartments);
     top.name("plugins");
     add_plugins(&out, status.plugins);
     top.name("collisions");
@@ -164,6 +181,37 @@ std::string server_table(const std::vector<ServerStatus> &servers, std::string_v
   return table.empty() ? "" : table.str(indent);
 }
 
+namespace {
+
+std::string joined(std::string_view array) {
+  std::string out, scratch;
+  each(array, [&](std::string_view item) {
+    out += (out.empty() ? "" : " ") + printable(mcp::unquote(item, &scratch));
+  });
+  return out;
+}
+
+std::string compartment_table(std::string_view json) {
+  Table table({"COMPARTMENT", "STATE", ">PID", ">RESTARTS", ">MEMORY", ">FILES", "CONFINED BY"});
+  bool any = false;
+  std::string missing;
+  each(mcp::member(json, "compartments"), [&](std::string_view item) {
+    any = true;
+    const std::uint64_t pid = number_of(item, "pid");
+    table.add({text_of(item, "name"), text_of(item, "state"), pid == 0 ? "-" : std::to_string(pid),
+               count(static_cast<std::uint32_t>(number_of(item, "restarts"))),
+               std::to_string(number_of(item, "memory_bytes") >> 20) + " MiB",
+               count(static_cast<std::uint32_t>(number_of(item, "descriptors"))),
+               joined(mcp::member(item, "in_force"))});
+    if (const std::string lacks = joined(mcp::member(item, "missing")); !lacks.empty()) {
+      missing += "  not enforced in " + text_of(item, "name") + ": " + lacks + "\n";
+    }
+  });
+  return any ? table.str("  ") + missing : "";
+}
+
+}  // namespace
+
 bool describe_snapshot(std::string_view json, std::string *out) {
   if (!mcp::valid_json(json) || mcp::member(json, "pid").empty()) return false;
   std::string endpoints;
@@ -179,7 +227,7 @@ bool describe_snapshot(std::string_view json, std::string *out) {
           std::to_string(number_of(json, "in_flight")) + " in flight)\n";
   const std::string config = text_of(json, "config");
   *out += "  config " + (config.empty() ? "none" : config) + ", log " + text_of(json, "log") + "\n";
-  *out += server_table(servers_of(json), "  ");
+  *out += server_table(servers_of(json), "  ") + compartment_table(json);
   each(mcp::member(json, "collisions"), [&](std::string_view item) {
     std::string scratch;
     *out += "  not offered: " + printable(mcp::unquote(item, &scratch)) + "\n";

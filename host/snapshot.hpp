@@ -9,11 +9,23 @@
 
 namespace bulkhead::program {
 
+// One compartment.
+struct CompartmentStatus {
+  std::string name;
+  std::string state;  // "starting", "running", "waiting", "failed: ..."
+  int pid = 0;
+  std::uint32_t restarts = 0;
+  std::vector<std::string> in_force, missing;  // of its confinement
+  std::uint64_t memory_bytes = 0;              // resident
+  std::uint32_t descriptors = 0;
+};
+
 // What the host does not know about its process.
 struct ProcessFacts {
   std::string version, command, config, log_file;
   std::int64_t pid = 0;
   std::uint64_t uptime_ms = 0;
+  std::vector<CompartmentStatus> compartments;  // empty: there is one process
 };
 
 std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status);

@@ -21,6 +21,13 @@
 namespace bulkhead::program {
 namespace {
 
+std::uint64_t now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000u +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000u;
+}
+
 class SupervisedGateway {
  public:
   SupervisedGateway(const Arguments &arguments, LoadedProfile loaded)
@@ -81,14 +88,18 @@ class SupervisedGateway {
   }
 
   void open_control_socket() {
-    const auto snapshot = [this] {
-      ProcessFacts facts;
-      facts.version = BULKHEAD_VERSION;
-      facts.command = is_serve_ ? "serve" : "stdio";
-      facts.config = config_;
-      facts.log_file = logger_.path();
-      facts.pid = ::getpid();
-      return snapshot_json(facts, supervisor_->status());
+    const auto snapshot = [this](std::function<void(std::string)> done) {
+      supervisor_->ask_status([this, done = std::move(done)] {
+        ProcessFacts facts;
+        facts.version = BULKHEAD_VERSION;
+        facts.command = is_serve_ ? "serve" : "stdio";
+        facts.config = config_;
+        facts.log_file = logger_.path();
+        facts.pid = ::getpid();
+        facts.uptime_ms = now_ms() - started_ms_;
+        facts.compartments = supervisor_->compartments();
+        done(snapshot_json(facts, supervisor_->status()));
+      });
     };
     std::string why;
     for (const auto &dir : control_dirs()) {
@@ -137,6 +148,7 @@ class SupervisedGateway {
     console.write(servers_report(status) + (console.is_terminal() ? "\nCtrl-C stops.\n" : ""));
   }
 
+  const std::uint64_t started_ms_ = now_ms();
   const bool is_serve_;
   const std::string config_, state_dir_;
   const Profile profile_;

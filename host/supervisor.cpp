@@ -122,7 +122,7 @@ struct Supervisor::Child {
   std::unique_ptr<link::Channel> control, request;
   OwnedFd log_socket, pidfd;
   pid_t pid = 0;  // 0: not running
-  bool ready = false;
+  bool ready = false, ever_ready = false;
   bool finished = false;
   bool given_up = false;
   std::string failure;  // what it said before it ended
@@ -296,11 +296,8 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       for (const std::string &part : child.enforced.missing) {
         log(LogLevel::warn, child.slice.name, "the kernel cannot enforce: " + part);
       }
-      if (child.slice.router && !was_ready_) {
-        was_ready_ = true;
-        if (hooks_.on_ready) hooks_.on_ready();
-      }
-      return;
+      child.ever_ready = true;
+      return check_all_ready();
     case control::failed:
       child.failure = std::string(payload.substr(0, control::max_log_bytes));
       return;
@@ -308,7 +305,9 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       HostStatus fresh;
       if (!child.slice.router || !from_bytes(payload, &fresh)) return;
       status_ = std::move(fresh);
+      status_known_ = true;
       if (hooks_.on_status) hooks_.on_status();
+      if (frame.code == control::asked) tell_status();
       return;
     }
     case control::finished:
@@ -317,6 +316,29 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
     default:
       return;
   }
+}
+
+void Supervisor::check_all_ready() {
+  if (all_ready_) return;
+  for (const auto &child : children_) {
+    if (!child->ever_ready && !child->given_up) return;
+  }
+  all_ready_ = true;
+  if (hooks_.on_ready) hooks_.on_ready();
+  if (status_known_ && hooks_.on_status) hooks_.on_status();
+}
+
+void Supervisor::ask_status(std::function<void()> done) {
+  status_asked_.push_back(std::move(done));
+  if (!children_.front()->ready) return tell_status();
+  if (status_asked_.size() > 1) return;  // the answer under way is for all
+  link::Frame frame;
+  frame.kind = control::status_wanted;
+  children_.front()->control->send(frame);
+}
+
+void Supervisor::tell_status() {
+  for (const auto &done : std::exchange(status_asked_, {})) done();
 }
 
 void Supervisor::on_log(Child &child) {
@@ -347,6 +369,7 @@ void Supervisor::ended(Child &child) {
   const bool was_ready = child.ready;
   child.pid = 0;
   child.ready = false;
+  if (child.slice.router) tell_status();
   child.pidfd.reset();
   child.log_socket.reset();
   child.request.reset();
@@ -364,7 +387,7 @@ void Supervisor::ended(Child &child) {
       was_ready || child.failure.empty() ? "the compartment " + describe_end(status) : reason);
   if (!was_ready && ++child.failed_starts >= max_failed_starts) return give_up(child, reason);
   // What the profile demands and cannot be had is the person's to repair, not to be tried again.
-  if (!was_ready && !was_ready_ && !child.failure.empty()) {
+  if (!was_ready && !all_ready_ && !child.failure.empty()) {
     outcome_ = fail(BH_E_UNAVAILABLE, reason);
     return stop_all();
   }
@@ -412,6 +435,7 @@ void Supervisor::give_up(Child &child, const std::string &reason) {
     return stop_all();
   }
   if (children_.front()->running()) tell_gave_up(child);
+  check_all_ready();
 }
 
 void Supervisor::tell_gave_up(const Child &child) {

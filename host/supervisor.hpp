@@ -17,22 +17,13 @@
 #include "host.hpp"
 #include "link/channel.hpp"
 #include "reactor/reactor.hpp"
+#include "snapshot.hpp"
 
 namespace bulkhead::program {
 
-struct CompartmentStatus {
-  std::string name;
-  std::string state;  // "starting", "running", "waiting", "failed: ..."
-  int pid = 0;
-  std::uint32_t restarts = 0;
-  std::vector<std::string> in_force, missing;
-  std::uint64_t memory_bytes = 0;  // resident
-  std::uint32_t descriptors = 0;
-};
-
 struct SupervisorHooks {
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
-  std::function<void()> on_ready;   // the endpoint serves, for the first time
+  std::function<void()> on_ready;   // all compartments have been ready or given up, once
   std::function<void()> on_status;  // status() has changed
 };
 
@@ -57,8 +48,10 @@ class Supervisor {
   void request_stop() noexcept;
 
   Reactor &reactor() noexcept { return *reactor_; }
-  // The endpoint's last word about servers and plugins.
+  // The endpoint's last word about servers and plugins; it speaks when a state changes.
   const HostStatus &status() const noexcept { return status_; }
+  // Calls `done` when status() is of now, or at once while there is no endpoint to ask.
+  void ask_status(std::function<void()> done);
   std::vector<CompartmentStatus> compartments() const;
 
  private:
@@ -69,6 +62,8 @@ class Supervisor {
   void join(Child &child);
   void on_frame(Child &child, const link::Frame &frame, std::string_view payload);
   void on_request(Child &child, const link::Frame &frame, std::string_view payload);
+  void check_all_ready();
+  void tell_status();
   void on_log(Child &child);
   void ended(Child &child);
   void schedule(Child &child);
@@ -87,8 +82,9 @@ class Supervisor {
   std::map<std::string, OwnedFd> listeners_;      // by sockaddr
   std::vector<std::string> socket_files_;
   HostStatus status_;
+  std::vector<std::function<void()>> status_asked_;
   Result<void> outcome_;
-  bool was_ready_ = false, stopping_ = false, done_ = false;
+  bool all_ready_ = false, status_known_ = false, stopping_ = false, done_ = false;
   std::atomic<bool> stop_requested_{false};
 };
 

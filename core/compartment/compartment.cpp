@@ -49,6 +49,21 @@ bool die_with_parent(pid_t parent) {
   return ::getppid() == parent;
 }
 
+// Files that a library will open by a variable's path: opened now, and the variable says where.
+// That works for another user, too, whom the folders on the way keep out.
+std::vector<OwnedFd> open_certificates() {
+  std::vector<OwnedFd> opened;
+  for (const char *name : {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"}) {
+    const char *path = std::getenv(name);
+    if (path == nullptr) continue;
+    OwnedFd fd(::open(path, O_RDONLY | O_CLOEXEC));
+    if (!fd) continue;  // the library says so, with the path
+    ::setenv(name, ("/proc/self/fd/" + std::to_string(fd.get())).c_str(), 1);
+    opened.push_back(std::move(fd));
+  }
+  return opened;
+}
+
 void take_variables_over(bool wanted) {
   std::vector<std::pair<std::string, std::string>> kept;
   for (const char *name : kept_variables) {
@@ -59,8 +74,8 @@ void take_variables_over(bool wanted) {
   for (const auto &[name, value] : kept) ::setenv(name.c_str(), value.c_str(), 1);
 }
 
-Confinement confinement_of(const Slice &slice,
-                           const std::map<std::string, CheckedLibrary> &checked) {
+Confinement confinement_of(const Slice &slice, const std::map<std::string, CheckedLibrary> &checked,
+                           const std::vector<OwnedFd> &certificates) {
   const SlicePrivileges &may = slice.privileges;
   Confinement wish;
   wish.role = slice.name;
@@ -78,6 +93,9 @@ Confinement confinement_of(const Slice &slice,
   }
   for (const auto &[name, library] : checked) {
     wish.paths.push_back({{}, library.fd(), PathRule::Access::read});
+  }
+  for (const OwnedFd &fd : certificates) {
+    wish.paths.push_back({{}, fd.get(), PathRule::Access::read});
   }
   for (const std::string &path : may.read) {
     wish.paths.push_back({path, -1, PathRule::Access::read});
@@ -130,9 +148,10 @@ class Runner final : public link::Channel::Receiver {
         std::make_unique<link::Channel>(reactor, OwnedFd(control::control_fd), *this,
                                         control::max_frame_bytes, control::max_queue_bytes, true);
   }
-  void say(control::Kind kind, std::string_view payload) {
+  void say(control::Kind kind, std::string_view payload, std::uint32_t code = 0) {
     link::Frame frame;
     frame.kind = kind;
+    frame.code = code;
     channel_->send(frame, payload);
   }
 
@@ -204,7 +223,7 @@ class Runner final : public link::Channel::Receiver {
         return;
       }
       case control::status_wanted:
-        if (host_ != nullptr) send_status();
+        if (host_ != nullptr) say(control::status, to_bytes(host_->status()), control::asked);
         return;
       case control::stop:
         return stop();
@@ -249,11 +268,15 @@ int run_compartment() {
   }
   ::explicit_bzero(bytes.data(), bytes.size());
   auto checked = open_plugins(slice);
+  // A launcher's programs get the variable as it is.
+  const bool calls_out = slice.privileges.network && !slice.privileges.exec;
+  const auto certificates = calls_out ? open_certificates() : std::vector<OwnedFd>();
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};
   for (const auto &[name, library] : checked) keep.push_back(library.fd());
+  for (const OwnedFd &fd : certificates) keep.push_back(fd.get());
   close_other_descriptors(keep);
   take_variables_over(slice.privileges.network || slice.privileges.exec);
-  auto enforced = confine(confinement_of(slice, checked));
+  auto enforced = confine(confinement_of(slice, checked, certificates));
   if (!enforced) {
     send_failure(enforced.error().text);
     return EXIT_FAILURE;

@@ -30,9 +30,11 @@ enum Kind : std::uint16_t {
   // From the compartment.
   ready = 16,  // confined, plugins started; payload: archived Ready
   failed,      // payload: why it cannot run; it exits
-  status,      // router; payload: archived HostStatus
+  status,      // router; payload: archived HostStatus; code: asked, if it was
   finished     // router: no client can come any more, and all is answered; it exits
 };
+
+inline constexpr std::uint32_t asked = 1;
 
 // On the request socket; one at a time, answered by a frame of the same kind with code: status,
 // payload: the value or the error's text.

@@ -450,7 +450,7 @@ HostStatus HostImpl::status() const {
       plugin.id = part->use.id;
       plugin.plugin = part->use.plugin;
       plugin.state = part->failure.empty() ? "started" : "failed: " + part->failure;
-      if (!part->compartment.empty()) plugin.state = "in compartment " + part->compartment;
+      if (!part->compartment.empty()) plugin.state = remote_state(*part);
       if (part->instance != nullptr) {
         plugin.path = part->instance->library().path();
         plugin.version = part->instance->library().manifest().version;

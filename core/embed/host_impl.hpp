@@ -133,6 +133,7 @@ class HostImpl final : public Host, private link::NearEvents {
   std::string change_report(const Change &change) const;
   // Gives the upstream what it talks through if it runs in another process.
   bool use_remote(Upstream &upstream, bool tools);
+  std::string remote_state(const Part &part) const;
   link::Near &near(const std::string &compartment);
   void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) override;
   void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) override;

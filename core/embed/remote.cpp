@@ -16,6 +16,15 @@ bool HostImpl::use_remote(Upstream &upstream, bool tools) {
   return true;
 }
 
+std::string HostImpl::remote_state(const Part &part) const {
+  const RemoteUse &use = options_.remote.at(part.use.id);
+  const auto near = nears_.find(use.compartment);
+  const std::string_view failure =
+      near == nears_.end() ? std::string_view() : near->second->failure(use.plugin);
+  if (!failure.empty()) return "failed: " + std::string(failure);
+  return "in compartment " + use.compartment;
+}
+
 link::Near &HostImpl::near(const std::string &compartment) {
   auto &near = nears_[compartment];
   if (near == nullptr) {

@@ -203,6 +203,11 @@ Near::Plugin *Near::find(std::uint32_t number) {
   return at == plugins_.end() ? nullptr : at->second.get();
 }
 
+std::string_view Near::failure(std::uint32_t number) const {
+  const auto at = plugins_.find(number);
+  return at == plugins_.end() ? std::string_view() : at->second->failure;
+}
+
 void *Near::plugin(std::uint32_t number, const std::string &server) {
   auto &plugin = plugins_[number];
   if (plugin == nullptr) {

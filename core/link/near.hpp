@@ -53,6 +53,8 @@ class Near {
   static const bh_connector &connector() noexcept;
   static const bh_tools &tools() noexcept;
   void *plugin(std::uint32_t number, const std::string &server);
+  // Why that plugin does nothing; empty: it works, or is not known yet.
+  std::string_view failure(std::uint32_t number) const;
 
  private:
   struct Plugin;
