@@ -18,6 +18,9 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+constexpr std::string_view launchers[] = {"npx",  "npm", "pnpm", "pnpx", "yarn",   "bunx",   "bun",
+                                          "deno", "uvx", "uv",   "pipx", "docker", "podman", "dnx"};
+
 std::optional<std::string> environment_value(const std::string &name) {
   const char *value = std::getenv(name.c_str());
   if (value == nullptr) return std::nullopt;
@@ -115,9 +118,6 @@ void fill_in_folders(Profile &profile, const Arguments &arguments) {
 }  // namespace
 
 bool downloads_first(std::string_view command) {
-  static constexpr std::string_view launchers[] = {"npx",  "npm",    "pnpm",   "pnpx", "yarn",
-                                                   "bunx", "bun",    "deno",   "uvx",  "uv",
-                                                   "pipx", "docker", "podman", "dnx"};
   const std::string_view name = command.substr(command.find_last_of('/') + 1);
   return std::find(std::begin(launchers), std::end(launchers), name) != std::end(launchers);
 }
@@ -164,6 +164,9 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
 std::expected<LoadedProfile, Lines> load_aggregator(const Arguments &arguments) {
   std::string builtin(builtin_base);
   builtin.append(builtin_aggregator).append("codec = \"").append(arguments.codec).append("\"\n");
+  builtin += "slow_connect_ms = " + std::to_string(launcher_connect_ms) + "\nslow_commands = [";
+  for (const std::string_view name : launchers) builtin.append("\"").append(name).append("\",");
+  builtin += "]\n";
   std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
   if (!arguments.config.empty()) {
     auto layer = read_profile_file(arguments.config);

@@ -1,4 +1,5 @@
 // connector-http: MCP servers behind Streamable HTTP and the old HTTP+SSE pair.
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -84,6 +85,7 @@ class ConnectorHttp {
     s.header_bytes = l.header_bytes;
     s.write_queue_bytes = l.write_queue_bytes;
     s.connect_timeout_ms = l.connect_timeout_ms;
+    s.delete_wait_ms = std::min(s.delete_wait_ms, l.shutdown_grace_ms);
     return s;
   }
 

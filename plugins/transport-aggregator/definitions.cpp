@@ -2,6 +2,7 @@
 
 #include <bulkhead/aggregator/json.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 
@@ -31,8 +32,9 @@ bool not_given(std::string_view key, std::string_view value) {
 
 class Translation {
  public:
-  Translation(std::string_view server, std::string *out, std::vector<std::string> *notes)
-      : server_(server), out_(*out), notes_(notes) {}
+  Translation(std::string_view server, const SlowStarters &slow, std::string *out,
+              std::vector<std::string> *notes)
+      : server_(server), slow_(slow), out_(*out), notes_(notes) {}
 
   void run() {
     out_ += '{';
@@ -40,10 +42,26 @@ class Translation {
       if (!not_given(key, value)) take(key, value);
       return true;
     });
+    if (starts_slowly()) add("\"connect_timeout\"", std::to_string(slow_.connect_ms));
     out_ += '}';
   }
 
  private:
+  bool starts_slowly() const {
+    const std::string_view command = json::member(server_, "command");
+    if (slow_.connect_ms == 0 || !command.starts_with('"')) return false;
+    const std::string path = json::unquote(command);
+    const std::string name = path.substr(path.find_last_of('/') + 1);
+    const auto &names = slow_.commands;
+    if (std::find(names.begin(), names.end(), name) == names.end()) return false;
+    bool told = false;  // in whatever spelling
+    json::for_each_member(server_, [&told](std::string_view key, std::string_view) {
+      told = key.starts_with("\"connect") || key.starts_with("\"startup_timeout");
+      return !told;
+    });
+    return !told;
+  }
+
   void take(std::string_view key, std::string_view value) {
     if (key == "\"auth\"") {
       // A reference to somebody else's credential store.
@@ -72,13 +90,15 @@ class Translation {
   std::string name() const { return std::string(json::member(server_, "name").substr(0, 80)); }
 
   const std::string_view server_;
+  const SlowStarters &slow_;
   std::string &out_;
   std::vector<std::string> *const notes_;
 };
 
 }  // namespace
 
-std::string translate_definitions(std::string_view servers, std::vector<std::string> *notes) {
+std::string translate_definitions(std::string_view servers, const SlowStarters &slow,
+                                  std::vector<std::string> *notes) {
   std::string out = "[";
   json::for_each_element(servers, [&](std::string_view server) {
     if (!server.starts_with('{')) {
@@ -86,7 +106,7 @@ std::string translate_definitions(std::string_view servers, std::vector<std::str
       return true;
     }
     if (out.size() > 1) out += ',';
-    Translation(server, &out, notes).run();
+    Translation(server, slow, &out, notes).run();
     return true;
   });
   return out + "]";

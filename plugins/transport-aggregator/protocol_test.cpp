@@ -369,16 +369,28 @@ TEST_CASE("definitions: what means \"not given\" is left out, the rest is passed
             R"([{"name":"a","url":"","command":"x","args":[ ],"env":{},"headers":{},
                "bearer_token":null,"enabled":true,"source":"manual","pool_safe_tools":[]},
                {"name":"b","url":"http://h/","command":null,"headers":{"X":"y"},"timeout_secs":30}])",
-            &notes) == R"([{"name":"a","command":"x","enabled":true,"source":"manual"},)"
-                       R"({"name":"b","url":"http://h/","headers":{"X":"y"},"timeout":30000}])");
+            {}, &notes) ==
+        R"([{"name":"a","command":"x","enabled":true,"source":"manual"},)"
+        R"({"name":"b","url":"http://h/","headers":{"X":"y"},"timeout":30000}])");
   CHECK(notes.empty());
-  CHECK(translate_definitions("[]", &notes) == "[]");
+  CHECK(translate_definitions("[]", {}, &notes) == "[]");
   CHECK(
       translate_definitions(
           R"([1,{"name":"","auth":{"kind":"bearer","credential_ref":"CANARY"},"timeout_secs":"x"}])",
-          &notes) == R"([{"name":""}])");
+          {}, &notes) == R"([{"name":""}])");
   CHECK(notes.size() == 3);
   for (const std::string &note : notes) CHECK(note.find("CANARY") == std::string::npos);
+}
+
+TEST_CASE("definitions: what may have to be downloaded first gets its time, unless it has one") {
+  std::vector<std::string> notes;
+  const SlowStarters slow{{"npx", "uvx"}, 120'000};
+  CHECK(translate_definitions(
+            R"([{"command":"npx"},{"command":"/usr/bin/uvx","connect_timeout":5},{"command":"x"},)"
+            R"({"command":"/a/uvx","startup_timeout_sec":9},{"url":"npx"}])",
+            slow, &notes) == R"([{"command":"npx","connect_timeout":120000},)"
+                             R"({"command":"/usr/bin/uvx","connect_timeout":5},{"command":"x"},)"
+                             R"({"command":"/a/uvx","startup_timeout_sec":9},{"url":"npx"}])");
 }
 
 TEST_CASE("A07 A08 A09 replies: the records and their fields") {

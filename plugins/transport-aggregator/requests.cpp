@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "transport-aggregator/definitions.hpp"
 #include "transport-aggregator/replies.hpp"
 #include "transport-aggregator/transport_aggregator.hpp"
 
@@ -145,7 +144,7 @@ void TransportAggregator::list(const Request &request, std::string_view text) {
 
 void TransportAggregator::replace(std::uint64_t id, std::string_view servers, bool first) {
   std::vector<std::string> notes;
-  const std::string definitions = translate_definitions(servers, &notes);
+  const std::string definitions = translate_definitions(servers, slow_, &notes);
   for (const std::string &note : notes) host_.log(BH_LOG_WARN, note);
   replacing_.push_back(std::make_unique<Replacing>(Replacing{this, id, first}));
   bh_error error = bh::make_error();

@@ -35,14 +35,26 @@ std::uint64_t monotonic_ns() {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-bool read_fd(const rapidjson::Value &root, const char *name, int *out) {
+template <class Number>
+bool read_number(const rapidjson::Value &root, const char *name, Number *out) {
   const auto it = root.FindMember(name);
   if (it == root.MemberEnd()) return true;
   if (!it->value.IsString()) return false;
   const char *const begin = it->value.GetString();
   const char *const end = begin + it->value.GetStringLength();
   const auto [stop, problem] = std::from_chars(begin, end, *out);
-  return problem == std::errc() && stop == end && *out >= 0;
+  return problem == std::errc() && stop == end && *out >= Number{};
+}
+
+bool read_names(const rapidjson::Value &root, const char *name, std::vector<std::string> *out) {
+  const auto it = root.FindMember(name);
+  if (it == root.MemberEnd()) return true;
+  if (!it->value.IsArray()) return false;
+  for (const auto &each : it->value.GetArray()) {
+    if (!each.IsString()) return false;
+    out->emplace_back(each.GetString(), each.GetStringLength());
+  }
+  return true;
 }
 
 bool read_codec(const rapidjson::Value &root, Codec *out) {
@@ -78,11 +90,13 @@ bh_status TransportAggregator::configure(bh_str json, bh_error *error) {
                              rapidjson::kParseNumbersAsStringsFlag;
   rapidjson::Document root;
   root.Parse<flags>(json.p, json.n);
-  if (root.HasParseError() || !root.IsObject() || !read_fd(root, "in_fd", &in_) ||
-      !read_fd(root, "out_fd", &out_) || !read_codec(root, &wanted_codec_)) {
+  if (root.HasParseError() || !root.IsObject() || !read_number(root, "in_fd", &in_) ||
+      !read_number(root, "out_fd", &out_) || !read_codec(root, &wanted_codec_) ||
+      !read_names(root, "slow_commands", &slow_.commands) ||
+      !read_number(root, "slow_connect_ms", &slow_.connect_ms)) {
     return bh::fail(error, BH_E_INVALID,
                     "in_fd and out_fd must be descriptor numbers, codec one of auto, ndjson and "
-                    "msgpack");
+                    "msgpack, slow_commands texts, slow_connect_ms a number");
   }
   return BH_OK;
 }

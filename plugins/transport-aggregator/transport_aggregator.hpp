@@ -5,8 +5,9 @@
 // methods into MCP requests. Servers come from the first message and from `refresh`, through
 // bh.host.control/1, so the profile must grant that.
 //
-// Configuration: {"in_fd": 0, "out_fd": 1, "codec": "auto" | "ndjson" | "msgpack"}. The descriptors
-// stay the program's; they are non-blocking between listen() and stop().
+// Configuration: {"in_fd": 0, "out_fd": 1, "codec": "auto" | "ndjson" | "msgpack", "slow_commands":
+// ["npx"], "slow_connect_ms": 120000} (see SlowStarters). The descriptors stay the program's; they
+// are non-blocking between listen() and stop().
 //
 // Bounds: a line of 1 MiB, a packed message of 16 MiB; max_open requests without a reply, and
 // limits->message_bytes of them waiting for the first servers; limits->write_queue_bytes of replies
@@ -26,6 +27,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "transport-aggregator/definitions.hpp"
 #include "transport-aggregator/out_queue.hpp"
 #include "transport-aggregator/request.hpp"
 
@@ -40,7 +42,9 @@ class TransportAggregator {
       .vendor = "Bulkhead",
       .config_schema = R"({"type":"object","additionalProperties":false,"properties":{
         "in_fd":{"type":"integer","minimum":0},"out_fd":{"type":"integer","minimum":0},
-        "codec":{"enum":["auto","ndjson","msgpack"]}}})",
+        "codec":{"enum":["auto","ndjson","msgpack"]},
+        "slow_commands":{"type":"array","items":{"type":"string"}},
+        "slow_connect_ms":{"type":"integer","minimum":0}}})",
       .provides = {BH_EXT_TRANSPORT}};
 
   static constexpr std::size_t read_size = 256u << 10;
@@ -175,6 +179,7 @@ class TransportAggregator {
   std::vector<std::unique_ptr<Replacing>> replacing_;
   std::uint32_t skip_logs_ = 0;
 
+  SlowStarters slow_;
   bh::aggregator::Codec wanted_codec_ = bh::aggregator::Codec::automatic;
   bh::aggregator::FrameCutter cutter_{bh::aggregator::Codec::automatic};
   std::unique_ptr<char[]> buffer_;

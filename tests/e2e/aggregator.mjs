@@ -246,6 +246,17 @@ test('A14 end of input: all is gone within 2 s, also stubborn children and a cal
   assert.equal((await agg.exited).code, 0);
 });
 
+test('A14 end of input: an HTTP server that does not let its session go does not hold it up', async (t) => {
+  const http = await t.fakeHttp({ hangDelete: true });
+  const agg = new Aggregator(t).define([{ name: 'web', url: http.url }]);
+  assert.equal((await agg.request('list_servers')).servers[0].connected, true);
+  const hanging = agg.call('web__hang');
+  agg.closeInput();
+  await gone([agg.pid]);
+  assert.match((await hanging).error, /input has ended/);
+  assert.equal(http.deleted, 1);
+});
+
 test('A14 the parent is killed while something else holds the pipes open: all is gone within 2 s', async (t) => {
   const command = ['sh', '-c', 'exec 3<&0; "$BULKHEAD" aggregator <&3 & wait'];
   const agg = new Aggregator(t, { command }).define([server('a', '--tool', 'x', '--ignore-eof', '--ignore-term')]);

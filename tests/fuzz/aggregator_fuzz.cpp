@@ -61,7 +61,7 @@ void look_at(std::string_view text) {
     require(bh::json::valid(request.arguments));
   }
   std::vector<std::string> notes;
-  require(bh::json::valid(translate_definitions(text, &notes)));
+  require(bh::json::valid(translate_definitions(text, {{"x"}, 1000}, &notes)));
   require(bh::json::valid(servers_reply(1, text)));
   for (const Method method : {Method::list_tools, Method::list_resources, Method::list_prompts}) {
     require(bh::json::valid(items_reply(1, method, text)));
