@@ -1,6 +1,7 @@
 #include "sandbox/confine.hpp"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -193,7 +194,10 @@ class Work {
       }
       done("user");
     }
-    if (const int error = steps::drop_capabilities(); error != 0) {
+    // Root may give a child a user namespace only with this one; programs do not inherit it.
+    const bool root_with_children = wish_.namespaces && ::geteuid() == 0;
+    const std::uint64_t keep = root_with_children ? 1ULL << CAP_SETFCAP : 0;
+    if (const int error = steps::drop_capabilities(keep); error != 0) {
       return os_error("dropping capabilities", error);
     }
     done("no-capabilities");

@@ -3,6 +3,9 @@
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -18,6 +21,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/owned_fd.hpp"
 #include "sandbox/features.hpp"
 #include "sandbox/landlock.hpp"
 
@@ -184,4 +188,36 @@ TEST_CASE("the features are tried without touching this process") {
   });
   CHECK((said.find("network-namespace") != std::string::npos) == features.network_namespaces);
   CHECK((said.find("landlock-files") != std::string::npos) == (features.landlock > 0));
+}
+
+TEST_CASE("a launcher can still give its children namespaces, and mounts in them") {
+  if (!probe_features().mount_namespaces) {
+    WARN("SKIP confine_test: no mount namespaces here");
+    return;
+  }
+  Confinement wish;
+  wish.role = "launcher";
+  wish.network = wish.exec = wish.namespaces = true;
+  wish.hide = {"/etc/passwd"};
+  // As whoever runs it: root stays root and must be allowed to map itself.
+  CHECK(confined(wish, []() -> std::string {
+          if (std::ifstream("/etc/passwd").get() >= 0) {
+            return "not hidden";
+          }
+          const pid_t child = ::fork();
+          if (child == 0) {
+            ::prctl(PR_SET_DUMPABLE, 1);
+            const std::string map =
+                std::to_string(::geteuid()) + " " + std::to_string(::geteuid()) + " 1";
+            if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) != 0) ::_exit(1);
+            const OwnedFd fd(::open("/proc/self/uid_map", O_WRONLY));
+            if (::write(fd.get(), map.data(), map.size()) < 0) ::_exit(2);
+            if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) ::_exit(3);
+            if (::mount("none", "/tmp", "tmpfs", 0, nullptr) != 0) ::_exit(4);
+            ::_exit(::umount2("/etc/passwd", MNT_DETACH) == 0 ? 5 : 0);
+          }
+          int status = 0;
+          ::waitpid(child, &status, 0);
+          return "child " + std::to_string(WEXITSTATUS(status));
+        }) == "child 0");
 }

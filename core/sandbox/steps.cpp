@@ -90,11 +90,16 @@ int drop_bounding_set() {
   return 0;
 }
 
-int drop_capabilities() {
+int drop_capabilities(std::uint64_t keep) {
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3]{};
-  return ::syscall(__NR_capset, &header, none) == 0 ? 0 : errno;
+  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};
+  if (keep != 0 && ::syscall(__NR_capget, &header, sets) != 0) return errno;
+  for (int half = 0; half < _LINUX_CAPABILITY_U32S_3; ++half) {
+    const auto kept = static_cast<std::uint32_t>(keep >> (32 * half)) & sets[half].permitted;
+    sets[half] = {kept, kept, 0};
+  }
+  return ::syscall(__NR_capset, &header, sets) == 0 ? 0 : errno;
 }
 
 int limit(int resource, std::uint64_t value) {

@@ -27,7 +27,7 @@ int hide_paths(const std::vector<std::string> &paths);
 
 int become(uid_t user, gid_t group);  // all ids and no further groups; when root
 int drop_bounding_set();              // no program can bring capabilities back; if there are any
-int drop_capabilities();              // the other sets
+int drop_capabilities(std::uint64_t keep);  // the other sets, but for these bits
 
 // Lowers soft and hard limit; one that is lower already stays.
 int limit(int resource, std::uint64_t value);
