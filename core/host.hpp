@@ -128,6 +128,8 @@ class Host {
   // Thread: the loop's, from on_status or a function posted to the reactor, never from inside a
   // plugin's or client's callback.
   virtual Result<ApplyReport> apply(Profile next) = 0;
+  // The same, with other servers and tools plugins in other processes.
+  virtual Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) = 0;
   // True once what apply() has taken out is gone, its children included.
   virtual bool drained() const = 0;
   // The process of this compartment is there (again): `trunk` is the socket to it. Until then, and

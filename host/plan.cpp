@@ -1,5 +1,7 @@
 #include "plan.hpp"
 
+#include <sodium.h>
+
 #include <algorithm>
 
 #include "mcp/scan.hpp"
@@ -53,16 +55,28 @@ std::vector<std::string> workspace_folders(std::string_view config) {
   return out;
 }
 
+// Tells the endpoint that a definition has changed, and nothing else about it.
+std::string fingerprint(const std::string &definition, const std::string &key) {
+  unsigned char hash[16];
+  crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char *>(definition.data()),
+                     definition.size(), reinterpret_cast<const unsigned char *>(key.data()),
+                     key.size());
+  char hex[2 * sizeof hash + 1];
+  sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+  return hex;
+}
+
 // What the endpoint needs to know of a server: nothing that could start or reach it.
-ServerDef without_credentials(const ServerDef &def) {
+ServerDef without_credentials(const ServerDef &def, const PlanFacts &facts) {
   ServerDef out = def;
+  out.extra.clear();
+  out.extra["definition"] = '"' + fingerprint(def.to_json(), facts.fingerprint_key) + '"';
   out.command.clear();
   out.args.clear();
   out.env.clear();
   out.cwd.clear();
   out.url.clear();
   out.headers.clear();
-  out.extra.clear();
   return out;
 }
 
@@ -93,7 +107,7 @@ class Planner {
     for (const PluginUse &use : profile_.tools) add_tools(use);
     Profile &visible = slices_.front().profile;
     visible = profile_;
-    for (ServerDef &def : visible.servers) def = without_credentials(def);
+    for (ServerDef &def : visible.servers) def = without_credentials(def, facts_);
     visible.services.clear();
     visible.state_dir.clear();  // it keeps nothing by itself
     visible.shown.clear();
@@ -177,6 +191,12 @@ class Planner {
 };
 
 }  // namespace
+
+std::string random_key() {
+  std::string key(crypto_generichash_KEYBYTES, '\0');
+  randombytes_buf(key.data(), key.size());
+  return key;
+}
 
 std::vector<Slice> plan_compartments(const Profile &profile, const PlanFacts &facts) {
   return Planner(profile, facts).plan();

@@ -14,7 +14,11 @@ struct PlanFacts {
   std::int32_t log_level = 1;
   bool eager = true;
   bool is_root = false;
+  std::string fingerprint_key;  // random, of this run
 };
+
+// A key for PlanFacts.
+std::string random_key();
 
 // The endpoint first, without credentials; then those that its servers and tools have a use for.
 std::vector<Slice> plan_compartments(const Profile &profile, const PlanFacts &facts);

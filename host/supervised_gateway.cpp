@@ -47,6 +47,7 @@ class SupervisedGateway {
     facts.log_level = static_cast<std::int32_t>(logger_.level());
     facts.eager = is_serve_;
     facts.is_root = ::geteuid() == 0;
+    facts.fingerprint_key = random_key();
     SupervisorHooks hooks;
     hooks.log = [this](LogLevel level, std::string_view component, std::string_view text) {
       if (is_serve_ && !reported_ && component == "router" && level == LogLevel::warn) {

@@ -18,6 +18,7 @@
 #include "plugin/secrets.hpp"
 #include "plugin/services.hpp"
 #include "plugin/text.hpp"
+#include "profile/difference.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -74,6 +75,14 @@ int spawn_compartment(const std::string &name, bool stdio, int control, int requ
   return error;
 }
 
+bool same_plugins(const Slice &was, const Slice &is) {
+  const auto same = [](const SlicePlugin &a, const SlicePlugin &b) {
+    return a.kind == b.kind && same_use(a.use, b.use);
+  };
+  return was.privileges == is.privileges && std::equal(was.plugins.begin(), was.plugins.end(),
+                                                       is.plugins.begin(), is.plugins.end(), same);
+}
+
 std::uint64_t resident_bytes(int pid) {
   const OwnedFd fd(
       ::open(("/proc/" + std::to_string(pid) + "/statm").c_str(), O_RDONLY | O_CLOEXEC));
@@ -125,6 +134,9 @@ struct Supervisor::Child {
   bool ready = false, ever_ready = false;
   bool finished = false;
   bool given_up = false;
+  bool wanted = true;     // by the profile
+  bool replaced = false;  // it ends because it is to start with another slice
+  bool taking_definitions = false;
   std::string failure;  // what it said before it ended
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
   std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;
@@ -146,13 +158,15 @@ Result<std::unique_ptr<Supervisor>> Supervisor::create(std::vector<Slice> slices
 
 Supervisor::Supervisor(std::vector<Slice> slices, std::string state_dir, SupervisorHooks hooks)
     : state_dir_(std::move(state_dir)), hooks_(std::move(hooks)) {
-  for (Slice &slice : slices) {
-    auto child = std::make_unique<Child>();
-    child->supervisor = this;
-    child->control_end.child = child->request_end.child = child.get();
-    child->slice = std::move(slice);
-    children_.push_back(std::move(child));
-  }
+  for (Slice &slice : slices) children_.push_back(new_child(std::move(slice)));
+}
+
+std::unique_ptr<Supervisor::Child> Supervisor::new_child(Slice slice) {
+  auto child = std::make_unique<Child>();
+  child->supervisor = this;
+  child->control_end.child = child->request_end.child = child.get();
+  child->slice = std::move(slice);
+  return child;
 }
 
 Supervisor::~Supervisor() {
@@ -310,6 +324,20 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       if (frame.code == control::asked) tell_status();
       return;
     }
+    case control::definitions_taken:
+      if (!std::exchange(child.taking_definitions, false)) return;
+      if (--definitions_awaited_ == 0) send_apply();
+      return;
+    case control::applied: {
+      if (!child.slice.router || !apply_done_) return;
+      const auto status = static_cast<bh_status>(frame.code);
+      ApplyReport report;
+      if (status != BH_OK) return finish_apply(fail(status, std::string(payload)));
+      if (!from_bytes(payload, &report)) {
+        return finish_apply(fail(BH_E_INTERNAL, "the endpoint gave no report"));
+      }
+      return finish_apply(std::move(report));
+    }
     case control::finished:
       child.finished = child.slice.router;
       return;
@@ -317,6 +345,78 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       return;
   }
 }
+
+// ---- another profile -------------------------------------------------------------------------
+
+void Supervisor::apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done) {
+  if (apply_done_) return done(fail(BH_E_LIMIT, "a reload is under way"));
+  if (stopping_ || !all_ready_) return done(fail(BH_E_UNAVAILABLE, "the gateway is not running"));
+  apply_done_ = std::move(done);
+  for (const auto &child : children_) child->wanted = false;
+  for (Slice &slice : slices) {
+    const auto at = std::find_if(children_.begin(), children_.end(), [&](const auto &child) {
+      return child->slice.name == slice.name;
+    });
+    if (at != children_.end()) {
+      apply_to(**at, std::move(slice));
+      continue;
+    }
+    Child &made = *children_.emplace_back(new_child(std::move(slice)));
+    if (auto started = start(made); !started) {
+      log(LogLevel::error, made.slice.name, started.error().text);
+      schedule(made);
+    }
+  }
+  if (definitions_awaited_ == 0) send_apply();
+}
+
+void Supervisor::apply_to(Child &child, Slice slice) {
+  child.wanted = true;
+  const bool same = same_plugins(child.slice, slice);
+  const bool other_servers = child.slice.definitions != slice.definitions;
+  child.slice = std::move(slice);
+  if (child.slice.router || !child.running()) return;
+  link::Frame frame;
+  if (!same) {
+    frame.kind = control::stop;  // it is started again with what it is now
+    child.replaced = true;
+    child.control->send(frame);
+  } else if (other_servers) {
+    frame.kind = control::definitions;
+    child.taking_definitions = true;
+    ++definitions_awaited_;
+    child.control->send(frame, to_bytes(child.slice.definitions));
+  }
+}
+
+void Supervisor::send_apply() {
+  Child &endpoint = *children_.front();
+  if (!endpoint.running()) {
+    return finish_apply(fail(BH_E_UNAVAILABLE,
+                             "the endpoint is being started again, and starts "
+                             "with the new profile"));
+  }
+  link::Frame frame;
+  frame.kind = control::apply;
+  endpoint.control->send(frame, to_bytes(Apply{endpoint.slice.profile, endpoint.slice.remote}));
+}
+
+// What nobody needs any more ends in good order, after the endpoint has let go of it.
+void Supervisor::finish_apply(Result<ApplyReport> result) {
+  if (!apply_done_) return;
+  for (const auto &child : children_) {
+    if (child->wanted) continue;
+    reactor_->timer_cancel(child->timer);
+    child->timer = 0;
+    if (!child->running()) continue;
+    link::Frame frame;
+    frame.kind = control::stop;
+    child->control->send(frame);
+  }
+  std::exchange(apply_done_, nullptr)(std::move(result));
+}
+
+// ---- looking ---------------------------------------------------------------------------------
 
 void Supervisor::check_all_ready() {
   if (all_ready_) return;
@@ -369,7 +469,11 @@ void Supervisor::ended(Child &child) {
   const bool was_ready = child.ready;
   child.pid = 0;
   child.ready = false;
-  if (child.slice.router) tell_status();
+  if (std::exchange(child.taking_definitions, false) && --definitions_awaited_ == 0) send_apply();
+  if (child.slice.router) {
+    tell_status();
+    finish_apply(fail(BH_E_IO, "the endpoint has ended meanwhile"));
+  }
   child.pidfd.reset();
   child.log_socket.reset();
   child.request.reset();
@@ -382,6 +486,8 @@ void Supervisor::ended(Child &child) {
     if (child.slice.router) stop_others();
     return;
   }
+  if (!child.wanted) return;  // and stays as a name without a process
+  if (std::exchange(child.replaced, false)) return start_again(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
   log(LogLevel::error, child.slice.name,
       was_ready || child.failure.empty() ? "the compartment " + describe_end(status) : reason);
@@ -415,13 +521,16 @@ void Supervisor::schedule(Child &child) {
       [](void *arg) {
         auto &it = *static_cast<Child *>(arg);
         it.timer = 0;
-        Supervisor &self = *it.supervisor;
-        if (auto started = self.start(it); !started) {
-          self.log(LogLevel::error, it.slice.name, started.error().text);
-          self.schedule(it);
-        }
+        it.supervisor->start_again(it);
       },
       &child);
+}
+
+void Supervisor::start_again(Child &child) {
+  auto started = start(child);
+  if (started) return;
+  log(LogLevel::error, child.slice.name, started.error().text);
+  schedule(child);
 }
 
 void Supervisor::give_up(Child &child, const std::string &reason) {
@@ -514,6 +623,7 @@ Result<OwnedFd> Supervisor::listen(const control::Listen &wanted) {
 std::vector<CompartmentStatus> Supervisor::compartments() const {
   std::vector<CompartmentStatus> out;
   for (const auto &child : children_) {
+    if (!child->wanted && !child->running()) continue;
     CompartmentStatus one;
     one.name = child->slice.name;
     one.pid = child->pid;

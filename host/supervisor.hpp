@@ -47,6 +47,12 @@ class Supervisor {
   // Any thread, async-signal-safe.
   void request_stop() noexcept;
 
+  // Makes `slices` what runs: compartments that have the same plugins go on and get their servers'
+  // definitions, new ones start, others start again, and what is no longer needed ends; then the
+  // endpoint applies its profile (see Host::apply). `done` is called once, with its report. One at
+  // a time: BH_E_LIMIT while one is under way.
+  void apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done);
+
   Reactor &reactor() noexcept { return *reactor_; }
   // The endpoint's last word about servers and plugins; it speaks when a state changes.
   const HostStatus &status() const noexcept { return status_; }
@@ -59,11 +65,16 @@ class Supervisor {
   Supervisor(std::vector<Slice> slices, std::string state_dir, SupervisorHooks hooks);
 
   Result<void> start(Child &child);
+  std::unique_ptr<Child> new_child(Slice slice);
+  void start_again(Child &child);
   void join(Child &child);
   void on_frame(Child &child, const link::Frame &frame, std::string_view payload);
   void on_request(Child &child, const link::Frame &frame, std::string_view payload);
   void check_all_ready();
   void tell_status();
+  void apply_to(Child &child, Slice slice);
+  void finish_apply(Result<ApplyReport> result);
+  void send_apply();
   void on_log(Child &child);
   void ended(Child &child);
   void schedule(Child &child);
@@ -83,6 +94,8 @@ class Supervisor {
   std::vector<std::string> socket_files_;
   HostStatus status_;
   std::vector<std::function<void()>> status_asked_;
+  std::function<void(Result<ApplyReport>)> apply_done_;
+  std::uint32_t definitions_awaited_ = 0;
   Result<void> outcome_;
   bool all_ready_ = false, status_known_ = false, stopping_ = false, done_ = false;
   std::atomic<bool> stop_requested_{false};

@@ -225,6 +225,14 @@ class Runner final : public link::Channel::Receiver {
       case control::status_wanted:
         if (host_ != nullptr) say(control::status, to_bytes(host_->status()), control::asked);
         return;
+      case control::definitions: {
+        std::map<std::string, std::string> fresh;
+        if (plugins_ == nullptr || !from_bytes(payload, &fresh)) return;
+        plugins_->set_definitions(std::move(fresh));
+        return say(control::definitions_taken, {});
+      }
+      case control::apply:
+        return apply(payload);
       case control::stop:
         return stop();
       default:
@@ -232,6 +240,14 @@ class Runner final : public link::Channel::Receiver {
     }
   }
   void closed(link::Channel &, std::string_view) override { stop(); }
+
+  void apply(std::string_view payload) {
+    Apply wanted;
+    if (host_ == nullptr || !from_bytes(payload, &wanted)) return;
+    const auto report = host_->apply(std::move(wanted.profile), std::move(wanted.remote));
+    if (report) return say(control::applied, to_bytes(*report));
+    say(control::applied, report.error().text, static_cast<std::uint32_t>(report.error().code));
+  }
 
   void stop() {
     stopping_ = true;

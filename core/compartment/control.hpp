@@ -26,12 +26,16 @@ enum Kind : std::uint16_t {
   gave_up,        // router; payload: archived GaveUp
   stop,           // end in good order
   status_wanted,  // answered with status
+  definitions,    // not router; payload: archived map of them; answered with definitions_taken
+  apply,          // router; payload: archived Apply; answered with applied
 
   // From the compartment.
   ready = 16,  // confined, plugins started; payload: archived Ready
   failed,      // payload: why it cannot run; it exits
   status,      // router; payload: archived HostStatus; code: asked, if it was
-  finished     // router: no client can come any more, and all is answered; it exits
+  definitions_taken,
+  applied,  // router; code: status; payload: archived ApplyReport, or why nothing was changed
+  finished  // router: no client can come any more, and all is answered; it exits
 };
 
 inline constexpr std::uint32_t asked = 1;

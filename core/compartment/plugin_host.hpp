@@ -29,6 +29,10 @@ class PluginHost {
   // Maps and starts the plugins. An error: one that the profile requires cannot.
   Result<void> start();
   void attach(OwnedFd trunk) { far_->attach(std::move(trunk)); }
+  // For lanes that are opened from now on.
+  void set_definitions(std::map<std::string, std::string> definitions) {
+    slice_.definitions = std::move(definitions);
+  }
   // Lanes end in good order, then plugins; turns the loop meanwhile, at most for the profile's
   // shutdown grace.
   void stop();
@@ -49,7 +53,7 @@ class PluginHost {
   Result<void> bring_up(Part &part, const PluginUse &use);
   void log(std::int32_t level, const std::string &component, const std::string &text) const;
 
-  const Slice slice_;
+  Slice slice_;
   HostContext context_;
   const std::map<std::string, CheckedLibrary> checked_;
   const std::thread::id thread_ = std::this_thread::get_id();

@@ -37,6 +37,7 @@ struct SlicePrivileges {
   std::vector<std::string> read, write;
   std::vector<std::string> hide;   // with exec: from the programs
   std::uint32_t uid = 0, gid = 0;  // 0: stay who we are
+  bool operator==(const SlicePrivileges &) const = default;
 };
 template <class Ar>
 void archive(Ar &ar, SlicePrivileges &v) {
@@ -60,6 +61,17 @@ template <class Ar>
 void archive(Ar &ar, Slice &v) {
   auto &[name, router, log_level, eager, remote, profile, plugins, definitions, privileges] = v;
   ar(name, router, log_level, eager, remote, profile, plugins, definitions, privileges);
+}
+
+// Another profile for the router while it runs; see Host::apply().
+struct Apply {
+  Profile profile;
+  std::map<std::string, RemoteUse> remote;
+};
+template <class Ar>
+void archive(Ar &ar, Apply &v) {
+  auto &[profile, remote] = v;
+  ar(profile, remote);
 }
 
 }  // namespace bulkhead

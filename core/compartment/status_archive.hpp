@@ -1,4 +1,4 @@
-// HostStatus as bytes, from the endpoint to the supervisor, which shows it.
+// What the endpoint tells the supervisor to show, as bytes.
 #pragma once
 
 #include "base/archive.hpp"
@@ -22,6 +22,12 @@ template <class Ar>
 void archive(Ar &ar, HostStatus &v) {
   auto &[servers, plugins, endpoints, collisions, counters, sessions, in_flight, calls] = v;
   ar(servers, plugins, endpoints, collisions, counters, sessions, in_flight, calls);
+}
+
+template <class Ar>
+void archive(Ar &ar, ApplyReport &v) {
+  auto &[added, changed, removed, adjusted, unchanged, needs_restart] = v;
+  ar(added, changed, removed, adjusted, unchanged, needs_restart);
 }
 
 }  // namespace bulkhead

@@ -51,6 +51,13 @@ Result<ApplyReport> HostImpl::apply(Profile next) {
   return exchange(std::move(next), std::move(servers));
 }
 
+Result<ApplyReport> HostImpl::apply(Profile next, std::map<std::string, RemoteUse> remote) {
+  std::map<std::string, RemoteUse> before = std::exchange(remote_, std::move(remote));
+  auto report = apply(std::move(next));
+  if (!report.has_value()) remote_ = std::move(before);
+  return report;
+}
+
 bool HostImpl::drained() const {
   return router_ == nullptr || (router_->draining() == 0 && router_->lanes_closing() == 0);
 }
@@ -124,11 +131,14 @@ Result<void> HostImpl::load_tools(const Profile &next, NextTools *out) {
   for (const PluginUse &use : next.tools) {
     NextTools::Entry &entry = out->entries.emplace_back();
     for (const auto &part : tools_) {
-      const bool runs = part->instance != nullptr && part->failure.empty();
+      const auto remote = remote_.find(use.id);
+      const bool here = remote == remote_.end() && part->instance != nullptr;
+      const bool there = remote != remote_.end() && part->compartment == remote->second.compartment;
+      const bool runs = (here || there) && part->failure.empty();
       if (runs && same_use(part->use, use)) entry.kept = part.get();
     }
     if (entry.kept != nullptr) continue;
-    auto part = make_part(use);
+    auto part = make_tools_part(use);
     if (!part.has_value()) return std::unexpected(part.error());
     if (auto up = bring_up(**part); !up.has_value()) return up;
     entry.fresh = std::move(*part);

@@ -45,6 +45,7 @@ Result<std::unique_ptr<Host>> Host::create(Profile profile, HostOptions options)
 HostImpl::HostImpl(Profile profile, HostOptions options)
     : profile_(std::move(profile)),
       options_(std::move(options)),
+      remote_(options_.remote),
       limits_(abi_limits(profile_.limits)),
       tables_(&limits_),
       thread_(std::this_thread::get_id()) {}
@@ -106,19 +107,22 @@ Result<void> HostImpl::set_up() {
 
 Result<void> HostImpl::add_parts(const std::vector<PluginUse> &uses, Parts *parts) {
   for (const PluginUse &use : uses) {
-    if (const auto at = options_.remote.find(use.id);
-        parts == &tools_ && at != options_.remote.end()) {
-      parts->push_back(std::make_unique<Part>());
-      parts->back()->host = this;
-      parts->back()->use = use;
-      parts->back()->compartment = at->second.compartment;
-      continue;
-    }
-    auto part = make_part(use);
+    auto part = parts == &tools_ ? make_tools_part(use) : make_part(use);
     if (!part.has_value()) return std::unexpected(part.error());
     parts->push_back(std::move(*part));
   }
   return {};
+}
+
+// One that runs in another process has nothing to load here.
+Result<std::unique_ptr<Part>> HostImpl::make_tools_part(const PluginUse &use) {
+  const auto at = remote_.find(use.id);
+  if (at == remote_.end()) return make_part(use);
+  auto part = std::make_unique<Part>();
+  part->host = this;
+  part->use = use;
+  part->compartment = at->second.compartment;
+  return part;
 }
 
 // A part that the profile can do without is kept with its failure, so that status can show it.

@@ -66,6 +66,7 @@ class HostImpl final : public Host, private link::NearEvents {
   void run() override;
   void request_stop() noexcept override;
   Result<ApplyReport> apply(Profile next) override;
+  Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) override;
   bool drained() const override;
   void attach(const std::string &compartment, OwnedFd trunk) override;
   void give_up(const std::string &compartment, const std::string &reason) override;
@@ -109,6 +110,7 @@ class HostImpl final : public Host, private link::NearEvents {
   Result<void> set_up();
   Result<void> add_parts(const std::vector<PluginUse> &uses, Parts *parts);
   Result<std::unique_ptr<Part>> make_part(const PluginUse &use);
+  Result<std::unique_ptr<Part>> make_tools_part(const PluginUse &use);
   Result<void> bring_up(Part &part);
   Result<void> add_servers();
   ServerDef complete(const ServerDef &def) const;  // with what the core adds for connectors
@@ -156,6 +158,7 @@ class HostImpl final : public Host, private link::NearEvents {
   std::vector<std::unique_ptr<Change>> changes_;
   bool changes_pending_ = false;
   const HostOptions options_;
+  std::map<std::string, RemoteUse> remote_;  // options_.remote, or what apply() made of it
   const bh_limits limits_;
   const HostTables tables_;
   std::unique_ptr<Reactor> reactor_;

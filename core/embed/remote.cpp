@@ -5,8 +5,8 @@
 namespace bulkhead {
 
 bool HostImpl::use_remote(Upstream &upstream, bool tools) {
-  const auto at = options_.remote.find(upstream.name());
-  if (at == options_.remote.end()) return false;
+  const auto at = remote_.find(upstream.name());
+  if (at == remote_.end()) return false;
   upstream.self = near(at->second.compartment).plugin(at->second.plugin, upstream.name());
   if (tools) {
     upstream.tools = &link::Near::tools();
@@ -17,7 +17,7 @@ bool HostImpl::use_remote(Upstream &upstream, bool tools) {
 }
 
 std::string HostImpl::remote_state(const Part &part) const {
-  const RemoteUse &use = options_.remote.at(part.use.id);
+  const RemoteUse &use = remote_.at(part.use.id);
   const auto near = nears_.find(use.compartment);
   const std::string_view failure =
       near == nears_.end() ? std::string_view() : near->second->failure(use.plugin);
