@@ -81,6 +81,7 @@ struct HostStatus {
   std::vector<std::string> collisions;  // names that could not be offered, with the reason
   std::vector<std::pair<std::string, std::uint64_t>> counters;
   std::uint64_t sessions = 0, in_flight = 0, calls = 0;
+  bool settled = false, drained = false;  // see Host
 };
 
 // What Host::apply() did.

@@ -156,6 +156,14 @@ void add_others(CLI::App &app, Arguments &to) {
   status->footer(
       "Example:\n  bulkhead status --json | jq '.gateways[].servers[]'\n\n"
       "Exit code 3 when none is running.");
+  auto *reload = app.add_subcommand(
+      "reload", "Have running gateways read their configuration again, without a restart");
+  add_json(*reload, to);
+  reload->footer(
+      "Example:\n  bulkhead reload\n\n"
+      "Only what has changed is touched: other servers keep their connections, clients stay\n"
+      "connected. A configuration with a mistake changes nothing. SIGHUP does the same.\n"
+      "Exit code 3 when none is running.");
   auto *import = app.add_subcommand(
       "import", "Find the MCP servers that Claude, VS Code, Cursor and Gemini CLI have configured");
   import->add_option("-w,--write", to.write_to, "Write them into this profile")
@@ -213,6 +221,7 @@ Command chosen(const CLI::App &app) {
   if (name == "prompts") return Command::prompts;
   if (name == "call") return Command::call;
   if (name == "status") return Command::status;
+  if (name == "reload") return Command::reload;
   if (name == "approve") return Command::approve;
   if (name == "revoke") return Command::revoke;
   if (name == "aggregator") return Command::aggregator;

@@ -20,6 +20,7 @@ enum class Command : std::uint8_t {
   call,
   status,
   aggregator,
+  reload,
   import_configs,
   approve,
   revoke,

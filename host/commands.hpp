@@ -12,6 +12,7 @@ int run_aggregator(const Arguments &arguments);
 int run_status(const Arguments &arguments);
 int run_approve(const Arguments &arguments);
 int run_revoke(const Arguments &arguments);
+int run_reload(const Arguments &arguments);
 int run_import(const Arguments &arguments);
 int run_profile_show(const Arguments &arguments);
 int run_plugin_list(const Arguments &arguments);

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <optional>
 
+#include "http_text.hpp"
 #include "paths.hpp"
 
 namespace bulkhead::program {
@@ -26,8 +27,8 @@ std::uint64_t now_ms() {
 }
 
 // Reads until the end; returns why it did not come to that.
-std::string read_snapshot(int fd, std::string *out) {
-  const std::uint64_t deadline = now_ms() + snapshot_wait_ms;
+std::string read_answer(int fd, std::uint64_t wait_ms, std::string *out) {
+  const std::uint64_t deadline = now_ms() + wait_ms;
   std::array<char, 16'384> buffer;
   for (;;) {
     const std::uint64_t now = now_ms();
@@ -39,20 +40,34 @@ std::string read_snapshot(int fd, std::string *out) {
     if (n == 0) return out->empty() ? "refuses to answer this user" : "";
     if (n < 0 && errno != EINTR && errno != EAGAIN) return describe_errno("reading", errno);
     if (n > 0) out->append(buffer.data(), static_cast<std::size_t>(n));
-    if (out->size() > max_snapshot_bytes) return "answers more than is allowed";
+    if (out->size() > max_answer_bytes) return "answers more than is allowed";
   }
 }
 
-std::optional<FoundGateway> ask(const std::string &path) {
+std::optional<FoundGateway> ask(const std::string &path, const std::string &request,
+                                std::uint64_t wait_ms) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return std::nullopt;
   std::memcpy(address.sun_path, path.data(), path.size());
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return std::nullopt;
-  FoundGateway found{path, "", ""};
+  FoundGateway found;
+  found.socket = path;
   if (::connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0) {
-    found.error = read_snapshot(fd, &found.snapshot);
+    std::string text;
+    // A gateway that will not have us closes first; what it does not answer says so.
+    [[maybe_unused]] const ssize_t n = ::send(fd, request.data(), request.size(), MSG_NOSIGNAL);
+    found.error = read_answer(fd, wait_ms, &text);
+    if (found.error.empty()) {
+      auto reply = parse_reply(text);
+      if (reply) {
+        found.status = reply->status;
+        found.answer = std::move(reply->body);
+      } else {
+        found.error = reply.error().text;
+      }
+    }
   } else if (errno == ECONNREFUSED || errno == ENOENT) {
     ::unlink(path.c_str());
     ::close(fd);
@@ -66,7 +81,12 @@ std::optional<FoundGateway> ask(const std::string &path) {
 
 }  // namespace
 
-std::vector<FoundGateway> find_gateways(const std::vector<std::string> &dirs) {
+std::vector<FoundGateway> ask_gateways(const std::vector<std::string> &dirs,
+                                       std::string_view method, std::string_view target,
+                                       std::uint64_t wait_ms) {
+  std::string request(method);
+  request.append(" ").append(target).append(" HTTP/1.1\r\nHost: bulkhead\r\n");
+  request.append("Content-Length: 0\r\n\r\n");
   std::vector<std::string> paths;
   for (const auto &dir : dirs) {
     DIR *open = ::opendir(dir.c_str());
@@ -80,7 +100,7 @@ std::vector<FoundGateway> find_gateways(const std::vector<std::string> &dirs) {
   std::sort(paths.begin(), paths.end());
   std::vector<FoundGateway> out;
   for (const auto &path : paths) {
-    if (auto found = ask(path)) out.push_back(std::move(*found));
+    if (auto found = ask(path, request, wait_ms)) out.push_back(std::move(*found));
   }
   return out;
 }

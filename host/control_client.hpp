@@ -3,20 +3,26 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bulkhead::program {
 
 struct FoundGateway {
   std::string socket;
-  std::string snapshot;  // JSON as it came, at most max_snapshot_bytes
-  std::string error;     // why there is none: it is busy, or not ours to ask
+  int status = 0;      // of the answer
+  std::string answer;  // JSON as it came, at most max_answer_bytes
+  std::string error;   // why there is none: it is busy, or not ours to ask
 };
 
-inline constexpr std::size_t max_snapshot_bytes = 16u << 20;
-inline constexpr std::uint64_t snapshot_wait_ms = 2'000;
+inline constexpr std::size_t max_answer_bytes = 16u << 20;
+inline constexpr std::uint64_t status_wait_ms = 2'000;
+inline constexpr std::uint64_t reload_wait_ms = 30'000;
 
-// All that listen in these folders. Sockets that nobody listens on any more are removed.
-std::vector<FoundGateway> find_gateways(const std::vector<std::string> &dirs);
+// Asks all that listen in these folders, one after the other. Sockets that nobody listens on any
+// more are removed.
+std::vector<FoundGateway> ask_gateways(const std::vector<std::string> &dirs,
+                                       std::string_view method, std::string_view target,
+                                       std::uint64_t wait_ms);
 
 }  // namespace bulkhead::program

@@ -12,19 +12,11 @@
 #include <cstring>
 
 #include "bulkhead/abi/host.h"
+#include "http_text.hpp"
 #include "paths.hpp"
+#include "peer.hpp"
 
 namespace bulkhead::program {
-namespace {
-
-bool peer_is_allowed(int fd) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  return peer.uid == ::geteuid() || peer.uid == 0;
-}
-
-}  // namespace
 
 std::string control_socket_name() {
   timespec now{};
@@ -35,7 +27,7 @@ std::string control_socket_name() {
 }
 
 Result<std::unique_ptr<ControlServer>> ControlServer::open(Reactor &reactor, std::string path,
-                                                           Snapshot snapshot) {
+                                                           pid_t own, Handler handler) {
   // Bound under another name and renamed when it listens: a socket that does not listen yet looks
   // like one that a dead gateway left, and `status` removes those.
   const std::string unready = path + "~";
@@ -46,7 +38,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(Reactor &reactor, std
   }
   std::memcpy(address.sun_path, unready.data(), unready.size());
   std::unique_ptr<ControlServer> self(
-      new ControlServer(reactor, std::move(path), std::move(snapshot)));
+      new ControlServer(reactor, std::move(path), own, std::move(handler)));
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(BH_E_INTERNAL, describe_errno("socket", errno));
   // The folder is 0700 already; the mask closes the moment between bind and chmod all the same.
@@ -72,7 +64,6 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(Reactor &reactor, std
 }
 
 ControlServer::~ControlServer() {
-  *alive_ = false;
   for (auto &connection : connections_) close(connection);
   if (watch_ != 0) reactor_.unwatch(watch_);
   reactor_.forget(this);
@@ -86,7 +77,7 @@ void ControlServer::accept_all() {
   for (std::size_t i = 0; i < max_connections; ++i) {
     const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-      start_answer(fd);
+      start(fd);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
       // The listener stays readable; without a pause the loop would spin.
       reactor_.modify(watch_, 0);
@@ -102,44 +93,112 @@ void ControlServer::accept_all() {
   }
 }
 
-void ControlServer::start_answer(int fd) {
+void ControlServer::start(int fd) {
   const auto free_slot = std::find_if(connections_.begin(), connections_.end(),
                                       [](const Connection &c) { return c.fd < 0; });
-  if (free_slot == connections_.end() || !peer_is_allowed(fd)) {
+  if (free_slot == connections_.end() || !peer_may_ask(fd, own_)) {
     ::close(fd);
     return;
   }
   Connection &connection = *free_slot;
   connection.server = this;
+  connection.number = ++numbers_;
   connection.fd = fd;
-  const std::uint64_t number = connection.number = ++connections_made_;
+  const auto on_event = [](void *arg, std::int32_t, std::uint32_t events) {
+    auto *c = static_cast<Connection *>(arg);
+    c->server->on_ready(*c, events);
+  };
+  if (reactor_.watch(this, fd, BH_FD_READ, on_event, &connection, &connection.watch) != BH_OK) {
+    return close(connection);
+  }
+  set_timer(connection, request_ms);
+}
+
+void ControlServer::set_timer(Connection &connection, std::uint64_t ms) {
   const auto on_late = [](void *arg) {
     auto *c = static_cast<Connection *>(arg);
     c->timer = 0;
     c->server->close(*c);
   };
-  connection.timer = reactor_.timer_start(this, answer_ms, on_late, &connection);
-  snapshot_([this, number, &connection, alive = alive_](std::string text) {
-    if (*alive && connection.number == number) answer(connection, std::move(text));
+  if (connection.timer != 0) reactor_.timer_cancel(connection.timer);
+  connection.timer = reactor_.timer_start(this, ms, on_late, &connection);
+}
+
+void ControlServer::on_ready(Connection &connection, std::uint32_t events) {
+  if (connection.answering) {
+    if ((events & BH_FD_ERROR) != 0) return close(connection);
+    return write_more(connection);
+  }
+  read_more(connection);
+}
+
+void ControlServer::read_more(Connection &connection) {
+  std::array<char, 8192> buffer;
+  bool ended = false;
+  while (!ended) {
+    const ssize_t n = ::recv(connection.fd, buffer.data(), buffer.size(), 0);
+    if (n > 0) {
+      connection.in.append(buffer.data(), static_cast<std::size_t>(n));
+      if (connection.in.size() > max_head_bytes + max_body_bytes) break;
+    } else if (n < 0 && errno == EAGAIN) {
+      break;
+    } else {
+      ended = n == 0 || errno != EINTR;
+    }
+  }
+  take(connection);
+  if (ended && !connection.answering) close(connection);  // gone before its request was whole
+}
+
+// Answers, or waits for more.
+void ControlServer::take(Connection &connection) {
+  const HttpHead head = parse_head(connection.in, max_head_bytes, max_body_bytes);
+  if (head.state == HttpHead::State::more) return;
+  if (head.state == HttpHead::State::bad) {
+    return answer(connection, {head.status, error_body(head.why)});
+  }
+  if (head.wants_continue && connection.in.size() < head.head_bytes + head.body_bytes) {
+    static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    if (::send(connection.fd, go_on.data(), go_on.size(), MSG_NOSIGNAL) < 0) {
+      return close(connection);
+    }
+  }
+  if (connection.in.size() < head.head_bytes + head.body_bytes) return;
+  ControlRequest request;
+  request.method = head.method;
+  request.path = head.target.substr(0, head.target.find('?'));
+  request.body = connection.in.substr(head.head_bytes, head.body_bytes);
+  hand_over(connection, std::move(request));
+}
+
+void ControlServer::hand_over(Connection &connection, ControlRequest request) {
+  connection.answering = true;
+  connection.in.clear();
+  // While it works, only the client's end is of interest.
+  reactor_.modify(connection.watch, 0);
+  if (connection.timer != 0) reactor_.timer_cancel(connection.timer);
+  connection.timer = 0;
+  const std::size_t slot = static_cast<std::size_t>(&connection - connections_.data());
+  handler_(request, [server = std::weak_ptr(self_), slot,
+                     number = connection.number](const ControlAnswer &given) {
+    const auto alive = server.lock();
+    if (alive == nullptr) return;
+    Connection &c = (*alive)->connections_[slot];
+    if (c.fd >= 0 && c.number == number && c.answer.empty()) (*alive)->answer(c, given);
   });
 }
 
-void ControlServer::answer(Connection &connection, std::string text) {
-  connection.answer = std::move(text);
+void ControlServer::answer(Connection &connection, const ControlAnswer &given) {
+  connection.answering = true;
+  connection.answer = http_answer(given.status, given.body);
+  connection.sent = 0;
+  reactor_.modify(connection.watch, BH_FD_WRITE);
+  set_timer(connection, answer_ms);
   write_more(connection);
-  if (connection.fd < 0) return;
-  const auto on_ready = [](void *arg, std::int32_t, std::uint32_t events) {
-    auto *c = static_cast<Connection *>(arg);
-    if ((events & BH_FD_ERROR) != 0) return c->server->close(*c);
-    c->server->write_more(*c);
-  };
-  if (reactor_.watch(this, connection.fd, BH_FD_WRITE, on_ready, &connection, &connection.watch) !=
-      BH_OK) {
-    close(connection);
-  }
 }
 
 void ControlServer::write_more(Connection &connection) {
+  if (connection.answer.empty()) return;
   while (connection.sent < connection.answer.size()) {
     const ssize_t n = ::send(connection.fd, connection.answer.data() + connection.sent,
                              connection.answer.size() - connection.sent, MSG_NOSIGNAL);

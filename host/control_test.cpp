@@ -1,6 +1,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,7 +23,10 @@ class Served {
  public:
   Served(std::string path, std::string answer) : reactor_(std::move(*Reactor::create())) {
     auto opened =
-        ControlServer::open(*reactor_, std::move(path), [answer](auto done) { done(answer); });
+        ControlServer::open(*reactor_, std::move(path), ::getpid(),
+                            [answer](const ControlRequest &, const ControlServer::Reply &reply) {
+                              reply({200, answer});
+                            });
     REQUIRE(opened);
     server_ = std::move(*opened);
     thread_ = std::thread([this] { reactor_->run(); });
@@ -49,6 +53,20 @@ int connect_to(const std::string &path) {
   return fd;
 }
 
+void send_to(int fd, std::string_view text) {
+  REQUIRE(::send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
+}
+
+std::string read_all(int fd) {
+  std::string out;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof buffer)) > 0;) {
+    out.append(buffer, static_cast<std::size_t>(n));
+  }
+  ::close(fd);
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("a gateway is found and answers, also at length") {
@@ -59,10 +77,11 @@ TEST_CASE("a gateway is found and answers, also at length") {
   REQUIRE(::stat((folder / "1-1.sock").c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0600);
   for (int i = 0; i < 20; ++i) {
-    const auto found = find_gateways({folder.path, folder / "missing"});
+    const auto found =
+        ask_gateways({folder.path, folder / "missing"}, "GET", "/status", status_wait_ms);
     REQUIRE(found.size() == 1);
     CHECK(found[0].error.empty());
-    CHECK(found[0].snapshot == answer);
+    CHECK(found[0].answer == answer);
   }
 }
 
@@ -73,14 +92,16 @@ TEST_CASE("clients that do not read keep nobody from asking for long") {
   std::vector<int> idle;
   for (std::size_t i = 0; i < ControlServer::max_connections; ++i) {
     idle.push_back(connect_to(folder / "1-1.sock"));
+    send_to(idle.back(), "GET /status HTTP/1.1\r\n\r\n");
     char byte = 0;
     REQUIRE(::read(idle.back(), &byte, 1) == 1);  // it has a slot
   }
-  auto found = find_gateways({folder.path});
+  auto found = ask_gateways({folder.path}, "GET", "/status", status_wait_ms);
   REQUIRE(found.size() == 1);
   CHECK_FALSE(found[0].error.empty());  // all slots are taken: closed unanswered
   for (const int fd : idle) ::close(fd);
-  for (int i = 0; i < 100 && !found[0].error.empty(); ++i) found = find_gateways({folder.path});
+  for (int i = 0; i < 100 && !found[0].error.empty(); ++i)
+    found = ask_gateways({folder.path}, "GET", "/status", status_wait_ms);
   CHECK(found[0].error.empty());
 }
 
@@ -94,7 +115,7 @@ TEST_CASE("what a dead gateway left is removed, other files are not") {
   REQUIRE(::bind(fd, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0);
   ::close(fd);
   std::filesystem::create_directory(folder / "keep");
-  CHECK(find_gateways({folder.path}).empty());
+  CHECK(ask_gateways({folder.path}, "GET", "/status", status_wait_ms).empty());
   CHECK_FALSE(std::filesystem::exists(stale));
   CHECK(std::filesystem::exists(folder / "keep"));
 }
@@ -111,6 +132,113 @@ TEST_CASE("a name that is too long is an error, not a truncated socket") {
   TestFolder folder;
   auto reactor = Reactor::create();
   REQUIRE(reactor);
-  CHECK_FALSE(
-      ControlServer::open(**reactor, folder / std::string(120, 'x'), [](auto done) { done(""); }));
+  CHECK_FALSE(ControlServer::open(**reactor, folder / std::string(120, 'x'), ::getpid(),
+                                  [](const ControlRequest &, const ControlServer::Reply &) {}));
+}
+
+TEST_CASE("requests are read in pieces, and what is none is answered so") {
+  TestFolder folder;
+  auto reactor = std::move(*Reactor::create());
+  std::vector<ControlRequest> seen;
+  ControlServer::Reply later;
+  auto server = std::move(
+      *ControlServer::open(*reactor, folder / "s", ::getpid(),
+                           [&](const ControlRequest &request, ControlServer::Reply reply) {
+                             seen.push_back(request);
+                             if (request.path == "/later") {
+                               later = std::move(reply);
+                             } else {
+                               reply({200, "{}"});
+                             }
+                           }));
+  const auto turn = [&] {
+    for (int i = 0; i < 5; ++i) reactor->poll(0);
+  };
+  const auto ask = [&](std::string_view text) {
+    const int fd = connect_to(folder / "s");
+    send_to(fd, text);
+    turn();
+    ::shutdown(fd, SHUT_WR);
+    turn();
+    return read_all(fd);
+  };
+  const int fd = connect_to(folder / "s");
+  for (const char c : std::string_view("POST /a?b HTTP/1.1\r\ncontent-LENGTH: 3\r\n\r\nx")) {
+    send_to(fd, {&c, 1});
+    turn();
+  }
+  send_to(fd, {"\0z", 2});
+  turn();
+  CHECK(read_all(fd).starts_with("HTTP/1.1 200 OK\r\n"));
+  REQUIRE(seen.size() == 1);
+  CHECK(seen[0].method == "POST");
+  CHECK(seen[0].path == "/a");
+  CHECK(seen[0].body == std::string("x\0z", 3));
+
+  CHECK(ask("nonsense\r\n\r\n").find(" 400 ") != std::string::npos);
+  CHECK(ask("GET x HTTP/1.1\r\n\r\n").find(" 400 ") != std::string::npos);
+  CHECK(ask("GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n").find(" 400 ") !=
+        std::string::npos);
+  CHECK(ask("GET / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n").find(" 413 ") !=
+        std::string::npos);
+  CHECK(ask("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").find(" 501 ") !=
+        std::string::npos);
+  CHECK(ask("GET / HTTP/1.1\r\nOrigin: http://evil\r\n\r\n").find(" 403 ") != std::string::npos);
+  CHECK(ask("GET /" + std::string(20'000, 'x')).find(" 431 ") != std::string::npos);
+  CHECK(ask("GET / HTTP/1.1\r\nHost").empty());  // gone before its request was whole
+  CHECK(seen.size() == 1);
+
+  // An answer that comes when the client has gone, and one when the server has.
+  const int gone = connect_to(folder / "s");
+  send_to(gone, "GET /later HTTP/1.1\r\n\r\n");
+  turn();
+  REQUIRE(later);
+  ::close(gone);
+  turn();
+  later({200, "{}"});
+  const int waiting = connect_to(folder / "s");
+  send_to(waiting, "GET /later HTTP/1.1\r\n\r\n");
+  turn();
+  later({200, "{\"late\":1}"});
+  CHECK(read_all(waiting).ends_with("{\"late\":1}"));
+  later({200, "twice"});
+  server.reset();
+  later({200, "{}"});
+}
+
+TEST_CASE("children of the gateway and other users are not answered") {
+  TestFolder folder;
+  // `own` is this process: what it forks is below it.
+  Served served(folder / "s", "{}");
+  const std::string path = folder / "s";
+  const auto answered_to_child = [&] {
+    int result[2];
+    REQUIRE(::pipe(result) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      std::memcpy(address.sun_path, path.data(), path.size());
+      const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      char got = 'n';
+      if (::connect(fd, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0) {
+        const std::string_view text = "GET /status HTTP/1.1\r\n\r\n";
+        char byte = 0;
+        const bool sent = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL) > 0;
+        if (sent && ::read(fd, &byte, 1) == 1) got = 'y';
+      }
+      [[maybe_unused]] const ssize_t n = ::write(result[1], &got, 1);
+      ::_exit(0);
+    }
+    ::close(result[1]);
+    char got = '?';
+    REQUIRE(::read(result[0], &got, 1) == 1);
+    ::close(result[0]);
+    REQUIRE(::waitpid(child, nullptr, 0) == child);
+    return got;
+  };
+  CHECK(answered_to_child() == 'n');
+  const int fd = connect_to(path);
+  send_to(fd, "GET /status HTTP/1.1\r\n\r\n");
+  CHECK(read_all(fd).find("200") != std::string::npos);
 }

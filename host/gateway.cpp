@@ -9,11 +9,11 @@
 #include "banner.hpp"
 #include "commands.hpp"
 #include "console.hpp"
-#include "control_server.hpp"
 #include "logger.hpp"
 #include "paths.hpp"
 #include "profile_source.hpp"
 #include "run_host.hpp"
+#include "service.hpp"
 #include "signals.hpp"
 #include "snapshot.hpp"
 #include "supervised_gateway.hpp"
@@ -41,7 +41,8 @@ std::string absolute(const std::string &path) {
 class Gateway {
  public:
   Gateway(const Arguments &arguments, LoadedProfile loaded)
-      : is_serve_(arguments.command == Command::serve),
+      : arguments_(arguments),
+        is_serve_(arguments.command == Command::serve),
         config_(absolute(loaded.file)),
         project_(loaded.project),
         state_dir_(loaded.profile.state_dir),
@@ -77,7 +78,7 @@ class Gateway {
     set_signalled_host(host_.get());
     const int code = start_and_run();
     set_signalled_host(nullptr);
-    control_.reset();
+    service_.reset();
     host_.reset();
     return code;
   }
@@ -98,7 +99,7 @@ class Gateway {
 
   int start_and_run() {
     if (auto started = host_->start(); !started) return give_up(started.error());
-    open_control_socket();
+    open_service();
     started_ = true;
     if (is_serve_) Console::get().write(banner(banner_facts()));
     logger_.release();
@@ -123,32 +124,34 @@ class Gateway {
     return facts;
   }
 
-  void open_control_socket() {
-    const auto snapshot = [this](const std::function<void(std::string)> &done) {
+  void open_service() {
+    ServiceBackend backend;
+    backend.snapshot = [this](const std::function<void(std::string)> &done) {
       ProcessFacts facts;
       facts.version = BULKHEAD_VERSION;
       facts.command = is_serve_ ? "serve" : "stdio";
       facts.config = config_;
       facts.log_file = logger_.path();
+      facts.socket = service_->socket_path();
       facts.pid = ::getpid();
       facts.uptime_ms = now_ms() - started_ms_;
       done(snapshot_json(facts, host_->status()));
     };
-    std::string why;
-    for (const auto &dir : control_dirs()) {
-      auto made = make_private_dir(dir);
-      if (made) {
-        auto opened =
-            ControlServer::open(host_->reactor(), dir + "/" + control_socket_name(), snapshot);
-        if (opened) {
-          control_ = std::move(*opened);
-          return;
-        }
-        made = std::unexpected(opened.error());
-      }
-      why = made.error().text;
-    }
-    logger_.log(LogLevel::warn, "control", "`bulkhead status` will not find this gateway: " + why);
+    backend.apply = [this](LoadedProfile next,
+                           const std::function<void(Result<ApplyReport>)> &done) {
+      done(host_->apply(std::move(next.profile)));
+    };
+    backend.look = [this](const std::function<void(const HostStatus &)> &done) {
+      done(host_->status());
+    };
+    backend.log = [this](LogLevel level, std::string_view text) {
+      logger_.log(level, "service", text);
+    };
+    const auto transports = is_serve_ ? Transports::served : Transports::stdio;
+    service_ =
+        std::make_unique<Service>(host_->reactor(), arguments_, transports, std::move(backend));
+    watch_reload_signal(host_->reactor(), this,
+                        [](void *arg) { static_cast<Gateway *>(arg)->service_->reload(); });
   }
 
   // With 200 servers many changes come in one turn; they are looked at once, after it.
@@ -175,6 +178,7 @@ class Gateway {
     console.write(servers_report(status) + (console.is_terminal() ? "\nCtrl-C stops.\n" : ""));
   }
 
+  const Arguments arguments_;
   const bool is_serve_;
   const std::string config_, project_, state_dir_;
   std::string http_id_, http_config_;  // of the first transport
@@ -182,7 +186,7 @@ class Gateway {
   Profile profile_;
   Logger logger_;
   std::unique_ptr<Host> host_;
-  std::unique_ptr<ControlServer> control_;
+  std::unique_ptr<Service> service_;
   bool started_ = false, report_pending_ = false;
   std::atomic<bool> reported_{false};  // log lines come from any thread
 };

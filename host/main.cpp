@@ -46,6 +46,8 @@ int run(const Arguments &arguments) {
       return run_approve(arguments);
     case Command::revoke:
       return run_revoke(arguments);
+    case Command::reload:
+      return run_reload(arguments);
     case Command::import_configs:
       return run_import(arguments);
     case Command::profile_show:

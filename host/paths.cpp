@@ -20,6 +20,12 @@ std::string absolute_env(const char *name) {
   return value != nullptr && value[0] == '/' ? value : "";
 }
 
+std::string config_dir() {
+  std::string base = absolute_env("XDG_CONFIG_HOME");
+  if (base.empty()) base = home_dir() + "/.config";
+  return base + "/bulkhead";
+}
+
 }  // namespace
 
 std::string home_dir() {
@@ -35,9 +41,11 @@ std::string home_dir() {
 }
 
 std::string default_config_file() {
-  std::string base = absolute_env("XDG_CONFIG_HOME");
-  if (base.empty()) base = home_dir() + "/.config";
-  return base + "/bulkhead/profile.toml";
+  return config_dir() + "/profile.toml";
+}
+
+std::string user_layer_file() {
+  return config_dir() + "/connectors.json";
 }
 
 std::string default_state_dir() {

@@ -15,6 +15,9 @@ std::string home_dir();
 // $XDG_CONFIG_HOME/bulkhead/profile.toml, read when no --config is given.
 std::string default_config_file();
 
+// connectors.json beside it: the servers that the connector API has added.
+std::string user_layer_file();
+
 // $XDG_STATE_HOME/bulkhead, else ~/.local/state/bulkhead.
 std::string default_state_dir();
 

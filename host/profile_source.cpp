@@ -115,6 +115,22 @@ void fill_in_folders(Profile &profile, const Arguments &arguments) {
   profile.plugin_dirs.insert(profile.plugin_dirs.end(), given.begin(), given.end());
 }
 
+// Below the file: what the profile says by itself comes first.
+std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text,
+                                          std::vector<ProfileLayer> *layers) {
+  if (text.has_value()) {
+    if (!text->empty()) layers->push_back({std::string(user_layer), user_layer_file(), *text});
+    return {};
+  }
+  auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
+  if (layer.has_value()) {
+    layers->push_back(std::move(*layer));
+  } else if (layer.error().code != BH_E_NOT_FOUND) {
+    return std::unexpected(Lines{layer.error().text});
+  }
+  return {};
+}
+
 }  // namespace
 
 bool downloads_first(std::string_view command) {
@@ -122,7 +138,8 @@ bool downloads_first(std::string_view command) {
   return std::find(std::begin(launchers), std::end(launchers), name) != std::end(launchers);
 }
 
-std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transports transports) {
+std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transports transports,
+                                             const std::optional<std::string> &user_text) {
   LoadedProfile out;
   out.file = arguments.config;
   if (out.file.empty() && ::access(default_config_file().c_str(), F_OK) == 0) {
@@ -133,6 +150,9 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   if (transports == Transports::stdio) builtin += builtin_stdio_transport;
   if (out.file.empty()) builtin += builtin_tools;
   std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
+  if (auto added = add_user_layer(user_text, &layers); !added) {
+    return std::unexpected(added.error());
+  }
   if (!out.file.empty()) {
     auto layer = read_profile_file(out.file);
     if (!layer) return std::unexpected(Lines{layer.error().text});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +28,14 @@ struct LoadedProfile {
 inline constexpr std::uint64_t launcher_connect_ms = 120'000;
 bool downloads_first(std::string_view command);
 
-// The profile, or every mistake as a line for people ("file:line:col: path: what").
-std::expected<LoadedProfile, std::vector<std::string>> load_for(const Arguments &arguments,
-                                                                Transports transports);
+// The name of the layer of connectors.json (see connectors.hpp).
+inline constexpr std::string_view user_layer = "user";
+
+// The profile, or every mistake as a line for people ("file:line:col: path: what"). `user_text`: in
+// place of what connectors.json holds.
+std::expected<LoadedProfile, std::vector<std::string>> load_for(
+    const Arguments &arguments, Transports transports,
+    const std::optional<std::string> &user_text = std::nullopt);
 
 // The profile of `bulkhead aggregator`: no server of its own and no default file. A file that is
 // named may set limits and more; its transports are left out.

@@ -1,16 +1,21 @@
 #include "signals.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <string_view>
 
 #include "console.hpp"
 #include "host.hpp"
+#include "reactor/reactor.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -20,6 +25,8 @@ std::atomic<void (*)(void *)> stop_function{nullptr};
 std::atomic<void *> stop_argument{nullptr};
 std::atomic<int> asked{0};
 bool on_terminal = false;  // set before any handler
+int terminal_fd = -1;      // the controlling one; set before any handler
+std::atomic<int> reload_fd{-1};
 static_assert(std::atomic<void *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 void on_signal(int) {
@@ -33,7 +40,48 @@ void on_signal(int) {
   errno = saved;
 }
 
+// A terminal that was there at the start and has been closed since: the SIGHUP says goodbye.
+bool terminal_gone() noexcept {
+  if (terminal_fd < 0) return false;
+  pollfd look{terminal_fd, 0, 0};
+  return ::poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+void on_hang_up(int signal) {
+  const int saved = errno;
+  const int fd = reload_fd.load();
+  if (fd < 0 || terminal_gone()) {
+    on_signal(signal);
+  } else {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t n = ::write(fd, &one, sizeof one);
+  }
+  errno = saved;
+}
+
+struct ReloadWatch {
+  void *arg;
+  void (*fn)(void *);
+};
+ReloadWatch reload_watch{};
+
 }  // namespace
+
+void watch_reload_signal(Reactor &reactor, void *arg, void (*fn)(void *arg)) {
+  reload_watch = {arg, fn};
+  const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0) return;
+  std::uint64_t watch = 0;
+  const auto on_event = [](void *, std::int32_t event_fd, std::uint32_t) {
+    std::uint64_t times = 0;
+    if (::read(event_fd, &times, sizeof times) == sizeof times) reload_watch.fn(reload_watch.arg);
+  };
+  if (reactor.watch(arg, fd, BH_FD_READ, on_event, nullptr, &watch) != BH_OK) {
+    ::close(fd);
+    return;
+  }
+  reload_fd.store(fd);
+}
 
 void install_signal_handlers() {
   on_terminal = Console::get().is_terminal();
@@ -47,7 +95,10 @@ void install_signal_handlers() {
   ::sigaction(SIGTERM, &action, nullptr);
   struct sigaction before{};
   ::sigaction(SIGHUP, nullptr, &before);
-  if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
+  if (before.sa_handler == SIG_IGN) return;
+  terminal_fd = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+  action.sa_handler = on_hang_up;
+  ::sigaction(SIGHUP, &action, nullptr);
 }
 
 void set_signalled(void (*stop)(void *), void *arg) noexcept {

@@ -3,18 +3,25 @@
 
 namespace bulkhead {
 class Host;
-}
+class Reactor;
+}  // namespace bulkhead
 
 namespace bulkhead::program {
 
-// SIGPIPE is ignored. SIGINT, SIGTERM and SIGHUP ask the current host to stop; the second SIGINT or
-// SIGTERM ends the process at once with 130. A SIGHUP that was ignored before (nohup) stays so.
+// SIGPIPE is ignored. SIGINT and SIGTERM ask the current host to stop; the second one ends the
+// process at once with 130. SIGHUP is a wish to reload where somebody watches for it and the
+// terminal is still there, else it stops as well. A SIGHUP that was ignored before (nohup) stays
+// so.
 void install_signal_handlers();
 
 // What signals call, async-signal-safe; null: nothing, and a signal ends the process.
 void set_signalled(void (*stop)(void *), void *arg) noexcept;
 // The host that signals stop, or null.
 void set_signalled_host(Host *host) noexcept;
+
+// Calls fn(arg) from the loop for each SIGHUP (several at once are one) that does not mean that the
+// terminal has gone, until the reactor forgets `arg` or goes. Once a process.
+void watch_reload_signal(Reactor &reactor, void *arg, void (*fn)(void *arg));
 
 // Has a signal asked to stop?
 bool stop_was_asked() noexcept;

@@ -149,6 +149,7 @@ std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status) {
     top.text("version", facts.version).text("command", facts.command);
     top.number("pid", static_cast<std::uint64_t>(facts.pid)).number("uptime_ms", facts.uptime_ms);
     top.text("config", facts.config).text("log", facts.log_file);
+    top.text("socket", facts.socket);
     top.number("sessions", status.sessions).number("in_flight", status.in_flight);
     top.number("calls", status.calls);
     top.name("endpoints");
@@ -227,6 +228,8 @@ bool describe_snapshot(std::string_view json, std::string *out) {
           std::to_string(number_of(json, "in_flight")) + " in flight)\n";
   const std::string config = text_of(json, "config");
   *out += "  config " + (config.empty() ? "none" : config) + ", log " + text_of(json, "log") + "\n";
+  const std::string socket = text_of(json, "socket");
+  if (!socket.empty()) *out += "  service socket " + socket + "\n";
   *out += server_table(servers_of(json), "  ") + compartment_table(json);
   each(mcp::member(json, "collisions"), [&](std::string_view item) {
     std::string scratch;

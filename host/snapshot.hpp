@@ -22,7 +22,7 @@ struct CompartmentStatus {
 
 // What the host does not know about its process.
 struct ProcessFacts {
-  std::string version, command, config, log_file;
+  std::string version, command, config, log_file, socket;
   std::int64_t pid = 0;
   std::uint64_t uptime_ms = 0;
   std::vector<CompartmentStatus> compartments;  // empty: there is one process

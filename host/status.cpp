@@ -9,17 +9,17 @@
 namespace bulkhead::program {
 
 int run_status(const Arguments &arguments) {
-  const auto found = find_gateways(control_dirs());
+  const auto found = ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
   std::string text, json;
   std::size_t answered = 0;
   for (const auto &gateway : found) {
     std::string described;
-    if (!gateway.error.empty() || !describe_snapshot(gateway.snapshot, &described)) {
+    if (!gateway.error.empty() || !describe_snapshot(gateway.answer, &described)) {
       complain(gateway.socket + ": " +
                (gateway.error.empty() ? "answers something else" : gateway.error));
       continue;
     }
-    json += (answered == 0 ? "" : ",") + gateway.snapshot;
+    json += (answered == 0 ? "" : ",") + gateway.answer;
     text += (answered == 0 ? "" : "\n") + described;
     ++answered;
   }

@@ -7,12 +7,12 @@
 #include "banner.hpp"
 #include "commands.hpp"
 #include "console.hpp"
-#include "control_server.hpp"
 #include "logger.hpp"
 #include "paths.hpp"
 #include "plan.hpp"
 #include "profile_source.hpp"
 #include "run_host.hpp"
+#include "service.hpp"
 #include "signals.hpp"
 #include "snapshot.hpp"
 #include "supervisor.hpp"
@@ -31,7 +31,8 @@ std::uint64_t now_ms() {
 class SupervisedGateway {
  public:
   SupervisedGateway(const Arguments &arguments, LoadedProfile loaded)
-      : is_serve_(arguments.command == Command::serve),
+      : arguments_(arguments),
+        is_serve_(arguments.command == Command::serve),
         config_(loaded.file),
         state_dir_(loaded.profile.state_dir),
         profile_(std::move(loaded.profile)),
@@ -64,11 +65,11 @@ class SupervisedGateway {
     supervisor_ = std::move(*supervisor);
     set_signalled([](void *arg) { static_cast<Supervisor *>(arg)->request_stop(); },
                   supervisor_.get());
-    open_control_socket();
+    open_service();
     auto done = supervisor_->run();
     set_signalled(nullptr, nullptr);
     Console::get().progress("");
-    control_.reset();
+    service_.reset();
     supervisor_.reset();
     return done ? exit_ok : give_up(done.error());
   }
@@ -88,35 +89,38 @@ class SupervisedGateway {
     return complain(error.text);
   }
 
-  void open_control_socket() {
-    const auto snapshot = [this](std::function<void(std::string)> done) {
+  void open_service() {
+    ServiceBackend backend;
+    backend.snapshot = [this](std::function<void(std::string)> done) {
       supervisor_->ask_status([this, done = std::move(done)] {
         ProcessFacts facts;
         facts.version = BULKHEAD_VERSION;
         facts.command = is_serve_ ? "serve" : "stdio";
         facts.config = config_;
         facts.log_file = logger_.path();
+        facts.socket = service_->socket_path();
         facts.pid = ::getpid();
         facts.uptime_ms = now_ms() - started_ms_;
         facts.compartments = supervisor_->compartments();
         done(snapshot_json(facts, supervisor_->status()));
       });
     };
-    std::string why;
-    for (const auto &dir : control_dirs()) {
-      auto made = make_private_dir(dir);
-      if (made) {
-        auto opened = ControlServer::open(supervisor_->reactor(), dir + "/" + control_socket_name(),
-                                          snapshot);
-        if (opened) {
-          control_ = std::move(*opened);
-          return;
-        }
-        made = std::unexpected(opened.error());
-      }
-      why = made.error().text;
-    }
-    logger_.log(LogLevel::warn, "control", "`bulkhead status` will not find this gateway: " + why);
+    backend.apply = [](const LoadedProfile &,
+                       const std::function<void(Result<ApplyReport>)> &done) {
+      done(fail(BH_E_UNSUPPORTED, "only a gateway with --single-process can be reloaded yet"));
+    };
+    backend.look = [this](std::function<void(const HostStatus &)> done) {
+      supervisor_->ask_status([this, done = std::move(done)] { done(supervisor_->status()); });
+    };
+    backend.log = [this](LogLevel level, std::string_view text) {
+      logger_.log(level, "service", text);
+    };
+    const auto transports = is_serve_ ? Transports::served : Transports::stdio;
+    service_ = std::make_unique<Service>(supervisor_->reactor(), arguments_, transports,
+                                         std::move(backend));
+    watch_reload_signal(supervisor_->reactor(), this, [](void *arg) {
+      static_cast<SupervisedGateway *>(arg)->service_->reload();
+    });
   }
 
   void on_status() {
@@ -150,12 +154,13 @@ class SupervisedGateway {
   }
 
   const std::uint64_t started_ms_ = now_ms();
+  const Arguments arguments_;
   const bool is_serve_;
   const std::string config_, state_dir_;
   const Profile profile_;
   Logger logger_;
   std::unique_ptr<Supervisor> supervisor_;
-  std::unique_ptr<ControlServer> control_;
+  std::unique_ptr<Service> service_;
   bool ready_ = false, shown_ = false, reported_ = false;
 };
 

@@ -486,6 +486,8 @@ HostStatus HostImpl::status() const {
   status.sessions = router_->session_count();
   status.in_flight = router_->in_flight();
   status.calls = c.calls;
+  status.settled = settled();
+  status.drained = drained();
   return status;
 }
 

@@ -63,10 +63,7 @@ void keep_connectors(const Profile &now, Profile *next, std::vector<std::string>
 
 bool same_server(const ServerDef &was, const ServerDef &is) {
   ServerDef a = was, b = is;
-  for (ServerDef *def : {&a, &b}) {
-    def->origin = {};
-    def->extra.clear();
-  }
+  a.origin = b.origin = {};
   return a == b;
 }
 

@@ -1,0 +1,165 @@
+#include "profile/user_layer.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "profile/layers.hpp"
+#include "profile/parse.hpp"
+#include "profile/secrets.hpp"
+
+namespace bulkhead {
+namespace profiles {
+namespace {
+
+constexpr std::string_view kServers = "mcpServers";
+
+Result<Node> read(const ProfileLayer &layer, bool canonical) {
+  const std::vector<ProfileLayer> layers{layer};
+  Diagnostics diagnostics(layers);
+  Node root(Kind::table, {});
+  if (layer.text.find_first_not_of(" \t\r\n") == std::string::npos) return root;
+  const bool good = parse_layer(layer, 0, {}, &root, diagnostics);
+  if (good && canonical) root = canonical_layer(std::move(root), diagnostics);
+  if (!good || diagnostics.failed()) {
+    const std::vector<ProfileError> errors = diagnostics.take_errors();
+    return fail(BH_E_INVALID, errors.empty() ? layer.file : to_string(errors.front()));
+  }
+  return root;
+}
+
+Node &servers_of(Node &root) {
+  for (Member &member : root.members) {
+    if (member.name == kServers) return member.value;
+  }
+  Member &made = root.members.emplace_back();
+  made.name = kServers;
+  made.value = Node(Kind::table, {});
+  return made.value;
+}
+
+// One line for each section, and for each server.
+std::string written(const Node &root) {
+  std::string out = "{";
+  for (std::size_t i = 0; i < root.members.size(); ++i) {
+    const Member &section = root.members[i];
+    out += i == 0 ? "\n  " : ",\n  ";
+    append_json_string(out, section.name);
+    out += ": ";
+    if (section.name != kServers) {
+      append_json(out, section.value);
+      continue;
+    }
+    out += '{';
+    for (std::size_t k = 0; k < section.value.members.size(); ++k) {
+      out += k == 0 ? "\n    " : ",\n    ";
+      append_json_string(out, section.value.members[k].name);
+      out += ": ";
+      append_json(out, section.value.members[k].value);
+    }
+    out += section.value.members.empty() ? "}" : "\n  }";
+  }
+  return out + "\n}\n";
+}
+
+bool drops(const Member &member) {
+  const bool list = member.name == "allowed_tools" || member.name == "credential_refs";
+  return member.name == "id" ||
+         (list && member.value.items.empty() && member.value.members.empty());
+}
+
+class JsonObject {
+ public:
+  explicit JsonObject(std::string *out) : out_(out) { *out_ += '{'; }
+  ~JsonObject() { *out_ += '}'; }
+  JsonObject(const JsonObject &) = delete;
+  JsonObject &operator=(const JsonObject &) = delete;
+
+  void name(std::string_view key) {
+    if (!out_->ends_with('{')) *out_ += ',';
+    append_json_string(*out_, key);
+    *out_ += ':';
+  }
+  void text(std::string_view key, const std::string &value) {
+    if (value.empty()) return;
+    name(key);
+    append_json_string(*out_, value);
+  }
+  void texts(std::string_view key, const std::vector<std::string> &values) {
+    name(key);
+    *out_ += '[';
+    for (const std::string &value : values) {
+      if (!out_->ends_with('[')) *out_ += ',';
+      append_json_string(*out_, value);
+    }
+    *out_ += ']';
+  }
+  void masked(std::string_view key, const std::map<std::string, std::string> &values) {
+    if (values.empty()) return;
+    name(key);
+    JsonObject object(out_);
+    for (const auto &[member, value] : values) object.text(member, std::string(kMask));
+  }
+
+ private:
+  std::string *out_;
+};
+
+}  // namespace
+}  // namespace profiles
+
+Result<std::string> with_server(const ProfileLayer &layer, std::string_view definition,
+                                std::string *name) {
+  using namespace profiles;
+  auto given = read({"request", "request.json", std::string(definition)}, false);
+  if (!given.has_value()) return std::unexpected(given.error());
+  const Node *id = given->find("id");
+  if (id == nullptr || id->kind != Kind::string || id->text.empty()) {
+    return fail(BH_E_INVALID, "\"id\" (a string) is needed");
+  }
+  *name = id->text;
+  auto root = read(layer, true);
+  if (!root.has_value()) return std::unexpected(root.error());
+  Node &servers = servers_of(*root);
+  if (servers.find(*name) != nullptr) return fail(BH_E_DENIED, "there is a server of that name");
+  std::erase_if(given->members, drops);
+  for (Member &member : given->members) {
+    if (member.name == "allowed_tools") member.name = "allowTools";
+  }
+  Member &added = servers.members.emplace_back();
+  added.name = *name;
+  added.value = std::move(*given);
+  return written(*root);
+}
+
+Result<std::string> without_server(const ProfileLayer &layer, std::string_view name) {
+  using namespace profiles;
+  auto root = read(layer, true);
+  if (!root.has_value()) return std::unexpected(root.error());
+  const std::size_t removed = std::erase_if(
+      servers_of(*root).members, [name](const Member &member) { return member.name == name; });
+  if (removed == 0) return fail(BH_E_NOT_FOUND, "there is no server of that name");
+  return written(*root);
+}
+
+std::string masked_json(const ServerDef &def) {
+  using namespace profiles;
+  std::string out;
+  {
+    JsonObject object(&out);
+    object.text("type", def.type);
+    object.text("command", def.command);
+    if (!def.args.empty()) object.texts("args", masked_args(def.args));
+    object.masked("env", def.env);
+    object.text("cwd", def.cwd);
+    object.text("url", masked_url(def.url));
+    object.masked("headers", def.headers);
+    if (def.allow_tools.has_value()) object.texts("allowTools", *def.allow_tools);
+    if (!def.deny_tools.empty()) object.texts("denyTools", def.deny_tools);
+    object.name("enabled");
+    out += def.disabled ? "false" : "true";
+  }
+  return out;
+}
+
+}  // namespace bulkhead

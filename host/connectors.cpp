@@ -1,0 +1,175 @@
+#include "connectors.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "http_text.hpp"
+#include "mcp/scan.hpp"
+#include "paths.hpp"
+#include "private_file.hpp"
+#include "profile/user_layer.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::string_view mode = "bulkhead.profile/1";
+
+ConnectorChange refuse(int status, std::string_view why) {
+  ConnectorChange change;
+  change.refused = {status, error_body(why)};
+  return change;
+}
+
+std::string joined(const std::vector<std::string> &lines) {
+  std::string out;
+  for (const std::string &line : lines) out += (out.empty() ? "" : "\n") + line;
+  return out;
+}
+
+std::string profile_id(const LoadedProfile &loaded) {
+  return loaded.file.empty() ? "builtin" : loaded.file;
+}
+
+std::string source_of(const ServerDef &def) {
+  return def.origin.layer == "file" ? "profile" : def.origin.layer;
+}
+
+std::string item(const ServerDef &def) {
+  const bool ours = def.origin.layer == user_layer;
+  std::string out = "{\"id\":";
+  mcp::append_quoted(&out, def.name);
+  out += ",\"source\":";
+  mcp::append_quoted(&out, source_of(def));
+  out += ",\"source_profile\":";
+  mcp::append_quoted(&out, def.origin.file);
+  out += std::string(",\"direct\":") + (ours ? "true" : "false");
+  out += std::string(",\"editable\":") + (ours ? "true" : "false");
+  return out + ",\"server\":" + masked_json(def) + "}";
+}
+
+const ServerDef *find(const Profile &profile, std::string_view name) {
+  for (const ServerDef &def : profile.servers) {
+    if (def.name == name) return &def;
+  }
+  return nullptr;
+}
+
+// The API's names are narrower than the profile's.
+bool good_id(std::string_view id) {
+  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  });
+}
+
+Result<OwnedFd> lock_user_layer() {
+  const std::filesystem::path file(user_layer_file());
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  return lock_file(file.string() + ".lock", lock_ms);
+}
+
+Result<void> write_user_layer(const std::string &text) {
+  const std::filesystem::path file(user_layer_file());
+  return write_private(file.parent_path().string(), file.filename().string(), text);
+}
+
+// The layer as it is now; without a file an empty one.
+Result<ProfileLayer> read_user_layer() {
+  auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
+  if (!layer.has_value() && layer.error().code == BH_E_NOT_FOUND) {
+    return ProfileLayer{std::string(user_layer), user_layer_file(), ""};
+  }
+  return layer;
+}
+
+}  // namespace
+
+ConnectorChange add_connector(const Arguments &arguments, Transports transports,
+                              std::string_view body) {
+  const auto lock = lock_user_layer();
+  if (!lock.has_value()) return refuse(503, lock.error().text);
+  auto layer = read_user_layer();
+  if (!layer.has_value()) return refuse(500, layer.error().text);
+  auto before = load_for(arguments, transports, layer->text);
+  if (!before.has_value()) {
+    return refuse(500, "the profile is not valid: " + joined(before.error()));
+  }
+  std::string id;
+  auto text = with_server(*layer, body, &id);
+  if (!text.has_value() && text.error().code != BH_E_DENIED) return refuse(400, text.error().text);
+  if (!good_id(id)) {
+    return refuse(400, "an id has 1 to 64 small letters, digits, '-', '_' and '.'");
+  }
+  const auto same = [&](const PluginUse &use) { return use.id == id; };
+  const auto &tools = before->profile.tools;
+  if (!text.has_value() || find(before->profile, id) != nullptr ||
+      std::any_of(tools.begin(), tools.end(), same)) {
+    return refuse(409, "server_exists: there is a server \"" + id + "\" already");
+  }
+  auto next = load_for(arguments, transports, *text);
+  if (!next.has_value()) return refuse(400, joined(next.error()));
+  const ServerDef *added = find(next->profile, id);
+  if (added == nullptr) {  // its name is refused; a note says why
+    return refuse(
+        400, next->profile.notes.empty() ? "the server is refused" : next->profile.notes.back());
+  }
+  if (auto done = write_user_layer(*text); !done.has_value()) {
+    return refuse(500, done.error().text);
+  }
+  ConnectorChange change;
+  change.answer = {200, item(*added)};
+  change.next = *std::move(next);
+  return change;
+}
+
+ConnectorChange remove_connector(const Arguments &arguments, Transports transports,
+                                 std::string_view id) {
+  const auto lock = lock_user_layer();
+  if (!lock.has_value()) return refuse(503, lock.error().text);
+  auto layer = read_user_layer();
+  if (!layer.has_value()) return refuse(500, layer.error().text);
+  const std::string name(id.substr(0, 64));
+  auto text = without_server(*layer, name);
+  if (!text.has_value() && text.error().code != BH_E_NOT_FOUND) {
+    return refuse(500, text.error().text);
+  }
+  if (!text.has_value()) {
+    const auto loaded = load_for(arguments, transports, layer->text);
+    const bool inherited = loaded.has_value() && find(loaded->profile, name) != nullptr;
+    return inherited ? refuse(409, "server_is_locked: \"" + name +
+                                       "\" is defined in another layer of the profile")
+                     : refuse(404, "there is no server \"" + name + "\"");
+  }
+  auto next = load_for(arguments, transports, *text);
+  if (!next.has_value()) return refuse(500, joined(next.error()));
+  if (auto done = write_user_layer(*text); !done.has_value()) {
+    return refuse(500, done.error().text);
+  }
+  ConnectorChange change;
+  change.next = *std::move(next);
+  std::string out = "{\"mode\":";
+  mcp::append_quoted(&out, mode);
+  out += ",\"profile_id\":";
+  mcp::append_quoted(&out, profile_id(change.next));
+  out += ",\"server_id\":";
+  mcp::append_quoted(&out, name);
+  change.answer = {200, out + ",\"removed\":true}"};
+  return change;
+}
+
+ControlAnswer connector_list(const LoadedProfile &loaded) {
+  std::vector<const ServerDef *> servers;
+  for (const ServerDef &def : loaded.profile.servers) servers.push_back(&def);
+  std::sort(servers.begin(), servers.end(),
+            [](const ServerDef *a, const ServerDef *b) { return a->name < b->name; });
+  std::string out = "{\"mode\":";
+  mcp::append_quoted(&out, mode);
+  out += ",\"profile_id\":";
+  mcp::append_quoted(&out, profile_id(loaded));
+  out += ",\"servers\":[";
+  for (const ServerDef *def : servers) out += (out.ends_with('[') ? "" : ",") + item(*def);
+  return {200, out + "]}"};
+}
+
+}  // namespace bulkhead::program

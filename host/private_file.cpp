@@ -1,0 +1,82 @@
+#include "private_file.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "paths.hpp"
+
+namespace bulkhead::program {
+
+Result<std::string> read_private(const std::string &path, std::size_t most) {
+  const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (!fd) {
+    return fail(errno == ENOENT || errno == ENOTDIR ? BH_E_NOT_FOUND : BH_E_IO,
+                describe_errno(path, errno));
+  }
+  struct stat info{};
+  if (::fstat(fd.get(), &info) != 0) return fail(BH_E_IO, describe_errno(path, errno));
+  if (!S_ISREG(info.st_mode)) return fail(BH_E_DENIED, path + ": is not a regular file");
+  if (info.st_uid != ::geteuid()) return fail(BH_E_DENIED, path + ": belongs to another user");
+  if ((info.st_mode & 077) != 0) {
+    return fail(BH_E_DENIED, path + ": is open to other users (chmod 600 it, if nobody used that)");
+  }
+  std::string text;
+  std::array<char, 16'384> block;
+  while (text.size() <= most) {
+    const ssize_t n = ::read(fd.get(), block.data(), block.size());
+    if (n == 0) return text;
+    if (n > 0) {
+      text.append(block.data(), static_cast<std::size_t>(n));
+    } else if (errno != EINTR) {
+      return fail(BH_E_IO, describe_errno(path, errno));
+    }
+  }
+  return fail(BH_E_LIMIT, path + ": larger than " + std::to_string(most) + " bytes");
+}
+
+Result<void> write_private(const std::string &folder, const std::string &name,
+                           std::string_view text) {
+  const std::string path = folder + "/" + name, beside = path + ".new";
+  ::unlink(beside.c_str());
+  OwnedFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd) return fail(BH_E_IO, describe_errno(beside, errno));
+  bool good = ::fchmod(fd.get(), 0600) == 0;  // whatever the umask is
+  while (good && !text.empty()) {
+    const ssize_t n = ::write(fd.get(), text.data(), text.size());
+    if (n > 0) {
+      text.remove_prefix(static_cast<std::size_t>(n));
+    } else {
+      good = n < 0 && errno == EINTR;
+    }
+  }
+  good = good && ::fsync(fd.get()) == 0;
+  good = good && ::rename(beside.c_str(), path.c_str()) == 0;
+  const int error = errno;
+  if (good) {
+    const OwnedFd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (dir) ::fsync(dir.get());
+    return {};
+  }
+  ::unlink(beside.c_str());
+  return fail(BH_E_IO, describe_errno(path, error));
+}
+
+Result<OwnedFd> lock_file(const std::string &path, std::uint64_t wait_ms) {
+  constexpr std::uint64_t step_ms = 20;
+  OwnedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return fail(BH_E_IO, describe_errno(path, errno));
+  for (std::uint64_t waited = 0;; waited += step_ms) {
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+    if (errno != EWOULDBLOCK && errno != EINTR) return fail(BH_E_IO, describe_errno(path, errno));
+    if (waited >= wait_ms) return fail(BH_E_UNAVAILABLE, path + ": another process holds the lock");
+    ::poll(nullptr, 0, static_cast<int>(step_ms));
+  }
+}
+
+}  // namespace bulkhead::program
