@@ -50,6 +50,10 @@ struct HostOptions {
   std::map<std::string, CheckedLibrary> checked_plugins;
   // Of the profile's servers and tools plugins, those behind a link, by name; see attach().
   std::map<std::string, RemoteUse> remote;
+  // 32 bytes, the same in every life of this gateway: its clients' sessions can go on in the next
+  // one. Empty: they end with the process. `epoch` grows with each life.
+  std::string sealing_key;
+  std::uint32_t epoch = 0;
   // What another process does for this one.
   HostServices services;
 };

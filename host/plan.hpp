@@ -17,7 +17,7 @@ struct PlanFacts {
   std::string fingerprint_key;  // random, of this run
 };
 
-// A key for PlanFacts.
+// A key of 32 random bytes.
 std::string random_key();
 
 // The endpoint first, without credentials; then those that its servers and tools have a use for.

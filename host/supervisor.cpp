@@ -15,6 +15,7 @@
 
 #include "compartment/status_archive.hpp"
 #include "paths.hpp"
+#include "plan.hpp"
 #include "plugin/secrets.hpp"
 #include "plugin/services.hpp"
 #include "plugin/text.hpp"
@@ -157,7 +158,7 @@ Result<std::unique_ptr<Supervisor>> Supervisor::create(std::vector<Slice> slices
 }
 
 Supervisor::Supervisor(std::vector<Slice> slices, std::string state_dir, SupervisorHooks hooks)
-    : state_dir_(std::move(state_dir)), hooks_(std::move(hooks)) {
+    : state_dir_(std::move(state_dir)), hooks_(std::move(hooks)), sealing_key_(random_key()) {
   for (Slice &slice : slices) children_.push_back(new_child(std::move(slice)));
 }
 
@@ -275,6 +276,10 @@ Result<void> Supervisor::start(Child &child) {
         it.supervisor->ended(it);
       },
       &child, &child.pid_watch);
+  if (child.slice.router) {
+    child.slice.sealing_key = sealing_key_;
+    ++child.slice.epoch;
+  }
   std::string bytes = to_bytes(child.slice);
   link::Frame frame;
   frame.kind = control::slice;
@@ -372,6 +377,7 @@ void Supervisor::apply(std::vector<Slice> slices, std::function<void(Result<Appl
 
 void Supervisor::apply_to(Child &child, Slice slice) {
   child.wanted = true;
+  slice.epoch = child.slice.epoch;
   const bool same = same_plugins(child.slice, slice);
   const bool other_servers = child.slice.definitions != slice.definitions;
   child.slice = std::move(slice);

@@ -88,6 +88,7 @@ class Supervisor {
 
   const std::string state_dir_;
   const SupervisorHooks hooks_;
+  const std::string sealing_key_;  // of the sessions that clients hold
   std::unique_ptr<Reactor> reactor_;
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint first
   std::map<std::string, OwnedFd> listeners_;      // by sockaddr

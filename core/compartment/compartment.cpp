@@ -162,6 +162,8 @@ class Runner final : public link::Channel::Receiver {
     };
     options.log_level = static_cast<LogLevel>(slice.log_level);
     options.eager = slice.eager;
+    options.sealing_key = std::move(slice.sealing_key);
+    options.epoch = slice.epoch;
     options.on_status = [this] { send_status(); };
     options.remote = std::move(slice.remote);
     options.checked_plugins = std::move(checked);

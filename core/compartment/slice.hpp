@@ -50,6 +50,8 @@ struct Slice {
   bool router = false;  // the endpoint: it has a Host; the others have plugins behind a link
   std::int32_t log_level = 1;
   bool eager = true;                               // router
+  std::string sealing_key;                         // router; see HostOptions
+  std::uint32_t epoch = 0;                         // router
   std::map<std::string, RemoteUse> remote;         // router: what runs elsewhere
   Profile profile;                                 // router: without credentials; others: bounds,
                                                    // folders
@@ -59,8 +61,8 @@ struct Slice {
 };
 template <class Ar>
 void archive(Ar &ar, Slice &v) {
-  auto &[name, router, log_level, eager, remote, profile, plugins, definitions, privileges] = v;
-  ar(name, router, log_level, eager, remote, profile, plugins, definitions, privileges);
+  auto &[name, router, log_level, eager, sealing_key, epoch, remote, profile, plugins, definitions, privileges] = v;
+  ar(name, router, log_level, eager, sealing_key, epoch, remote, profile, plugins, definitions, privileges);
 }
 
 // Another profile for the router while it runs; see Host::apply().

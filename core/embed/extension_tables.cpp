@@ -195,6 +195,7 @@ HostTables::HostTables(const bh_limits *limits)
       tools_{sizeof(bh_host_tools), 0, complete, progress, list_changed},
       policy_{sizeof(bh_host_policy), 0, decided, changed},
       http_{sizeof(bh_host_http), 0, http_start, http_cancel},
+      resume_(resume_functions()),
       control_(control_functions()) {}
 
 const void *HostTables::find(std::string_view id, const Part *part) const noexcept {
@@ -203,6 +204,7 @@ const void *HostTables::find(std::string_view id, const Part *part) const noexce
   if (id == BH_EXT_HOST_TOOLS) return &tools_;
   if (id == BH_EXT_HOST_POLICY) return &policy_;
   if (id == BH_EXT_HOST_HTTP) return &http_;
+  if (id == BH_EXT_HOST_RESUME && part != nullptr && part->host->sealer().usable()) return &resume_;
   if (id == BH_EXT_HOST_CONTROL && part != nullptr && part->granted("control")) return &control_;
   return nullptr;
 }

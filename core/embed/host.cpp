@@ -45,6 +45,7 @@ Result<std::unique_ptr<Host>> Host::create(Profile profile, HostOptions options)
 HostImpl::HostImpl(Profile profile, HostOptions options)
     : profile_(std::move(profile)),
       options_(std::move(options)),
+      sealer_(options_.sealing_key),
       remote_(options_.remote),
       limits_(abi_limits(profile_.limits)),
       tables_(&limits_),
@@ -66,6 +67,7 @@ Result<void> HostImpl::load() {
   auto reactor = Reactor::create();
   if (!reactor.has_value()) return std::unexpected(reactor.error());
   reactor_ = std::move(*reactor);
+  created_ns_ = reactor_->now_ns();
   context_.reactor = reactor_.get();
   context_.name = "bulkhead";
   context_.version = BULKHEAD_VERSION;

@@ -10,9 +10,11 @@
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/draft/control.h"
 #include "bulkhead/abi/ext/draft/http.h"
+#include "bulkhead/abi/ext/draft/resume.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/abi/ext/transport.h"
+#include "embed/seal.hpp"
 #include "host.hpp"
 #include "link/near.hpp"
 #include "plugin/instance.hpp"
@@ -50,9 +52,11 @@ class HostTables {
   bh_host_tools tools_;
   bh_host_policy policy_;
   bh_host_http http_;
+  bh_host_resume resume_;
   bh_host_control control_;
 };
 
+bh_host_resume resume_functions() noexcept;    // resume_table.cpp
 bh_host_control control_functions() noexcept;  // control_table.cpp
 
 class HostImpl final : public Host, private link::NearEvents {
@@ -79,6 +83,9 @@ class HostImpl final : public Host, private link::NearEvents {
 
   // For the extension tables.
   Router &router() noexcept { return *router_; }
+  const Sealer &sealer() const noexcept { return sealer_; }
+  std::uint32_t epoch() const noexcept { return options_.epoch; }
+  bool reopens_sessions() const noexcept;
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread_; }
   void transport_finished(Part &part);
   // The service that answers bh.host.http/1, loaded when first asked for; null: there is none.
@@ -158,6 +165,8 @@ class HostImpl final : public Host, private link::NearEvents {
   std::vector<std::unique_ptr<Change>> changes_;
   bool changes_pending_ = false;
   const HostOptions options_;
+  const Sealer sealer_;
+  std::uint64_t created_ns_ = 0;
   std::map<std::string, RemoteUse> remote_;  // options_.remote, or what apply() made of it
   const bh_limits limits_;
   const HostTables tables_;

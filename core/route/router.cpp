@@ -99,6 +99,22 @@ bh_status Router::session_open(ClientEnd &end, const bh_peer &peer, bh_session *
   return BH_OK;
 }
 
+std::optional<Router::SessionFacts> Router::session_facts(bh_session handle) {
+  const Session *s = session(handle);
+  if (s == nullptr || !s->initialized) return std::nullopt;
+  return SessionFacts{s->revision, s->caps, s->principal};
+}
+
+void Router::session_restore(bh_session handle, std::uint8_t revision, ClientCaps caps) {
+  Session *s = session(handle);
+  if (s == nullptr || s->initialized || revision >= std::size(revisions)) return;
+  s->revision = revision;
+  s->caps = caps;
+  s->initialized = true;
+  s->listed = static_cast<std::uint8_t>((1u << item_kinds) - 1);
+  view_for(*s);
+}
+
 void Router::session_close(bh_session handle, std::uint32_t how) {
   Session *s = session(handle);
   if (s == nullptr) return;

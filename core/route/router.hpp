@@ -106,6 +106,16 @@ class Router {
   void lane_closed(bh_lane lane);
   bh_status tools_complete(bh_call call, std::uint32_t kind, std::string_view json);
   void tools_changed(Upstream &upstream, std::uint32_t abi_kind);
+  // What a session is, for sealing; nothing: stale or not initialized.
+  struct SessionFacts {
+    std::uint8_t revision = 0;
+    ClientCaps caps = 0;
+    std::string principal;
+  };
+  std::optional<SessionFacts> session_facts(bh_session session);
+  // Makes a fresh session what it was in an earlier process. The client has lists of then, so it
+  // is told when there are others.
+  void session_restore(bh_session session, std::uint8_t revision, ClientCaps caps);
   // The call has not run, or its plugin has gone with it; nothing follows.
   void tools_refused(bh_call call, const Error &error);
   void tools_progress(bh_call call, double progress, double total, std::string_view message);

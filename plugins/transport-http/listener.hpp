@@ -1,5 +1,5 @@
-// The listening socket, which comes from the host: accepts in batches, and pauses when the process has no descriptors
-// left instead of spinning. Thread: the reactor's.
+// The listening socket, which comes from the host: accepts in batches, and pauses when the process
+// has no descriptors left instead of spinning. Thread: the reactor's.
 #pragma once
 
 #include <functional>

@@ -64,7 +64,7 @@ bh_status Server::send_answer(Session &session, Stream &stream, const bh_outgoin
 std::string Server::session_line(Session &session) {
   if (!session.kept || session.announced) return {};
   session.announced = true;
-  return "Mcp-Session-Id: " + session.id.text() + "\r\n";
+  return "Mcp-Session-Id: " + session.id.text() + session.sealed + "\r\n";
 }
 
 bool Server::upgrade(Session &session, Stream &stream) {

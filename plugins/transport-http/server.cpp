@@ -17,6 +17,7 @@ constexpr std::uint64_t ns_per_ms = 1'000'000;
 Server::Server(const bh::Host &host, const bh_host_transport *transport, Config config)
     : host_(host),
       transport_(transport),
+      resume_(host.ext<bh_host_resume>(BH_EXT_HOST_RESUME)),
       metrics_(host.ext<bh_host_metrics>(BH_EXT_HOST_METRICS)),
       config_(std::move(config)),
       guard_({}, 0, false),

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bulkhead/abi/ext/draft/resume.h"
 #include "bulkhead/abi/ext/transport.h"
 #include "bulkhead/cpp/host.hpp"
 #include "config.hpp"
@@ -75,7 +76,10 @@ class Server final : public ConnectionOwner {
   bool admit_peer(Connection &c, const RequestFeed &feed);
   bool admit_method(Connection &c, const RequestFeed &feed, Route route);
   void preflight(Connection &c);
+  bh_peer peer_of(const Connection &c) const noexcept;
   Session *open_session(Connection &c);
+  Session *reopen(Connection &c, std::string_view text);
+  void seal(Session &session);
   Session *named_session(Connection &c, const RequestFeed &feed);
   bool revision_fits(Connection &c, const RequestFeed &feed, const Session &session);
   void post(Connection &c, const RequestFeed &feed);
@@ -108,6 +112,7 @@ class Server final : public ConnectionOwner {
 
   const bh::Host &host_;
   const bh_host_transport *transport_;
+  const bh_host_resume *resume_;  // null: sessions end with this process
   const bh_host_metrics *metrics_;
   Config config_;
   ConnectionBounds bounds_;

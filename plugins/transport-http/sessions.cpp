@@ -8,9 +8,11 @@ namespace transport_http {
 
 namespace {
 
-std::optional<std::uint64_t> parse_hex(std::string_view digits) noexcept {
+constexpr std::size_t digits = 32;  // of an id
+
+std::optional<std::uint64_t> parse_hex(std::string_view text) noexcept {
   std::uint64_t value = 0;
-  for (const char c : digits) {
+  for (const char c : text) {
     unsigned digit;
     if (c >= '0' && c <= '9') {
       digit = static_cast<unsigned>(c - '0');
@@ -35,19 +37,19 @@ std::optional<SessionId> SessionId::random() noexcept {
 }
 
 std::optional<SessionId> SessionId::parse(std::string_view text) noexcept {
-  if (text.size() != 32) return std::nullopt;
+  if (text.size() < digits || (text.size() > digits && text[digits] != '.')) return std::nullopt;
   const auto high = parse_hex(text.substr(0, 16));
-  const auto low = parse_hex(text.substr(16));
+  const auto low = parse_hex(text.substr(16, 16));
   if (!high || !low) return std::nullopt;
   return SessionId{*high, *low};
 }
 
 std::string SessionId::text() const {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string out(32, '0');
+  static constexpr char hex[] = "0123456789abcdef";
+  std::string out(digits, '0');
   for (std::size_t i = 0; i < 16; ++i) {
-    out[i] = digits[high >> (60 - 4 * i) & 15];
-    out[16 + i] = digits[low >> (60 - 4 * i) & 15];
+    out[i] = hex[high >> (60 - 4 * i) & 15];
+    out[16 + i] = hex[low >> (60 - 4 * i) & 15];
   }
   return out;
 }

@@ -18,12 +18,14 @@ namespace transport_http {
 
 class Connection;
 
-// 128 bits of the operating system's random source; 32 hex digits on the wire.
+// 128 bits of the operating system's random source; 32 hex digits on the wire, and what the host
+// has sealed for its next life behind a dot.
 struct SessionId {
   std::uint64_t high = 0, low = 0;
   bool operator==(const SessionId &) const = default;
 
   static std::optional<SessionId> random() noexcept;
+  // The id at the beginning of what a client sends: alone, or with a dot and sealed state behind.
   static std::optional<SessionId> parse(std::string_view text) noexcept;
   std::string text() const;
 };
@@ -49,6 +51,7 @@ struct Session {
 
   bh_session handle = 0;
   SessionId id;
+  std::string sealed;  // ".…", sent to the client behind the id
   Kind kind = Kind::streamable;
   bool kept = false;       // opened by initialize; else it ends with its one request
   bool announced = false;  // the client has been sent the id

@@ -162,11 +162,7 @@ void Server::preflight(Connection &c) {
 
 Session *Server::open_session(Connection &c) {
   const auto id = SessionId::random();
-  bh_peer peer{};
-  peer.size = sizeof peer;
-  peer.transport = bh::str("http");
-  peer.address = bh::str(c.peer());
-  peer.principal = bh::str(guard_.wants_token() ? "token" : "local");
+  const bh_peer peer = peer_of(c);
   bh_session handle = 0;
   bh_error error = bh::make_error();
   if (!id || transport_->session_open(host_.ctx(), &peer, &handle, &error) != BH_OK) {
@@ -179,9 +175,47 @@ Session *Server::open_session(Connection &c) {
   return &session;
 }
 
+bh_peer Server::peer_of(const Connection &c) const noexcept {
+  bh_peer peer{};
+  peer.size = sizeof peer;
+  peer.transport = bh::str("http");
+  peer.address = bh::str(c.peer());
+  peer.principal = bh::str(guard_.wants_token() ? "token" : "local");
+  return peer;
+}
+
+// A session of the process that was here before us, if the host takes it up.
+Session *Server::reopen(Connection &c, std::string_view text) {
+  const auto id = SessionId::parse(text);
+  const std::size_t dot = text.find('.');
+  if (resume_ == nullptr || !id || dot == std::string_view::npos) return nullptr;
+  const bh_peer peer = peer_of(c);
+  bh_session handle = 0;
+  bh_error error = bh::make_error();
+  const bh_status status = resume_->reopen(host_.ctx(), &peer, bh::str(text.substr(0, dot)),
+                                           bh::str(text.substr(dot + 1)), &handle, &error);
+  if (status != BH_OK) return nullptr;
+  Session &session = sessions_.add(handle, *id);
+  session.kept = session.announced = true;
+  session.last_used_ns = host_.now_ns();
+  sessions_.publish(session);
+  want_check(session.last_used_ns + transport_->limits->session_idle_ms * ns_per_ms);
+  return &session;
+}
+
+void Server::seal(Session &session) {
+  if (resume_ == nullptr) return;
+  bh_buf buf{};
+  bh_error error = bh::make_error();
+  const std::string id = session.id.text();
+  if (resume_->seal(host_.ctx(), session.handle, bh::str(id), &buf, &error) != BH_OK) return;
+  session.sealed = "." + std::string(bh::Buf(buf).view());
+}
+
 // The session that the request names, or null: answered 404, so that the client initializes again.
 Session *Server::named_session(Connection &c, const RequestFeed &feed) {
   Session *session = sessions_.find(feed.text(Field::session));
+  if (session == nullptr) session = reopen(c, feed.text(Field::session));
   if (session == nullptr || session->kind != Session::Kind::streamable) {
     respond_error(c, 404, not_found_code, "Session not found");
     return nullptr;
@@ -239,6 +273,7 @@ void Server::deliver(Connection &c, Session &session, std::string_view body, boo
   }
   if (fresh && (delivery.flags & BH_DELIVERED_INITIALIZE) != 0) {
     session.kept = true;
+    seal(session);
     sessions_.publish(session);
   }
   if (fresh) replay_held(session);

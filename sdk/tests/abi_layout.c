@@ -4,6 +4,7 @@
 #include "bulkhead/abi/ext/draft/control.h"
 #include "bulkhead/abi/ext/draft/http.h"
 #include "bulkhead/abi/ext/draft/listen.h"
+#include "bulkhead/abi/ext/draft/resume.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/ext/tools.h"
@@ -99,5 +100,7 @@ SIZE(bh_host_http, 24);
 SIZE(bh_host_control, 32);
 
 SIZE(bh_host_listen, 16);
+
+SIZE(bh_host_resume, 24);
 
 int abi_layout_is_checked;

@@ -1,0 +1,33 @@
+// The state of a client session, sealed into text that the client keeps for us.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bulkhead {
+
+struct SealedSession {
+  std::uint32_t epoch = 0;  // which life of the gateway's process it is from
+  std::uint32_t caps = 0;
+  std::uint8_t revision = 0;
+};
+
+// XChaCha20-Poly1305 with a random nonce; `context` (session id, principal) is authenticated with
+// it. base64url without padding. The key has 32 bytes.
+class Sealer {
+ public:
+  static constexpr std::size_t key_bytes = 32;
+
+  explicit Sealer(std::string key) : key_(std::move(key)) {}
+  bool usable() const noexcept { return key_.size() == key_bytes; }
+  std::string seal(const SealedSession &session, std::string_view context) const;
+  // Nothing: forged, damaged, or sealed with another key or context.
+  std::optional<SealedSession> open(std::string_view sealed, std::string_view context) const;
+
+ private:
+  const std::string key_;
+};
+
+}  // namespace bulkhead
