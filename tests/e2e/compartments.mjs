@@ -1,0 +1,156 @@
+// One process per compartment: what each holds, and what happens when one falls.
+import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { alive, assert, descendants, fake, run, sleep, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const compartment = async (gateway, name) =>
+  (await statusOf(gateway)).compartments.find((one) => one.name === name);
+const running = (gateway, name) =>
+  until(`${name} runs`, async () => {
+    const one = await compartment(gateway, name);
+    return one?.state === 'running' && one;
+  });
+// Kills it, and waits until another process has taken its place.
+async function crash(gateway, name) {
+  const { pid } = await running(gateway, name);
+  process.kill(pid, 'SIGKILL');
+  return until(`${name} is there again`, async () => {
+    const one = await compartment(gateway, name);
+    return one?.state === 'running' && one.pid !== pid && one;
+  });
+}
+const descriptors = (pid) =>
+  readdirSync(`/proc/${pid}/fd`).map((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`);
+    } catch {
+      return '';
+    }
+  });
+const parentOf = (pid) => Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
+const mayLook = process.getuid() === 0;
+
+test('A01 each compartment is a child of the supervisor and holds only what it needs', async (t) => {
+  const http = await t.fakeHttp();
+  const gateway = await t.gateway({
+    mcpServers: { web: { type: 'http', url: http.url }, local: fake('--tool', 'a') },
+    tools: { files: { plugin: 'builtin-files' } },
+  });
+  const client = await t.http(gateway);
+  assert.ok((await client.toolNames()).length >= 2);
+  const { compartments } = await statusOf(gateway);
+  assert.deepEqual(compartments.map((one) => one.name).sort(), ['aggregator', 'endpoint', 'files', 'launcher']);
+  for (const one of compartments) {
+    assert.equal(one.state, 'running');
+    assert.equal(parentOf(one.pid), gateway.pid);
+    assert.ok(one.in_force.length > 0, `${one.name} is confined`);
+    const status = readFileSync(`/proc/${one.pid}/status`, 'utf8');
+    assert.match(status, /^NoNewPrivs:\s+1$/m);
+  }
+  if (!mayLook) return;
+  const aggregator = compartments.find((one) => one.name === 'aggregator');
+  for (const open of descriptors(aggregator.pid)) {
+    assert.doesNotMatch(open, /state|\.sock|\.db|gateway-\d+\//, 'no state, service socket or workspace');
+  }
+});
+
+test('A02 A03 the endpoint has no credentials and no way out', async (t) => {
+  const http = await t.fakeHttp();
+  const gateway = await t.gateway(
+    { mcpServers: { web: { type: 'http', url: http.url, headers: { 'X-Canary': 'CANARY-${env:CANARY_VALUE}' } } } },
+    { env: { CANARY_VALUE: '4711-header' } },
+  );
+  const client = await t.http(gateway);
+  await client.toolNames();
+  assert.ok(http.requests.some((request) => request.headers['x-canary'] === 'CANARY-4711-header'), 'the server got it');
+  const endpoint = await compartment(gateway, 'endpoint');
+  assert.ok(endpoint.in_force.some((part) => /network/.test(part)), 'an empty network');
+  if (!mayLook) return t.skip('only root may look into the processes');
+  for (const file of ['environ', 'cmdline']) {
+    assert.doesNotMatch(readFileSync(`/proc/${endpoint.pid}/${file}`, 'latin1'), /4711-header/);
+  }
+});
+
+test('A23 the aggregator is killed: pending calls fail at once, the next one works', async (t) => {
+  const http = await t.fakeHttp();
+  const gateway = await t.gateway({ mcpServers: { web: { type: 'http', url: http.url } } });
+  const client = await t.http(gateway);
+  await client.toolNames();
+  const calls = Array.from({ length: 10 }, () => client.tool('web__hang').then(() => 'answered', (error) => error));
+  await until('they are under way', async () => (await statusOf(gateway)).in_flight === 10);
+  await crash(gateway, 'aggregator');
+  for (const outcome of await Promise.all(calls)) {
+    assert.equal(outcome.code, -32603);
+    assert.match(outcome.message, /web/);
+  }
+  await until('calls work again', async () => (await client.tool('web__echo', { text: 'x' })) !== undefined);
+});
+
+test('pain-1 an endpoint that is started again goes on with its sessions', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
+  const client = await t.http(gateway);
+  await client.tool('local__a');
+  const after = await crash(gateway, 'endpoint');
+  assert.equal(after.restarts, 1);
+  assert.equal((await client.tool('local__a')).content[0].text, 'fake/a');  // the same session id
+});
+
+test('a session that its client has ended stays ended', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
+  const client = await t.http(gateway);
+  const sessionId = client.session;
+  const headers = { 'mcp-session-id': sessionId, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+  assert.equal((await fetch(gateway.url, { method: 'POST', headers, body })).status, 200);
+  assert.ok((await fetch(gateway.url, { method: 'DELETE', headers })).ok);
+  assert.equal((await fetch(gateway.url, { method: 'POST', headers, body })).status, 404);
+  const forged = sessionId.slice(0, 40) + (sessionId[40] === 'A' ? 'B' : 'A') + sessionId.slice(41);
+  await crash(gateway, 'endpoint');
+  assert.equal((await fetch(gateway.url, { method: 'POST', headers: { ...headers, 'mcp-session-id': forged }, body })).status, 404);
+});
+
+test('a child server dies with its launcher, and both come back', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a', '--log', log) } });
+  const client = await t.http(gateway);
+  await client.tool('local__a');
+  const before = descendants((await running(gateway, 'launcher')).pid);
+  assert.ok(before.length > 0);
+  await crash(gateway, 'launcher');
+  await until('the old server has gone', () => !before.some(alive));
+  await until('calls work again', async () => (await client.tool('local__a')).content[0].text === 'fake/a');
+});
+
+test('a killed supervisor takes everything along', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
+  const client = await t.http(gateway);
+  await client.tool('local__a');
+  const below = descendants(gateway.pid);
+  assert.ok(below.length >= 3);
+  gateway.mayExit = true;
+  process.kill(gateway.pid, 'SIGKILL');
+  await until('nothing is left', () => !below.some(alive));
+});
+
+test('H01 compartments come from the profile', async (t) => {
+  const only = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
+  assert.deepEqual((await statusOf(only)).compartments.map((one) => one.name), ['endpoint', 'launcher']);
+  const none = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } }, { args: ['--single-process'] });
+  assert.deepEqual((await statusOf(none)).compartments, []);
+});
+
+test('pain-18 the address stays open while the endpoint is started again', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
+  const { pid } = await running(gateway, 'endpoint');
+  process.kill(pid, 'SIGKILL');
+  const refused = [];
+  for (let i = 0; i < 20; ++i) {
+    await fetch(gateway.url, { method: 'OPTIONS' }).catch((error) => {
+      if (error.cause?.code === 'ECONNREFUSED') refused.push(error);
+    });
+    await sleep(5);
+  }
+  assert.equal(refused.length, 0);
+});
+
+await run();
