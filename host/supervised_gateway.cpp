@@ -10,6 +10,7 @@
 #include "logger.hpp"
 #include "paths.hpp"
 #include "plan.hpp"
+#include "profile/difference.hpp"
 #include "profile_source.hpp"
 #include "run_host.hpp"
 #include "service.hpp"
@@ -44,11 +45,10 @@ class SupervisedGateway {
     raise_file_limit();
     if (is_serve_) logger_.hold();  // the banner comes first
     for (const auto &note : profile_.notes) logger_.log(LogLevel::warn, "profile", note);
-    PlanFacts facts;
-    facts.log_level = static_cast<std::int32_t>(logger_.level());
-    facts.eager = is_serve_;
-    facts.is_root = ::geteuid() == 0;
-    facts.fingerprint_key = random_key();
+    facts_.log_level = static_cast<std::int32_t>(logger_.level());
+    facts_.eager = is_serve_;
+    facts_.is_root = ::geteuid() == 0;
+    facts_.fingerprint_key = random_key();
     SupervisorHooks hooks;
     hooks.log = [this](LogLevel level, std::string_view component, std::string_view text) {
       if (is_serve_ && !reported_ && component == "router" && level == LogLevel::warn) {
@@ -60,7 +60,7 @@ class SupervisedGateway {
     hooks.on_ready = [this] { ready_ = true; };
     hooks.on_status = [this] { on_status(); };
     auto supervisor =
-        Supervisor::create(plan_compartments(profile_, facts), state_dir_, std::move(hooks));
+        Supervisor::create(plan_compartments(profile_, facts_), state_dir_, std::move(hooks));
     if (!supervisor) return give_up(supervisor.error());
     supervisor_ = std::move(*supervisor);
     set_signalled([](void *arg) { static_cast<Supervisor *>(arg)->request_stop(); },
@@ -105,9 +105,8 @@ class SupervisedGateway {
         done(snapshot_json(facts, supervisor_->status()));
       });
     };
-    backend.apply = [](const LoadedProfile &,
-                       const std::function<void(Result<ApplyReport>)> &done) {
-      done(fail(BH_E_UNSUPPORTED, "only a gateway with --single-process can be reloaded yet"));
+    backend.apply = [this](LoadedProfile next, std::function<void(Result<ApplyReport>)> done) {
+      apply(std::move(next.profile), std::move(done));
     };
     backend.look = [this](std::function<void(const HostStatus &)> done) {
       supervisor_->ask_status([this, done = std::move(done)] { done(supervisor_->status()); });
@@ -121,6 +120,19 @@ class SupervisedGateway {
     watch_reload_signal(supervisor_->reactor(), this, [](void *arg) {
       static_cast<SupervisedGateway *>(arg)->service_->reload();
     });
+  }
+
+  void apply(Profile next, std::function<void(Result<ApplyReport>)> done) {
+    // The endpoint would say the same of its part; folders and services are the others' affair.
+    const std::vector<std::string> fixed = keep_fixed(profile_, &next);
+    supervisor_->apply(plan_compartments(next, facts_),
+                       [this, next, fixed, done = std::move(done)](Result<ApplyReport> report) {
+                         if (report) {
+                           profile_ = next;
+                           report->needs_restart = fixed;
+                         }
+                         done(std::move(report));
+                       });
   }
 
   void on_status() {
@@ -157,7 +169,8 @@ class SupervisedGateway {
   const Arguments arguments_;
   const bool is_serve_;
   const std::string config_, state_dir_;
-  const Profile profile_;
+  Profile profile_;  // that runs
+  PlanFacts facts_;
   Logger logger_;
   std::unique_ptr<Supervisor> supervisor_;
   std::unique_ptr<Service> service_;
