@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 
 #include "mcp/description_audit.hpp"
@@ -93,12 +94,28 @@ void describe_start(std::string *out, const ProjectEntry &entry) {
   describe_pairs(out, "env", entry.env);
 }
 
-void describe_warning(std::string *out, const ProjectEntry &entry) {
-  if (!entry.command.empty()) {
+void describe_program_warning(std::string *out, const ProjectEntry &entry) {
+  const auto at = std::find_if(entry.others.begin(), entry.others.end(),
+                               [](const auto &other) { return other.first == "sandbox"; });
+  const std::string mode = at == entry.others.end() ? "\"home-read-only\"" : at->second;
+  if (mode == "\"strict\"") {
+    line(out, "WARNING",
+         "this program runs in a strict sandbox: it can read the system's files, and");
+    line(out, "", "change and send away what its definition names.");
+  } else if (mode == "\"home-read-only\"") {
+    line(out, "WARNING",
+         "this program runs in a sandbox that hides credentials, but it can read and");
+    line(out, "", "send away your other files, and change what its definition names.");
+  } else {
     line(out, "WARNING", "this program is NOT sandboxed: it runs as you, and can read, change and");
-    line(out, "", "send away whatever you can. The approval is for this definition, not");
-    line(out, "", "for what the program it names does, now or after a change.");
+    line(out, "", "send away whatever you can.");
   }
+  line(out, "", "The approval is for this definition, not for what the program it names");
+  line(out, "", "does, now or after a change.");
+}
+
+void describe_warning(std::string *out, const ProjectEntry &entry) {
+  if (!entry.command.empty()) describe_program_warning(out, entry);
   if (!entry.url.empty()) {
     line(out, "WARNING", "calls, with their arguments, go to this address, and its answers to the");
     line(out, "", "model.");

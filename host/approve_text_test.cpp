@@ -49,7 +49,10 @@ TEST_CASE("F10 command, arguments and folder verbatim, values masked, and the wa
   CHECK(has(text, R"(reads      "AWS_SECRET_ACCESS_KEY", "GH_TOKEN" of your environment)"));
   CHECK(has(text, "\"timeout\" = 60000\n"));
   CHECK(has(text, weather().digest));
-  CHECK(has(text, "NOT sandboxed"));
+  CHECK(has(text, "in a sandbox that hides credentials"));
+  ProjectEntry entry = weather();
+  entry.others.emplace_back("sandbox", "\"off\"");
+  CHECK(has(describe_entry(entry, nullptr), "NOT sandboxed"));
   CHECK(has(text, "not known: nothing of it has been started"));
   CHECK_FALSE(has(text, "canary"));
   CHECK_FALSE(has(text, "12345678"));

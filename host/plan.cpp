@@ -75,6 +75,7 @@ ServerDef without_credentials(const ServerDef &def, const PlanFacts &facts) {
   out.args.clear();
   out.env.clear();
   out.cwd.clear();
+  out.sandbox = {};
   out.url.clear();
   out.headers.clear();
   return out;
@@ -110,6 +111,7 @@ class Planner {
     for (ServerDef &def : visible.servers) def = without_credentials(def, facts_);
     visible.services.clear();
     visible.state_dir.clear();  // it keeps nothing by itself
+    visible.own_paths.clear();
     visible.shown.clear();
     visible.notes.clear();
     return std::move(slices_);
@@ -137,6 +139,8 @@ class Planner {
     slice.profile.limits = profile_.limits;
     slice.profile.plugin_dirs = profile_.plugin_dirs;
     slice.profile.state_dir = profile_.state_dir;
+    slice.profile.isolation = profile_.isolation;
+    slice.profile.own_paths = profile_.own_paths;
     SlicePrivileges &may = slice.privileges;
     may.network = role == nullptr || role->network;
     may.exec = role != nullptr && role->exec;

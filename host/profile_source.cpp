@@ -66,6 +66,13 @@ void give_launchers_time(Profile &profile) {
   }
 }
 
+// No server sees where the gateway keeps its configuration and its sockets.
+void hide_from_servers(Profile &profile) {
+  const std::string config = default_config_file();
+  profile.own_paths.push_back(config.substr(0, config.find_last_of('/')));
+  for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
+}
+
 // A layer that puts --listen on the HTTP transport, whatever its name in the file is.
 std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
                                                       const std::string &address) {
@@ -175,6 +182,7 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
     std::erase_if(profile->transports, [&](const PluginUse &use) { return use.id != id; });
   }
   out.profile = std::move(*profile);
+  hide_from_servers(out.profile);
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
   fill_in_folders(out.profile, arguments);

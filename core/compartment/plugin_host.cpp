@@ -95,6 +95,22 @@ PluginHost::PluginHost(Slice slice, HostContext context,
     if (id == BH_EXT_HOST_HTTP) return &http_table;
     return nullptr;
   };
+  if (slice_.privileges.exec) {
+    SpawnOptions options;
+    options.state_dir = slice_.profile.state_dir;
+    options.own = slice_.profile.own_paths;
+    options.require = slice_.profile.isolation.require;
+    options.log = [this](std::int32_t level, std::string_view text) {
+      log(level, "sandbox", std::string(text));
+    };
+    spawner_ = std::make_unique<Spawner>(std::move(options));
+    context_.children = [this](const Instance &instance) -> Spawner * {
+      const auto *part = static_cast<const Part *>(instance.user);
+      const bool connector =
+          part != nullptr && slice_.plugins[part->number].kind == PluginKind::connector;
+      return connector ? spawner_.get() : nullptr;
+    };
+  }
   plugins_.resize(slice_.plugins.size());
   for (std::uint32_t i = 0; i < slice_.plugins.size(); ++i) {
     parts_.push_back(std::make_unique<Part>());

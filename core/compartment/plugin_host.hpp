@@ -15,6 +15,7 @@
 #include "compartment/slice.hpp"
 #include "link/far.hpp"
 #include "plugin/instance.hpp"
+#include "sandbox/spawn.hpp"
 
 namespace bulkhead {
 
@@ -58,6 +59,7 @@ class PluginHost {
   const std::map<std::string, CheckedLibrary> checked_;
   const std::thread::id thread_ = std::this_thread::get_id();
   bh_limits limits_{};
+  std::unique_ptr<Spawner> spawner_;          // of a compartment that may start programs
   std::vector<std::unique_ptr<Part>> parts_;  // by the slice's numbers; services when asked for
   std::vector<link::FarPlugin> plugins_;
   std::unique_ptr<link::Far> far_;

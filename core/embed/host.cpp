@@ -80,6 +80,11 @@ Result<void> HostImpl::load() {
   context_.extra_ext = [this](Instance &instance, std::string_view id) {
     return tables_.find(id, static_cast<const Part *>(instance.user));
   };
+  spawner_ = std::make_unique<Spawner>(spawn_options());
+  context_.children = [this](const Instance &instance) -> Spawner * {
+    const auto *part = static_cast<const Part *>(instance.user);
+    return part != nullptr && part->starts_children ? spawner_.get() : nullptr;
+  };
   RouterHooks hooks;
   hooks.log = [this](std::int32_t level, std::string_view text) { log(level, "router", text); };
   hooks.on_status = [this] {
@@ -96,6 +101,15 @@ Result<void> HostImpl::load() {
   };
   router_ = std::make_unique<Router>(profile_, *reactor_, std::move(hooks));
   return set_up();
+}
+
+SpawnOptions HostImpl::spawn_options() const {
+  SpawnOptions options;
+  options.state_dir = profile_.state_dir;
+  options.own = profile_.own_paths;
+  options.require = profile_.isolation.require;
+  options.log = [this](std::int32_t level, std::string_view text) { log(level, "sandbox", text); };
+  return options;
 }
 
 Result<void> HostImpl::set_up() {
@@ -128,9 +142,10 @@ Result<std::unique_ptr<Part>> HostImpl::make_tools_part(const PluginUse &use) {
 }
 
 // A part that the profile can do without is kept with its failure, so that status can show it.
-Result<std::unique_ptr<Part>> HostImpl::make_part(const PluginUse &use) {
+Result<std::unique_ptr<Part>> HostImpl::make_part(const PluginUse &use, bool starts_children) {
   auto part = std::make_unique<Part>();
   part->host = this;
+  part->starts_children = starts_children;
   part->use = use;
   LoadOptions load;
   load.dirs = profile_.plugin_dirs;
@@ -180,12 +195,24 @@ Result<Part *> HostImpl::connector_for(const std::string &type) {
   use.plugin = at->second;
   use.config_json = "{}";
   use.required = false;
-  auto part = make_part(use);
+  auto part = make_part(use, connects_children(use.plugin));
   connectors_.push_back(std::move(*part));
   Part &made = *connectors_.back();
   if (started_) static_cast<void>(bring_up(made));  // the failure is kept
   if (!made.failure.empty()) return fail(BH_E_UNAVAILABLE, made.failure);
   return &made;
+}
+
+// Only what the profile names as the connector of servers with a command gets bh.host.spawn/1.
+bool HostImpl::connects_children(const std::string &plugin) const {
+  const auto is_connector_of = [&](const std::string &type) {
+    const auto at = profile_.connectors.find(type);
+    return at != profile_.connectors.end() && at->second == plugin;
+  };
+  return is_connector_of("stdio") ||
+         std::any_of(profile_.servers.begin(), profile_.servers.end(), [&](const ServerDef &def) {
+           return !def.command.empty() && is_connector_of(def.type);
+         });
 }
 
 // Connectors write servers' standard error there, which may hold anything, so it is ours alone.

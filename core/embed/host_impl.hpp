@@ -21,6 +21,7 @@
 #include "profile/definitions.hpp"
 #include "reactor/reactor.hpp"
 #include "route/router.hpp"
+#include "sandbox/spawn.hpp"
 
 namespace bulkhead {
 
@@ -32,6 +33,7 @@ struct Part {
   PluginUse use;
   std::unique_ptr<Instance> instance;
   std::string failure;             // why it is not running
+  bool starts_children = false;    // the connector of servers with a command
   bool finished = false;           // a transport: no client can come any more
   std::unique_ptr<ClientEnd> end;  // a transport: where its sessions' messages go
   Upstream *upstream = nullptr;    // a tools plugin: the server that it is
@@ -116,8 +118,10 @@ class HostImpl final : public Host, private link::NearEvents {
 
   Result<void> set_up();
   Result<void> add_parts(const std::vector<PluginUse> &uses, Parts *parts);
-  Result<std::unique_ptr<Part>> make_part(const PluginUse &use);
+  Result<std::unique_ptr<Part>> make_part(const PluginUse &use, bool starts_children = false);
   Result<std::unique_ptr<Part>> make_tools_part(const PluginUse &use);
+  bool connects_children(const std::string &plugin) const;
+  SpawnOptions spawn_options() const;
   Result<void> bring_up(Part &part);
   Result<void> add_servers();
   ServerDef complete(const ServerDef &def) const;  // with what the core adds for connectors
@@ -171,6 +175,7 @@ class HostImpl final : public Host, private link::NearEvents {
   const bh_limits limits_;
   const HostTables tables_;
   std::unique_ptr<Reactor> reactor_;
+  std::unique_ptr<Spawner> spawner_;  // outlives the connectors
   HostContext context_;
   std::unique_ptr<Router> router_;
   std::map<std::string, std::unique_ptr<link::Near>> nears_;  // after the reactor, see shut_down()

@@ -60,6 +60,7 @@ const void *HostFunctions::get_ext(void *ctx, const char *id) noexcept {
   }
   Instance &instance = Instance::of(ctx);
   try {
+    if (std::string_view(id) == BH_EXT_HOST_SPAWN) return spawn_table(instance);
     return instance.context_->extra_ext ? instance.context_->extra_ext(instance, id) : nullptr;
   } catch (const std::exception &) {
     return nullptr;

@@ -1,6 +1,7 @@
 // The functions behind an instance's bh_host: the common services every plugin is offered.
 #pragma once
 
+#include "bulkhead/abi/ext/draft/spawn.h"
 #include "plugin/instance.hpp"
 
 namespace bulkhead {
@@ -49,7 +50,15 @@ struct HostFunctions {
   static bh_status modify(void *ctx, bh_watch watch, std::uint32_t events) noexcept;
   static bh_status unwatch(void *ctx, bh_watch watch) noexcept;
 
+  // bh.host.spawn/1 (child_functions.cpp); null: not granted
+  static const bh_host_spawn *spawn_table(Instance &instance);
+  static bh_status child_spawn(void *ctx, const bh_spawn *request, bh_child *out,
+                               bh_error *error) noexcept;
+  static bh_status child_kill(void *ctx, bh_child_id child, std::int32_t signal) noexcept;
+  static bh_status child_reap(void *ctx, bh_child_id child, bh_child_end *out) noexcept;
+
  private:
+  static Spawner *spawner_of(Instance &instance);
   static bool misused(Instance &instance, bool wrong, const char *function) noexcept;
 };
 

@@ -33,6 +33,8 @@ struct std::default_delete<bulkhead::Instance> {
 
 namespace bulkhead {
 
+class Spawner;
+
 enum class InstanceState : std::uint8_t {
   created,
   configured,
@@ -54,6 +56,9 @@ struct HostContext {
   // Host extensions beyond the common services (transport, connector ... tables), by id and
   // instance; returns the table or null. The table's first argument is the instance's ctx.
   std::function<const void *(class Instance &, std::string_view id)> extra_ext;
+  // What starts this instance's child processes; empty, or null: it may have none. Asked at each
+  // use, so it must not change its mind while there are children.
+  std::function<Spawner *(const class Instance &)> children;
 };
 
 class Instance {

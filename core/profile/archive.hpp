@@ -13,13 +13,26 @@ void archive(Ar &ar, Origin &v) {
 }
 
 template <class Ar>
+void archive(Ar &ar, SandboxRules &v) {
+  auto &[mode, read, write, network, memory_bytes, processes] = v;
+  ar(mode, read, write, network, memory_bytes, processes);
+}
+
+template <class Ar>
 void archive(Ar &ar, ServerDef &v) {
-  auto &[name, type, disabled, disabled_reason, command, args, env, cwd, url, headers, allow_tools,
-         deny_tools, timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight,
-         origin, source, extra] = v;
-  ar(name, type, disabled, disabled_reason, command, args, env, cwd, url, headers, allow_tools,
-     deny_tools, timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, origin,
-     source, extra);
+  auto &[name, type, disabled, disabled_reason, command, args, env, cwd, sandbox, lazy,
+         idle_stop_ms, pool_size, pool_safe_tools, url, headers, allow_tools, deny_tools,
+         timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, origin, source,
+         extra] = v;
+  ar(name, type, disabled, disabled_reason, command, args, env, cwd, sandbox, lazy, idle_stop_ms,
+     pool_size, pool_safe_tools, url, headers, allow_tools, deny_tools, timeout_ms,
+     tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, origin, source, extra);
+}
+
+template <class Ar>
+void archive(Ar &ar, Isolation &v) {
+  auto &[require] = v;
+  ar(require);
 }
 
 template <class Ar>
@@ -65,9 +78,9 @@ void archive(Ar &ar, Profile::Shown &v) {
 template <class Ar>
 void archive(Ar &ar, Profile &v) {
   auto &[servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-         expose, limits, server_name, state_dir, notes, shown] = v;
+         expose, limits, isolation, server_name, state_dir, own_paths, notes, shown] = v;
   ar(servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-     expose, limits, server_name, state_dir, notes, shown);
+     expose, limits, isolation, server_name, state_dir, own_paths, notes, shown);
 }
 
 }  // namespace bulkhead

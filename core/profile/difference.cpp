@@ -98,6 +98,10 @@ std::vector<std::string> keep_fixed(const Profile &now, Profile *next) {
   keep_limits(now.limits, &next->limits, &out);
   if (now.plugin_dirs != next->plugin_dirs) out.push_back("plugin_dirs" + std::string(restart));
   if (now.state_dir != next->state_dir) out.push_back("state_dir" + std::string(restart));
+  if (now.isolation.require != next->isolation.require) {
+    out.push_back("isolation.mode" + std::string(restart));
+  }
+  next->isolation = now.isolation;
   next->plugin_dirs = now.plugin_dirs;
   next->state_dir = now.state_dir;
   return out;

@@ -16,9 +16,9 @@ namespace profiles {
 namespace {
 
 constexpr std::string_view kSections[] = {
-    "schema",    "gateway",    "mcpServers", "naming",      "expose",
-    "limits",    "transports", "tools",      "policy",      "policies",
-    "telemetry", "services",   "connectors", "plugin_dirs", "state_dir",
+    "schema",     "gateway",     "mcpServers", "naming",    "expose",    "limits",
+    "transports", "tools",       "policy",     "policies",  "telemetry", "services",
+    "connectors", "plugin_dirs", "state_dir",  "isolation",
 };
 constexpr std::string_view kSchema = "bulkhead.profile/1";
 constexpr std::size_t kForeignKeys = 8;  // more unknown sections than this: another program's file
@@ -81,6 +81,7 @@ void read_profile(const Node &root, Context &context) {
   with("connectors", read_connectors);
   with("plugin_dirs", read_plugin_dirs);
   with("state_dir", read_state_dir);
+  with("isolation", read_isolation);
   for (const std::string_view group : plugin_groups())
     if (const Node *section = root.find(group)) read_plugins(group, *section, context);
   if (const Node *servers = root.find("mcpServers"))
@@ -109,6 +110,10 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
   // What is left of a broken file would only produce errors that follow from the first.
   if (diagnostics.failed()) return diagnostics.take_errors();
   Profile profile;
+  for (const ProfileLayer &layer : layers) {
+    // A profile can hold credentials. One of a repository belongs to what servers work on.
+    if (!layer.file.empty() && !layer.project) profile.own_paths.push_back(layer.file);
+  }
   Context context{environment, diagnostics, profile};
   read_profile(root, context);
   if (diagnostics.failed()) return diagnostics.take_errors();

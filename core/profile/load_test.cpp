@@ -337,6 +337,7 @@ TEST_CASE("the definition that a connector gets") {
   def.extra["stderr_bytes"] = "10";
   CHECK(def.to_json() ==
         R"({"type":"stdio","command":"c","args":["\"\n"],"env":{"K":"v"},"cwd":"/d",)"
+        R"("sandbox":{"mode":"home-read-only","network":true,"memory_bytes":0,"processes":1024},)"
         R"("connect_timeout_ms":5,"stderr_bytes":10})");
   const ServerDef http = good({{"f", "a.toml",
                                 "[mcpServers.h]\nurl = \"http://h/\"\n"
@@ -344,4 +345,63 @@ TEST_CASE("the definition that a connector gets") {
                              .servers.at(0);
   CHECK(http.to_json() ==
         R"({"type":"http","url":"http://h/","headers":{"Authorization":"Bearer t"}})");
+}
+
+TEST_CASE("the sandbox of a server, when it runs, how many of it") {
+  const Profile p = good({{"file", "/etc/b/p.toml", R"(
+[isolation]
+mode = "require"
+[mcpServers.a]
+command = "c"
+sandbox = "strict"
+sandbox_paths = { read = ["~/r", "rel"], write = ["/w/../x"] }
+network = false
+memory_bytes = 33554432
+processes = 7
+start = "lazy"
+idle_stop_ms = 5
+pool_size = 3
+pool_safe_tools = ["t"]
+[mcpServers.b]
+command = "c"
+)"}});
+  CHECK(p.isolation.require);
+  CHECK(p.own_paths == std::vector<std::string>{"/etc/b/p.toml"});
+  const ServerDef &a = p.servers.at(0);
+  CHECK(a.sandbox.mode == SandboxMode::strict);
+  CHECK(a.sandbox.read == std::vector<std::string>{"/home/u/r", "/etc/b/rel"});
+  CHECK(a.sandbox.write == std::vector<std::string>{"/x"});
+  CHECK_FALSE(a.sandbox.network);
+  CHECK(a.sandbox.memory_bytes == 32u << 20);
+  CHECK(a.sandbox.processes == 7);
+  CHECK(a.lazy);
+  CHECK(a.idle_stop_ms == 5);
+  CHECK(a.pool_size == 3);
+  CHECK(a.pool_safe_tools == std::vector<std::string>{"t"});
+  CHECK(has(a.to_json(), R"("sandbox":{"mode":"strict","read":["/home/u/r","/etc/b/rel"],)"));
+  const ServerDef &b = p.servers.at(1);
+  CHECK(b.sandbox == SandboxRules{});
+  CHECK_FALSE(b.lazy);
+  CHECK(b.pool_size == 1);
+}
+
+TEST_CASE("a sandbox that cannot be, or has no process, is refused") {
+  const auto wrong = [](const std::string &members) {
+    const auto errors = bad({{"file", "p.json", R"({"mcpServers":{"a":{)" + members + "}}}"}});
+    return errors.at(0).path;
+  };
+  CHECK(wrong(R"("command":"c","sandbox":"loose")") == "mcpServers.a.sandbox");
+  CHECK(wrong(R"("command":"c","sandbox":"off","network":false)") == "mcpServers.a.network");
+  CHECK(wrong(R"("command":"c","sandbox":"off","processes":5)") == "mcpServers.a.processes");
+  CHECK(wrong(R"("url":"http://x/","sandbox":"strict")") == "mcpServers.a.sandbox");
+  CHECK(wrong(R"("url":"http://x/","pool_size":2)") == "mcpServers.a.pool_size");
+  CHECK(wrong(R"("command":"c","sandbox_paths":{"reed":[]})") == "mcpServers.a.sandbox_paths.reed");
+  CHECK(wrong(R"("command":"c","idle_stop_ms":5)") == "mcpServers.a.idle_stop_ms");
+  CHECK(wrong(R"("command":"c","pool_size":0)") == "mcpServers.a.pool_size");
+  CHECK(wrong(R"("command":"c","memory_bytes":1)") == "mcpServers.a.memory_bytes");
+  // What VS Code has under this name is left out with a note.
+  const Profile p = good(
+      {{"file", "p.json", R"({"mcpServers":{"a":{"command":"c","sandbox":{"network":{}}}}})"}});
+  CHECK(p.servers.at(0).sandbox == SandboxRules{});
+  CHECK(p.notes.size() == 1);
 }

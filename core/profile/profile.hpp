@@ -36,6 +36,19 @@ std::string to_string(const ProfileError &error);
 
 enum class SessionScope : std::uint8_t { shared, per_client };
 
+// What a server's child process may see and use. docs/profile.md says what each mode means.
+enum class SandboxMode : std::uint8_t { strict, home_read_only, off };
+std::string_view to_string(SandboxMode mode) noexcept;  // as in the profile
+
+struct SandboxRules {
+  SandboxMode mode = SandboxMode::home_read_only;
+  std::vector<std::string> read, write;  // further paths, absolute
+  bool network = true;
+  std::uint64_t memory_bytes = 0;  // 0: no bound of its own
+  std::uint32_t processes = 1024;  // threads included
+  bool operator==(const SandboxRules &) const = default;
+};
+
 // One upstream server, references (${env:..}) resolved.
 struct ServerDef {
   std::string name;  // [A-Za-z0-9_.-]{1,64}, not reserved, without the separator
@@ -47,6 +60,11 @@ struct ServerDef {
   std::vector<std::string> args;
   std::map<std::string, std::string> env;
   std::string cwd;  // empty: the gateway's
+  SandboxRules sandbox;
+  bool lazy = false;               // started by the first call, not at once
+  std::uint64_t idle_stop_ms = 0;  // ended after this long without calls; 0: never
+  std::uint32_t pool_size = 1;     // children that share the calls of pool_safe_tools
+  std::vector<std::string> pool_safe_tools;
   // http, sse
   std::string url;
   std::map<std::string, std::string> headers;
@@ -63,9 +81,9 @@ struct ServerDef {
   // Further members of to_json(), set by the core ("stderr_file"): name -> JSON text of the value.
   std::map<std::string, std::string> extra;
 
-  // The definition as the connector gets it: one JSON object with type, command, args, env, cwd or
-  // url, headers, connect_timeout_ms and what is in `extra`; empty ones are left out. Holds
-  // credentials.
+  // The definition as the connector gets it: one JSON object with type, command, args, env, cwd,
+  // sandbox or url, headers, connect_timeout_ms and what is in `extra`; empty ones are left out.
+  // Holds credentials.
   std::string to_json() const;
 
   bool operator==(const ServerDef &) const = default;
@@ -134,6 +152,11 @@ struct PluginUse {
   bool operator==(const PluginUse &) const = default;
 };
 
+// How much of the isolation must be there.
+struct Isolation {
+  bool require = false;  // false: go on without what the kernel lacks, and say so
+};
+
 struct Profile {
   std::vector<ServerDef> servers;
   std::vector<PluginUse> transports;
@@ -146,9 +169,11 @@ struct Profile {
   Naming naming;
   Expose expose;
   Limits limits;
+  Isolation isolation;
   std::string server_name = "bulkhead";  // serverInfo.name
-  std::string state_dir;           // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
-  std::vector<std::string> notes;  // warnings for the operator, in order
+  std::string state_dir;  // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
+  std::vector<std::string> own_paths;  // files and folders of the gateway that no server may see
+  std::vector<std::string> notes;      // warnings for the operator, in order
 
   // Every leaf value with its layer, for `profile show --origin`; secrets are masked.
   struct Shown {

@@ -246,6 +246,18 @@ void read_state_dir(const Node &text, Context &context) {
     context.profile.state_dir = resolve_path(*dir, text.place, context);
 }
 
+void read_isolation(const Node &table, Context &context) {
+  static constexpr std::string_view kKeys[] = {"mode"};
+  if (!context.diagnostics.is_table(table, "isolation")) return;
+  for (const Member &member : table.members) {
+    if (member.name == "mode")
+      read_choice(member, "isolation.mode", "require", "best-effort",
+                  &context.profile.isolation.require, context);
+    else
+      context.diagnostics.unknown_key(member, "isolation", kKeys);
+  }
+}
+
 std::string resolve_path(const std::string &path, const Place &place, const Context &context) {
   if (path.starts_with("~/")) return context.environment.home + path.substr(1);
   if (path.starts_with('/')) return path;

@@ -169,6 +169,8 @@ class ServerReader {
       if (auto text = diagnostics_.string(cwd->value, at(*cwd))) server_.cwd = std::move(*text);
     }
     if (const Member *env = given("env")) read_env(*env);
+    read_child_rules([this](std::string_view key) { return given(key); }, path_, context_,
+                     &server_);
   }
 
   bool few(const Member &member, std::size_t count, std::size_t most = kEntries) {

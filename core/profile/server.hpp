@@ -1,6 +1,7 @@
 // One entry of mcpServers. Internal to core/profile.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,11 @@ std::string lowered(std::string_view text);  // ASCII only
 bool reserved_header(std::string_view name);
 // Why this is no URL for a server; empty: it is one. Does not repeat the URL.
 std::string refused_url(std::string_view url, bool any_scheme);
+
+// The keys that only a server with a command has: its sandbox, when it runs, how many of it.
+// `given` finds the member of a key, or null.
+void read_child_rules(const std::function<const Member *(std::string_view)> &given,
+                      const std::string &path, Context &context, ServerDef *server);
 
 // Adds the server to the profile, or reports what is wrong with it.
 void read_server(const Member &entry, Context &context);

@@ -25,7 +25,42 @@ void write_text(Writer &writer, const char *name, const std::string &text) {
   writer.String(text);
 }
 
+void write_list(Writer &writer, const char *name, const std::vector<std::string> &list) {
+  if (list.empty()) return;
+  writer.Key(name);
+  writer.StartArray();
+  for (const std::string &text : list) writer.String(text);
+  writer.EndArray();
+}
+
+void write_sandbox(Writer &writer, const SandboxRules &rules) {
+  writer.Key("sandbox");
+  writer.StartObject();
+  write_text(writer, "mode", std::string(to_string(rules.mode)));
+  write_list(writer, "read", rules.read);
+  write_list(writer, "write", rules.write);
+  writer.Key("network");
+  writer.Bool(rules.network);
+  writer.Key("memory_bytes");
+  writer.Uint64(rules.memory_bytes);
+  writer.Key("processes");
+  writer.Uint(rules.processes);
+  writer.EndObject();
+}
+
 }  // namespace
+
+std::string_view to_string(SandboxMode mode) noexcept {
+  switch (mode) {
+    case SandboxMode::strict:
+      return "strict";
+    case SandboxMode::home_read_only:
+      return "home-read-only";
+    case SandboxMode::off:
+      return "off";
+  }
+  return "";
+}
 
 std::string ServerDef::to_json() const {
   rapidjson::StringBuffer buffer;
@@ -33,14 +68,10 @@ std::string ServerDef::to_json() const {
   writer.StartObject();
   write_text(writer, "type", type);
   write_text(writer, "command", command);
-  if (!args.empty()) {
-    writer.Key("args");
-    writer.StartArray();
-    for (const std::string &arg : args) writer.String(arg);
-    writer.EndArray();
-  }
+  write_list(writer, "args", args);
   write_map(writer, "env", env);
   write_text(writer, "cwd", cwd);
+  if (!command.empty()) write_sandbox(writer, sandbox);
   write_text(writer, "url", url);
   write_map(writer, "headers", headers);
   if (connect_timeout_ms) {

@@ -29,10 +29,17 @@ ConnectorStdio::ConnectorStdio(const bh_host *raw)
       metrics_(host_.ext<bh_host_metrics>(BH_EXT_HOST_METRICS)) {}
 
 bh_status ConnectorStdio::configure(bh_str, bh_error *error) {
-  if (up != nullptr && up->limits != nullptr && host_.has_reactor()) return BH_OK;
+  // Asked for here: when the instance is made, the host does not know yet what it is used for.
+  children = host_.ext<bh_host_spawn>(BH_EXT_HOST_SPAWN);
+  if (up == nullptr || up->limits == nullptr || !host_.has_reactor()) {
+    return bh::fail(error, BH_E_UNSUPPORTED,
+                    "connector-stdio needs a host with " BH_EXT_HOST_CONNECTOR
+                    ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
+  }
+  if (children != nullptr) return BH_OK;
   return bh::fail(error, BH_E_UNSUPPORTED,
-                  "connector-stdio needs a host with " BH_EXT_HOST_CONNECTOR
-                  ", " BH_EXT_HOST_EXECUTOR " and " BH_EXT_HOST_FD);
+                  "the host gives connector-stdio no " BH_EXT_HOST_SPAWN
+                  ", which only the connector of servers with a command gets");
 }
 
 bh_status ConnectorStdio::start(bh_error *) {
@@ -41,7 +48,7 @@ bh_status ConnectorStdio::start(bh_error *) {
 }
 
 void ConnectorStdio::stop() noexcept {
-  for (const auto &lane : lanes_) lane->kill_group(SIGKILL);
+  for (const auto &lane : lanes_) lane->kill(SIGKILL);
   timespec t{};
   ::clock_gettime(CLOCK_MONOTONIC, &t);
   const std::uint64_t deadline = static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +

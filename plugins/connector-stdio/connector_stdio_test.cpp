@@ -15,6 +15,15 @@ TEST_CASE("a host that lacks what is needed is refused with a reason") {
   bh_error error = bh::make_error();
   REQUIRE(plugin.configure(bh::str("{}"), &error) == BH_E_UNSUPPORTED);
   REQUIRE(bh::text(error).find("bh.host.connector/1") != std::string_view::npos);
+  bh::testing::FakeHost without_children;
+  bh_limits bounds = bh::testing::limits();
+  bh_host_connector table{};
+  table.limits = &bounds;
+  without_children.add_ext(BH_EXT_HOST_CONNECTOR, &table);
+  without_children.add_ext(BH_EXT_HOST_SPAWN, nullptr);
+  ConnectorStdio other(without_children.host());
+  REQUIRE(other.configure(bh::str("{}"), &error) == BH_E_UNSUPPORTED);
+  REQUIRE(bh::text(error).find("bh.host.spawn/1") != std::string_view::npos);
   REQUIRE(plugin.get_ext("bh.connector/1") != nullptr);
   REQUIRE(plugin.get_ext("bh.connector/12") == nullptr);
 }
@@ -140,16 +149,6 @@ TEST_CASE("the child gets the base environment and what is configured, nothing e
   REQUIRE(names == expected);
   ::unsetenv("USER");
   ::unsetenv("BULKHEAD_TEST_SECRET");
-}
-
-TEST_CASE("the child is a session leader with clean signals, its own folder and no descriptors") {
-  const int inherited = ::open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as others open theirs
-  TestUp up;
-  up.open(1, "process", "", R"(,"cwd":"/usr")");
-  REQUIRE(up.wait_messages(1, 1));
-  REQUIRE(up.lanes[1].messages[0] ==
-          "{leads pipe=default masked=0 death=9 fds=3 blocking=1 cwd=/usr}");
-  ::close(inherited);
 }
 
 TEST_CASE("arguments arrive unchanged, nothing is expanded") {

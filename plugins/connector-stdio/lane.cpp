@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +12,6 @@
 #include <span>
 #include <utility>
 
-#include "connector-stdio/spawn.hpp"
 #include "stdio-lines/text.hpp"
 
 namespace connector_stdio {
@@ -26,40 +23,8 @@ using stdio_lines::ReadEnd;
 // Of the pipes of a lane that moves large messages; the others keep the system's 64 KiB.
 constexpr int large_pipe = 1 << 20;
 
-struct PipeEnds {
-  int read = -1, write = -1;
-};
-
-// Above 2, so that dup2() onto the standard descriptors neither clobbers one nor is a no-op.
-int above_standard(int fd) {
-  if (fd < 0 || fd > 2) return fd;
-  const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
-  ::close(fd);
-  return moved;
-}
-
-bool make_pipe(PipeEnds *ends) {
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return false;
-  ends->read = above_standard(fds[0]);
-  ends->write = above_standard(fds[1]);
-  return ends->read >= 0 && ends->write >= 0;
-}
-
 void close_fd(int *fd) {
   if (*fd >= 0) ::close(std::exchange(*fd, -1));
-}
-
-// Only our end: O_NONBLOCK belongs to the open file, and each end of a pipe is one of its own.
-bool unblock(int fd) {
-  return ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK) == 0;
-}
-
-std::vector<char *> pointers(std::vector<std::string> *texts) {
-  std::vector<char *> out;
-  for (std::string &t : *texts) out.push_back(t.data());
-  out.push_back(nullptr);
-  return out;
 }
 
 std::uint64_t monotonic_ns() {
@@ -67,29 +32,6 @@ std::uint64_t monotonic_ns() {
   ::clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-bh_status spawn_failure(const SpawnResult &result, const Definition &d, bh_error *error) {
-  const std::string who = "command \"" + d.command + "\" of server \"" + d.server + "\" ";
-  const std::string why = stdio_lines::error_name(result.error);
-  if (result.failed == SpawnStep::folder) {
-    return bh::fail(error, BH_E_NOT_FOUND,
-                    "folder \"" + d.cwd + "\" of server \"" + d.server + "\": " + why);
-  }
-  if (result.failed != SpawnStep::exec) {
-    return bh::fail(error, BH_E_UNAVAILABLE, who + "cannot be started: " + why);
-  }
-  if (result.error == ENOENT) {
-    // The file may well be there: a script whose interpreter is not.
-    const bool searched = d.command.find('/') == std::string::npos;
-    const bool there = searched || ((d.cwd.empty() || d.command.starts_with('/')) &&
-                                    ::access(d.command.c_str(), F_OK) == 0);
-    return bh::fail(error, BH_E_NOT_FOUND,
-                    who + (there ? "cannot be run: the interpreter in its first line does not exist"
-                                 : "does not exist"));
-  }
-  const bool denied = result.error == EACCES || result.error == EPERM;
-  return bh::fail(error, denied ? BH_E_DENIED : BH_E_IO, who + "cannot be run: " + why);
 }
 
 }  // namespace
@@ -110,11 +52,6 @@ void Lane::release(Watched *watched) {
   close_fd(&watched->fd);
 }
 
-bh_status Lane::os_error(std::string_view what, int number, bh_error *error) const {
-  return bh::fail(error, number == EMFILE || number == ENFILE ? BH_E_LIMIT : BH_E_IO,
-                  quoted() + ": " + std::string(what) + ": " + stdio_lines::error_name(number));
-}
-
 bh_status Lane::open(const bh_lane_info &info, bh_error *error) {
   Definition definition;
   bh_status status =
@@ -124,7 +61,7 @@ bh_status Lane::open(const bh_lane_info &info, bh_error *error) {
   status = find_program(definition, &program, error);
   if (status != BH_OK) return status;
   server_ = definition.server;
-  status = start_child(definition, program, error);
+  status = start_child(definition, info.definition, program, error);
   if (status != BH_OK) return status;
   hidden_ = std::move(definition.hidden);
   if (!definition.stderr_file.empty()) {
@@ -132,45 +69,43 @@ bh_status Lane::open(const bh_lane_info &info, bh_error *error) {
   }
   status = watch_child(error);
   if (status != BH_OK) {
-    kill_group(SIGKILL);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    kill(SIGKILL);
+    pollfd ready{process_.fd, POLLIN, 0};
+    while (::poll(&ready, 1, -1) < 0 && errno == EINTR) {
     }
-    pid_ = -1;
+    reap(0);
   }
   return status;
 }
 
-bh_status Lane::start_child(const Definition &definition, const std::string &program,
+bh_status Lane::start_child(const Definition &definition, bh_str json, const std::string &program,
                             bh_error *error) {
-  PipeEnds in, out, err;
-  if (!make_pipe(&in) || !make_pipe(&out) || !make_pipe(&err) || !unblock(in.write) ||
-      !unblock(out.read) || !unblock(err.read)) {
-    const int number = errno;
-    for (int *fd : {&in.read, &in.write, &out.read, &out.write, &err.read, &err.write}) {
-      close_fd(fd);
-    }
-    return os_error("cannot make pipes", number, error);
-  }
-  in_.fd = in.write;
-  out_.fd = out.read;
-  err_.fd = err.read;
-  std::vector<std::string> arguments{definition.command};
-  arguments.insert(arguments.end(), definition.args.begin(), definition.args.end());
-  std::vector<std::string> environment = definition.env;
-  const std::vector<char *> argv = pointers(&arguments), envp = pointers(&environment);
-  const SpawnResult result = spawn({program.c_str(), argv.data(), envp.data(),
-                                    definition.cwd.empty() ? nullptr : definition.cwd.c_str(),
-                                    in.read, out.write, err.write});
-  for (int fd : {in.read, out.write, err.write}) ::close(fd);
-  if (result.pid < 0) return spawn_failure(result, definition, error);
-  pid_ = result.pid;
+  std::vector<bh_str> argv{bh::str(definition.command)}, env;
+  for (const std::string &arg : definition.args) argv.push_back(bh::str(arg));
+  for (const std::string &variable : definition.env) env.push_back(bh::str(variable));
+  bh_spawn request{};
+  request.size = sizeof request;
+  request.server = bh::str(server_);
+  request.definition = json;
+  request.program = bh::str(program);
+  request.argv = argv.data();
+  request.argc = static_cast<std::uint32_t>(argv.size());
+  request.env = env.data();
+  request.envc = static_cast<std::uint32_t>(env.size());
+  request.cwd = bh::str(definition.cwd);
+  bh_child child{};
+  child.size = sizeof child;
+  const bh_status status = shared_.children->spawn(shared_.host.ctx(), &request, &child, error);
+  if (status != BH_OK) return status;
+  child_ = child.id;
+  in_.fd = child.in;
+  out_.fd = child.out;
+  err_.fd = child.err;
+  process_.fd = child.pidfd;
   return BH_OK;
 }
 
 bh_status Lane::watch_child(bh_error *error) {
-  // Debian 12's <sys/pidfd.h> cannot be used from C++: it lacks extern "C".
-  process_.fd = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
-  if (process_.fd < 0) return os_error("pidfd_open", errno, error);
   const auto watch = [this](Watched *w, void (*handler)(void *, std::int32_t, std::uint32_t)) {
     return shared_.host.watch(w->fd, BH_FD_READ, handler, this, &w->watch) == BH_OK;
   };
@@ -317,13 +252,13 @@ void Lane::on_timer() {
                                       (out_.fd < 0 ? "standard output" : "standard input") +
                                       " without exiting");
   } else if (was == Wait::exit_after_close) {
-    kill_group(SIGTERM);
+    kill(SIGTERM);
     wait_for(Wait::exit_after_term, grace);
   } else if (was == Wait::exit_after_term) {
     shared_.host.log(BH_LOG_WARN, quoted() +
                                       " ended neither at the end of its input nor by "
                                       "SIGTERM and is killed");
-    kill_group(SIGKILL);
+    kill(SIGKILL);
   }
 }
 
@@ -333,16 +268,15 @@ void Lane::close() {
   flush();  // what this turn has queued, a cancellation say; what then still waits is given up
   release(&in_);
   writer_.drop();
-  if (pid_ < 0) {
+  if (child_ == 0) {
     if (!std::exchange(done_, true)) shared_.finished(*this);
     return;
   }
   wait_for(Wait::exit_after_close, shared_.up->limits->shutdown_grace_ms);
 }
 
-// The pid, and with it the group's id, cannot name another process before the child is reaped.
-void Lane::kill_group(int signal) const noexcept {
-  if (pid_ > 0) ::kill(-pid_, signal);
+void Lane::kill(int signal) const noexcept {
+  if (child_ != 0) shared_.children->kill(shared_.host.ctx(), child_, signal);
 }
 
 // Answers that the child wrote before it ended are still wanted, and so are its last lines.
@@ -361,15 +295,9 @@ void Lane::drain() {
 }
 
 void Lane::on_exit() {
-  siginfo_t info{};
-  const int result =
-      ::waitid(P_PIDFD, static_cast<id_t>(process_.fd), &info, WEXITED | WNOHANG | WNOWAIT);
-  if (result == 0 && info.si_pid == 0) return;
-  // What the child has started and left behind. Not if another has reaped it (ECHILD): its number
-  // may be somebody else's by now.
-  if (result == 0) kill_group(SIGKILL);
+  kill(SIGKILL);  // what the child has started and left behind
   drain();
-  reap(0);
+  if (!reap(0)) return;
   shared_.host.timer_cancel(timer_);
   for (Watched *w : {&in_, &out_, &err_}) release(w);
   writer_.drop();
@@ -378,30 +306,26 @@ void Lane::on_exit() {
 }
 
 bool Lane::reap(std::uint64_t deadline_ns) {
-  if (pid_ < 0) return true;
+  if (child_ == 0) return true;
   const std::uint64_t now = deadline_ns == 0 ? 0 : monotonic_ns();
   if (deadline_ns > now) {
     pollfd ready{process_.fd, POLLIN, 0};
     ::poll(&ready, 1, static_cast<int>((deadline_ns - now) / 1'000'000));
   }
-  siginfo_t info{};
-  const int result = ::waitid(P_PIDFD, static_cast<id_t>(process_.fd), &info, WEXITED | WNOHANG);
-  if (result == 0 && info.si_pid == 0) return false;  // still there
-  // ECHILD: the program that embeds us has reaped it; then only its status is unknown.
-  exit_code_ = result == 0 ? info.si_code : 0;
-  exit_status_ = info.si_status;
-  pid_ = -1;
+  end_.size = sizeof end_;
+  if (shared_.children->reap(shared_.host.ctx(), child_, &end_) == BH_PENDING) return false;
+  child_ = 0;
   release(&process_);
   return true;
 }
 
 std::string Lane::describe_exit() const {
   std::string text = quoted();
-  if (exit_code_ == CLD_EXITED) {
-    text += " exited with status " + std::to_string(exit_status_);
-  } else if (exit_code_ == CLD_KILLED || exit_code_ == CLD_DUMPED) {
-    const char *name = ::sigabbrev_np(exit_status_);
-    text += " was killed by signal " + std::to_string(exit_status_);
+  if (end_.how == BH_CHILD_EXITED) {
+    text += " exited with status " + std::to_string(end_.status);
+  } else if (end_.how == BH_CHILD_KILLED) {
+    const char *name = ::sigabbrev_np(end_.status);
+    text += " was killed by signal " + std::to_string(end_.status);
     if (name != nullptr) text += std::string(" (SIG") + name + ")";
   } else {
     text += " has ended";

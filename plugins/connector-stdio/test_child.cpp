@@ -1,8 +1,5 @@
 // The server processes of the tests: the first argument says how it behaves. Those that go on
 // answer every line with itself until their input ends.
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -47,26 +44,6 @@ void tell_environment() {
   out("{end}\n");
 }
 
-void tell_process() {
-  struct sigaction pipe_action{};
-  ::sigaction(SIGPIPE, nullptr, &pipe_action);
-  sigset_t mask;
-  ::sigprocmask(SIG_SETMASK, nullptr, &mask);
-  int death = 0;
-  ::prctl(PR_GET_PDEATHSIG, &death);
-  int descriptors = 0;
-  DIR *folder = ::opendir("/proc/self/fd");
-  while (folder != nullptr && ::readdir(folder) != nullptr) ++descriptors;
-  char cwd[4096];
-  out("{" + std::string(::getsid(0) == ::getpid() ? "leads" : "member") +
-      " pipe=" + (pipe_action.sa_handler == SIG_DFL ? "default" : "changed") +
-      " masked=" + std::to_string(sigismember(&mask, SIGPIPE)) + " death=" + std::to_string(death) +
-      // ".", "..", the folder's own descriptor
-      " fds=" + std::to_string(descriptors - 3) +
-      " blocking=" + std::to_string((::fcntl(0, F_GETFL) & O_NONBLOCK) == 0) +
-      " cwd=" + (::getcwd(cwd, sizeof cwd) != nullptr ? cwd : "?") + "}\n");
-}
-
 void wait_for_ever() {
   for (;;) ::pause();
 }
@@ -88,7 +65,6 @@ int main(int argc, char **argv) {
   const std::string value = argc > 2 ? argv[2] : "";
   std::string text;
   if (mode == "env") tell_environment();
-  if (mode == "process") tell_process();
   if (mode == "args") {
     for (int i = 0; i < argc; ++i) out("{" + std::string(argv[i]) + "}\n");
   }

@@ -5,6 +5,7 @@
 #include "bulkhead/abi/ext/draft/http.h"
 #include "bulkhead/abi/ext/draft/listen.h"
 #include "bulkhead/abi/ext/draft/resume.h"
+#include "bulkhead/abi/ext/draft/spawn.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/ext/tools.h"
@@ -96,6 +97,14 @@ SIZE(bh_http_handler, 40);
 SIZE(bh_http_request, 96);
 AT(bh_http_request, body, 56);
 SIZE(bh_host_http, 24);
+
+SIZE(bh_spawn, 96);
+AT(bh_spawn, argv, 56);
+AT(bh_spawn, cwd, 80);
+SIZE(bh_child, 32);
+AT(bh_child, pidfd, 16);
+SIZE(bh_child_end, 16);
+SIZE(bh_host_spawn, 32);
 
 SIZE(bh_host_control, 32);
 

@@ -8,7 +8,7 @@ import { statusOf } from './status.mjs';
 
 // A folder with a project file, and one home for every command that the test runs.
 function project(t, definition, name = '.mcp.json') {
-  const home = t.path('home');
+  const home = join(t.dir, 'home');
   const repo = t.path('repo');
   mkdirSync(home);
   mkdirSync(repo);
@@ -229,7 +229,7 @@ test('F10 the prompt: verbatim, masked, with the warning; a yes and a no on a te
     '"API_KEY" = sk-***',
     '"SHORT" = ***',
     '"TAKEN" = ${AWS_SECRET_ACCESS_KEY}',
-    'NOT sandboxed',
+    'in a sandbox that hides credentials',
     'tools      not known',
     'Approve "weather"? Nothing of it has been started. [y/N]',
     '"true\\u001b[2K\\u000d", "\\u202egnp"',

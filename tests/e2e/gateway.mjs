@@ -59,6 +59,20 @@ export function descendants(pid) {
   return found;
 }
 
+// pids, as they are here, of living processes whose arguments hold this text: a server in a sandbox
+// knows another number.
+export function processesWith(text) {
+  const found = [];
+  for (const entry of readdirSync('/proc')) {
+    try {
+      if (/^\d+$/.test(entry) && readFileSync(`/proc/${entry}/cmdline`, 'utf8').includes(text) && alive(Number(entry))) found.push(Number(entry));
+    } catch {
+      // has gone meanwhile
+    }
+  }
+  return found.sort((a, b) => a - b);
+}
+
 let serial = 0;
 
 export class Gateway {

@@ -2,7 +2,7 @@
 //
 //   test('A19 degraded start', async (t) => { ... });
 //   await run();            // at the end of the file; arguments: only tests whose name has the text
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Gateway } from './gateway.mjs';
@@ -51,8 +51,10 @@ class Context {
   defer(end) {
     this.#ends.push(end);
   }
+  // Not beside the gateway's folder, which is its home: what lies there a server cannot write.
   path(name) {
-    return join(this.dir, name);
+    mkdirSync(join(this.dir, 'files'), { recursive: true });
+    return join(this.dir, 'files', name);
   }
   // A gateway that serves HTTP; see Gateway.serve for the options.
   async gateway(profile, options = {}) {

@@ -1,14 +1,14 @@
 // What hurts users of other gateways, one named test each. The comment of each says what a gateway
 // with that fault does, so that the test would fail on it.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { assert, fake, run, test, until } from './lib.mjs';
+import { assert, fake, processesWith, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const MODERN = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
 const quickly = { retry_min_ms: 50, retry_max_ms: 150, grace_ms: 100 };
 const read = (file) => readFileSync(file, 'utf8');
 const received = (log, method) => read(log).split('\n').filter((line) => line.startsWith('< ') && line.includes(`"${method}"`));
-const lastPid = (log) => Number([...read(log).matchAll(/^! start (\d+)$/gm)].at(-1)[1]);
+const lastPid = (log) => processesWith(log).at(-1);
 
 // Fault: a modern client's first word is answered with something it cannot fall back from (a hang, a
 // result, a closed connection), or kills the conversation; or it is handed on to old upstreams, which

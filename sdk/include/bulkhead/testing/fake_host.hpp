@@ -39,6 +39,7 @@
 #include "../abi/ext/draft/listen.h"
 #include "../abi/host.h"
 #include "../cpp/basics.hpp"
+#include "fake_children.hpp"
 
 namespace bh::testing {
 
@@ -83,6 +84,7 @@ class FakeHost {
     make_metrics();
     make_store();
     make_listen();
+    make_spawn();
   }
   ~FakeHost() {
     join_threads();
@@ -149,6 +151,7 @@ class FakeHost {
   // What is held now; all are 0 after a clean stop().
   std::size_t watches() const noexcept { return watches_.size(); }
   std::size_t timers() const noexcept { return timers_.size(); }
+  std::size_t children() const noexcept { return children_.size(); }
   std::size_t deferred() const noexcept { return deferred_.size(); }
   std::size_t posted() const {
     const std::lock_guard lock(mutex_);
@@ -482,6 +485,21 @@ class FakeHost {
     add_ext(BH_EXT_HOST_STORE, &store_);
   }
 
+  void make_spawn() {
+    spawn_.size = sizeof spawn_;
+    spawn_.spawn = [](void *c, const bh_spawn *request, bh_child *out, bh_error *error) {
+      self(c).on_loop_thread("spawn");
+      return self(c).children_.spawn(*request, out, error);
+    };
+    spawn_.kill = [](void *c, bh_child_id child, std::int32_t signal) {
+      return self(c).children_.kill(child, signal);
+    };
+    spawn_.reap = [](void *c, bh_child_id child, bh_child_end *out) {
+      return self(c).children_.reap(child, out);
+    };
+    add_ext(BH_EXT_HOST_SPAWN, &spawn_);
+  }
+
   bh_host table_{};
   bh_host_executor executor_{};
   bh_host_fd fd_{};
@@ -489,6 +507,8 @@ class FakeHost {
   bh_host_metrics metrics_{};
   bh_host_store store_{};
   bh_host_listen listen_{};
+  bh_host_spawn spawn_{};
+  FakeChildren children_;
   std::map<std::string, const void *, std::less<>> extensions_;
 
   const std::thread::id thread_;

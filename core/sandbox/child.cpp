@@ -1,0 +1,372 @@
+// Between clone and exec: only system calls, nothing allocated, nothing returned, no lock taken.
+// The memory is the parent's, which waits (CLONE_VM | CLONE_VFORK): copying page tables would cost
+// more than all the rest, and a copy of our memory must not stay behind in the sandbox.
+#include "sandbox/child.hpp"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/close_range.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+
+#include "sandbox/landlock.hpp"
+
+#if defined(__clang__) || defined(__GNUC__)
+#define BULKHEAD_CHILD_SIDE __attribute__((no_sanitize("address", "undefined", "thread")))
+#endif
+
+namespace bulkhead {
+namespace {
+
+constexpr const char *oom_adjustment = "500";  // the kernel ends a server before the gateway
+
+[[noreturn]] void child_failed(ChildPlan *plan, SpawnStep step) {
+  const int number = errno;
+  plan->error = number == 0 ? EINVAL : number;
+  plan->failed = step;
+  ::_exit(127);
+}
+
+void default_signals() {
+  struct sigaction standard{};
+  standard.sa_handler = SIG_DFL;
+  for (int s = 1; s < NSIG; ++s) ::sigaction(s, &standard, nullptr);
+}
+
+// ---- identity --------------------------------------------------------------------------------
+
+bool write_file(const char *path, const char *text) {
+  const int fd = ::open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const auto size = static_cast<ssize_t>(::strlen(text));
+  const bool good = ::write(fd, text, static_cast<std::size_t>(size)) == size;
+  ::close(fd);
+  return good;
+}
+
+// The user keeps the own id inside; no other id exists there. The files of a process that is not
+// dumpable belong to root, so the gateway is dumpable for the moment of writing them.
+void take_identity(ChildPlan *plan) {
+  const int dumpable = ::prctl(PR_GET_DUMPABLE);
+  if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 1);
+  const bool good = write_file("/proc/self/setgroups", "deny") &&
+                    write_file("/proc/self/uid_map", plan->uid_map) &&
+                    write_file("/proc/self/gid_map", plan->gid_map);
+  const int number = errno;
+  write_file("/proc/self/oom_score_adj", oom_adjustment);
+  if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 0);
+  errno = number;
+  if (!good) child_failed(plan, SpawnStep::identity);
+}
+
+// ---- the view --------------------------------------------------------------------------------
+
+int open_tree_of(const char *path) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+  how.resolve = RESOLVE_NO_SYMLINKS;  // what was planned, not what was put there since
+  const auto fd = static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
+  if (fd < 0) return -1;
+  const auto tree = static_cast<int>(::syscall(
+      SYS_open_tree, fd, "",
+      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | static_cast<unsigned>(AT_RECURSIVE)));
+  const int number = errno;
+  ::close(fd);
+  errno = number;
+  return tree;
+}
+
+bool change_mount(int at, const char *path, unsigned flags, std::uint64_t set) {
+  mount_attr change{};
+  change.attr_set = set;
+  return ::syscall(SYS_mount_setattr, at, path, flags, &change, sizeof change) == 0;
+}
+
+void make_folders(const char *path, bool whole) {
+  char part[PATH_MAX];
+  const std::size_t size = ::strlen(path);
+  if (size >= sizeof part) return;
+  ::memcpy(part, path, size + 1);
+  for (std::size_t i = 1; i < size; ++i) {
+    if (part[i] != '/') continue;
+    part[i] = '\0';
+    ::mkdir(part, 0755);
+    part[i] = '/';
+  }
+  if (whole) ::mkdir(part, 0755);
+}
+
+void make_place(const ChildMount &mount) {
+  make_folders(mount.path, mount.folder);
+  if (mount.folder) return;
+  const int fd = ::open(mount.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) ::close(fd);
+}
+
+bool place(int tree, const char *path) {
+  return ::syscall(SYS_move_mount, tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) == 0;
+}
+
+bool cover_file(const char *path) {
+  // Reads as empty, takes no data that anybody would see.
+  const int tree = open_tree_of("/dev/null");
+  return tree >= 0 && place(tree, path);
+}
+
+// Writes in a folder that was mounted just now are allowed to the child.
+void allow_writes(const ChildPlan &plan, const char *path, std::uint64_t rights) {
+  if (plan.landlock < 0) return;
+  const int fd = ::open(path, O_PATH | O_CLOEXEC);
+  if (fd < 0) return;
+  landlock_allow(plan.landlock, fd, rights);
+  ::close(fd);
+}
+
+bool make_devices(const ChildPlan &plan) {
+  static constexpr const char *nodes[] = {"null", "zero", "full", "random", "urandom", "tty"};
+  int trees[sizeof nodes / sizeof *nodes];
+  char path[32] = "/dev/";
+  for (std::size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
+    ::strcpy(path + 5, nodes[i]);
+    trees[i] = open_tree_of(path);
+  }
+  if (::mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC,
+              "size=256m,mode=0755,nr_inodes=4096") != 0) {
+    return false;
+  }
+  for (std::size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
+    if (trees[i] < 0) continue;
+    ::strcpy(path + 5, nodes[i]);
+    const int fd = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) ::close(fd);
+    if (!place(trees[i], path)) return false;
+    ::close(trees[i]);
+  }
+  ::mkdir("/dev/shm", 01777);
+  ::chmod("/dev/shm", 01777);
+  ::mkdir("/dev/pts", 0755);
+  if (::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "ptmxmode=0666,mode=620") ==
+      0) {
+    static_cast<void>(::symlink("pts/ptmx", "/dev/ptmx") == 0);
+    allow_writes(plan, "/dev/pts", ll_write_file);
+  }
+  const bool linked = ::symlink("/proc/self/fd", "/dev/fd") == 0 &&
+                      ::symlink("/proc/self/fd/0", "/dev/stdin") == 0 &&
+                      ::symlink("/proc/self/fd/1", "/dev/stdout") == 0 &&
+                      ::symlink("/proc/self/fd/2", "/dev/stderr") == 0;
+  allow_writes(plan, "/dev", ll_write);
+  return linked;
+}
+
+bool show_processes(ChildPlan *plan) {
+  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+    return false;
+  plan->processes_hidden = true;
+  if (plan->writable_processes) {
+    allow_writes(*plan, "/proc", ll_write_file | ll_truncate);
+    return true;
+  }
+  // Inside we are the owner of the machine's switches in /proc/sys.
+  return change_mount(AT_FDCWD, "/proc", 0, MOUNT_ATTR_RDONLY);
+}
+
+bool apply(ChildPlan *plan, ChildMount &mount) {
+  constexpr unsigned long quiet = MS_NOSUID | MS_NODEV;
+  if (mount.make) make_place(mount);
+  switch (mount.kind) {
+    case ChildMount::Kind::empty_folder:
+      return ::mount("tmpfs", mount.path, "tmpfs", quiet | MS_NOEXEC,
+                     "size=64k,mode=0755,nr_inodes=1024") == 0 &&
+             (mount.holds || change_mount(AT_FDCWD, mount.path, 0, MOUNT_ATTR_RDONLY));
+    case ChildMount::Kind::empty_file:
+      return cover_file(mount.path);
+    case ChildMount::Kind::scratch: {
+      if (::mount("tmpfs", mount.path, "tmpfs", quiet, plan->scratch_options) != 0) return false;
+      allow_writes(*plan, mount.path, ll_write);
+      return true;
+    }
+    case ChildMount::Kind::devices:
+      return make_devices(*plan);
+    case ChildMount::Kind::processes:
+      return show_processes(plan);
+    case ChildMount::Kind::bind:
+      errno = ENOENT;
+      if (mount.tree < 0) return false;
+      if (!mount.writable &&
+          !change_mount(mount.tree, "", AT_EMPTY_PATH | AT_RECURSIVE, MOUNT_ATTR_RDONLY)) {
+        return false;
+      }
+      return place(mount.tree, mount.path);
+  }
+  return false;
+}
+
+// Everything becomes read-only but the copies that were taken before, which are then put back.
+void build_view(ChildPlan *plan) {
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+    child_failed(plan, SpawnStep::mounts);
+  }
+  for (std::size_t i = 0; i < plan->mount_count; ++i) {
+    ChildMount &mount = plan->mounts[i];
+    if (mount.kind == ChildMount::Kind::bind) mount.tree = open_tree_of(mount.source);
+  }
+  if (!change_mount(AT_FDCWD, "/", AT_RECURSIVE, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID)) {
+    child_failed(plan, SpawnStep::mounts);
+  }
+  for (std::size_t i = 0; i < plan->mount_count; ++i) {
+    ChildMount &mount = plan->mounts[i];
+    if (apply(plan, mount) || mount.optional) continue;
+    // What is no longer there needs no cover and cannot be shown.
+    if (errno == ENOENT && mount.kind != ChildMount::Kind::scratch) continue;
+    plan->what = mount.path;
+    child_failed(plan, SpawnStep::view);
+  }
+  for (std::size_t i = 0; i < plan->mount_count; ++i) {
+    const ChildMount &mount = plan->mounts[i];
+    if (mount.kind != ChildMount::Kind::empty_folder || !mount.holds) continue;
+    if (change_mount(AT_FDCWD, mount.path, 0, MOUNT_ATTR_RDONLY)) continue;
+    plan->what = mount.path;
+    child_failed(plan, SpawnStep::view);
+  }
+}
+
+void raise_loopback(ChildPlan *plan) {
+  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  ::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  if (fd < 0 || ::ioctl(fd, SIOCSIFFLAGS, &request) != 0) child_failed(plan, SpawnStep::network);
+  ::close(fd);
+}
+
+// ---- privileges ------------------------------------------------------------------------------
+
+void set_limit(ChildPlan *plan, int what, std::uint64_t value) {
+  rlimit limit{};
+  if (::getrlimit(static_cast<__rlimit_resource>(what), &limit) != 0) {
+    child_failed(plan, SpawnStep::limits);
+  }
+  if (limit.rlim_max != RLIM_INFINITY && value > limit.rlim_max) value = limit.rlim_max;
+  limit.rlim_cur = limit.rlim_max = value;
+  if (::setrlimit(static_cast<__rlimit_resource>(what), &limit) != 0) {
+    child_failed(plan, SpawnStep::limits);
+  }
+}
+
+void drop_privileges(ChildPlan *plan) {
+  if (plan->memory_bytes != 0) set_limit(plan, RLIMIT_DATA, plan->memory_bytes);
+  if (!plan->confined) return;
+  set_limit(plan, RLIMIT_CORE, 0);
+  // Counted per user namespace; without one it would count all that this user runs.
+  if (plan->namespaces && plan->processes != 0) set_limit(plan, RLIMIT_NPROC, plan->processes);
+  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability) {
+    ::prctl(PR_CAPBSET_DROP, capability);  // may fail outside of a namespace: then there is none
+  }
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2]{};
+  if (::syscall(SYS_capset, &header, none) != 0 || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+    child_failed(plan, SpawnStep::privileges);
+  }
+  if (plan->landlock >= 0) {
+    const int error = landlock_restrict_self(plan->landlock);
+    errno = error;
+    if (error != 0) child_failed(plan, SpawnStep::landlock);
+  }
+}
+
+// ---- the two processes -----------------------------------------------------------------------
+
+BULKHEAD_CHILD_SIDE int run_server(void *arg) {
+  auto *plan = static_cast<ChildPlan *>(arg);
+  ::setsid();
+  // By its path: the folder that is inherited may be one that the view covers.
+  if (plan->cwd != nullptr && ::chdir(plan->cwd) != 0) {
+    if (plan->cwd_given || ::chdir("/") != 0) child_failed(plan, SpawnStep::folder);
+  }
+  if (::dup2(plan->in, 0) < 0 || ::dup2(plan->out, 1) < 0 || ::dup2(plan->err, 2) < 0) {
+    child_failed(plan, SpawnStep::descriptors);
+  }
+  ::syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);  // also what others opened without it
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (plan->filter != nullptr &&
+      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, plan->filter, 0, 0) != 0) {
+    child_failed(plan, SpawnStep::filter);
+  }
+  ::execve(plan->program, plan->argv, plan->envp);
+  child_failed(plan, SpawnStep::program);
+}
+
+BULKHEAD_CHILD_SIDE int run_first(void *arg) {
+  auto *plan = static_cast<ChildPlan *>(arg);
+  // Handlers of the parent must not run here; signals are blocked until all are back to default.
+  default_signals();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // It may have died before the line above. (In a PID namespace no parent is ever seen; then the
+  // end of the standard input tells the server.)
+  if (!plan->namespaces && ::getppid() != plan->parent) ::_exit(127);
+  if (!plan->namespaces) {
+    drop_privileges(plan);
+    return run_server(plan);
+  }
+  ::setsid();
+  take_identity(plan);
+  build_view(plan);
+  if (plan->own_network) raise_loopback(plan);
+  drop_privileges(plan);
+  const int server =
+      ::clone(run_server, plan->second_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, plan);
+  if (server < 0) child_failed(plan, SpawnStep::clone);
+  if (plan->failed != SpawnStep::none) ::_exit(127);
+  if (::dup2(plan->exit_report, 0) < 0) child_failed(plan, SpawnStep::init);
+  ::syscall(SYS_close_range, 1, ~0u, CLOSE_RANGE_CLOEXEC);
+  static char name[] = "bulkhead-init";
+  static char *const argv[] = {name, nullptr};
+  static char *const envp[] = {nullptr};
+  ::syscall(SYS_execveat, plan->init_image, "", argv, envp, AT_EMPTY_PATH);
+  child_failed(plan, SpawnStep::init);
+}
+
+}  // namespace
+
+pid_t start_child(ChildPlan *plan, int *pidfd) noexcept {
+  int flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
+  if (plan->namespaces) flags |= CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID;
+  if (plan->namespaces && plan->own_network) flags |= CLONE_NEWNET;
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::clone(run_first, plan->first_stack, flags, plan, pidfd);
+  const int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) {
+    plan->failed = SpawnStep::clone;
+    plan->error = error;
+    return -1;
+  }
+  if (plan->failed == SpawnStep::none) return pid;
+  ::close(*pidfd);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return -1;
+}
+
+}  // namespace bulkhead

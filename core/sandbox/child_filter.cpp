@@ -1,0 +1,147 @@
+#include "sandbox/child_filter.hpp"
+
+#include <linux/audit.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace bulkhead {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::uint32_t own_processor = AUDIT_ARCH_X86_64;
+constexpr std::uint32_t x32_calls = 0x40000000;  // the same calls under other numbers
+#elif defined(__aarch64__)
+constexpr std::uint32_t own_processor = AUDIT_ARCH_AARCH64;
+#else
+#error "child_filter.cpp needs to know this processor"
+#endif
+
+// Numbers that the oldest supported headers lack; the same on all processors.
+constexpr long refused_everywhere[] = {
+    // mounts
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_open_tree,
+    SYS_move_mount,
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fspick,
+    SYS_mount_setattr,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_quotactl,
+    SYS_open_by_handle_at,
+    // other namespaces than those it was born in
+    SYS_setns,
+    // kernel facilities with a large surface
+    SYS_io_uring_setup,
+    SYS_io_uring_enter,
+    SYS_io_uring_register,
+    SYS_bpf,
+    SYS_userfaultfd,
+    SYS_perf_event_open,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_keyctl,
+    SYS_fanotify_init,
+    SYS_lookup_dcookie,
+    // the machine
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_kexec_load,
+    SYS_kexec_file_load,
+    SYS_reboot,
+    SYS_syslog,
+    SYS_acct,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_adjtimex,
+    SYS_clock_adjtime,
+    SYS_sethostname,
+    SYS_setdomainname,
+    SYS_vhangup,
+    SYS_nfsservctl,
+#if defined(__x86_64__)
+    SYS_iopl,
+    SYS_ioperm,
+    SYS_modify_ldt,
+    SYS_uselib,
+#endif
+};
+constexpr long refused_when_strict[] = {
+    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd, SYS_kcmp, SYS_unshare,
+};
+
+constexpr std::uint32_t at_number = offsetof(seccomp_data, nr);
+constexpr std::uint32_t at_processor = offsetof(seccomp_data, arch);
+// The low half of an argument; both supported processors are little-endian.
+constexpr std::uint32_t at_argument(unsigned n) {
+  return offsetof(seccomp_data, args) + 8 * n;
+}
+
+class Program {
+ public:
+  explicit Program(bool strict) {
+    load(at_processor);
+    unless(own_processor, refuse_with(EPERM));
+    load(at_number);
+#if defined(__x86_64__)
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, x32_calls, 0, 1));
+    code_.push_back(refuse_with(EPERM));
+#endif
+    for (const long number : refused_everywhere) refuse(number, EPERM);
+    if (strict) {
+      for (const long number : refused_when_strict) refuse(number, EPERM);
+      // clone3's flags lie in memory, where no filter can look; libc then uses clone.
+      refuse(SYS_clone3, ENOSYS);
+      code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
+      load(at_argument(0));
+      code_.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_NEWUSER, 0, 1));
+      code_.push_back(refuse_with(EPERM));
+      load(at_number);
+    }
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3));
+    load(at_argument(1));
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 0, 1));
+    code_.push_back(refuse_with(EPERM));
+    code_.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    whole_ = {static_cast<unsigned short>(code_.size()), code_.data()};
+  }
+  const sock_fprog &whole() const noexcept { return whole_; }
+
+ private:
+  static sock_filter refuse_with(int error) {
+    return BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error));
+  }
+  void load(std::uint32_t offset) { code_.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)); }
+  void unless(std::uint32_t value, sock_filter then) {
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0));
+    code_.push_back(then);
+  }
+  void refuse(long number, int error) {
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(number), 0, 1));
+    code_.push_back(refuse_with(error));
+  }
+
+  std::vector<sock_filter> code_;
+  sock_fprog whole_{};
+};
+
+}  // namespace
+
+const sock_fprog &child_filter(bool strict) noexcept {
+  static const Program normal(false), tight(true);
+  return (strict ? tight : normal).whole();
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,14 @@
+// The system calls that a sandboxed server may not make.
+#pragma once
+
+#include <linux/filter.h>
+
+namespace bulkhead {
+
+// Refuses with EPERM what no server needs and an attacker wants: changing mounts and namespaces'
+// membership, io_uring, BPF, userfaultfd, keys, kernel modules, performance counters, clocks;
+// TIOCSTI; calls of another processor's table. With `strict` also tracing, reading other processes'
+// memory and new user namespaces. It lives as long as the program; read-only.
+const sock_fprog &child_filter(bool strict) noexcept;
+
+}  // namespace bulkhead

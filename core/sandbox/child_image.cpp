@@ -1,0 +1,48 @@
+#include "sandbox/child_image.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+// The linked program, taken into this library as it is.
+__asm__(
+    ".pushsection .rodata\n"
+    ".balign 16\n"
+    ".globl bulkhead_child_init_begin\n"
+    ".hidden bulkhead_child_init_begin\n"
+    "bulkhead_child_init_begin:\n"
+    ".incbin \"" BULKHEAD_CHILD_INIT
+    "\"\n"
+    ".globl bulkhead_child_init_end\n"
+    ".hidden bulkhead_child_init_end\n"
+    "bulkhead_child_init_end:\n"
+    ".popsection\n");
+
+extern "C" const char bulkhead_child_init_begin[];
+extern "C" const char bulkhead_child_init_end[];
+
+namespace bulkhead {
+
+Result<OwnedFd> child_init_image() {
+  constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  // Kernels before 6.3 do not know MFD_EXEC; all of theirs may be executed.
+  OwnedFd file(::memfd_create("bulkhead-init", flags | MFD_EXEC));
+  if (!file && errno == EINVAL) file = OwnedFd(::memfd_create("bulkhead-init", flags));
+  const auto size = static_cast<std::size_t>(bulkhead_child_init_end - bulkhead_child_init_begin);
+  const bool good =
+      file && ::write(file.get(), bulkhead_child_init_begin, size) == static_cast<ssize_t>(size) &&
+      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ==
+          0;
+  if (good) return file;
+  return fail(BH_E_IO,
+              std::string("a program in memory cannot be made: ") + ::strerrorname_np(errno));
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,96 @@
+#include "sandbox/child_landlock.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace bulkhead {
+namespace {
+
+constexpr std::uint64_t device_nodes = ll_make_char | ll_make_block;
+constexpr std::size_t most_rules = 8192;
+
+class Rules {
+ public:
+  void add(const std::string &path, std::uint64_t rights) {
+    if (files_.size() == most_rules) return;
+    OwnedFd file(::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+    if (!file) return;
+    rules.paths.push_back({file.get(), rights});
+    files_.push_back(std::move(file));
+  }
+
+  LandlockRules rules;
+
+ private:
+  std::vector<OwnedFd> files_;
+};
+
+bool is_cover(const ViewStep &step) {
+  return step.kind == ViewStep::Kind::empty_folder || step.kind == ViewStep::Kind::empty_file ||
+         step.kind == ViewStep::Kind::devices;
+}
+
+// A step that gives less than these rights.
+bool takes_away(const ViewStep &step, std::uint64_t rights) {
+  const bool read_only = step.kind == ViewStep::Kind::bind && !step.writable;
+  return is_cover(step) || (read_only && (rights & ll_write) != 0);
+}
+
+// Names everything in `top`, or in a folder below it, but what another step takes away.
+void add_around(const std::string &top, const std::string &folder, std::uint64_t rights,
+                const View &view, Rules *rules) {
+  bool whole = true;
+  for (const ViewStep &step : view.steps) {
+    if (step.path == top || !takes_away(step, rights)) continue;
+    if (step.path == folder) return;
+    if (is_within(step.path, folder)) whole = false;
+  }
+  if (whole) return rules->add(folder, rights);
+  std::error_code error;
+  for (const auto &entry : std::filesystem::directory_iterator(folder, error)) {
+    if (!entry.is_symlink(error)) add_around(top, entry.path().string(), rights, view, rules);
+  }
+}
+
+// Whether the view shows or hides something in this folder that a rule for all of it would change.
+bool holds_others(const View &view, std::string_view folder) {
+  return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
+    return takes_away(step, ll_read_write) && step.path != folder && is_within(step.path, folder);
+  });
+}
+
+void add_devices(Rules *rules) {
+  for (const char *node : {"null", "zero", "full", "random", "urandom", "tty", "ptmx"}) {
+    rules->add(std::string("/dev/") + node, ll_read_file | ll_write_file);
+  }
+  for (const char *folder : {"/dev/pts", "/dev/shm"}) rules->add(folder, ll_read_write);
+}
+
+}  // namespace
+
+Result<OwnedFd> child_landlock(const View &view, bool mounts, const std::string &cache) {
+  Rules rules;
+  rules.rules.fs = ll_write | device_nodes;
+  rules.rules.net = 0;  // the kernel filters ports; a server without network has none at all
+  if (!mounts) rules.rules.fs |= ll_read_execute;
+  for (const ViewStep &step : view.steps) {
+    if (step.kind != ViewStep::Kind::bind) continue;
+    if (mounts) {
+      if (step.writable) rules.add(step.source, ll_write);
+    } else if (step.path == step.source) {
+      const std::uint64_t rights = ll_read_execute | (step.writable ? ll_write : 0);
+      add_around(step.path, step.path, rights, view, &rules);
+    }
+  }
+  if (!mounts) {
+    add_around("/", "/", ll_read_execute, view, &rules);
+    add_devices(&rules);
+    if (!holds_others(view, "/tmp")) rules.add("/tmp", ll_read_write | ll_execute);
+    if (!cache.empty()) rules.add(cache, ll_read_write | ll_execute);
+  }
+  return landlock_ruleset(rules.rules);
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,526 @@
+#include "sandbox/child_view.hpp"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace bulkhead {
+namespace {
+
+using Kind = ViewStep::Kind;
+using Mode = ChildPolicy::Mode;
+
+// Credentials, and programs' data that holds some, below the home folder.
+constexpr std::string_view secrets_at_home[] = {
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".oci",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/hub",
+    ".config/glab-cli",
+    ".config/doctl",
+    ".config/rclone",
+    ".config/op",
+    ".config/heroku",
+    ".config/git/credentials",
+    ".config/containers/auth.json",
+    ".docker/config.json",
+    ".netrc",
+    ".git-credentials",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".terraform.d",
+    ".vault-token",
+    ".pgpass",
+    ".my.cnf",
+    ".password-store",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".pki",
+    ".mozilla",
+    ".thunderbird",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/Signal",
+    ".config/Slack",
+    ".cache/mozilla",
+    ".cache/google-chrome",
+    ".cache/huggingface/token",
+    ".electrum",
+    ".bitcoin",
+    ".ethereum",
+    ".config/solana",
+    // histories hold what was typed, passwords included
+    ".bash_history",
+    ".zsh_history",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
+    ".local/share/fish/fish_history",
+    // other MCP clients keep servers' tokens
+    ".claude.json",
+    ".claude",
+    ".config/Claude",
+    ".codex",
+    ".gemini",
+    ".cursor/mcp.json",
+    ".mcp-auth",
+};
+
+// Sockets whose other side does things for the user, outside of any sandbox; and the machine's own
+// secrets, which matter when the gateway runs as root.
+constexpr std::string_view services[] = {
+    "/run/dbus",         "/run/systemd/private",   "/run/systemd/notify",
+    "/run/snapd.socket", "/run/snapd-snap.socket", "/run/libvirt",
+    "/run/lxd.socket",   "/var/snap/lxd",
+};
+constexpr std::string_view container_services[] = {
+    "/run/docker.sock",
+    "/run/docker",
+    "/run/containerd",
+    "/run/podman",
+};
+constexpr std::string_view roots_secrets[] = {
+    "/etc/shadow",    "/etc/shadow-",     "/etc/gshadow",     "/etc/gshadow-", "/etc/sudoers",
+    "/etc/sudoers.d", "/etc/krb5.keytab", "/etc/ssl/private", "/boot",         "/var/lib/docker",
+};
+
+// The top of the file system that `strict` shows.
+constexpr std::string_view system_tops[] = {"bin",    "sbin", "lib",  "lib32", "lib64",
+                                            "libx32", "usr",  "etc",  "opt",   "nix",
+                                            "gnu",    "dev",  "proc", "sys"};
+
+// Never granted as a whole because a server was given them by name: they stay as they are.
+constexpr std::string_view closed_roots[] = {"/usr", "/bin",  "/sbin", "/lib", "/lib32", "/lib64",
+                                             "/etc", "/boot", "/proc", "/sys", "/dev",   "/run"};
+constexpr std::string_view closed_tops[] = {"/",    "/home", "/root",  "/var", "/opt",
+                                            "/srv", "/mnt",  "/media", "/tmp", "/var/tmp"};
+
+// Folders of caches in the home folder, and the parts of what is there that stay to be read. A
+// server gets its own, so that none can plant a program in the cache of another.
+struct Cache {
+  std::string_view at, own;
+  std::string_view made_for;  // commands for which the place is made when it is missing
+  std::array<std::string_view, 3> kept;
+};
+constexpr Cache caches[] = {
+    {".npm", "npm", " npx npm ", {}},
+    {".cache", "cache", " uvx uv pipx ", {"ms-playwright", "puppeteer", "huggingface/hub"}},
+    {".local/share/uv/tools", "uv-tools", " uvx uv ", {"*", {}, {}}},
+    {".bun/install/cache", "bun", {}, {}},
+    {".mcp-auth", "mcp-auth", {}, {}},
+    {".config/configstore", "configstore", {}, {}},
+};
+constexpr std::size_t most_kept = 64;  // entries of a folder whose entries are all kept
+
+std::string joined(const std::string &folder, std::string_view name) {
+  return folder == "/" ? "/" + std::string(name) : folder + "/" + std::string(name);
+}
+
+std::string parent_of(const std::string &path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
+}
+
+std::string base_of(const std::string &path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::string normal(const std::string &path) {
+  std::string text = std::filesystem::path(path).lexically_normal().string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+bool is_folder(const std::string &path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool exists(const std::string &path) {
+  return ::access(path.c_str(), F_OK) == 0;
+}
+
+// Code, which a server reads but does not change: programs and scripts.
+bool is_code(const std::string &path) {
+  static constexpr std::string_view endings[] = {".js",  ".mjs", ".cjs", ".ts",  ".py",
+                                                 ".rb",  ".sh",  ".jar", ".php", ".pl",
+                                                 ".lua", ".dll", ".so"};
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  if ((info.st_mode & 0111) != 0) return true;
+  return std::any_of(std::begin(endings), std::end(endings),
+                     [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+// The folder that a piece of code needs around it: its package with what it imports.
+std::string code_root(const std::string &file, const std::string &home) {
+  static constexpr std::string_view modules = "/node_modules/";
+  if (const std::size_t at = file.find(modules); at != std::string::npos) {
+    return file.substr(0, at + modules.size() - 1);
+  }
+  const std::string folder = parent_of(file);
+  if (base_of(folder) == "bin" && parent_of(folder) != home &&
+      base_of(parent_of(folder)) != ".local") {
+    return parent_of(folder);
+  }
+  std::string at = folder;
+  for (int up = 0; up < 8 && at != "/" && at != home && !is_within(home, at); ++up) {
+    for (const char *mark : {"package.json", "pyproject.toml", "node_modules", "pyvenv.cfg"}) {
+      if (exists(joined(at, mark))) return at;
+    }
+    at = parent_of(at);
+  }
+  return folder;
+}
+
+class Planner {
+ public:
+  explicit Planner(const ViewRequest &request)
+      : request_(request), policy_(*request.policy), home_(real_path(request.home)) {}
+
+  View plan() {
+    put(Kind::devices, "/dev");
+    put(Kind::processes, "/proc");
+    for (const std::string &folder : {std::string("/tmp"), real_path("/var/tmp")}) {
+      if (is_folder(folder)) put(Kind::scratch, folder);
+    }
+    if (policy_.mode == Mode::strict) {
+      cover_all_but_the_system();
+    } else {
+      cover_secrets();
+      if (is_covered(home_)) show(home_, false);  // of users whose home lies in /tmp
+    }
+    add_caches();
+    show_program();
+    for (const std::string &path : named_paths()) grant_named(path);
+    if (!policy_.cwd.empty()) grant_folder_named(policy_.cwd);
+    for (const std::string &path : policy_.read) show_named(path, false);
+    for (const std::string &path : policy_.write) show_named(path, true);
+    show_name_service();
+    cover_own();
+    return finish();
+  }
+
+ private:
+  void put(Kind kind, const std::string &path) {
+    ViewStep &step = steps_[path] = {};
+    step.kind = kind;
+    step.path = path;
+  }
+  void put_cover(const std::string &path) {
+    put(is_folder(path) ? Kind::empty_folder : Kind::empty_file, path);
+  }
+
+  void show(const std::string &path, bool writable, const std::string &source = {}) {
+    if (path.empty() || path == "/") return;
+    const std::string &from = source.empty() ? path : source;
+    put(Kind::bind, path);
+    ViewStep &step = steps_[path];
+    step.source = from;
+    step.writable = writable;
+    step.folder = is_folder(from);
+  }
+
+  void cover(const std::string &path) {
+    const std::string real = real_path(path);
+    if (real.empty() || real == "/" || is_within(home_, real)) return;
+    put_cover(real);
+  }
+
+  // Whether a step so far hides this path.
+  bool is_covered(const std::string &path) const {
+    const ViewStep *nearest = nullptr;
+    for (const auto &[at, step] : steps_) {
+      if (is_within(path, at)) nearest = &step;  // longer ones come later
+    }
+    return nearest != nullptr && nearest->kind != Kind::bind;
+  }
+
+  // ---- covers --------------------------------------------------------------------------------
+
+  void cover_secrets() {
+    if (!home_.empty()) {
+      for (const std::string_view name : secrets_at_home) cover(joined(home_, name));
+    }
+    for (const std::string_view path : services) cover(std::string(path));
+    const std::string tool = base_of(policy_.command);
+    if (tool != "docker" && tool != "podman" && tool != "nerdctl") {
+      for (const std::string_view path : container_services) cover(std::string(path));
+    }
+    cover("/run/user/" + std::to_string(request_.user));
+    if (request_.user != 0) return;
+    for (const std::string_view path : roots_secrets) cover(std::string(path));
+    cover_host_keys();
+  }
+
+  void cover_host_keys() {
+    std::error_code error;
+    for (const auto &entry : std::filesystem::directory_iterator("/etc/ssh", error)) {
+      if (entry.path().string().ends_with("_key")) cover(entry.path().string());
+    }
+  }
+
+  void cover_all_but_the_system() {
+    std::error_code error;
+    for (const auto &entry : std::filesystem::directory_iterator("/", error)) {
+      const std::string path = entry.path().string();
+      const std::string name = base_of(path);
+      const bool known =
+          std::find(std::begin(system_tops), std::end(system_tops), name) != std::end(system_tops);
+      if (known || entry.is_symlink(error) || steps_.contains(path)) continue;
+      put_cover(path);
+    }
+    for (const std::string_view path : roots_secrets) {
+      const std::string real = real_path(std::string(path));
+      if (!real.empty() && !is_covered(real)) cover(real);
+    }
+    cover_host_keys();
+  }
+
+  // The gateway's own folders come last, so that nothing given by name uncovers them. Only the
+  // server's own part of the caches is put back.
+  void cover_own() {
+    for (const std::string &path : request_.own) {
+      const std::string real = real_path(path);
+      if (real.empty() || real == "/" || is_within(home_, real)) continue;
+      std::erase_if(steps_, [&](const auto &entry) {
+        const bool inside = is_within(entry.first, real);
+        if (inside && entry.second.kind == Kind::bind)
+          ignored_.push_back(entry.first + " belongs to the gateway");
+        return inside;
+      });
+      put_cover(real);
+    }
+  }
+
+  // ---- what the server needs -----------------------------------------------------------------
+
+  void add_caches() {
+    if (request_.cache.empty() || home_.empty()) return;
+    const std::string tool = " " + base_of(policy_.command) + " ";
+    for (const Cache &cache : caches) {
+      const std::string at = joined(home_, cache.at);
+      const std::string real = real_path(at);
+      const bool made = policy_.mode == Mode::strict || is_covered(at);
+      if (real.empty() && !made) {
+        if (cache.made_for.find(tool) == std::string_view::npos) continue;
+        std::error_code error;
+        std::filesystem::create_directories(at, error);
+        if (error) continue;
+      } else if (!real.empty() && real != at) {
+        continue;  // a link: the person has put it elsewhere
+      }
+      add_cache(cache, at);
+    }
+  }
+
+  void add_cache(const Cache &cache, const std::string &at) {
+    const std::string own = joined(request_.cache, cache.own);
+    if (::mkdir(own.c_str(), 0700) != 0 && !is_folder(own)) return;
+    std::vector<std::string> kept;
+    for (const std::string_view name : cache.kept) {
+      if (name == "*") {
+        std::error_code error;
+        for (const auto &entry : std::filesystem::directory_iterator(at, error)) {
+          if (kept.size() < most_kept && entry.is_directory(error))
+            kept.push_back(entry.path().string());
+        }
+      } else if (!name.empty() && is_folder(joined(at, name))) {
+        kept.push_back(joined(at, name));
+      }
+    }
+    show(at, true, own);
+    if (policy_.mode == Mode::strict) return;
+    for (const std::string &path : kept) {
+      if (real_path(path) != path) continue;
+      show(path, false);
+      // The place for it lies in the server's own folder, which is there to stay.
+      std::error_code error;
+      std::filesystem::create_directories(own + path.substr(at.size()), error);
+    }
+  }
+
+  void show_program() {
+    const std::string found = normal(request_.program);
+    for (const std::string &path : {found, real_path(found)}) {
+      if (path.starts_with('/')) show_code(path);
+    }
+  }
+
+  // Both where it is named and where it lies, if a link leads from one to the other.
+  void show_code(const std::string &file) {
+    if (!is_covered(file)) return;
+    const std::string root = code_root(file, home_), real = real_path(root);
+    if (real.empty() || is_within(home_, real) || is_closed(real)) {
+      return show(file, false, real_path(file));
+    }
+    show(root, false, real);
+  }
+
+  // Where the names of hosts come from may be a link into a covered folder.
+  void show_name_service() {
+    for (const char *path : {"/etc/resolv.conf", "/etc/hosts", "/etc/localtime"}) {
+      const std::string real = real_path(path);
+      if (!real.empty() && is_covered(real)) show(real, false);
+    }
+  }
+
+  // ---- what the server was given by name -----------------------------------------------------
+
+  std::vector<std::string> named_paths() const {
+    std::vector<std::string> out;
+    const auto add = [&](const std::string &text) {
+      if (text.starts_with('/') && text.size() < PATH_MAX) out.push_back(normal(text));
+    };
+    for (const std::string &arg : policy_.args) {
+      add(arg);
+      if (const std::size_t at = arg.find("=/"); at != std::string::npos) add(arg.substr(at + 1));
+    }
+    for (const std::string &value : policy_.env_values) add(value);
+    return out;
+  }
+
+  static bool is_closed(const std::string &path) {
+    for (const std::string_view root : closed_roots) {
+      if (is_within(path, root)) return true;
+    }
+    return std::find(std::begin(closed_tops), std::end(closed_tops), path) != std::end(closed_tops);
+  }
+
+  // A server that may write where a link lies could point it anywhere and ask to be restarted: then
+  // the link's target was not given to it by a person.
+  bool is_trusted(const std::string &named, const std::string &real) const {
+    if (named == real) return true;
+    for (const auto &[at, step] : steps_) {
+      const bool changeable = step.kind == Kind::bind && step.writable;
+      if (changeable && named != at && is_within(named, at)) return false;
+    }
+    return true;
+  }
+
+  void grant_named(const std::string &named) {
+    std::string real = real_path(named);
+    if (real.empty()) {  // to be made by the server: its folder is what it needs
+      const std::string folder = real_path(parent_of(named));
+      if (!folder.empty()) grant_folder_of_file(parent_of(named), folder);
+      return;
+    }
+    if (!is_trusted(named, real)) {
+      ignored_.push_back(named + " is a link in a folder that the server can change");
+    } else if (is_folder(real)) {
+      grant_folder(real);
+    } else if (is_code(real)) {
+      show_code(named);
+      show_code(real);
+    } else if (is_closed(real)) {
+      if (is_covered(real)) show(real, false);
+    } else {
+      grant_folder_of_file(parent_of(named), parent_of(real));
+      if (!is_within(real, granted_)) show(real, true);
+    }
+  }
+
+  void grant_folder(const std::string &real) {
+    if (!is_closed(real) && (real == home_ || !is_within(home_, real))) show(real, true);
+  }
+
+  // Editors and databases put files beside the one that they were given.
+  void grant_folder_of_file(const std::string &named, const std::string &real) {
+    granted_ = "-";
+    if (!is_trusted(named, real) || is_closed(real) || is_within(home_, real)) return;
+    if (is_secret(real)) return;  // one file of it was given, not all
+    show(real, true);
+    granted_ = real;
+  }
+
+  bool is_secret(const std::string &path) const {
+    if (home_.empty()) return false;
+    return std::any_of(std::begin(secrets_at_home), std::end(secrets_at_home),
+                       [&](std::string_view name) { return is_within(path, joined(home_, name)); });
+  }
+
+  void grant_folder_named(const std::string &named) {
+    const std::string real = real_path(named);
+    if (real.empty() || !is_trusted(normal(named), real) || real == home_) return;
+    if (is_folder(real)) grant_folder(real);
+  }
+
+  void show_named(const std::string &named, bool writable) {
+    const std::string real = real_path(named);
+    if (real.empty()) {
+      ignored_.push_back(named + " does not exist");
+    } else if (!is_trusted(normal(named), real)) {
+      ignored_.push_back(named + " is a link in a folder that the server can change");
+    } else {
+      show(real, writable);
+    }
+  }
+
+  // ---- the result ----------------------------------------------------------------------------
+
+  // Parents come before what lies in them, so that a folder given as a whole still does not show
+  // the secrets in it, and what was given in a covered folder is put into the cover.
+  View finish() {
+    View view;
+    view.ignored = std::move(ignored_);
+    for (auto &[path, step] : steps_) {
+      ViewStep *above = nullptr;  // the nearest
+      for (ViewStep &candidate : view.steps) {
+        if (is_within(path, candidate.path)) above = &candidate;
+      }
+      if (above != nullptr && above->kind != Kind::bind) {
+        if (step.kind == Kind::empty_folder || step.kind == Kind::empty_file) continue;
+        step.make = true;
+        if (above->kind == Kind::empty_folder) above->holds = true;
+      }
+      view.steps.push_back(std::move(step));
+    }
+    return view;
+  }
+
+  const ViewRequest &request_;
+  const ChildPolicy &policy_;
+  const std::string home_;
+  std::map<std::string, ViewStep> steps_;  // in order, parents come first
+  std::vector<std::string> ignored_;
+  std::string granted_;
+};
+
+}  // namespace
+
+bool is_within(std::string_view path, std::string_view folder) noexcept {
+  if (folder.empty() || path.empty()) return false;
+  if (folder == "/") return true;
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+std::string real_path(const std::string &path) {
+  char buffer[PATH_MAX];
+  return path.empty() || ::realpath(path.c_str(), buffer) == nullptr ? std::string() : buffer;
+}
+
+View plan_view(const ViewRequest &request) {
+  return Planner(request).plan();
+}
+
+}  // namespace bulkhead

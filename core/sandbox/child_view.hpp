@@ -1,0 +1,57 @@
+// What a sandboxed server sees of the file system, planned before it is started.
+//
+// Modes: `home_read_only` shows everything that the user may read but credentials, other programs'
+// secrets and the gateway's own files; nothing can be changed but a scratch /tmp, caches of its own
+// and what the server was given by name. `strict` shows only the system's folders, the program and
+// what it was given by name.
+//
+// "Given by name": a path in the definition's args, in configured variables' values, its cwd, or in
+// sandbox_paths. What the person wrote there the server is meant to use, so that
+// `npx -y @modelcontextprotocol/server-filesystem /some/path` works as it is.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "sandbox/child_policy.hpp"
+
+namespace bulkhead {
+
+struct ViewStep {
+  enum class Kind : std::uint8_t { empty_folder, empty_file, scratch, devices, processes, bind };
+  Kind kind = Kind::bind;
+  std::string path;    // absolute, without links
+  std::string source;  // of bind
+  bool writable = false;
+  bool folder = true;
+  bool make = false;   // lies in a folder that an earlier step covers
+  bool holds = false;  // of empty_folder: later steps lie in it
+};
+
+struct View {
+  std::vector<ViewStep> steps;       // parents before what lies in them
+  std::vector<std::string> ignored;  // paths given by name that are not granted, with the reason
+};
+
+struct ViewRequest {
+  const ChildPolicy *policy = nullptr;
+  std::string program;  // the file to execute
+  std::string home;     // of the user; empty: none
+  std::string cache;    // a folder that exists, the server's own; empty: none
+  uid_t user = 0;
+  // The gateway's own files and folders: shown to no server, whatever it was given.
+  std::vector<std::string> own;
+};
+
+// Looks at the file system (links, what exists), changes nothing but making folders in `cache`.
+View plan_view(const ViewRequest &request);
+
+// True if `path` is `folder` or lies in it; both without a slash at the end.
+bool is_within(std::string_view path, std::string_view folder) noexcept;
+
+// The absolute path without links, "." and ".."; empty: it does not exist.
+std::string real_path(const std::string &path);
+
+}  // namespace bulkhead

@@ -1,0 +1,261 @@
+// A server that tries things. Each argument is one attempt, "what" or "what:on"; for each it prints
+// a line "attempt ok" or "attempt ERRNO". Then it waits for the end of its input.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using Attempt = bool (*)(const std::string &on);
+
+bool read_file(const std::string &path) {
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  char byte = 0;
+  if (fd < 0) return false;
+  const ssize_t n = ::read(fd, &byte, 1);
+  ::close(fd);
+  errno = n == 0 ? ENODATA : errno;
+  return n == 1;
+}
+
+bool write_file(const std::string &path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  if (fd < 0) return false;
+  const bool good = ::write(fd, "x", 1) == 1;
+  ::close(fd);
+  return good;
+}
+
+bool connect_to(const sockaddr *address, socklen_t size, int family) {
+  const int fd = ::socket(family, SOCK_STREAM, 0);
+  const bool good = fd >= 0 && ::connect(fd, address, size) == 0;
+  const int number = errno;
+  if (fd >= 0) ::close(fd);
+  errno = number;
+  return good;
+}
+
+bool connect_tcp(const std::string &port) {
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(port)));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return connect_to(reinterpret_cast<sockaddr *>(&to), sizeof to, AF_INET);
+}
+
+bool own_loopback(const std::string &) {
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  if (::bind(fd, reinterpret_cast<sockaddr *>(&at), size) != 0 || ::listen(fd, 1) != 0)
+    return false;
+  ::getsockname(fd, reinterpret_cast<sockaddr *>(&at), &size);
+  return connect_to(reinterpret_cast<sockaddr *>(&at), size, AF_INET);
+}
+
+bool connect_unix(const std::string &path) {
+  sockaddr_un to{};
+  to.sun_family = AF_UNIX;
+  std::memcpy(to.sun_path, path.data(), std::min(path.size(), sizeof to.sun_path - 1));
+  if (path.starts_with('@')) to.sun_path[0] = '\0';
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+  return connect_to(reinterpret_cast<sockaddr *>(&to), size, AF_UNIX);
+}
+
+bool kernel_call(long result) {
+  return result >= 0;
+}
+
+bool in_new_user_namespace(const std::string &path) {
+  // Uncovers what lies under a mount, if that were possible for the owner of new namespaces.
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  return ::umount2(path.c_str(), MNT_DETACH) == 0;
+}
+
+bool fork_many(const std::string &count) {
+  std::vector<pid_t> made;
+  bool good = true;
+  for (int i = std::stoi(count); i > 0 && good; --i) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      for (;;) ::pause();
+    }
+    good = pid > 0;
+    if (good) made.push_back(pid);
+  }
+  const int number = errno;
+  for (const pid_t pid : made) ::kill(pid, SIGKILL);
+  while (::waitpid(-1, nullptr, 0) > 0) {
+  }
+  errno = number;
+  return good;
+}
+
+bool use_memory(const std::string &megabytes) {
+  const std::size_t size = std::stoul(megabytes) << 20;
+  auto *memory = static_cast<volatile char *>(std::malloc(size));
+  if (memory == nullptr) return false;
+  for (std::size_t at = 0; at < size; at += 4096) memory[at] = 1;
+  std::free(const_cast<char *>(memory));
+  return true;
+}
+
+// A daemon: another session, its parent gone, all descriptors of ours closed.
+bool leave_daemon(const std::string &path) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return ::waitpid(pid, nullptr, 0) == pid;
+  ::setsid();
+  if (::fork() != 0) ::_exit(0);
+  for (int fd = 0; fd < 64; ++fd) ::close(fd);
+  for (;;) {  // holds a lock on the file as long as it lives
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
+    struct flock whole{};
+    whole.l_type = F_WRLCK;
+    if (::fcntl(fd, F_SETLKW, &whole) == 0) break;
+  }
+  for (;;) ::pause();
+}
+
+bool try_ptrace(const std::string &pid) {
+  return ::ptrace(PTRACE_SEIZE, std::stoi(pid), nullptr, nullptr) == 0;
+}
+
+bool read_memory(const std::string &pid) {
+  char byte = 0;
+  iovec to{&byte, 1}, from{reinterpret_cast<void *>(0x400000), 1};
+  const long n = ::process_vm_readv(std::stoi(pid), &to, 1, &from, 1, 0);
+  if (n < 0 && errno == EFAULT) return true;  // allowed to, only nothing is there
+  return n == 1;
+}
+
+const std::pair<std::string_view, Attempt> attempts[] = {
+    {"read", read_file},
+    {"write", write_file},
+    {"list",
+     [](const std::string &path) {
+       const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY);
+       char entries[4096];
+       long n = 0, total = 0;
+       while (fd >= 0 && (n = ::syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
+         total += n;
+       errno = fd >= 0 ? ENODATA : errno;
+       return total > 48;  // more than "." and ".."
+     }},
+    {"rename",
+     [](const std::string &path) { return ::rename(path.c_str(), (path + "2").c_str()) == 0; }},
+    {"chmod", [](const std::string &path) { return ::chmod(path.c_str(), 0777) == 0; }},
+    {"link", [](const std::string &path) { return ::link(path.c_str(), "/tmp/link") == 0; }},
+    {"tcp", connect_tcp},
+    {"loopback", own_loopback},
+    {"unix", connect_unix},
+    {"kill", [](const std::string &pid) { return ::kill(std::stoi(pid), 0) == 0; }},
+    {"ptrace", try_ptrace},
+    {"memory-of", read_memory},
+    {"mount",
+     [](const std::string &path) {
+       return ::mount("tmpfs", path.c_str(), "tmpfs", 0, nullptr) == 0;
+     }},
+    {"umount", [](const std::string &path) { return ::umount2(path.c_str(), MNT_DETACH) == 0; }},
+    {"new-namespace-umount", in_new_user_namespace},
+    {"io_uring",
+     [](const std::string &) {
+       char parameters[120]{};
+       return kernel_call(::syscall(SYS_io_uring_setup, 4, parameters));
+     }},
+    {"bpf",
+     [](const std::string &) {
+       bpf_attr attr{};
+       attr.map_type = BPF_MAP_TYPE_ARRAY;
+       attr.key_size = attr.value_size = 4;
+       attr.max_entries = 1;
+       return kernel_call(::syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof attr));
+     }},
+    {"userfaultfd", [](const std::string &) { return kernel_call(::syscall(SYS_userfaultfd, 1)); }},
+    {"keyring", [](const std::string &) { return kernel_call(::syscall(SYS_keyctl, 0, -3, 0)); }},
+    {"setuid",
+     [](const std::string &id) { return ::setuid(static_cast<uid_t>(std::stoi(id))) == 0; }},
+    {"forks", fork_many},
+    {"memory", use_memory},
+    {"daemon", leave_daemon},
+    {"fill",
+     [](const std::string &path) {
+       const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+       static char block[1 << 20];
+       bool good = fd >= 0;
+       for (int i = 0; i < 2048 && good; ++i)
+         good = ::write(fd, block, sizeof block) == sizeof block;
+       return good;
+     }},
+    {"pid", [](const std::string &pid) { return ::getpid() == std::stoi(pid); }},
+    {"cwd",
+     [](const std::string &path) {
+       char now[4096];
+       return ::getcwd(now, sizeof now) != nullptr && path == now;
+     }},
+    {"leader",
+     [](const std::string &) { return ::getsid(0) == ::getpid() && ::getpgrp() == ::getpid(); }},
+    {"clean-signals",
+     [](const std::string &) {
+       struct sigaction pipe_action{};
+       sigset_t mask;
+       ::sigaction(SIGPIPE, nullptr, &pipe_action);
+       ::sigprocmask(SIG_SETMASK, nullptr, &mask);
+       return pipe_action.sa_handler == SIG_DFL && sigismember(&mask, SIGPIPE) == 0;
+     }},
+    {"blocking", [](const std::string &) { return (::fcntl(0, F_GETFL) & O_NONBLOCK) == 0; }},
+    {"descriptor", [](const std::string &fd) { return ::fcntl(std::stoi(fd), F_GETFD) >= 0; }},
+    {"env", [](const std::string &name) { return std::getenv(name.c_str()) != nullptr; }},
+    {"exit", [](const std::string &status) -> bool { std::exit(std::stoi(status)); }},
+    {"die", [](const std::string &signal) { return ::raise(std::stoi(signal)) == 0; }},
+    {"sleep-through-term",
+     [](const std::string &) { return ::signal(SIGTERM, SIG_IGN) != SIG_ERR; }},
+};
+
+bool run(const std::string &text) {
+  const std::size_t colon = text.find(':');
+  const std::string what = text.substr(0, colon);
+  for (const auto &[name, attempt] : attempts) {
+    if (name == what) return attempt(colon == std::string::npos ? "" : text.substr(colon + 1));
+  }
+  errno = ENOSYS;
+  return false;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  for (int i = 1; i < argc; ++i) {
+    errno = 0;
+    const bool good = run(argv[i]);
+    std::printf("%s %s\n", argv[i], good ? "ok" : ::strerrorname_np(errno));
+    std::fflush(stdout);
+  }
+  char buffer[4096];
+  while (::read(0, buffer, sizeof buffer) > 0) {
+  }
+  return 0;
+}

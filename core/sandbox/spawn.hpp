@@ -1,0 +1,82 @@
+// Child processes in sandboxes: what answers bh.host.spawn/1.
+//
+// With user, mount and PID namespaces a server gets a view of its own (child_view.hpp), the first
+// process of its PID namespace is child_init.c, and killing that kills everything below, whatever
+// sessions and groups it made. Landlock refuses writes a second time, a system call filter what no
+// server needs. Without namespaces Landlock alone does what it can, or nothing is started, as the
+// options say.
+//
+// Owner: the host. Thread: the reactor's, which must live as long as the children.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/owned_fd.hpp"
+#include "base/result.hpp"
+#include "base/slots.hpp"
+#include "bulkhead/abi/ext/draft/spawn.h"
+
+namespace bulkhead {
+
+struct SpawnOptions {
+  std::string home;              // whose secrets are hidden; empty: $HOME
+  std::string state_dir;         // caches are made in cache/SERVER of it; hidden from servers
+  std::vector<std::string> own;  // further files and folders of the gateway, hidden from servers
+  bool require = false;          // refuse to start what cannot be confined in full
+  bool namespaces = true;        // false: as if the kernel had none
+  std::uint64_t scratch_bytes = 512u << 20;  // of a server's /tmp
+  // One line for the operator; never holds a credential.
+  std::function<void(std::int32_t level, std::string_view text)> log;
+};
+
+class Spawner {
+ public:
+  explicit Spawner(SpawnOptions options);
+  ~Spawner();  // kills what is left
+  Spawner(const Spawner &) = delete;
+  Spawner &operator=(const Spawner &) = delete;
+
+  // As in bh_host_spawn.
+  bh_status spawn(const bh_spawn &request, bh_child *out, bh_error *error);
+  bh_status kill(bh_child_id child, std::int32_t signal);
+  bh_status reap(bh_child_id child, bh_child_end *out);
+
+  std::size_t size() const noexcept { return children_.size(); }
+  // Parts of a sandbox that could not be had, in stable words; grows with the first child that
+  // wanted them: namespaces, own-proc, landlock-files, landlock-scopes, seccomp.
+  const std::vector<std::string> &missing() const noexcept { return missing_; }
+
+ private:
+  struct Child {
+    pid_t pid = -1;
+    OwnedFd pidfd;        // our own
+    OwnedFd exit_report;  // in namespaces: how the server ended
+  };
+  struct Launch;  // one spawn() under way
+  using Missing = std::vector<std::string>;
+
+  bh_status start(Launch &launch, bh_child *out, bh_error *error);
+  bh_status prepare(Launch &launch, bh_error *error);
+  bool prepare_landlock(Launch &launch, Error *why);
+  bh_status failure(const Launch &launch, bh_error *error) const;
+  bool can_do_without_namespaces(Launch &launch);
+  void lacks(std::string_view what, std::string_view why);
+  void log(std::int32_t level, std::string_view text) const;
+  void kill_below(pid_t pid) const;
+
+  const SpawnOptions options_;
+  bool namespaces_;
+  std::vector<std::string> missing_;
+  OwnedFd init_image_;
+  std::unique_ptr<std::byte[]> stacks_;
+  Slots<Child> children_;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,561 @@
+// Children as they are started: what they see, what they can do, how they end. As the user who runs
+// the tests, and as root also as another, ordinary one.
+#include "sandbox/spawn.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "sandbox/landlock.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void put_file(const std::string &path, const std::string &text = "text") {
+  fs::create_directories(fs::path(path).parent_path());
+  std::ofstream(path) << text;
+}
+
+std::string in_quotes(const std::string &text) {
+  return "\"" + text + "\"";
+}
+
+// A home with secrets, a project, the gateway's folders.
+struct World {
+  std::string folder, home, project, state;
+  std::vector<std::string> log;
+  std::unique_ptr<Spawner> spawner;
+
+  explicit World(const std::function<void(SpawnOptions &)> &change = {}) {
+    char name[] = "/tmp/bulkhead-spawn-XXXXXX";
+    REQUIRE(::mkdtemp(name) != nullptr);
+    ::chmod(name, 0755);
+    folder = name;
+    home = folder + "/home";
+    project = folder + "/project";
+    state = home + "/.local/state/bulkhead";
+    put_file(home + "/.ssh/id_ed25519");
+    put_file(home + "/.aws/credentials");
+    put_file(home + "/.netrc");
+    put_file(home + "/notes.txt");
+    put_file(home + "/.config/bulkhead/profile.toml");
+    put_file(home + "/.npm/_cacache/entry");
+    put_file(project + "/data.txt");
+    put_file(state + "/secrets/x/token");
+    SpawnOptions options;
+    options.home = home;
+    options.state_dir = state;
+    options.own = {home + "/.config/bulkhead", folder + "/gateway.json"};
+    put_file(folder + "/gateway.json");
+    options.log = [this](std::int32_t, std::string_view text) { log.emplace_back(text); };
+    if (change) change(options);
+    spawner = std::make_unique<Spawner>(std::move(options));
+  }
+  ~World() {
+    spawner.reset();
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  }
+};
+
+struct Running {
+  World &world;
+  bh_child child{};
+  bh_status status = BH_OK;
+  std::string error;
+  std::map<std::string, std::string> results;
+
+  // `definition`: members of the definition, without braces.
+  Running(World &w, const std::string &definition, std::vector<std::string> attempts,
+          std::vector<std::string> environment = {"PATH=/usr/bin:/bin"}, std::string cwd = {},
+          std::string program = TEST_CHILD)
+      : world(w) {
+    attempts.insert(attempts.begin(), program);
+    std::vector<bh_str> argv, env;
+    for (const std::string &text : attempts) argv.push_back(bh::str(text));
+    for (const std::string &text : environment) env.push_back(bh::str(text));
+    const std::string json = "{" + definition + "}";
+    bh_spawn request{};
+    request.size = sizeof request;
+    request.server = bh::str("weather");
+    request.definition = bh::str(json);
+    request.program = bh::str(program);
+    request.argv = argv.data();
+    request.argc = static_cast<std::uint32_t>(argv.size());
+    request.env = env.data();
+    request.envc = static_cast<std::uint32_t>(env.size());
+    request.cwd = bh::str(cwd);
+    child.size = sizeof child;
+    bh_error why = bh::make_error();
+    status = w.spawner->spawn(request, &child, &why);
+    error = bh::text(why);
+    if (status == BH_OK) read_results(attempts.size() - 1);
+  }
+  ~Running() {
+    if (status != BH_OK) return;
+    world.spawner->kill(child.id, SIGKILL);
+    wait_end();
+    bh_child_end end{};
+    world.spawner->reap(child.id, &end);
+    for (const int fd : {child.in, child.out, child.err, child.pidfd}) ::close(fd);
+  }
+
+  void read_results(std::size_t count) {
+    std::string text;
+    char buffer[4096];
+    pollfd ready{child.out, POLLIN, 0};
+    while (static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) < count) {
+      if (::poll(&ready, 1, 20'000) != 1) break;
+      const ssize_t n = ::read(child.out, buffer, sizeof buffer);
+      if (n <= 0) break;
+      text.append(buffer, static_cast<std::size_t>(n));
+    }
+    while (!text.empty()) {
+      const std::string line = text.substr(0, text.find('\n'));
+      text.erase(0, line.size() + 1);
+      const std::size_t space = line.rfind(' ');
+      results[line.substr(0, space)] = line.substr(space + 1);
+    }
+  }
+  bool wait_end() {
+    pollfd ready{child.pidfd, POLLIN, 0};
+    return ::poll(&ready, 1, 20'000) == 1;
+  }
+  bh_child_end reap() {
+    bh_child_end end{};
+    REQUIRE(wait_end());
+    REQUIRE(world.spawner->reap(child.id, &end) == BH_OK);
+    return end;
+  }
+  const std::string &of(const std::string &attempt) {
+    INFO(attempt + ": " + error);
+    REQUIRE(results.contains(attempt));
+    return results[attempt];
+  }
+};
+
+bool has_namespaces() {
+  World world;
+  Running run(world, "", {"pid:2"});
+  return run.status == BH_OK && run.results["pid:2"] == "ok";
+}
+
+bool skip_without_namespaces() {
+  if (has_namespaces()) return false;
+  WARN("SKIP: this machine has no user namespaces");
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("by default the home is readable, secrets are not there, and nothing can be changed") {
+  if (skip_without_namespaces()) return;
+  World w;
+  Running run(w, R"("command":"server")",
+              {"read:" + w.home + "/notes.txt",
+               "write:" + w.home + "/notes.txt",
+               "write:" + w.home + "/new",
+               "read:" + w.home + "/.ssh/id_ed25519",
+               "list:" + w.home + "/.ssh",
+               "write:" + w.home + "/.ssh/x",
+               "read:" + w.home + "/.aws/credentials",
+               "read:" + w.home + "/.netrc",
+               "list:" + w.home + "/.config/bulkhead",
+               "list:" + w.state,
+               "read:" + w.state + "/secrets/x/token",
+               "read:/etc/passwd",
+               "write:/etc/passwd",
+               "write:/usr/x",
+               "write:/tmp/x",
+               "read:/tmp/x",
+               "chmod:" + w.home + "/notes.txt",
+               "rename:" + w.home + "/notes.txt",
+               "write:/dev/null",
+               "read:/dev/urandom",
+               "write:/dev/shm/x",
+               "write:/proc/self/comm",
+               "write:/proc/sys/kernel/core_pattern",
+               "read:/dev/mem",
+               "list:/sys"});
+  CHECK(run.of("read:" + w.home + "/notes.txt") == "ok");
+  CHECK(run.of("write:" + w.home + "/notes.txt") == "EROFS");
+  CHECK(run.of("write:" + w.home + "/new") == "EROFS");
+  CHECK(run.of("read:" + w.home + "/.ssh/id_ed25519") == "ENOENT");
+  CHECK(run.of("list:" + w.home + "/.ssh") == "ENODATA");
+  CHECK(run.of("write:" + w.home + "/.ssh/x") == "EROFS");
+  CHECK(run.of("read:" + w.home + "/.aws/credentials") == "ENOENT");
+  CHECK(run.of("read:" + w.home + "/.netrc") == "ENODATA");
+  CHECK(run.of("list:" + w.home + "/.config/bulkhead") == "ENODATA");
+  CHECK(run.of("list:" + w.state) == "ENODATA");
+  CHECK(run.of("read:" + w.state + "/secrets/x/token") == "ENOENT");
+  CHECK(run.of("read:/etc/passwd") == "ok");
+  CHECK(run.of("write:/etc/passwd") != "ok");
+  CHECK(run.of("write:/usr/x") != "ok");
+  CHECK(run.of("write:/tmp/x") == "ok");
+  CHECK(run.of("read:/tmp/x") == "ok");
+  CHECK(run.of("chmod:" + w.home + "/notes.txt") == "EROFS");
+  CHECK(run.of("rename:" + w.home + "/notes.txt") == "EROFS");
+  CHECK(run.of("write:/dev/null") == "ok");
+  CHECK(run.of("read:/dev/urandom") == "ok");
+  CHECK(run.of("write:/dev/shm/x") == "ok");
+  CHECK(run.of("write:/proc/sys/kernel/core_pattern") != "ok");
+  CHECK(run.of("read:/dev/mem") == "ENOENT");
+  CHECK(run.of("list:/sys") == "ok");
+  CHECK_FALSE(fs::exists("/tmp/x"));
+  CHECK(w.spawner->missing().empty());
+}
+
+TEST_CASE("what a server was given by name it may use") {
+  if (skip_without_namespaces()) return;
+  World w;
+  put_file(w.folder + "/other/file");
+  put_file(w.folder + "/extra/file");
+  put_file(w.folder + "/seen/file");
+  put_file(w.folder + "/work/file");
+  const std::string definition =
+      R"("command":"npx","args":["-y","server-filesystem",)" + in_quotes(w.project) + "," +
+      in_quotes("--db=" + w.folder + "/other/new.db") + R"(],"env":{"CONFIG":)" +
+      in_quotes(w.home + "/.aws/credentials") + R"(},"cwd":)" + in_quotes(w.folder + "/work") +
+      R"(,"sandbox":{"read":[)" + in_quotes(w.folder + "/seen") + R"(],"write":[)" +
+      in_quotes(w.folder + "/extra") + "]}";
+  Running run(w, definition,
+              {"read:" + w.project + "/data.txt", "write:" + w.project + "/data.txt",
+               "write:" + w.project + "/new", "rename:" + w.project + "/new",
+               "write:" + w.folder + "/other/new.db", "read:" + w.home + "/.aws/credentials",
+               "read:" + w.home + "/.ssh/id_ed25519", "write:" + w.folder + "/extra/file",
+               "read:" + w.folder + "/seen/file", "write:" + w.folder + "/seen/file",
+               "cwd:" + w.folder + "/work", "write:" + w.folder + "/work/made",
+               "read:" + w.folder + "/gateway.json"},
+              {"PATH=/usr/bin:/bin"}, w.folder + "/work");
+  CHECK(run.of("read:" + w.project + "/data.txt") == "ok");
+  CHECK(run.of("write:" + w.project + "/data.txt") == "ok");
+  CHECK(run.of("write:" + w.project + "/new") == "ok");
+  CHECK(run.of("rename:" + w.project + "/new") == "ok");
+  CHECK(run.of("write:" + w.folder + "/other/new.db") == "ok");
+  CHECK(run.of("read:" + w.home + "/.aws/credentials") == "ok");  // written down by a person
+  CHECK(run.of("read:" + w.home + "/.ssh/id_ed25519") == "ENOENT");
+  CHECK(run.of("write:" + w.folder + "/extra/file") == "ok");
+  CHECK(run.of("read:" + w.folder + "/seen/file") == "ok");
+  CHECK(run.of("write:" + w.folder + "/seen/file") == "EROFS");
+  CHECK(run.of("cwd:" + w.folder + "/work") == "ok");
+  CHECK(run.of("write:" + w.folder + "/work/made") == "ok");
+  CHECK(run.of("read:" + w.folder + "/gateway.json") == "ENOENT");
+  CHECK(fs::exists(w.project + "/new2"));
+  CHECK(fs::exists(w.folder + "/other/new.db"));
+}
+
+TEST_CASE("the gateway's own files stay hidden, whatever a server was given") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const std::string definition = R"("command":"x","args":[)" + in_quotes(w.folder) + "," +
+                                 in_quotes(w.state) + "," + in_quotes(w.folder + "/gateway.json") +
+                                 R"(],"sandbox":{"write":[)" + in_quotes(w.home) + "," +
+                                 in_quotes(w.state + "/secrets") + "," +
+                                 in_quotes(w.home + "/.config/bulkhead/profile.toml") + "]}";
+  Running run(
+      w, definition,
+      {"write:" + w.home + "/new", "read:" + w.state + "/secrets/x/token",
+       "read:" + w.home + "/.config/bulkhead/profile.toml", "read:" + w.folder + "/gateway.json",
+       "write:" + w.folder + "/gateway.json", "read:" + w.home + "/.ssh/id_ed25519"});
+  CHECK(run.of("write:" + w.home + "/new") == "ok");
+  CHECK(run.of("read:" + w.state + "/secrets/x/token") == "ENOENT");
+  CHECK(run.of("read:" + w.home + "/.config/bulkhead/profile.toml") == "ENOENT");
+  CHECK(run.of("read:" + w.folder + "/gateway.json") != "ok");
+  CHECK(run.of("read:" + w.home + "/.ssh/id_ed25519") == "ENOENT");
+  std::string text;
+  std::ifstream(w.folder + "/gateway.json") >> text;
+  CHECK(text == "text");
+}
+
+TEST_CASE("a link that a server can make leads nowhere at its next start") {
+  if (skip_without_namespaces()) return;
+  World w;
+  fs::create_directory_symlink(w.home + "/.ssh", w.project + "/keys");
+  fs::create_directory_symlink(w.home, w.project + "/all");
+  const std::string definition = R"("command":"x","args":[)" + in_quotes(w.project) + "," +
+                                 in_quotes(w.project + "/keys") + "," +
+                                 in_quotes(w.project + "/all") + "]";
+  Running run(w, definition,
+              {"read:" + w.project + "/keys/id_ed25519", "write:" + w.project + "/all/notes.txt",
+               "read:" + w.home + "/.ssh/id_ed25519", "write:" + w.home + "/notes.txt"});
+  for (const auto &[attempt, result] : run.results) {
+    INFO(attempt);
+    CHECK(result != "ok");
+  }
+  CHECK(run.results.size() == 4);
+  CHECK(w.log.size() == 2);
+}
+
+TEST_CASE("a strict sandbox shows the system, the program and what was given") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const std::string definition =
+      R"("command":"x","args":[)" + in_quotes(w.project) + R"(],"sandbox":{"mode":"strict"})";
+  Running run(w, definition,
+              {"read:" + w.home + "/notes.txt", "list:/var", "list:/usr", "list:/home",
+               "read:" + w.project + "/data.txt", "write:" + w.project + "/data.txt",
+               "read:/etc/passwd", "ptrace:1", "memory-of:1", "write:/tmp/x", "loopback"});
+  CHECK(run.of("read:" + w.home + "/notes.txt") == "ENOENT");
+  CHECK(run.of("list:/usr") == "ok");
+  CHECK(run.of("list:/home") != "ok");
+  CHECK(run.of("read:" + w.project + "/data.txt") == "ok");
+  CHECK(run.of("write:" + w.project + "/data.txt") == "ok");
+  CHECK(run.of("read:/etc/passwd") == "ok");
+  CHECK(run.of("ptrace:1") == "EPERM");
+  CHECK(run.of("memory-of:1") == "EPERM");
+  CHECK(run.of("write:/tmp/x") == "ok");
+  CHECK(run.of("loopback") == "ok");
+}
+
+TEST_CASE("what a hostile server tries is refused by the kernel") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const std::string us = std::to_string(::getpid());
+  const int abstract = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  const std::string name = "bulkhead-spawn-test-" + us;
+  std::copy(name.begin(), name.end(), at.sun_path + 1);
+  REQUIRE(::bind(abstract, reinterpret_cast<sockaddr *>(&at),
+                 static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())) == 0);
+  REQUIRE(::listen(abstract, 1) == 0);
+  const std::vector<std::string> attempts = {"kill:" + us,
+                                             "ptrace:" + us,
+                                             "memory-of:" + us,
+                                             "read:/proc/" + us + "/environ",
+                                             "read:/proc/" + us + "/mem",
+                                             "list:/proc/" + us + "/fd",
+                                             "mount:/tmp",
+                                             "umount:" + w.home + "/.ssh",
+                                             "new-namespace-umount:" + w.home + "/.ssh",
+                                             "io_uring",
+                                             "bpf",
+                                             "userfaultfd",
+                                             "keyring",
+                                             "setuid:0",
+                                             "setuid:1",
+                                             "read:/etc/shadow",
+                                             "unix:@" + name,
+                                             "ptrace:1",
+                                             "memory-of:1",
+                                             "read:/proc/1/mem",
+                                             "read:/proc/1/environ",
+                                             "write:/proc/sysrq-trigger",
+                                             "write:/sys/kernel/uevent_helper",
+                                             "fill:/dev/shm/big",
+                                             "forks:4000"};
+  const bool root = ::geteuid() == 0;
+  Running run(w, R"("command":"x","sandbox":{"processes":64,"memory_bytes":134217728})", attempts);
+  for (const std::string &attempt : attempts) {
+    INFO(attempt);
+    // The kernel does not count the processes of root, and root is already 0 in there.
+    if (root && (attempt.starts_with("forks") || attempt == "setuid:0")) continue;
+    CHECK(run.of(attempt) != "ok");
+  }
+  ::close(abstract);
+}
+
+TEST_CASE("memory has the bound that was set") {
+  World w;
+  Running run(w, R"("command":"x","sandbox":{"memory_bytes":67108864})",
+              {"memory:32", "memory:128"});
+  CHECK(run.of("memory:32") == "ok");
+  CHECK(run.of("memory:128") == "ENOMEM");
+}
+
+TEST_CASE("without network there is a loopback of its own and nothing else") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  REQUIRE(::bind(server, reinterpret_cast<sockaddr *>(&at), size) == 0);
+  REQUIRE(::listen(server, 8) == 0);
+  REQUIRE(::getsockname(server, reinterpret_cast<sockaddr *>(&at), &size) == 0);
+  const std::string tcp = "tcp:" + std::to_string(ntohs(at.sin_port));
+  Running with(w, R"("command":"x")", {tcp, "loopback"});
+  CHECK(with.of(tcp) == "ok");
+  Running without(w, R"("command":"x","sandbox":{"network":false})", {tcp, "loopback"});
+  CHECK(without.of(tcp) == "ECONNREFUSED");
+  CHECK(without.of("loopback") == "ok");
+  ::close(server);
+}
+
+TEST_CASE("a server's caches are its own and stay") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const std::string entry = w.home + "/.npm/_cacache/entry", mine = w.home + "/.npm/mine";
+  {
+    Running run(w, R"("command":"npx")", {"read:" + entry, "write:" + mine});
+    CHECK(run.of("read:" + entry) == "ENOENT");
+    CHECK(run.of("write:" + mine) == "ok");
+  }
+  CHECK_FALSE(fs::exists(mine));
+  CHECK(fs::exists(w.state + "/cache/weather/npm/mine"));
+  Running again(w, R"("command":"npx")", {"read:" + mine});
+  CHECK(again.of("read:" + mine) == "ok");
+}
+
+TEST_CASE("killing a server kills what it left in other sessions") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const std::string lock = w.project + "/lock";
+  put_file(lock);
+  const bool by_itself = GENERATE(false, true);
+  std::vector<std::string> attempts{"daemon:" + lock};
+  if (by_itself) attempts.emplace_back("exit:3");
+  std::optional<Running> run(std::in_place, w,
+                             R"("command":"x","args":[)" + in_quotes(w.project) + "]", attempts);
+  CHECK(run->of("daemon:" + lock) == "ok");
+  if (!by_itself) {
+    REQUIRE(w.spawner->kill(run->child.id, SIGKILL) == BH_OK);
+  }
+  REQUIRE(run->wait_end());
+  const int fd = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  CHECK(::fcntl(fd, F_SETLK, &whole) == 0);  // its holder is gone when the child counts as ended
+  ::close(fd);
+}
+
+TEST_CASE("how a server ended is told, in every kind of sandbox") {
+  World w;
+  const std::string mode = GENERATE("strict", "home-read-only", "off");
+  const std::string definition = R"("command":"x","sandbox":{"mode":")" + mode + "\"}";
+  Running exits(w, definition, {"exit:7"});
+  bh_child_end end = exits.reap();
+  CHECK(end.how == BH_CHILD_EXITED);
+  CHECK(end.status == 7);
+  CHECK(w.spawner->kill(exits.child.id, SIGTERM) == BH_STALE);
+  Running dies(w, definition, {"die:15"});
+  end = dies.reap();
+  CHECK(end.how == BH_CHILD_KILLED);
+  CHECK(end.status == SIGTERM);
+  Running asked(w, definition, {"pid:1"});
+  CHECK(w.spawner->kill(asked.child.id, SIGTERM) == BH_OK);
+  end = asked.reap();
+  CHECK(end.how == BH_CHILD_KILLED);
+  CHECK(end.status == SIGTERM);
+  Running stubborn(w, definition, {"sleep-through-term"});
+  CHECK(w.spawner->kill(stubborn.child.id, SIGTERM) == BH_OK);
+  CHECK(w.spawner->kill(stubborn.child.id, SIGKILL) == BH_OK);
+  CHECK(stubborn.reap().how != BH_CHILD_EXITED);
+  CHECK(w.spawner->size() == 0);
+}
+
+TEST_CASE("a child leads a session, with clean signals and no descriptor of ours") {
+  World w;
+  const std::string mode = GENERATE("home-read-only", "off");
+  const int inherited = ::open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as others open theirs
+  sigset_t pipe_signal, before;
+  ::sigemptyset(&pipe_signal);
+  ::sigaddset(&pipe_signal, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  std::vector<std::string> attempts{"leader", "clean-signals", "blocking"};
+  for (int fd = 3; fd < 40; ++fd) attempts.push_back("descriptor:" + std::to_string(fd));
+  Running run(w, R"("command":"x","sandbox":{"mode":")" + mode + "\"}", attempts);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::close(inherited);
+  for (const auto &[attempt, result] : run.results) {
+    INFO(attempt);
+    CHECK(result == (attempt.starts_with("descriptor") ? "EBADF" : "ok"));
+  }
+  CHECK(run.results.size() == attempts.size());
+}
+
+TEST_CASE("what cannot be started says why, and nothing is left") {
+  World w;
+  const std::string mode = GENERATE("home-read-only", "off");
+  const std::string definition = R"("command":"x","sandbox":{"mode":")" + mode + "\"}";
+  const auto text = [&](const std::string &program, const std::string &cwd = {}) {
+    Running run(w, definition, {}, {}, cwd, program);
+    REQUIRE(run.status != BH_OK);
+    return run.error;
+  };
+  CHECK(text("/no/such/program") ==
+        "command \"/no/such/program\" of server \"weather\" does not exist");
+  CHECK(text("/etc/passwd") ==
+        "command \"/etc/passwd\" of server \"weather\" cannot be run: Permission denied");
+  put_file(w.project + "/script", "#!/no/such/interpreter\n");
+  ::chmod((w.project + "/script").c_str(), 0755);
+  CHECK(text(w.project + "/script").find("cannot be run: the interpreter") != std::string::npos);
+  CHECK(text("/bin/sh", "/no/folder") ==
+        "folder \"/no/folder\" of server \"weather\": No such file or directory");
+  siginfo_t info{};
+  CHECK(::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0);
+  CHECK(w.spawner->size() == 0);
+}
+
+TEST_CASE("a definition that is not understood starts nothing") {
+  World w;
+  for (const char *sandbox :
+       {R"("sandbox":5)", R"("sandbox":{"mode":"loose"})", R"("sandbox":{"write":["relative"]})",
+        R"("sandbox":{"network":1})", R"("sandbox":{"memory_bytes":"much"})"}) {
+    Running run(w, sandbox, {});
+    INFO(run.error);
+    CHECK(run.status == BH_E_INVALID);
+    CHECK(run.error.find("weather") != std::string::npos);
+  }
+}
+
+TEST_CASE("without namespaces Landlock still keeps secrets and refuses writes") {
+  if (landlock_abi() == 0) return;
+  World w([](SpawnOptions &options) { options.namespaces = false; });
+  Running run(w, R"("command":"npx","args":[)" + in_quotes(w.project) + "]",
+              {"read:" + w.home + "/notes.txt", "write:" + w.home + "/notes.txt",
+               "read:" + w.home + "/.ssh/id_ed25519", "read:" + w.home + "/.aws/credentials",
+               "read:" + w.state + "/secrets/x/token", "write:" + w.project + "/data.txt",
+               "write:/etc/x", "env:npm_config_cache", "io_uring", "write:/dev/null"});
+  CHECK(run.of("read:" + w.home + "/notes.txt") == "ok");
+  CHECK(run.of("write:" + w.home + "/notes.txt") == "EACCES");
+  CHECK(run.of("read:" + w.home + "/.ssh/id_ed25519") == "EACCES");
+  CHECK(run.of("read:" + w.home + "/.aws/credentials") == "EACCES");
+  CHECK(run.of("read:" + w.state + "/secrets/x/token") == "EACCES");
+  CHECK(run.of("write:" + w.project + "/data.txt") == "ok");
+  CHECK(run.of("write:/etc/x") == "EACCES");
+  CHECK(run.of("env:npm_config_cache") == "ok");
+  CHECK(run.of("io_uring") == "EPERM");
+  CHECK(run.of("write:/dev/null") == "ok");
+}
+
+TEST_CASE("what must be confined is not started when it cannot be") {
+  World w([](SpawnOptions &options) {
+    options.namespaces = false;
+    options.require = true;
+  });
+  Running run(w, R"("command":"x")", {});
+  CHECK(run.status == BH_E_UNSUPPORTED);
+  Running off(w, R"("command":"x","sandbox":{"mode":"off"})", {"read:/etc/passwd"});
+  CHECK(off.of("read:/etc/passwd") == "ok");
+}
+
+TEST_CASE("an unconfined server is a plain child") {
+  World w;
+  Running run(w, R"("command":"x","sandbox":{"mode":"off"})",
+              {"write:" + w.home + "/new", "read:" + w.home + "/.ssh/id_ed25519", "pid:2"});
+  CHECK(run.of("write:" + w.home + "/new") == "ok");
+  CHECK(run.of("read:" + w.home + "/.ssh/id_ed25519") == "ok");
+  CHECK(run.of("pid:2") != "ok");
+}
