@@ -339,4 +339,21 @@ test('A32 the parent that is named is watched', async (t) => {
   assert.ok((await agg.call('a__x')).result);
 });
 
+test('a profile changes limits and adds servers; its transports are not used, its names are taken', async (t) => {
+  const gateway = new Gateway(t.dir, `
+    [naming]
+    separator = "."
+    [transports.web]
+    plugin = "transport-http"
+    listen = "127.0.0.1:1"
+    [mcpServers.own]
+    command = ${JSON.stringify(fake().command)}
+    args = ["--tool", "x"]
+  `);
+  const agg = new Aggregator(t, { args: ['--config', gateway.config] }).define([server('a', '--tool', 'x'), server('own', '--tool', 'y')]);
+  const { tools } = await agg.request('list_tools');
+  assert.deepEqual(tools.map((tool) => tool.namespaced_name).sort(), ['a.x', 'own.x']);
+  assert.match(agg.stderr, /server "own" is left out: the profile has a server of that name/);
+});
+
 await run();
