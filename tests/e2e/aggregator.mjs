@@ -294,7 +294,7 @@ inBoth('A21 garbage between two requests: both are answered, one line is logged'
 inBoth('A22 a result that is not UTF-8, or too large for the codec: an error with its id, and life goes on', async (t, codec) => {
   // The bytes go through the command line as they are.
   const agg = new Aggregator(t, { codec }).define([
-    { name: 'a', command: 'sh', args: ['-c', `exec ${fake().command} --tool good --tool bad --tool big --size big=17000000 --result bad="$(printf '{"content":[{"type":"text","text":"\\377"}]}')"`] }]);
+    { name: 'a', command: 'sh', args: ['-c', `exec "$0" --tool good --tool bad --tool big --size big=17000000 --result bad="$(printf '{"content":[{"type":"text","text":"\\377"}]}')"`, fake().command] }]);
   const bad = await agg.call('a__bad');
   assert.ok(bad.error, JSON.stringify(bad).slice(0, 300));
   const big = await until('the server is back', async () => {
