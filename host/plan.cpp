@@ -92,6 +92,14 @@ std::string definition_of(const Profile &profile, const ServerDef &def) {
   return copy.to_json();
 }
 
+// Plugins with other privileges do not meet in one compartment, whatever name the profile gives it.
+std::string compartment_name(const Role *role, const PluginUse &use, const std::string &wanted,
+                             const std::string &owner) {
+  const std::string usual = role != nullptr ? std::string(role->compartment) : use.id;
+  if (wanted.empty()) return usual;
+  return usual + "." + (wanted == "own" ? owner : wanted);
+}
+
 class Planner {
  public:
   Planner(const Profile &profile, const PlanFacts &facts) : profile_(profile), facts_(facts) {}
@@ -102,6 +110,7 @@ class Planner {
     endpoint.router = true;
     endpoint.log_level = facts_.log_level;
     endpoint.eager = facts_.eager;
+    endpoint.privileges.required = profile_.isolation.require;
     if (facts_.is_root) endpoint.privileges.uid = endpoint.privileges.gid = endpoint_uid;
     slices_.push_back(std::move(endpoint));
     for (const ServerDef &def : profile_.servers) add_server(def);
@@ -119,9 +128,11 @@ class Planner {
 
  private:
   // The slice that has the plugin, and the plugin's number in it.
-  std::pair<Slice &, std::uint32_t> place(PluginKind kind, const PluginUse &use) {
+  // `wanted`: what the profile says about its compartment; `owner`: whose own it would be.
+  std::pair<Slice &, std::uint32_t> place(PluginKind kind, const PluginUse &use,
+                                          const std::string &wanted, const std::string &owner) {
     const Role *role = role_of(use.plugin);
-    const std::string name = role != nullptr ? std::string(role->compartment) : use.id;
+    const std::string name = compartment_name(role, use, wanted, owner);
     auto at = std::find_if(slices_.begin() + 1, slices_.end(),
                            [&](const Slice &slice) { return slice.name == name; });
     if (at == slices_.end()) at = slices_.insert(at, new_slice(name, role));
@@ -142,6 +153,7 @@ class Planner {
     slice.profile.isolation = profile_.isolation;
     slice.profile.own_paths = profile_.own_paths;
     SlicePrivileges &may = slice.privileges;
+    may.required = profile_.isolation.require;
     may.network = role == nullptr || role->network;
     may.exec = role != nullptr && role->exec;
     const std::uint32_t uid = role == nullptr ? other_uid : role->uid;
@@ -162,14 +174,14 @@ class Planner {
     use.plugin = connector->second;
     use.config_json = "{}";
     use.required = false;
-    auto [slice, number] = place(PluginKind::connector, use);
+    auto [slice, number] = place(PluginKind::connector, use, def.compartment, def.name);
     slice.definitions[def.name] = definition_of(profile_, def);
     add_services(slice);
     slices_.front().remote[def.name] = {slice.name, number};
   }
 
   void add_tools(const PluginUse &use) {
-    auto [slice, number] = place(PluginKind::tools, use);
+    auto [slice, number] = place(PluginKind::tools, use, use.compartment, use.id);
     if (use.plugin == "builtin-files") {
       for (std::string &folder : workspace_folders(use.config_json)) {
         slice.privileges.read.push_back(std::move(folder));

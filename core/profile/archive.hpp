@@ -22,11 +22,12 @@ template <class Ar>
 void archive(Ar &ar, ServerDef &v) {
   auto &[name, type, disabled, disabled_reason, command, args, env, cwd, sandbox, lazy,
          idle_stop_ms, pool_size, pool_safe_tools, url, headers, allow_tools, deny_tools,
-         timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, origin, source,
-         extra] = v;
+         timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, compartment,
+         origin, source, extra] = v;
   ar(name, type, disabled, disabled_reason, command, args, env, cwd, sandbox, lazy, idle_stop_ms,
      pool_size, pool_safe_tools, url, headers, allow_tools, deny_tools, timeout_ms,
-     tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, origin, source, extra);
+     tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, compartment, origin, source,
+     extra);
 }
 
 template <class Ar>
@@ -65,8 +66,8 @@ void archive(Ar &ar, Limits &v) {
 
 template <class Ar>
 void archive(Ar &ar, PluginUse &v) {
-  auto &[id, plugin, config_json, sha256, required, grants, origin] = v;
-  ar(id, plugin, config_json, sha256, required, grants, origin);
+  auto &[id, plugin, config_json, sha256, required, compartment, grants, origin] = v;
+  ar(id, plugin, config_json, sha256, required, compartment, grants, origin);
 }
 
 template <class Ar>

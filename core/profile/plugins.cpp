@@ -47,6 +47,7 @@ std::string wrong_sha256(std::string &text) {
 // Takes the keys that are ours; the others are the plugin's.
 struct PluginReader {
   Context &context;
+  const std::string_view group;
   const std::string &path;
   PluginUse use;
   bool enabled = true;
@@ -77,6 +78,8 @@ struct PluginReader {
         diagnostics.error(member.value.place, key, std::move(why));
       else
         use.sha256 = std::move(*text);
+    } else if (member.name == "compartment" && group == "tools") {
+      read_compartment(member, key, &use.compartment, context);
     } else if (member.name == "grants") {
       auto list = diagnostics.strings(member.value, key);
       if (!list) return;
@@ -92,6 +95,26 @@ struct PluginReader {
   }
 };
 
+}  // namespace
+
+void read_compartment(const Member &member, const std::string &path, std::string *out,
+                      Context &context) {
+  const auto text = context.diagnostics.string(member.value, path);
+  if (!text) return;
+  const bool letters =
+      text->find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+  if (!letters || text->empty() || text->size() > 32 || *text == "endpoint" ||
+      *text == "supervisor") {
+    context.diagnostics.error(member.value.place, path,
+                              "\"own\" or a name of 1 to 32 characters of a-z, 0-9 and '-' is "
+                              "needed, and not \"endpoint\" or \"supervisor\"");
+    return;
+  }
+  *out = *text;
+}
+
+namespace {
+
 void read_plugin(std::string_view group, const Member &instance, Context &context) {
   const std::string path = join(std::string(group), instance.name);
   Diagnostics &diagnostics = context.diagnostics;
@@ -103,7 +126,7 @@ void read_plugin(std::string_view group, const Member &instance, Context &contex
     return;
   }
   if (!diagnostics.is_table(instance.value, path)) return;
-  PluginReader reader{context, path, {}};
+  PluginReader reader{context, group, path, {}};
   const std::size_t errors = diagnostics.count();
   for (const Member &member : instance.value.members) reader.take(member);
   if (!reader.enabled) return;

@@ -76,6 +76,7 @@ struct ServerDef {
   std::optional<std::uint64_t> connect_timeout_ms;
   SessionScope session = SessionScope::shared;
   std::uint32_t max_in_flight = 256;
+  std::string compartment;  // "own", or one that several share; empty: that of its connector
   Origin origin;
   std::string source;  // who gave it, for people; empty: the profile
   // Further members of to_json(), set by the core ("stderr_file"): name -> JSON text of the value.
@@ -147,6 +148,7 @@ struct PluginUse {
   std::string config_json;          // one JSON object
   std::string sha256;               // pinned digest in hex; empty: not pinned
   bool required = true;             // false: go on without it when it fails to load
+  std::string compartment;          // of a tools plugin: "own", a name; empty: the usual one
   std::vector<std::string> grants;  // host extensions that not every plugin gets: "control"
   Origin origin;
   bool operator==(const PluginUse &) const = default;

@@ -58,6 +58,10 @@ void read_servers(const Node &table, const Node *tools, Context &context);
 // Why a name cannot be that of a server; empty: it can. `builtin_too`: "builtin" is allowed.
 std::string refused_name(std::string_view name, const Naming &naming, bool builtin_too);
 
+// "own", or a name of [a-z0-9-]{1,32} that several share; not one of the program's without plugins.
+void read_compartment(const Member &member, const std::string &path, std::string *out,
+                      Context &context);
+
 // A path of the profile: "~/" is the home folder, a relative one starts at the folder of its file.
 std::string resolve_path(const std::string &path, const Place &place, const Context &context);
 

@@ -324,6 +324,9 @@ class ServerReader {
     if (const Member *flight = given("max_in_flight"))
       if (const auto value = diagnostics_.integer(flight->value, at(*flight), 1, 65'536))
         server_.max_in_flight = static_cast<std::uint32_t>(*value);
+    if (const Member *compartment = given("compartment")) {
+      read_compartment(*compartment, at(*compartment), &server_.compartment, context_);
+    }
     if (const Member *session = given("session")) {
       static constexpr std::string_view kScopes[] = {"shared", "per-client"};
       if (const auto scope = diagnostics_.one_of(session->value, at(*session), kScopes))

@@ -73,6 +73,7 @@ constexpr Spelling kSpellings[] = {
     {"startup_timeout_ms", "connect_timeout"},
     {"startup_timeout_sec", "startup_timeout_sec"},
     {"session", "session"},
+    {"compartment", "compartment"},
     {"max_in_flight", "max_in_flight"},
     {"maxInFlight", "max_in_flight"},
     {"unsupported_stdio", "unsupported_stdio"},

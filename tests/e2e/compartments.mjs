@@ -139,6 +139,20 @@ test('H01 compartments come from the profile', async (t) => {
   assert.deepEqual((await statusOf(none)).compartments, []);
 });
 
+test('a server can have a compartment of its own, and falls alone', async (t) => {
+  const [one, two] = [await t.fakeHttp(), await t.fakeHttp()];
+  const gateway = await t.gateway({
+    mcpServers: { one: { type: 'http', url: one.url, compartment: 'own' }, two: { type: 'http', url: two.url } },
+  });
+  const client = await t.http(gateway);
+  await client.toolNames();
+  const names = (await statusOf(gateway)).compartments.map((entry) => entry.name);
+  assert.deepEqual(names.sort(), ['aggregator', 'aggregator.one', 'endpoint']);
+  process.kill((await running(gateway, 'aggregator.one')).pid, 'SIGSTOP');
+  t.defer(async () => process.kill((await compartment(gateway, 'aggregator.one')).pid, 'SIGCONT'));
+  assert.ok(await client.tool('two__echo', { text: 'x' }));
+});
+
 test('pain-18 the address stays open while the endpoint is started again', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
   const { pid } = await running(gateway, 'endpoint');
