@@ -1,0 +1,224 @@
+// Another configuration while the gateway runs: by the service socket, by SIGHUP, by the connector
+// API. Each test runs with compartments and with --single-process.
+import { execFile } from 'node:child_process';
+import { request } from 'node:http';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { alive, assert, fake, program, run, show, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const execute = promisify(execFile);
+const modes = { compartments: [], 'one process': ['--single-process'] };
+const both = (name, fn) => {
+  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
+};
+const lastPid = (log) => Number([...readFileSync(log, 'utf8').matchAll(/^! start (\d+)$/gm)].at(-1)[1]);
+const starts = (log) => [...readFileSync(log, 'utf8').matchAll(/^! start (\d+)$/gm)].length;
+
+// One request to the gateway's service socket, as curl --unix-socket would send it.
+async function ask(gateway, method, path, body) {
+  const { socket } = await statusOf(gateway);
+  return new Promise((done, failed) => {
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const req = request({ socketPath: socket, method, path, headers: { 'Content-Length': Buffer.byteLength(text) } }, (res) => {
+      let data = '';
+      res.on('data', (chunk) => (data += chunk));
+      res.on('end', () => done({ status: res.statusCode, ...JSON.parse(data) }));
+    });
+    req.on('error', failed);
+    req.end(text);
+  });
+}
+const write = (gateway, profile) => writeFileSync(gateway.config, JSON.stringify(profile));
+
+both('A29 POST /reload-config: an open client sees the new tool, others keep their process', async (t, args) => {
+  const [log, gone] = [t.path('log'), t.path('gone')];
+  const servers = { one: fake('--tool', 'a', '--log', log), two: fake('--tool', 'b', '--log', gone) };
+  const gateway = await t.gateway({ mcpServers: servers }, { args });
+  const client = await t.http(gateway);
+  await client.listen();
+  assert.deepEqual((await client.toolNames()).sort(), ['one__a', 'two__b']);
+  const [pid, old] = [lastPid(log), lastPid(gone)];
+  write(gateway, { mcpServers: { one: servers.one, three: fake('--tool', 'c') } });
+  const answer = await ask(gateway, 'POST', '/reload-config');
+  assert.equal(answer.status, 200);
+  for (const [name, value] of Object.entries({ success: true, reloaded: 1, failed_session_count: 0, failed_session_ids: [], failures: [], message: null })) {
+    assert.deepEqual(answer[name], value, name);
+  }
+  assert.deepEqual([answer.added, answer.removed, answer.unchanged], [['three'], ['two'], 1]);
+  await client.note('notifications/tools/list_changed');
+  assert.deepEqual((await client.toolNames()).sort(), ['one__a', 'three__c']);
+  assert.equal((await client.tool('three__c')).content[0].text, 'fake/c');
+  assert.equal(lastPid(log), pid);
+  assert.ok(alive(pid) && starts(log) === 1);
+  await until('the removed server has ended', () => !alive(old));
+});
+
+both('A29 an invalid profile changes nothing and is reported in full', async (t, args) => {
+  const gateway = await t.gateway({ mcpServers: { one: fake('--tool', 'a') } }, { args });
+  const client = await t.http(gateway);
+  await client.tools();
+  write(gateway, { mcpServers: { x: { comand: 'y' } }, limits: { sessions: 'many' } });
+  const answer = await ask(gateway, 'POST', '/reload-config');
+  assert.equal(answer.status, 500);
+  assert.equal(answer.success, false);
+  assert.equal(answer.reloaded, 0);
+  assert.equal(answer.failed_session_count, 1);
+  assert.match(answer.message, /nothing was changed/);
+  const lines = answer.failures.map((failure) => failure.message).join('\n');
+  assert.match(lines, /comand/);
+  assert.match(lines, /limits\.sessions/);
+  assert.deepEqual(await client.toolNames(), ['one__a']);
+  await assert.rejects(execute(program, ['reload'], { env: gateway.env() }), (error) => error.code === 1 && /comand/.test(error.stdout));
+});
+
+both('SIGHUP and bulkhead reload do the same; what cannot change is named', async (t, args) => {
+  const servers = { one: fake('--tool', 'a') };
+  const gateway = await t.gateway({ mcpServers: servers }, { args });
+  const client = await t.http(gateway);
+  await client.listen();
+  await client.tools();
+  write(gateway, { mcpServers: { ...servers, two: fake('--tool', 'b') } });
+  process.kill(gateway.pid, 'SIGHUP');
+  await client.note('notifications/tools/list_changed');
+  await until('both are there', async () => (await client.toolNames()).length === 2);
+  write(gateway, { mcpServers: servers, limits: { sessions: 7 } });
+  const { stdout } = await execute(program, ['reload'], { env: gateway.env() });
+  assert.match(stdout, /removed: two/);
+  assert.match(stdout, /limits\.sessions: needs a restart/);
+  assert.deepEqual(await client.toolNames(), ['one__a']);
+});
+
+both('A12 a call that runs at a server that goes is answered', async (t, args) => {
+  const log = t.path('log');
+  const slow = fake('--tool', 'a', '--delay', 'a=1500', '--log', log);
+  const stuck = fake('--tool', 'b', '--hang', 'tools/call');
+  const gateway = await t.gateway({ limits: { drain_ms: 2500 }, mcpServers: { slow, stuck } }, { args });
+  const client = await t.http(gateway);
+  await client.tools();
+  const calls = [client.tool('slow__a'), client.tool('stuck__b').catch((error) => error)];
+  await until('the call is there', () => readFileSync(log, 'utf8').includes('tools/call'));
+  write(gateway, { limits: { drain_ms: 2500 }, mcpServers: { other: fake('--tool', 'c') } });
+  const answer = await ask(gateway, 'POST', '/reload-config');
+  assert.equal(answer.status, 200);
+  assert.equal((await calls[0]).content[0].text, 'fake/a');
+  assert.match((await calls[1]).message, /stuck.*removed or changed/);
+  await until('its process has ended', () => !alive(lastPid(log)));
+});
+
+// Fault: while a server is connected anew its tools are missing, or calls to it fail.
+both('pain-18 a changed server is replaced without an outage', async (t, args) => {
+  const [log, fresh] = [t.path('log'), t.path('fresh')];
+  const definition = (...more) => fake('--tool', 'a', '--init-delay', 400, ...more);
+  const gateway = await t.gateway({ mcpServers: { one: definition('--log', log) } }, { args });
+  const client = await t.http(gateway);
+  await client.listen();
+  await client.tools();
+  const old = lastPid(log);
+  write(gateway, { mcpServers: { one: definition('--log', fresh) } });
+  let [asked, failed] = [0, 0];
+  let over = false;
+  const traffic = (async () => {
+    while (!over) {
+      asked += 1;
+      await client.tool('one__a').catch(() => (failed += 1));
+      if ((await client.toolNames()).length !== 1) failed += 1;
+    }
+  })();
+  const answer = await ask(gateway, 'POST', '/reload-config');
+  assert.deepEqual(answer.changed, ['one']);
+  over = true;
+  await traffic;
+  assert.ok(asked > 0);
+  assert.equal(failed, 0);
+  assert.equal(starts(log), 1);
+  assert.equal(starts(fresh), 1);
+  await until('the old process has ended', () => !alive(old));
+});
+
+// Fault: a changed secret or option needs a manual delete and add, or the old catalogue stays.
+both('pain-20 tool lists follow the profile, without a new connection where none is needed', async (t, args) => {
+  const log = t.path('log');
+  const server = fake('--tool', 'a', '--tool', 'b', '--log', log);
+  const gateway = await t.gateway({ mcpServers: { one: server } }, { args });
+  const client = await t.http(gateway);
+  await client.listen();
+  assert.equal((await client.toolNames()).length, 2);
+  write(gateway, { mcpServers: { one: { ...server, denyTools: ['b'] } } });
+  await ask(gateway, 'POST', '/reload-config');
+  await client.note('notifications/tools/list_changed');
+  assert.deepEqual(await client.toolNames(), ['one__a']);
+  await assert.rejects(client.tool('one__b'), /Tool not found/);
+  write(gateway, { mcpServers: { one: server } });
+  await ask(gateway, 'POST', '/reload-config');
+  await until('both are there', async () => (await client.toolNames()).length === 2);
+  assert.equal(starts(log), 1);
+});
+
+both('A30 connectors: added, listed, refused, removed, in the user layer only', async (t, args) => {
+  const gateway = await t.gateway({ mcpServers: { mine: fake('--tool', 'a') } }, { args });
+  const client = await t.http(gateway);
+  await client.listen();
+  await client.tools();
+  const before = readFileSync(gateway.config, 'utf8');
+  const secret = 'canary-4711';
+  const added = { id: 'extra', ...fake('--tool', 'x'), env: { TOKEN: secret } };
+  const created = await ask(gateway, 'POST', '/mcp/connectors', added);
+  assert.equal(created.status, 200, show(created));
+  assert.deepEqual([created.id, created.source, created.direct, created.editable], ['extra', 'user', true, true]);
+  assert.ok(!JSON.stringify(created).includes(secret));
+  await client.note('notifications/tools/list_changed');
+  await until('it is there', async () => (await client.toolNames()).includes('extra__x'));
+
+  const list = await ask(gateway, 'GET', '/mcp/connectors');
+  assert.ok(list.mode && list.profile_id);
+  assert.deepEqual(list.servers.map((item) => item.id), ['extra', 'mine']);
+  for (const item of list.servers) {
+    for (const key of ['id', 'source', 'source_profile', 'direct', 'editable', 'server']) assert.ok(key in item, key);
+  }
+  const mine = list.servers.find((item) => item.id === 'mine');
+  assert.deepEqual([mine.source, mine.editable, mine.server.command], ['profile', false, fake().command]);
+  assert.ok(!JSON.stringify(list).includes(secret));
+
+  assert.equal((await ask(gateway, 'POST', '/mcp/connectors', added)).status, 409);
+  assert.equal((await ask(gateway, 'POST', '/mcp/connectors', { id: 'mine', command: 'x' })).status, 409);
+  for (const bad of [{ command: 'x' }, { id: 'Upper', command: 'x' }, { id: 'a__b', command: 'x' }, { id: 'b', comand: 'x' }, { id: 'b', command: '${env:NOT_SET_HERE}', url: 'http://x' }, []]) {
+    assert.equal((await ask(gateway, 'POST', '/mcp/connectors', bad)).status, 400, JSON.stringify(bad));
+  }
+  assert.equal((await ask(gateway, 'DELETE', '/mcp/connectors/mine')).status, 409);
+  assert.equal((await ask(gateway, 'DELETE', '/mcp/connectors/nobody')).status, 404);
+  assert.equal((await ask(gateway, 'POST', '/mcp/connectors/extra/call', {})).status, 404);
+  assert.equal((await ask(gateway, 'POST', '/tools/call', {})).status, 404);
+  const file = join(gateway.dir, 'config', 'bulkhead', 'connectors.json');
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  const removed = await ask(gateway, 'DELETE', '/mcp/connectors/extra');
+  assert.deepEqual([removed.status, removed.server_id, removed.removed], [200, 'extra', true]);
+  await until('it has gone', async () => !(await client.toolNames()).includes('extra__x'));
+  assert.ok(!readFileSync(file, 'utf8').includes('extra'));
+  assert.equal(readFileSync(gateway.config, 'utf8'), before);
+});
+
+both('changes at the same time are made one after the other', async (t, args) => {
+  const gateway = await t.gateway({ mcpServers: {} }, { args });
+  const ids = ['a', 'b', 'c', 'd', 'e'];
+  const answers = await Promise.all(ids.map((id) => ask(gateway, 'POST', '/mcp/connectors', { id, ...fake('--tool', 'x') })));
+  assert.deepEqual(answers.map((answer) => answer.status), [200, 200, 200, 200, 200]);
+  const list = await ask(gateway, 'GET', '/mcp/connectors');
+  assert.deepEqual(list.servers.map((item) => item.id), ids);
+});
+
+both('the service socket does not answer what the gateway has started', async (t, args) => {
+  const out = t.path('out');
+  const gateway = await t.gateway({ mcpServers: {} }, { args });
+  const { socket } = await statusOf(gateway);
+  assert.equal(statSync(socket).mode & 0o777, 0o600);
+  // A server that asks for everything: its shell tries each and writes what it got.
+  const script = `curl -s --max-time 3 --unix-socket '${socket}' http://x/status > '${out}' 2>&1; echo "code $?" >> '${out}'; exec sleep 100`;
+  await ask(gateway, 'POST', '/mcp/connectors', { id: 'evil', command: '/bin/sh', args: ['-c', script] });
+  await until('it has tried', () => existsSync(out) && /code \d+/.test(readFileSync(out, 'utf8')), 8000);
+  assert.ok(!/code 0/.test(readFileSync(out, 'utf8')), readFileSync(out, 'utf8'));
+  assert.ok(!readFileSync(out, 'utf8').includes('"pid"'));
+});
+
+run();
