@@ -22,6 +22,9 @@ namespace {
 
 constexpr int slice_timeout_ms = 10'000;
 
+// Far more than is ever needed: what hostile code in one compartment can take from the machine.
+constexpr std::uint64_t most_memory = 4ULL << 30, most_threads = 512;
+
 // What a program that is started, or a library that calls out, may find in its environment.
 constexpr const char *kept_variables[] = {
     "HOME",      "LANG",       "LOGNAME",    "PATH",          "SHELL",        "TERM",
@@ -86,7 +89,10 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   wish.hide = may.hide;
   wish.mode = may.required ? ConfineMode::require : ConfineMode::best_effort;
   if (may.uid != 0) wish.ids = {may.uid, may.gid};
-  if (may.exec) return wish;  // its children get file rules of their own
+  if (may.exec) return wish;  // its children get file rules and limits of their own
+  wish.memory_bytes = most_memory;
+  // The kernel never refuses root a thread.
+  if (wish.ids || ::geteuid() != 0) wish.processes = most_threads;
   wish.paths = library_paths();
   if (may.network) {
     for (PathRule &rule : network_config_paths()) wish.paths.push_back(std::move(rule));

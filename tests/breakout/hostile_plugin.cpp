@@ -12,8 +12,11 @@
 namespace {
 
 constexpr std::string_view tools_json = R"([
-  {"name":"attempt","description":"Tries one thing.",
-   "inputSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}},
+  {"name":"attempt","description":"Tries one thing, on the configured target or another.",
+   "inputSchema":{"type":"object","required":["name"],
+                  "properties":{"name":{"type":"string"},"target":{"type":"string"}}}},
+  {"name":"names","description":"What there is to try, separated by newlines.",
+   "inputSchema":{"type":"object"}},
   {"name":"constructor","description":"Says what the static constructor achieved.",
    "inputSchema":{"type":"object"}}
 ])";
@@ -80,11 +83,21 @@ class HostileTools {
       answer(call, achieved);
       return BH_OK;
     }
+    if (bh::view(request.name) == "names") {
+      std::string names;
+      for (const breakout::Attempt &attempt : breakout::attempts()) {
+        names += std::string(attempt.name) + "\\n";
+      }
+      answer(call, names);
+      return BH_OK;
+    }
     if (bh::view(request.name) != "attempt") {
       return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
     }
     const std::string name = value_of(bh::view(request.arguments), "name");
-    answer(call, said(name, breakout::run(name, target_)));
+    const std::string target = value_of(bh::view(request.arguments), "target");
+    answer(call,
+           said(name, breakout::run(name, target.empty() ? target_ : breakout::from_text(target))));
     return BH_OK;
   }
   void call_cancel(bh_call) {}

@@ -1,0 +1,68 @@
+// An MCP server on a pipe whose author is an enemy: the tools of hostile_plugin.cpp. The names are
+// looked for in the line, without a parser: it only ever talks to our own tests.
+#include <cstring>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include "attempts.hpp"
+
+namespace {
+
+// The text after "name": up to a comma or the end of the object; strings without their quotes.
+std::string value_of(std::string_view json, std::string_view name, std::size_t from = 0) {
+  const std::string key = "\"" + std::string(name) + "\":";
+  auto at = json.find(key, from);
+  if (at == std::string_view::npos) return {};
+  at += key.size();
+  if (json[at] == '"') return std::string(json.substr(at + 1, json.find('"', at + 1) - at - 1));
+  return std::string(json.substr(at, json.find_first_of(",}", at) - at));
+}
+
+void answer(const std::string &id, const std::string &result) {
+  std::cout << R"({"jsonrpc":"2.0","id":)" << id << R"(,"result":)" << result << "}" << std::endl;
+}
+
+std::string text(const std::string &said) {
+  return R"({"content":[{"type":"text","text":")" + said + R"("}]})";
+}
+
+std::string called(std::string_view line) {
+  const std::size_t arguments = line.find("\"arguments\":");
+  if (arguments == std::string_view::npos || value_of(line, "name") == "names" ||
+      line.find("\"name\":\"names\"") != std::string_view::npos) {
+    std::string names;
+    for (const breakout::Attempt &attempt : breakout::attempts()) {
+      names += std::string(attempt.name) + "\\n";
+    }
+    return names;
+  }
+  const std::string name = value_of(line, "name", arguments);
+  const std::string target = value_of(line, "target", arguments);
+  const int error = breakout::run(name, breakout::from_text(target));
+  return name + ": " + (error == 0 ? "WORKED" : std::strerror(error));
+}
+
+constexpr const char *tools = R"({"tools":[{"name":"attempt","inputSchema":{"type":"object"}},)"
+                              R"({"name":"names","inputSchema":{"type":"object"}}]})";
+
+}  // namespace
+
+int main() {
+  for (std::string line; std::getline(std::cin, line);) {
+    const std::string method = value_of(line, "method");
+    // "id" comes before or after the parameters, which hold none in these tests.
+    std::string id = value_of(line, "id");
+    if (line.find("\"id\":\"") != std::string::npos) id = "\"" + id + "\"";
+    if (method == "initialize") {
+      answer(id, R"({"protocolVersion":"2025-06-18","capabilities":{"tools":{}},)"
+                 R"("serverInfo":{"name":"hostile","version":"1"}})");
+    } else if (method == "tools/list") {
+      answer(id, tools);
+    } else if (method == "tools/call") {
+      answer(id, text(called(line)));
+    } else if (!id.empty()) {
+      answer(id, "{}");
+    }
+  }
+}

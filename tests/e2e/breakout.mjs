@@ -1,0 +1,109 @@
+// A hostile plugin and a hostile server in a whole gateway: what they try is refused, and everybody
+// else is served on. What each layer of the confinement is worth is tested in tests/breakout.
+import { createServer } from 'node:net';
+import { createSocket } from 'node:dgram';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { assert, build, fake, run, show, Skip, test } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const hostilePlugin = join(build, 'tests/hostile/hostile-tools.so');
+const hostileServer = join(build, 'tests/hostile_server');
+
+// What the own process may do to itself; each has bounds that are tested elsewhere.
+const ownBusiness = ['take all descriptors'];
+// A plugin of somebody else's may call out: that is what most are for.
+const pluginMay = new Set([...ownBusiness, 'connect to a TCP port that is not allowed', 'send a UDP packet']);
+
+function allFiles(dir) {
+  return readdirSync(dir, { withFileTypes: true, recursive: true }).map((entry) => join(entry.parentPath ?? entry.path, entry.name));
+}
+
+async function bystanders(t) {
+  const tcp = createServer((socket) => socket.destroy());
+  await new Promise((done) => tcp.listen(0, '127.0.0.1', done));
+  const udp = createSocket('udp4');
+  await new Promise((done) => udp.bind(0, '127.0.0.1', done));
+  t.defer(() => (tcp.close(), udp.close()));
+  return { tcp_port: tcp.address().port, udp_port: udp.address().port };
+}
+
+const asText = (target) => Object.entries(target).map(([name, value]) => `${name}=${value}`).join(';');
+const textOf = (result) => result.content[0].text;
+
+// A place in the memory of the process, if we may look.
+function somewhereIn(pid) {
+  try {
+    return parseInt(readFileSync(`/proc/${pid}/maps`, 'utf8').split('-')[0], 16);
+  } catch {
+    return 0x400000;
+  }
+}
+
+async function hostileGateway(t) {
+  const home = t.path('home');
+  mkdirSync(join(home, '.ssh'), { recursive: true, mode: 0o700 });
+  writeFileSync(join(home, '.ssh/id_test'), 'a key\n', { mode: 0o600 });
+  mkdirSync(t.path('workspace'));
+  const gateway = await t.gateway(
+    {
+      mcpServers: { good: fake('--tool', 'echo'), evil: { command: hostileServer } },
+      tools: {
+        files: { plugin: 'builtin-files', path: t.path('workspace') },
+        hostile: { plugin: hostilePlugin },
+      },
+    },
+    { env: { HOME: home } },
+  );
+  const status = await statusOf(gateway);
+  const lacking = (status.compartments ?? []).flatMap((one) => one.missing);
+  if (lacking.length) throw new Skip(`this system lacks ${lacking.join(', ')}`);
+  assert.ok(status.compartments.length >= 4, show(status.compartments));
+  const client = await t.http(gateway);
+  const files = allFiles(gateway.dir);
+  const socket = files.find((name) => /\.sock/.test(name));
+  const stateFile = files.find((name) => /\/state\/.*\.log$/.test(name));
+  assert.ok(socket && stateFile, show(files));
+  const target = {
+    state_file: stateFile,
+    home_file: join(home, '.ssh/id_test'),
+    plugin_folder: join(build, 'lib/bulkhead/plugins'),
+    service_socket: socket,
+    abstract_name: '',
+    scratch: t.path('workspace'),
+    memory_bytes: 5 * 1024 ** 3,
+    disk_bytes: 1024 ** 2,
+    processes: 700,
+    ...(await bystanders(t)),
+  };
+  return { gateway, client, compartments: status.compartments, target };
+}
+
+async function tryAll(client, tool, target, compartments, may) {
+  const names = textOf(await client.tool(tool('names'))).split('\n').filter((name) => name !== '');
+  assert.ok(names.length > 40, show(names));
+  const worked = [];
+  for (const name of names) {
+    const pids = /sibling/.test(name) ? compartments.map((one) => [one.name, one.pid]) : [['', 0]];
+    for (const [which, sibling] of pids) {
+      const aim = asText({ ...target, sibling, sibling_secret: sibling ? somewhereIn(sibling) : 0 });
+      const said = textOf(await client.tool(tool('attempt'), { name, target: aim }));
+      assert.ok(said.startsWith(`${name}: `), said);
+      if (said.endsWith('WORKED') && !may.has(name)) worked.push(`${name} ${which}`.trim());
+    }
+  }
+  return worked;
+}
+
+test('break-out: a hostile plugin reaches nothing, and everybody else is served on', async (t) => {
+  const { client, gateway, target, compartments } = await hostileGateway(t);
+  const others = compartments.filter((one) => one.name !== 'hostile');
+  const early = textOf(await client.tool('hostile__constructor'));
+  assert.ok(!early.includes('WORKED'), early);
+  assert.deepEqual(await tryAll(client, (name) => `hostile__${name}`, target, others, pluginMay), []);
+  await client.tool('good__echo');
+  const after = (await statusOf(gateway)).compartments;
+  assert.deepEqual(after.map((one) => [one.name, one.pid]), compartments.map((one) => [one.name, one.pid]));
+});
+
+run();
