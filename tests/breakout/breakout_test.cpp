@@ -57,20 +57,22 @@ Confinement base(const std::string &role) {
   return wish;
 }
 
-Role aggregator_role() {
-  Role role{base("aggregator"), nobody, {{"send a UDP packet", our_check}}};
+// The aggregator, web, and plugins of others: may go to every port. Which addresses are meant is
+// for the plugin to say.
+Role caller_role() {
+  Role role{base("callers"), nobody, {}};
   role.wish.network = true;
-  role.wish.connect_ports = {443};
   for (const PathRule &rule : network_config_paths()) role.wish.paths.push_back(rule);
+  role.meant["send a UDP packet"] = our_check;
+  role.meant["connect to a TCP port that is not allowed"] = our_check;
   return role;
 }
 
-// May go to every port: which addresses are meant is for the plugin to say.
-Role web_role() {
-  Role role = aggregator_role();
-  role.wish.role = "web";
-  role.wish.connect_ports.clear();
-  role.meant["connect to a TCP port that is not allowed"] = our_check;
+Role one_port_role() {
+  Role role = caller_role();
+  role.wish.role = "one port";
+  role.wish.connect_ports = {443};
+  role.meant.erase("connect to a TCP port that is not allowed");
   return role;
 }
 
@@ -117,8 +119,8 @@ Role launcher_role(const World &world) {
 
 std::vector<Role> roles(const World &world) {
   return {{base("endpoint"), nobody, {}},
-          aggregator_role(),
-          web_role(),
+          caller_role(),
+          one_port_role(),
           files_role(world),
           launcher_role(world)};
 }
