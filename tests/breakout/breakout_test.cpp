@@ -87,22 +87,23 @@ Role files_role(const World &world) {
 }
 
 // Keeps the user as well. What it can reach is what servers can be given; each of them gets a
-// sandbox and limits of its own. It never sees the gateway's own files.
+// sandbox and limits of its own. It does not see the gateway's own sockets and secrets.
 Role launcher_role(const World &world) {
   Role role{base("launcher"), 0, {}};
   Confinement &wish = role.wish;
   wish.ids.reset();
   wish.network = wish.exec = wish.namespaces = true;
   wish.paths.clear();
-  wish.hide = {world.folder() + "/state", world.folder() + "/plugins"};
+  wish.hide = {world.folder() + "/state"};
   wish.memory_bytes = wish.file_bytes = 0;
   for (const char *name :
        {"read /etc/passwd", "read the home folder", "open up a file at home (chmod)",
         "rename a file at home", "hard link to a file at home", "symbolic link to a file at home",
-        "start a program", "become another program", "connect to a TCP port that is not allowed",
-        "connect to it with MSG_FASTOPEN", "connect to it with MPTCP",
-        "turn an inherited listener outward", "send a UDP packet", "listen on a TCP port",
-        "user namespace", "run code that was written (W^X)", "become dumpable again"}) {
+        "plant a plugin", "start a program", "become another program",
+        "connect to a TCP port that is not allowed", "connect to it with MSG_FASTOPEN",
+        "connect to it with MPTCP", "turn an inherited listener outward", "send a UDP packet",
+        "listen on a TCP port", "user namespace", "run code that was written (W^X)",
+        "become dumpable again"}) {
     role.meant[name] = by_design;
   }
   for (const char *name : {"fill memory", "fill memory (shared)", "fill memory (memfd)",

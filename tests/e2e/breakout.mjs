@@ -15,6 +15,9 @@ const ownBusiness = ['take all descriptors'];
 // A plugin of somebody else's may call out: that is what most are for.
 const pluginMay = new Set([...ownBusiness, 'connect to a TCP port that is not allowed', 'send a UDP packet']);
 
+// Some hundred calls, one after the other.
+const timeout = 120_000;
+
 function allFiles(dir) {
   return readdirSync(dir, { withFileTypes: true, recursive: true }).map((entry) => join(entry.parentPath ?? entry.path, entry.name));
 }
@@ -40,14 +43,14 @@ function somewhereIn(pid) {
   }
 }
 
-async function hostileGateway(t) {
+async function hostileGateway(t, evil = {}) {
   const home = t.path('home');
   mkdirSync(join(home, '.ssh'), { recursive: true, mode: 0o700 });
   writeFileSync(join(home, '.ssh/id_test'), 'a key\n', { mode: 0o600 });
   mkdirSync(t.path('workspace'));
   const gateway = await t.gateway(
     {
-      mcpServers: { good: fake('--tool', 'echo'), evil: { command: hostileServer } },
+      mcpServers: { good: fake('--tool', 'echo'), evil: { command: hostileServer, ...evil } },
       tools: {
         files: { plugin: 'builtin-files', path: t.path('workspace') },
         hostile: { plugin: hostilePlugin },
@@ -79,8 +82,8 @@ async function hostileGateway(t) {
   return { gateway, client, compartments: status.compartments, target };
 }
 
-async function tryAll(client, tool, target, compartments, may) {
-  const names = textOf(await client.tool(tool('names'))).split('\n').filter((name) => name !== '');
+async function tryAll(client, tool, target, compartments, may, skip = new Set()) {
+  const names = textOf(await client.tool(tool('names'))).split('\n').filter((name) => name !== '' && !skip.has(name));
   assert.ok(names.length > 40, show(names));
   const worked = [];
   for (const name of names) {
@@ -104,6 +107,32 @@ test('break-out: a hostile plugin reaches nothing, and everybody else is served 
   await client.tool('good__echo');
   const after = (await statusOf(gateway)).compartments;
   assert.deepEqual(after.map((one) => [one.name, one.pid]), compartments.map((one) => [one.name, one.pid]));
-});
+}, { timeout });
+
+// A server is a program: it may do what programs do, with what it was given.
+const serverMay = [
+  ...pluginMay, 'connect to it with MSG_FASTOPEN', 'connect to it with MPTCP', 'listen on a TCP port', 'read /etc/passwd',
+  'start a program', 'run code that was written (W^X)', 'become dumpable again',
+];
+// Where no cgroup counts it.
+serverMay.push('fill memory (shared)', 'fill memory (memfd)');
+// The kernel never refuses root a process.
+if (process.getuid() === 0) serverMay.push('become root', 'fork bomb', 'thread bomb');
+// In a user namespace of its own; what it sees of the file system stays what it is.
+const relaxedMay = [...serverMay, 'user namespace', 'chroot'];
+// Ends the server, and shows nothing.
+const skipped = new Set(['become another program']);
+
+for (const [sandbox, may] of [['home-read-only', relaxedMay], ['strict', serverMay]]) {
+  test(`break-out: a hostile server in the sandbox ${sandbox}, and everybody else is served on`, async (t) => {
+    const evil = { sandbox, memory_bytes: 512 * 1024 ** 2, processes: 64 };
+    const { client, gateway, target, compartments } = await hostileGateway(t, evil);
+    const worked = await tryAll(client, (name) => `evil__${name}`, { ...target, processes: 100 }, compartments, new Set(may), skipped);
+    assert.deepEqual(worked, []);
+    await client.tool('good__echo');
+    const after = (await statusOf(gateway)).compartments;
+    assert.deepEqual(after.map((one) => [one.name, one.pid]), compartments.map((one) => [one.name, one.pid]));
+  }, { timeout });
+}
 
 run();
