@@ -1,6 +1,7 @@
-# Debian's RapidJSON 1.1.0 needs two corrections, made on a copy at build time:
+# Debian's RapidJSON 1.1.0 needs three corrections, made on a copy at build time:
 #  - document.h declares an assignment operator that writes const members; clang refuses it;
-#  - reader.h adds to an exponent that is near INT_MIN (CVE-2024-38517).
+#  - reader.h adds to an exponent that is near INT_MIN (CVE-2024-38517);
+#  - reader.h makes invalid UTF-8 of a low surrogate escape without a high one before it.
 # Each correction must apply exactly, else the configure step stops: a newer package is looked at by
 # a person, not patched blindly.
 set(source "/usr/include/rapidjson")
@@ -29,6 +30,9 @@ if(NOT EXISTS "${copy}/.corrected-${version}")
     "GenericStringRef& operator=(const GenericStringRef& rhs) = delete;")
   # 100,000,000: far below any double, and far enough from INT_MIN for the digits behind the point.
   rapidjson_correct(reader.h "if (exp >= 214748364) {" "if (exp >= 100000000) {")
+  set(surrogate "if (RAPIDJSON_UNLIKELY(codepoint >= 0xD800 && codepoint <= 0xDBFF)) {")
+  rapidjson_correct(reader.h "${surrogate}"
+    "if (RAPIDJSON_UNLIKELY(codepoint >= 0xDC00 && codepoint <= 0xDFFF)) RAPIDJSON_PARSE_ERROR(kParseErrorStringUnicodeSurrogateInvalid, escapeOffset); ${surrogate}")
   file(WRITE "${copy}/.corrected-${version}" "")
 endif()
 

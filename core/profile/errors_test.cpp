@@ -39,6 +39,7 @@ TEST_CASE("texts that are not JSON or TOML") {
       {"{\n \"a\": 1\n \"b\": 2}", "3:2: ", "comma", "invalid_json"},
       {"{\"a\": nope}", "1:8: ", "not valid JSON", "invalid_json"},
       {"{\"a\": 1e99999}", "1:7: ", "exponent", "invalid_json"},
+      {R"({"a\ude0d": 1})", "1:4: ", "surrogate", "invalid_json"},
       {"{\"a\": 1}}", "1:9: ", "not valid JSON", "invalid_json"},
       {"{\"a\": \"\xFF\"}", "1:", "encoding", "invalid_json"},
       {"a = 1\n[/x]\n", "2:2: ", "expected bare key", "invalid_toml"},
