@@ -31,7 +31,8 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Replies of several threads' requests, waited for together.
+// Replies of several threads' requests, waited for together. Made before the client: that answers
+// what still waits as it ends.
 class Collected {
  public:
   Client::Callback one() {
@@ -87,8 +88,8 @@ TEST_CASE("large messages pass, those over the bound are not sent") {
 }
 
 TEST_CASE("A15 replies are matched by id, also out of order and from many threads") {
-  Client client(fake());
   Collected first;
+  Client client(fake());
   client.send("call_tool", Client::named("name", "later", {}), first.one());
   CHECK(client.call_tool("echo", "1").text == "1");
   CHECK(first.wait(1)[0].text == "\"later\"");
@@ -111,8 +112,8 @@ TEST_CASE("A23 when the process is killed, everything that waits for it fails at
   options.timeout_ms = 600'000;  // only the end of the process can end these
   options.restart_pause_ms = 0;
   options.definitions = R"([{"name":"a"}])";
-  Client client(options);
   Collected hanging;
+  Client client(options);
   for (int i = 0; i < 10; ++i) {
     client.send("call_tool", Client::named("name", "hang", {}), hanging.one());
   }
@@ -127,11 +128,11 @@ TEST_CASE("a process that does not read: what has not been sent is told apart") 
   Options options = fake();
   options.timeout_ms = 600'000;
   options.max_queued = 1'000'000;
+  Collected waiting;
   Client client(options);
   REQUIRE(client.call_tool("echo", "1").ok());
   const pid_t pid = client.pid();
   ::kill(pid, SIGSTOP);
-  Collected waiting;
   const std::string large = "\"" + std::string(600'000, 'x') + "\"";
   for (int i = 0; i < 2; ++i) {
     client.send("call_tool", Client::named("name", "echo", large), waiting.one());
@@ -155,9 +156,9 @@ TEST_CASE("no restart, or not so soon") {
 TEST_CASE("time-outs, and bounds") {
   Options options = fake();
   options.max_pending = 2;
+  Collected hanging;
   Client client(options);
   CHECK(client.call_tool("hang", {}, 20).kind == Kind::late);
-  Collected hanging;
   for (int i = 0; i < 2; ++i) {
     client.send("call_tool", Client::named("name", "hang", {}), hanging.one());
   }
