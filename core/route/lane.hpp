@@ -73,6 +73,15 @@ class Lane {
   virtual void inherit(const Lane &) {}
   // The definition has changed in what needs no new connection: tool lists, bounds.
   virtual void redefined() {}
+  // Whether it would be started with the gateway; else it is left alone until it is needed.
+  virtual bool lazy() const { return false; }
+  // Lazy, not running, and what it lists is not known (yet): starting it may tell.
+  virtual bool unknown() const { return false; }
+  // A lazy one that is left alone counts as settled.
+  void leave_alone() noexcept { settled_ = true; }
+  // Lazy, and without a connection until the next call.
+  bool sleeps() const noexcept { return state_ == LaneState::idle && settled_; }
+  bool can_take_calls() const noexcept { return state_ == LaneState::ready || sleeps(); }
 
   LaneState state() const noexcept { return state_; }
   // The first attempt has come to an end, one way or the other.
@@ -88,6 +97,9 @@ class Lane {
   Upstream &upstream() const noexcept { return upstream_; }
   Router &router() const noexcept { return router_; }
   std::uint32_t restarts() const noexcept { return restarts_; }
+
+  // Of a connection that only shares calls of another's: that one. It is in no view.
+  Lane *pool_of = nullptr;
 
   // Kept by the router; in_flight counts the exchanges that were sent.
   LaneExchanges exchanges;

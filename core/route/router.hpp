@@ -143,6 +143,7 @@ class Router {
   void lane_ready(Lane &lane);
   void lane_lost(Lane &lane);  // its connection: what the server had asked is void
   void attach(Exchange &exchange, Lane &lane);
+  bool is_subscribed(const Lane &lane) const;  // some client, to a resource of its
 
   // ---- for the host ----
   std::size_t session_count() const noexcept { return sessions_.size(); }
@@ -210,6 +211,7 @@ class Router {
                    const mcp::Scan &scan, Target *out);
   void not_found(Session &session, const ReplyTo &reply, std::string_view message,
                  const mcp::Scan &scan, ItemKind kind, std::string_view name);
+  Lane *lane_of_call(const Target &target, const mcp::Scan &scan);
   void dispatch(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                 const Target &target, std::string_view rewritten);
   bool subscription_possible(Session &session, const ReplyTo &reply, std::string_view message,
@@ -279,6 +281,7 @@ class Router {
   void start_idle_timer();
   void remove_idle_lanes();
   bool view_settled(const View &view) const;
+  void wake_unlisted(View &view);
   const Catalogue &catalogue(View &view);
   std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Session *session);
   const Catalogue &list_catalogue(View &view, const Session &session);

@@ -60,9 +60,18 @@ void Router::call(Session &s, const ReplyTo &reply, std::string_view message,
 // The call has passed the gate.
 void Router::dispatch(Exchange &e, std::string_view message, const mcp::Scan &scan,
                       const Target &target, std::string_view rewritten) {
-  attach(e, *target.lane);
+  Lane &lane = *lane_of_call(target, scan);
+  attach(e, lane);
   if (is_subscription(scan.method) && answer_subscription(e, message, target)) return;
-  target.lane->submit(e, submission(message, scan, target, rewritten));
+  lane.submit(e, submission(message, scan, target, rewritten));
+}
+
+// Tools that a pool may share go to any of its connections, everything else to the first.
+Lane *Router::lane_of_call(const Target &target, const mcp::Scan &scan) {
+  Upstream &upstream = target.lane->upstream();
+  if (scan.method != mcp::Method::tools_call || upstream.def().pool_size < 2) return target.lane;
+  std::string scratch;
+  return upstream.share(*target.lane, mcp::unquote(target.resolved.original_token, &scratch));
 }
 
 Submission Router::submission(std::string_view message, const mcp::Scan &scan, const Target &target,
@@ -94,6 +103,7 @@ bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view mess
     found = true;
   }
   if (!found) {
+    wake_unlisted(view);
     if (!view.deadline_passed && !view_settled(view)) {
       wait_for_view(view, reply, message);
     } else {

@@ -247,6 +247,7 @@ void Router::initialize(Session &s, const ReplyTo &reply, std::string_view messa
 void Router::list(Session &s, const ReplyTo &reply, std::string_view message, const mcp::Scan &scan,
                   ItemKind kind) {
   View &view = *s.view;
+  wake_unlisted(view);
   if (!view.deadline_passed && !view_settled(view)) return wait_for_view(view, reply, message);
   const std::string_view id = scan.id.in(message);
   const Catalogue &catalogue = list_catalogue(view, s);

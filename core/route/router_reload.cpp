@@ -153,6 +153,9 @@ void Router::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &go
 // ---- what goes -------------------------------------------------------------------------------
 
 bool Router::lane_busy(const Lane &lane) const {
+  for (const auto &other : lane.upstream().lanes()) {
+    if (other->pool_of == &lane && lane_busy(*other)) return true;
+  }
   for (const Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->purpose == Purpose::call) return true;
   }

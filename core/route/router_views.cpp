@@ -73,8 +73,35 @@ void Router::fill_view(View &view) {
 // by then.
 void Router::start_lanes(View &view) {
   for (Lane *lane : std::vector<Lane *>(view.lanes)) {
-    if (lane->state() == LaneState::idle) lane->start();
+    if (lane->state() != LaneState::idle) continue;
+    if (lane->lazy()) {
+      lane->leave_alone();
+    } else {
+      lane->start();
+    }
   }
+}
+
+// Somebody asks what there is: lazy servers whose lists are not known yet are started for it once.
+void Router::wake_unlisted(View &view) {
+  bool woken = false;
+  for (Lane *lane : std::vector<Lane *>(view.lanes)) {
+    if (!lane->unknown()) continue;
+    if (!woken) open_first_list(view);
+    woken = true;
+    lane->start();
+  }
+}
+
+bool Router::is_subscribed(const Lane &lane) const {
+  for (const View *view : lane.views) {
+    for (const Session *s : view->clients) {
+      for (const auto &[token, sub] : s->subscriptions) {
+        if (sub.lane == &lane) return true;
+      }
+    }
+  }
+  return false;
 }
 
 void Router::leave_view(Session &s) {

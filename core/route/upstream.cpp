@@ -8,6 +8,17 @@
 
 namespace bulkhead {
 
+namespace {
+
+void add_counts(const Lane &lane, ServerStatus *status) {
+  if (!lane.listed()) return;
+  status->tools = static_cast<std::uint32_t>(lane.items(ItemKind::tool).items.size());
+  status->resources = static_cast<std::uint32_t>(lane.items(ItemKind::resource).items.size());
+  status->prompts = static_cast<std::uint32_t>(lane.items(ItemKind::prompt).items.size());
+}
+
+}  // namespace
+
 Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
   if (def_.disabled || (connector == nullptr && tools == nullptr)) return nullptr;
   const bool own = def_.session == SessionScope::per_client && tools == nullptr;
@@ -16,6 +27,7 @@ Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
   ClientCaps key_caps = key_session != 0 ? caps : caps & cap::shareable;
   if (tools != nullptr) key_caps = 0;  // a tools plugin asks clients nothing
   for (const auto &lane : lanes_) {
+    if (lane->pool_of != nullptr) continue;
     if (lane->caps() == key_caps && lane->session() == key_session) return lane.get();
   }
   if (tools != nullptr) {
@@ -46,8 +58,35 @@ void Upstream::redefine(ServerDef definition) {
 }
 
 void Upstream::remove(Lane *lane) {
-  lane->close();
-  std::erase_if(lanes_, [lane](const auto &candidate) { return candidate.get() == lane; });
+  const auto goes = [lane](const auto &candidate) {
+    return candidate.get() == lane || candidate->pool_of == lane;
+  };
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (goes(lanes_[i])) lanes_[i]->close();
+  }
+  std::erase_if(lanes_, goes);
+}
+
+void Upstream::fill_pool(Lane &first) {
+  if (def_.pool_size < 2 || first.pool_of != nullptr || connector == nullptr) return;
+  std::uint32_t there = 1;
+  for (const auto &lane : lanes_) there += lane->pool_of == &first ? 1 : 0;
+  for (; there < def_.pool_size; ++there) {
+    lanes_.push_back(std::make_unique<WireLane>(router_, *this, first.caps(), first.session()));
+    lanes_.back()->pool_of = &first;
+    lanes_.back()->start();
+  }
+}
+
+Lane *Upstream::share(Lane &first, std::string_view tool) {
+  const auto &safe = def_.pool_safe_tools;
+  if (def_.pool_size < 2 || std::find(safe.begin(), safe.end(), tool) == safe.end()) return &first;
+  std::vector<Lane *> ready;
+  for (const auto &lane : lanes_) {
+    const bool member = lane.get() == &first || lane->pool_of == &first;
+    if (member && lane->can_take_calls()) ready.push_back(lane.get());
+  }
+  return ready.empty() ? &first : ready[shared_calls_++ % ready.size()];
 }
 
 std::uint64_t Upstream::timeout_ms(mcp::Method method, std::string_view tool) const {
@@ -81,17 +120,19 @@ ServerStatus Upstream::status() const {
     status.in_flight += lane->in_flight;
   }
   if (lanes_.empty()) return status;
+  if (lanes_.front()->sleeps()) {
+    status.state = ServerState::ready;
+    status.reason = "it is not running: its next call starts it";
+    add_counts(*lanes_.front(), &status);
+    return status;
+  }
   // The lane for clients without capabilities comes first; it is there as long as the gateway.
   const Lane &lane = *lanes_.front();
   status.reason = lane.reason();
   status.state = lane.state() == LaneState::ready     ? ServerState::ready
                  : lane.state() == LaneState::waiting ? ServerState::failed
                                                       : ServerState::connecting;
-  if (lane.listed()) {
-    status.tools = static_cast<std::uint32_t>(lane.items(ItemKind::tool).items.size());
-    status.resources = static_cast<std::uint32_t>(lane.items(ItemKind::resource).items.size());
-    status.prompts = static_cast<std::uint32_t>(lane.items(ItemKind::prompt).items.size());
-  }
+  add_counts(lane, &status);
   return status;
 }
 

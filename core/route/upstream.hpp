@@ -37,8 +37,15 @@ class Upstream {
   // The lane for a client with these capabilities (of a session of its own, if the definition says
   // so), made and started if there is none. Null: disabled or unusable.
   Lane *lane_for(ClientCaps caps, std::uint64_t session);
-  // Ends and removes it; its exchanges have been finished before.
+  // Ends and removes it, with the others of its pool; its exchanges have been finished before.
+  // Does nothing for one that has gone.
   void remove(Lane *lane);
+  // Starts the other connections of the pool that this lane is the first of, as far as they are
+  // not there.
+  void fill_pool(Lane &first);
+  // The lane that a call of this tool goes to: `first`, or, if the tool is safe for that, the next
+  // of its pool that is ready.
+  Lane *share(Lane &first, std::string_view tool);
   const std::vector<std::unique_ptr<Lane>> &lanes() const noexcept { return lanes_; }
 
   // The time-out of one request, milliseconds, clamped to the ceiling.
@@ -52,6 +59,7 @@ class Upstream {
   Router &router_;
   ServerDef def_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::uint32_t shared_calls_ = 0;  // gone round the pools
 };
 
 }  // namespace bulkhead

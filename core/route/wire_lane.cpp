@@ -11,6 +11,8 @@ namespace bulkhead {
 namespace {
 
 constexpr std::uint32_t max_pages = 10'000;
+// A server that was lost or did not start so often in a row is not started for a call any more.
+constexpr std::uint32_t max_crashes = 3;
 constexpr std::uint32_t max_list_failures = 5;  // of a connection's first tools/list
 // A connection that stood this long ends a series of failures: the next loss is retried at once.
 constexpr std::uint64_t steady_ns = 10'000'000'000u;
@@ -42,7 +44,12 @@ WireLane::~WireLane() {
 // ---- connecting ------------------------------------------------------------------------------
 
 void WireLane::start() {
+  settled_ = false;
   connect();
+}
+
+bool WireLane::lazy() const {
+  return upstream_.def().lazy;
 }
 
 void WireLane::connect() {
@@ -282,7 +289,63 @@ void WireLane::become_ready() {
   router_.items_changed(*this);
   router_.lane_ready(*this);
   router_.lane_changed(*this);
+  const bh_lane handle = handle_;
   pump();
+  if (handle_ != handle) return;
+  watch_idleness();
+  upstream_.fill_pool(*this);
+}
+
+// ---- lazily ------------------------------------------------------------------------------------
+
+bool WireLane::unknown() const {
+  return lazy() && !listed_ && may_start_for_call();
+}
+
+// Without a connection: lazy and not needed so far, or lost a moment ago. After some losses in a
+// row it is not the call that wants it back, but the call that kills it.
+bool WireLane::may_start_for_call() const {
+  if (handle_ != 0 || draining_ || failures_ >= max_crashes) return false;
+  return sleeps() || (state_ == LaneState::waiting && (lazy() || restarts_ > 0));
+}
+
+void WireLane::start_for_call() {
+  router_.reactor().timer_cancel(retry_timer_);
+  retry_timer_ = 0;
+  connect();
+}
+
+void WireLane::watch_idleness() {
+  last_use_ns_ = router_.reactor().now_ns();
+  if (!lazy() || upstream_.def().idle_stop_ms == 0 || idle_timer_ != 0) return;
+  idle_timer_ = router_.reactor().timer_start(
+      this, upstream_.def().idle_stop_ms,
+      [](void *arg) {
+        auto &self = *static_cast<WireLane *>(arg);
+        self.idle_timer_ = 0;
+        self.stop_if_idle();
+      },
+      this);
+}
+
+// What it lists stays listed, so that nobody sees that it has gone.
+void WireLane::stop_if_idle() {
+  if (state_ != LaneState::ready || !lazy()) return;
+  const std::uint64_t bound = upstream_.def().idle_stop_ms * 1'000'000u;
+  const std::uint64_t now = router_.reactor().now_ns();
+  const bool used = exchanges.head != nullptr || !queue_.empty() || router_.is_subscribed(*this);
+  if (used) last_use_ns_ = now;
+  if (used || now - last_use_ns_ < bound) {
+    const std::uint64_t last_use = last_use_ns_;
+    watch_idleness();
+    last_use_ns_ = last_use;
+    return;
+  }
+  state_ = LaneState::idle;
+  failures_ = 0;
+  reason_.clear();
+  drop_wire();
+  router_.lane_changed(*this);
 }
 
 // ---- losing and regaining ----------------------------------------------------------------------
@@ -311,6 +374,16 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   // only where the connection stood before.
   fail_exchanges(error, !was_ready || draining_);
   if (draining_) return router_.lane_changed(*this);
+  if (lazy()) {
+    if (was_ready) ++failures_;
+    if (failures_ >= max_crashes) {
+      reason_ += " (the third time in a row; it is not started again before a reload)";
+      if (listed_) start_grace();
+    }
+    // What was queued on the lost connection still wants to run.
+    if (!queue_.empty() && may_start_for_call()) start_for_call();
+    return router_.lane_changed(*this);
+  }
   if (was_ready) start_grace();
   if (was_ready && failures_ == 0) {
     failures_ = 1;
@@ -398,7 +471,8 @@ void WireLane::close() {
   queue_.clear();
   router_.reactor().timer_cancel(retry_timer_);
   router_.reactor().timer_cancel(grace_timer_);
-  retry_timer_ = grace_timer_ = 0;
+  router_.reactor().timer_cancel(idle_timer_);
+  retry_timer_ = grace_timer_ = idle_timer_ = 0;
   drop_wire();
 }
 
@@ -455,11 +529,13 @@ void WireLane::submit(Exchange &e, const Submission &submission) {
     splice.replace(submission.scan->arguments, submission.arguments);
   }
   const bh_str *parts = splice.parts();
+  last_use_ns_ = router_.reactor().now_ns();
   if (state_ == LaneState::ready && queue_.empty() && in_flight < upstream_.def().max_in_flight) {
     send_request(e, parts, splice.count(), 0);
     return;
   }
-  if (state_ == LaneState::waiting || state_ == LaneState::closed) {
+  const bool starts = may_start_for_call();
+  if (!starts && (state_ == LaneState::waiting || state_ == LaneState::closed)) {
     return router_.fail_exchange(e, code::internal_error,
                                  "server \"" + upstream_.name() + "\" is not available: " + reason_,
                                  BH_OUTCOME_ERROR);
@@ -474,6 +550,7 @@ void WireLane::submit(Exchange &e, const Submission &submission) {
   Queued &queued = queue_.emplace_back();
   queued.exchange = e.id;
   for (std::uint32_t i = 0; i < splice.count(); ++i) queued.bytes.append(bh::view(parts[i]));
+  if (starts) start_for_call();
 }
 
 void WireLane::pump() {

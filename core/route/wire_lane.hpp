@@ -26,6 +26,8 @@ class WireLane final : public Lane {
   void request_quietly(mcp::Method method, std::string_view params) override;
   void inherit(const Lane &former) override;
   void redefined() override;
+  bool lazy() const override;
+  bool unknown() const override;
 
   // From the connector, through the router.
   void down(const Error &error, std::uint32_t retry_after_ms);
@@ -65,6 +67,10 @@ class WireLane final : public Lane {
   void fail_exchanges(const Error &error, bool also_queued);
   void schedule_retry(std::uint32_t retry_after_ms);
   void start_grace();
+  bool may_start_for_call() const;
+  void start_for_call();
+  void watch_idleness();
+  void stop_if_idle();
   Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms);
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
                     std::uint32_t flags);
@@ -78,7 +84,9 @@ class WireLane final : public Lane {
   std::uint32_t list_failures_ = 0;
   std::uint32_t failures_ = 0;
   std::uint64_t ready_since_ns_ = 0;
+  std::uint64_t last_use_ns_ = 0;
   std::uint64_t retry_timer_ = 0;
+  std::uint64_t idle_timer_ = 0;
   std::uint64_t grace_timer_ = 0;
   std::deque<Queued> queue_;
   std::array<Listing, item_kinds> listings_;
