@@ -179,7 +179,7 @@ class Approving {
 
   int finish() const {
     if (new_ > 0) {
-      write_stdout("\nA gateway that runs already takes this up when it is started again.\n");
+      write_stdout("\n`bulkhead reload` makes a gateway that runs take this up.\n");
     }
     if (left_ == 0) return exit_ok;
     std::string text = "\n" + std::to_string(left_) + " not approved.";
@@ -292,8 +292,8 @@ int run_revoke(const Arguments &arguments) {
   if (arguments.names.empty()) good = remove("");
   const std::string text = std::to_string(removed) + (removed == 1 ? " approval" : " approvals") +
                            " revoked." +
-                           (removed > 0 ? " A gateway that runs keeps its servers until it is "
-                                          "started again.\n"
+                           (removed > 0 ? " A gateway that runs keeps its servers until "
+                                          "`bulkhead reload`.\n"
                                         : "\n");
   return write_stdout(text) && good ? exit_ok : exit_failed;
 }

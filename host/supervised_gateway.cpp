@@ -35,6 +35,7 @@ class SupervisedGateway {
       : arguments_(arguments),
         is_serve_(arguments.command == Command::serve),
         config_(loaded.file),
+        project_(loaded.project),
         state_dir_(loaded.profile.state_dir),
         profile_(std::move(loaded.profile)),
         logger_(level_named(arguments.log_level),
@@ -145,6 +146,7 @@ class SupervisedGateway {
       facts.version = BULKHEAD_VERSION;
       facts.endpoints = status.endpoints;
       facts.config = config_;
+      facts.project = project_;
       facts.log_file = logger_.path();
       facts.state_dir = state_dir_;
       if (!facts.endpoints.empty() && !profile_.transports.empty()) {
@@ -168,7 +170,7 @@ class SupervisedGateway {
   const std::uint64_t started_ms_ = now_ms();
   const Arguments arguments_;
   const bool is_serve_;
-  const std::string config_, state_dir_;
+  const std::string config_, project_, state_dir_;
   Profile profile_;  // that runs
   PlanFacts facts_;
   Logger logger_;

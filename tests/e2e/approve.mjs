@@ -312,6 +312,34 @@ test('F11 revoke: refused again', async (t) => {
   assert.match(runProgram(t, ['revoke', '--all'], { env: p.env }).stdout, /1 approval revoked/);
 });
 
+test('F11 a running gateway takes approve and revoke up with reload', async (t) => {
+  const server = traced(t);
+  const p = project(t, { mcpServers: { weather: server.definition } });
+  const gateway = await p.serve({ env: { WEATHER_KEY: 'k' } });
+  assert.match(gateway.stderr(), /Project +~?.*\.mcp\.json/);
+  await refused(gateway, t);
+  const client = await t.http(gateway);
+  const reload = () => assert.equal(runProgram(t, ['reload'], { env: p.env }).code, 0);
+  assert.equal(p.approve('--yes').code, 0);
+  assert.deepEqual(await client.toolNames(), [], 'not before the reload');
+  assert.ok(!server.started());
+  reload();
+  await until('the tool is there', async () => (await client.toolNames()).join() === 'weather__get');
+  await client.tool('weather__get');
+  // A changed definition is no longer the approved one, at the next reload.
+  p.write({ mcpServers: { weather: { ...server.definition, timeout: 1234 } } });
+  reload();
+  await until('the tool is gone', async () => !(await client.toolNames()).length);
+  await refused(gateway, t);
+  p.write({ mcpServers: { weather: server.definition } });
+  reload();
+  await until('it is back', async () => (await client.toolNames()).length === 1);
+  assert.equal(p.revoke('weather').code, 0);
+  reload();
+  await until('it is revoked', async () => !(await client.toolNames()).length);
+  await refused(gateway, t);
+});
+
 test('a project gives servers only, and never takes the place of your own', async (t) => {
   const marker = t.path('evil.log');
   const evil = fake('--tool', 'evil', '--log', marker);
