@@ -70,6 +70,7 @@ void give_launchers_time(Profile &profile) {
 void hide_from_servers(Profile &profile) {
   const std::string config = default_config_file();
   profile.own_paths.push_back(config.substr(0, config.find_last_of('/')));
+  profile.own_paths.push_back(ApprovalStore().folder());
   for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
 }
 

@@ -137,6 +137,7 @@ struct Supervisor::Child {
   bool given_up = false;
   bool wanted = true;     // by the profile
   bool replaced = false;  // it ends because it is to start with another slice
+  bool retired = false;   // it ends, or has ended, because no profile wanted it
   bool taking_definitions = false;
   std::string failure;  // what it said before it ended
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
@@ -381,7 +382,16 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   const bool same = same_plugins(child.slice, slice);
   const bool other_servers = child.slice.definitions != slice.definitions;
   child.slice = std::move(slice);
-  if (child.slice.router || !child.running()) return;
+  if (child.slice.router) return;
+  if (std::exchange(child.retired, false)) {  // an earlier profile had no use for it
+    if (child.running()) {
+      child.replaced = true;
+    } else if (!child.given_up) {
+      start_again(child);
+    }
+    return;
+  }
+  if (!child.running()) return;  // it is started again with what it is now
   link::Frame frame;
   if (!same) {
     frame.kind = control::stop;  // it is started again with what it is now
@@ -414,6 +424,7 @@ void Supervisor::finish_apply(Result<ApplyReport> result) {
     if (child->wanted) continue;
     reactor_->timer_cancel(child->timer);
     child->timer = 0;
+    child->retired = true;
     if (!child->running()) continue;
     link::Frame frame;
     frame.kind = control::stop;
