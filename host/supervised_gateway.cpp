@@ -1,5 +1,7 @@
 #include "supervised_gateway.hpp"
 
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <memory>
@@ -29,6 +31,14 @@ std::uint64_t now_ms() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000u;
 }
 
+// The supervisor holds all secrets: no core file gets them, and no other process of this user may
+// look into its memory.
+void close_memory() {
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 class SupervisedGateway {
  public:
   SupervisedGateway(const Arguments &arguments, LoadedProfile loaded)
@@ -44,6 +54,7 @@ class SupervisedGateway {
   int run() {
     open_log();
     raise_file_limit();
+    close_memory();
     if (is_serve_) logger_.hold();  // the banner comes first
     for (const auto &note : profile_.notes) logger_.log(LogLevel::warn, "profile", note);
     facts_.log_level = static_cast<std::int32_t>(logger_.level());

@@ -26,6 +26,8 @@ namespace {
 
 constexpr std::size_t max_secret_bytes = 65'536;
 constexpr std::uint64_t stop_margin_ms = 2'000;  // beyond what the compartments have themselves
+// The end of the endpoint's process is heard of within this time of the ends of its trunks.
+constexpr std::uint64_t trunk_patience_ms = 200;
 constexpr int max_log_lines_per_turn = 64;
 
 std::uint64_t jitter(std::uint64_t ms) {
@@ -142,6 +144,7 @@ struct Supervisor::Child {
   std::string failure;  // what it said before it ended
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
   std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;
+  std::uint64_t trunk = 0, lost_trunk = 0, trunk_timer = 0;
   control::Ready enforced;
 
   bool running() const noexcept { return pid != 0; }
@@ -302,9 +305,30 @@ void Supervisor::join(Child &child) {
     if (!pair) return log(LogLevel::error, "supervisor", pair.error().text);
     link::Frame frame;
     frame.kind = control::trunk;
+    frame.value = other->trunk = ++last_trunk_;
     endpoint.control->send(frame, other->slice.name, pair->first.get());
     other->control->send(frame, endpoint.slice.name, pair->second.get());
   }
+}
+
+// A trunk that ends with the endpoint is replaced when there is another one. One that ends without
+// is broken, or its ends do not understand each other: the compartment starts from the beginning.
+void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
+  if (number != child.trunk || child.trunk_timer != 0) return;
+  child.lost_trunk = number;
+  child.trunk_timer = reactor_->timer_start(
+      this, trunk_patience_ms,
+      [](void *arg) {
+        auto &it = *static_cast<Child *>(arg);
+        it.trunk_timer = 0;
+        const Supervisor &self = *it.supervisor;
+        const bool replaced = it.trunk != it.lost_trunk || !self.children_.front()->running();
+        const bool ending = it.replaced || !it.wanted || self.stopping_;
+        if (!it.running() || replaced || ending) return;
+        self.log(LogLevel::error, it.slice.name, "its link with the endpoint has broken");
+        ::kill(it.pid, SIGKILL);
+      },
+      &child);
 }
 
 void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_view payload) {
@@ -344,6 +368,8 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       }
       return finish_apply(std::move(report));
     }
+    case control::trunk_lost:
+      return on_trunk_lost(child, frame.value);
     case control::finished:
       child.finished = child.slice.router;
       return;
@@ -530,9 +556,9 @@ void Supervisor::schedule(Child &child) {
   const std::uint64_t lived_ms = (reactor_->now_ns() - child.started_ns) / 1'000'000u;
   child.quick_ends = lived_ms >= steady_ms ? 0 : child.quick_ends + 1;
   const std::uint32_t doublings = std::min<std::uint32_t>(child.quick_ends, 8);
+  const std::uint64_t longest = std::min(max_backoff_ms, child.slice.profile.limits.retry_max_ms);
   const std::uint64_t delay =
-      child.quick_ends <= 1 ? 0
-                            : jitter(std::min(min_backoff_ms << (doublings - 2), max_backoff_ms));
+      child.quick_ends <= 1 ? 0 : jitter(std::min(min_backoff_ms << (doublings - 2), longest));
   child.timer = reactor_->timer_start(
       this, delay,
       [](void *arg) {

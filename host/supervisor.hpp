@@ -31,7 +31,8 @@ class Supervisor {
  public:
   static constexpr std::uint32_t max_failed_starts =
       5;  // in a row, then a compartment stays failed
-  static constexpr std::uint64_t min_backoff_ms = 100, max_backoff_ms = 2'000;
+  static constexpr std::uint64_t min_backoff_ms = 100;
+  static constexpr std::uint64_t max_backoff_ms = 1'000;  // or the profile's retry_max_ms
   static constexpr std::uint64_t steady_ms = 10'000;  // lived so long: the next restart is at once
 
   // The endpoint is the first slice. state_dir: where secrets are.
@@ -68,6 +69,7 @@ class Supervisor {
   std::unique_ptr<Child> new_child(Slice slice);
   void start_again(Child &child);
   void join(Child &child);
+  void on_trunk_lost(Child &child, std::uint64_t number);
   void on_frame(Child &child, const link::Frame &frame, std::string_view payload);
   void on_request(Child &child, const link::Frame &frame, std::string_view payload);
   void check_all_ready();
@@ -97,6 +99,7 @@ class Supervisor {
   std::vector<std::function<void()>> status_asked_;
   std::function<void(Result<ApplyReport>)> apply_done_;
   std::uint32_t definitions_awaited_ = 0;
+  std::uint64_t last_trunk_ = 0;
   Result<void> outcome_;
   bool all_ready_ = false, status_known_ = false, stopping_ = false, done_ = false;
   std::atomic<bool> stop_requested_{false};

@@ -222,7 +222,12 @@ class Runner final : public link::Channel::Receiver {
       case control::trunk:
         if (!fd) return;
         if (host_ != nullptr) return host_->attach(std::string(payload), std::move(fd));
-        return plugins_->attach(std::move(fd));
+        return plugins_->attach(std::move(fd), [this, number = frame.value] {
+          link::Frame lost;
+          lost.kind = control::trunk_lost;
+          lost.value = number;
+          channel_->send(lost);
+        });
       case control::gave_up: {
         control::GaveUp gone;
         if (host_ != nullptr && from_bytes(payload, &gone)) {

@@ -22,7 +22,7 @@ inline constexpr std::uint64_t max_queue_bytes = 128u << 20;
 enum Kind : std::uint16_t {
   // From the supervisor.
   slice = 1,      // first; payload: archived Slice
-  trunk,          // fd; payload: the compartment at its other end
+  trunk,          // fd; payload: the compartment at its other end; value: its number
   gave_up,        // router; payload: archived GaveUp
   stop,           // end in good order
   status_wanted,  // answered with status
@@ -34,8 +34,9 @@ enum Kind : std::uint16_t {
   failed,      // payload: why it cannot run; it exits
   status,      // router; payload: archived HostStatus; code: asked, if it was
   definitions_taken,
-  applied,  // router; code: status; payload: archived ApplyReport, or why nothing was changed
-  finished  // router: no client can come any more, and all is answered; it exits
+  applied,     // router; code: status; payload: archived ApplyReport, or why nothing was changed
+  trunk_lost,  // not router; value: the number of the trunk that has ended
+  finished     // router: no client can come any more, and all is answered; it exits
 };
 
 inline constexpr std::uint32_t asked = 1;

@@ -29,7 +29,10 @@ class PluginHost {
 
   // Maps and starts the plugins. An error: one that the profile requires cannot.
   Result<void> start();
-  void attach(OwnedFd trunk) { far_->attach(std::move(trunk)); }
+  // See Far::attach().
+  void attach(OwnedFd trunk, std::function<void()> on_lost) {
+    far_->attach(std::move(trunk), std::move(on_lost));
+  }
   // For lanes that are opened from now on.
   void set_definitions(std::map<std::string, std::string> definitions) {
     slice_.definitions = std::move(definitions);

@@ -55,7 +55,11 @@ struct Far::TrunkReceiver final : Channel::Receiver {
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd fd) override {
     far.on_trunk(frame, payload, std::move(fd));
   }
-  void closed(Channel &, std::string_view) override { far.trunk_lost(); }
+  void closed(Channel &, std::string_view) override {
+    const auto on_lost = std::exchange(far.on_lost_, nullptr);
+    far.trunk_lost();
+    if (on_lost) on_lost();
+  }
   Far &far;
 };
 
@@ -75,8 +79,9 @@ const FarPlugin *Far::find(std::uint32_t number) const {
 
 // ---- the trunk -------------------------------------------------------------------------------
 
-void Far::attach(OwnedFd trunk) {
+void Far::attach(OwnedFd trunk, std::function<void()> on_lost) {
   if (trunk_ != nullptr) trunk_lost();
+  on_lost_ = std::move(on_lost);
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
                                      limits_.message_bytes + 4096, limits_.write_queue_bytes, true);
   send_lists();

@@ -4,6 +4,7 @@
 // Owner: the compartment. Thread: the reactor's; tools plugins may complete calls on any thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,8 +37,9 @@ class Far {
   Far(const Far &) = delete;
   Far &operator=(const Far &) = delete;
 
-  // The near end is there (again): lanes and calls of the one before end.
-  void attach(OwnedFd trunk);
+  // The near end is there (again): lanes and calls of the one before end. `on_lost` is called once
+  // if this trunk ends before another takes its place.
+  void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
   void close_lanes();  // in good order; lanes() says how many are still ending
   std::size_t lanes() const noexcept { return lanes_.size(); }
 
@@ -69,6 +71,7 @@ class Far {
   const std::map<std::string, std::string> &definitions_;
   std::unique_ptr<TrunkReceiver> receiver_;
   std::unique_ptr<Channel> trunk_;
+  std::function<void()> on_lost_;
   Slots<std::shared_ptr<Lane>> lanes_;
   // Calls under way. Plugins know them by a number of ours, since a restarted near end may use its
   // own numbers again.

@@ -129,6 +129,7 @@ test('a killed supervisor takes everything along', async (t) => {
   assert.ok(below.length >= 3);
   gateway.mayExit = true;
   process.kill(gateway.pid, 'SIGKILL');
+  await gateway.exited;
   await until('nothing is left', () => !below.some(alive));
 });
 

@@ -1,0 +1,207 @@
+// Random faults under load. Arguments: how many (200), the seed (random; it is printed).
+//
+// Every call gets one answer or one error within its deadline, none is carried out twice, and after
+// each series of faults all is whole again within 2 s, with no orphan, zombie or descriptor more.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { HttpClient } from '../e2e/clients.mjs';
+import { assert, alive, build, run, sleep, test, until } from '../e2e/lib.mjs';
+import { statusOf } from '../e2e/status.mjs';
+import { Load, everyCompartment } from './load.mjs';
+import { randomFrom } from './random.mjs';
+import { Tree, descriptors } from './tree.mjs';
+
+const [count = 200, seed = Date.now() % 1_000_000] = process.argv.splice(2).map(Number);
+const root = process.getuid() === 0;
+const CALL_TIMEOUT = 4000;
+const LONGEST_STOP = 5000;
+const WHOLE_WITHIN = 2000;
+const SERIES = 20; // faults between two looks at whether all is whole
+const COMPARTMENTS = ['aggregator', 'endpoint', 'fetch', 'files', 'launcher', 'web'];
+
+// A state folder that can be full; undefined when this user cannot have one.
+function smallDisk(t) {
+  const state = t.path('state');
+  mkdirSync(state, { mode: 0o700 });
+  try {
+    execFileSync('unshare', ['-m', 'sh', '-c', `mount -t tmpfs -o size=64k tmpfs '${state}'`], { stdio: 'ignore' });
+  } catch {
+    return undefined;
+  }
+  const mount = `mount -t tmpfs -o size=1m,mode=0700 tmpfs '${state}' && exec "$@"`;
+  return { state, wrap: ['unshare', '-m', 'sh', '-c', mount, 'sh'] };
+}
+
+class Drill {
+  counts = new Map();
+  constructor(random, gateway, tree, webs, disk) {
+    Object.assign(this, { random, gateway, tree, webs, disk });
+    this.kinds = [
+      [10, this.#kill],
+      [4, this.#stop],
+      [2, this.#gone],
+      [1, this.#failing],
+      ...(root ? [[2, this.#cut]] : []),
+      ...(disk ? [[1, this.#full]] : []),
+    ];
+  }
+  pick(list) {
+    return list[Math.floor(this.random() * list.length)];
+  }
+  // One fault, with its repair where it does not repair itself.
+  async fault() {
+    let at = this.random() * this.kinds.reduce((sum, [weight]) => sum + weight, 0);
+    const [, what] = this.kinds.find(([weight]) => (at -= weight) < 0);
+    const name = await what.call(this);
+    this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
+  }
+  // A process of a role that is picked first, so that many servers do not hide the rest.
+  #process() {
+    const all = this.tree.look();
+    if (!all.length) return undefined;
+    const role = this.pick([...new Set(all.map((one) => one.role))].sort());
+    return this.pick(all.filter((one) => one.role === role));
+  }
+  #signal({ pid }, signal) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // it has gone meanwhile
+    }
+  }
+  async #kill() {
+    const victim = this.#process();
+    if (!victim) return 'kill nobody';
+    this.#signal(victim, 'SIGKILL');
+    return `kill ${this.#nameOf(victim)}`;
+  }
+  async #stop() {
+    const victim = this.#process();
+    if (!victim) return 'stop nobody';
+    const ms = this.random() < 0.08 ? LONGEST_STOP : 50 + this.random() * 700;
+    this.#signal(victim, 'SIGSTOP');
+    await sleep(ms);
+    this.#signal(victim, 'SIGCONT');
+    return `stop ${this.#nameOf(victim)}`;
+  }
+  async #gone() {
+    const web = this.pick(this.webs);
+    await web.stop();
+    await sleep(20 + this.random() * 600);
+    await web.listen(web.port);
+    return 'remote server gone';
+  }
+  async #failing() {
+    const web = this.pick(this.webs);
+    web.mode = this.pick(['503', 'reset', 'hang', 'html', '404']);
+    await sleep(20 + this.random() * 300);
+    web.mode = 'ok';
+    return 'remote server failing';
+  }
+  async #cut() {
+    const victim = this.tree.look().find(({ role }) => role === 'endpoint');
+    if (!victim) return 'cut nothing';
+    try {
+      execFileSync(`${build}/tests/cut_link`, [String(victim.pid), String(Math.floor(this.random() * 1000))], { stdio: 'ignore' });
+    } catch {
+      return 'cut nothing';
+    }
+    return 'link cut';
+  }
+  async #full() {
+    // Through the supervisor's own view of the file system.
+    const filler = `/proc/${this.gateway.pid}/root${this.disk.state}/filler`;
+    try {
+      writeFileSync(filler, Buffer.alloc(2 << 20));
+    } catch {
+      // it is full now
+    }
+    await sleep(100 + this.random() * 400);
+    rmSync(filler, { force: true });
+    return 'disk full';
+  }
+  #nameOf({ role }) {
+    return COMPARTMENTS.includes(role) || role === 'server' ? role : 'other';
+  }
+}
+
+// Everything runs, every server is ready, and each tool answers. Takes the time since `since`.
+async function whole(gateway, expected, tools, since) {
+  const client = new HttpClient(gateway.url);
+  await until('all is whole again', async () => {
+    const { compartments, servers } = await statusOf(gateway);
+    const lacking = [...compartments.filter((one) => one.state !== 'running'), ...servers.filter((one) => one.state !== 'ready')];
+    if (compartments.length !== expected.compartments || servers.length !== expected.servers) return false;
+    if (lacking.length) throw new Error(lacking.map((one) => `${one.name} is ${one.state} ${one.reason ?? ''}`).join(', '));
+    if (!client.server) await client.initialize();
+    await Promise.all(tools.map((tool) => client.tool(tool.name, tool.arguments('again'))));
+    return true;
+  }, 20_000);
+  const took = performance.now() - since;
+  await client.close();
+  return took;
+}
+
+test(`${count} faults`, async (t) => {
+  console.log(`    seed ${seed}`);
+  const random = randomFrom(seed);
+  const name = `drill-${process.pid}-${seed}`;
+  const world = await everyCompartment(t, name);
+  const disk = smallDisk(t);
+  if (!disk) console.log('    SKIP full disk: mounting a small tmpfs needs root');
+  if (!root) console.log('    SKIP cut links: needs root');
+  const limits = { retry_min_ms: 20, retry_max_ms: 200, call_timeout_ms: CALL_TIMEOUT, connect_timeout_ms: 3000 };
+  const gateway = await t.gateway({
+    limits,
+    ...(disk && { state_dir: disk.state }),
+    mcpServers: world.mcpServers,
+    tools: world.plugins,
+  }, { wrap: disk?.wrap });
+  const tree = new Tree(gateway.pid, name);
+  const { compartments, servers } = await statusOf(gateway);
+  const expected = { compartments: compartments.length, servers: servers.length };
+  // A machine that is so busy that a plain start takes longer gets as long for the rest, too.
+  const start = await whole(gateway, expected, world.tools, performance.now() - (Date.now() - gateway.startedAt));
+  const within = Math.max(WHOLE_WITHIN, start);
+  console.log(`    whole ${start.toFixed(0)} ms after the start`);
+  const before = { processes: tree.look().length, descriptors: root ? descriptors(gateway.pid) : 0 };
+  const load = new Load(gateway.url, world.tools, CALL_TIMEOUT + LONGEST_STOP + 3000, random);
+  const drill = new Drill(random, gateway, tree, world.webs, disk);
+  const times = [];
+  let trouble;
+  for (let done = 0; done < count && !trouble; done += SERIES) {
+    load.start(8);
+    for (let i = done; i < Math.min(count, done + SERIES); ++i) {
+      await sleep(50 + random() * 500);
+      await drill.fault();
+    }
+    const last = performance.now();
+    try {
+      times.push(await whole(gateway, expected, world.tools, last));
+    } catch (error) {
+      trouble = error;
+    }
+    await load.stop();
+    if (trouble) break;
+    await until('no zombie, no orphan, as many processes as before', () => {
+      assert.deepEqual(tree.zombies(), [], 'zombies');
+      assert.deepEqual(tree.orphans(), [], 'orphans');
+      assert.equal(tree.look().length, before.processes, 'processes');
+      if (root) assert.equal(descriptors(gateway.pid), before.descriptors, 'descriptors of the supervisor');
+      return true;
+    }).catch((error) => (trouble = error));
+  }
+  console.log(`    ${[...drill.counts].sort().map(([what, n]) => `${n} x ${what}`).join(', ')}`);
+  console.log(`    ${load.report()}`);
+  console.log(`    whole again after ${times.map((ms) => ms.toFixed(0)).join(', ')} ms`);
+  if (trouble) throw trouble;
+  assert.deepEqual(load.wrong, []);
+  assert.deepEqual(load.misdeeds(world.records()), []);
+  assert.ok(load.results > count, 'there was load');
+  assert.ok(Math.max(...times) <= within, `whole within ${within.toFixed(0)} ms`);
+  const seen = tree.look().map(({ pid }) => pid);
+  await gateway.stop();
+  assert.deepEqual([...seen.filter(alive), ...tree.orphans()], [], 'left behind at the end');
+}, { timeout: Math.max(60_000, count * 3000) });
+
+await run({ parallel: 1 });

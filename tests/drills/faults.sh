@@ -1,0 +1,7 @@
+#!/bin/sh
+# Random faults under load; see faults.mjs. Arguments: how many (200), the seed (random).
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+status=0
+"$here/../e2e/run.sh" "$here/faults.mjs" "$@" || status=$?
+[ "$status" = 77 ] || exit "$status"

@@ -1,0 +1,60 @@
+// The processes below a gateway: who they are, and what becomes of them.
+import { readFileSync, readdirSync } from 'node:fs';
+import { descendants } from '../e2e/lib.mjs';
+
+const stat = (pid) => {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return text.slice(text.lastIndexOf(')') + 2).split(' ');
+  } catch {
+    return undefined;
+  }
+};
+const started = (pid) => stat(pid)?.[19];
+export const isZombie = (pid) => stat(pid)?.[0] === 'Z';
+export const descriptors = (pid) => readdirSync(`/proc/${pid}/fd`).length;
+export const threads = (pid) => readdirSync(`/proc/${pid}/task`).length;
+export const resident = (pid) => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
+
+// "bulkhead compartment NAME" is NAME; a server is "server"; the first process of a server's sandbox
+// and what is not known is the program's name.
+function roleOf(pid, server) {
+  let words;
+  try {
+    words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  } catch {
+    return undefined;
+  }
+  if (words[1] === 'compartment') return words[2];
+  return words.includes(server) ? 'server' : words[0];
+}
+
+export class Tree {
+  #seen = new Map(); // pid -> when it was started
+
+  // server: an argument that only the servers of this gateway have.
+  constructor(pid, server) {
+    this.pid = pid;
+    this.server = server;
+  }
+  // All living processes below the supervisor: [{pid, role}].
+  look() {
+    const found = [];
+    for (const pid of descendants(this.pid)) {
+      const since = started(pid);
+      const role = roleOf(pid, this.server);
+      if (since === undefined || !role || isZombie(pid)) continue;
+      this.#seen.set(pid, since);
+      found.push({ pid, role });
+    }
+    return found;
+  }
+  zombies() {
+    return descendants(this.pid).filter(isZombie);
+  }
+  // Those that were below the supervisor once, live, and are not any more.
+  orphans() {
+    const below = new Set(descendants(this.pid));
+    return [...this.#seen].filter(([pid, since]) => !below.has(pid) && started(pid) === since && !isZombie(pid)).map(([pid]) => pid);
+  }
+}

@@ -1,0 +1,257 @@
+// Canary secrets: credentials of every kind, as written and by ${env:..}, through a run in which all
+// goes wrong, and then they are looked for wherever they must not be.
+import { closeSync, openSync, readFileSync, readdirSync, readSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { assert, descendants, fake, fakeMcp, run, runProgram, sleep, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const root = process.getuid() === 0;
+
+// Each half counts, so that a text that was cut short cannot hide one.
+class Canaries {
+  all = new Map(); // name -> value
+  make(name) {
+    const value = `cnry${randomBytes(20).toString('hex')}`;
+    this.all.set(name, value);
+    return value;
+  }
+  // Names of those that are in the bytes.
+  in(bytes) {
+    const found = [];
+    for (const [name, value] of this.all) {
+      const half = value.length / 2;
+      if (bytes.includes(value.slice(0, half)) || bytes.includes(value.slice(half))) found.push(name);
+    }
+    return found;
+  }
+}
+
+function filesBelow(folder) {
+  const found = [];
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) found.push(...filesBelow(path));
+    else if (entry.isFile()) found.push(path);
+  }
+  return found;
+}
+
+// Anonymous and other writable memory of a process, piece by piece. A process that has ended has none.
+function* memoryOf(pid) {
+  let maps, fd;
+  try {
+    maps = readFileSync(`/proc/${pid}/maps`, 'utf8');
+    fd = openSync(`/proc/${pid}/mem`, 'r');
+  } catch (error) {
+    if (error.code === 'ENOENT' || error.code === 'ESRCH') return;
+    throw error;
+  }
+  const piece = 1 << 20;
+  const overlap = 64;
+  try {
+    for (const line of maps.split('\n')) {
+      const area = /^([0-9a-f]+)-([0-9a-f]+) rw/.exec(line);
+      if (!area) continue;
+      const end = Number.parseInt(area[2], 16);
+      for (let at = Number.parseInt(area[1], 16); at < end; at += piece - overlap) {
+        const buffer = Buffer.alloc(Math.min(piece, end - at));
+        let got = 0;
+        try {
+          got = readSync(fd, buffer, 0, buffer.length, at);
+        } catch {
+          break; // not readable even for root ([vvar] and the like)
+        }
+        yield buffer.subarray(0, got);
+      }
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+function inMemory(canaries, pid) {
+  const found = new Set();
+  for (const bytes of memoryOf(pid)) for (const name of canaries.in(bytes)) found.add(name);
+  return [...found].sort();
+}
+
+const argumentsOf = (pid) => readFileSync(`/proc/${pid}/cmdline`);
+const environmentOf = (pid) => readFileSync(`/proc/${pid}/environ`);
+const quietly = (promise) => promise.then((value) => JSON.stringify(value), (error) => `${error.message} ${JSON.stringify(error.error ?? '')} ${error.body ?? ''}`);
+
+// Servers of every kind, and all but three of them do not work.
+async function world(t, canaries) {
+  const env = {};
+  const by_env = (name) => {
+    env[`CANARY_${name.toUpperCase()}`] = canaries.make(name);
+    return `\${env:CANARY_${name.toUpperCase()}}`;
+  };
+  const literal = (name) => canaries.make(name);
+  const [web, refusing, talking] = [await t.fakeHttp(), await t.fakeHttp({ mode: '401' }), await t.fakeHttp({ mode: 'html' })];
+  const remote = (url, name) => ({
+    url: `${url}?token=${literal(`${name}_url`)}&more=${by_env(`${name}_url_env`)}`,
+    headers: { Authorization: `Bearer ${literal(`${name}_header`)}`, 'X-Key': by_env(`${name}_header_env`) },
+  });
+  const secret_env = (name) => ({ LITERAL: literal(`${name}_child`), REFERENCE: by_env(`${name}_child_env`) });
+  const [log, dump] = [t.path('log'), t.path('environment')];
+  const mcpServers = {
+    web: remote(web.url, 'web'),
+    dead: remote('http://127.0.0.1:9/mcp', 'dead'),
+    nowhere: remote('http://no-such-host.invalid/mcp', 'nowhere'),
+    refusing: remote(refusing.url, 'refusing'),
+    talking: remote(talking.url, 'talking'),
+    child: { ...fake('--tool', 'ok', '--tool', 'die', '--die', 'die', '--log', log, '--dump-env', dump), env: secret_env('good') },
+    other: fake('--tool', 'ok'),
+    failing: { ...fake('--exit-on', 'initialize', '--stderr', 'it does not work'), env: secret_env('failing') },
+    chatty: { ...fake('--banner', '--tool', 'ok', '--stderr-flood', 100_000), env: secret_env('chatty') },
+    missing: { command: '/no/such/program', args: ['x'], env: secret_env('missing') },
+  };
+  const limits = { retry_min_ms: 20, retry_max_ms: 100, first_list_wait_ms: 1500, connect_timeout_ms: 3000 };
+  return { profile: { limits, mcpServers }, env, web, log, dump };
+}
+
+// What clients and people get to read while all of that fails.
+async function useAndBreak(t, gateway, { web }) {
+  const said = [];
+  const client = await t.http(gateway);
+  await until('those that work are there', async () => {
+    const tools = await client.toolNames();
+    return ['web__echo', 'child__ok', 'other__ok', 'chatty__ok'].every((name) => tools.includes(name));
+  }, 20_000);
+  const everything = ['web__echo', 'web__drop', 'child__ok', 'child__die', 'dead__x', 'nowhere__x', 'refusing__x', 'talking__x', 'failing__x', 'missing__x', 'chatty__ok'];
+  const round = async () => {
+    const now = await t.http(gateway);
+    said.push(await quietly(now.tools()));
+    for (const name of everything) said.push(await quietly(now.tool(name)));
+    said.push(JSON.stringify(now.notes), JSON.stringify(await statusOf(gateway)));
+    await now.close();
+  };
+  await round();
+  for (const mode of ['401', '500', 'reset', 'html', 'ok']) {
+    web.mode = mode;
+    said.push(await quietly(client.tool('web__echo')));
+  }
+  const before = web.messages('tools/call').length;
+  for (const { name, pid } of (await statusOf(gateway)).compartments ?? []) {
+    process.kill(pid, 'SIGKILL');
+    await until(`${name} is there again`, async () => {
+      const found = (await statusOf(gateway)).compartments.find((one) => one.name === name);
+      return found.pid > 0 && found.pid !== pid && found.state === 'running';
+    }, 20_000);
+    const again = await t.http(gateway);
+    await until('the servers are there again', async () => (await again.tool('web__echo')) && (await again.tool('child__ok')) && again.tool('chatty__ok'), 20_000);
+    await round();
+  }
+  assert.ok(web.messages('tools/call').length > before);
+  return said;
+}
+
+test('canary secrets appear only where they are needed', async (t) => {
+  const canaries = new Canaries();
+  const all = await world(t, canaries);
+  const gateway = await t.gateway(all.profile, { args: ['--log-level', 'debug', '--verbose'], env: all.env });
+  const said = await useAndBreak(t, gateway, all);
+  // It is no proof when they are not used at all.
+  const call = all.web.messages('tools/call').at(-1);
+  assert.equal(call.headers.authorization, `Bearer ${canaries.all.get('web_header')}`);
+  assert.equal(call.headers['x-key'], canaries.all.get('web_header_env'));
+  const { url } = all.web.requests.at(-1);
+  assert.ok(url.includes(canaries.all.get('web_url')) && url.includes(canaries.all.get('web_url_env')), url);
+  const dump = readFileSync(all.dump, 'utf8');
+  assert.deepEqual(canaries.in(dump), ['good_child', 'good_child_env'], 'what is configured, and of no other server');
+
+  const { compartments, servers } = await statusOf(gateway);
+  assert.ok(servers.filter((server) => server.state !== 'ready').length >= 5, 'things have failed');
+  const own = new Map(); // pid of a server's process -> prefix of what is its own
+  for (const pid of descendants(gateway.pid)) {
+    const given = String(argumentsOf(pid)).startsWith(fakeMcp);
+    if (given) own.set(pid, canaries.in(environmentOf(pid)));
+    assert.deepEqual(canaries.in(argumentsOf(pid)), [], `arguments of ${pid}`);
+    if (!given) assert.deepEqual(canaries.in(environmentOf(pid)), [], `environment of ${argumentsOf(pid)}`);
+  }
+  assert.ok([...own.values()].some((names) => names.join() === 'good_child,good_child_env'));
+  for (const names of own.values()) {
+    assert.ok(names.every((name) => name.split('_')[0] === names[0].split('_')[0]), `one server's: ${names}`);
+  }
+  assert.deepEqual(canaries.in(argumentsOf(gateway.pid)), []);
+  const given = Object.values(all.env);
+  for (const [name, value] of canaries.all) {
+    assert.equal(environmentOf(gateway.pid).includes(value), given.includes(value), `${name} in the supervisor's environment`);
+  }
+  for (const { name, pid } of [...compartments, { name: 'supervisor', pid: gateway.pid }]) {
+    assert.match(readFileSync(`/proc/${pid}/limits`, 'utf8'), /Max core file size\s+0\s+0/, `${name} dumps no core`);
+  }
+
+  for (const text of said) assert.deepEqual(canaries.in(text), [], text.slice(0, 2000));
+  await gateway.stop();
+  for (const text of [gateway.stdoutText, gateway.stderrText]) assert.deepEqual(canaries.in(text), []);
+  assert.ok(gateway.stderrText.length > 1000, 'it has said a lot');
+  const files = filesBelow(gateway.dir).filter((file) => file !== gateway.config);
+  assert.ok(files.some((file) => file.endsWith('.log')), `there are logs: ${files}`);
+  for (const file of files) assert.deepEqual(canaries.in(readFileSync(file)), [], file);
+}, { timeout: 90_000 });
+
+test('secrets are not in the memory of compartments that do not need them', async (t) => {
+  if (!root) t.skip('only root may look into the memory of others');
+  const canaries = new Canaries();
+  const { profile, env, web } = await world(t, canaries);
+  const gateway = await t.gateway(profile, { args: ['--log-level', 'debug', '--verbose'], env });
+  await useAndBreak(t, gateway, { web });
+  const { compartments } = await statusOf(gateway);
+  assert.deepEqual(compartments.map((one) => one.name).sort(), ['aggregator', 'endpoint', 'launcher']);
+  const of = Object.fromEntries(compartments.map(({ name, pid }) => [name, inMemory(canaries, pid)]));
+  assert.deepEqual(inMemory(canaries, gateway.pid), [...canaries.all.keys()].sort(), 'the supervisor: all, or this shows nothing');
+  const childs = [...canaries.all.keys()].filter((name) => /_child(_env)?$/.test(name)).sort();
+  const remotes = [...canaries.all.keys()].filter((name) => !childs.includes(name)).sort();
+  assert.deepEqual(of.endpoint, [], 'the endpoint, which talks with clients');
+  assert.deepEqual(of.launcher, childs, 'the launcher: all of its servers, and nothing of remote ones');
+  assert.deepEqual(of.aggregator, remotes, 'the aggregator: all of its servers, and nothing of children');
+}, { timeout: 90_000 });
+
+test('a wrong profile is explained without its secrets', async (t) => {
+  const canaries = new Canaries();
+  const c = (name) => canaries.make(name);
+  const env = { CANARY: c('environment') };
+  const wrong = [
+    { mcpServers: { a: { command: fakeMcp, env: { KEY: [c('list')] } } } },
+    { mcpServers: { a: { url: `http://user:${c('password')}@127.0.0.1:1/mcp?t=${c('query')}`, headers: { 'Bad Name': c('name') } } } },
+    { mcpServers: { a: { url: 'http://127.0.0.1:1/mcp', headers: { Key: `${c('line')}\nX: y`, Other: '${env:CANARY}\u0000' } } } },
+    { mcpServers: { a: { url: `not a url ${c('url')}`, headers: { K: '${env:NO_SUCH_CANARY}' } } } },
+    { mcpServers: { a: { command: fakeMcp, env: { K: '${env:CANARY}' }, cwd: '/no/such/folder', oops: c('unknown') } } },
+  ];
+  for (const profile of wrong) {
+    const shown = runProgram(t, ['profile', 'show', '--config', '{config}'], { profile, env });
+    const listed = runProgram(t, ['tools', '--config', '{config}'], { profile, env });
+    for (const { stdout, stderr } of [shown, listed]) assert.deepEqual(canaries.in(stdout + stderr), [], stdout + stderr);
+    assert.ok(listed.code !== 0 || listed.stderr.length > 0, 'it is said that something is wrong');
+  }
+});
+
+test('what a profile shows, and a reload, keep secrets', async (t) => {
+  const canaries = new Canaries();
+  const { profile, env } = await world(t, canaries);
+  const gateway = await t.gateway(profile, { args: ['--log-level', 'debug', '--verbose'], env });
+  const said = [];
+  const tell = (...args) => {
+    const { stdout, stderr } = runProgram(t, args, { env: { ...gateway.env(), ...env } });
+    said.push(stdout, stderr);
+  };
+  tell('profile', 'show', '--config', gateway.config);
+  tell('status');
+  tell('status', '--json');
+  const changed = structuredClone(profile);
+  changed.mcpServers.web.headers.Authorization = `Bearer ${canaries.make('later')}`;
+  changed.mcpServers.child.env.LITERAL = canaries.make('later_child');
+  writeFileSync(gateway.config, JSON.stringify(changed));
+  gateway.child.kill('SIGHUP');
+  await sleep(500);
+  writeFileSync(gateway.config, JSON.stringify({ mcpServers: { web: { url: 5, headers: { K: canaries.make('broken') } } } }));
+  gateway.child.kill('SIGHUP');
+  await sleep(300);
+  const client = await t.http(gateway);
+  said.push(await quietly(client.tool('web__echo')), JSON.stringify(await statusOf(gateway)));
+  await gateway.stop();
+  for (const text of [...said, gateway.stderrText, gateway.stdoutText]) assert.deepEqual(canaries.in(text), [], text.slice(0, 3000));
+}, { timeout: 60_000 });
+
+await run({ parallel: 2 });
