@@ -9,6 +9,8 @@ LISTEN  ?=
 ARGS    ?=
 # Seconds of processor time for each fuzzer of `make record`.
 FUZZ_SECONDS ?= 900
+# Seconds of `make soak`.
+SOAK_SECONDS ?= 600
 # Folder of external bench tools (with run.mjs); empty: our own micro-benchmarks.
 BENCH_TOOLS ?=
 BENCH_ONLY  ?= ours,relay,direct,nginx,haproxy,socat
@@ -21,7 +23,7 @@ export CCACHE_NOHASHDIR ?= 1
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build run test test-deps test-full record bench install clean format lint
+.PHONY: help deps configure build run test test-deps test-full soak record bench install clean format lint
 
 help:  ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +52,10 @@ test: test-deps configure  ## What CI runs: build, unit tests, end-to-end tests
 
 test-full: test  ## make test, then clang -Werror, ASan+UBSan, TSan, clang-tidy, the long drills
 	@scripts/test-full.sh
+
+soak: test-deps build  ## Calls, restarts and reconnects for a while; what grows  [SOAK_SECONDS=600]
+	@umask 022; cmake --build $(BUILD) -j $(JOBS) --target fake_mcp
+	@BULKHEAD_BUILD='$(abspath $(BUILD))' SOAK_SECONDS=$(SOAK_SECONDS) tests/soak/soak.sh
 
 record: build  ## Fuzzers (FUZZ_SECONDS=900 each), soak, benchmarks: minutes to hours
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/record.sh
