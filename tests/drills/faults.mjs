@@ -17,7 +17,6 @@ const CALL_TIMEOUT = 4000;
 const LONGEST_STOP = 5000;
 const WHOLE_WITHIN = 2000;
 const SERIES = 20; // faults between two looks at whether all is whole
-const COMPARTMENTS = ['aggregator', 'endpoint', 'fetch', 'files', 'launcher', 'web'];
 
 // A state folder that can be full; undefined when this user cannot have one.
 function smallDisk(t) {
@@ -73,7 +72,7 @@ class Drill {
     const victim = this.#process();
     if (!victim) return 'kill nobody';
     this.#signal(victim, 'SIGKILL');
-    return `kill ${this.#nameOf(victim)}`;
+    return `kill ${victim.role}`;
   }
   async #stop() {
     const victim = this.#process();
@@ -82,7 +81,7 @@ class Drill {
     this.#signal(victim, 'SIGSTOP');
     await sleep(ms);
     this.#signal(victim, 'SIGCONT');
-    return `stop ${this.#nameOf(victim)}`;
+    return `stop ${victim.role}`;
   }
   async #gone() {
     const web = this.pick(this.webs);
@@ -119,9 +118,6 @@ class Drill {
     await sleep(100 + this.random() * 400);
     rmSync(filler, { force: true });
     return 'disk full';
-  }
-  #nameOf({ role }) {
-    return COMPARTMENTS.includes(role) || role === 'server' ? role : 'other';
   }
 }
 
