@@ -75,8 +75,17 @@ function inMemory(canaries, pid) {
   return [...found].sort();
 }
 
-const argumentsOf = (pid) => readFileSync(`/proc/${pid}/cmdline`);
-const environmentOf = (pid) => readFileSync(`/proc/${pid}/environ`);
+// Nothing when the process has ended meanwhile.
+function readProc(pid, what) {
+  try {
+    return readFileSync(`/proc/${pid}/${what}`);
+  } catch (error) {
+    if (error.code === 'ENOENT' || error.code === 'ESRCH') return Buffer.alloc(0);
+    throw error;
+  }
+}
+const argumentsOf = (pid) => readProc(pid, 'cmdline');
+const environmentOf = (pid) => readProc(pid, 'environ');
 const quietly = (promise) => promise.then((value) => JSON.stringify(value), (error) => `${error.message} ${JSON.stringify(error.error ?? '')} ${error.body ?? ''}`);
 
 // Servers of every kind, and all but three of them do not work.
@@ -151,6 +160,9 @@ test('canary secrets appear only where they are needed', async (t) => {
   const all = await world(t, canaries);
   const gateway = await t.gateway(all.profile, { args: ['--log-level', 'debug', '--verbose'], env: all.env });
   const said = await useAndBreak(t, gateway, all);
+  const last = await t.http(gateway);
+  await until('the child is there', () => last.tool('child__ok'), 20_000);
+  await last.tool('web__echo');
   // It is no proof when they are not used at all.
   const call = all.web.messages('tools/call').at(-1);
   assert.equal(call.headers.authorization, `Bearer ${canaries.all.get('web_header')}`);
