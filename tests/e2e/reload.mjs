@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { alive, assert, fake, program, run, show, test, until } from './lib.mjs';
+import { alive, assert, fake, program, processesWith, run, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
@@ -13,7 +13,7 @@ const modes = { compartments: [], 'one process': ['--single-process'] };
 const both = (name, fn) => {
   for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
 };
-const lastPid = (log) => Number([...readFileSync(log, 'utf8').matchAll(/^! start (\d+)$/gm)].at(-1)[1]);
+const lastPid = (log) => processesWith(log).at(-1);
 const starts = (log) => [...readFileSync(log, 'utf8').matchAll(/^! start (\d+)$/gm)].length;
 
 // One request to the gateway's service socket, as curl --unix-socket would send it.
@@ -213,9 +213,10 @@ both('the service socket does not answer what the gateway has started', async (t
   const gateway = await t.gateway({ mcpServers: {} }, { args });
   const { socket } = await statusOf(gateway);
   assert.equal(statSync(socket).mode & 0o777, 0o600);
-  // A server that asks for everything: its shell tries each and writes what it got.
+  // A server that asks; without a sandbox, which would hide the socket from it, so that it is the
+  // socket's own check that refuses.
   const script = `curl -s --max-time 3 --unix-socket '${socket}' http://x/status > '${out}' 2>&1; echo "code $?" >> '${out}'; exec sleep 100`;
-  await ask(gateway, 'POST', '/mcp/connectors', { id: 'evil', command: '/bin/sh', args: ['-c', script] });
+  await ask(gateway, 'POST', '/mcp/connectors', { id: 'evil', command: '/bin/sh', args: ['-c', script], sandbox: 'off' });
   await until('it has tried', () => existsSync(out) && /code \d+/.test(readFileSync(out, 'utf8')), 8000);
   assert.ok(!/code 0/.test(readFileSync(out, 'utf8')), readFileSync(out, 'utf8'));
   assert.ok(!readFileSync(out, 'utf8').includes('"pid"'));
