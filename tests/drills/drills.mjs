@@ -2,7 +2,7 @@
 // that does not read, a full disk, upstreams killed in the middle of calls.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
-import { assert, descendants, fake, run, sleep, test, until } from '../e2e/lib.mjs';
+import { assert, descendants, fake, processesWith, run, sleep, test, until } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
 
 // Only root may count those of the supervisor.
@@ -134,7 +134,7 @@ test('kill -9 in the middle of calls: each is answered once, with an error or a 
   });
   for (let i = 0; i < 40; ++i) {
     await sleep(60);
-    const pid = Number([...readFileSync(log, 'utf8').matchAll(/^! start (\d+)$/gm)].at(-1)[1]);
+    const pid = processesWith(log).at(-1);
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
