@@ -62,7 +62,7 @@ export class Load {
     const client = new HttpClient(this.url);
     try {
       await client.initialize();
-      if (this.streams) await client.listen();
+      if (this.streams) await Promise.all([client.listen(), client.tools()]); // who has no list hears of no change
       ++this.handshakes;
       return client;
     } catch (error) {
@@ -156,7 +156,7 @@ async function pages() {
     server.closeAllConnections();
     return new Promise((resolve) => server.close(resolve));
   };
-  return { asked, stop, url: `http://127.0.0.1:${server.address().port}` };
+  return { asked, stop, disconnect: () => server.closeAllConnections(), url: `http://127.0.0.1:${server.address().port}` };
 }
 
 // A profile's servers and plugins, something in every compartment, and what Load needs to know of
@@ -193,5 +193,13 @@ export async function everyCompartment(t, name, { keep = true } = {}) {
     for (const web of webs) web.requests.length = 0;
     site.asked.length = 0;
   };
-  return { mcpServers, plugins, tools, webs, records, forget };
+  // Every connection to the remote servers and to the site ends.
+  const disconnect = async () => {
+    site.disconnect();
+    for (const web of webs) {
+      await web.stop();
+      await web.listen(web.port);
+    }
+  };
+  return { mcpServers, plugins, tools, webs, records, forget, disconnect };
 }
