@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Gateway, importFromNpm, node, npmBin } from '../e2e/gateway.mjs';
+import { Gateway, importFromNpm, node, npmBin, npmDir, root } from '../e2e/gateway.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const verbose = process.argv.includes('--verbose');
@@ -104,6 +104,8 @@ async function main() {
       'through the gateway, HTTP upstream': { type: 'http', url },
       'through the gateway, stdio upstream': {
         command: node,
+        // A clone below /tmp is not in the private one of a sandbox; what the script imports is there.
+        sandbox_paths: { read: [root, npmDir] },
         args: [fixture, 'stdio'],
         env: { BULKHEAD_NPM_DIR: process.env.BULKHEAD_NPM_DIR ?? '' },
       },
