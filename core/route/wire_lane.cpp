@@ -306,7 +306,7 @@ bool WireLane::unknown() const {
 // row it is not the call that wants it back, but the call that kills it.
 bool WireLane::may_start_for_call() const {
   if (handle_ != 0 || draining_ || failures_ >= max_crashes) return false;
-  return sleeps() || (state_ == LaneState::waiting && (lazy() || restarts_ > 0));
+  return sleeps() || (state_ == LaneState::waiting && lazy());
 }
 
 void WireLane::start_for_call() {
