@@ -231,11 +231,11 @@ TEST_CASE("what a server was given by name it may use") {
   put_file(w.folder + "/other/file");
   put_file(w.folder + "/extra/file");
   put_file(w.folder + "/seen/file");
-  put_file(w.folder + "/work/file");
+  put_file(w.folder + "/job/file");
   const std::string definition =
       R"("command":"npx","args":["-y","server-filesystem",)" + in_quotes(w.project) + "," +
       in_quotes("--db=" + w.folder + "/other/new.db") + R"(],"env":{"CONFIG":)" +
-      in_quotes(w.home + "/.aws/credentials") + R"(},"cwd":)" + in_quotes(w.folder + "/work") +
+      in_quotes(w.home + "/.aws/credentials") + R"(},"cwd":)" + in_quotes(w.folder + "/job") +
       R"(,"sandbox":{"read":[)" + in_quotes(w.folder + "/seen") + R"(],"write":[)" +
       in_quotes(w.folder + "/extra") + "]}";
   Running run(w, definition,
@@ -244,9 +244,9 @@ TEST_CASE("what a server was given by name it may use") {
                "write:" + w.folder + "/other/new.db", "read:" + w.home + "/.aws/credentials",
                "read:" + w.home + "/.ssh/id_ed25519", "write:" + w.folder + "/extra/file",
                "read:" + w.folder + "/seen/file", "write:" + w.folder + "/seen/file",
-               "cwd:" + w.folder + "/work", "write:" + w.folder + "/work/made",
+               "cwd:" + w.folder + "/job", "write:" + w.folder + "/job/made",
                "read:" + w.folder + "/gateway.json"},
-              {"PATH=/usr/bin:/bin"}, w.folder + "/work");
+              {"PATH=/usr/bin:/bin"}, w.folder + "/job");
   CHECK(run.of("read:" + w.project + "/data.txt") == "ok");
   CHECK(run.of("write:" + w.project + "/data.txt") == "ok");
   CHECK(run.of("write:" + w.project + "/new") == "ok");
@@ -257,8 +257,8 @@ TEST_CASE("what a server was given by name it may use") {
   CHECK(run.of("write:" + w.folder + "/extra/file") == "ok");
   CHECK(run.of("read:" + w.folder + "/seen/file") == "ok");
   CHECK(run.of("write:" + w.folder + "/seen/file") == "EROFS");
-  CHECK(run.of("cwd:" + w.folder + "/work") == "ok");
-  CHECK(run.of("write:" + w.folder + "/work/made") == "ok");
+  CHECK(run.of("cwd:" + w.folder + "/job") == "ok");
+  CHECK(run.of("write:" + w.folder + "/job/made") == "ok");
   CHECK(run.of("read:" + w.folder + "/gateway.json") == "ENOENT");
   CHECK(fs::exists(w.project + "/new2"));
   CHECK(fs::exists(w.folder + "/other/new.db"));
