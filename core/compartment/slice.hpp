@@ -61,8 +61,10 @@ struct Slice {
 };
 template <class Ar>
 void archive(Ar &ar, Slice &v) {
-  auto &[name, router, log_level, eager, sealing_key, epoch, remote, profile, plugins, definitions, privileges] = v;
-  ar(name, router, log_level, eager, sealing_key, epoch, remote, profile, plugins, definitions, privileges);
+  auto &[name, router, log_level, eager, sealing_key, epoch, remote, profile, plugins, definitions,
+         privileges] = v;
+  ar(name, router, log_level, eager, sealing_key, epoch, remote, profile, plugins, definitions,
+     privileges);
 }
 
 // Another profile for the router while it runs; see Host::apply().

@@ -94,6 +94,65 @@ TEST_CASE("what was sent when a server fell fails at once and is never sent agai
   CHECK_FALSE(c.has("list_changed"));
 }
 
+TEST_CASE("a client that calls again inside its call's failure is served by one new connection") {
+  const bool lazy = GENERATE(false, true);
+  World w;
+  w.profile.servers[0].lazy = lazy;
+  w.start();
+  Client c(*w.host);
+  c.end->send(list_tools);
+  REQUIRE(w.turn_until([&] { return c.has("a__x"); }));
+  c.call("1", "a__x");
+  const auto called = [&] { return w.up.last("a").find("tools/call") != std::string::npos; };
+  REQUIRE(w.turn_until(called));
+  const std::size_t lanes = w.up.lanes.size();
+  bool again = false;
+  c.on_message = [&] {
+    if (!again && c.has("killed by the test")) {
+      again = true;
+      c.call("2", "a__x");
+    }
+  };
+  w.up.fall("a", "killed by the test");
+  CHECK(again);
+  CHECK(w.up.lanes.size() == lanes + 1);
+  REQUIRE(w.turn_until(called));
+  w.up.say("a",
+           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
+  CHECK(c.has(R"("id":2,"result")"));
+  CHECK(w.up.lanes.size() == lanes + 1);
+  CHECK(w.status("a").state == ServerState::ready);
+}
+
+TEST_CASE("a server that no call can keep alive fails its callers, and not for ever") {
+  const bool lazy = GENERATE(false, true);
+  World w;
+  w.profile.servers[0].lazy = lazy;
+  w.profile.limits.retry_min_ms = 60'000;
+  w.profile.limits.retry_max_ms = 60'000;
+  w.start();
+  Client c(*w.host);
+  c.end->send(list_tools);
+  REQUIRE(w.turn_until([&] { return c.has("a__x"); }));
+  std::size_t answers = 0;
+  c.on_message = [&] { answers += c.got.back().find("\"id\":7") != std::string::npos ? 1 : 0; };
+  std::size_t calls = 0;
+  for (; calls < 5; ++calls) {
+    const std::size_t before = answers;
+    c.call("7" + std::to_string(calls), "a__x");
+    REQUIRE(w.turn_until([&] {
+      if (answers != before) return true;
+      if (w.up.last("a").find("tools/call") != std::string::npos) w.up.fall("a", "killed");
+      return answers != before;
+    }));
+  }
+  CHECK(answers == calls);
+  CHECK(w.status("a").state == ServerState::failed);
+  std::size_t opened = 0;
+  for (const FakeLane &lane : w.up.lanes) opened += lane.server == "a" ? 1 : 0;
+  CHECK(opened == 3);
+}
+
 TEST_CASE("a server that stays away leaves the list after the grace, with one notification") {
   World w;
   w.start();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,10 +16,14 @@ namespace bulkhead {
 struct Client {
   std::vector<std::string> got;
   std::unique_ptr<LocalClient> end;
+  std::function<void()> on_message;  // after each
 
   explicit Client(Host &host, const std::string &capabilities = "{}",
                   const std::string &revision = "2025-06-18") {
-    end = host.connect([this](std::string_view message) { got.emplace_back(message); });
+    end = host.connect([this](std::string_view message) {
+      got.emplace_back(message);
+      if (on_message) on_message();
+    });
     end->send(R"({"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":")" +
               revision + R"(","capabilities":)" + capabilities +
               R"(,"clientInfo":{"name":"t","version":"1"}}})");

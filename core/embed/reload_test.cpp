@@ -389,6 +389,22 @@ TEST_CASE("reload: a first list waits for servers that a reload has brought") {
   CHECK(c.has("b__x"));
 }
 
+TEST_CASE("reload: who waits for a server's first list goes on when that server is taken out") {
+  World w;
+  w.profile.limits.first_list_wait_ms = 60'000;
+  w.start();
+  Client c(*w.host);
+  w.up.hold_tools = true;
+  w.profile.servers.push_back(server("late"));
+  apply(w);
+  c.call("1", "late__x");
+  w.turn(20);
+  CHECK(c.got.empty());
+  w.profile.servers.pop_back();
+  apply(w);
+  CHECK(c.has("Tool not found: late__x"));
+}
+
 TEST_CASE("reload: a required tools plugin that does not load changes nothing") {
   World w;
   w.start();

@@ -48,12 +48,9 @@ const void *HostFunctions::get_ext(void *ctx, const char *id) noexcept {
   static constexpr bh_host_listen listening{sizeof(bh_host_listen), 0, listen};
   static constexpr bh_host_store store{sizeof(bh_host_store), 0, folder};
   static constexpr std::pair<std::string_view, const void *> tables[] = {
-      {BH_EXT_HOST_EXECUTOR, &executor},
-      {BH_EXT_HOST_FD, &fd},
-      {BH_EXT_HOST_STORE, &store},
-      {BH_EXT_HOST_LISTEN, &listening},
-      {BH_EXT_HOST_SECRETS, &secrets},
-      {BH_EXT_HOST_METRICS, &metrics}};
+      {BH_EXT_HOST_EXECUTOR, &executor}, {BH_EXT_HOST_FD, &fd},
+      {BH_EXT_HOST_STORE, &store},       {BH_EXT_HOST_LISTEN, &listening},
+      {BH_EXT_HOST_SECRETS, &secrets},   {BH_EXT_HOST_METRICS, &metrics}};
   if (id == nullptr) return nullptr;
   for (const auto &[name, table] : tables) {
     if (name == id) return table;

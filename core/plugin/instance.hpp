@@ -125,7 +125,7 @@ class Instance {
   bool abandoned_ = false;          // work in the pool outlived stop()
   std::atomic<bool> ended_{false};  // stop() has returned: threads left behind are refused
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
-  std::string folder_;  // of bh.host.store/1, once made
+  std::string folder_;                     // of bh.host.store/1, once made
   std::vector<std::string> socket_files_;  // of bh.host.listen/1, removed at the end
 };
 

@@ -274,6 +274,7 @@ class Router {
   void leave_view(Session &session);
   void view_left(View &view);
   void open_first_list(View &view);
+  void close_first_list(View &view);
   void start_lanes(View &view);
   void catalogue_changed(View &view);
   void fill_view(View &view);

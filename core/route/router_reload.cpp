@@ -41,6 +41,7 @@ void Router::exchange_upstreams(std::vector<NextUpstream> next) {
   for (std::size_t i = 0; i < views_.size(); ++i) start_lanes(*views_[i]);
   for (std::size_t i = 0; i < views_.size(); ++i) {
     if (views_[i]->deadline_passed && !views_[i]->waiters.empty()) serve_waiters(*views_[i]);
+    close_first_list(*views_[i]);  // the last server that was waited for may have gone
   }
   drain(std::move(gone));
   status_changed();

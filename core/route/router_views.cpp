@@ -288,14 +288,16 @@ void Router::serve_waiters(View &view) {
 
 void Router::lane_changed(Lane &lane) {
   status_changed();
-  for (View *view : std::vector<View *>(lane.views)) {
-    if (view->deadline_timer != 0 && view_settled(*view)) {
-      reactor_.timer_cancel(view->deadline_timer);
-      view->deadline_timer = 0;
-      view->deadline_passed = true;
-      serve_waiters(*view);
-    }
-  }
+  for (View *view : std::vector<View *>(lane.views)) close_first_list(*view);
+}
+
+// Nobody waits longer than for the last server.
+void Router::close_first_list(View &view) {
+  if (view.deadline_timer == 0 || !view_settled(view)) return;
+  reactor_.timer_cancel(view.deadline_timer);
+  view.deadline_timer = 0;
+  view.deadline_passed = true;
+  serve_waiters(view);
 }
 
 void Router::items_changed(Lane &lane) {

@@ -306,7 +306,7 @@ bool WireLane::unknown() const {
 // row it is not the call that wants it back, but the call that kills it.
 bool WireLane::may_start_for_call() const {
   if (handle_ != 0 || draining_ || failures_ >= max_crashes) return false;
-  return sleeps() || (state_ == LaneState::waiting && lazy());
+  return sleeps() || (state_ == LaneState::waiting && (lazy() || restarts_ > 0));
 }
 
 void WireLane::start_for_call() {
@@ -369,30 +369,29 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   settled_ = true;
   reason_ = error.text;
   router_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + reason_);
-  drop_wire();
   // What was sent may have run and is never repeated; what was not sent waits for the retry, but
-  // only where the connection stood before.
+  // only where the connection stood before. A client may call again inside of this: such calls are
+  // queued, and what is decided below is decided for them too.
+  losing_ = true;
+  drop_wire();
   fail_exchanges(error, !was_ready || draining_);
-  if (draining_) return router_.lane_changed(*this);
-  if (lazy()) {
-    if (was_ready) ++failures_;
-    if (failures_ >= max_crashes) {
-      reason_ += " (the third time in a row; it is not started again before a reload)";
-      if (listed_) start_grace();
-    }
-    // What was queued on the lost connection still wants to run.
-    if (!queue_.empty() && may_start_for_call()) start_for_call();
-    return router_.lane_changed(*this);
-  }
-  if (was_ready) start_grace();
-  if (was_ready && failures_ == 0) {
-    failures_ = 1;
-    connect();
-  } else {
-    if (was_ready) ++failures_;
-    schedule_retry(retry_after_ms);
-  }
+  losing_ = false;
+  if (!draining_) regain(was_ready, retry_after_ms);
   router_.lane_changed(*this);
+}
+
+void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
+  if (was_ready) ++failures_;
+  if (lazy() && failures_ >= max_crashes) {
+    reason_ += " (the third time in a row; it is not started again before a reload)";
+    if (listed_) start_grace();
+    return fail_exchanges({BH_E_UNAVAILABLE, reason_}, true);
+  }
+  if (!lazy() && was_ready) start_grace();
+  const bool wanted = !queue_.empty() && may_start_for_call();
+  const bool at_once = !lazy() && was_ready && failures_ == 1;
+  if (wanted || at_once) return start_for_call();
+  if (!lazy()) schedule_retry(retry_after_ms);
 }
 
 void WireLane::drop_wire() {
@@ -550,7 +549,7 @@ void WireLane::submit(Exchange &e, const Submission &submission) {
   Queued &queued = queue_.emplace_back();
   queued.exchange = e.id;
   for (std::uint32_t i = 0; i < splice.count(); ++i) queued.bytes.append(bh::view(parts[i]));
-  if (starts) start_for_call();
+  if (starts && !losing_) start_for_call();
 }
 
 void WireLane::pump() {

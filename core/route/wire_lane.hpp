@@ -63,6 +63,8 @@ class WireLane final : public Lane {
   void listing_done(ItemKind kind, bool ok);
   void become_ready();
   void attempt_failed(const Error &error, std::uint32_t retry_after_ms);
+  // Whether and when a connection that was lost is made again.
+  void regain(bool was_ready, std::uint32_t retry_after_ms);
   void drop_wire();
   void fail_exchanges(const Error &error, bool also_queued);
   void schedule_retry(std::uint32_t retry_after_ms);
@@ -80,6 +82,7 @@ class WireLane final : public Lane {
   void *wire_ = nullptr;  // the connector's pointer
   bool handshaken_ = false;
   bool pumping_ = false;
+  bool losing_ = false;  // the connection is gone, what follows from it is not decided yet
   std::uint32_t first_lists_ = 0;  // of this connection, still under way
   std::uint32_t list_failures_ = 0;
   std::uint32_t failures_ = 0;
