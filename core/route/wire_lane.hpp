@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <optional>
-#include <random>
 #include <string>
 
 #include "bulkhead/abi/ext/connector.h"

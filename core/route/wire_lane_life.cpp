@@ -1,0 +1,207 @@
+// When a connection is made, let go, lost and made again.
+#include <algorithm>
+#include <random>
+
+#include "route/router.hpp"
+#include "route/upstream.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+namespace {
+
+// A server that was lost or did not start so often in a row is not started for a call any more.
+constexpr std::uint32_t max_crashes = 3;
+// A connection that stood this long ends a series of failures: the next loss is retried at once.
+constexpr std::uint64_t steady_ns = 10'000'000'000u;
+
+std::uint64_t jitter(std::uint64_t ms) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return ms - ms / 4 + random() % (ms / 2 + 1);
+}
+
+}  // namespace
+
+// ---- lazily ------------------------------------------------------------------------------------
+
+bool WireLane::lazy() const {
+  return upstream_.def().lazy;
+}
+
+bool WireLane::unknown() const {
+  return lazy() && !listed_ && may_start_for_call();
+}
+
+// Without a connection: lazy and not needed so far, or lost a moment ago. After some losses in a
+// row it is not the call that wants it back, but the call that kills it.
+bool WireLane::may_start_for_call() const {
+  if (handle_ != 0 || draining_ || failures_ >= max_crashes) return false;
+  return sleeps() || (state_ == LaneState::waiting && (lazy() || restarts_ > 0));
+}
+
+void WireLane::start_for_call() {
+  router_.reactor().timer_cancel(retry_timer_);
+  retry_timer_ = 0;
+  connect();
+}
+
+void WireLane::watch_idleness() {
+  last_use_ns_ = router_.reactor().now_ns();
+  if (!lazy() || upstream_.def().idle_stop_ms == 0 || idle_timer_ != 0) return;
+  idle_timer_ = router_.reactor().timer_start(
+      this, upstream_.def().idle_stop_ms,
+      [](void *arg) {
+        auto &self = *static_cast<WireLane *>(arg);
+        self.idle_timer_ = 0;
+        self.stop_if_idle();
+      },
+      this);
+}
+
+// What it lists stays listed, so that nobody sees that it has gone.
+void WireLane::stop_if_idle() {
+  if (state_ != LaneState::ready || !lazy()) return;
+  const std::uint64_t bound = upstream_.def().idle_stop_ms * 1'000'000u;
+  const std::uint64_t now = router_.reactor().now_ns();
+  const bool used = exchanges.head != nullptr || !queue_.empty() || router_.is_subscribed(*this);
+  if (used) last_use_ns_ = now;
+  if (used || now - last_use_ns_ < bound) {
+    const std::uint64_t last_use = last_use_ns_;
+    watch_idleness();
+    last_use_ns_ = last_use;
+    return;
+  }
+  state_ = LaneState::idle;
+  failures_ = 0;
+  reason_.clear();
+  drop_wire();
+  router_.lane_changed(*this);
+}
+
+// ---- losing and regaining ----------------------------------------------------------------------
+
+void WireLane::down(const Error &error, std::uint32_t retry_after_ms) {
+  if (state_ == LaneState::closed) return;
+  attempt_failed(error, retry_after_ms);
+}
+
+// This connection is over: because it never got ready, or because it was lost.
+void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) {
+  const bool was_ready = state_ == LaneState::ready;
+  const std::uint64_t now = router_.reactor().now_ns();
+  if (was_ready) {
+    ++restarts_;
+    if (now - ready_since_ns_ >= steady_ns) failures_ = 0;
+  } else {
+    ++failures_;
+  }
+  state_ = LaneState::waiting;
+  settled_ = true;
+  reason_ = error.text;
+  router_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + reason_);
+  // What was sent may have run and is never repeated; what was not sent waits for the retry, but
+  // only where the connection stood before. A client may call again inside of this: such calls are
+  // queued, and what is decided below is decided for them too.
+  losing_ = true;
+  drop_wire();
+  fail_exchanges(error, !was_ready || draining_);
+  losing_ = false;
+  if (!draining_) regain(was_ready, retry_after_ms);
+  router_.lane_changed(*this);
+}
+
+void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
+  if (was_ready) ++failures_;
+  if (lazy() && failures_ >= max_crashes) {
+    reason_ += " (the third time in a row; it is not started again before a reload)";
+    if (listed_) start_grace();
+    return fail_exchanges({BH_E_UNAVAILABLE, reason_}, true);
+  }
+  if (!lazy() && was_ready) start_grace();
+  const bool wanted = !queue_.empty() && may_start_for_call();
+  const bool at_once = !lazy() && was_ready && failures_ == 1;
+  if (wanted || at_once) return start_for_call();
+  if (!lazy()) schedule_retry(retry_after_ms);
+}
+
+void WireLane::drop_wire() {
+  if (handle_ == 0) return;
+  const bh_lane handle = handle_;
+  handle_ = 0;
+  router_.detach_wire(handle);
+  void *wire = wire_;
+  wire_ = nullptr;
+  router_.lane_lost(*this);
+  upstream_.connector->lane_close(upstream_.self, wire);
+}
+
+void WireLane::fail_exchanges(const Error &error, bool also_queued) {
+  const std::string text = "server \"" + upstream_.name() + "\": " + error.text;
+  std::vector<std::uint64_t> ids;
+  for (Exchange *e = exchanges.head; e != nullptr; e = e->lane_next) {
+    if (e->purpose != Purpose::call || e->sent || also_queued) ids.push_back(e->id);
+  }
+  pumping_ = true;  // nothing is sent while the lane is between connections
+  for (const std::uint64_t id : ids) {
+    Exchange *e = router_.exchanges().get(id);
+    if (e == nullptr) continue;
+    if (e->purpose == Purpose::call) {
+      router_.fail_exchange(*e, code::internal_error, text, BH_OUTCOME_ERROR);
+    } else {
+      router_.drop(*e);
+    }
+  }
+  pumping_ = false;
+  std::erase_if(queue_,
+                [this](const Queued &q) { return router_.exchanges().get(q.exchange) == nullptr; });
+}
+
+void WireLane::schedule_retry(std::uint32_t retry_after_ms) {
+  const Limits &limits = router_.limits();
+  const std::uint32_t doublings = std::min<std::uint32_t>(failures_ > 0 ? failures_ - 1 : 0, 16);
+  const std::uint64_t backoff = std::min(limits.retry_min_ms << doublings, limits.retry_max_ms);
+  const std::uint64_t delay = std::max<std::uint64_t>(
+      jitter(backoff), std::min<std::uint64_t>(retry_after_ms, limits.retry_max_ms));
+  router_.reactor().timer_cancel(retry_timer_);
+  retry_timer_ = router_.reactor().timer_start(
+      this, delay,
+      [](void *arg) {
+        auto &self = *static_cast<WireLane *>(arg);
+        self.retry_timer_ = 0;
+        if (self.state_ != LaneState::waiting) return;
+        if (self.handle_ == 0) return self.connect();
+        self.state_ = LaneState::connecting;
+        self.start_listing(ItemKind::tool);
+      },
+      this);
+}
+
+// The tools of a lost server stay listed for a moment: most come back within it, and every client
+// would otherwise fetch its list twice.
+void WireLane::start_grace() {
+  if (grace_timer_ != 0) return;
+  grace_timer_ = router_.reactor().timer_start(
+      this, router_.limits().grace_ms,
+      [](void *arg) {
+        auto &self = *static_cast<WireLane *>(arg);
+        self.grace_timer_ = 0;
+        if (self.state_ == LaneState::ready) return;
+        self.listed_ = false;
+        self.router_.items_changed(self);
+        self.router_.lane_changed(self);
+      },
+      this);
+}
+
+void WireLane::close() {
+  state_ = LaneState::closed;
+  reason_ = "the gateway has closed it";
+  fail_exchanges({BH_E_CANCELLED, "its connection is being closed"}, true);
+  queue_.clear();
+  router_.reactor().timer_cancel(retry_timer_);
+  router_.reactor().timer_cancel(grace_timer_);
+  router_.reactor().timer_cancel(idle_timer_);
+  retry_timer_ = grace_timer_ = idle_timer_ = 0;
+  drop_wire();
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,156 @@
+// What a connection's server lists: pages, changes, and what is inherited from a former definition.
+#include <utility>
+
+#include "route/router.hpp"
+#include "route/splice.hpp"
+#include "route/upstream.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr std::uint32_t max_pages = 10'000;
+constexpr std::uint32_t max_list_failures = 5;  // of a connection's first tools/list
+
+// Takes the page that begins at item `second` off again if it is the same as the one at `first`.
+void drop_repeated_page(ItemList *list, std::size_t first, std::size_t second) {
+  const auto bytes_from = [list](std::size_t item) {
+    return item < list->items.size() ? list->items[item].raw.begin
+                                     : static_cast<std::uint32_t>(list->bytes.size());
+  };
+  const std::string_view bytes = list->bytes;
+  const std::uint32_t at = bytes_from(second);
+  if (bytes.substr(bytes_from(first), at - bytes_from(first)) != bytes.substr(at)) return;
+  list->bytes.resize(at);
+  list->items.resize(second);
+}
+
+}  // namespace
+
+void WireLane::start_listing(ItemKind kind) {
+  Listing &listing = listings_[static_cast<std::size_t>(kind)];
+  if (listing.running) {
+    listing.again = true;  // one more afterwards, however many changes were reported
+    return;
+  }
+  const bool first = listing.first;
+  listing = {};
+  listing.first = first;
+  listing.running = true;
+  request_page(kind, {});
+}
+
+void WireLane::request_page(ItemKind kind, std::string_view cursor_token) {
+  Exchange *e =
+      own_exchange(Purpose::list, facts(kind).list_method, router_.limits().request_timeout_ms);
+  if (e == nullptr) return listing_done(kind, false);
+  e->list_kind = static_cast<std::uint8_t>(kind);
+  listings_[static_cast<std::size_t>(kind)].cursor = cursor_token;
+  const Digits id(e->id);
+  std::string text = R"({"jsonrpc":"2.0","id":)";
+  text.append(id.view()).append(R"(,"method":")").append(facts(kind).list_method_text).append("\"");
+  if (!cursor_token.empty())
+    text.append(R"(,"params":{"cursor":)").append(cursor_token).append("}");
+  text.append("}");
+  const bh_str part = bh::str(text);
+  send_request(*e, &part, 1, 0);
+}
+
+void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_view message,
+                             const Error *error) {
+  Listing &listing = listings_[static_cast<std::size_t>(kind)];
+  const std::string method(facts(kind).list_method_text);
+  std::string failure;
+  if (error != nullptr) {
+    failure = error->text;
+  } else if (scan->kind == mcp::Kind::error) {
+    failure = method + " failed: " + std::string(scan->error.in(message).substr(0, 300));
+  } else {
+    const std::size_t page_at = listing.incoming.items.size();
+    auto next = append_page(kind, scan->result.in(message), upstream_.def(), router_.limits(),
+                            &listing.incoming);
+    // A server that ignores cursors would send its one page for ever.
+    const bool again =
+        next.has_value() && next->has_value() && listing.pages != 0 && **next == listing.cursor;
+    if (again) drop_repeated_page(&listing.incoming, listing.page_at, page_at);
+    if (next.has_value() && next->has_value() && !again && ++listing.pages < max_pages) {
+      listing.page_at = page_at;
+      return request_page(kind, **next);
+    }
+    if (!next.has_value()) failure = next.error().text;
+  }
+  if (!failure.empty()) {
+    router_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + failure);
+    // Without its tools a server is not there: better a visible failure that is retried than a
+    // server that is "ready" with nothing. It is asked again first, since a new connection would
+    // begin its warm-up anew.
+    if (kind == ItemKind::tool && listing.first) {
+      if (list_failures_++ < max_list_failures) return retry_list(failure);
+      return attempt_failed({BH_E_PROTOCOL, failure}, 0);
+    }
+  }
+  listing_done(kind, failure.empty());
+}
+
+void WireLane::retry_list(const std::string &reason) {
+  listings_[static_cast<std::size_t>(ItemKind::tool)].running = false;
+  state_ = LaneState::waiting;
+  settled_ = true;
+  reason_ = reason;
+  ++failures_;
+  schedule_retry(0);
+  router_.lane_changed(*this);
+}
+
+void WireLane::listing_done(ItemKind kind, bool ok) {
+  Listing &listing = listings_[static_cast<std::size_t>(kind)];
+  ItemList &items = items_[static_cast<std::size_t>(kind)];
+  listing.running = false;
+  const bool first = std::exchange(listing.first, false);
+  if (ok && !(items == listing.incoming)) {
+    items = std::move(listing.incoming);
+    items.bytes.shrink_to_fit();
+    items.items.shrink_to_fit();
+    if (!first) {
+      router_.items_changed(*this);
+      router_.lane_changed(*this);
+    }
+  } else if (!ok && first) {
+    items = {};
+  }
+  listing.incoming = {};
+  if (first && first_lists_ != 0 && --first_lists_ == 0) become_ready();
+  if (listing.again && handle_ != 0) start_listing(kind);
+}
+
+void WireLane::list_changed(ItemKind kind) {
+  if (handshaken_ && handle_ != 0) start_listing(kind);
+}
+
+void WireLane::inherit(const Lane &former) {
+  if (!former.listed()) return;
+  for (const ItemKind kind : all_item_kinds) {
+    items_[static_cast<std::size_t>(kind)] = former.items(kind);
+  }
+  hide_tools(upstream_.def(), &items_[static_cast<std::size_t>(ItemKind::tool)]);
+  server_caps_ = former.server_caps();
+  instructions_ = former.instructions();
+  listed_ = true;
+  start_grace();
+}
+
+// What is hidden now goes at once, also out of a list that is just coming; what is no longer hidden
+// comes with a new list.
+void WireLane::redefined() {
+  const auto tools = static_cast<std::size_t>(ItemKind::tool);
+  Listing &listing = listings_[tools];
+  if (hide_tools(upstream_.def(), &listing.incoming)) listing.page_at = 0;
+  if (hide_tools(upstream_.def(), &items_[tools])) {
+    router_.items_changed(*this);
+    router_.lane_changed(*this);
+  }
+  list_changed(ItemKind::tool);
+  pump();
+}
+
+}  // namespace bulkhead
