@@ -9,8 +9,17 @@ unsigned char at(std::string_view s, std::size_t i) {
   return i < s.size() ? static_cast<unsigned char>(s[i]) : 0;
 }
 
-// Length of the well-formed UTF-8 character at i, or 0.
-std::size_t utf8_length(std::string_view s, std::size_t i) {
+// Index behind the escape sequence at i (which holds ESC): "ESC [ ... letter" or ESC and one more.
+std::size_t skip_escape(std::string_view s, std::size_t i) {
+  if (at(s, i + 1) != '[') return i + 2;
+  i += 2;
+  while (i < s.size() && (at(s, i) < 0x40 || at(s, i) > 0x7E)) ++i;
+  return i + 1;
+}
+
+}  // namespace
+
+std::size_t utf8_length(std::string_view s, std::size_t i) noexcept {
   const auto continues = [&](std::size_t k) { return (at(s, k) & 0xC0) == 0x80; };
   const unsigned char a = at(s, i), b = at(s, i + 1);
   if (a < 0x80) return 1;
@@ -25,16 +34,6 @@ std::size_t utf8_length(std::string_view s, std::size_t i) {
   }
   return 0;
 }
-
-// Index behind the escape sequence at i (which holds ESC): "ESC [ ... letter" or ESC and one more.
-std::size_t skip_escape(std::string_view s, std::size_t i) {
-  if (at(s, i + 1) != '[') return i + 2;
-  i += 2;
-  while (i < s.size() && (at(s, i) < 0x40 || at(s, i) > 0x7E)) ++i;
-  return i + 1;
-}
-
-}  // namespace
 
 std::string cleaned(std::string_view text, std::size_t max_bytes) {
   std::string out;

@@ -11,6 +11,9 @@ namespace stdio_lines {
 // '?'. At most max_bytes, cut on a character boundary.
 std::string cleaned(std::string_view text, std::size_t max_bytes);
 
+// Length of the well-formed UTF-8 character at text[i], or 0.
+std::size_t utf8_length(std::string_view text, std::size_t i) noexcept;
+
 // strerror without its shared buffer.
 std::string error_name(int error);
 

@@ -1,0 +1,32 @@
+#include "mcp-frame/process_name.hpp"
+
+#include "mcp-frame/frame.hpp"
+#include "stdio-lines/text.hpp"
+
+namespace mcp_frame {
+namespace {
+
+// ASCII's control characters and the space, and the control characters of Latin-1 (C2 80 .. C2 9F).
+bool is_replaced(std::string_view character) noexcept {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first <= ' ' || first == 0x7F;
+  return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
+}  // namespace
+
+std::string clean_process_name(std::string_view name) {
+  std::string out;
+  for (std::size_t i = 0; i < name.size();) {
+    const std::size_t n = stdio_lines::utf8_length(name, i);
+    const std::string_view character = name.substr(i, n);
+    const bool replaced = n == 0 || is_replaced(character);
+    const std::string_view written = replaced ? "_" : character;
+    if (out.size() + written.size() > max_name) break;
+    out += written;
+    i += n == 0 ? 1 : n;
+  }
+  return out;
+}
+
+}  // namespace mcp_frame

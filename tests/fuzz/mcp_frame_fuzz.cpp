@@ -1,0 +1,77 @@
+// The frame decoder, fed in pieces: however the bytes are cut, the same frames and refusals come
+// out; what is accepted is written again to the same bytes; no more than a frame is held.
+//
+// The first byte of the input chooses the cuts.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mcp-frame/frame_reader.hpp"
+
+namespace {
+
+using mcp_frame::Fault;
+using mcp_frame::Frame;
+using mcp_frame::FrameReader;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// One text for each step.
+std::vector<std::string> run(std::string_view in, std::uint8_t cut) {
+  FrameReader reader;
+  std::vector<std::string> out;
+  std::uint32_t random = cut;
+  while (!in.empty()) {
+    random = random * 1664525u + 1013904223u;
+    std::size_t n =
+        cut == 0 ? in.size() : std::min<std::size_t>(in.size(), 1 + (random >> 24) % cut);
+    // A copy of exactly this size: a view that outlives its piece is seen by the sanitizer.
+    std::vector<char> piece;
+    std::string_view rest;
+    if (const auto room = (cut & 1) != 0 ? reader.room() : std::span<char>(); !room.empty()) {
+      n = std::min(n, room.size());
+      std::memcpy(room.data(), in.data(), n);
+      reader.filled(n);
+    } else {
+      piece.assign(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(n));
+      rest = {piece.data(), n};
+    }
+    in.remove_prefix(n);
+    for (;;) {
+      Frame frame;
+      const FrameReader::Step step = reader.next(&rest, &frame);
+      if (step == FrameReader::Step::more) break;
+      std::string text = std::to_string(static_cast<int>(step)) + " " +
+                         std::to_string(static_cast<int>(reader.fault())) + " ";
+      if (step == FrameReader::Step::lost) {
+        out.push_back(text);
+        return out;
+      }
+      text += std::to_string(frame.stream) + " ";
+      if (step == FrameReader::Step::frame) {
+        require(mcp_frame::encode(frame, &text) == Fault::none);
+      }
+      out.push_back(text);
+    }
+    require(rest.empty());
+    require(reader.held() < mcp_frame::length_bytes + mcp_frame::max_total);
+  }
+  out.push_back("held " + std::to_string(reader.held()));
+  return out;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+  if (size < 1) return 0;
+  const std::string_view in(reinterpret_cast<const char *>(data) + 1, size - 1);
+  const auto whole = run(in, 0);
+  require(whole == run(in, 1));
+  require(whole == run(in, data[0]));
+  return 0;
+}
