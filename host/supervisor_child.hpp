@@ -1,0 +1,56 @@
+// What the supervisor knows of one compartment. For the supervisor's own files.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "supervisor.hpp"
+
+namespace bulkhead::program {
+
+// One compartment: what it is to be, and the process that is it now.
+struct Supervisor::Child {
+  // The two sockets end in the same process; whichever says so first, the pidfd has the last word.
+  struct ControlEnd final : link::Channel::Receiver {
+    Child *child = nullptr;
+    void frame(link::Channel &, const link::Frame &frame, std::string_view payload,
+               OwnedFd) override {
+      child->supervisor->on_frame(*child, frame, payload);
+    }
+    void closed(link::Channel &, std::string_view) override {}
+  };
+  struct RequestEnd final : link::Channel::Receiver {
+    Child *child = nullptr;
+    void frame(link::Channel &, const link::Frame &frame, std::string_view payload,
+               OwnedFd) override {
+      child->supervisor->on_request(*child, frame, payload);
+    }
+    void closed(link::Channel &, std::string_view) override {}
+  };
+
+  Supervisor *supervisor = nullptr;
+  Slice slice;
+  ControlEnd control_end;
+  RequestEnd request_end;
+  std::unique_ptr<link::Channel> control, request;
+  OwnedFd log_socket, pidfd;
+  pid_t pid = 0;  // 0: not running
+  bool ready = false, ever_ready = false;
+  bool finished = false;
+  bool given_up = false;
+  bool wanted = true;     // by the profile
+  bool replaced = false;  // it ends because it is to start with another slice
+  bool retired = false;   // it ends, or has ended, because no profile wanted it
+  bool taking_definitions = false;
+  std::string failure;  // what it said before it ended
+  std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
+  std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;
+  std::uint64_t trunk = 0, lost_trunk = 0, trunk_timer = 0;
+  control::Ready enforced;
+
+  bool running() const noexcept { return pid != 0; }
+};
+
+}  // namespace bulkhead::program

@@ -1,0 +1,81 @@
+// What compartments ask the supervisor for: listening sockets, and their plugins' secrets.
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "paths.hpp"
+#include "plugin/secrets.hpp"
+#include "plugin/services.hpp"
+#include "plugin/text.hpp"
+#include "supervisor_child.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::size_t max_secret_bytes = 65'536;
+
+}  // namespace
+
+void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_view payload) {
+  link::Frame answer;
+  answer.kind = frame.kind;
+  const auto refuse = [&](const Error &error) {
+    answer.code = static_cast<std::uint32_t>(error.code);
+    child.request->send(answer, error.text);
+  };
+  if (frame.kind == control::listen) {
+    control::Listen wanted;
+    if (!from_bytes(payload, &wanted) || !child.slice.router || child.ready) {
+      return refuse({BH_E_DENIED, "only a gateway that is starting may listen"});
+    }
+    const auto fd = listen(wanted);
+    if (!fd) return refuse(fd.error());
+    child.request->send(answer, std::string_view(), fd->get());
+    return;
+  }
+  control::Secret secret;
+  if (!from_bytes(payload, &secret) || !holds(child, secret.instance) ||
+      !is_plain_name(secret.name)) {
+    return refuse({BH_E_DENIED, "that instance is not in this compartment"});
+  }
+  const auto folder = private_folder(state_dir_, "secrets", secret.instance);
+  if (!folder) return refuse(folder.error());
+  if (frame.kind == control::get_secret) {
+    const auto value = read_secret(*folder, secret.name, max_secret_bytes);
+    if (!value) return refuse(value.error());
+    child.request->send(answer, *value);
+  } else if (frame.kind == control::put_secret) {
+    if (secret.value.size() > max_secret_bytes) return refuse({BH_E_LIMIT, "it is too large"});
+    const auto done = write_secret(*folder, secret.name, secret.value);
+    if (!done) return refuse(done.error());
+    child.request->send(answer);
+  }
+}
+
+// Compartments see only the secrets of their plugins. A tools plugin may have the name of a
+// transport ("http"); the secrets of that name are the endpoint's.
+bool Supervisor::holds(const Child &child, const std::string &instance) const {
+  const auto is = [&](const PluginUse &use) { return use.id == instance; };
+  const Profile &profile = children_.front()->slice.profile;
+  const bool endpoints = std::any_of(profile.transports.begin(), profile.transports.end(), is) ||
+                         std::any_of(profile.policies.begin(), profile.policies.end(), is) ||
+                         std::any_of(profile.telemetry.begin(), profile.telemetry.end(), is);
+  if (child.slice.router || endpoints) return child.slice.router && endpoints;
+  return std::any_of(child.slice.plugins.begin(), child.slice.plugins.end(),
+                     [&](const SlicePlugin &plugin) { return is(plugin.use); });
+}
+
+Result<OwnedFd> Supervisor::listen(const control::Listen &wanted) {
+  OwnedFd &kept = listeners_[wanted.address];
+  if (!kept) {
+    auto opened = open_listener(wanted.address, wanted.as_configured);
+    if (!opened) return std::unexpected(opened.error());
+    kept = std::move(*opened);
+    remember_socket_file(wanted.address, &socket_files_);
+  }
+  OwnedFd copy(::fcntl(kept.get(), F_DUPFD_CLOEXEC, 3));
+  if (!copy) return fail(BH_E_LIMIT, "no descriptor is free");
+  return copy;
+}
+
+}  // namespace bulkhead::program

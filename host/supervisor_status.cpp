@@ -1,0 +1,83 @@
+// What can be seen of the compartments: that they are ready, their states, their log lines.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "compartment_process.hpp"
+#include "supervisor_child.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr int max_log_lines_per_turn = 64;
+
+}  // namespace
+
+void Supervisor::check_all_ready() {
+  if (all_ready_) return;
+  for (const auto &child : children_) {
+    if (!child->ever_ready && !child->given_up) return;
+  }
+  all_ready_ = true;
+  if (hooks_.on_ready) hooks_.on_ready();
+  if (status_known_ && hooks_.on_status) hooks_.on_status();
+}
+
+void Supervisor::ask_status(std::function<void()> done) {
+  status_asked_.push_back(std::move(done));
+  if (!children_.front()->ready) return tell_status();
+  if (status_asked_.size() > 1) return;  // the answer under way is for all
+  link::Frame frame;
+  frame.kind = control::status_wanted;
+  children_.front()->control->send(frame);
+}
+
+void Supervisor::tell_status() {
+  for (const auto &done : std::exchange(status_asked_, {})) done();
+}
+
+std::vector<CompartmentStatus> Supervisor::compartments() const {
+  std::vector<CompartmentStatus> out;
+  for (const auto &child : children_) {
+    if (!child->wanted && !child->running()) continue;
+    CompartmentStatus one;
+    one.name = child->slice.name;
+    one.pid = child->pid;
+    one.restarts = child->restarts;
+    one.in_force = child->enforced.in_force;
+    one.missing = child->enforced.missing;
+    if (child->given_up) {
+      one.state = "failed: " + child->failure;
+    } else if (!child->running()) {
+      one.state = "waiting";
+    } else {
+      one.state = child->ready ? "running" : "starting";
+      one.memory_bytes = resident_bytes(child->pid);
+      one.descriptors = count_descriptors(child->pid);
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+void Supervisor::on_log(Child &child) {
+  char packet[control::max_log_bytes + 512];
+  for (int i = 0; i < max_log_lines_per_turn; ++i) {
+    const ssize_t got = ::recv(child.log_socket.get(), packet, sizeof packet, 0);
+    if (got <= 0) {
+      if (got == 0) reactor_->unwatch(std::exchange(child.log_watch, 0));
+      return;
+    }
+    const std::string_view text(packet, static_cast<std::size_t>(got));
+    control::LogLine line;
+    if (text.front() != control::log_mark) {
+      log(LogLevel::warn, child.slice.name, text);
+    } else if (from_bytes(text.substr(1), &line)) {
+      const auto level = std::clamp(line.level, 0, static_cast<std::int32_t>(LogLevel::error));
+      log(static_cast<LogLevel>(level), line.component, line.text);
+    }
+  }
+}
+
+}  // namespace bulkhead::program
