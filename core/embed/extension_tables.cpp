@@ -106,13 +106,18 @@ void list_changed(void *ctx, std::uint32_t kind) {
 // ---- policy ----------------------------------------------------------------------------------
 
 bh_status decided(void *ctx, std::uint64_t exchange, const bh_verdict *verdict) {
-  // Always posted: decide() may call this before it returns BH_PENDING.
+  // Always posted: decide() or observe() may call this before it returns BH_PENDING.
   return post_to_loop(ctx, [ctx, exchange, decision = Gate::from(*verdict)] {
     router_of(ctx).policy_decided(exchange, decision);
   });
 }
+bh_status filtered(void *ctx, std::uint64_t question, std::uint32_t listed) {
+  return post_to_loop(
+      ctx, [ctx, question, listed] { router_of(ctx).policy_filtered(question, listed == 1); });
+}
+// Posted: filter() may call this while a list is being built.
 void changed(void *ctx) {
-  on_loop(ctx, [ctx] { router_of(ctx).policy_changed(); });
+  post_to_loop(ctx, [ctx] { router_of(ctx).policy_changed(); });
 }
 
 // ---- http, answered by the service plugin ----------------------------------------------------
@@ -193,7 +198,7 @@ HostTables::HostTables(const bh_limits *limits)
       connector_{sizeof(bh_host_connector), 0,         limits,     upstream_message,
                  exchange_failed,           lane_down, lane_closed},
       tools_{sizeof(bh_host_tools), 0, complete, progress, list_changed},
-      policy_{sizeof(bh_host_policy), 0, decided, changed},
+      policy_{sizeof(bh_host_policy), 0, decided, changed, filtered},
       http_{sizeof(bh_host_http), 0, http_start, http_cancel},
       resume_(resume_functions()),
       control_(control_functions()) {}

@@ -505,6 +505,7 @@ HostStatus HostImpl::status() const {
                          {{"calls", c.calls},
                           {"refused_messages", c.refused_messages},
                           {"refused_by_policy", c.refused_by_policy},
+                          {"policy_timeouts", c.policy_timeouts},
                           {"timeouts", c.timeouts},
                           {"bad_upstream_messages", c.bad_upstream_messages},
                           {"stray_answers", c.stray_answers},

@@ -135,20 +135,23 @@ struct Limits {
   std::uint32_t subscriptions_per_session = 1024;
   std::uint32_t items_per_server = 10'000;  // of each kind
   std::uint64_t list_bytes_per_server = 32ull << 20;
-  std::uint32_t page_items = 1000;       // of one list answer
-  std::uint64_t idle_view_ms = 300'000;  // lanes that no client uses any more
+  std::uint32_t page_items = 1000;          // of one list answer
+  std::uint64_t idle_view_ms = 300'000;     // lanes that no client uses any more
+  std::uint64_t policy_timeout_ms = 5'000;  // one answer of a policy
+  std::uint64_t policy_waiting_bytes = 256ull << 20;
   std::uint64_t plugin_init_ms = 5'000;
   std::uint64_t stderr_bytes = 1ull << 20;  // a child's log before it is rotated
 };
 
 // One plugin instance of the profile.
 struct PluginUse {
-  std::string id;                   // the instance: "transport-http", "files"
-  std::string plugin;               // the library's name, or a path with a slash
-  std::string config_json;          // one JSON object
-  std::string sha256;               // pinned digest in hex; empty: not pinned
-  bool required = true;             // false: go on without it when it fails to load
-  std::string compartment;          // of a tools plugin: "own", a name; empty: the usual one
+  std::string id;           // the instance: "transport-http", "files"
+  std::string plugin;       // the library's name, or a path with a slash
+  std::string config_json;  // one JSON object
+  std::string sha256;       // pinned digest in hex; empty: not pinned
+  bool required = true;     // false: go on without it when it fails to load
+  std::string compartment;  // "own", a name, of policies and telemetry also "endpoint"; empty: the
+                            // usual one
   std::vector<std::string> grants;  // host extensions that not every plugin gets: "control"
   Origin origin;
   bool operator==(const PluginUse &) const = default;

@@ -49,6 +49,8 @@ constexpr LimitKey kLimits[] = {
     wide("list_bytes_per_server", &Limits::list_bytes_per_server, 1024, 4 * kGiB),
     narrow("page_items", &Limits::page_items, 1, 1'000'000),
     wide("idle_view_ms", &Limits::idle_view_ms, 0, 30 * kDay),
+    wide("policy_timeout_ms", &Limits::policy_timeout_ms, 1, 600'000),
+    wide("policy_waiting_bytes", &Limits::policy_waiting_bytes, 1024, 4 * kGiB),
     wide("plugin_init_ms", &Limits::plugin_init_ms, 1, 600'000),
     wide("stderr_bytes", &Limits::stderr_bytes, 4096, kGiB),
 };

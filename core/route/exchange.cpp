@@ -47,6 +47,7 @@ void ExchangeTable::close(Exchange &e) {
   e.lane = nullptr;
   e.client_id.clear();
   e.client_token.clear();
+  e.server.clear();
   e.name.clear();
   free_.push_back(e.index);
   --open_;

@@ -48,6 +48,7 @@ struct Exchange {
   Lane *lane = nullptr;
   std::string client_id;     // the client's id token, as it came
   std::string client_token;  // the client's progress token, empty: none
+  std::string server;        // of a call: whose it is, also while no lane has it
   std::string name;          // original tool or prompt name, or URI; for texts and records
   std::uint64_t timeout_ms = 0;
   std::uint64_t start_ns = 0;

@@ -12,11 +12,18 @@ bh_verdict empty_verdict() {
   return verdict;
 }
 
-Gate::Decision refused(std::string reason) {
-  return {Gate::Verdict::refuse, {}, std::move(reason), {}};
+}  // namespace
+
+Gate::Decision Gate::failed(std::string reason) {
+  return {Verdict::refuse, std::string(failed_rule), std::move(reason), {}};
 }
 
-}  // namespace
+Gate::Decision Gate::timed_out(std::uint64_t after_ms) {
+  return {Verdict::refuse,
+          std::string(timeout_rule),
+          "the policy has not answered within " + std::to_string(after_ms) + " ms",
+          {}};
+}
 
 void Gate::use(const bh_policy *table, void *self) {
   table_ = table;
@@ -35,8 +42,7 @@ Gate::Decision Gate::from(const bh_verdict &verdict) {
       decision.verdict = Verdict::rewrite;
       decision.replacement = bh::view(verdict.arguments);
       // What a policy writes goes to servers and clients; it is checked like any other input.
-      if (!mcp::valid_json(decision.replacement))
-        return refused("the policy's rewrite is not JSON");
+      if (!mcp::valid_json(decision.replacement)) return failed("the policy's rewrite is not JSON");
       return decision;
     case BH_VERDICT_ASK:
       decision.verdict = Verdict::refuse;
@@ -47,7 +53,7 @@ Gate::Decision Gate::from(const bh_verdict &verdict) {
       decision.verdict = Verdict::refuse;
       return decision;
     default:
-      return refused("the policy gave an unknown verdict");
+      return failed("the policy gave an unknown verdict");
   }
 }
 
@@ -56,7 +62,7 @@ Gate::Decision Gate::decide(const bh_policy_request &request) const {
   bh_error error = bh::make_error();
   const bh_status status = table_->decide(self_, &request, &verdict, &error);
   if (status == BH_PENDING) return {Verdict::pending, {}, {}, {}};
-  if (status != BH_OK) return refused("the policy failed: " + std::string(bh::text(error)));
+  if (status != BH_OK) return failed("the policy failed: " + std::string(bh::text(error)));
   return from(verdict);
 }
 
@@ -64,12 +70,14 @@ Gate::Decision Gate::observe(const bh_policy_request &request, std::string_view 
   bh_verdict verdict = empty_verdict();
   bh_error error = bh::make_error();
   const bh_status status = table_->observe(self_, &request, bh::str(result), &verdict, &error);
-  if (status != BH_OK) return refused("the policy failed: " + std::string(bh::text(error)));
+  if (status == BH_PENDING) return {Verdict::pending, {}, {}, {}};
+  if (status != BH_OK) return failed("the policy failed: " + std::string(bh::text(error)));
   return from(verdict);
 }
 
-bool Gate::shows(const bh_policy_request &request) const {
-  return table_->filter(self_, &request) == BH_OK;
+Gate::Shown Gate::shows(const bh_policy_request &request) const {
+  const bh_status status = table_->filter(self_, &request);
+  return status == BH_OK ? Shown::yes : status == BH_PENDING ? Shown::pending : Shown::no;
 }
 
 }  // namespace bulkhead

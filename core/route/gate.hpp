@@ -20,7 +20,14 @@ class Gate {
     std::string replacement;  // of arguments or result, for rewrite
   };
 
-  // Without a policy everything is allowed.
+  enum class Shown : std::uint8_t { no, yes, pending };
+
+  // The rules of refusals that no policy has decided.
+  static constexpr std::string_view failed_rule = "policy-failed", timeout_rule = "policy-timeout";
+  static Decision failed(std::string reason);
+  static Decision timed_out(std::uint64_t after_ms);
+
+  // Without a policy everything is allowed. Again with the same: what it needs may be other now.
   void use(const bh_policy *table, void *self);
 
   bool decides() const noexcept { return (needs_ & BH_POLICY_DECIDES) != 0; }
@@ -30,7 +37,7 @@ class Gate {
 
   Decision decide(const bh_policy_request &request) const;
   Decision observe(const bh_policy_request &request, std::string_view result) const;
-  bool shows(const bh_policy_request &request) const;
+  Shown shows(const bh_policy_request &request) const;
 
   // A verdict that came later, through bh_host_policy.decided.
   static Decision from(const bh_verdict &verdict);

@@ -4,9 +4,7 @@
 #include <chrono>
 
 #include "bulkhead/cpp/basics.hpp"
-#include "route/lane.hpp"
 #include "route/session.hpp"
-#include "route/upstream.hpp"
 
 namespace bulkhead {
 
@@ -39,7 +37,7 @@ void Recorder::record(const Exchange &e, std::uint32_t outcome, std::uint64_t no
     entry.process_name = e.session->process_name;
   }
   entry.method = mcp::to_string(e.method);
-  if (e.lane != nullptr) entry.server = e.lane->upstream().name();
+  entry.server = e.server;
   entry.name = e.name.substr(0, max_text);
   entry.rule = rule.substr(0, max_text);
   entry.error = error.substr(0, max_text);

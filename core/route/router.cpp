@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "route/splice.hpp"
 #include "route/wire_lane.hpp"
@@ -62,6 +63,7 @@ void Router::close_lanes() {
   for (const auto &view : views_) {
     reactor_.timer_cancel(view->deadline_timer);
     reactor_.timer_cancel(view->idle_timer);
+    end_filters(*view);
     for (Lane *lane : view->lanes) lane->views.clear();
   }
   views_.clear();
@@ -272,14 +274,18 @@ void Router::attach(Exchange &exchange, Lane &lane) {
   lane.exchanges.push(exchange);
 }
 
+void Router::detach(Exchange &exchange) {
+  Lane *lane = std::exchange(exchange.lane, nullptr);
+  if (lane == nullptr) return;
+  lane->exchanges.remove(exchange);
+  if (std::exchange(exchange.sent, false)) --lane->in_flight;
+}
+
 void Router::drop(Exchange &exchange) {
   Lane *lane = exchange.lane;
-  if (lane != nullptr) {
-    lane->exchanges.remove(exchange);
-    if (exchange.sent) --lane->in_flight;
-  }
+  detach(exchange);
   if (exchange.session != nullptr) exchange.session->exchanges.remove(exchange);
-  if (!undecided_.empty()) undecided_.erase(exchange.id);
+  forget_question(exchange.id);
   const std::uint64_t id = exchange.id;
   const bool asked = exchange.open_asks != 0;
   exchanges_.close(exchange);
@@ -295,7 +301,8 @@ void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t byt
   }
   if (exchange.subscribes && outcome != BH_OUTCOME_OK && exchange.session != nullptr) {
     std::erase_if(exchange.session->subscriptions, [&](const auto &entry) {
-      return entry.second.lane == exchange.lane && entry.second.original == exchange.name;
+      return entry.second.lane->upstream().name() == exchange.server &&
+             entry.second.original == exchange.name;
     });
   }
   drop(exchange);
@@ -333,6 +340,7 @@ void Router::turn_wheel() {
 }
 
 void Router::timed_out(Exchange &e) {
+  if (policy_timed_out(e)) return;
   ++counters_.timeouts;
   Lane *lane = e.lane;
   const std::string text = "server \"" +

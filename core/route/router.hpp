@@ -39,6 +39,7 @@ struct RouterCounters {
   std::uint64_t refused_messages = 0;  // from clients, malformed or ambiguous
   std::uint64_t refused_by_policy = 0;
   std::uint64_t timeouts = 0;
+  std::uint64_t policy_timeouts = 0;  // answers that the policy did not give in time
   std::uint64_t bad_upstream_messages = 0;
   std::uint64_t stray_answers = 0;   // for an exchange that had ended
   std::uint64_t refused_asks = 0;    // of upstreams, not attributable or not possible
@@ -52,6 +53,9 @@ struct RouterHooks {
   std::function<void()> on_idle;
   // The last lane of a server that had been taken out has ended; from the loop, nested in nothing.
   std::function<void()> on_drained;
+  // Nobody waits any more for what the policy has not answered: a call, a result or a place in a
+  // list, by the number it was asked under. late: since it has had its time.
+  std::function<void(std::uint64_t number, bool late)> on_unanswered;
 };
 
 // One server of the set that exchange_upstreams() makes.
@@ -120,6 +124,7 @@ class Router {
   void tools_refused(bh_call call, const Error &error);
   void tools_progress(bh_call call, double progress, double total, std::string_view message);
   void policy_decided(std::uint64_t exchange, const Gate::Decision &decision);
+  void policy_filtered(std::uint64_t question, bool listed);
   void policy_changed();
 
   // ---- for lanes ----
@@ -133,7 +138,9 @@ class Router {
   void detach_wire(bh_lane lane);
   void forget_wire(bh_lane lane) { wires_.erase(lane); }
   void arm(Exchange &exchange, std::uint64_t timeout_ms);
-  // Takes the exchange off its lane and session and frees it, without an answer.
+  // Takes the exchange off its lane: the lane has nothing more to do with it.
+  void detach(Exchange &exchange);
+  // The same and off its session, and frees it, without an answer.
   void drop(Exchange &exchange);
   // The same with an answer to the client.
   void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
@@ -174,11 +181,20 @@ class Router {
     std::string body;
     bool expects_answer = false;  // the transport waits for one
   };
-  // A call whose policy decision is pending: the message waits here.
+  // Where a call goes.
+  struct Target {
+    Lane *lane = nullptr;
+    Resolved resolved;
+    mcp::Range range;  // of the name or URI token
+  };
+  // What waits for the policy. The call of an exchange, which no lane has yet:
   struct Undecided {
     std::string message;
-    Resolved resolved;
-    Lane *lane = nullptr;
+    Target target;
+  };
+  // Its result, which no lane has any more:
+  struct Unobserved {
+    std::string message;
   };
 
   // router_client.cpp: what clients send
@@ -200,11 +216,6 @@ class Router {
   bool exposed(mcp::Method method) const;
 
   // router_calls.cpp: requests that go to an upstream
-  struct Target {
-    Lane *lane = nullptr;
-    Resolved resolved;
-    mcp::Range range;  // of the name or URI token
-  };
   void call(Session &session, const ReplyTo &reply, std::string_view message,
             const mcp::Scan &scan);
   bool find_target(Session &session, const ReplyTo &reply, std::string_view message,
@@ -220,20 +231,35 @@ class Router {
   bool watched(const Lane &lane, std::string_view original) const;
   Exchange *open_call(Session &session, const ReplyTo &reply, std::string_view message,
                       const mcp::Scan &scan, const Target &target);
-  bool passes_gate(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
-                   const Target &target, std::string *rewritten);
-  void refuse(Exchange &exchange, const Gate::Decision &decision);
-  bh_policy_request policy_request(const Exchange &exchange) const;
   void forget_subscription(Session &session, const std::string &uri);
   Submission submission(std::string_view message, const mcp::Scan &scan, const Target &target,
                         std::string_view rewritten) const;
+
+  // router_policy.cpp: calls and results that are judged
+  bool passes_gate(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
+                   const Target &target, std::string *rewritten);
+  Gate::Decision judge_call(const Exchange &exchange, std::string_view message,
+                            const mcp::Scan &scan, const Target &target) const;
+  bool passes_result(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
+  void answer_filtered(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
+                       const Gate::Decision &decision);
+  void refuse(Exchange &exchange, const Gate::Decision &decision);
+  void refuse_result(Exchange &exchange, const Gate::Decision &decision);
+  void call_decided(Exchange &exchange, const Undecided &call, const Gate::Decision &decision);
+  void result_decided(Exchange &exchange, const Unobserved &result, const Gate::Decision &decision);
+  bool policy_timed_out(Exchange &exchange);
+  void unanswered(std::uint64_t number, bool late) const;
+  void forget_question(std::uint64_t exchange);
+  bool may_wait(std::size_t bytes) const noexcept;
+  std::optional<Undecided> take_undecided(std::uint64_t exchange);
+  std::optional<Unobserved> take_unobserved(std::uint64_t exchange);
+  bh_policy_request policy_request(const Exchange &exchange) const;
 
   // router_upstream.cpp: what upstreams send
   void upstream_answer(WireLane &lane, std::uint64_t hint, std::string_view message,
                        const mcp::Scan &scan);
   void answer_call(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
-  void answer_filtered(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
-                       const Gate::Decision &decision);
+  void pass_answer(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
   void upstream_request(WireLane &lane, std::uint64_t hint, std::string_view message,
                         const mcp::Scan &scan);
   void refuse_ask(WireLane &lane, std::string_view id, mcp::Method method, bool undeclared);
@@ -284,8 +310,17 @@ class Router {
   bool view_settled(const View &view) const;
   void wake_unlisted(View &view);
   const Catalogue &catalogue(View &view);
-  std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Session *session);
-  const Catalogue &list_catalogue(View &view, const Session &session);
+  std::shared_ptr<const Catalogue> build_catalogue(const View &view,
+                                                   const Catalogue::Keep &keep) const;
+  void tell_list_changed(Session &session, ItemKind kind);
+  // router_filters.cpp: lists that a policy filters. Null: it has not answered yet.
+  const Catalogue *list_catalogue(View &view, const Session &session);
+  bool ask_filter(View &view, FilteredList &list, const Session &session);
+  void build_filtered(const View &view, FilteredList &list);
+  void forget_filters(View &view);
+  void filter_again_later();
+  void end_filters(View &view);
+  void filter_timed_out(FilteredList &list);
   void wait_for_view(View &view, const ReplyTo &reply, std::string_view message);
   void serve_waiters(View &view);
   void catalogue_shown(View &view);
@@ -336,6 +371,11 @@ class Router {
   std::vector<std::unique_ptr<Upstream>> draining_;  // in no view; they end with their last call
   std::vector<std::unique_ptr<View>> views_;
   std::unordered_map<std::uint64_t, Undecided> undecided_;
+  std::unordered_map<std::uint64_t, Unobserved> unobserved_;
+  std::uint64_t waiting_bytes_ = 0;  // of both
+  // Lists whose items the policy is being asked about, by the number of the round of questions.
+  std::unordered_map<std::uint32_t, FilteredList *> filter_rounds_;
+  std::uint32_t last_round_ = 0;
   std::vector<std::uint64_t> due_;
   std::vector<std::pair<bh_session, std::uint32_t>> closing_sessions_;
   std::uint32_t sending_ = 0;
@@ -346,6 +386,7 @@ class Router {
   std::uint64_t drain_timer_ = 0;
   std::uint64_t cursor_key_ = 0;
   bool sweep_pending_ = false;
+  bool filter_again_pending_ = false;
   bool any_per_client_ = false;
   bool status_pending_ = false;
   bool ending_ = false;

@@ -1,5 +1,5 @@
-// Requests that go to an upstream: resolve, gate, dispatch. What is resolved here is what policy
-// judges and what the lane sends; nobody looks the name up again.
+// Requests that go to an upstream: resolve, gate (router_policy.cpp), dispatch. What is resolved
+// here is what policy judges and what the lane sends; nobody looks the name up again.
 #include <algorithm>
 #include <string>
 
@@ -177,98 +177,12 @@ Exchange *Router::open_call(Session &s, const ReplyTo &reply, std::string_view m
   e->client_id.assign(id);
   e->client_token.assign(scan.progress_token.in(message));
   std::string scratch;
+  e->server.assign(target.lane->upstream().name());
   e->name.assign(mcp::unquote(target.resolved.original_token, &scratch));
   e->start_ns = reactor_.now_ns();
   e->bytes_in = message.size();
   arm(*e, target.lane->upstream().timeout_ms(scan.method, e->name));
   return e;
-}
-
-// ---- policy ----------------------------------------------------------------------------------
-
-bh_policy_request Router::policy_request(const Exchange &e) const {
-  bh_policy_request request{};
-  request.size = sizeof request;
-  request.exchange = e.id;
-  request.session = e.reply.session;
-  if (e.session != nullptr) {
-    request.transport = bh::str(e.session->transport);
-    request.peer = bh::str(e.session->address);
-    request.principal = bh::str(e.session->principal);
-    request.process_name = bh::str(e.session->process_name);
-  }
-  request.method = bh::str(mcp::to_string(e.method));
-  request.name = bh::str(e.name);
-  if (e.lane != nullptr) request.server = bh::str(e.lane->upstream().name());
-  return request;
-}
-
-// False: refused (and answered), or the decision is pending.
-bool Router::passes_gate(Exchange &e, std::string_view message, const mcp::Scan &scan,
-                         const Target &target, std::string *rewritten) {
-  const std::string_view arguments = scan.arguments.in(message);
-  Gate::Decision decision;
-  if (gate_.reads_arguments() && !arguments.empty() && mcp::has_duplicate_members(arguments)) {
-    decision = {Gate::Verdict::refuse, {}, "arguments hold an object with duplicate members", {}};
-  } else {
-    bh_policy_request request = policy_request(e);
-    request.server = bh::str(target.lane->upstream().name());
-    if (gate_.reads_arguments()) request.arguments = bh::str(arguments);
-    request.meta = bh::str(scan.meta.in(message));
-    char hash[17];
-    if (target.resolved.definition_hash != 0) {
-      const int n = std::snprintf(hash, sizeof hash, "%016llx",
-                                  static_cast<unsigned long long>(target.resolved.definition_hash));
-      request.definition_hash = {hash, static_cast<std::uint64_t>(n)};
-    }
-    decision = gate_.decide(request);
-  }
-  switch (decision.verdict) {
-    case Gate::Verdict::allow:
-      return true;
-    case Gate::Verdict::rewrite:
-      if (scan.arguments.empty()) {
-        refuse(e, {Gate::Verdict::refuse, decision.rule, "there are no arguments to rewrite", {}});
-        return false;
-      }
-      *rewritten = std::move(decision.replacement);
-      return true;
-    case Gate::Verdict::pending:
-      undecided_[e.id] = {std::string(message), target.resolved, target.lane};
-      return false;
-    default:
-      refuse(e, decision);
-      return false;
-  }
-}
-
-void Router::refuse(Exchange &e, const Gate::Decision &decision) {
-  ++counters_.refused_by_policy;
-  std::string text = "MCP request blocked by policy";
-  if (!decision.rule.empty()) text += " (" + decision.rule + ")";
-  if (!decision.reason.empty()) text += ": " + decision.reason;
-  const ReplyTo reply = e.reply;
-  const std::string id = e.client_id;
-  finish(e, BH_OUTCOME_REFUSED, 0, decision.rule, decision.reason);
-  answer_error(reply, id, code::invalid_request, text);
-}
-
-void Router::policy_decided(std::uint64_t exchange, const Gate::Decision &decision) {
-  const auto at = undecided_.find(exchange);
-  Exchange *e = exchanges_.get(exchange);
-  if (at == undecided_.end() || e == nullptr) return;
-  const Undecided waiting = std::move(at->second);
-  undecided_.erase(at);
-  if (decision.verdict == Gate::Verdict::refuse) return refuse(*e, decision);
-  mcp::Scan scan;
-  mcp::ScanError error;
-  if (!mcp::scan(waiting.message, &scan, &error)) return;
-  if (decision.verdict == Gate::Verdict::rewrite && scan.arguments.empty()) {
-    return refuse(*e,
-                  {Gate::Verdict::refuse, decision.rule, "there are no arguments to rewrite", {}});
-  }
-  const Target target{waiting.lane, waiting.resolved, naming_of(scan, waiting.message).range};
-  dispatch(*e, waiting.message, scan, target, decision.replacement);
 }
 
 // ---- subscriptions ---------------------------------------------------------------------------

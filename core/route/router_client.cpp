@@ -250,7 +250,8 @@ void Router::list(Session &s, const ReplyTo &reply, std::string_view message, co
   wake_unlisted(view);
   if (!view.deadline_passed && !view_settled(view)) return wait_for_view(view, reply, message);
   const std::string_view id = scan.id.in(message);
-  const Catalogue &catalogue = list_catalogue(view, s);
+  const Catalogue *catalogue = list_catalogue(view, s);
+  if (catalogue == nullptr) return wait_for_view(view, reply, message);
   std::uint32_t first = 0;
   if (!scan.cursor.empty()) {
     std::string scratch;
@@ -263,7 +264,7 @@ void Router::list(Session &s, const ReplyTo &reply, std::string_view message, co
     }
     first = *at;
   }
-  const auto page = catalogue.page(kind, first, limits().page_items);
+  const auto page = catalogue->page(kind, first, limits().page_items);
   if (!page.has_value()) {
     return answer_error(reply, id, code::invalid_params, "invalid cursor: beyond the end");
   }

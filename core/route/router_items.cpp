@@ -28,10 +28,11 @@ bh_status Router::list_items(bh_session handle, const ClientEnd *end, ItemKind k
     *out += "]";
     return BH_OK;
   }
-  const Catalogue &seen = list_catalogue(view, *s);
+  const Catalogue *seen = list_catalogue(view, *s);
+  if (seen == nullptr) return BH_WOULD_BLOCK;
   std::unordered_set<std::string> done;
   for (std::uint32_t i = 0; i < view.lanes.size(); ++i) {
-    if (view.lanes[i]->listed()) append_items(*view.lanes[i], i, kind, seen, &done, out);
+    if (view.lanes[i]->listed()) append_items(*view.lanes[i], i, kind, *seen, &done, out);
   }
   *out += "]";
   return BH_OK;

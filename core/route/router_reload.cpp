@@ -161,7 +161,7 @@ bool Router::lane_busy(const Lane &lane) const {
     if (e->purpose == Purpose::call) return true;
   }
   return std::any_of(undecided_.begin(), undecided_.end(),
-                     [&](const auto &entry) { return entry.second.lane == &lane; });
+                     [&](const auto &entry) { return entry.second.target.lane == &lane; });
 }
 
 void Router::drain(std::vector<std::unique_ptr<Upstream>> gone) {
@@ -227,7 +227,7 @@ void Router::end_drained_calls(Lane &lane) {
     if (e->purpose == Purpose::call) ids.push_back(e->id);
   }
   for (const auto &[id, undecided] : undecided_) {
-    if (undecided.lane == &lane) ids.push_back(id);
+    if (undecided.target.lane == &lane) ids.push_back(id);
   }
   for (const std::uint64_t id : ids) {
     Exchange *e = exchanges_.get(id);

@@ -76,25 +76,24 @@ void Router::upstream_answer(WireLane &lane, std::uint64_t hint, std::string_vie
 }
 
 void Router::answer_call(Exchange &e, std::string_view message, const mcp::Scan &scan) {
-  if (scan.kind == mcp::Kind::result && gate_.observes()) {
-    const Gate::Decision decision = gate_.observe(policy_request(e), scan.result.in(message));
-    if (decision.verdict != Gate::Verdict::allow) {
-      return answer_filtered(e, message, scan, decision);
-    }
-  }
   // While the stream is still there: a question that the server no longer waits for is taken back.
   if (e.open_asks != 0) {
     const std::uint64_t asked = e.id;
     end_asks([asked](const Ask &ask) { return ask.exchange == asked; }, true, false);
   }
+  const bool judged = scan.kind == mcp::Kind::result && gate_.observes();
+  if (judged && !passes_result(e, message, scan)) return;
+  pass_answer(e, message, scan);
+}
+
+void Router::pass_answer(Exchange &e, std::string_view message, const mcp::Scan &scan) {
   // Sent before the exchange is freed: the client's id lives in it.
   const ReplyTo reply = e.reply;
   const std::uint64_t id = e.id;
   const bool ok = scan.kind == mcp::Kind::result;
   if (scan.id.empty()) {
     return fail_exchange(e, code::internal_error,
-                         "server \"" + e.lane->upstream().name() +
-                             "\" answered with an error without an id: " +
+                         "server \"" + e.server + "\" answered with an error without an id: " +
                              std::string(scan.error.in(message).substr(0, 300)),
                          BH_OUTCOME_ERROR);
   }
@@ -106,31 +105,6 @@ void Router::answer_call(Exchange &e, std::string_view message, const mcp::Scan 
   if (still != nullptr) {
     finish(*still, ok ? BH_OUTCOME_OK : BH_OUTCOME_ERROR, message.size(), {},
            ok ? std::string_view{} : scan.error.in(message));
-    check_idle();
-  }
-}
-
-// A policy has looked at the result: it is replaced or withheld, the original never leaves.
-void Router::answer_filtered(Exchange &e, std::string_view message, const mcp::Scan &scan,
-                             const Gate::Decision &decision) {
-  if (decision.verdict != Gate::Verdict::rewrite) {
-    ++counters_.refused_by_policy;
-    std::string text = "MCP response blocked by policy";
-    if (!decision.rule.empty()) text += " (" + decision.rule + ")";
-    const ReplyTo reply = e.reply;
-    const std::string id = e.client_id;
-    finish(e, BH_OUTCOME_REFUSED, 0, decision.rule, decision.reason);
-    return answer_error(reply, id, code::invalid_request, text);
-  }
-  Splice splice(message);
-  splice.replace(scan.id, e.client_id);
-  splice.replace(scan.result, decision.replacement);
-  const ReplyTo reply = e.reply;
-  const std::uint64_t id = e.id;
-  const bh_str *parts = splice.parts();
-  answer(reply, parts, splice.count());
-  if (Exchange *still = exchanges_.get(id)) {
-    finish(*still, BH_OUTCOME_OK, decision.replacement.size(), decision.rule, {});
     check_idle();
   }
 }

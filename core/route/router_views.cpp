@@ -131,6 +131,7 @@ void Router::view_left(View &view) {
 void Router::drop_view(View &view) {
   reactor_.timer_cancel(view.deadline_timer);
   reactor_.timer_cancel(view.idle_timer);
+  end_filters(view);
   for (Lane *lane : view.lanes) {
     std::erase(lane->views, &view);
     if (!lane->views.empty()) continue;
@@ -185,11 +186,12 @@ bool Router::view_settled(const View &view) const {
 // ---- catalogue -------------------------------------------------------------------------------
 
 const Catalogue &Router::catalogue(View &view) {
-  if (view.catalogue == nullptr) view.catalogue = build_catalogue(view, nullptr);
+  if (view.catalogue == nullptr) view.catalogue = build_catalogue(view, {});
   return *view.catalogue;
 }
 
-std::shared_ptr<const Catalogue> Router::build_catalogue(const View &view, const Session *s) {
+std::shared_ptr<const Catalogue> Router::build_catalogue(const View &view,
+                                                         const Catalogue::Keep &keep) const {
   std::vector<CatalogueSource> sources;
   for (const Lane *lane : view.lanes) {
     CatalogueSource source{lane->upstream().name(), {}};
@@ -198,53 +200,7 @@ std::shared_ptr<const Catalogue> Router::build_catalogue(const View &view, const
     }
     sources.push_back(source);
   }
-  Catalogue::Keep keep;
-  if (s != nullptr) {
-    keep = [&](ItemKind kind, std::uint32_t source, std::string_view token) {
-      std::string scratch;
-      bh_policy_request request{};
-      request.size = sizeof request;
-      request.session = s->handle;
-      request.transport = bh::str(s->transport);
-      request.peer = bh::str(s->address);
-      request.principal = bh::str(s->principal);
-      request.process_name = bh::str(s->process_name);
-      request.method = bh::str(kind == ItemKind::tool     ? "tools/call"
-                               : kind == ItemKind::prompt ? "prompts/get"
-                                                          : "resources/read");
-      request.server = bh::str(view.lanes[source]->upstream().name());
-      request.name = bh::str(mcp::unquote(token, &scratch));
-      return gate_.shows(request);
-    };
-  }
   return std::make_shared<const Catalogue>(Catalogue::build(sources, names_, keep));
-}
-
-// With a filtering policy the list is the principal's; names still resolve through the whole one,
-// since decide() judges calls.
-const Catalogue &Router::list_catalogue(View &view, const Session &s) {
-  if (!gate_.filters()) return catalogue(view);
-  auto &filtered = view.filtered[s.principal];
-  if (filtered == nullptr) filtered = build_catalogue(view, &s);
-  return *filtered;
-}
-
-void Router::policy_changed() {
-  for (const auto &view : views_) {
-    view->filtered.clear();
-    ++view->version;
-    for (const ItemKind kind : all_item_kinds) {
-      for (Session *s : view->clients) {
-        if (kind == ItemKind::resource_template || !profile_.expose.list_changed) continue;
-        const std::string text = R"({"jsonrpc":"2.0","method":"notifications/)" +
-                                 std::string(facts(kind).member) + R"(/list_changed"})";
-        const bh_str part = bh::str(text);
-        if ((s->listed & (1u << static_cast<unsigned>(kind))) != 0) {
-          send({s->handle, 0, 0}, BH_OUT_EVENT, &part, 1, 0);
-        }
-      }
-    }
-  }
 }
 
 std::vector<std::string> Router::collisions() {
@@ -266,7 +222,7 @@ void Router::wait_for_view(View &view, const ReplyTo &reply, std::string_view me
     mcp::ScanError error;
     mcp::scan(message, &scan, &error);
     return answer_error(reply, scan.id.in(message), code::timeout,
-                        "servers are still connecting, and too many requests wait for them");
+                        "the list is not known yet, and too many requests wait for it");
   }
   view.waiters.push_back({reply, std::string(message)});
 }
@@ -306,7 +262,7 @@ void Router::items_changed(Lane &lane) {
 
 void Router::catalogue_changed(View &view) {
   view.catalogue = nullptr;
-  view.filtered.clear();
+  forget_filters(view);
   ++view.version;
   if (view.announcing) return;
   view.announcing = true;
@@ -337,15 +293,17 @@ void Router::announce(View &view) {
   view.shown = view.catalogue;
   for (const ItemKind kind : all_item_kinds) {
     if (kind == ItemKind::resource_template || before->same_list(kind, now)) continue;
-    const std::string text = R"({"jsonrpc":"2.0","method":"notifications/)" +
-                             std::string(facts(kind).member) + R"(/list_changed"})";
-    const bh_str part = bh::str(text);
-    for (Session *s : std::vector<Session *>(view.clients)) {
-      // A client that never listed will see the present list when it does.
-      if ((s->listed & (1u << static_cast<unsigned>(kind))) == 0) continue;
-      send({s->handle, 0, 0}, BH_OUT_EVENT, &part, 1, 0);
-    }
+    for (Session *s : std::vector<Session *>(view.clients)) tell_list_changed(*s, kind);
   }
+}
+
+// A client that never listed will see the present list when it does.
+void Router::tell_list_changed(Session &s, ItemKind kind) {
+  if ((s.listed & (1u << static_cast<unsigned>(kind))) == 0) return;
+  const std::string text = R"({"jsonrpc":"2.0","method":"notifications/)" +
+                           std::string(facts(kind).member) + R"(/list_changed"})";
+  const bh_str part = bh::str(text);
+  send({s.handle, 0, 0}, BH_OUT_EVENT, &part, 1, 0);
 }
 
 // A (new) connection of the lane is ready: what clients had set up on the old one is set up again.

@@ -18,6 +18,18 @@ class Lane;
 class Router;
 struct Session;
 
+// What one principal is shown of a view, where a policy filters. Bounds: limits.policy_timeout_ms.
+struct FilteredList {
+  View *view = nullptr;
+  std::shared_ptr<const Catalogue> catalogue;  // null: not asked yet, or not all is answered
+  // A round of questions: one per item, in the order in which the catalogue is built.
+  std::uint32_t round = 0;         // its number; 0: none is under way
+  std::vector<std::int8_t> shown;  // 1, 0, or -1: not answered
+  std::uint32_t open = 0;          // answers that are missing
+  std::uint64_t timer = 0;         // runs from the first question on, also over several rounds
+  bool late = false;               // not all was answered in time: it is for those who wait only
+};
+
 struct View {
   Router *router = nullptr;
   ClientCaps caps = 0;
@@ -29,13 +41,13 @@ struct View {
 
   // Built when asked for after a change; filtered ones per principal where a policy filters.
   std::shared_ptr<const Catalogue> catalogue;
-  std::map<std::string, std::shared_ptr<const Catalogue>> filtered;
+  std::map<std::string, FilteredList> filtered;
   // What clients have listed, or were told of: a change is announced against this.
   std::shared_ptr<const Catalogue> shown;
   std::uint64_t version = 1;  // of the catalogue; part of cursors
   bool announcing = false;
 
-  // Requests that came before every server had answered or failed.
+  // Requests that came before every server had answered or failed, or the policy about their list.
   struct Waiter {
     ReplyTo reply;
     std::string message;

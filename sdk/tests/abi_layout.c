@@ -69,7 +69,7 @@ AT(bh_policy_request, exchange, 8);
 AT(bh_policy_request, definition_hash, 168);
 SIZE(bh_verdict, 56);
 SIZE(bh_policy, 40);
-SIZE(bh_host_policy, 24);
+SIZE(bh_host_policy, 32);
 
 SIZE(bh_peer, 72);
 SIZE(bh_delivery, 16);

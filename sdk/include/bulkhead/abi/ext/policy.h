@@ -1,7 +1,20 @@
 /* Policy: decides calls after they are resolved, and looks at results before they leave.
  *
  * Everything it judges is the resolved call: server and original name, never the client's spelling.
- * Whatever goes wrong (an error, an unknown verdict, a time-out) is a refusal.
+ * Whatever goes wrong (an error, an unknown verdict, a time-out) is a refusal: of the call, of the
+ * result, or of the place in a list. Telemetry gets such a call with the rule "policy-failed" or
+ * "policy-timeout".
+ *
+ * Each question may be answered later: the plugin returns BH_PENDING and completes it through
+ * bh_host_policy, once, from any thread. Meanwhile the host keeps what it needs (the call; the
+ * result, of which nobody else gets a byte; the requests that wait for a list), at most
+ * limits.policy_waiting_bytes of them, and goes on with everything else. After
+ * limits.policy_timeout_ms the answer is a refusal, and what comes later is dropped; likewise when
+ * the client has cancelled the call or has gone, of which the plugin is not told. An answer to a
+ * question that is not pending is dropped.
+ *
+ * A plugin that runs in a compartment of its own sees the same, and what it answers is always
+ * "later" for the host.
  */
 #ifndef BULKHEAD_ABI_EXT_POLICY_H
 #define BULKHEAD_ABI_EXT_POLICY_H
@@ -26,11 +39,11 @@ enum {
   BH_POLICY_DECIDES = 8          /* decide() is called; without it every call is allowed */
 };
 
-/* A resolved call. Borrowed until decide() returns. */
+/* A resolved call. Borrowed until the function that got it returns. */
 typedef struct bh_policy_request {
   uint32_t size;
   uint32_t reserved;
-  uint64_t exchange; /* the same number in every look at this call */
+  uint64_t exchange; /* the same number in every look at this call; of filter(): of this question */
   uint64_t session;
   bh_str transport; /* of the client */
   bh_str peer;
@@ -66,11 +79,14 @@ typedef struct bh_policy {
                       bh_error *error);
 
   /* A result on its way to the client: BH_VERDICT_ALLOW, BLOCK, or REWRITE with the new JSON text
-   * of `result` in arguments. [io] */
+   * of `result` in arguments. BH_PENDING as above; `result` is borrowed all the same. The server is
+   * done with the call: whatever comes of this, it is not asked again. [io] */
   bh_status (*observe)(void *self, const bh_policy_request *request, bh_str result, bh_verdict *out,
                        bh_error *error);
 
-  /* Could this principal ever call that? BH_OK: list it. BH_E_DENIED: hide it. [io] */
+  /* Could this principal ever call that? BH_OK: list it. BH_PENDING: bh_host_policy.filtered
+   * follows, once. BH_E_DENIED, or any other error: hide it. Asked once per principal and list, and
+   * again after changed(). [io] */
   bh_status (*filter)(void *self, const bh_policy_request *request);
 } bh_policy;
 
@@ -78,11 +94,17 @@ typedef struct bh_host_policy {
   uint32_t size;
   uint32_t reserved;
 
-  /* Completes a pending decide(). BH_STALE: nobody waits for it any more. [any] */
+  /* Completes a pending decide() or observe(); the verdict is borrowed until this returns. BH_OK:
+   * it is taken, and dropped if nobody waits for it any more. BH_STALE: nobody does. [any] */
   bh_status (*decided)(void *ctx, uint64_t exchange, const bh_verdict *verdict);
 
-  /* The rules are others now: lists are filtered anew. [any] */
+  /* The rules are others now: lists are filtered anew, and clients are told that they may have
+   * changed. [any] */
   void (*changed)(void *ctx);
+
+  /* Completes a pending filter(); `exchange` as in its request, listed: 1 or 0. BH_OK and BH_STALE
+   * as above. [any] */
+  bh_status (*filtered)(void *ctx, uint64_t exchange, uint32_t listed);
 } bh_host_policy;
 
 #ifdef __cplusplus

@@ -1,0 +1,103 @@
+#define BH_STATIC_PLUGIN
+#include "embed/fake_policy.hpp"
+
+#include "bulkhead/cpp/tables.hpp"
+
+namespace {
+
+const bh_host_policy *policy_host() {
+  const bh_host *host = FakeJudge::get().host;
+  return static_cast<const bh_host_policy *>(host->get_ext(host->ctx, BH_EXT_HOST_POLICY));
+}
+
+struct Plain {
+  bh_status configure(bh_str, bh_error *) { return BH_OK; }
+  bh_status start(bh_error *) { return BH_OK; }
+  void stop() noexcept {}
+};
+
+class FakePolicy : public Plain {
+ public:
+  static constexpr bh::Info info{.id = "fake-policy",
+                                 .name = "Fake",
+                                 .version = "1",
+                                 .vendor = "test",
+                                 .config_schema = {},
+                                 .provides = {BH_EXT_POLICY}};
+  explicit FakePolicy(const bh_host *host) { FakeJudge::get().host = host; }
+  const void *get_ext(const char *id) noexcept {
+    return bh::is(id, BH_EXT_POLICY) ? bh::policy_table<FakePolicy>() : nullptr;
+  }
+  std::uint32_t needs() const noexcept { return FakeJudge::get().needs; }
+  bh_status decide(const bh_policy_request &r, bh_verdict *out, bh_error *) {
+    return judge("decide", r, r.arguments, out);
+  }
+  bh_status observe(const bh_policy_request &r, bh_str result, bh_verdict *out, bh_error *) {
+    return judge("observe", r, result, out);
+  }
+  bh_status filter(const bh_policy_request &r) {
+    bh_verdict none{};
+    return judge("filter", r, {}, &none);
+  }
+
+ private:
+  static bh_status judge(const char *look, const bh_policy_request &r, bh_str text,
+                         bh_verdict *out) {
+    FakeJudge &judge = FakeJudge::get();
+    judge.asked.push_back({look, r.exchange, std::string(bh::view(r.server)),
+                           std::string(bh::view(r.name)), std::string(bh::view(text))});
+    out->verdict = BH_VERDICT_ALLOW;
+    return judge.judge ? judge.judge(FakeJudge::Asked(judge.asked.back()), out) : BH_OK;
+  }
+};
+
+class FakeTelemetry : public Plain {
+ public:
+  static constexpr bh::Info info{.id = "fake-telemetry",
+                                 .name = "Fake",
+                                 .version = "1",
+                                 .vendor = "test",
+                                 .config_schema = {},
+                                 .provides = {BH_EXT_TELEMETRY}};
+  explicit FakeTelemetry(const bh_host *) {}
+  const void *get_ext(const char *id) noexcept {
+    return bh::is(id, BH_EXT_TELEMETRY) ? bh::telemetry_table<FakeTelemetry>() : nullptr;
+  }
+  std::uint32_t batch(const bh_record *const *records, std::uint32_t n) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const bh_record &r = *records[i];
+      FakeJudge::get().records.push_back(
+          {r.outcome, std::string(bh::view(r.server)), std::string(bh::view(r.name)),
+           std::string(bh::view(r.rule)), std::string(bh::view(r.error))});
+    }
+    return n;
+  }
+};
+
+}  // namespace
+
+FakeJudge &FakeJudge::get() {
+  static FakeJudge judge;
+  return judge;
+}
+
+bh_status FakeJudge::decided(std::uint64_t number, std::uint32_t verdict, std::string_view rewrite,
+                             std::string_view rule) {
+  bh_verdict out{};
+  out.size = sizeof out;
+  out.verdict = verdict;
+  out.rule = bh::str(rule);
+  out.arguments = bh::str(rewrite);
+  return policy_host()->decided(host->ctx, number, &out);
+}
+
+bh_status FakeJudge::filtered(std::uint64_t number, bool listed) {
+  return policy_host()->filtered(host->ctx, number, listed ? 1 : 0);
+}
+
+void FakeJudge::changed() {
+  policy_host()->changed(host->ctx);
+}
+
+BH_PLUGIN(FakePolicy)
+BH_PLUGIN(FakeTelemetry)

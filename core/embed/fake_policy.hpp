@@ -1,0 +1,44 @@
+// A policy and a telemetry plugin linked into the test: the test judges and reads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/abi/ext/telemetry.h"
+#include "bulkhead/abi/plugin.h"
+
+// What the test sees and does; one at a time.
+struct FakeJudge {
+  static FakeJudge &get();
+
+  struct Asked {
+    std::string look;  // "decide", "observe" or "filter"
+    std::uint64_t number;
+    std::string server, name, text;  // text: arguments or result
+  };
+  // Gives the status to return; may fill the verdict (its texts must outlive the call).
+  std::function<bh_status(const Asked &, bh_verdict *)> judge;
+  std::uint32_t needs = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
+  std::vector<Asked> asked;
+  const Asked &last() const { return asked.back(); }
+
+  bh_status decided(std::uint64_t number, std::uint32_t verdict, std::string_view rewrite = {},
+                    std::string_view rule = "r1");
+  bh_status filtered(std::uint64_t number, bool listed);
+  void changed();
+
+  struct Kept {
+    std::uint32_t outcome;
+    std::string server, name, rule, error;
+  };
+  std::vector<Kept> records;
+
+  const bh_host *host = nullptr;
+};
+
+extern "C" const bh_entry *bh_static_entry_FakePolicy(void);
+extern "C" const bh_entry *bh_static_entry_FakeTelemetry(void);

@@ -1,0 +1,349 @@
+// Calls, results and lists that a policy judges later.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "embed/fake_policy.hpp"
+#include "embed/fake_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+PluginUse use(const std::string &plugin) {
+  PluginUse out;
+  out.id = out.plugin = plugin;
+  out.config_json = "{}";
+  return out;
+}
+
+bh_status later(const FakeJudge::Asked &, bh_verdict *) {
+  return BH_PENDING;
+}
+
+struct PolicyWorld : World {
+  FakeJudge &judge = FakeJudge::get();
+
+  explicit PolicyWorld(std::uint32_t needs) {
+    judge = FakeJudge{};
+    judge.needs = needs;
+    judge.judge = later;
+    profile.policies = {use("fake-policy")};
+    profile.telemetry = {use("fake-telemetry")};
+  }
+  void start() {
+    HostOptions options;
+    options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
+                              {"fake-policy", bh_static_entry_FakePolicy},
+                              {"fake-telemetry", bh_static_entry_FakeTelemetry}};
+    auto created = Host::create(profile, std::move(options));
+    REQUIRE(created.has_value());
+    host = std::move(*created);
+    REQUIRE(host->start().has_value());
+    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
+  }
+  bool sent_call() { return up.last("a").find("tools/call") != std::string::npos; }
+  void answer(const std::string &result) {
+    up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"result":)" +
+                    result + "}");
+  }
+  const FakeJudge::Kept &record() {
+    REQUIRE(turn_until([&] { return !judge.records.empty(); }));
+    return judge.records.back();
+  }
+};
+
+constexpr std::uint32_t decides = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
+constexpr std::uint32_t observes = BH_POLICY_READS_RESULTS;
+constexpr std::uint32_t filters = BH_POLICY_FILTERS_LISTS;
+
+}  // namespace
+
+TEST_CASE("a call that is decided later goes out then, as it came or rewritten") {
+  PolicyWorld w(decides);
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x", R"(,"arguments":{"n":1})");
+  REQUIRE(w.judge.asked.size() == 1);
+  CHECK(w.judge.last().server == "a");
+  CHECK(w.judge.last().name == "x");
+  CHECK(w.judge.last().text == R"({"n":1})");
+  w.turn(20);
+  CHECK_FALSE(w.sent_call());
+  SECTION("as it came") {
+    w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+    REQUIRE(w.turn_until([&] { return w.sent_call(); }));
+    CHECK(w.up.last("a").find(R"("arguments":{"n":1})") != std::string::npos);
+  }
+  SECTION("rewritten") {
+    w.judge.decided(w.judge.last().number, BH_VERDICT_REWRITE, R"({"n":2})");
+    REQUIRE(w.turn_until([&] { return w.sent_call(); }));
+    CHECK(w.up.last("a").find(R"("arguments":{"n":2})") != std::string::npos);
+  }
+  w.answer("{}");
+  CHECK(c.has(R"("id":1)"));
+  CHECK(w.record().outcome == BH_OUTCOME_OK);
+}
+
+TEST_CASE("a call that is refused later never goes out and is on record with its rule") {
+  PolicyWorld w(decides);
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  const std::uint64_t number = w.judge.last().number;
+  SECTION("blocked") {
+    w.judge.decided(number, BH_VERDICT_BLOCK);
+    REQUIRE(w.turn_until([&] { return c.has("blocked by policy (r1)"); }));
+    CHECK(w.record().rule == "r1");
+  }
+  SECTION("no verdict that there is") {
+    w.judge.decided(number, 77);
+    REQUIRE(w.turn_until([&] { return c.has("unknown verdict"); }));
+    CHECK(w.record().rule == "policy-failed");
+  }
+  SECTION("rewritten into what is no JSON") {
+    w.judge.decided(number, BH_VERDICT_REWRITE, "{");
+    REQUIRE(w.turn_until([&] { return c.has("not JSON"); }));
+    CHECK(w.record().rule == "policy-failed");
+  }
+  CHECK_FALSE(w.sent_call());
+  CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
+  CHECK(w.record().server == "a");
+  // A second verdict is nobody's.
+  w.judge.decided(number, BH_VERDICT_ALLOW);
+  w.turn(20);
+  CHECK_FALSE(w.sent_call());
+  CHECK(c.got.size() == 1);
+}
+
+TEST_CASE("a policy that never decides is a refusal in its time") {
+  PolicyWorld w(decides);
+  w.profile.limits.policy_timeout_ms = 60;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  const std::uint64_t number = w.judge.last().number;
+  REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+  CHECK(c.has("blocked by policy (policy-timeout)"));
+  CHECK(w.record().rule == "policy-timeout");
+  CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
+  w.judge.decided(number, BH_VERDICT_ALLOW);
+  w.turn(20);
+  CHECK_FALSE(w.sent_call());
+  CHECK(c.got.size() == 1);
+}
+
+TEST_CASE("the server has its whole time after a late decision") {
+  PolicyWorld w(decides);
+  w.profile.limits.policy_timeout_ms = 60'000;
+  w.profile.limits.call_timeout_ms = 100;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  w.turn(250);
+  CHECK(c.got.empty());
+  w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+  REQUIRE(w.turn_until([&] { return w.sent_call(); }));
+  REQUIRE(w.turn_until([&] { return c.has("did not answer"); }));
+}
+
+TEST_CASE("a policy that throws or fails refuses") {
+  PolicyWorld w(decides | observes);
+  w.start();
+  Client c(*w.host);
+  w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) -> bh_status { throw 1; };
+  c.call("1", "a__x");
+  CHECK(c.has("policy-failed"));
+  w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *) -> bh_status {
+    if (asked.look == "observe") throw 1;
+    return BH_OK;
+  };
+  c.call("2", "a__x");
+  w.answer(R"({"secret":1})");
+  CHECK(c.has(R"("id":2,"error")"));
+  CHECK(c.has("MCP response blocked by policy (policy-failed)"));
+  CHECK_FALSE(c.has("secret"));
+}
+
+TEST_CASE("a result waits for its verdict, and nobody else for it") {
+  PolicyWorld w(observes);
+  w.profile.servers[0].max_in_flight = 1;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  c.call("2", "a__y");
+  w.answer(R"({"secret":1})");
+  REQUIRE(w.judge.last().look == "observe");
+  const FakeJudge::Asked first = w.judge.last();
+  CHECK(first.text == R"({"secret":1})");
+  CHECK(c.got.empty());
+  // The server's place is free again.
+  REQUIRE(w.up.last("a").find(R"("name":"y")") != std::string::npos);
+  w.judge.judge = nullptr;
+  w.answer(R"({"two":2})");
+  REQUIRE(c.has(R"("two":2)"));
+  CHECK(c.got.size() == 1);
+  c.got.clear();
+  SECTION("allowed") {
+    w.judge.decided(first.number, BH_VERDICT_ALLOW);
+    REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+    CHECK(c.got[0] == R"({"jsonrpc":"2.0","id":1,"result":{"secret":1}})");
+  }
+  SECTION("rewritten") {
+    w.judge.decided(first.number, BH_VERDICT_REWRITE, R"({"public":1})");
+    REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+    CHECK(c.got[0] == R"({"jsonrpc":"2.0","id":1,"result":{"public":1}})");
+  }
+  SECTION("blocked") {
+    w.judge.decided(first.number, BH_VERDICT_BLOCK);
+    REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+    CHECK(c.has("MCP response blocked by policy (r1)"));
+    CHECK_FALSE(c.has("secret"));
+  }
+  SECTION("the server falls meanwhile") {
+    w.up.fall("a", "killed by the test");
+    w.turn(20);
+    CHECK(c.got.empty());
+    w.judge.decided(first.number, BH_VERDICT_ALLOW);
+    REQUIRE(w.turn_until([&] { return c.has(R"("secret":1)"); }));
+  }
+  SECTION("cancelled meanwhile") {
+    c.end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+    w.judge.decided(first.number, BH_VERDICT_ALLOW);
+    w.turn(30);
+    CHECK(c.got.empty());
+    CHECK(w.host->status().in_flight == 0);
+  }
+  SECTION("the client has gone meanwhile") {
+    c.end.reset();
+    CHECK(w.host->status().in_flight == 0);
+    w.judge.decided(first.number, BH_VERDICT_ALLOW);
+    w.turn(30);
+    CHECK(c.got.empty());
+  }
+  SECTION("its server is taken out by a reload meanwhile") {
+    Profile next = w.profile;
+    next.servers = {server("b")};
+    REQUIRE(w.host->apply(next).has_value());
+    REQUIRE(w.turn_until([&] { return w.host->drained(); }));
+    w.judge.decided(first.number, BH_VERDICT_ALLOW);
+    REQUIRE(w.turn_until([&] { return c.has(R"("secret":1)"); }));
+  }
+}
+
+TEST_CASE("a result that is not judged in time is withheld") {
+  PolicyWorld w(observes);
+  w.profile.limits.policy_timeout_ms = 60;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  w.answer(R"({"secret":1})");
+  REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+  CHECK(c.has("MCP response blocked by policy (policy-timeout)"));
+  CHECK(w.record().rule == "policy-timeout");
+  CHECK(w.record().server == "a");
+}
+
+TEST_CASE("what waits for a policy is bounded") {
+  PolicyWorld w(decides | observes);
+  w.profile.limits.policy_waiting_bytes = 1024;
+  w.start();
+  Client c(*w.host);
+  const std::string large = R"(,"arguments":{"t":")" + std::string(700, 'x') + "\"}";
+  c.call("1", "a__x", large);
+  CHECK(c.got.empty());
+  c.call("2", "a__x", large);
+  CHECK(c.has("limits.policy_waiting_bytes"));
+  c.got.clear();
+  // What has ended takes no room.
+  w.judge.decided(w.judge.asked.front().number, BH_VERDICT_BLOCK);
+  REQUIRE(w.turn_until([&] { return c.has(R"("id":1)"); }));
+  c.got.clear();
+  w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *) {
+    return asked.look == "observe" ? BH_PENDING : BH_OK;
+  };
+  c.call("3", "a__x");
+  w.answer(R"({"t":")" + std::string(2000, 'x') + "\"}");
+  CHECK(c.has("MCP response blocked by policy (policy-failed)"));
+  CHECK(w.host->status().in_flight == 0);
+}
+
+TEST_CASE("a list waits until each of its items is answered") {
+  PolicyWorld w(filters);
+  w.start();
+  Client c(*w.host);
+  c.end->send(list_tools);
+  CHECK(c.got.empty());
+  REQUIRE(w.judge.asked.size() == 3);
+  const auto asked = w.judge.asked;
+  SECTION("answered out of order") {
+    w.judge.filtered(asked[2].number, true);
+    w.judge.filtered(asked[1].number, false);
+    w.judge.filtered(asked[1].number, true);  // once is enough
+    w.turn(20);
+    CHECK(c.got.empty());
+    w.judge.filtered(asked[0].number, true);
+    REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+    CHECK(c.has("a__x"));
+    CHECK_FALSE(c.has("a__y"));
+    CHECK(c.has("b__x"));
+    // Once per list, not once per request.
+    c.got.clear();
+    c.end->send(list_tools);
+    CHECK(c.has("a__x"));
+    CHECK(w.judge.asked.size() == 3);
+    // Other rules, other questions.
+    c.got.clear();
+    w.judge.judge = nullptr;
+    w.judge.changed();
+    REQUIRE(w.turn_until([&] { return c.has("tools/list_changed"); }));
+    c.end->send(list_tools);
+    CHECK(c.has("a__y"));
+  }
+  SECTION("the rules change meanwhile") {
+    w.judge.filtered(asked[0].number, true);
+    w.judge.changed();
+    REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 6; }));
+    for (const auto &one : asked) w.judge.filtered(one.number, true);  // of before
+    w.turn(20);
+    CHECK(c.got.empty());
+    for (std::size_t i = 3; i < 6; ++i) w.judge.filtered(w.judge.asked[i].number, i == 4);
+    REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+    CHECK(c.has("a__y"));
+    CHECK_FALSE(c.has("a__x"));
+  }
+  SECTION("cancelled meanwhile") {
+    c.end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}})");
+    for (const auto &one : asked) w.judge.filtered(one.number, true);
+    w.turn(20);
+    CHECK_FALSE(c.has("\"tools\""));
+  }
+  SECTION("the client has gone meanwhile") {
+    c.end.reset();
+    for (const auto &one : asked) w.judge.filtered(one.number, true);
+    w.turn(20);
+  }
+  SECTION("a number that is none") {
+    w.judge.filtered(0, true);
+    w.judge.filtered(~0ull, true);
+    w.judge.filtered(asked[0].number + 1000, true);
+    w.turn(20);
+    CHECK(c.got.empty());
+  }
+}
+
+TEST_CASE("items that are not answered in time are hidden, until the next list") {
+  PolicyWorld w(filters);
+  w.profile.limits.policy_timeout_ms = 60;
+  w.start();
+  Client c(*w.host);
+  c.end->send(list_tools);
+  w.judge.filtered(w.judge.asked[1].number, true);
+  REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+  CHECK(c.has("a__y"));
+  CHECK_FALSE(c.has("a__x"));
+  CHECK_FALSE(c.has("b__x"));
+  c.got.clear();
+  w.judge.judge = nullptr;
+  c.end->send(list_tools);
+  CHECK(c.has("a__x"));
+}

@@ -1,0 +1,225 @@
+// Calls and results that a policy judges, at once or later. What it has not judged goes nowhere:
+// a call waits before it gets a lane, a result after its lane is done with it.
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/router.hpp"
+#include "route/splice.hpp"
+
+namespace bulkhead {
+namespace {
+
+Gate::Decision too_much() {
+  return Gate::failed("too much waits for the policy (limits.policy_waiting_bytes)");
+}
+
+}  // namespace
+
+bh_policy_request Router::policy_request(const Exchange &e) const {
+  bh_policy_request request{};
+  request.size = sizeof request;
+  request.exchange = e.id;
+  request.session = e.reply.session;
+  if (e.session != nullptr) {
+    request.transport = bh::str(e.session->transport);
+    request.peer = bh::str(e.session->address);
+    request.principal = bh::str(e.session->principal);
+    request.process_name = bh::str(e.session->process_name);
+  }
+  request.method = bh::str(mcp::to_string(e.method));
+  request.server = bh::str(e.server);
+  request.name = bh::str(e.name);
+  return request;
+}
+
+// ---- calls -----------------------------------------------------------------------------------
+
+Gate::Decision Router::judge_call(const Exchange &e, std::string_view message,
+                                  const mcp::Scan &scan, const Target &target) const {
+  const std::string_view arguments = scan.arguments.in(message);
+  if (gate_.reads_arguments() && !arguments.empty() && mcp::has_duplicate_members(arguments)) {
+    return {Gate::Verdict::refuse, {}, "arguments hold an object with duplicate members", {}};
+  }
+  bh_policy_request request = policy_request(e);
+  if (gate_.reads_arguments()) request.arguments = bh::str(arguments);
+  request.meta = bh::str(scan.meta.in(message));
+  char hash[17];
+  if (target.resolved.definition_hash != 0) {
+    const int n = std::snprintf(hash, sizeof hash, "%016llx",
+                                static_cast<unsigned long long>(target.resolved.definition_hash));
+    request.definition_hash = {hash, static_cast<std::uint64_t>(n)};
+  }
+  return gate_.decide(request);
+}
+
+// False: refused (and answered), or the decision is pending.
+bool Router::passes_gate(Exchange &e, std::string_view message, const mcp::Scan &scan,
+                         const Target &target, std::string *rewritten) {
+  Gate::Decision decision = judge_call(e, message, scan, target);
+  switch (decision.verdict) {
+    case Gate::Verdict::allow:
+      return true;
+    case Gate::Verdict::rewrite:
+      if (scan.arguments.empty()) {
+        refuse(e, {Gate::Verdict::refuse, decision.rule, "there are no arguments to rewrite", {}});
+        return false;
+      }
+      *rewritten = std::move(decision.replacement);
+      return true;
+    case Gate::Verdict::pending:
+      if (!may_wait(message.size())) {
+        unanswered(e.id, false);
+        refuse(e, too_much());
+        return false;
+      }
+      waiting_bytes_ += message.size();
+      undecided_.emplace(e.id, Undecided{std::string(message), target});
+      arm(e, limits().policy_timeout_ms);
+      return false;
+    default:
+      refuse(e, decision);
+      return false;
+  }
+}
+
+void Router::refuse(Exchange &e, const Gate::Decision &decision) {
+  ++counters_.refused_by_policy;
+  std::string text = "MCP request blocked by policy";
+  if (!decision.rule.empty()) text += " (" + decision.rule + ")";
+  if (!decision.reason.empty()) text += ": " + decision.reason;
+  const ReplyTo reply = e.reply;
+  const std::string id = e.client_id;
+  finish(e, BH_OUTCOME_REFUSED, 0, decision.rule, decision.reason);
+  answer_error(reply, id, code::invalid_request, text);
+}
+
+void Router::call_decided(Exchange &e, const Undecided &call, const Gate::Decision &decision) {
+  if (decision.verdict == Gate::Verdict::refuse) return refuse(e, decision);
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!mcp::scan(call.message, &scan, &error)) return refuse(e, Gate::failed(error.what));
+  if (decision.verdict == Gate::Verdict::rewrite && scan.arguments.empty()) {
+    return refuse(e,
+                  {Gate::Verdict::refuse, decision.rule, "there are no arguments to rewrite", {}});
+  }
+  // The server has its whole time, however long the policy took.
+  arm(e, call.target.lane->upstream().timeout_ms(scan.method, e.name));
+  dispatch(e, call.message, scan, call.target, decision.replacement);
+}
+
+// ---- results ---------------------------------------------------------------------------------
+
+// False: answered otherwise, or the decision is pending.
+bool Router::passes_result(Exchange &e, std::string_view message, const mcp::Scan &scan) {
+  const Gate::Decision decision = gate_.observe(policy_request(e), scan.result.in(message));
+  if (decision.verdict == Gate::Verdict::allow) return true;
+  if (decision.verdict != Gate::Verdict::pending) {
+    answer_filtered(e, message, scan, decision);
+    return false;
+  }
+  if (!may_wait(message.size())) {
+    unanswered(e.id, false);
+    refuse_result(e, too_much());
+    return false;
+  }
+  waiting_bytes_ += message.size();
+  unobserved_.emplace(e.id, Unobserved{std::string(message)});
+  // The server is done: its place is free for others, and its end is nothing to this call.
+  Lane *lane = e.lane;
+  detach(e);
+  arm(e, limits().policy_timeout_ms);
+  lane->pump();
+  if (!draining_.empty()) sweep_later();
+  return false;
+}
+
+// A policy has looked at the result: it is replaced or withheld, the original never leaves.
+void Router::answer_filtered(Exchange &e, std::string_view message, const mcp::Scan &scan,
+                             const Gate::Decision &decision) {
+  if (decision.verdict != Gate::Verdict::rewrite) return refuse_result(e, decision);
+  Splice splice(message);
+  splice.replace(scan.id, e.client_id);
+  splice.replace(scan.result, decision.replacement);
+  const ReplyTo reply = e.reply;
+  const std::uint64_t id = e.id;
+  const bh_str *parts = splice.parts();
+  answer(reply, parts, splice.count());
+  if (Exchange *still = exchanges_.get(id)) {
+    finish(*still, BH_OUTCOME_OK, decision.replacement.size(), decision.rule, {});
+    check_idle();
+  }
+}
+
+void Router::refuse_result(Exchange &e, const Gate::Decision &decision) {
+  ++counters_.refused_by_policy;
+  std::string text = "MCP response blocked by policy";
+  if (!decision.rule.empty()) text += " (" + decision.rule + ")";
+  const ReplyTo reply = e.reply;
+  const std::string id = e.client_id;
+  finish(e, BH_OUTCOME_REFUSED, 0, decision.rule, decision.reason);
+  answer_error(reply, id, code::invalid_request, text);
+}
+
+void Router::result_decided(Exchange &e, const Unobserved &result, const Gate::Decision &decision) {
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!mcp::scan(result.message, &scan, &error)) return refuse_result(e, Gate::failed(error.what));
+  if (decision.verdict == Gate::Verdict::allow) return pass_answer(e, result.message, scan);
+  answer_filtered(e, result.message, scan, decision);
+}
+
+// ---- what is pending -------------------------------------------------------------------------
+
+bool Router::may_wait(std::size_t bytes) const noexcept {
+  return waiting_bytes_ + bytes <= limits().policy_waiting_bytes;
+}
+
+std::optional<Router::Undecided> Router::take_undecided(std::uint64_t exchange) {
+  auto node = undecided_.extract(exchange);
+  if (node.empty()) return std::nullopt;
+  waiting_bytes_ -= node.mapped().message.size();
+  return std::move(node.mapped());
+}
+
+std::optional<Router::Unobserved> Router::take_unobserved(std::uint64_t exchange) {
+  auto node = unobserved_.extract(exchange);
+  if (node.empty()) return std::nullopt;
+  waiting_bytes_ -= node.mapped().message.size();
+  return std::move(node.mapped());
+}
+
+void Router::policy_decided(std::uint64_t exchange, const Gate::Decision &decision) {
+  Exchange *e = exchanges_.get(exchange);
+  if (e == nullptr) return;
+  if (const auto call = take_undecided(exchange)) return call_decided(*e, *call, decision);
+  if (const auto result = take_unobserved(exchange)) return result_decided(*e, *result, decision);
+}
+
+void Router::unanswered(std::uint64_t number, bool late) const {
+  if (hooks_.on_unanswered) hooks_.on_unanswered(number, late);
+}
+
+// True: it was the policy that did not answer, and the client has been told.
+bool Router::policy_timed_out(Exchange &e) {
+  const std::uint64_t id = e.id;
+  const bool call = take_undecided(id).has_value();
+  if (!call && !take_unobserved(id).has_value()) return false;
+  ++counters_.policy_timeouts;
+  const Gate::Decision decision = Gate::timed_out(e.timeout_ms);
+  log(BH_LOG_WARN, decision.reason + ": " + std::string(call ? "a call" : "a result") + " of \"" +
+                       e.name + "\" at \"" + e.server + "\" is refused");
+  call ? refuse(e, decision) : refuse_result(e, decision);
+  unanswered(id, true);
+  return true;
+}
+
+// The exchange ends for another reason.
+void Router::forget_question(std::uint64_t exchange) {
+  if (undecided_.empty() && unobserved_.empty()) return;
+  const bool waited = take_undecided(exchange).has_value() || take_unobserved(exchange).has_value();
+  if (waited) unanswered(exchange, false);
+}
+
+}  // namespace bulkhead
