@@ -8,9 +8,11 @@
 #include "instance_lock.hpp"
 #include "logger.hpp"
 #include "parent_watch.hpp"
+#include "paths.hpp"
 #include "profile_source.hpp"
 #include "reactor/reactor.hpp"
 #include "run_host.hpp"
+#include "sandbox/confine.hpp"
 #include "signals.hpp"
 
 namespace bulkhead::program {
@@ -42,6 +44,19 @@ Result<std::optional<Guards>> take_guards(const Arguments &arguments) {
   return guards;
 }
 
+// One process that connects and starts servers may do what the aggregator and the launcher of the
+// gateway may do together. Its servers are sandboxed further, each for itself.
+Result<Enforced> confine_to_servers(const Profile &profile) {
+  Confinement wish;
+  wish.role = "aggregator";
+  wish.network = wish.unix_sockets = true;
+  wish.exec = wish.namespaces = true;
+  wish.hide = control_dirs();
+  wish.hide.push_back(profile.state_dir + "/secrets");
+  wish.mode = profile.isolation.require ? ConfineMode::require : ConfineMode::best_effort;
+  return confine(wish);
+}
+
 class Aggregator {
  public:
   Aggregator(const Arguments &arguments, Guards guards)
@@ -51,6 +66,11 @@ class Aggregator {
 
   int run(Profile profile) {
     raise_file_limit();
+    const auto enforced = confine_to_servers(profile);
+    if (!enforced) return complain(enforced.error().text);
+    for (const std::string &part : enforced->missing) {
+      logger_.log(LogLevel::warn, "aggregator", "runs without a part of its confinement: " + part);
+    }
     for (const auto &note : profile.notes) logger_.log(LogLevel::warn, "profile", note);
     HostOptions options;
     options.log = [this](LogLevel level, std::string_view component, std::string_view text) {

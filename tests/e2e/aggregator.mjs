@@ -29,6 +29,19 @@ inBoth('A04 the first message is the array of definitions', async (t, codec) => 
   assert.equal(servers[0].connected, true);
 });
 
+test('it confines itself before it reads: no new privileges, no capabilities, a system call filter', async (t) => {
+  const agg = new Aggregator(t).define([server('a', '--tool', 'say')]);
+  await agg.request('list_servers');
+  const status = readFileSync(`/proc/${agg.pid}/status`, 'utf8');
+  const field = (name) => new RegExp(`^${name}:\\s+(\\S+)`, 'm').exec(status)[1];
+  assert.equal(field('NoNewPrivs'), '1');
+  // Root keeps what user namespaces of its servers cannot do without: CAP_SETFCAP.
+  const setfcap = 1n << 31n;
+  assert.equal(BigInt(`0x${field('CapEff')}`) & ~setfcap, 0n);
+  const sanitized = Object.keys(process.env).some((name) => /^[A-Z]+SAN_OPTIONS$/.test(name));
+  if (!sanitized) assert.equal(field('Seccomp'), '2');
+});
+
 test('A04 something else first is an error, and the end', async (t) => {
   const agg = new Aggregator(t, { codec: 'ndjson' });
   const reply = await agg.request('list_servers');
