@@ -15,6 +15,7 @@
 #include "compartment_process.hpp"
 #include "paths.hpp"
 #include "plan.hpp"
+#include "sandbox/server_groups.hpp"
 #include "supervisor_child.hpp"
 
 namespace bulkhead::program {
@@ -60,6 +61,7 @@ Supervisor::~Supervisor() {
     if (!child->running()) continue;
     ::kill(child->pid, SIGKILL);
     ::waitpid(child->pid, nullptr, 0);
+    if (child->slice.privileges.exec) ServerGroups::remove_leftovers();
   }
   for (const std::string &path : socket_files_) ::unlink(path.c_str());
   reactor_->forget(this);
@@ -262,6 +264,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
 void Supervisor::ended(Child &child) {
   int status = 0;
   if (::waitpid(child.pid, &status, WNOHANG) != child.pid) return;
+  if (child.slice.privileges.exec) ServerGroups::remove_leftovers();
   on_log(child);  // its last words
   reactor_->unwatch(std::exchange(child.pid_watch, 0));
   if (child.log_watch != 0) reactor_->unwatch(std::exchange(child.log_watch, 0));

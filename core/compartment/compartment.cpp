@@ -16,6 +16,7 @@
 #include "compartment/slice.hpp"
 #include "compartment/status_archive.hpp"
 #include "sandbox/confine.hpp"
+#include "sandbox/server_groups.hpp"
 
 namespace bulkhead {
 namespace {
@@ -138,7 +139,8 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
 
 class Runner final : public link::Channel::Receiver {
  public:
-  explicit Runner(control::Ready ready) : ready_(std::move(ready)) {}
+  Runner(control::Ready ready, std::shared_ptr<ServerGroups> groups)
+      : ready_(std::move(ready)), groups_(std::move(groups)) {}
 
   int run(Slice slice, std::map<std::string, CheckedLibrary> checked) {
     auto done = slice.router ? run_router(std::move(slice), std::move(checked))
@@ -201,7 +203,8 @@ class Runner final : public link::Channel::Receiver {
     context.log = send_log;
     context.log_level = slice.log_level;
     context.services = services_over(control::request_fd);
-    plugins_ = std::make_unique<PluginHost>(std::move(slice), context, std::move(checked));
+    plugins_ = std::make_unique<PluginHost>(std::move(slice), context, std::move(checked),
+                                            std::move(groups_));
     if (auto started = plugins_->start(); !started) return started;
     listen_to_supervisor(*reactor_);
     say(control::ready, to_bytes(ready_));
@@ -268,7 +271,8 @@ class Runner final : public link::Channel::Receiver {
   }
 
   const control::Ready ready_;
-  std::unique_ptr<Reactor> reactor_;  // of plugins; a Host has its own
+  std::shared_ptr<ServerGroups> groups_;  // on their way to plugins_
+  std::unique_ptr<Reactor> reactor_;      // of plugins; a Host has its own
   std::unique_ptr<Host> host_;
   std::unique_ptr<PluginHost> plugins_;
   std::unique_ptr<link::Channel> channel_;
@@ -305,13 +309,16 @@ int run_compartment() {
   for (const OwnedFd &fd : certificates) keep.push_back(fd.get());
   close_other_descriptors(keep);
   take_variables_over(slice.privileges.network || slice.privileges.exec);
+  // Afterwards not even root may make them where it is not the owner.
+  auto groups = slice.privileges.exec ? std::make_shared<ServerGroups>() : nullptr;
   auto enforced = confine(confinement_of(slice, checked, certificates));
   if (!enforced) {
     send_failure(enforced.error().text);
     return EXIT_FAILURE;
   }
   if (!die_with_parent(parent)) return EXIT_FAILURE;
-  return Runner({enforced->in_force, enforced->missing}).run(std::move(slice), std::move(checked));
+  return Runner({enforced->in_force, enforced->missing}, std::move(groups))
+      .run(std::move(slice), std::move(checked));
 }
 
 }  // namespace bulkhead

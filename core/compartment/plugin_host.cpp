@@ -81,7 +81,8 @@ constexpr bh_host_http http_table{sizeof(bh_host_http), 0, http_start, http_canc
 }  // namespace
 
 PluginHost::PluginHost(Slice slice, HostContext context,
-                       std::map<std::string, CheckedLibrary> checked)
+                       std::map<std::string, CheckedLibrary> checked,
+                       std::shared_ptr<ServerGroups> groups)
     : slice_(std::move(slice)),
       context_(std::move(context)),
       checked_(std::move(checked)),
@@ -100,6 +101,7 @@ PluginHost::PluginHost(Slice slice, HostContext context,
     options.state_dir = slice_.profile.state_dir;
     options.own = slice_.profile.own_paths;
     options.require = slice_.profile.isolation.require;
+    options.groups = std::move(groups);
     options.log = [this](std::int32_t level, std::string_view text) {
       log(level, "sandbox", std::string(text));
     };

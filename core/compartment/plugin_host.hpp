@@ -22,7 +22,9 @@ namespace bulkhead {
 class PluginHost {
  public:
   // `context` has reactor, log and services set.
-  PluginHost(Slice slice, HostContext context, std::map<std::string, CheckedLibrary> checked);
+  // `groups`: for the programs that it may start, see Spawner.
+  PluginHost(Slice slice, HostContext context, std::map<std::string, CheckedLibrary> checked,
+             std::shared_ptr<ServerGroups> groups = nullptr);
   ~PluginHost();
   PluginHost(const PluginHost &) = delete;
   PluginHost &operator=(const PluginHost &) = delete;

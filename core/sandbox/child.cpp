@@ -291,6 +291,13 @@ void drop_privileges(ChildPlan *plan) {
   }
 }
 
+// Before anything is counted, and as the user who made the groups.
+void enter_groups(ChildPlan *plan) {
+  for (const int group : plan->groups) {
+    if (group >= 0 && ::write(group, "0", 1) != 1) plan->groups_failed = true;
+  }
+}
+
 // ---- the two processes -----------------------------------------------------------------------
 
 BULKHEAD_CHILD_SIDE int run_server(void *arg) {
@@ -323,6 +330,7 @@ BULKHEAD_CHILD_SIDE int run_first(void *arg) {
   // It may have died before the line above. (In a PID namespace no parent is ever seen; then the
   // end of the standard input tells the server.)
   if (!plan->namespaces && ::getppid() != plan->parent) ::_exit(127);
+  enter_groups(plan);
   if (!plan->namespaces) {
     drop_privileges(plan);
     return run_server(plan);

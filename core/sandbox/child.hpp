@@ -53,6 +53,10 @@ struct ChildPlan {
   bool cwd_given = false;           // else "/" will do
   int in = -1, out = -1, err = -1;  // above 2
 
+  // Who writes "0" to these is in the server's control groups; -1: none. Failing is no reason not
+  // to start.
+  int groups[2] = {-1, -1};
+
   bool namespaces = false;
   bool own_network = false;  // with namespaces
   const char *uid_map = nullptr, *gid_map = nullptr;
@@ -75,6 +79,7 @@ struct ChildPlan {
   volatile int error = 0;
   const char *volatile what = nullptr;  // the path of a failed mount
   volatile bool processes_hidden = false;
+  volatile bool groups_failed = false;
 };
 
 // Starts it; returns when the program runs (and with namespaces, child_init.c too) or has failed

@@ -73,6 +73,7 @@ struct Spawner::Launch {
   View view;
   std::vector<ChildMount> mounts;
   std::string uid_map, gid_map, scratch_options, cache;
+  ServerGroups::Group group;
   OwnedFd in, out, err, child_in, child_out, child_err, exit_report, landlock;
   ChildPlan plan;
 
@@ -82,7 +83,7 @@ struct Spawner::Launch {
 };
 
 Spawner::Spawner(SpawnOptions options)
-    : options_(std::move(options)), namespaces_(options_.namespaces) {}
+    : options_(std::move(options)), namespaces_(options_.namespaces), groups_(options_.groups) {}
 
 Spawner::~Spawner() {
   children_.for_each([this](std::uint64_t id, Child &child) {
@@ -262,6 +263,7 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
     if (!prepare_landlock(launch, &why)) {
       return bh::fail(error, why.code, launch.who() + "is not started: " + why.text);
     }
+    prepare_groups(launch);
     plan.filter = &child_filter(launch.policy.mode == Mode::strict);
   }
   launch.uid_map = own_map(::geteuid());
@@ -275,6 +277,18 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
   launch.argv = pointers(&launch.arguments);
   launch.envp = pointers(&launch.environment);
   return BH_OK;
+}
+
+void Spawner::prepare_groups(Launch &launch) {
+  if (!groups_) groups_ = std::make_shared<ServerGroups>();
+  if (::geteuid() == 0 && !groups_->counts_processes()) {
+    lacks("process-limit", "no control group can be made here, and nothing else counts root's");
+  }
+  // One more: the first process of the sandbox is ours.
+  launch.group = groups_->make({launch.policy.processes + 1, launch.policy.memory_bytes});
+  for (std::size_t i = 0; i < launch.group.entries.size(); ++i) {
+    launch.plan.groups[i] = launch.group.entries[i].get();
+  }
 }
 
 bool Spawner::prepare_landlock(Launch &launch, Error *why) {
@@ -329,12 +343,17 @@ bh_status Spawner::start(Launch &launch, bh_child *out, bh_error *error) {
   plan.second_stack = stacks_.get() + 2 * stack_bytes;
   int pidfd = -1;
   const pid_t pid = start_child(&plan, &pidfd);
-  if (pid < 0) return failure(launch, error);
+  if (pid < 0) {
+    if (groups_) groups_->remove(launch.group.name);
+    return failure(launch, error);
+  }
+  if (plan.groups_failed) lacks("process-limit", "its control group cannot be entered");
   if (plan.namespaces && !plan.processes_hidden) lacks("own-proc", "/proc cannot be mounted here");
   Child child;
   child.pid = pid;
   child.pidfd = OwnedFd(pidfd);
   child.exit_report = std::move(launch.exit_report);
+  child.group = std::move(launch.group.name);
   const int shared = ::fcntl(pidfd, F_DUPFD_CLOEXEC, 3);
   out->pid = pid;
   out->id = children_.insert(std::move(child));
@@ -438,6 +457,7 @@ bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
     out->how = info.si_code == CLD_EXITED ? BH_CHILD_EXITED : BH_CHILD_KILLED;
     out->status = info.si_status;
   }
+  if (groups_) groups_->remove(child->group);
   children_.erase(id);
   return BH_OK;
 }

@@ -22,6 +22,7 @@
 #include "base/result.hpp"
 #include "base/slots.hpp"
 #include "bulkhead/abi/ext/draft/spawn.h"
+#include "sandbox/server_groups.hpp"
 
 namespace bulkhead {
 
@@ -31,6 +32,8 @@ struct SpawnOptions {
   std::vector<std::string> own;  // further files and folders of the gateway, hidden from servers
   bool require = false;          // refuse to start what cannot be confined in full
   bool namespaces = true;        // false: as if the kernel had none
+  // Made before a confinement that leaves no right to; null: made with the first confined child.
+  std::shared_ptr<ServerGroups> groups;
   std::uint64_t scratch_bytes = 512u << 20;  // of a server's /tmp
   // One line for the operator; never holds a credential.
   std::function<void(std::int32_t level, std::string_view text)> log;
@@ -50,7 +53,8 @@ class Spawner {
 
   std::size_t size() const noexcept { return children_.size(); }
   // Parts of a sandbox that could not be had, in stable words; grows with the first child that
-  // wanted them: namespaces, own-proc, landlock-files, landlock-scopes, seccomp.
+  // wanted them: namespaces, own-proc, landlock-files, landlock-scopes, seccomp, and for root,
+  // whose processes no other limit counts, process-limit.
   const std::vector<std::string> &missing() const noexcept { return missing_; }
 
  private:
@@ -58,6 +62,7 @@ class Spawner {
     pid_t pid = -1;
     OwnedFd pidfd;        // our own
     OwnedFd exit_report;  // in namespaces: how the server ended
+    std::string group;    // in groups_; empty: none
   };
   struct Launch;  // one spawn() under way
   using Missing = std::vector<std::string>;
@@ -65,6 +70,7 @@ class Spawner {
   bh_status start(Launch &launch, bh_child *out, bh_error *error);
   bh_status prepare(Launch &launch, bh_error *error);
   bool prepare_landlock(Launch &launch, Error *why);
+  void prepare_groups(Launch &launch);
   bh_status failure(const Launch &launch, bh_error *error) const;
   bool can_do_without_namespaces(Launch &launch);
   void lacks(std::string_view what, std::string_view why);
@@ -74,6 +80,7 @@ class Spawner {
   const SpawnOptions options_;
   bool namespaces_;
   std::vector<std::string> missing_;
+  std::shared_ptr<ServerGroups> groups_;
   OwnedFd init_image_;
   std::unique_ptr<std::byte[]> stacks_;
   Slots<Child> children_;

@@ -59,6 +59,10 @@ export function descendants(pid) {
   return found;
 }
 
+const sanitizerOptions = /^(A|T|UB|L)SAN_OPTIONS$/;
+// Whether the programs are built with a sanitizer: they need much memory, and have no system call filter.
+export const sanitized = Object.keys(process.env).some((name) => sanitizerOptions.test(name));
+
 // pids, as they are here, of living processes whose arguments hold this text: a server in a sandbox
 // knows another number.
 export function processesWith(text) {
@@ -100,7 +104,7 @@ export class Gateway {
       XDG_CONFIG_HOME: join(this.dir, 'config'),
       XDG_STATE_HOME: join(this.dir, 'state'),
       XDG_RUNTIME_DIR: this.dir,
-      ...Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(A|T|UB|L)SAN_OPTIONS$/.test(name))),
+      ...Object.fromEntries(Object.entries(process.env).filter(([name]) => sanitizerOptions.test(name))),
       ...this.options.env,
     };
   }

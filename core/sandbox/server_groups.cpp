@@ -1,0 +1,204 @@
+#include "sandbox/server_groups.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace bulkhead {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view folder_name = "bulkhead-";  // and our pid
+
+bool write_text(const std::string &path, const std::string &text) {
+  const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+bool writable(const std::string &path) {
+  return ::access(path.c_str(), W_OK) == 0;
+}
+
+// Groups are removed from below, and never those with a process in them.
+void remove_tree(const std::string &path) {
+  std::error_code error;
+  for (const auto &entry : fs::directory_iterator(path, error)) {
+    if (entry.is_directory(error)) ::rmdir(entry.path().c_str());
+  }
+  ::rmdir(path.c_str());
+}
+
+void remove_leftovers_in(const std::string &parent) {
+  std::error_code error;
+  for (const auto &entry : fs::directory_iterator(parent, error)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(folder_name)) continue;
+    const long pid = std::strtol(name.c_str() + folder_name.size(), nullptr, 10);
+    if (pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH) {
+      remove_tree(entry.path());
+    }
+  }
+}
+
+// Our group in each hierarchy, by its controllers as /proc/self/cgroup lists them; version 2 has
+// none there.
+std::map<std::string, std::string> own_groups() {
+  std::map<std::string, std::string> groups;
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    groups[line.substr(first + 1, second - first - 1)] = line.substr(second + 1);
+  }
+  return groups;
+}
+
+bool has_word(const std::string &list, std::string_view word) {
+  return ("," + list + ",").find("," + std::string(word) + ",") != std::string::npos;
+}
+
+// Where groups may be made: in our own group, else beside it: in version 2 a group that has
+// processes cannot have groups that count, and a service's or session's own group has some.
+struct Place {
+  std::vector<std::string> parents;
+  bool unified = false;
+};
+
+// mountinfo: id parent device ROOT MOUNT-POINT options ... - TYPE source SUPER-OPTIONS (proc(5)).
+std::vector<Place> find_places() {
+  std::vector<Place> places;
+  const auto groups = own_groups();
+  std::ifstream file("/proc/self/mountinfo");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string word, root, point, type, options;
+    for (int i = 0; i < 3; ++i) words >> word;
+    words >> root >> point;
+    while (words >> word && word != "-") {
+    }
+    words >> type >> word >> options;
+    if (type != "cgroup" && type != "cgroup2") continue;
+    const bool unified = type == "cgroup2";
+    for (const auto &[controllers, path] : groups) {
+      const bool this_one = unified
+                                ? controllers.empty()
+                                : has_word(options, controllers.substr(0, controllers.find(',')));
+      if (!this_one || !path.starts_with(root)) continue;
+      const std::string below = path.substr(root == "/" ? 0 : root.size());
+      const std::string own = below == "/" ? point : point + below;
+      Place &place = places.emplace_back();
+      place.unified = unified;
+      place.parents.push_back(own);
+      if (own != point) place.parents.push_back(own.substr(0, own.rfind('/')));
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+ServerGroups::ServerGroups() {
+  remove_leftovers();
+  for (const Place &place : find_places()) {
+    const std::size_t before = hierarchies_.size();
+    for (const std::string &parent : place.parents) {
+      if (hierarchies_.size() == before) use(parent, place.unified);
+    }
+  }
+}
+
+void ServerGroups::remove_leftovers() {
+  for (const Place &place : find_places()) {
+    for (const std::string &parent : place.parents) remove_leftovers_in(parent);
+  }
+}
+
+ServerGroups::~ServerGroups() {
+  for (const Hierarchy &hierarchy : hierarchies_) remove_tree(hierarchy.path);
+}
+
+void ServerGroups::use(const std::string &parent, bool unified) {
+  Hierarchy made;
+  made.path = parent + "/" + std::string(folder_name) + std::to_string(::getpid());
+  if (::mkdir(made.path.c_str(), 0755) != 0) return;
+  made.unified = unified;
+  const auto there = [&made](const char *file) { return writable(made.path + "/" + file); };
+  const std::string counted = made.path + "/cgroup.subtree_control";
+  const bool counts =
+      !unified || write_text(counted, "+pids +memory") || write_text(counted, "+pids");
+  made.processes = counts && there("pids.max") && !counts_processes();
+  made.memory =
+      counts && there(unified ? "memory.max" : "memory.limit_in_bytes") && !counts_memory();
+  if (made.processes || made.memory) {
+    hierarchies_.push_back(std::move(made));
+  } else {
+    ::rmdir(made.path.c_str());
+  }
+}
+
+bool ServerGroups::counts_processes() const noexcept {
+  for (const Hierarchy &hierarchy : hierarchies_) {
+    if (hierarchy.processes) return true;
+  }
+  return false;
+}
+
+bool ServerGroups::counts_memory() const noexcept {
+  for (const Hierarchy &hierarchy : hierarchies_) {
+    if (hierarchy.memory) return true;
+  }
+  return false;
+}
+
+bool ServerGroups::limit(const Hierarchy &in, const std::string &folder, const Limits &limits) {
+  if (in.processes && limits.processes != 0 &&
+      !write_text(folder + "/pids.max", std::to_string(limits.processes))) {
+    return false;
+  }
+  const char *memory = in.unified ? "/memory.max" : "/memory.limit_in_bytes";
+  return !in.memory || limits.memory_bytes == 0 ||
+         write_text(folder + memory, std::to_string(limits.memory_bytes));
+}
+
+ServerGroups::Group ServerGroups::make(const Limits &limits) {
+  Group group;
+  if (hierarchies_.empty()) return group;
+  group.name = "server-" + std::to_string(++next_);
+  for (const Hierarchy &hierarchy : hierarchies_) {
+    const std::string folder = hierarchy.path + "/" + group.name;
+    OwnedFd entry;
+    if (::mkdir(folder.c_str(), 0755) == 0 && limit(hierarchy, folder, limits)) {
+      entry = OwnedFd(::open((folder + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    }
+    if (!entry) {
+      remove(group.name);
+      return {};
+    }
+    group.entries.push_back(std::move(entry));
+  }
+  return group;
+}
+
+void ServerGroups::remove(const std::string &name) {
+  if (name.empty()) return;
+  ended_.push_back(name);
+  std::erase_if(ended_, [this](const std::string &ended) {
+    bool gone = true;
+    for (const Hierarchy &hierarchy : hierarchies_) {
+      const std::string folder = hierarchy.path + "/" + ended;
+      if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) gone = false;
+    }
+    return gone;
+  });
+}
+
+}  // namespace bulkhead
