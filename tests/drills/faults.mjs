@@ -3,7 +3,7 @@
 // Every call gets one answer or one error within its deadline, none is carried out twice, and after
 // each series of faults all is whole again within 2 s, with no orphan, zombie or descriptor more.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { HttpClient } from '../e2e/clients.mjs';
 import { assert, alive, build, run, sleep, test, until } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
@@ -31,15 +31,39 @@ function smallDisk(t) {
   return { state, wrap: ['unshare', '-m', 'sh', '-c', mount, 'sh'] };
 }
 
+// The gateway's clocks, ahead of the system's; see fixtures/clock_shim.c.
+class Clock {
+  constructor(path) {
+    this.path = path;
+    this.file = openSync(path, 'w+'); // written in place: the gateway has mapped it
+    this.real = this.monotonic = 0n;
+    this.#write();
+  }
+  get wrap() {
+    return ['env', `LD_PRELOAD=${build}/tests/clock_shim.so`, `CLOCK_SHIM=${this.path}`];
+  }
+  #write() {
+    writeSync(this.file, new BigInt64Array([this.real, this.monotonic]), 0, 16, 0);
+  }
+  // Real time goes anywhere, monotonic time only on.
+  jump(random) {
+    const seconds = (n) => BigInt(Math.round(n)) * 1_000_000_000n;
+    this.real += seconds((random() - 0.5) * 2 * 86_400);
+    this.monotonic += seconds(1 + random() * 60);
+    this.#write();
+  }
+}
+
 class Drill {
   counts = new Map();
-  constructor(random, gateway, tree, webs, disk) {
-    Object.assign(this, { random, gateway, tree, webs, disk });
+  constructor(random, gateway, tree, webs, disk, clock) {
+    Object.assign(this, { random, gateway, tree, webs, disk, clock });
     this.kinds = [
       [10, this.#kill],
       [4, this.#stop],
       [2, this.#gone],
       [1, this.#failing],
+      [1, this.#jump],
       ...(root ? [[2, this.#cut]] : []),
       ...(disk ? [[1, this.#full]] : []),
     ];
@@ -107,6 +131,10 @@ class Drill {
     }
     return 'link cut';
   }
+  async #jump() {
+    this.clock.jump(this.random);
+    return 'clock jump';
+  }
   async #full() {
     // Through the supervisor's own view of the file system.
     const filler = `/proc/${this.gateway.pid}/root${this.disk.state}/filler`;
@@ -146,13 +174,14 @@ test(`${count} faults`, async (t) => {
   const disk = smallDisk(t);
   if (!disk) console.log('    SKIP full disk: mounting a small tmpfs needs root');
   if (!root) console.log('    SKIP cut links: needs root');
+  const clock = new Clock(t.path('clock'));
   const limits = { retry_min_ms: 20, retry_max_ms: 200, call_timeout_ms: CALL_TIMEOUT, connect_timeout_ms: 3000 };
   const gateway = await t.gateway({
     limits,
     ...(disk && { state_dir: disk.state }),
     mcpServers: world.mcpServers,
     tools: world.plugins,
-  }, { wrap: disk?.wrap });
+  }, { wrap: [...(disk?.wrap ?? []), ...clock.wrap] });
   const tree = new Tree(gateway.pid, name);
   const { compartments, servers } = await statusOf(gateway);
   const expected = { compartments: compartments.length, servers: servers.length };
@@ -162,7 +191,7 @@ test(`${count} faults`, async (t) => {
   console.log(`    whole ${start.toFixed(0)} ms after the start`);
   const before = { processes: tree.look().length, descriptors: root ? descriptors(gateway.pid) : 0 };
   const load = new Load(gateway.url, world.tools, CALL_TIMEOUT + LONGEST_STOP + 3000, random);
-  const drill = new Drill(random, gateway, tree, world.webs, disk);
+  const drill = new Drill(random, gateway, tree, world.webs, disk, clock);
   const times = [];
   let trouble;
   for (let done = 0; done < count && !trouble; done += SERIES) {
