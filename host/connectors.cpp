@@ -4,8 +4,6 @@
 #include <filesystem>
 #include <vector>
 
-#include "http_text.hpp"
-#include "mcp/scan.hpp"
 #include "paths.hpp"
 #include "private_file.hpp"
 #include "profile/user_layer.hpp"
@@ -13,11 +11,9 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr std::string_view mode = "bulkhead.profile/1";
-
-ConnectorChange refuse(int status, std::string_view why) {
+ConnectorChange refuse(bh_status code, std::string why) {
   ConnectorChange change;
-  change.refused = {status, error_body(why)};
+  change.answer = refuse_with(code, std::move(why));
   return change;
 }
 
@@ -35,17 +31,9 @@ std::string source_of(const ServerDef &def) {
   return def.origin.layer == "file" ? "profile" : def.origin.layer;
 }
 
-std::string item(const ServerDef &def) {
-  const bool ours = def.origin.layer == user_layer;
-  std::string out = "{\"id\":";
-  mcp::append_quoted(&out, def.name);
-  out += ",\"source\":";
-  mcp::append_quoted(&out, source_of(def));
-  out += ",\"source_profile\":";
-  mcp::append_quoted(&out, def.origin.file);
-  out += std::string(",\"direct\":") + (ours ? "true" : "false");
-  out += std::string(",\"editable\":") + (ours ? "true" : "false");
-  return out + ",\"server\":" + masked_json(def) + "}";
+ConnectorItem item(const ServerDef &def) {
+  return {def.name, source_of(def), def.origin.file, def.origin.layer == user_layer,
+          masked_json(def)};
 }
 
 const ServerDef *find(const Profile &profile, std::string_view name) {
@@ -86,39 +74,41 @@ Result<ProfileLayer> read_user_layer() {
 }  // namespace
 
 ConnectorChange add_connector(const Arguments &arguments, Transports transports,
-                              std::string_view body) {
+                              const ServerEntry &entry) {
+  const std::string &id = entry.id;
+  if (!good_id(id)) {
+    return refuse(BH_E_INVALID, "an id has 1 to 64 small letters, digits, '-', '_' and '.'");
+  }
   const auto lock = lock_user_layer();
-  if (!lock.has_value()) return refuse(503, lock.error().text);
+  if (!lock.has_value()) return refuse(BH_E_LIMIT, lock.error().text);
   auto layer = read_user_layer();
-  if (!layer.has_value()) return refuse(500, layer.error().text);
+  if (!layer.has_value()) return refuse(BH_E_INTERNAL, layer.error().text);
   auto before = load_for(arguments, transports, layer->text);
   if (!before.has_value()) {
-    return refuse(500, "the profile is not valid: " + joined(before.error()));
+    return refuse(BH_E_INTERNAL, "the profile is not valid: " + joined(before.error()));
   }
-  std::string id;
-  auto text = with_server(*layer, body, &id);
-  if (!text.has_value() && text.error().code != BH_E_DENIED) return refuse(400, text.error().text);
-  if (!good_id(id)) {
-    return refuse(400, "an id has 1 to 64 small letters, digits, '-', '_' and '.'");
+  auto text = with_server(*layer, entry);
+  if (!text.has_value() && text.error().code != BH_E_DENIED) {
+    return refuse(BH_E_INVALID, text.error().text);
   }
   const auto same = [&](const PluginUse &use) { return use.id == id; };
   const auto &tools = before->profile.tools;
   if (!text.has_value() || find(before->profile, id) != nullptr ||
       std::any_of(tools.begin(), tools.end(), same)) {
-    return refuse(409, "server_exists: there is a server \"" + id + "\" already");
+    return refuse(BH_E_DENIED, "server_exists: there is a server \"" + id + "\" already");
   }
   auto next = load_for(arguments, transports, *text);
-  if (!next.has_value()) return refuse(400, joined(next.error()));
+  if (!next.has_value()) return refuse(BH_E_INVALID, joined(next.error()));
   const ServerDef *added = find(next->profile, id);
   if (added == nullptr) {  // its name is refused; a note says why
-    return refuse(
-        400, next->profile.notes.empty() ? "the server is refused" : next->profile.notes.back());
+    return refuse(BH_E_INVALID, next->profile.notes.empty() ? "the server is refused"
+                                                            : next->profile.notes.back());
   }
   if (auto done = write_user_layer(*text); !done.has_value()) {
-    return refuse(500, done.error().text);
+    return refuse(BH_E_INTERNAL, done.error().text);
   }
   ConnectorChange change;
-  change.answer = {200, item(*added)};
+  change.answer = answer_with(item(*added));
   change.next = *std::move(next);
   return change;
 }
@@ -126,50 +116,39 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
 ConnectorChange remove_connector(const Arguments &arguments, Transports transports,
                                  std::string_view id) {
   const auto lock = lock_user_layer();
-  if (!lock.has_value()) return refuse(503, lock.error().text);
+  if (!lock.has_value()) return refuse(BH_E_LIMIT, lock.error().text);
   auto layer = read_user_layer();
-  if (!layer.has_value()) return refuse(500, layer.error().text);
+  if (!layer.has_value()) return refuse(BH_E_INTERNAL, layer.error().text);
   const std::string name(id.substr(0, 64));
   auto text = without_server(*layer, name);
   if (!text.has_value() && text.error().code != BH_E_NOT_FOUND) {
-    return refuse(500, text.error().text);
+    return refuse(BH_E_INTERNAL, text.error().text);
   }
   if (!text.has_value()) {
     const auto loaded = load_for(arguments, transports, layer->text);
     const bool inherited = loaded.has_value() && find(loaded->profile, name) != nullptr;
-    return inherited ? refuse(409, "server_is_locked: \"" + name +
-                                       "\" is defined in another layer of the profile")
-                     : refuse(404, "there is no server \"" + name + "\"");
+    return inherited ? refuse(BH_E_DENIED, "server_is_locked: \"" + name +
+                                               "\" is defined in another layer of the profile")
+                     : refuse(BH_E_NOT_FOUND, "there is no server \"" + name + "\"");
   }
   auto next = load_for(arguments, transports, *text);
-  if (!next.has_value()) return refuse(500, joined(next.error()));
+  if (!next.has_value()) return refuse(BH_E_INTERNAL, joined(next.error()));
   if (auto done = write_user_layer(*text); !done.has_value()) {
-    return refuse(500, done.error().text);
+    return refuse(BH_E_INTERNAL, done.error().text);
   }
   ConnectorChange change;
   change.next = *std::move(next);
-  std::string out = "{\"mode\":";
-  mcp::append_quoted(&out, mode);
-  out += ",\"profile_id\":";
-  mcp::append_quoted(&out, profile_id(change.next));
-  out += ",\"server_id\":";
-  mcp::append_quoted(&out, name);
-  change.answer = {200, out + ",\"removed\":true}"};
+  change.answer = answer_with(ConnectorRemoved{profile_id(change.next), name});
   return change;
 }
 
-ControlAnswer connector_list(const LoadedProfile &loaded) {
-  std::vector<const ServerDef *> servers;
-  for (const ServerDef &def : loaded.profile.servers) servers.push_back(&def);
-  std::sort(servers.begin(), servers.end(),
-            [](const ServerDef *a, const ServerDef *b) { return a->name < b->name; });
-  std::string out = "{\"mode\":";
-  mcp::append_quoted(&out, mode);
-  out += ",\"profile_id\":";
-  mcp::append_quoted(&out, profile_id(loaded));
-  out += ",\"servers\":[";
-  for (const ServerDef *def : servers) out += (out.ends_with('[') ? "" : ",") + item(*def);
-  return {200, out + "]}"};
+ConnectorList connector_list(const LoadedProfile &loaded) {
+  ConnectorList out;
+  out.profile_id = profile_id(loaded);
+  for (const ServerDef &def : loaded.profile.servers) out.servers.push_back(item(def));
+  std::sort(out.servers.begin(), out.servers.end(),
+            [](const ConnectorItem &a, const ConnectorItem &b) { return a.id < b.id; });
+  return out;
 }
 
 }  // namespace bulkhead::program

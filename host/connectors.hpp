@@ -7,25 +7,23 @@
 #include <string>
 #include <string_view>
 
-#include "control_server.hpp"
+#include "profile/server_entry.hpp"
 #include "profile_source.hpp"
+#include "service_protocol.hpp"
 
 namespace bulkhead::program {
 
 inline constexpr std::uint64_t lock_ms = 2'000;
 
 struct ConnectorChange {
-  ControlAnswer refused;  // status 200: not refused
-  LoadedProfile next;     // the profile with the change
-  ControlAnswer answer;   // for the client, once the profile has been applied
+  ServiceAnswer answer;  // a refusal, or what the client is told once `next` has been applied
+  LoadedProfile next;    // the profile with the change
 };
 
-// `body`: the request's JSON object.
 ConnectorChange add_connector(const Arguments &arguments, Transports transports,
-                              std::string_view body);
+                              const ServerEntry &entry);
 ConnectorChange remove_connector(const Arguments &arguments, Transports transports,
                                  std::string_view id);
-// {"mode":...,"profile_id":...,"servers":[...]}, sorted by id.
-ControlAnswer connector_list(const LoadedProfile &loaded);
+ConnectorList connector_list(const LoadedProfile &loaded);
 
 }  // namespace bulkhead::program

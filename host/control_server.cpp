@@ -1,81 +1,41 @@
 #include "control_server.hpp"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "bulkhead/abi/host.h"
 #include "http_text.hpp"
-#include "paths.hpp"
-#include "peer.hpp"
 
 namespace bulkhead::program {
 
-std::string control_socket_name() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const auto ticks = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000u +
-                     static_cast<std::uint64_t>(now.tv_nsec) / 1000u;
-  return std::to_string(::getpid()) + "-" + std::to_string(ticks) + ".sock";
-}
-
-Result<std::unique_ptr<ControlServer>> ControlServer::open(Reactor &reactor, std::string path,
-                                                           pid_t own, Handler handler) {
-  // Bound under another name and renamed when it listens: a socket that does not listen yet looks
-  // like one that a dead gateway left, and `status` removes those.
-  const std::string unready = path + "~";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (unready.size() >= sizeof address.sun_path) {
-    return fail(BH_E_INTERNAL, path + ": is too long for a socket's name");
-  }
-  std::memcpy(address.sun_path, unready.data(), unready.size());
-  std::unique_ptr<ControlServer> self(
-      new ControlServer(reactor, std::move(path), own, std::move(handler)));
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return fail(BH_E_INTERNAL, describe_errno("socket", errno));
-  // The folder is 0700 already; the mask closes the moment between bind and chmod all the same.
-  const mode_t mask = ::umask(0177);
-  const int bound = ::bind(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address);
-  const int error = errno;
-  ::umask(mask);
-  if (bound != 0) {
-    ::close(fd);
-    return fail(BH_E_INTERNAL, describe_errno(self->path_, error));
-  }
-  self->fd_ = fd;
+ControlServer::ControlServer(Reactor &reactor, int listener, Admit admit, Handler handler)
+    : reactor_(reactor),
+      listener_(listener),
+      admit_(std::move(admit)),
+      handler_(std::move(handler)) {
   const auto on_ready = [](void *arg, std::int32_t, std::uint32_t) {
     static_cast<ControlServer *>(arg)->accept_all();
   };
-  if (::listen(fd, max_connections) != 0 || ::rename(unready.c_str(), self->path_.c_str()) != 0 ||
-      reactor.watch(self.get(), fd, BH_FD_READ, on_ready, self.get(), &self->watch_) != BH_OK) {
-    const int why = errno;
-    ::unlink(unready.c_str());
-    return fail(BH_E_INTERNAL, describe_errno(self->path_, why));
-  }
-  return self;
+  reactor_.watch(this, listener_, BH_FD_READ, on_ready, this, &watch_);
 }
 
 ControlServer::~ControlServer() {
   for (auto &connection : connections_) close(connection);
   if (watch_ != 0) reactor_.unwatch(watch_);
   reactor_.forget(this);
-  if (fd_ >= 0) {
-    ::close(fd_);
-    ::unlink(path_.c_str());
-  }
+}
+
+ControlServer::Connection *ControlServer::find(std::size_t slot, std::uint64_t number) {
+  Connection &connection = connections_[slot];
+  return connection.fd >= 0 && connection.number == number ? &connection : nullptr;
 }
 
 void ControlServer::accept_all() {
   for (std::size_t i = 0; i < max_connections; ++i) {
-    const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
       start(fd);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -96,7 +56,7 @@ void ControlServer::accept_all() {
 void ControlServer::start(int fd) {
   const auto free_slot = std::find_if(connections_.begin(), connections_.end(),
                                       [](const Connection &c) { return c.fd < 0; });
-  if (free_slot == connections_.end() || !peer_may_ask(fd, own_)) {
+  if (free_slot == connections_.end()) {
     ::close(fd);
     return;
   }
@@ -104,14 +64,26 @@ void ControlServer::start(int fd) {
   connection.server = this;
   connection.number = ++numbers_;
   connection.fd = fd;
+  set_timer(connection, request_ms);
+  const auto slot = static_cast<std::size_t>(free_slot - connections_.begin());
+  admit_(fd, [server = std::weak_ptr(self_), slot, number = connection.number](bool may_ask) {
+    const auto alive = server.lock();
+    Connection *c = alive == nullptr ? nullptr : (*alive)->find(slot, number);
+    if (c != nullptr && c->state == State::admitting) (*alive)->admitted(*c, may_ask);
+  });
+}
+
+void ControlServer::admitted(Connection &connection, bool may_ask) {
+  if (!may_ask) return close(connection);
+  connection.state = State::reading;
   const auto on_event = [](void *arg, std::int32_t, std::uint32_t events) {
     auto *c = static_cast<Connection *>(arg);
     c->server->on_ready(*c, events);
   };
-  if (reactor_.watch(this, fd, BH_FD_READ, on_event, &connection, &connection.watch) != BH_OK) {
-    return close(connection);
+  if (reactor_.watch(this, connection.fd, BH_FD_READ, on_event, &connection, &connection.watch) !=
+      BH_OK) {
+    close(connection);
   }
-  set_timer(connection, request_ms);
 }
 
 void ControlServer::set_timer(Connection &connection, std::uint64_t ms) {
@@ -125,7 +97,7 @@ void ControlServer::set_timer(Connection &connection, std::uint64_t ms) {
 }
 
 void ControlServer::on_ready(Connection &connection, std::uint32_t events) {
-  if (connection.answering) {
+  if (connection.state == State::answering) {
     if ((events & BH_FD_ERROR) != 0) return close(connection);
     return write_more(connection);
   }
@@ -147,7 +119,8 @@ void ControlServer::read_more(Connection &connection) {
     }
   }
   take(connection);
-  if (ended && !connection.answering) close(connection);  // gone before its request was whole
+  // Gone before its request was whole.
+  if (ended && connection.state != State::answering) close(connection);
 }
 
 // Answers, or waits for more.
@@ -172,7 +145,7 @@ void ControlServer::take(Connection &connection) {
 }
 
 void ControlServer::hand_over(Connection &connection, ControlRequest request) {
-  connection.answering = true;
+  connection.state = State::answering;
   connection.in.clear();
   // While it works, only the client's end is of interest.
   reactor_.modify(connection.watch, 0);
@@ -182,14 +155,13 @@ void ControlServer::hand_over(Connection &connection, ControlRequest request) {
   handler_(request, [server = std::weak_ptr(self_), slot,
                      number = connection.number](const ControlAnswer &given) {
     const auto alive = server.lock();
-    if (alive == nullptr) return;
-    Connection &c = (*alive)->connections_[slot];
-    if (c.fd >= 0 && c.number == number && c.answer.empty()) (*alive)->answer(c, given);
+    Connection *c = alive == nullptr ? nullptr : (*alive)->find(slot, number);
+    if (c != nullptr && c->answer.empty()) (*alive)->answer(*c, given);
   });
 }
 
 void ControlServer::answer(Connection &connection, const ControlAnswer &given) {
-  connection.answering = true;
+  connection.state = State::answering;
   connection.answer = http_answer(given.status, given.body);
   connection.sent = 0;
   reactor_.modify(connection.watch, BH_FD_WRITE);

@@ -1,12 +1,9 @@
-// The service socket of a running gateway: HTTP/1.1 over a Unix socket, one request a connection.
+// HTTP/1.1 on the service socket, one request a connection.
 //
-// 0600 in a 0700 folder; only peers that peer_may_ask() admits get an answer. Runs on the host's
-// reactor; at most max_connections at once (more are closed unanswered). A client that does not
-// send its request, or take its answer, within its time is closed. It parses nothing that an MCP
-// client or server has sent.
+// Only peers that `admit` lets in are read from. Runs on a reactor; at most max_connections at once
+// (more are closed unanswered). A client that does not send its request, or take its answer, within
+// its time is closed.
 #pragma once
-
-#include <sys/types.h>
 
 #include <array>
 #include <cstdint>
@@ -14,7 +11,6 @@
 #include <memory>
 #include <string>
 
-#include "base/result.hpp"
 #include "reactor/reactor.hpp"
 
 namespace bulkhead::program {
@@ -44,32 +40,34 @@ class ControlServer {
   using Reply = std::function<void(ControlAnswer)>;
   using Handler = std::function<void(const ControlRequest &, Reply)>;
 
-  // Listens at path, which must not exist. The reactor must outlive the result. `own`: see
-  // peer_may_ask().
-  static Result<std::unique_ptr<ControlServer>> open(Reactor &reactor, std::string path, pid_t own,
-                                                     Handler handler);
-  ~ControlServer();  // removes the socket's file
+  // May who is at the other end of `fd` ask? `done` once, now or from the loop, or never: then the
+  // client is closed after request_ms. `fd` is borrowed until `admit` returns.
+  using Admit = std::function<void(int fd, std::function<void(bool)> done)>;
+
+  // `listener` is borrowed, non-blocking, and may be shared with processes that do not accept. It
+  // and the reactor must outlive this.
+  ControlServer(Reactor &reactor, int listener, Admit admit, Handler handler);
+  ~ControlServer();
   ControlServer(const ControlServer &) = delete;
   ControlServer &operator=(const ControlServer &) = delete;
 
-  const std::string &path() const noexcept { return path_; }
-
  private:
+  enum class State : std::uint8_t { admitting, reading, answering };
   struct Connection {
     ControlServer *server = nullptr;
     std::uint64_t number = 0;  // of the client; a slot is used again
     int fd = -1;
-    bool answering = false;
+    State state = State::admitting;
     std::string in;
     std::string answer;
     std::size_t sent = 0;
     std::uint64_t watch = 0, timer = 0;
   };
 
-  ControlServer(Reactor &reactor, std::string path, pid_t own, Handler handler)
-      : reactor_(reactor), path_(std::move(path)), own_(own), handler_(std::move(handler)) {}
   void accept_all();
   void start(int fd);
+  void admitted(Connection &connection, bool may_ask);
+  Connection *find(std::size_t slot, std::uint64_t number);
   void on_ready(Connection &connection, std::uint32_t events);
   void read_more(Connection &connection);
   void take(Connection &connection);
@@ -80,17 +78,13 @@ class ControlServer {
   void close(Connection &connection);
 
   Reactor &reactor_;
-  const std::string path_;
-  const pid_t own_;
+  const int listener_;
+  const Admit admit_;
   const Handler handler_;
-  int fd_ = -1;
   std::uint64_t watch_ = 0, numbers_ = 0;
   std::array<Connection, max_connections> connections_;
-  // Replies that come when the server has gone find this expired.
+  // What comes when the server has gone finds this expired.
   const std::shared_ptr<ControlServer *> self_ = std::make_shared<ControlServer *>(this);
 };
-
-// The socket's file name for this process, unique among processes that share the folder.
-std::string control_socket_name();
 
 }  // namespace bulkhead::program

@@ -11,6 +11,8 @@
 
 #include "control_client.hpp"
 #include "control_server.hpp"
+#include "peer.hpp"
+#include "service_socket.hpp"
 #include "test_folder.hpp"
 
 using namespace bulkhead;
@@ -18,17 +20,23 @@ using namespace bulkhead::program;
 
 namespace {
 
+// This process is the gateway: what it forks is below it.
+void admit_others(int fd, const std::function<void(bool)> &done) {
+  done(peer_may_ask(fd, ::getpid()));
+}
+
 // A reactor turning on a thread of its own, with a control socket on it.
 class Served {
  public:
   Served(std::string path, std::string answer) : reactor_(std::move(*Reactor::create())) {
-    auto opened =
-        ControlServer::open(*reactor_, std::move(path), ::getpid(),
-                            [answer](const ControlRequest &, const ControlServer::Reply &reply) {
-                              reply({200, answer});
-                            });
+    auto opened = ServiceSocket::open(std::move(path));
     REQUIRE(opened);
-    server_ = std::move(*opened);
+    socket_ = std::move(*opened);
+    server_ = std::make_unique<ControlServer>(
+        *reactor_, socket_->fd(), admit_others,
+        [answer](const ControlRequest &, const ControlServer::Reply &reply) {
+          reply({200, answer});
+        });
     thread_ = std::thread([this] { reactor_->run(); });
   }
   ~Served() {
@@ -39,6 +47,7 @@ class Served {
 
  private:
   std::unique_ptr<Reactor> reactor_;
+  std::unique_ptr<ServiceSocket> socket_;
   std::unique_ptr<ControlServer> server_;
   std::thread thread_;
 };
@@ -130,10 +139,7 @@ TEST_CASE("the socket goes with its gateway") {
 
 TEST_CASE("a name that is too long is an error, not a truncated socket") {
   TestFolder folder;
-  auto reactor = Reactor::create();
-  REQUIRE(reactor);
-  CHECK_FALSE(ControlServer::open(**reactor, folder / std::string(120, 'x'), ::getpid(),
-                                  [](const ControlRequest &, const ControlServer::Reply &) {}));
+  CHECK_FALSE(ServiceSocket::open(folder / std::string(120, 'x')));
 }
 
 TEST_CASE("requests are read in pieces, and what is none is answered so") {
@@ -141,16 +147,17 @@ TEST_CASE("requests are read in pieces, and what is none is answered so") {
   auto reactor = std::move(*Reactor::create());
   std::vector<ControlRequest> seen;
   ControlServer::Reply later;
-  auto server = std::move(
-      *ControlServer::open(*reactor, folder / "s", ::getpid(),
-                           [&](const ControlRequest &request, ControlServer::Reply reply) {
-                             seen.push_back(request);
-                             if (request.path == "/later") {
-                               later = std::move(reply);
-                             } else {
-                               reply({200, "{}"});
-                             }
-                           }));
+  const auto socket = std::move(*ServiceSocket::open(folder / "s"));
+  auto server = std::make_unique<ControlServer>(
+      *reactor, socket->fd(), admit_others,
+      [&](const ControlRequest &request, ControlServer::Reply reply) {
+        seen.push_back(request);
+        if (request.path == "/later") {
+          later = std::move(reply);
+        } else {
+          reply({200, "{}"});
+        }
+      });
   const auto turn = [&] {
     for (int i = 0; i < 5; ++i) reactor->poll(0);
   };
@@ -208,7 +215,6 @@ TEST_CASE("requests are read in pieces, and what is none is answered so") {
 
 TEST_CASE("children of the gateway and other users are not answered") {
   TestFolder folder;
-  // `own` is this process: what it forks is below it.
   Served served(folder / "s", "{}");
   const std::string path = folder / "s";
   const auto answered_to_child = [&] {

@@ -7,6 +7,7 @@
 #include "compartment/compartment.hpp"
 #include "completion.hpp"
 #include "console.hpp"
+#include "control_compartment.hpp"
 #include "signals.hpp"
 #include "text.hpp"
 
@@ -66,7 +67,9 @@ int run(const Arguments &arguments) {
 int main(int argc, char **argv) {
   using namespace bulkhead::program;
   // Started by the supervisor only, so it is no command that help shows.
-  if (argc == 3 && std::string_view(argv[1]) == "compartment") return bulkhead::run_compartment();
+  if (argc == 3 && std::string_view(argv[1]) == "compartment") {
+    return bulkhead::run_compartment(make_control_compartment);
+  }
   install_signal_handlers();
   try {
     const auto parsed = parse_arguments(argc, argv);

@@ -26,7 +26,8 @@ constexpr Role roles[] = {
     // The workspace belongs to whoever started the program.
     {"builtin-files", "files", false, false, 0},
 };
-constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3;
+constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
+                        control_uid = first_uid + 4;
 
 const Role *role_of(std::string_view plugin) {
   const auto at = std::find_if(std::begin(roles), std::end(roles),
@@ -92,10 +93,20 @@ std::string definition_of(const Profile &profile, const ServerDef &def) {
   return copy.to_json();
 }
 
+// Somebody else's plugin may be called like a compartment of ours, and must not get into it.
+std::string name_of_own(const std::string &id) {
+  const std::string_view first = std::string_view(id).substr(0, id.find('.'));
+  const bool ours = first == "supervisor" || first == "endpoint" || first == "control" ||
+                    first == "plugin" ||
+                    std::any_of(std::begin(roles), std::end(roles),
+                                [&](const Role &role) { return role.compartment == first; });
+  return ours ? "plugin." + id : id;
+}
+
 // Plugins with other privileges do not meet in one compartment, whatever name the profile gives it.
 std::string compartment_name(const Role *role, const PluginUse &use, const std::string &wanted,
                              const std::string &owner) {
-  const std::string usual = role != nullptr ? std::string(role->compartment) : use.id;
+  const std::string usual = role != nullptr ? std::string(role->compartment) : name_of_own(use.id);
   if (wanted.empty()) return usual;
   return usual + "." + (wanted == "own" ? owner : wanted);
 }
@@ -113,6 +124,7 @@ class Planner {
     endpoint.privileges.required = profile_.isolation.require;
     if (facts_.is_root) endpoint.privileges.uid = endpoint.privileges.gid = endpoint_uid;
     slices_.push_back(std::move(endpoint));
+    if (facts_.service) slices_.push_back(control_slice());
     for (const ServerDef &def : profile_.servers) add_server(def);
     for (const PluginUse &use : profile_.tools) add_tools(use);
     Profile &visible = slices_.front().profile;
@@ -141,6 +153,18 @@ class Planner {
     }
     at->plugins.push_back({kind, use});
     return {*at, static_cast<std::uint32_t>(at->plugins.size() - 1)};
+  }
+
+  // It talks to local clients and to the supervisor, and has nothing of the profile.
+  Slice control_slice() const {
+    Slice slice;
+    slice.name = "control";
+    slice.service = true;
+    slice.log_level = facts_.log_level;
+    slice.profile.limits = profile_.limits;
+    slice.privileges.required = profile_.isolation.require;
+    if (facts_.is_root) slice.privileges.uid = slice.privileges.gid = control_uid;
+    return slice;
   }
 
   Slice new_slice(const std::string &name, const Role *role) const {

@@ -14,13 +14,15 @@ struct PlanFacts {
   std::int32_t log_level = 1;
   bool eager = true;
   bool is_root = false;
+  bool service = false;         // there is a service socket
   std::string fingerprint_key;  // random, of this run
 };
 
 // A key of 32 random bytes.
 std::string random_key();
 
-// The endpoint first, without credentials; then those that its servers and tools have a use for.
+// The endpoint first, without credentials; then the one of the service socket, and those that its
+// servers and tools have a use for.
 std::vector<Slice> plan_compartments(const Profile &profile, const PlanFacts &facts);
 
 }  // namespace bulkhead::program

@@ -146,9 +146,13 @@ Result<void> Supervisor::start(Child &child) {
   child.control =
       std::make_unique<link::Channel>(*reactor_, std::move(control->first), child.control_end,
                                       control::max_frame_bytes, control::max_queue_bytes, false);
-  child.request = std::make_unique<link::Channel>(*reactor_, std::move(request->first),
-                                                  child.request_end, control::max_request_bytes,
-                                                  control::max_request_bytes, false);
+  const bool service = child.slice.service;
+  child.request = std::make_unique<link::Channel>(
+      *reactor_, std::move(request->first), child.request_end,
+      service ? max_service_frame_bytes : control::max_request_bytes,
+      service ? max_service_queue_bytes : control::max_request_bytes, service);
+  child.questions = 0;
+  child.life = std::make_shared<const pid_t>(pid);
   reactor_->watch(
       this, child.log_socket.get(), BH_FD_READ,
       [](void *arg, std::int32_t, std::uint32_t) {
@@ -170,7 +174,7 @@ Result<void> Supervisor::start(Child &child) {
   std::string bytes = to_bytes(child.slice);
   link::Frame frame;
   frame.kind = control::slice;
-  child.control->send(frame, bytes);
+  child.control->send(frame, bytes, service ? service_.listener : -1);
   ::explicit_bzero(bytes.data(), bytes.size());
   join(child);
   return {};
@@ -181,7 +185,9 @@ void Supervisor::join(Child &child) {
   Child &endpoint = *children_.front();
   if (!endpoint.running()) return;
   for (const auto &other : children_) {
-    if (other->slice.router || (&child != &endpoint && other.get() != &child)) continue;
+    if (other->slice.router || other->slice.service ||
+        (&child != &endpoint && other.get() != &child))
+      continue;
     if (other->given_up) tell_gave_up(*other);
     if (!other->running()) continue;
     auto pair = link::socket_pair();
@@ -280,6 +286,7 @@ void Supervisor::ended(Child &child) {
   child.log_socket.reset();
   child.request.reset();
   child.control.reset();
+  child.life.reset();
   if (stopping_ || child.finished) {
     if (child.slice.router && !stopping_) stop_all();
     const bool any = std::any_of(children_.begin(), children_.end(),
@@ -345,7 +352,11 @@ void Supervisor::give_up(Child &child, const std::string &reason) {
     outcome_ = fail(BH_E_UNAVAILABLE, reason);
     return stop_all();
   }
-  if (children_.front()->running()) tell_gave_up(child);
+  if (child.slice.service) {
+    if (service_.gone) service_.gone();
+  } else if (children_.front()->running()) {
+    tell_gave_up(child);
+  }
   check_all_ready();
 }
 

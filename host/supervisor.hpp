@@ -17,6 +17,7 @@
 #include "host.hpp"
 #include "link/channel.hpp"
 #include "reactor/reactor.hpp"
+#include "service_protocol.hpp"
 #include "snapshot.hpp"
 
 namespace bulkhead::program {
@@ -25,6 +26,13 @@ struct SupervisorHooks {
   std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
   std::function<void()> on_ready;   // all compartments have been ready or given up, once
   std::function<void()> on_status;  // status() has changed
+};
+
+// What is behind the service socket; empty without a compartment that has it.
+struct SupervisedService {
+  int listener = -1;           // borrowed
+  AskService ask;              // Service::ask()
+  std::function<void()> gone;  // nobody will accept any more
 };
 
 class Supervisor {
@@ -38,6 +46,8 @@ class Supervisor {
   // The endpoint is the first slice. state_dir: where secrets are.
   static Result<std::unique_ptr<Supervisor>> create(std::vector<Slice> slices,
                                                     std::string state_dir, SupervisorHooks hooks);
+  // Before run().
+  void set_service(SupervisedService service) { service_ = std::move(service); }
   ~Supervisor();  // ends what still runs
   Supervisor(const Supervisor &) = delete;
   Supervisor &operator=(const Supervisor &) = delete;
@@ -72,6 +82,9 @@ class Supervisor {
   void on_trunk_lost(Child &child, std::uint64_t number);
   void on_frame(Child &child, const link::Frame &frame, std::string_view payload);
   void on_request(Child &child, const link::Frame &frame, std::string_view payload);
+  void on_service_request(Child &child, const link::Frame &frame, std::string_view payload,
+                          const OwnedFd &fd);
+  void answer_service(Child &child, link::Frame frame, const ServiceAnswer &answer);
   void check_all_ready();
   void tell_status();
   void apply_to(Child &child, Slice slice);
@@ -90,6 +103,7 @@ class Supervisor {
 
   const std::string state_dir_;
   const SupervisorHooks hooks_;
+  SupervisedService service_;
   const std::string sealing_key_;  // of the sessions that clients hold
   std::unique_ptr<Reactor> reactor_;
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint first

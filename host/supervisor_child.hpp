@@ -24,7 +24,10 @@ struct Supervisor::Child {
   struct RequestEnd final : link::Channel::Receiver {
     Child *child = nullptr;
     void frame(link::Channel &, const link::Frame &frame, std::string_view payload,
-               OwnedFd) override {
+               OwnedFd fd) override {
+      if (child->slice.service) {
+        return child->supervisor->on_service_request(*child, frame, payload, fd);
+      }
       child->supervisor->on_request(*child, frame, payload);
     }
     void closed(link::Channel &, std::string_view) override {}
@@ -49,6 +52,8 @@ struct Supervisor::Child {
   std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;
   std::uint64_t trunk = 0, lost_trunk = 0, trunk_timer = 0;
   control::Ready enforced;
+  std::uint32_t questions = 0;        // of the service API, not answered yet
+  std::shared_ptr<const pid_t> life;  // of the process; what comes too late finds it gone
 
   bool running() const noexcept { return pid != 0; }
 };

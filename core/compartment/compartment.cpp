@@ -94,6 +94,7 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   wish.memory_bytes = most_memory;
   // The kernel never refuses root a thread.
   if (wish.ids || ::geteuid() != 0) wish.processes = most_threads;
+  if (slice.service) return wish;  // maps no library: it opens nothing
   wish.paths = library_paths();
   if (may.network) {
     for (PathRule &rule : network_config_paths()) wish.paths.push_back(std::move(rule));
@@ -143,14 +144,19 @@ class Runner final : public link::Channel::Receiver {
       : ready_(std::move(ready)), groups_(std::move(groups)) {}
 
   int run(Slice slice, std::map<std::string, CheckedLibrary> checked) {
-    auto done = slice.router ? run_router(std::move(slice), std::move(checked))
-                             : run_plugins(std::move(slice), std::move(checked));
+    return exit_code(slice.router ? run_router(std::move(slice), std::move(checked))
+                                  : run_plugins(std::move(slice), std::move(checked)));
+  }
+  int run(const MakeService &make_service, OwnedFd listener) {
+    return exit_code(run_service(make_service, std::move(listener)));
+  }
+
+ private:
+  static int exit_code(const Result<void> &done) {
     if (done) return EXIT_SUCCESS;
     send_failure(done.error().text);
     return EXIT_FAILURE;
   }
-
- private:
   void listen_to_supervisor(Reactor &reactor) {
     channel_ =
         std::make_unique<link::Channel>(reactor, OwnedFd(control::control_fd), *this,
@@ -215,6 +221,20 @@ class Runner final : public link::Channel::Receiver {
     return {};
   }
 
+  Result<void> run_service(const MakeService &make_service, OwnedFd listener) {
+    auto reactor = Reactor::create();
+    if (!reactor) return std::unexpected(reactor.error());
+    reactor_ = std::move(*reactor);
+    auto service = make_service(*reactor_, std::move(listener), OwnedFd(control::request_fd),
+                                [this] { stopping_ = true; });
+    listen_to_supervisor(*reactor_);
+    say(control::ready, to_bytes(ready_));
+    while (!stopping_) reactor_->poll(-1);
+    service.reset();
+    channel_.reset();
+    return {};
+  }
+
   void send_status() {
     if (channel_ != nullptr) say(control::status, to_bytes(host_->status()));
   }
@@ -225,6 +245,7 @@ class Runner final : public link::Channel::Receiver {
       case control::trunk:
         if (!fd) return;
         if (host_ != nullptr) return host_->attach(std::string(payload), std::move(fd));
+        if (plugins_ == nullptr) return;
         return plugins_->attach(std::move(fd), [this, number = frame.value] {
           link::Frame lost;
           lost.kind = control::trunk_lost;
@@ -281,7 +302,7 @@ class Runner final : public link::Channel::Receiver {
 
 }  // namespace
 
-int run_compartment() {
+int run_compartment(MakeService make_service) {
   const pid_t parent = ::getppid();
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGINT, SIG_IGN);  // of the terminal's group; the supervisor says when to stop
@@ -292,10 +313,10 @@ int run_compartment() {
   }
   link::Frame frame;
   std::string bytes;
-  OwnedFd none;
+  OwnedFd listener;
   Slice slice;
   if (!receive_frame(control::control_fd, slice_timeout_ms, control::max_frame_bytes, &frame,
-                     &bytes, &none) ||
+                     &bytes, &listener) ||
       frame.kind != control::slice || !from_bytes(bytes, &slice)) {
     return EXIT_FAILURE;
   }
@@ -307,6 +328,8 @@ int run_compartment() {
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};
   for (const auto &[name, library] : checked) keep.push_back(library.fd());
   for (const OwnedFd &fd : certificates) keep.push_back(fd.get());
+  if (slice.service && !listener) return EXIT_FAILURE;
+  if (slice.service) keep.push_back(listener.get());
   close_other_descriptors(keep);
   take_variables_over(slice.privileges.network || slice.privileges.exec);
   // Afterwards not even root may make them where it is not the owner.
@@ -317,8 +340,9 @@ int run_compartment() {
     return EXIT_FAILURE;
   }
   if (!die_with_parent(parent)) return EXIT_FAILURE;
-  return Runner({enforced->in_force, enforced->missing}, std::move(groups))
-      .run(std::move(slice), std::move(checked));
+  Runner runner({enforced->in_force, enforced->missing}, std::move(groups));
+  if (slice.service) return runner.run(make_service, std::move(listener));
+  return runner.run(std::move(slice), std::move(checked));
 }
 
 }  // namespace bulkhead

@@ -46,8 +46,10 @@ void archive(Ar &ar, SlicePrivileges &v) {
 }
 
 struct Slice {
-  std::string name;     // of the compartment
-  bool router = false;  // the endpoint: it has a Host; the others have plugins behind a link
+  std::string name;      // of the compartment
+  bool router = false;   // the endpoint: it has a Host; the others have plugins behind a link
+  bool service = false;  // the control compartment: no plugins and no link, but the service socket,
+                         // which comes with the slice
   std::int32_t log_level = 1;
   bool eager = true;                               // router
   std::string sealing_key;                         // router; see HostOptions
@@ -61,10 +63,10 @@ struct Slice {
 };
 template <class Ar>
 void archive(Ar &ar, Slice &v) {
-  auto &[name, router, log_level, eager, sealing_key, epoch, remote, profile, plugins, definitions,
-         privileges] = v;
-  ar(name, router, log_level, eager, sealing_key, epoch, remote, profile, plugins, definitions,
-     privileges);
+  auto &[name, router, service, log_level, eager, sealing_key, epoch, remote, profile, plugins,
+         definitions, privileges] = v;
+  ar(name, router, service, log_level, eager, sealing_key, epoch, remote, profile, plugins,
+     definitions, privileges);
 }
 
 // Another profile for the router while it runs; see Host::apply().

@@ -7,6 +7,7 @@
 #include "profile/layers.hpp"
 #include "profile/parse.hpp"
 #include "profile/secrets.hpp"
+#include "profile/server_entry_tree.hpp"
 
 namespace bulkhead {
 namespace profiles {
@@ -14,13 +15,13 @@ namespace {
 
 constexpr std::string_view kServers = "mcpServers";
 
-Result<Node> read(const ProfileLayer &layer, bool canonical) {
+Result<Node> read(const ProfileLayer &layer) {
   const std::vector<ProfileLayer> layers{layer};
   Diagnostics diagnostics(layers);
   Node root(Kind::table, {});
   if (layer.text.find_first_not_of(" \t\r\n") == std::string::npos) return root;
   const bool good = parse_layer(layer, 0, {}, &root, diagnostics);
-  if (good && canonical) root = canonical_layer(std::move(root), diagnostics);
+  if (good) root = canonical_layer(std::move(root), diagnostics);
   if (!good || diagnostics.failed()) {
     const std::vector<ProfileError> errors = diagnostics.take_errors();
     return fail(BH_E_INVALID, errors.empty() ? layer.file : to_string(errors.front()));
@@ -60,12 +61,6 @@ std::string written(const Node &root) {
     out += section.value.members.empty() ? "}" : "\n  }";
   }
   return out + "\n}\n";
-}
-
-bool drops(const Member &member) {
-  const bool list = member.name == "allowed_tools" || member.name == "credential_refs";
-  return member.name == "id" ||
-         (list && member.value.items.empty() && member.value.members.empty());
 }
 
 class JsonObject {
@@ -108,33 +103,23 @@ class JsonObject {
 }  // namespace
 }  // namespace profiles
 
-Result<std::string> with_server(const ProfileLayer &layer, std::string_view definition,
-                                std::string *name) {
+Result<std::string> with_server(const ProfileLayer &layer, const ServerEntry &entry) {
   using namespace profiles;
-  auto given = read({"request", "request.json", std::string(definition)}, false);
-  if (!given.has_value()) return std::unexpected(given.error());
-  const Node *id = given->find("id");
-  if (id == nullptr || id->kind != Kind::string || id->text.empty()) {
-    return fail(BH_E_INVALID, "\"id\" (a string) is needed");
-  }
-  *name = id->text;
-  auto root = read(layer, true);
+  Node definition;
+  if (!to_tree(entry, &definition)) return fail(BH_E_INVALID, "the definition is damaged");
+  auto root = read(layer);
   if (!root.has_value()) return std::unexpected(root.error());
   Node &servers = servers_of(*root);
-  if (servers.find(*name) != nullptr) return fail(BH_E_DENIED, "there is a server of that name");
-  std::erase_if(given->members, drops);
-  for (Member &member : given->members) {
-    if (member.name == "allowed_tools") member.name = "allowTools";
+  if (servers.find(entry.id) != nullptr) {
+    return fail(BH_E_DENIED, "there is a server of that name");
   }
-  Member &added = servers.members.emplace_back();
-  added.name = *name;
-  added.value = std::move(*given);
+  servers.members.push_back({entry.id, {}, std::move(definition)});
   return written(*root);
 }
 
 Result<std::string> without_server(const ProfileLayer &layer, std::string_view name) {
   using namespace profiles;
-  auto root = read(layer, true);
+  auto root = read(layer);
   if (!root.has_value()) return std::unexpected(root.error());
   const std::size_t removed = std::erase_if(
       servers_of(*root).members, [name](const Member &member) { return member.name == name; });

@@ -8,16 +8,14 @@
 
 #include "base/result.hpp"
 #include "profile/load.hpp"
+#include "profile/server_entry.hpp"
 
 namespace bulkhead {
 
-// The layer's text with one more server. `definition`: one JSON object, "id" (its name, kept in
-// *name) and the members of a server of mcpServers; "allowed_tools" is another spelling of
-// allowTools in which an empty list hides nothing. Whether it is a good server is for
-// load_profile(), with all layers. BH_E_INVALID: no such object; BH_E_DENIED: the layer has a
-// server of that name; other errors: the layer cannot be read.
-Result<std::string> with_server(const ProfileLayer &layer, std::string_view definition,
-                                std::string *name);
+// The layer's text with one more server. Whether it is a good one is for load_profile(), with all
+// layers. BH_E_INVALID: the entry is damaged; BH_E_DENIED: the layer has a server of that name;
+// other errors: the layer cannot be read.
+Result<std::string> with_server(const ProfileLayer &layer, const ServerEntry &entry);
 
 // The layer's text without that server. BH_E_NOT_FOUND: it has none of that name.
 Result<std::string> without_server(const ProfileLayer &layer, std::string_view name);

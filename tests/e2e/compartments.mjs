@@ -1,4 +1,5 @@
 // One process per compartment: what each holds, and what happens when one falls.
+import { request } from 'node:http';
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { alive, assert, descendants, fake, run, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -19,6 +20,17 @@ async function crash(gateway, name) {
     return one?.state === 'running' && one.pid !== pid && one;
   });
 }
+// One request to the service socket.
+const get = (socketPath, path) =>
+  new Promise((done, failed) => {
+    request({ socketPath, path }, (res) => {
+      let text = '';
+      res.on('data', (chunk) => (text += chunk));
+      res.on('end', () => done(JSON.parse(text)));
+    })
+      .on('error', failed)
+      .end();
+  });
 const descriptors = (pid) =>
   readdirSync(`/proc/${pid}/fd`).map((fd) => {
     try {
@@ -39,7 +51,7 @@ test('A01 each compartment is a child of the supervisor and holds only what it n
   const client = await t.http(gateway);
   assert.ok((await client.toolNames()).length >= 2);
   const { compartments } = await statusOf(gateway);
-  assert.deepEqual(compartments.map((one) => one.name).sort(), ['aggregator', 'endpoint', 'files', 'launcher']);
+  assert.deepEqual(compartments.map((one) => one.name).sort(), ['aggregator', 'control', 'endpoint', 'files', 'launcher']);
   for (const one of compartments) {
     assert.equal(one.state, 'running');
     assert.equal(parentOf(one.pid), gateway.pid);
@@ -52,6 +64,13 @@ test('A01 each compartment is a child of the supervisor and holds only what it n
   for (const open of descriptors(aggregator.pid)) {
     assert.doesNotMatch(open, /state|\.sock|\.db|gateway-\d+\//, 'no state, service socket or workspace');
   }
+  const control = compartments.find((one) => one.name === 'control');
+  for (const open of descriptors(control.pid)) {
+    assert.match(open, /^(socket|pipe|anon_inode):|^\/dev\/null$/, 'no file');
+  }
+  const users = compartments.map((one) => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${one.pid}/status`, 'utf8'))[1]));
+  const named = users.filter((uid) => uid !== 0);
+  assert.equal(new Set(named).size, named.length, `a user for each role that has one: ${users}`);
 });
 
 test('A02 A03 the endpoint has no credentials and no way out', async (t) => {
@@ -84,6 +103,27 @@ test('A23 the aggregator is killed: pending calls fail at once, the next one wor
     assert.match(outcome.message, /web/);
   }
   await until('calls work again', async () => (await client.tool('web__echo', { text: 'x' })) !== undefined);
+});
+
+test('the control compartment is killed: who asks it waits for the next one, MCP clients notice nothing', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a', '--delay', 600) } });
+  const client = await t.http(gateway);
+  await client.toolNames();
+  const before = await statusOf(gateway);
+  const { pid } = await running(gateway, 'control');
+  const call = client.tool('local__a');
+  process.kill(pid, 'SIGSTOP');
+  const answers = [1, 2, 3].map(() => get(before.socket, '/status'));
+  await sleep(50);
+  process.kill(pid, 'SIGKILL');
+  for (const answer of await Promise.all(answers)) assert.equal(answer.pid, gateway.pid);
+  assert.ok(await call);
+  const after = (await statusOf(gateway)).compartments;
+  for (const one of after) {
+    const was = before.compartments.find(({ name }) => name === one.name);
+    if (one.name === 'control') assert.ok(one.pid !== pid && one.restarts === was.restarts + 1);
+    else assert.equal(one.pid, was.pid, one.name);
+  }
 });
 
 test('pain-1 an endpoint that is started again goes on with its sessions', async (t) => {
@@ -135,7 +175,7 @@ test('a killed supervisor takes everything along', async (t) => {
 
 test('H01 compartments come from the profile', async (t) => {
   const only = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
-  assert.deepEqual((await statusOf(only)).compartments.map((one) => one.name), ['endpoint', 'launcher']);
+  assert.deepEqual((await statusOf(only)).compartments.map((one) => one.name), ['endpoint', 'control', 'launcher']);
   const none = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } }, { args: ['--single-process'] });
   assert.deepEqual((await statusOf(none)).compartments, []);
 });
@@ -148,7 +188,7 @@ test('a server can have a compartment of its own, and falls alone', async (t) =>
   const client = await t.http(gateway);
   await client.toolNames();
   const names = (await statusOf(gateway)).compartments.map((entry) => entry.name);
-  assert.deepEqual(names.sort(), ['aggregator', 'aggregator.one', 'endpoint']);
+  assert.deepEqual(names.sort(), ['aggregator', 'aggregator.one', 'control', 'endpoint']);
   process.kill((await running(gateway, 'aggregator.one')).pid, 'SIGSTOP');
   t.defer(async () => process.kill((await compartment(gateway, 'aggregator.one')).pid, 'SIGCONT'));
   assert.ok(await client.tool('two__echo', { text: 'x' }));

@@ -213,12 +213,13 @@ test('secrets are not in the memory of compartments that do not need them', asyn
   const gateway = await t.gateway(profile, { args: ['--log-level', 'debug', '--verbose'], env });
   await useAndBreak(t, gateway, { web });
   const { compartments } = await statusOf(gateway);
-  assert.deepEqual(compartments.map((one) => one.name).sort(), ['aggregator', 'endpoint', 'launcher']);
+  assert.deepEqual(compartments.map((one) => one.name).sort(), ['aggregator', 'control', 'endpoint', 'launcher']);
   const of = Object.fromEntries(compartments.map(({ name, pid }) => [name, inMemory(canaries, pid)]));
   assert.deepEqual(inMemory(canaries, gateway.pid), [...canaries.all.keys()].sort(), 'the supervisor: all, or this shows nothing');
   const childs = [...canaries.all.keys()].filter((name) => /_child(_env)?$/.test(name)).sort();
   const remotes = [...canaries.all.keys()].filter((name) => !childs.includes(name)).sort();
   assert.deepEqual(of.endpoint, [], 'the endpoint, which talks with clients');
+  assert.deepEqual(of.control, [], 'control, which talks with local clients');
   assert.deepEqual(of.launcher, childs, 'the launcher: all of its servers, and nothing of remote ones');
   assert.deepEqual(of.aggregator, remotes, 'the aggregator: all of its servers, and nothing of children');
 }, { timeout: 90_000 });

@@ -1,0 +1,31 @@
+// What can be asked of a running gateway through its service socket:
+//
+//   GET    /status               the snapshot that `bulkhead status` shows
+//   POST   /reload-config        reads the profile again and makes it the one that runs
+//   GET    /mcp/connectors       the servers of the profile, with where they come from
+//   POST   /mcp/connectors       adds one to the user layer, and reloads
+//   DELETE /mcp/connectors/ID    takes one of the user layer away, and reloads
+//
+// HTTP and JSON on the side of the client, typed values on the side of the gateway. Errors are
+// {"error":"..."}. A further path is a row of the table in service_api.cpp, and a ServiceRequest.
+#pragma once
+
+#include "base/owned_fd.hpp"
+#include "control_server.hpp"
+#include "service_protocol.hpp"
+
+namespace bulkhead::program {
+
+class ServiceApi {
+ public:
+  // See ControlServer for `listener` and `admit`.
+  ServiceApi(Reactor &reactor, int listener, ControlServer::Admit admit, AskService ask);
+
+ private:
+  void handle(const ControlRequest &request, ControlServer::Reply reply) const;
+
+  const AskService ask_;
+  ControlServer server_;
+};
+
+}  // namespace bulkhead::program
