@@ -70,7 +70,7 @@ Service::Service(Reactor &reactor, Arguments arguments, Transports transports,
 
 Service::~Service() {
   stopping_ = true;
-  while (running_) reactor_.poll(100);
+  while (running_ > 0) reactor_.poll(100);
   reactor_.forget(this);
 }
 
@@ -84,7 +84,7 @@ void Service::ask(ServiceRequest request, std::string_view value, ServiceReply r
     case ServiceRequest::reload:
       return enqueue(new_job(What::reload, std::move(reply)));
     case ServiceRequest::list_connectors:
-      return list_connectors(reply);
+      return list_connectors(std::move(reply));
     case ServiceRequest::add_connector:
       return add(value, std::move(reply));
     case ServiceRequest::remove_connector:
@@ -96,10 +96,32 @@ void Service::ask(ServiceRequest request, std::string_view value, ServiceReply r
 }
 
 // What the files say, which is what the next reload brings.
-void Service::list_connectors(const ServiceReply &reply) {
-  const auto loaded = load_for(arguments_, transports_);
-  if (loaded.has_value()) return reply(answer_with(connector_list(*loaded)));
-  reply(refuse_with(BH_E_INTERNAL, "the profile is not valid", loaded.error()));
+struct Service::Listing {
+  Service *service;
+  ServiceReply reply;
+  ServiceAnswer answer;
+
+  void read() {
+    const auto loaded = load_for(service->arguments_, service->transports_);
+    answer = loaded.has_value()
+                 ? answer_with(connector_list(*loaded))
+                 : refuse_with(BH_E_INTERNAL, "the profile is not valid", loaded.error());
+  }
+};
+
+void Service::list_connectors(ServiceReply reply) {
+  auto listing = std::make_unique<Listing>(Listing{this, std::move(reply), {}});
+  const bh_status started = reactor_.run_blocking(
+      this, [](void *arg) { static_cast<Listing *>(arg)->read(); },
+      [](void *arg) {
+        const std::unique_ptr<Listing> done(static_cast<Listing *>(arg));
+        --done->service->running_;
+        done->reply(std::move(done->answer));
+      },
+      listing.get());
+  if (started != BH_OK) return listing->reply(refuse_with(BH_E_LIMIT, "the gateway is busy"));
+  ++running_;
+  static_cast<void>(listing.release());  // the loop's, in a later turn
 }
 
 void Service::add(std::string_view value, ServiceReply reply) {
@@ -143,17 +165,18 @@ void Service::enqueue(std::unique_ptr<Job> job) {
 void Service::start_next() {
   if (jobs_.empty()) return;
   Job &job = *jobs_.front();
-  running_ = true;
   const bh_status started = reactor_.run_blocking(
       this, [](void *arg) { static_cast<Job *>(arg)->prepare(); },
       [](void *arg) {
         Job &done = *static_cast<Job *>(arg);
-        done.service->running_ = false;
+        --done.service->running_;
         done.service->prepared(done);
       },
       &job);
-  if (started == BH_OK) return;
-  running_ = false;
+  if (started == BH_OK) {
+    ++running_;
+    return;
+  }
   finish(refuse_with(BH_E_LIMIT, "the gateway is busy"));
 }
 

@@ -50,9 +50,10 @@ class Service {
 
  private:
   struct Job;
+  struct Listing;
   enum class What : std::uint8_t { reload, add, remove };
 
-  void list_connectors(const ServiceReply &reply);
+  void list_connectors(ServiceReply reply);
   void add(std::string_view value, ServiceReply reply);
   void remove(std::string_view value, ServiceReply reply);
   std::unique_ptr<Job> new_job(What what, ServiceReply reply);
@@ -69,7 +70,7 @@ class Service {
   const Transports transports_;
   const ServiceBackend backend_;
   std::deque<std::unique_ptr<Job>> jobs_;  // the first is under way
-  bool running_ = false;                   // it is on a thread of the pool
+  std::uint32_t running_ = 0;              // what is on threads of the pool
   bool stopping_ = false;
   std::uint64_t timer_ = 0;
   // An apply that ends when the service has gone finds this expired.

@@ -36,7 +36,9 @@ using ServiceReply = std::function<void(ServiceAnswer)>;
 // `reply` is called once, from the loop, now or later, or not at all when the gateway ends.
 using AskService = std::function<void(ServiceRequest, std::string value, ServiceReply reply)>;
 
-// Between processes: bytes of one frame and of all that wait, and questions without an answer yet.
+// Between processes: bytes of one question, of one frame and of all that wait, and questions
+// without an answer yet.
+inline constexpr std::uint64_t max_question_bytes = 2u << 20;
 inline constexpr std::uint64_t max_service_frame_bytes = 16u << 20;
 inline constexpr std::uint64_t max_service_queue_bytes = 32u << 20;
 inline constexpr std::uint32_t max_service_questions = 32;

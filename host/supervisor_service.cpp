@@ -18,8 +18,9 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
     const bool may = fd && peer_may_ask(fd.get(), ::getpid());
     return answer_service(child, answer, {may ? BH_OK : BH_E_DENIED, {}});
   }
-  if (!service_.ask || child.questions >= max_service_questions) {
-    return answer_service(child, answer, refuse_with(BH_E_LIMIT, "too many requests wait"));
+  if (!service_.ask || child.questions >= max_service_questions ||
+      payload.size() > max_question_bytes) {
+    return answer_service(child, answer, refuse_with(BH_E_LIMIT, "too much waits already"));
   }
   ++child.questions;
   service_.ask(

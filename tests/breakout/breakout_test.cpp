@@ -118,8 +118,16 @@ Role launcher_role(const World &world) {
   return role;
 }
 
+// Maps no library, so it opens nothing at all.
+Role control_role() {
+  Role role{base("control"), nobody, {}};
+  role.wish.paths.clear();
+  return role;
+}
+
 std::vector<Role> roles(const World &world) {
   return {{base("endpoint"), nobody, {}},
+          control_role(),
           caller_role(),
           one_port_role(),
           files_role(world),
