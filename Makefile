@@ -23,7 +23,7 @@ export CCACHE_NOHASHDIR ?= 1
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps configure build run test test-deps test-full soak record bench install clean format lint
+.PHONY: help deps configure build relay run test test-deps test-full soak record bench install clean format lint
 
 help:  ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ configure: deps
 
 build: configure  ## Build build/bin/bulkhead and its plugins
 	@umask 022; cmake --build $(BUILD) -j $(JOBS) --target bulkhead_all
+
+relay: configure  ## Build build/bin/bulkhead-relay, the small static program for guests
+	@umask 022; cmake --build $(BUILD) -j $(JOBS) --target bulkhead_relay
+	@stat -c '%n: %s bytes' $(BUILD)/bin/bulkhead-relay
 
 run: build  ## Start the gateway on http://127.0.0.1:8808/mcp  [CONFIG=mcp.json] [LISTEN=127.0.0.1:PORT]
 	@exec $(BUILD)/bin/bulkhead serve $(if $(CONFIG),--config '$(CONFIG)') $(if $(LISTEN),--listen '$(LISTEN)') $(ARGS)

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "console.hpp"
+#include "relay/options.hpp"
 #include "text.hpp"
 
 #ifndef BULKHEAD_VERSION
@@ -150,6 +151,16 @@ void add_aggregator(CLI::App &app, Arguments &to) {
       "The servers come with the first message; docs/aggregator.md describes the protocol.");
 }
 
+// For help and completion; main() hands this command to the relay's own parser.
+void add_relay(CLI::App &app) {
+  auto *command = app.add_subcommand(
+      "relay", "Be the relay in a guest: a client here, the gateway on its host");
+  for (const relay::OptionText &option : relay::option_texts()) {
+    command->add_option(option.name, option.help)->type_name(option.type);
+  }
+  command->add_subcommand("doctor", "Check the way to the gateway, and explain what fails");
+}
+
 void add_others(CLI::App &app, Arguments &to) {
   auto *status = app.add_subcommand("status", "Show running gateways and their servers");
   add_json(*status, to);
@@ -204,6 +215,7 @@ void build(CLI::App &app, Arguments &to) {
   add_lists(app, to);
   add_approvals(app, to);
   add_aggregator(app, to);
+  add_relay(app);
   add_others(app, to);
   app.footer(
       "Example:\n  bulkhead serve --config ~/.cursor/mcp.json\n\n"
@@ -228,6 +240,7 @@ Command chosen(const CLI::App &app) {
   if (name == "import") return Command::import_configs;
   if (name == "profile") return Command::profile_show;
   if (name == "plugin") return Command::plugin_list;
+  if (name == "relay") return Command::relay;
   if (name == "completion") return Command::completion;
   return Command::serve;
 }

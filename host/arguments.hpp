@@ -26,6 +26,7 @@ enum class Command : std::uint8_t {
   revoke,
   profile_show,
   plugin_list,
+  relay,
   completion
 };
 

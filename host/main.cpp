@@ -8,6 +8,7 @@
 #include "completion.hpp"
 #include "console.hpp"
 #include "control_compartment.hpp"
+#include "relay/relay.hpp"
 #include "signals.hpp"
 #include "text.hpp"
 
@@ -55,6 +56,8 @@ int run(const Arguments &arguments) {
       return run_profile_show(arguments);
     case Command::plugin_list:
       return run_plugin_list(arguments);
+    case Command::relay:  // main() has taken it
+      break;
     case Command::completion:
       return write_stdout(bash_completion(command_tree())) ? exit_ok : exit_failed;
   }
@@ -69,6 +72,10 @@ int main(int argc, char **argv) {
   // Started by the supervisor only, so it is no command that help shows.
   if (argc == 3 && std::string_view(argv[1]) == "compartment") {
     return bulkhead::run_compartment(make_control_compartment);
+  }
+  // The same in a guest's small program, so it has a command line of its own.
+  if (argc > 1 && std::string_view(argv[1]) == "relay") {
+    return bulkhead::relay::run("bulkhead relay", argc - 1, argv + 1);
   }
   install_signal_handlers();
   try {

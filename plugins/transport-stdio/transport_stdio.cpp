@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "stdio-lines/text.hpp"
+#include "transport-stdio/parent_name.hpp"
 
 namespace transport_stdio {
 namespace {
@@ -36,18 +37,6 @@ std::uint64_t monotonic_ns() {
   ::clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-// Who has started us, for display.
-std::string parent_name() {
-  const std::string path = "/proc/" + std::to_string(::getppid()) + "/comm";
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  char name[64];
-  const ssize_t n = ::read(fd, name, sizeof name);
-  ::close(fd);
-  const std::string_view text(name, n < 0 ? 0 : static_cast<std::size_t>(n));
-  return stdio_lines::cleaned(text.substr(0, text.find('\n')), sizeof name);
 }
 
 bool read_fd(const rapidjson::Value &root, const char *name, int *out) {

@@ -1,4 +1,5 @@
 #include "transport-stdio/transport_stdio.hpp"
+#include "transport-stdio/parent_name.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -365,4 +366,16 @@ TEST_CASE("one socket may serve as both") {
   REQUIRE((::fcntl(ends[0], F_GETFL) & O_NONBLOCK) == 0);
   ::close(ends[0]);
   ::close(ends[1]);
+}
+
+TEST_CASE("a name that the kernel has cut is completed from the command line") {
+  using transport_stdio::whole_name;
+  using namespace std::string_view_literals;
+  CHECK(whole_name("claude\n", "node\0/x/claude\0"sv) == "claude");
+  CHECK(whole_name("my agent\tx\n", "sh\0"sv) == "my agent\tx");
+  CHECK(whole_name("a-very-long-nam\n", "/opt/a-very-long-name-indeed\0-x\0"sv) ==
+        "a-very-long-name-indeed");
+  CHECK(whole_name("a-very-long-nam\n", "a-very-long-name\0/x/y\0"sv) == "a-very-long-name");
+  CHECK(whole_name("a-very-long-nam\n", "/usr/bin/python3\0"sv) == "a-very-long-nam");
+  CHECK(whole_name("", "").empty());
 }

@@ -6,6 +6,7 @@
 #include "bulkhead/abi/ext/draft/listen.h"
 #include "bulkhead/abi/ext/draft/resume.h"
 #include "bulkhead/abi/ext/draft/spawn.h"
+#include "bulkhead/abi/ext/draft/wire.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/ext/tools.h"
@@ -105,6 +106,8 @@ SIZE(bh_child, 32);
 AT(bh_child, pidfd, 16);
 SIZE(bh_child_end, 16);
 SIZE(bh_host_spawn, 32);
+SIZE(bh_wire, 16);
+SIZE(bh_host_wire, 16);
 
 SIZE(bh_host_control, 32);
 

@@ -1,0 +1,36 @@
+// Bounds the log lines of something that may repeat fast: a burst, then one per interval.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace bulkhead::pipe {
+
+class LogBudget {
+ public:
+  static constexpr std::uint32_t burst = 10;
+  static constexpr std::uint64_t interval_ns = 2'000'000'000;
+
+  // May a line be written now? If so, *left_out is how many were not since the last one.
+  bool take(std::uint64_t now_ns, std::uint32_t *left_out) noexcept {
+    const std::uint64_t earned = (now_ns - earned_at_ns_) / interval_ns;
+    if (earned > 0) {
+      lines_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(burst, lines_ + earned));
+      earned_at_ns_ += earned * interval_ns;
+    }
+    if (lines_ == 0) {
+      ++left_out_;
+      return false;
+    }
+    --lines_;
+    *left_out = left_out_;
+    left_out_ = 0;
+    return true;
+  }
+
+ private:
+  std::uint32_t lines_ = burst, left_out_ = 0;
+  std::uint64_t earned_at_ns_ = 0;
+};
+
+}  // namespace bulkhead::pipe

@@ -1,0 +1,218 @@
+#include "pipe/pipe_host.hpp"
+
+#include <utility>
+
+#include "bulkhead/cpp/basics.hpp"
+
+namespace bulkhead::pipe {
+namespace {
+
+constexpr bh_session only_session = 1;
+constexpr std::uint64_t max_line_bytes = 16u << 20;
+constexpr std::uint64_t max_queue_bytes = 8u << 20;
+constexpr std::uint64_t write_stall_ms = 60'000;
+constexpr std::uint64_t connect_timeout_ms = 5'000;
+
+constexpr bh_limits limits{.size = sizeof(bh_limits),
+                           .reserved = 0,
+                           .message_bytes = max_line_bytes,
+                           .header_bytes = 0,
+                           .sessions = 1,
+                           .session_idle_ms = 0,
+                           .event_buffer_bytes = 0,
+                           .write_queue_bytes = max_queue_bytes,
+                           .write_stall_ms = write_stall_ms,
+                           .connect_timeout_ms = connect_timeout_ms,
+                           .request_read_ms = 0,
+                           .shutdown_grace_ms = 0};
+
+Error to_error(const bh_error *error) {
+  if (error == nullptr) return {BH_E_INTERNAL, "no reason given"};
+  return {error->code, std::string(bh::text(*error))};
+}
+
+PipeHost &host(void *ctx) noexcept {
+  return Seat::owner_of<PipeHost>(ctx);
+}
+
+}  // namespace
+
+// What the two plugins see of the host.
+struct PipeHost::Tables {
+  static bh_status session_open(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error) {
+    const bh_status status = host(ctx).open_session(*peer, out);
+    return status == BH_OK ? BH_OK : bh::fail(error, status, "a pipe has one client");
+  }
+  static bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
+                           bh_delivery *out) {
+    if (session != only_session || !host(ctx).session_open_) return BH_STALE;
+    host(ctx).deliver(stream, bh::view(message), out);
+    return BH_OK;
+  }
+  static void stream_gone(void *, bh_session, std::uint64_t) {}
+  static void session_close(void *ctx, bh_session, std::uint32_t how) {
+    host(ctx).session_close(how);
+  }
+  static bh_status check_revision(void *, bh_session, bh_str) { return BH_OK; }
+  static void finished(void *) {}  // session_close has said it
+
+  static void message(void *ctx, bh_lane lane, std::uint64_t exchange, bh_str text) {
+    host(ctx).route_->message(lane, exchange, bh::view(text));
+  }
+  static void exchange_failed(void *ctx, bh_lane lane, std::uint64_t exchange,
+                              const bh_error *error) {
+    host(ctx).route_->exchange_failed(lane, exchange, to_error(error));
+  }
+  static void lane_down(void *ctx, bh_lane lane, const bh_error *error) {
+    host(ctx).route_->lane_down(lane, to_error(error));
+  }
+  static void lane_closed(void *, bh_lane) {}
+  static void lane_connected(void *ctx, bh_lane lane) { host(ctx).route_->connected(lane); }
+
+  static const bh_host_transport *transport() {
+    static const bh_host_transport table{sizeof table, 0,           &limits,       session_open,
+                                         deliver,      stream_gone, session_close, check_revision,
+                                         finished};
+    return &table;
+  }
+  static const bh_host_connector *connector() {
+    static const bh_host_connector table{sizeof table,    0,         &limits,    message,
+                                         exchange_failed, lane_down, lane_closed};
+    return &table;
+  }
+  static const bh_host_wire *wire() {
+    static const bh_host_wire table{sizeof table, 0, lane_connected};
+    return &table;
+  }
+};
+
+PipeHost::PipeHost(Options options) : options_(std::move(options)) {}
+
+PipeHost::~PipeHost() {
+  // The transport first: it still writes what waits for the client.
+  transport_.reset();
+  connector_.reset();
+  route_.reset();
+}
+
+Result<std::unique_ptr<PipeHost>> PipeHost::create(Options options) {
+  std::unique_ptr<PipeHost> made(new PipeHost(std::move(options)));
+  if (auto started = made->start(); !started) return std::unexpected(started.error());
+  return made;
+}
+
+Result<void> PipeHost::start() {
+  auto reactor = Reactor::create();
+  if (!reactor) return std::unexpected(reactor.error());
+  reactor_ = std::move(*reactor);
+  route_ = std::make_unique<Route>(*reactor_, static_cast<Ends &>(*this), options_.endpoint,
+                                   options_.limits);
+  connector_ = std::make_unique<Seat>(*reactor_, options_.log,
+                                      Seat::Tables{{BH_EXT_HOST_CONNECTOR, Tables::connector()},
+                                                   {BH_EXT_HOST_WIRE, Tables::wire()}},
+                                      this);
+  transport_ = std::make_unique<Seat>(
+      *reactor_, options_.log, Seat::Tables{{BH_EXT_HOST_TRANSPORT, Tables::transport()}}, this);
+  if (auto up = connector_->start(*options_.connector(), options_.connector_config); !up) return up;
+  if (auto up = transport_->start(*options_.transport(), options_.transport_config); !up) return up;
+  connector_table_ = connector_->ext<bh_connector>(BH_EXT_CONNECTOR);
+  transport_table_ = transport_->ext<bh_transport>(BH_EXT_TRANSPORT);
+  wire_ = connector_->ext<bh_wire>(BH_EXT_WIRE);
+  if (connector_table_ == nullptr || transport_table_ == nullptr || wire_ == nullptr) {
+    return fail(BH_E_UNSUPPORTED, "a pipe needs a transport and a connector with " BH_EXT_WIRE);
+  }
+  bh_error error = bh::make_error();
+  const bh_status status = transport_table_->listen(transport_->self(), &error);
+  if (status != BH_OK) return fail(status, std::string(bh::text(error)));
+  return {};
+}
+
+Result<void> PipeHost::run() {
+  while (!stopping_.load(std::memory_order_relaxed)) reactor_->poll(-1);
+  transport_->stop();
+  connector_->stop();
+  if (failure_) return std::unexpected(*failure_);
+  return {};
+}
+
+void PipeHost::request_stop() noexcept {
+  stopping_.store(true);
+  reactor_->wake();
+}
+
+// ---- the client --------------------------------------------------------------------------------
+
+bh_status PipeHost::open_session(const bh_peer &peer, bh_session *out) {
+  if (std::exchange(session_open_, true)) return BH_E_LIMIT;
+  *out = only_session;
+  definition_ = options_.definition(bh::view(peer.process_name));
+  route_->start();
+  return BH_OK;
+}
+
+void PipeHost::deliver(std::uint64_t, std::string_view text, bh_delivery *out) {
+  out->kind = route_->from_client(text) ? BH_DELIVERED_ANSWER : BH_DELIVERED_NOTHING;
+  out->flags = 0;
+}
+
+void PipeHost::session_close(std::uint32_t how) {
+  if (how == BH_SESSION_INPUT_ENDED) return route_->input_ended();
+  session_open_ = false;
+  route_->client_gone();
+}
+
+void PipeHost::to_client(std::string_view message) {
+  if (!session_open_) return;
+  const bh_str part = bh::str(message);
+  bh_outgoing out{};
+  out.size = sizeof out;
+  out.kind = BH_OUT_EVENT;  // on a general stream all kinds are lines
+  out.session = only_session;
+  out.part_count = 1;
+  out.parts = &part;
+  transport_table_->send(transport_->self(), &out);
+}
+
+// ---- the endpoint ------------------------------------------------------------------------------
+
+Result<void> PipeHost::open_lane(bh_lane lane) {
+  bh_lane_info info{};
+  info.size = sizeof info;
+  info.server = bh::str(options_.endpoint);
+  info.definition = bh::str(definition_);
+  info.connect_timeout_ms = connect_timeout_ms;
+  bh_error error = bh::make_error();
+  const bh_status status =
+      connector_table_->lane_open(connector_->self(), lane, &info, &lane_, &error);
+  if (status != BH_OK) return fail(status, std::string(bh::text(error)));
+  return {};
+}
+
+Result<void> PipeHost::send(std::uint32_t kind, std::uint64_t exchange, std::string_view text) {
+  const bh_str part = bh::str(text);
+  bh_lane_message message{};
+  message.size = sizeof message;
+  message.kind = kind;
+  message.exchange = exchange;
+  message.part_count = 1;
+  message.parts = &part;
+  bh_error error = bh::make_error();
+  const bh_status status = connector_table_->lane_send(connector_->self(), lane_, &message, &error);
+  if (status != BH_OK) return fail(status, std::string(bh::text(error)));
+  return {};
+}
+
+void PipeHost::finish_lane() {
+  wire_->lane_finish(connector_->self(), lane_);
+}
+
+void PipeHost::close_lane() {
+  connector_table_->lane_close(connector_->self(), std::exchange(lane_, nullptr));
+}
+
+void PipeHost::done(std::string_view failure) {
+  if (!failure.empty()) failure_ = Error{BH_E_UNAVAILABLE, std::string(failure)};
+  request_stop();
+}
+
+}  // namespace bulkhead::pipe

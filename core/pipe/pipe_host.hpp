@@ -1,0 +1,74 @@
+// The host of a pipe: one transport, one connector, a Route between them. Both plugins are linked
+// in; there is no profile, no policy and no catalogue here. The relay in a guest is this.
+//
+// Thread: one, but for request_stop().
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bulkhead/abi/ext/draft/wire.h"
+#include "bulkhead/abi/ext/transport.h"
+#include "pipe/route.hpp"
+#include "pipe/seat.hpp"
+
+namespace bulkhead::pipe {
+
+struct Options {
+  bh_plugin_entry_fn transport = nullptr, connector = nullptr;
+  std::string transport_config = "{}", connector_config = "{}";
+  std::string endpoint;  // the other side's name, for texts
+  // The connector's definition of it, a JSON object, made when the client is there. process_name is
+  // as the transport states it.
+  std::function<std::string(std::string_view process_name)> definition;
+  RouteLimits limits;
+  Seat::Log log;
+};
+
+class PipeHost final : private Ends {
+ public:
+  static Result<std::unique_ptr<PipeHost>> create(Options options);
+  ~PipeHost();
+  PipeHost(const PipeHost &) = delete;
+  PipeHost &operator=(const PipeHost &) = delete;
+
+  // Until the client has gone and what it asked is answered, or request_stop(). The error: why it
+  // could not do its work.
+  Result<void> run();
+  // From any thread or a signal handler.
+  void request_stop() noexcept;
+
+ private:
+  struct Tables;
+  explicit PipeHost(Options options);
+  Result<void> start();
+
+  bh_status open_session(const bh_peer &peer, bh_session *out);
+  void deliver(std::uint64_t stream, std::string_view text, bh_delivery *out);
+  void session_close(std::uint32_t how);
+
+  void to_client(std::string_view message) override;
+  Result<void> open_lane(bh_lane lane) override;
+  Result<void> send(std::uint32_t kind, std::uint64_t exchange, std::string_view text) override;
+  void finish_lane() override;
+  void close_lane() override;
+  void log(std::int32_t level, std::string_view text) override { options_.log(level, text); }
+  void done(std::string_view failure) override;
+
+  const Options options_;
+  std::unique_ptr<Reactor> reactor_;
+  std::unique_ptr<Seat> transport_, connector_;
+  const bh_transport *transport_table_ = nullptr;
+  const bh_connector *connector_table_ = nullptr;
+  const bh_wire *wire_ = nullptr;  // null: the connector has no such thing
+  std::unique_ptr<Route> route_;
+  std::string definition_;
+  void *lane_ = nullptr;  // the connector's, of the open one
+  bool session_open_ = false;
+  std::optional<Error> failure_;
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace bulkhead::pipe

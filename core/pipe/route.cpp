@@ -1,0 +1,361 @@
+#include "pipe/route.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace bulkhead::pipe {
+namespace {
+
+constexpr std::string_view initialized_notification =
+    R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
+
+constexpr std::uint64_t ms_in_ns = 1'000'000;
+
+std::string seconds(std::uint64_t ns) {
+  const std::uint64_t tenths = ns / (100 * ms_in_ns);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+}  // namespace
+
+Route::Route(Reactor &reactor, Ends &ends, std::string endpoint, RouteLimits limits)
+    : reactor_(reactor), ends_(ends), endpoint_(std::move(endpoint)), limits_(limits) {}
+
+Route::~Route() {
+  for (std::uint64_t *timer : {&retry_timer_, &outage_timer_, &end_timer_}) cancel(timer);
+}
+
+void Route::cancel(std::uint64_t *timer) {
+  if (*timer != 0) reactor_.timer_cancel(*timer);
+  *timer = 0;
+}
+
+void Route::log(std::int32_t level, std::string_view text) {
+  std::uint32_t left_out = 0;
+  if (!budget_.take(reactor_.now_ns(), &left_out)) return;
+  std::string line(text);
+  if (left_out > 0) line += " (" + std::to_string(left_out) + " lines before this left out)";
+  ends_.log(level, line);
+}
+
+void Route::start() {
+  started_ns_ = reactor_.now_ns();
+  attempt();
+}
+
+// ---- from the client ---------------------------------------------------------------------------
+
+bool Route::from_client(std::string_view text) {
+  if (ended_ || input_ended_) return false;
+  const Line line = classify(text);
+  if (line.kind == LineKind::request) return request(line, text);
+  const bool response = line.kind == LineKind::response;
+  // A question whose connection is gone has no asker any more.
+  if (response && wire_ != Wire::up) return false;
+  pass(response ? BH_LANE_RESPONSE : BH_LANE_NOTIFICATION, 0, text);
+  return false;
+}
+
+bool Route::request(const Line &line, std::string_view text) {
+  const std::size_t bytes = line.id.size() + line.method.size();
+  const bool full =
+      pending_.size() >= limits_.max_pending || pending_bytes_ + bytes > limits_.max_pending_bytes;
+  if (full) {
+    const std::string id = line.id.size() <= limits_.max_pending_bytes ? std::string(line.id) : "";
+    ends_.to_client(
+        lost_answer(id, method_name(line.method) + ": not sent: too many requests are under way"));
+    return true;
+  }
+  const std::uint64_t exchange = next_exchange_++;
+  pending_.emplace(exchange, Pending{std::string(line.id), std::string(line.method)});
+  pending_bytes_ += bytes;
+  pass(BH_LANE_REQUEST, exchange, text);
+  return true;
+}
+
+// Messages leave in the order in which they came.
+void Route::pass(std::uint32_t kind, std::uint64_t exchange, std::string_view text) {
+  if (wire_ == Wire::up && waiting_.empty()) {
+    send_now(kind, exchange, text);
+  } else {
+    keep(kind, exchange, text);
+  }
+}
+
+void Route::keep(std::uint32_t kind, std::uint64_t exchange, std::string_view text) {
+  if (long_outage_) return fail(exchange, "not sent: there is no connection to " + endpoint_);
+  if (waiting_bytes_ + text.size() > limits_.max_waiting_bytes) {
+    return fail(exchange, "not sent: too much waits for a connection to " + endpoint_);
+  }
+  waiting_bytes_ += text.size();
+  waiting_.push_back({kind, exchange, std::string(text)});
+}
+
+void Route::send_now(std::uint32_t kind, std::uint64_t exchange, std::string_view text) {
+  const auto sent = ends_.send(kind, exchange, text);
+  if (!sent) return send_failed(sent.error(), kind, exchange, text);
+  note_handshake(kind, exchange, text);
+}
+
+void Route::send_failed(const Error &error, std::uint32_t kind, std::uint64_t exchange,
+                        std::string_view text) {
+  // The connection is ending, nothing of this message has left: it waits for the next one.
+  const bool next_connection = error.code == BH_E_UNAVAILABLE || error.code == BH_E_SESSION_LOST;
+  if (next_connection && kind != BH_LANE_RESPONSE) keep(kind, exchange, text);
+  if (error.code == BH_E_SESSION_LOST) return lost(error);
+  if (next_connection) return;
+  if (exchange != 0) return fail(exchange, "not sent: " + error.text);
+  log(BH_LOG_WARN, "a message of the client was not sent: " + error.text);
+}
+
+void Route::input_ended() {
+  if (std::exchange(input_ended_, true)) return;
+  check_end();
+}
+
+void Route::client_gone() {
+  input_ended_ = true;
+  pending_.clear();
+  waiting_.clear();
+  end({});
+}
+
+// ---- the handshake, again ----------------------------------------------------------------------
+
+void Route::note_handshake(std::uint32_t kind, std::uint64_t exchange, std::string_view text) {
+  const std::string_view initialize = "\"initialize\"";
+  if (kind == BH_LANE_REQUEST) {
+    const auto at = pending_.find(exchange);
+    if (at == pending_.end() || at->second.method != initialize) return;
+    handshake_ = {};
+    if (text.size() > limits_.max_handshake_bytes) return;
+    handshake_.exchange = exchange;
+    handshake_.sent = text;
+  } else if (kind == BH_LANE_NOTIFICATION && !handshake_.initialized) {
+    handshake_.initialized = classify(text).method == "\"notifications/initialized\"";
+  }
+}
+
+// True: it was the answer to our repetition, which is not for the client.
+bool Route::take_handshake_answer(std::uint64_t exchange, std::string_view text) {
+  if (exchange == 0) return false;
+  if (exchange == handshake_.repeated) {
+    handshake_.repeated = 0;
+    if (!classify(text).has_result) {
+      log(BH_LOG_WARN, endpoint_ +
+                           " has refused the repeated handshake; the client should connect "
+                           "anew if calls fail");
+    }
+    return true;
+  }
+  if (exchange == handshake_.exchange) {
+    handshake_.exchange = 0;
+    if (classify(text).has_result) handshake_.initialize = std::move(handshake_.sent);
+    handshake_.sent.clear();
+  }
+  return false;
+}
+
+// A new endpoint knows nothing of the client that the old one has met.
+void Route::repeat_handshake() {
+  if (handshake_.initialize.empty()) return;
+  handshake_.repeated = next_exchange_++;
+  const auto sent = ends_.send(BH_LANE_REQUEST, handshake_.repeated, handshake_.initialize);
+  if (sent && handshake_.initialized) {
+    static_cast<void>(ends_.send(BH_LANE_NOTIFICATION, 0, initialized_notification));
+  }
+}
+
+// ---- from the endpoint -------------------------------------------------------------------------
+
+void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text) {
+  if (lane != lane_ || ended_) return;
+  if (take_handshake_answer(exchange, text)) return;
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+  forget(exchange);
+  if (!text.empty()) ends_.to_client(text);
+  if (exchange != 0) check_end();
+}
+
+// BH_E_CANCELLED: the endpoint has nothing to say, since the client has cancelled.
+void Route::exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) {
+  if (lane != lane_ || ended_) return;
+  if (error.code == BH_E_CANCELLED) {
+    forget(exchange);
+  } else {
+    fail(exchange, error.text);
+  }
+  check_end();
+}
+
+// ---- the connection ----------------------------------------------------------------------------
+
+void Route::attempt() {
+  retry_timer_ = 0;
+  wire_ = Wire::connecting;
+  if (const auto opened = ends_.open_lane(++lane_); !opened) attempt_failed(opened.error());
+}
+
+void Route::attempt_later(std::uint64_t delay_ms) {
+  wire_ = Wire::none;
+  retry_timer_ = reactor_.timer_start(this, delay_ms, call<&Route::attempt>, this);
+}
+
+void Route::attempt_failed(const Error &error) {
+  const std::uint64_t now = reactor_.now_ns();
+  if (!stood_ && now - started_ns_ >= limits_.start_ms * ms_in_ns) return give_up(error);
+  // A wrong address does not become right by trying.
+  if (!stood_ && (error.code == BH_E_INVALID || error.code == BH_E_DENIED)) return give_up(error);
+  const bool first = retry_ms_ == 0;
+  retry_ms_ = first ? limits_.first_retry_ms : std::min(2 * retry_ms_, limits_.max_retry_ms);
+  if (reminded_ns_ == 0 && !stood_) {
+    log(BH_LOG_WARN, "cannot reach " + endpoint_ + " yet (" + error.text + "); trying for " +
+                         seconds(limits_.start_ms * ms_in_ns));
+    reminded_ns_ = now;
+  } else if (stood_ && now - reminded_ns_ >= limits_.reminder_ms * ms_in_ns) {
+    log(BH_LOG_WARN, "still no connection to " + endpoint_ + " after " + seconds(now - lost_ns_) +
+                         " (" + error.text + ")");
+    reminded_ns_ = now;
+  }
+  attempt_later(retry_ms_);
+}
+
+void Route::connected(bh_lane lane) {
+  if (lane != lane_ || wire_ != Wire::connecting) return;
+  wire_ = Wire::up;
+  connected_ns_ = reactor_.now_ns();
+  cancel(&outage_timer_);
+  long_outage_ = false;
+  if (stood_) {
+    log(BH_LOG_INFO,
+        "connected to " + endpoint_ + " again after " + seconds(connected_ns_ - lost_ns_));
+  } else if (reminded_ns_ != 0) {
+    log(BH_LOG_INFO, "connected to " + endpoint_);
+  }
+  stood_ = true;
+  repeat_handshake();
+  send_waiting();
+  check_end();
+}
+
+void Route::send_waiting() {
+  std::deque<Waiting> waiting = std::exchange(waiting_, {});
+  waiting_bytes_ = 0;
+  for (const Waiting &message : waiting) {
+    if (ended_) return;
+    pass(message.kind, message.exchange, message.text);
+  }
+}
+
+void Route::lane_down(bh_lane lane, const Error &error) {
+  if (lane != lane_ || wire_ == Wire::none || ended_) return;
+  if (wire_ == Wire::up) return lost(error);
+  ends_.close_lane();
+  attempt_failed(error);
+}
+
+// What was sent may have run.
+void Route::lost(const Error &error) {
+  ends_.close_lane();
+  wire_ = Wire::none;
+  handshake_.exchange = handshake_.repeated = 0;
+  const std::size_t failed = fail_pending(error.text);
+  if (input_ended_ && waiting_.empty()) return end({});
+  lost_ns_ = reminded_ns_ = reactor_.now_ns();
+  log(BH_LOG_WARN, "the connection to " + endpoint_ + " is lost (" + error.text + "), " +
+                       std::to_string(failed) + (failed == 1 ? " request" : " requests") +
+                       " failed; connecting again");
+  outage_timer_ =
+      reactor_.timer_start(this, limits_.outage_wait_ms, call<&Route::outage_is_long>, this);
+  // One that falls at once, again and again, is not replaced at once.
+  const bool steady = lost_ns_ - connected_ns_ >= limits_.steady_ms * ms_in_ns;
+  if (steady) retry_ms_ = 0;
+  attempt_later(retry_ms_);
+  retry_ms_ = std::clamp(2 * retry_ms_, limits_.first_retry_ms, limits_.max_retry_ms);
+}
+
+void Route::outage_is_long() {
+  outage_timer_ = 0;
+  long_outage_ = true;
+  fail_waiting("not sent: there is no connection to " + endpoint_);
+  check_end();
+}
+
+void Route::give_up(const Error &error) {
+  wire_ = Wire::none;
+  const std::string reason = "cannot reach " + endpoint_ + ": " + error.text;
+  fail_waiting("not sent: " + reason);
+  end(reason);
+}
+
+// ---- answers of our own ------------------------------------------------------------------------
+
+void Route::forget(std::uint64_t exchange) {
+  const auto at = pending_.find(exchange);
+  if (at == pending_.end()) return;
+  pending_bytes_ -= at->second.id.size() + at->second.method.size();
+  pending_.erase(at);
+}
+
+void Route::fail(std::uint64_t exchange, std::string_view reason) {
+  const auto at = pending_.find(exchange);
+  if (at == pending_.end()) return;
+  const std::string answer =
+      lost_answer(at->second.id, method_name(at->second.method) + ": " + std::string(reason));
+  forget(exchange);
+  ends_.to_client(answer);
+}
+
+// Those that wait for a connection stay. In the order in which they were asked.
+std::size_t Route::fail_pending(std::string_view reason) {
+  std::vector<std::uint64_t> sent;
+  for (const auto &[exchange, unused] : pending_) sent.push_back(exchange);
+  for (const Waiting &message : waiting_) std::erase(sent, message.exchange);
+  std::sort(sent.begin(), sent.end());
+  for (const std::uint64_t exchange : sent) fail(exchange, reason);
+  return sent.size();
+}
+
+void Route::fail_waiting(std::string_view reason) {
+  const std::deque<Waiting> waiting = std::exchange(waiting_, {});
+  waiting_bytes_ = 0;
+  for (const Waiting &message : waiting) fail(message.exchange, reason);
+}
+
+// ---- the end -----------------------------------------------------------------------------------
+
+// Once the client has said everything: the other half is closed, and answers are awaited.
+void Route::check_end() {
+  if (!input_ended_ || ended_) return;
+  const bool idle = pending_.empty() && waiting_.empty();
+  if (wire_ != Wire::up) {
+    if (idle) end({});
+    return;
+  }
+  if (!waiting_.empty()) return;
+  if (!std::exchange(finished_, true)) ends_.finish_lane();
+  if (end_timer_ != 0 && !idle) return;
+  cancel(&end_timer_);
+  end_timer_ = reactor_.timer_start(this, idle ? limits_.linger_ms : limits_.drain_ms,
+                                    call<&Route::drain_is_over>, this);
+}
+
+void Route::drain_is_over() {
+  end_timer_ = 0;
+  fail_pending("no answer in " + seconds(limits_.drain_ms * ms_in_ns) +
+               " after the end of the input");
+  ends_.close_lane();
+  wire_ = Wire::none;
+  end({});
+}
+
+void Route::end(std::string_view failure) {
+  if (std::exchange(ended_, true)) return;
+  for (std::uint64_t *timer : {&retry_timer_, &outage_timer_, &end_timer_}) cancel(timer);
+  if (wire_ != Wire::none) ends_.close_lane();
+  wire_ = Wire::none;
+  ends_.done(failure);
+}
+
+}  // namespace bulkhead::pipe

@@ -1,0 +1,330 @@
+#include "pipe/route.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <vector>
+
+#include "mcp/scan.hpp"
+
+using namespace bulkhead;
+using pipe::Route;
+using pipe::RouteLimits;
+
+namespace {
+
+struct Sent {
+  std::uint32_t kind;
+  std::uint64_t exchange;
+  std::string text;
+};
+
+struct FakeEnds final : pipe::Ends {
+  void to_client(std::string_view message) override { printed.emplace_back(message); }
+  Result<void> open_lane(bh_lane lane) override {
+    opened.push_back(lane);
+    if (refuse_open) return fail(BH_E_UNAVAILABLE, "nobody there");
+    return {};
+  }
+  Result<void> send(std::uint32_t kind, std::uint64_t exchange, std::string_view text) override {
+    if (send_status != BH_OK) return fail(send_status, send_error);
+    sent.push_back({kind, exchange, std::string(text)});
+    return {};
+  }
+  void finish_lane() override { ++finishes; }
+  void close_lane() override { ++closes; }
+  void log(std::int32_t, std::string_view text) override { logged.emplace_back(text); }
+  void done(std::string_view why) override {
+    ++dones;
+    failure = why;
+  }
+
+  std::vector<std::string> printed, logged;
+  std::vector<bh_lane> opened;
+  std::vector<Sent> sent;
+  bool refuse_open = false;
+  bh_status send_status = BH_OK;
+  std::string send_error, failure;
+  int finishes = 0, closes = 0, dones = 0;
+};
+
+RouteLimits quick() {
+  RouteLimits limits;
+  limits.first_retry_ms = 1;
+  limits.max_retry_ms = 2;
+  limits.start_ms = 20;
+  limits.outage_wait_ms = 20;
+  limits.linger_ms = 10;
+  return limits;
+}
+
+struct World {
+  explicit World(RouteLimits limits = quick()) : route(*reactor, ends, "endpoint", limits) {
+    route.start();
+  }
+  bh_lane lane() const { return ends.opened.back(); }
+  void connect() { route.connected(lane()); }
+  // Turns the loop until it holds; the test's own time-out ends a test that fails.
+  template <class F>
+  void until(F holds) {
+    while (!holds()) reactor->poll(5);
+  }
+  void lose() {
+    opened_before = ends.opened.size();
+    route.lane_down(lane(), {BH_E_IO, "connection closed"});
+  }
+  void reconnect() {
+    until([&] { return ends.opened.size() > opened_before; });
+    connect();
+  }
+
+  std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
+  FakeEnds ends;
+  Route route;
+  std::size_t opened_before = 0;  // lanes, when the last one was lost
+};
+
+std::string request(int id, const char *method) {
+  return R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"method":")" + method + R"("})";
+}
+
+std::string error_of(const std::string &text) {
+  return std::string(mcp::member(mcp::member(text, "error"), "message"));
+}
+
+}  // namespace
+
+TEST_CASE("answers find their request, notifications await none") {
+  World w;
+  w.connect();
+  CHECK(w.route.from_client(request(1, "tools/call")));
+  CHECK_FALSE(w.route.from_client(R"({"method":"notifications/x"})"));
+  CHECK_FALSE(w.route.from_client(R"({"id":9,"result":{}})"));
+  CHECK(w.route.from_client("{oops"));
+  REQUIRE(w.ends.sent.size() == 4);
+  CHECK(w.ends.sent[0].kind == BH_LANE_REQUEST);
+  CHECK(w.ends.sent[1].kind == BH_LANE_NOTIFICATION);
+  CHECK(w.ends.sent[2].kind == BH_LANE_RESPONSE);
+  CHECK(w.ends.sent[3].kind == BH_LANE_REQUEST);
+  w.route.message(w.lane(), w.ends.sent[3].exchange, "second\n");
+  w.route.message(w.lane(), w.ends.sent[0].exchange, "first");
+  w.route.message(w.lane(), 0, "pushed");
+  CHECK(w.ends.printed == std::vector<std::string>{"second", "first", "pushed"});
+}
+
+TEST_CASE("what is asked before the connection stands is sent then, in order") {
+  World w;
+  w.route.from_client(request(1, "initialize"));
+  w.route.from_client(R"({"method":"notifications/initialized"})");
+  CHECK(w.ends.sent.empty());
+  w.connect();
+  REQUIRE(w.ends.sent.size() == 2);
+  CHECK(w.ends.sent[0].kind == BH_LANE_REQUEST);
+  CHECK(w.ends.sent[1].kind == BH_LANE_NOTIFICATION);
+}
+
+TEST_CASE("a lost connection answers each pending request once and repeats none") {
+  World w;
+  w.connect();
+  w.route.from_client(request(1, "tools/call"));
+  w.route.from_client(request(2, "tools/list"));
+  w.route.from_client("{oops");
+  w.lose();
+  REQUIRE(w.ends.printed.size() == 3);
+  CHECK(mcp::member(w.ends.printed[0], "id") == "1");
+  CHECK(error_of(w.ends.printed[0]) == "\"tools/call: connection closed\"");
+  CHECK(error_of(w.ends.printed[1]) == "\"tools/list: connection closed\"");
+  CHECK(mcp::member(w.ends.printed[2], "id") == "null");
+  w.ends.sent.clear();
+  w.reconnect();
+  CHECK(w.ends.sent.empty());
+  CHECK(w.ends.closes == 1);
+}
+
+TEST_CASE("what comes in a short outage waits, what comes in a long one is answered at once") {
+  World w;
+  w.connect();
+  w.lose();
+  w.route.from_client(request(1, "tools/call"));
+  CHECK(w.ends.printed.empty());
+  SECTION("short") {
+    w.reconnect();
+    REQUIRE(w.ends.sent.size() == 1);
+    CHECK(w.ends.printed.empty());
+  }
+  SECTION("long") {
+    w.until([&] { return !w.ends.printed.empty(); });
+    CHECK(error_of(w.ends.printed[0]).find("no connection") != std::string::npos);
+    w.route.from_client(request(2, "tools/list"));
+    REQUIRE(w.ends.printed.size() == 2);
+    w.reconnect();
+    CHECK(w.ends.sent.empty());
+    w.route.from_client(request(3, "ping"));
+    CHECK(w.ends.sent.size() == 1);
+  }
+}
+
+TEST_CASE("a new connection gets the client's handshake again, its answer is swallowed") {
+  World w;
+  w.connect();
+  w.route.from_client(request(0, "initialize"));
+  w.route.message(w.lane(), w.ends.sent[0].exchange, R"({"id":0,"result":{}})");
+  w.route.from_client(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+  w.lose();
+  w.route.from_client(request(1, "ping"));
+  w.ends.sent.clear();
+  w.ends.printed.clear();
+  w.reconnect();
+  REQUIRE(w.ends.sent.size() == 3);
+  CHECK(w.ends.sent[0].text == request(0, "initialize"));
+  CHECK(w.ends.sent[1].text.find("notifications/initialized") != std::string::npos);
+  CHECK(w.ends.sent[2].text == request(1, "ping"));
+  w.route.message(w.lane(), w.ends.sent[0].exchange, R"({"id":0,"result":{"x":1}})");
+  CHECK(w.ends.printed.empty());
+  w.route.message(w.lane(), w.ends.sent[2].exchange, R"({"id":1,"result":{}})");
+  CHECK(w.ends.printed.size() == 1);
+}
+
+TEST_CASE("an initialize that was refused or never answered is not repeated") {
+  World w;
+  w.connect();
+  w.route.from_client(request(0, "initialize"));
+  SECTION("refused") {
+    w.route.message(w.lane(), w.ends.sent[0].exchange, R"({"id":0,"error":{"code":1}})");
+  }
+  SECTION("never answered") {}
+  w.lose();
+  w.ends.sent.clear();
+  w.reconnect();
+  CHECK(w.ends.sent.empty());
+}
+
+TEST_CASE("a message that fits no frame is answered here, and the next one goes") {
+  World w;
+  w.connect();
+  w.ends.send_status = BH_E_INVALID;
+  w.ends.send_error = "frame encode failed: too large";
+  w.route.from_client(request(1, "tools/call"));
+  REQUIRE(w.ends.printed.size() == 1);
+  CHECK(error_of(w.ends.printed[0]).find("frame encode failed") != std::string::npos);
+  w.ends.send_status = BH_OK;
+  w.route.from_client(request(2, "tools/call"));
+  CHECK(w.ends.sent.size() == 1);
+}
+
+TEST_CASE("used up stream numbers: a new connection, and the message goes there") {
+  World w;
+  w.connect();
+  w.route.from_client(request(1, "tools/call"));
+  w.opened_before = w.ends.opened.size();
+  w.ends.send_status = BH_E_SESSION_LOST;
+  w.ends.send_error = "used up";
+  w.route.from_client(request(2, "tools/list"));
+  CHECK(w.ends.closes == 1);
+  REQUIRE(w.ends.printed.size() == 1);  // the first was sent and is lost
+  w.ends.send_status = BH_OK;
+  w.ends.sent.clear();
+  w.reconnect();
+  REQUIRE(w.ends.sent.size() == 1);
+  CHECK(w.ends.sent[0].text == request(2, "tools/list"));
+}
+
+TEST_CASE("without any connection in time it answers and fails") {
+  World w;
+  w.ends.refuse_open = true;
+  w.route.from_client(request(1, "initialize"));
+  w.route.lane_down(w.lane(), {BH_E_UNAVAILABLE, "nobody there"});
+  w.until([&] { return w.ends.dones == 1; });
+  REQUIRE(w.ends.printed.size() == 1);
+  CHECK(w.ends.failure == "cannot reach endpoint: nobody there");
+  CHECK(w.ends.opened.size() > 3);
+}
+
+TEST_CASE("after the first connection it tries for ever, with few log lines") {
+  World w;
+  w.connect();
+  w.lose();
+  w.ends.refuse_open = true;
+  w.until([&] { return w.ends.opened.size() > 30; });
+  CHECK(w.ends.dones == 0);
+  CHECK(w.ends.logged.size() == 1);
+}
+
+TEST_CASE("a connection that falls at once does not flood the log") {
+  World w;
+  w.connect();
+  for (int i = 0; i < 50; ++i) {
+    w.lose();
+    w.reconnect();
+  }
+  CHECK(w.ends.logged.size() <= 11);
+}
+
+TEST_CASE("end of input: half-close, the answers, the end") {
+  World w;
+  w.connect();
+  w.route.from_client(request(1, "tools/call"));
+  w.route.input_ended();
+  CHECK(w.ends.finishes == 1);
+  CHECK(w.ends.dones == 0);
+  w.route.message(w.lane(), w.ends.sent[0].exchange, "answer");
+  SECTION("the endpoint ends its half") {
+    w.lose();
+    CHECK(w.ends.dones == 1);
+  }
+  SECTION("it does not") {
+    w.until([&] { return w.ends.dones == 1; });
+  }
+  CHECK(w.ends.printed == std::vector<std::string>{"answer"});
+  CHECK(w.ends.failure.empty());
+  CHECK(w.ends.opened.size() == 1);
+}
+
+TEST_CASE("end of input before the connection stands: what was asked is still asked") {
+  World w;
+  w.route.from_client(request(1, "tools/list"));
+  w.route.input_ended();
+  CHECK(w.ends.dones == 0);
+  w.connect();
+  REQUIRE(w.ends.sent.size() == 1);
+  CHECK(w.ends.finishes == 1);
+}
+
+TEST_CASE("a request that the client has cancelled ends without a line") {
+  World w;
+  w.connect();
+  w.route.from_client(request(1, "tools/call"));
+  w.route.exchange_failed(w.lane(), w.ends.sent[0].exchange, {BH_E_CANCELLED, "nothing to say"});
+  w.lose();
+  CHECK(w.ends.printed.empty());
+}
+
+TEST_CASE("the bounds are answered") {
+  RouteLimits limits = quick();
+  limits.max_pending = 2;
+  limits.max_waiting_bytes = 200;
+  World w(limits);
+  SECTION("requests under way") {
+    w.connect();
+    for (int i = 0; i < 3; ++i) w.route.from_client(request(i, "x"));
+    CHECK(w.ends.sent.size() == 2);
+    REQUIRE(w.ends.printed.size() == 1);
+    CHECK(error_of(w.ends.printed[0]).find("too many requests") != std::string::npos);
+  }
+  SECTION("bytes that wait") {
+    w.route.from_client(request(1, std::string(300, 'm').c_str()));
+    REQUIRE(w.ends.printed.size() == 1);
+    CHECK(error_of(w.ends.printed[0]).find("too much waits") != std::string::npos);
+  }
+}
+
+TEST_CASE("what an earlier lane says later is not heard") {
+  World w;
+  w.connect();
+  const bh_lane old = w.lane();
+  w.lose();
+  w.reconnect();
+  w.route.message(old, 0, "late");
+  w.route.lane_down(old, {BH_E_IO, "late"});
+  CHECK(w.ends.printed.empty());
+  CHECK(w.ends.closes == 1);
+}

@@ -1,0 +1,251 @@
+#include "relay/doctor.hpp"
+
+#include <fcntl.h>
+#include <linux/vm_sockets.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.hpp"
+#include "connector-vsock/dial.hpp"
+#include "mcp/scan.hpp"
+#include "pipe/line.hpp"
+#include "relay/relay_child.hpp"
+#include "relay/write_out.hpp"
+
+namespace bulkhead::relay {
+namespace {
+
+using connector_vsock::AddressKind;
+
+constexpr int connect_wait_ms = 5'000;
+constexpr std::size_t oversize = 1'100'000;
+constexpr std::size_t good_description = 10;  // bytes that say something about a tool
+
+class Doctor {
+ public:
+  Doctor(const connector_vsock::Definition &definition, RelayChild &relay)
+      : definition_(definition), relay_(relay) {}
+
+  int run() {
+    const bool there = device() && reachable() && introduced();
+    if (!there) {
+      say("", "The other checks need the way to the endpoint and were left out.");
+      return 1;
+    }
+    notifications();
+    tools();
+    invalid_json();
+    too_large();
+    unknown_tool();
+    ending();
+    return failed_ ? 1 : 0;
+  }
+
+ private:
+  void say(std::string_view mark, std::string_view text) {
+    write_output(std::string(mark) + std::string(text) + "\n");
+  }
+  bool good(const std::string &text) {
+    say("ok    ", text);
+    return true;
+  }
+  bool bad(const std::string &text, std::string_view what_to_do) {
+    failed_ = true;
+    say("FAIL  ", text);
+    say("      ", what_to_do);
+    return false;
+  }
+  void warn(const std::string &text, std::string_view what_to_do) {
+    say("warn  ", text);
+    say("      ", what_to_do);
+  }
+
+  bool device() {
+    if (definition_.kind != AddressKind::vsock) return true;
+    const OwnedFd fd(::open("/dev/vsock", O_RDONLY | O_CLOEXEC));
+    if (!fd) {
+      return bad("/dev/vsock cannot be opened",
+                 "The machine needs a vsock device (QEMU: -device vhost-vsock-pci,guest-cid=N; "
+                 "Firecracker and Cloud Hypervisor: a vsock section) and the kernel module "
+                 "vmw_vsock_virtio_transport; and you need to be allowed to read /dev/vsock.");
+    }
+    unsigned cid = 0;
+    if (::ioctl(fd.get(), IOCTL_VM_SOCKETS_GET_LOCAL_CID, &cid) != 0) cid = 0;
+    return good("vsock device, this machine is CID " + std::to_string(cid));
+  }
+
+  bool reachable() {
+    const OwnedFd fd(connector_vsock::dial(definition_));
+    int error = fd ? 0 : errno;
+    if (fd) {
+      pollfd ready{fd.get(), POLLOUT, 0};
+      error = ::poll(&ready, 1, connect_wait_ms) <= 0 ? ETIMEDOUT
+                                                      : connector_vsock::connect_error(fd.get());
+    }
+    if (error == 0) return good("connection to " + definition_.address());
+    return bad("no connection to " + definition_.address() + ": " + explain(definition_, error),
+               "Is the gateway running on the host, with transport-vsock on this port? Does the "
+               "port agree (--port; capsem.vsock_port_offset= on the kernel's command line)?");
+  }
+
+  // An answer, or nothing with a line that says so.
+  std::string ask(const std::string &message, const char *what) {
+    if (relay_.send(message)) {
+      if (auto text = relay_.answer()) return *text;
+    }
+    bad(std::string(what) + ": no answer",
+        "The relay's own lines above say why; else the endpoint is stuck: see its log.");
+    return {};
+  }
+  std::string ask(int id, std::string_view method, std::string_view params, const char *what) {
+    std::string message = R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"method":")";
+    return ask(message.append(method).append("\",\"params\":").append(params).append("}"), what);
+  }
+  static bool answers(std::string_view text, int id) {
+    return pipe::classify(text).id == std::to_string(id);
+  }
+
+  bool introduced() {
+    const std::string text = ask(
+        1, "initialize",
+        R"({"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bulkhead-relay doctor","version":")" BULKHEAD_VERSION
+        R"("}})",
+        "initialize");
+    if (text.empty()) return false;
+    const auto result = mcp::member(text, "result");
+    const auto name = mcp::member(mcp::member(result, "serverInfo"), "name");
+    if (!answers(text, 1) || name.empty()) {
+      return bad("initialize was refused: " + text.substr(0, 200),
+                 "What answers there is no MCP endpoint, or its policy refuses this process.");
+    }
+    return good("initialize: " + std::string(name) + ", revision " +
+                std::string(mcp::member(result, "protocolVersion")));
+  }
+
+  void notifications() {
+    relay_.send(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+    relay_.send(R"({"jsonrpc":"2.0","method":"$/progress","params":{}})");
+    const std::string text = ask(2, "ping", "{}", "ping");
+    if (text.empty()) return;
+    if (answers(text, 2)) {
+      good("notifications are not answered, ping is");
+    } else {
+      bad("a notification was answered: " + text.substr(0, 200),
+          "The endpoint must answer requests only.");
+    }
+  }
+
+  void tools() {
+    const std::string text = ask(3, "tools/list", "{}", "tools/list");
+    if (text.empty()) return;
+    const auto list = mcp::member(mcp::member(text, "result"), "tools");
+    if (list.empty()) {
+      bad("tools/list was refused: " + text.substr(0, 200),
+          "See the gateway's log and its policy.");
+      return;
+    }
+    struct Seen {
+      int count = 0, without_schema = 0, badly_described = 0;
+    } seen;
+    mcp::for_each_item(list, &seen, [](void *arg, std::string_view tool) {
+      auto &s = *static_cast<Seen *>(arg);
+      ++s.count;
+      if (mcp::member(mcp::member(tool, "inputSchema"), "type") != "\"object\"") ++s.without_schema;
+      if (mcp::member(tool, "description").size() <= good_description + 2) ++s.badly_described;
+      return true;
+    });
+    if (seen.count == 0) {
+      warn("tools/list is empty",
+           "No server of the gateway is ready: bulkhead status on the host.");
+    } else {
+      good("tools/list: " + std::to_string(seen.count) + " tools on its first page");
+    }
+    if (seen.without_schema > 0) {
+      warn(std::to_string(seen.without_schema) + " tools have an inputSchema that is no object",
+           "Clients may refuse them; their server has to be corrected.");
+    }
+    if (seen.badly_described > 0) {
+      warn(std::to_string(seen.badly_described) + " tools have no description worth the name",
+           "Models will not know when to use them.");
+    }
+  }
+
+  void invalid_json() {
+    const std::string text = ask("{oops", "invalid JSON");
+    if (text.empty()) return;
+    const auto line = pipe::classify(text);
+    const bool id_less = line.id.empty() || line.id == "null";
+    const bool right = mcp::member(mcp::member(text, "error"), "code") == "-32700";
+    if (id_less && right && still_answers(4)) {
+      good("invalid JSON is answered with -32700, and the next request works");
+    } else {
+      bad("invalid JSON was answered with " + text.substr(0, 200),
+          "The endpoint must answer one error -32700 without an id and go on.");
+    }
+  }
+
+  void too_large() {
+    const std::string text = ask(5, "ping", "{\"x\":\"" + std::string(oversize, 'x') + "\"}",
+                                 "a message that is too large");
+    if (text.empty()) return;
+    const auto code = mcp::member(mcp::member(text, "error"), "code");
+    if (answers(text, 5) && code == "-32001" && still_answers(6)) {
+      good("a message too large for a frame is answered with -32001, and the next request works");
+    } else {
+      bad("a message too large for a frame was answered with " + text.substr(0, 200),
+          "This is the relay's own work: report it.");
+    }
+  }
+
+  void unknown_tool() {
+    const std::string text =
+        ask(7, "tools/call", R"({"name":"bulkhead_doctor__no_such_tool","arguments":{}})",
+            "a call of an unknown tool");
+    if (text.empty()) return;
+    const bool refused = !mcp::member(text, "error").empty() ||
+                         mcp::member(mcp::member(text, "result"), "isError") == "true";
+    if (refused) {
+      good("an unknown tool is refused");
+    } else {
+      bad("an unknown tool was called: " + text.substr(0, 200), "See the gateway's log.");
+    }
+  }
+
+  bool still_answers(int id) {
+    const std::string text = ask(id, "ping", "{}", "ping");
+    return !text.empty() && answers(text, id);
+  }
+
+  void ending() {
+    const int code = relay_.end();
+    if (code == 0) {
+      good("the relay ends with its input");
+    } else {
+      bad("the relay did not end in good order (" + std::to_string(code) + ")",
+          "The endpoint may hold the connection open; see its log.");
+    }
+  }
+
+  const connector_vsock::Definition &definition_;
+  RelayChild &relay_;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+int run_doctor(const connector_vsock::Definition &definition,
+               const std::vector<std::string> &relay_command) {
+  RelayChild relay(relay_command);
+  if (!relay.started()) {
+    write_error("doctor: cannot start a relay: " + std::to_string(errno) + "\n");
+    return 1;
+  }
+  return Doctor(definition, relay).run();
+}
+
+}  // namespace bulkhead::relay

@@ -1,0 +1,11 @@
+// The two plugins of a relay, linked in.
+#pragma once
+
+#include "bulkhead/abi/plugin.h"
+
+namespace bulkhead::relay {
+
+const bh_entry *stdio_entry();
+const bh_entry *vsock_entry();
+
+}  // namespace bulkhead::relay

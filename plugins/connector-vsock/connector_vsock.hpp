@@ -1,0 +1,53 @@
+// connector-vsock: an endpoint on the other side of a virtual machine's wall (or a Unix socket),
+// which takes MCP messages in frames. One connection per lane.
+//
+// With a host that offers bh.host.wire/1 it says when the connection stands, and can end its half
+// of it; with others messages simply wait in the queue until then.
+#pragma once
+
+#include <bulkhead/cpp/tables.hpp>
+
+#include <memory>
+#include <vector>
+
+#include "connector-vsock/lane.hpp"
+
+namespace connector_vsock {
+
+class ConnectorVsock final : public Shared {
+ public:
+  static constexpr bh::Info info{.id = "connector-vsock",
+                                 .name = "Endpoint over vsock",
+                                 .version = "0.1.0",
+                                 .vendor = "Bulkhead",
+                                 .config_schema = {},
+                                 .provides = {BH_EXT_CONNECTOR, BH_EXT_WIRE}};
+
+  explicit ConnectorVsock(const bh_host *raw);
+
+  bh_status configure(bh_str json, bh_error *error);
+  bh_status start(bh_error *) { return BH_OK; }
+  void stop() noexcept;
+  const void *get_ext(const char *id) noexcept;
+
+  bh_status lane_open(bh_lane lane, const bh_lane_info &lane_info, void **out, bh_error *error);
+  bh_status lane_send(void *lane, const bh_lane_message &message, bh_error *error);
+  void lane_ready(void *, bh_str) noexcept {}
+  void lane_abandon(void *lane, std::uint64_t exchange) noexcept;
+  void lane_close(void *lane);
+  void lane_finish(void *lane);
+
+ private:
+  void flush_later(Lane &lane) override;
+  void finished(Lane &lane) override;
+  void at_turn_end();
+  void defer_turn_end();
+  std::unique_ptr<Lane> take(const Lane &lane);
+
+  bh::Host host_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Lane *> to_flush_, flushing_, to_finish_;
+  bool deferred_ = false;
+};
+
+}  // namespace connector_vsock

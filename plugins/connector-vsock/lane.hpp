@@ -1,0 +1,126 @@
+// One connection to the endpoint.
+//
+// Life: open -> connecting (-> the hybrid dialogue) -> up -> (finish) -> maybe down (reported once)
+// -> close -> finished. What is sent before it is up waits in the queue behind our introduction.
+//
+// Owner: the connector. Thread: the reactor's. Host functions called from here (message, lane_down)
+// may call close() or send() of this lane before they return; it is destroyed at the turn's end.
+#pragma once
+
+#include <bulkhead/abi/ext/draft/wire.h>
+#include <bulkhead/cpp/host.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "connector-vsock/definition.hpp"
+#include "mcp-frame/frame_reader.hpp"
+#include "stdio-lines/bytes.hpp"
+
+namespace connector_vsock {
+
+class Lane;
+
+// What the lanes of one plugin instance share.
+class Shared {
+ public:
+  static constexpr std::size_t scratch_size = 64u << 10;
+
+  Shared(const bh::Host &h, const bh_host_connector *u, const bh_host_wire *w) noexcept
+      : host(h), up(u), wire(w) {}
+  Shared(const Shared &) = delete;
+  Shared &operator=(const Shared &) = delete;
+
+  // Calls lane.flush() at the end of this turn of the loop.
+  virtual void flush_later(Lane &lane) = 0;
+  // The lane's last act: the owner says lane_closed and destroys it at the turn's end.
+  virtual void finished(Lane &lane) = 0;
+
+  const bh::Host &host;
+  const bh_host_connector *const up;
+  const bh_host_wire *const wire;                                 // null: this host does not ask
+  const std::unique_ptr<char[]> scratch{new char[scratch_size]};  // one lane reads at a time
+
+ protected:
+  ~Shared() = default;
+};
+
+class Lane final {
+ public:
+  // About this much is read per turn of the loop.
+  static constexpr std::size_t read_budget = 1u << 20;
+
+  Lane(Shared &shared, bh_lane handle, Definition definition);
+  ~Lane();
+  Lane(const Lane &) = delete;
+  Lane &operator=(const Lane &) = delete;
+
+  bh_status open(std::uint64_t connect_timeout_ms, bh_error *error);
+  // BH_E_INVALID: it does not fit a frame. BH_E_SESSION_LOST: this connection has used up its
+  // stream numbers. BH_E_UNAVAILABLE: it is ending, lane_down comes or has come. None was sent.
+  bh_status send(const bh_lane_message &message, bh_error *error);
+  void abandon(std::uint64_t exchange) noexcept;
+  void flush();
+  void finish();
+  void close();
+
+  bh_lane handle() const noexcept { return handle_; }
+  bool closing() const noexcept { return closing_; }
+
+  // For tests: the next request gets this number.
+  void skip_to_stream(std::uint32_t stream) noexcept { next_stream_ = stream; }
+
+  bool flush_queued = false;  // the owner's mark
+
+ private:
+  enum class State : std::uint8_t { connecting, dialogue, up, down };
+  template <void (Lane::*member)()>
+  static void fd_event(void *self, std::int32_t, std::uint32_t) {
+    bh::guarded(nullptr, [&] {
+      (static_cast<Lane *>(self)->*member)();
+      return BH_OK;
+    });
+  }
+  template <void (Lane::*member)()>
+  static void timer_event(void *self) {
+    fd_event<member>(self, 0, 0);
+  }
+
+  void introduce();
+  bool queue_frame(std::uint32_t stream, bool notification, const bh_str *parts,
+                   std::uint32_t part_count, std::size_t payload, bh_error *error);
+  void on_event();
+  void on_connect_timeout();
+  void on_connected();
+  void on_dialogue(std::string_view in);
+  void now_up();
+  void on_readable();
+  void take_bytes(std::string_view in);
+  void take_frame(const mcp_frame::Frame &frame);
+  void bad_frame(std::uint32_t stream);
+  void write_queue();
+  void watch_for(std::uint32_t events);
+  void report_down(bh_status code, const std::string &text);
+  void release();
+
+  Shared &shared_;
+  const bh_lane handle_;
+  const Definition definition_;
+  State state_ = State::connecting;
+  int fd_ = -1;
+  bh_watch watch_ = 0;
+  bh_timer timer_ = 0;
+  std::string answer_;  // of the hybrid dialogue, so far
+  mcp_frame::FrameReader reader_;
+  stdio_lines::Bytes queue_;
+  std::size_t written_ = 0;                                     // of queue_
+  std::uint32_t next_stream_ = 1;                               // 0: used up
+  std::unordered_map<std::uint32_t, std::uint64_t> exchanges_;  // by stream
+  bool finishing_ = false, half_closed_ = false, closing_ = false, blocked_ = false;
+  bool bad_frame_told_ = false;
+};
+
+}  // namespace connector_vsock

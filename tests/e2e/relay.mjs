@@ -1,0 +1,300 @@
+// The relay of a guest over a Unix socket: rows B04 to B11 against an endpoint written from the
+// layout alone, what goes beyond them, and doctor.
+import { spawnSync } from 'node:child_process';
+import { statSync, symlinkSync } from 'node:fs';
+import net from 'node:net';
+import { assert, program, run, sleep, test, until } from './lib.mjs';
+import { FrameEndpoint, plain } from '../fixtures/frame_endpoint.mjs';
+import { Relay, relayProgram } from './relay_process.mjs';
+
+async function world(t, onFrame) {
+  const endpoint = await new FrameEndpoint(t.path('endpoint'), onFrame).start();
+  t.defer(() => endpoint.stop());
+  return { endpoint, relay: new Relay(t, ['--unix', endpoint.path]) };
+}
+const requests = (endpoint) => endpoint.received.filter((frame) => frame.flags === 0);
+const methods = (frames) => frames.map((frame) => JSON.parse(frame.payload).method);
+const isDuplex = (frame) => frame.payload.includes('notifications/bulkhead/duplex');
+const text = (message) => JSON.stringify(message);
+
+test('B04 the name of the parent process, cleaned and cut on a character boundary', async (t) => {
+  const endpoint = await new FrameEndpoint(t.path('e')).start();
+  t.defer(() => endpoint.stop());
+  const nameUnder = async (parent) => {
+    const shell = t.path(parent);
+    symlinkSync('/bin/sh', shell);
+    const relay = new Relay(t, [], [shell, '-c', `'${relayProgram}' --unix '${endpoint.path}'; exit $?`]);
+    relay.request(1, 'ping');
+    await relay.line();
+    assert.equal(await relay.end(), 0, relay.stderr);
+    return { frame: endpoint.received.at(-1).name, meta: endpoint.peer.meta };
+  };
+  assert.deepEqual(await nameUnder('my agent\tx'), { frame: 'my_agent_x', meta: 'CAPSEM_META:my_agent_x' });
+  const long = `x${'€'.repeat(66)}`; // 199 bytes; 128 fall into a character
+  const { frame } = await nameUnder(long);
+  assert.equal(frame, `x${'€'.repeat(42)}`);
+});
+
+test('B05 round trip', async (t) => {
+  const { endpoint, relay } = await world(t);
+  relay.send('{"jsonrpc":"2.0","id":"a","method":"tools/list"}');
+  assert.equal(await relay.end(), 0, relay.stderr);
+  assert.deepEqual(relay.lines.map(JSON.parse), [{ jsonrpc: '2.0', id: 'a', result: { method: 'tools/list' } }]);
+  assert.equal(relay.stderr, '');
+  assert.deepEqual(requests(endpoint).map((f) => [f.stream, f.payload]), [[1, '{"jsonrpc":"2.0","id":"a","method":"tools/list"}']]);
+});
+
+test('B06 half-close at the end of input: the answer still comes', async (t) => {
+  let ended = false;
+  const { endpoint, relay } = await world(t, (frame, peer) => frame.flags === 0 && (endpoint.asked = { frame, peer }));
+  endpoint.onEnd = () => (ended = true);
+  relay.request(1, 'tools/call');
+  const exit = relay.end();
+  await until('the endpoint sees the end', () => ended && endpoint.asked);
+  await sleep(1500); // longer than what it waits when nothing is open
+  assert.deepEqual(relay.lines, []);
+  plain(endpoint.asked.frame, endpoint.asked.peer);
+  endpoint.peer.socket.end();
+  assert.equal(await exit, 0, relay.stderr);
+  assert.equal(relay.lines.length, 1);
+});
+
+test('B07 a fast answer overtakes a slow one', async (t) => {
+  const slow = [];
+  const { relay } = await world(t, (frame, peer) => {
+    if (frame.payload.includes('slow')) slow.push([frame, peer]);
+    else plain(frame, peer);
+  });
+  relay.request(1, 'slow');
+  relay.request(2, 'fast');
+  assert.equal((await relay.line()).id, 2);
+  for (const [frame, peer] of slow) plain(frame, peer);
+  assert.equal((await relay.line()).id, 1);
+});
+
+test('B08 invalid JSON is the endpoint\'s to answer', async (t) => {
+  const { relay } = await world(t);
+  relay.send('{oops');
+  relay.request(2, 'ping');
+  const first = await relay.line();
+  assert.equal(first.error.code, -32700);
+  assert.ok(first.id === null || first.id === undefined);
+  assert.equal((await relay.line()).id, 2);
+});
+
+test('B09 notifications are passed on and get no line', async (t) => {
+  const { endpoint, relay } = await world(t);
+  relay.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  relay.request(1, 'a');
+  relay.send({ jsonrpc: '2.0', method: '$/progress', params: {} });
+  relay.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
+  relay.request(2, 'b');
+  assert.equal(await relay.end(), 0);
+  assert.equal(relay.lines.length, 2);
+  const notes = endpoint.received.filter((frame) => frame.flags === 1);
+  assert.ok(isDuplex(notes[0]), 'the offer is the first frame');
+  assert.deepEqual(methods(notes.slice(1)), ['notifications/initialized', '$/progress', 'notifications/cancelled']);
+  assert.ok(notes.every((frame) => frame.stream === 0));
+});
+
+test('B10 a line that fits no frame is answered here, the next one works', async (t) => {
+  const { endpoint, relay } = await world(t);
+  relay.request(1, 'tools/call', { x: 'x'.repeat(1_100_000) });
+  relay.request(2, 'tools/list');
+  const first = await relay.line();
+  assert.equal(first.id, 1);
+  assert.equal(first.error.code, -32001);
+  assert.match(first.error.message, /tools\/call.*frame encode failed/);
+  assert.equal((await relay.line()).id, 2);
+  assert.equal(requests(endpoint).length, 1);
+});
+
+test('B11 a lost connection: every pending request is answered, none is repeated, then it goes on', async (t) => {
+  const { endpoint, relay } = await world(t, () => {});
+  relay.request(1, 'tools/call');
+  relay.request('two', 'tools/list');
+  relay.request(3, 'prompts/get');
+  await until('three requests', () => requests(endpoint).length === 3);
+  await endpoint.stop();
+  const lost = [await relay.line(), await relay.line(), await relay.line()];
+  assert.deepEqual(lost.map((answer) => [answer.id, answer.error.code]), [[1, -32001], ['two', -32001], [3, -32001]]);
+  for (const [i, method] of ['tools/call', 'tools/list', 'prompts/get'].entries()) {
+    assert.match(lost[i].error.message, new RegExp(`${method}: (connection closed|write failed)`));
+  }
+  await sleep(1200);
+  endpoint.onFrame = plain;
+  await endpoint.start();
+  relay.request(4, 'ping');
+  assert.equal((await relay.line(1000)).id, 4);
+  assert.deepEqual(methods(requests(endpoint)), ['tools/call', 'tools/list', 'prompts/get', 'ping']);
+  assert.equal(requests(endpoint).at(-1).stream, 1, 'streams begin anew');
+  assert.match(relay.stderr, /is lost \(connection closed.*\), 3 requests failed; connecting again/);
+  assert.match(relay.stderr, /connected to unix:.* again after/);
+  assert.equal(relay.stderr.trim().split('\n').length, 2);
+});
+
+test('a short outage is waited for, a long one is answered', async (t) => {
+  const { endpoint, relay } = await world(t);
+  relay.request(1, 'ping');
+  await relay.line();
+  await endpoint.stop();
+  await until('the loss is noticed', () => relay.stderr.includes('is lost'));
+  relay.request(2, 'tools/call');
+  const waited = Date.now();
+  const answer = await relay.line(8000);
+  assert.ok(Date.now() - waited > 3000, 'it waits a while');
+  assert.match(answer.error.message, /tools\/call: not sent: there is no connection/);
+  relay.request(3, 'tools/call');
+  assert.equal((await relay.line(1000)).id, 3);
+  await endpoint.start();
+  await until('connected', () => relay.stderr.includes('again after'));
+  relay.request(4, 'ping');
+  assert.equal((await relay.line()).result.method, 'ping');
+});
+
+test('the endpoint speaks on its own, and is answered', async (t) => {
+  const { endpoint, relay } = await world(t);
+  relay.request(1, 'ping');
+  await relay.line();
+  endpoint.peer.push({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+  assert.equal((await relay.line()).method, 'notifications/tools/list_changed');
+  endpoint.peer.push({ jsonrpc: '2.0', id: 7, method: 'elicitation/create', params: {} });
+  assert.equal((await relay.line()).id, 7);
+  const answer = { jsonrpc: '2.0', id: 7, result: { action: 'accept', content: {} } };
+  relay.send(answer);
+  await until('the answer', () => endpoint.received.at(-1).payload === text(answer));
+  assert.deepEqual([endpoint.received.at(-1).stream, endpoint.received.at(-1).flags], [0, 1]);
+});
+
+test('an empty answer ends a request without a line', async (t) => {
+  const { relay } = await world(t, (frame, peer) => {
+    if (frame.flags === 0) frame.payload.includes('quiet') ? peer.answer(frame, '') : plain(frame, peer);
+  });
+  relay.request(1, 'quiet');
+  relay.request(2, 'ping');
+  assert.equal((await relay.line()).id, 2);
+  assert.equal(await relay.end(), 0, 'it does not wait for the first');
+  assert.deepEqual(relay.lines, []);
+});
+
+test('a new endpoint gets the handshake again, the client does not see it', async (t) => {
+  const { endpoint, relay } = await world(t);
+  const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: { elicitation: {} } } };
+  relay.send(initialize);
+  await relay.line();
+  relay.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  await until('three frames', () => endpoint.received.length === 3);
+  await endpoint.stop();
+  endpoint.received = [];
+  await endpoint.start();
+  relay.request(1, 'ping');
+  assert.equal((await relay.line()).id, 1);
+  assert.ok(isDuplex(endpoint.received[0]));
+  assert.equal(endpoint.received[1].payload, text(initialize));
+  assert.equal(JSON.parse(endpoint.received[2].payload).method, 'notifications/initialized');
+  assert.deepEqual(relay.lines, []);
+});
+
+test('a client that starts before its endpoint waits for it', async (t) => {
+  const endpoint = new FrameEndpoint(t.path('late'));
+  const relay = new Relay(t, ['--unix', endpoint.path]);
+  relay.request(1, 'initialize');
+  await until('it says so', () => relay.stderr.includes('cannot reach'));
+  await endpoint.start();
+  t.defer(() => endpoint.stop());
+  assert.equal((await relay.line()).id, 1);
+});
+
+test('no endpoint in 30 s: the request is answered, exit 1', async (t) => {
+  const relay = new Relay(t, ['--unix', t.path('none')]);
+  relay.request(1, 'initialize');
+  assert.equal(await relay.exit, 1);
+  assert.match(JSON.parse(relay.lines[0]).error.message, /initialize: not sent: cannot reach unix:.*no such socket/);
+  assert.match(relay.stderr, /bulkhead-relay: cannot reach unix:/);
+  assert.ok(relay.stderr.split('\n').length <= 3);
+}, { timeout: 45_000 });
+
+test('the hybrid dialogue of a hypervisor\'s socket', async (t) => {
+  const endpoint = await new FrameEndpoint(t.path('inner')).start();
+  t.defer(() => endpoint.stop());
+  let asked;
+  const front = net.createServer((socket) => {
+    socket.once('data', (data) => {
+      asked = data.toString();
+      socket.write('OK 1073741824\n');
+      const inner = net.connect(endpoint.path);
+      socket.pipe(inner).pipe(socket);
+      socket.on('error', () => {});
+    });
+  });
+  await new Promise((resolve) => front.listen(t.path('outer'), resolve));
+  t.defer(() => front.close());
+  const relay = new Relay(t, ['--hybrid', t.path('outer'), '--port', '5007', '--name', 'someone else', '--meta-prefix=BULKHEAD_META']);
+  relay.request(1, 'ping');
+  assert.equal((await relay.line()).id, 1);
+  assert.equal(asked, 'CONNECT 5007\n');
+  assert.equal(endpoint.peer.meta, 'BULKHEAD_META:someone_else');
+});
+
+test('a thousand requests at once, in order on the wire', async (t) => {
+  const { endpoint, relay } = await world(t);
+  for (let i = 1; i <= 1000; ++i) relay.request(i, 'ping', { pad: 'p'.repeat(i) });
+  await until('a thousand answers', () => relay.lines.length === 1000);
+  assert.deepEqual(new Set(relay.lines.map((line) => JSON.parse(line).id)).size, 1000);
+  assert.deepEqual(requests(endpoint).map((frame) => frame.stream), Array.from({ length: 1000 }, (_, i) => i + 1));
+});
+
+test('doctor finds a good endpoint good and explains what is not', async (t) => {
+  const endpoint = await new FrameEndpoint(t.path('e'), (frame, peer) => {
+    if (frame.flags === 1 || !frame.payload.startsWith('{"')) return plain(frame, peer);
+    const { id, method } = JSON.parse(frame.payload);
+    const tool = { name: 'say', description: 'Says what it is told', inputSchema: { type: 'object' } };
+    const results = {
+      initialize: { serverInfo: { name: 'fake' }, protocolVersion: '2025-06-18' },
+      'tools/list': { tools: [tool] },
+      'tools/call': { isError: true, content: [] },
+    };
+    peer.answer(frame, { jsonrpc: '2.0', id, result: results[method] ?? {} });
+  }).start();
+  const doctor = (path) => {
+    const relay = new Relay(t, [], [relayProgram, 'doctor', '--unix', path]);
+    return relay.exit.then((code) => ({ code, out: relay.lines.join('\n') }));
+  };
+  const good = await doctor(endpoint.path);
+  assert.equal(good.code, 0, good.out);
+  assert.equal(good.out.match(/^ok /gm).length, 8, good.out);
+  await endpoint.stop();
+  const bad = await doctor(endpoint.path);
+  assert.equal(bad.code, 1);
+  assert.match(bad.out, /FAIL {2}no connection to unix:.*no such socket[^]*Is the gateway running/);
+});
+
+test('help, wrong usage, and the same as a command of the program', async (t) => {
+  const ask = (command, ...args) => spawnSync(command, args, { encoding: 'utf8' });
+  assert.match(ask(relayProgram, '--help').stdout, /--hybrid PATH/);
+  for (const args of [['--what'], ['--unix'], ['--port', 'x'], ['--port', '99999999999'], ['--meta-prefix', 'a b', '--unix', '/x'], ['--unix', 'a', '--hybrid', 'b']]) {
+    const { status, stderr, stdout } = ask(relayProgram, ...args);
+    assert.equal(status, 2, args.join(' '));
+    assert.ok(stderr.startsWith('bulkhead-relay: ') && stdout === '');
+  }
+  assert.match(ask(program, 'relay', '--help').stdout, /Usage: bulkhead relay/);
+  const endpoint = await new FrameEndpoint(t.path('e')).start();
+  t.defer(() => endpoint.stop());
+  const relay = new Relay(t, [], [program, 'relay', '--unix', endpoint.path]);
+  relay.request(1, 'ping');
+  assert.equal(await relay.end(), 0, relay.stderr);
+  assert.equal(relay.lines.length, 1);
+});
+
+test('small: the file and the memory', async (t) => {
+  const { relay } = await world(t);
+  for (let i = 1; i <= 100; ++i) relay.request(i, 'ping', { pad: 'p'.repeat(20_000) });
+  await until('the answers', () => relay.lines.length === 100);
+  const { readFileSync } = await import('node:fs');
+  const resident = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${relay.child.pid}/status`, 'utf8'))[1]);
+  if (process.env.BULKHEAD_SANITIZED) t.skip('sanitizers are large');
+  assert.ok(statSync(relayProgram).size <= 1_500_000, `${statSync(relayProgram).size} bytes`);
+  assert.ok(resident <= 4096, `${resident} KiB resident`);
+});
+
+await run();

@@ -1,0 +1,40 @@
+// A relay as a client sees it: lines in, lines out.
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { join } from 'node:path';
+import { build, until } from './lib.mjs';
+
+export const relayProgram = process.env.BULKHEAD_RELAY ?? join(build, 'bin/bulkhead-relay');
+
+export class Relay {
+  // command: what to run, if it is not the relay itself.
+  constructor(t, args, command) {
+    const [program, ...rest] = command ?? [relayProgram, ...args];
+    this.lines = [];
+    this.stderr = '';
+    this.child = spawn(program, rest, { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.child.stdin.on('error', () => {});
+    createInterface({ input: this.child.stdout }).on('line', (line) => this.lines.push(line));
+    this.child.stderr.on('data', (data) => (this.stderr += data));
+    this.exit = new Promise((resolve) => this.child.on('close', (code, signal) => resolve(code ?? signal)));
+    t.gateways.push({ stderr: () => this.stderr });
+    t.defer(() => {
+      this.child.kill('SIGKILL');
+      return this.exit;
+    });
+  }
+  send(message) {
+    this.child.stdin.write(`${typeof message === 'string' ? message : JSON.stringify(message)}\n`);
+  }
+  request(id, method, params = {}) {
+    this.send({ jsonrpc: '2.0', id, method, params });
+  }
+  async line(ms = 5000) {
+    await until('a line of the relay', () => this.lines.length > 0, ms);
+    return JSON.parse(this.lines.shift());
+  }
+  end() {
+    this.child.stdin.end();
+    return this.exit;
+  }
+}
