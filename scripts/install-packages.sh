@@ -11,6 +11,7 @@ declare -A sets=(
            libcurl4-openssl-dev|curl-config libssl-dev
            libtomlplusplus-dev libcli11-dev libsimdjson-dev libsodium-dev libgumbo-dev catch2"
   [test]="npm|npm curl|curl procps|pgrep"
+  [guest]="qemu-system-x86 busybox-static cpio"
   [lint]="clang-format-19 shellcheck"
   [full]="clang-19 lld-19 llvm-19 libclang-rt-19-dev clang-tidy-19 clang-format-19 valgrind"
   [bench]="npm|npm nginx-light|nginx haproxy|haproxy socat|socat"

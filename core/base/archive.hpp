@@ -87,7 +87,7 @@ class ArchiveReader {
     } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
       value = T{};
       if (failed_ || bytes_.size() < sizeof value) return fail();
-      std::memcpy(&value, bytes_.data(), sizeof value);
+      bytes_.copy(reinterpret_cast<char *>(&value), sizeof value);
       bytes_.remove_prefix(sizeof value);
     } else {
       archive(*this, value);

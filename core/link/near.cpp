@@ -102,7 +102,7 @@ void Near::attach(OwnedFd trunk) {
   }
 }
 
-void Near::give_up(std::string reason) {
+void Near::give_up(const std::string &reason) {
   gave_up_ = about(reason);
   std::vector<Lane *> waiting;
   for (auto &[lane, owned] : lanes_) {

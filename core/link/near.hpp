@@ -47,7 +47,7 @@ class Near {
   // The other process is there (again).
   void attach(OwnedFd trunk);
   // It will not come: lanes and calls fail with this reason until attach().
-  void give_up(std::string reason);
+  void give_up(const std::string &reason);
 
   // Tables and `self` of plugin number `plugin` of the other process; they live as long as this.
   static const bh_connector &connector() noexcept;

@@ -134,7 +134,7 @@ bh_status HostFunctions::secret_get(void *ctx, bh_str name, char *buf, std::uint
     }
     *n = value->size();
     if (value->size() > cap) return BH_E_LIMIT;
-    if (!value->empty()) std::memcpy(buf, value->data(), value->size());
+    value->copy(buf, value->size());
     return BH_OK;
   } catch (const std::exception &) {
     return BH_E_INTERNAL;

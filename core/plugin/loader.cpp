@@ -135,7 +135,7 @@ Result<void> attempt(const std::shared_ptr<Attempt> &a, std::uint64_t timeout_ms
   const bool in_time = a->changed.wait_for(lock, limit, [&] { return a->finished; });
   a->outer = nullptr;
   if (in_time) {
-    if (a->error) return std::unexpected(*a->error);
+    if (const auto &error = a->error) return std::unexpected(*error);
     return {};
   }
   a->abandoned = true;
@@ -149,7 +149,8 @@ Result<void> attempt(const std::shared_ptr<Attempt> &a, std::uint64_t timeout_ms
   return fail(BH_E_TIMEOUT, std::move(text));
 }
 
-std::unexpected<Error> about(const std::string &plugin, const std::string &path, Error error) {
+std::unexpected<Error> about(const std::string &plugin, const std::string &path,
+                             const Error &error) {
   const bool said = path.empty() || error.text.find(path) != std::string::npos;
   return fail(error.code, "plugin " + clean_text(plugin, 256) +
                               (said ? "" : " (" + clean_text(path, 1024) + ")") + ": " +
@@ -178,7 +179,7 @@ Result<Place> place_of(const std::string &plugin, const LoadOptions &options) {
   }
   std::string looked;
   for (const std::string &dir : options.dirs) {
-    const Place place{plugin, dir};
+    Place place{plugin, dir};
     struct stat status{};
     // Not followed: a symbolic link is found here and refused later, never passed over.
     if (::lstat(place.path().c_str(), &status) == 0) return place;

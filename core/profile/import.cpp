@@ -193,7 +193,7 @@ class ServerWriter {
 
   // A value of env or headers: the credential itself stays where it is.
   std::string clean(const std::string &key, const std::string &original) {
-    const std::string text = without_inputs(placed(original));
+    std::string text = without_inputs(placed(original));
     const bool secret = credential_name(key) || credential_value(text);
     if (!secret || text.empty() || only_references(text)) return text;
     const std::string scheme(auth_scheme(text));

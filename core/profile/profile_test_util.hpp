@@ -11,7 +11,7 @@
 namespace bulkhead::test {
 
 // Every variable is set to "v-NAME", except those whose name begins with "unset".
-inline ProfileEnvironment environment(std::map<std::string, std::string> values = {}) {
+inline ProfileEnvironment environment(const std::map<std::string, std::string> &values = {}) {
   ProfileEnvironment out;
   out.home = "/home/u";
   out.getenv = [values](const std::string &name) -> std::optional<std::string> {

@@ -16,8 +16,8 @@ inline constexpr std::uint8_t newest_revision = revisions.size() - 1;
 inline constexpr std::uint8_t batch_revision = 1;  // the only one that has JSON-RPC batches
 
 inline std::optional<std::uint8_t> find_revision(std::string_view text) {
-  for (std::uint8_t i = 0; i < revisions.size(); ++i) {
-    if (revisions[i] == text) return i;
+  for (std::size_t i = 0; i < revisions.size(); ++i) {
+    if (revisions[i] == text) return static_cast<std::uint8_t>(i);
   }
   return std::nullopt;
 }

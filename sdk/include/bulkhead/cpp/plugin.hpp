@@ -99,6 +99,7 @@ struct Entry {
                           bh_error *error) noexcept {
     if (!is(id, P::info.id)) return fail(error, BH_E_NOT_FOUND, "no such plugin in this library");
     return guarded(error, [&] {
+      // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded() handles it.
       *out = &(new Instance<P>(host))->table;
       return BH_OK;
     });

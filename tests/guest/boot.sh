@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# boot.sh ROOT [SECONDS]: runs ROOT/test.sh as root in a virtual machine, and ends with its status.
+#
+# The machine is QEMU, Debian's cloud kernel and ROOT as its file system in memory, with busybox's
+# commands added. It has no network card, no disk and no door to this machine; what it has, and a
+# container has not, is a kernel of its own, with AF_VSOCK between its processes (CID 1) and control
+# groups of version 2. The kernel is downloaded once (27 MB) and unpacked, not installed.
+#
+# 77: there is no QEMU, busybox, cpio or kernel here (the packages are the set "guest" of
+# scripts/install-packages.sh). 124: not done after SECONDS (120).
+set -euo pipefail
+
+root=$(cd "${1:?usage: boot.sh ROOT [SECONDS]}" && pwd)
+seconds=${2:-120}
+cache=${BULKHEAD_GUEST_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/bulkhead-guest}
+modules=(vsock vmw_vsock_virtio_transport_common vsock_loopback)
+
+skip() { echo "SKIP guest: $*"; exit 77; }
+for tool in qemu-system-x86_64 busybox cpio dpkg-deb; do
+  command -v "$tool" >/dev/null || skip "no $tool here"
+done
+
+unpack_kernel() {
+  local package new
+  package=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |
+    awk '$1 == "Depends:" && $2 ~ /^linux-image-[0-9]/ {print $2; exit}')
+  [ -n "$package" ] || skip "apt knows no linux-image-cloud-amd64"
+  mkdir -p "$cache"
+  new=$(mktemp -d "$cache/new.XXXXXX")
+  (cd "$new" && apt-get -qq -o APT::Sandbox::User=root download "$package") ||
+    { rm -rf "$new"; skip "$package cannot be downloaded"; }
+  dpkg-deb --fsys-tarfile "$new"/*.deb |
+    tar -x -C "$new" --wildcards './boot/vmlinuz-*' './lib/modules/*/kernel/net/vmw_vsock/*'
+  rm "$new"/*.deb
+  mv -T "$new" "$cache/kernel" 2>/dev/null || rm -rf "$new"  # another run was first
+}
+[ -d "$cache/kernel" ] || unpack_kernel
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-guest.XXXXXX")
+machine=
+cleanup() {
+  [ -z "$machine" ] || kill "$machine" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap cleanup EXIT
+
+cp -a "$root" "$work/root"
+mkdir -p "$work/root"/{bin,dev,proc,sys,tmp,run,etc,lib/vsock}
+cp "$(command -v busybox)" "$work/root/bin/busybox"
+for module in "${modules[@]}"; do
+  find "$cache/kernel/lib/modules" -name "$module.ko" -exec cp {} "$work/root/lib/vsock/" \;
+done
+cat >"$work/root/init" <<INIT
+#!/bin/busybox sh
+/bin/busybox --install -s /bin
+export PATH=/bin HOME=/root TERM=dumb
+mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys
+mkdir -p /dev/shm /root; mount -t tmpfs -o mode=1777 tmp /tmp; mount -t tmpfs run /run
+mount -t tmpfs shm /dev/shm
+# As a service manager leaves it: groups below the first one may count.
+mount -t cgroup2 groups /sys/fs/cgroup && echo '+pids +memory' >/sys/fs/cgroup/cgroup.subtree_control
+ip link set lo up
+stty -F /dev/ttyS0 -opost
+for module in ${modules[*]}; do insmod /lib/vsock/\$module.ko || echo "cannot load \$module"; done
+sh /test.sh </dev/null
+echo "@@ the test ended with \$?"
+poweroff -f
+INIT
+chmod +x "$work/root/init"
+(cd "$work/root" && find . -print0 | cpio --quiet -0 -o -H newc -R 0:0) | gzip -1 >"$work/initrd"
+
+# Emulated: a nested KVM often fails, and what is tested here needs no speed.
+timeout "$seconds" qemu-system-x86_64 -machine pc,accel=tcg -cpu max -smp 1 -m 768 \
+  -nodefaults -no-user-config -display none -no-reboot -nic none -serial stdio \
+  -kernel "$cache"/kernel/boot/vmlinuz-* -initrd "$work/initrd" \
+  -append 'console=ttyS0 quiet loglevel=0 panic=-1 mitigations=off' \
+  </dev/null >"$work/out" 2>"$work/errors" &
+machine=$!
+status=0
+wait "$machine" || status=$?
+machine=
+tr -d '\r' <"$work/out" | grep -v '^@@ ' || true
+[ "$status" != 124 ] || { echo "the guest was not done after $seconds s"; exit 124; }
+ended=$(tr -d '\r' <"$work/out" | sed -n 's/^@@ the test ended with \([0-9]*\)$/\1/p')
+[ -n "$ended" ] || { cat "$work/errors"; echo "the guest ended without a result"; exit 1; }
+exit "$ended"

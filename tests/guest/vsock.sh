@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The gateway and its relay over a real AF_VSOCK, in a guest (boot.sh); what is tried there is in
+# in_guest.sh. Argument: the build folder.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "${1:-${BULKHEAD_BUILD:?the build folder}}" && pwd)
+root=$(mktemp -d "${TMPDIR:-/tmp}/bulkhead-root.XXXXXX")
+trap 'rm -rf "$root"' EXIT
+
+# At the same paths as here, for the dynamic linker.
+copy_libraries() {
+  ldd "$1" 2>/dev/null | awk '{for (i = 1; i <= NF; i++) if ($i ~ /^\//) print $i}' |
+    while read -r library; do
+      [ -e "$root$library" ] || install -D "$library" "$root$library"
+    done
+}
+put() {  # FILE PLACE
+  install -D "$1" "$root$2"
+  copy_libraries "$1"
+}
+
+put "$build/bin/bulkhead" /app/bin/bulkhead
+put "$build/bin/bulkhead-relay" /app/bin/bulkhead-relay
+put "$build/tests/fake_mcp" /app/fake_mcp
+put "$build/tests/spawn_test" /app/spawn_test
+for plugin in "$build"/lib/bulkhead/plugins/*.so; do
+  put "$plugin" "/app/lib/bulkhead/plugins/$(basename "$plugin")"
+done
+find "$root/app" -type f -name '*.so' -o -type f -perm -u+x | xargs strip --strip-debug 2>/dev/null || true
+install -m 755 "$here/in_guest.sh" "$root/test.sh"
+status=0
+"$here/boot.sh" "$root" "${GUEST_SECONDS:-150}" || status=$?
+exit "$status"
