@@ -288,6 +288,17 @@ TEST_CASE("a call can be cancelled, and many are bounded") {
   CHECK(web.open() == 0);
 }
 
+TEST_CASE("echo returns what came, and says what it needs") {
+  Web web("{}", false);
+  CHECK(web.call("echo", R"({"message":"a\u0000\ud83d\ude00\"b"})").text() ==
+        std::string("a\0\xf0\x9f\x98\x80\"b", 8));
+  const Answer nothing = web.call("echo", "{}");
+  CHECK(nothing.is_error());
+  CHECK(nothing.text().find("message") != std::string::npos);
+  CHECK(web.call("echo", R"({"message":1})").is_error());
+  CHECK(web.call("echo", R"({"message":"a","more":1})").is_error());
+}
+
 TEST_CASE("the list of tools") {
   Web web;
   const Answer list("{\"tools\":" + web.list() + "}");

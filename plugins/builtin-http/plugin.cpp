@@ -28,7 +28,13 @@ constexpr std::string_view definitions = R"json([{
     "max_length":{"type":"integer","minimum":1,"maximum":1000000,"default":5000,
                   "description":"Bytes of text at most"}}},
   "annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,
-                 "openWorldHint":true}}])json";
+                 "openWorldHint":true}},{
+  "name":"echo","title":"Echo",
+  "description":"Returns the message as it came. Shows that tools can be reached.",
+  "inputSchema":{"type":"object","additionalProperties":false,"required":["message"],"properties":{
+    "message":{"type":"string","description":"Any text"}}},
+  "annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,
+                 "openWorldHint":false}}])json";
 
 class BuiltinHttp {
  public:
@@ -71,10 +77,32 @@ class BuiltinHttp {
   }
 
   bh_status call_begin(bh_call call, const bh_call_info &request, bh_error *error) {
-    if (bh::view(request.method) != "tools/call" || bh::view(request.name) != "fetch_http") {
-      return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
-    }
     if (draining_) return bh::fail(error, BH_E_UNAVAILABLE, "the plugin is about to stop");
+    if (bh::view(request.method) == "tools/call") {
+      if (bh::view(request.name) == "fetch_http") return begin_fetch(call, request, error);
+      if (bh::view(request.name) == "echo") return echo(call, request);
+    }
+    return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
+  }
+
+  void call_cancel(bh_call call) {
+    const auto it = fetches_.find(call);
+    if (it != fetches_.end()) it->second->cancel();
+  }
+
+ private:
+  bh_status echo(bh_call call, const bh_call_info &request) {
+    tool_kit::Arguments arguments(bh::view(request.arguments));
+    const std::string message = arguments.text("message");
+    const bool given = arguments.has("message");
+    std::string problem = arguments.problem();
+    if (problem.empty() && !given) problem = "the argument \"message\" is missing";
+    complete(call, problem.empty() ? tool_kit::text_result(message)
+                                   : tool_kit::error_result(problem));
+    return BH_OK;
+  }
+
+  bh_status begin_fetch(bh_call call, const bh_call_info &request, bh_error *error) {
     if (fetches_.size() >= max_fetches) {
       return bh::fail(error, BH_E_LIMIT, "too many pages are fetched at once", 500);
     }
@@ -102,12 +130,6 @@ class BuiltinHttp {
     return BH_PENDING;
   }
 
-  void call_cancel(bh_call call) {
-    const auto it = fetches_.find(call);
-    if (it != fetches_.end()) it->second->cancel();
-  }
-
- private:
   static bool read_arguments(tool_kit::Arguments *a, Url *url, PageRequest *page,
                              std::string *problem) {
     const std::string text = a->text("url");
