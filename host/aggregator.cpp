@@ -113,10 +113,11 @@ class Aggregator {
 int run_aggregator(const Arguments &arguments) {
   auto guards = take_guards(arguments);
   if (!guards) return complain(guards.error().text);
-  if (!*guards) return exit_ok;
+  std::optional<Guards> held = std::move(*guards);
+  if (!held) return exit_ok;
   auto loaded = load_aggregator(arguments);
   if (!loaded) return report_config_errors(loaded.error());
-  return Aggregator(arguments, std::move(**guards)).run(std::move(loaded->profile));
+  return Aggregator(arguments, *std::move(held)).run(std::move(loaded->profile));
 }
 
 }  // namespace bulkhead::program

@@ -37,7 +37,7 @@ struct Arguments {
   std::string log_level = "info";        // of the log file
   bool verbose = false;                  // standard error shows what the log file gets
   std::string listen;                    // serve
-  bool single_process = false;           // serve, stdio; accepted, there is only one process yet
+  bool single_process = false;           // serve, stdio
   std::string server;                    // tools, resources, prompts
   std::string name, call_arguments;      // call
   std::string write_to;                  // import

@@ -6,8 +6,8 @@
 namespace {
 
 const bh_host_policy *policy_host() {
-  const bh_host *host = FakeJudge::get().host;
-  return static_cast<const bh_host_policy *>(host->get_ext(host->ctx, BH_EXT_HOST_POLICY));
+  const bh_host &host = *FakeJudge::get().host;
+  return static_cast<const bh_host_policy *>(host.get_ext(host.ctx, BH_EXT_HOST_POLICY));
 }
 
 struct Plain {

@@ -356,8 +356,10 @@ std::optional<std::uint32_t> Router::decode_cursor(const View &view, ItemKind ki
                                                    std::string_view text) const {
   std::uint32_t first = 0;
   if (text.size() != 24) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + 8, first, 16);
-  if (error != std::errc{} || end != text.data() + 8) return std::nullopt;
+  const std::string_view number = text.substr(0, 8);
+  const char *const last = number.data() + number.size();
+  const auto [end, error] = std::from_chars(number.data(), last, first, 16);
+  if (error != std::errc{} || end != last) return std::nullopt;
   if (encode_cursor(view, kind, first) != text) return std::nullopt;
   return first;
 }

@@ -142,8 +142,9 @@ bool make_devices(const ChildPlan &plan) {
   static constexpr const char *nodes[] = {"null", "zero", "full", "random", "urandom", "tty"};
   int trees[sizeof nodes / sizeof *nodes];
   char path[32] = "/dev/";
+  const auto name = [&path](const char *node) { ::memcpy(path + 5, node, ::strlen(node) + 1); };
   for (std::size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
-    ::strcpy(path + 5, nodes[i]);
+    name(nodes[i]);
     trees[i] = open_tree_of(path);
   }
   if (::mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC,
@@ -152,7 +153,7 @@ bool make_devices(const ChildPlan &plan) {
   }
   for (std::size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
     if (trees[i] < 0) continue;
-    ::strcpy(path + 5, nodes[i]);
+    name(nodes[i]);
     const int fd = ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) ::close(fd);
     if (!place(trees[i], path)) return false;

@@ -178,7 +178,7 @@ std::string code_root(const std::string &file, const std::string &home) {
   if (const std::size_t at = file.find(modules); at != std::string::npos) {
     return file.substr(0, at + modules.size() - 1);
   }
-  const std::string folder = parent_of(file);
+  std::string folder = parent_of(file);
   if (base_of(folder) == "bin" && parent_of(folder) != home &&
       base_of(parent_of(folder)) != ".local") {
     return parent_of(folder);

@@ -87,8 +87,8 @@ struct Running {
 
   // `definition`: members of the definition, without braces.
   Running(World &w, const std::string &definition, std::vector<std::string> attempts,
-          std::vector<std::string> environment = {"PATH=/usr/bin:/bin"}, std::string cwd = {},
-          std::string program = TEST_CHILD)
+          const std::vector<std::string> &environment = {"PATH=/usr/bin:/bin"},
+          const std::string &cwd = {}, const std::string &program = TEST_CHILD)
       : world(w) {
     attempts.insert(attempts.begin(), program);
     std::vector<bh_str> argv, env;
