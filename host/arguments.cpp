@@ -167,6 +167,14 @@ void add_others(CLI::App &app, Arguments &to) {
   status->footer(
       "Example:\n  bulkhead status --json | jq '.gateways[].servers[]'\n\n"
       "Exit code 3 when none is running.");
+  auto *doctor = app.add_subcommand(
+      "doctor", "Check the machine, the configuration and its servers, and explain what fails");
+  add_profile_options(*doctor, to);
+  add_json(*doctor, to);
+  doctor->footer(
+      "Example:\n  bulkhead doctor --config ~/.cursor/mcp.json\n\n"
+      "Starts the servers of the configuration for a moment. Exit code 1 if anything FAILs.\n"
+      "In a guest: bulkhead-relay doctor.");
   auto *reload = app.add_subcommand(
       "reload", "Have running gateways read their configuration again, without a restart");
   add_json(*reload, to);
@@ -233,6 +241,7 @@ Command chosen(const CLI::App &app) {
   if (name == "prompts") return Command::prompts;
   if (name == "call") return Command::call;
   if (name == "status") return Command::status;
+  if (name == "doctor") return Command::doctor;
   if (name == "reload") return Command::reload;
   if (name == "approve") return Command::approve;
   if (name == "revoke") return Command::revoke;

@@ -19,6 +19,7 @@ enum class Command : std::uint8_t {
   prompts,
   call,
   status,
+  doctor,
   aggregator,
   reload,
   import_configs,

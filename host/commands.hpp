@@ -10,6 +10,7 @@ int run_list(const Arguments &arguments);     // tools, resources, prompts
 int run_call(const Arguments &arguments);
 int run_aggregator(const Arguments &arguments);
 int run_status(const Arguments &arguments);
+int run_doctor(const Arguments &arguments);
 int run_approve(const Arguments &arguments);
 int run_revoke(const Arguments &arguments);
 int run_reload(const Arguments &arguments);

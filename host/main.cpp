@@ -44,6 +44,8 @@ int run(const Arguments &arguments) {
       return run_aggregator(arguments);
     case Command::status:
       return run_status(arguments);
+    case Command::doctor:
+      return run_doctor(arguments);
     case Command::approve:
       return run_approve(arguments);
     case Command::revoke:

@@ -13,7 +13,7 @@ const onStdout = (done) => {
 const json = (done) => JSON.parse(onStdout(done));
 
 test('every command has help with an example', async (t) => {
-  for (const command of ['serve', 'stdio', 'tools', 'resources', 'prompts', 'call', 'status', 'import', 'profile', 'profile show', 'plugin', 'plugin list', 'completion', 'completion bash', '']) {
+  for (const command of ['serve', 'stdio', 'tools', 'resources', 'prompts', 'call', 'status', 'doctor', 'relay', 'reload', 'approve', 'revoke', 'aggregator', 'import', 'profile', 'profile show', 'plugin', 'plugin list', 'completion', 'completion bash', '']) {
     const text = onStdout(runProgram(t, [...command.split(' ').filter(Boolean), '--help']));
     assert.match(text, /Example.*:\n {2}\S/, command);
   }
@@ -58,6 +58,20 @@ test('a server that does not start is named, and does not hide the others', asyn
   assert.match(onStdout(done), /fs__read/);
   assert.match(done.stderr, /broken/);
   assert.equal(runProgram(t, ['tools', '--server', 'broken', '--config', '{config}'], { profile }).code, 1);
+});
+
+test('doctor names each fault and what to do about it', async (t) => {
+  const profile = { mcpServers: { good: fake('--tool', 'a'), bad: { command: 'no-such-command' } } };
+  const sick = runProgram(t, ['doctor', '--config', '{config}'], { profile });
+  assert.equal(sick.code, 1);
+  assert.match(sick.stdout, /^ok    server good: 1 tools$/m);
+  assert.match(sick.stdout, /^FAIL  server bad: command "no-such-command".*was not found on PATH\n {6}\S/m);
+  const broken = { mcpServers: { x: { comand: 'y' } } };
+  const said = JSON.parse(runProgram(t, ['doctor', '--json', '--config', '{config}'], { profile: broken }).stdout);
+  assert.ok(said.some(({ result, text }) => result === 'FAIL' && /comand/.test(text)), JSON.stringify(said));
+  const healthy = runProgram(t, ['doctor', '--config', '{config}'], { profile: { mcpServers: { good: fake('--tool', 'a') } } });
+  assert.equal(healthy.code, 0, healthy.stdout);
+  assert.doesNotMatch(healthy.stdout, /^FAIL/m);
 });
 
 test('call prints text, --json the result; errors are exit code 1', async (t) => {
