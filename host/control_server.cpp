@@ -141,10 +141,10 @@ void ControlServer::take(Connection &connection) {
   request.method = head.method;
   request.path = head.target.substr(0, head.target.find('?'));
   request.body = connection.in.substr(head.head_bytes, head.body_bytes);
-  hand_over(connection, std::move(request));
+  hand_over(connection, request);
 }
 
-void ControlServer::hand_over(Connection &connection, ControlRequest request) {
+void ControlServer::hand_over(Connection &connection, const ControlRequest &request) {
   connection.state = State::answering;
   connection.in.clear();
   // While it works, only the client's end is of interest.

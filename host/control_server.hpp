@@ -71,7 +71,7 @@ class ControlServer {
   void on_ready(Connection &connection, std::uint32_t events);
   void read_more(Connection &connection);
   void take(Connection &connection);
-  void hand_over(Connection &connection, ControlRequest request);
+  void hand_over(Connection &connection, const ControlRequest &request);
   void answer(Connection &connection, const ControlAnswer &answer);
   void write_more(Connection &connection);
   void set_timer(Connection &connection, std::uint64_t ms);

@@ -28,7 +28,7 @@ void admit_others(int fd, const std::function<void(bool)> &done) {
 // A reactor turning on a thread of its own, with a control socket on it.
 class Served {
  public:
-  Served(std::string path, std::string answer) : reactor_(std::move(*Reactor::create())) {
+  Served(std::string path, const std::string &answer) : reactor_(std::move(*Reactor::create())) {
     auto opened = ServiceSocket::open(std::move(path));
     REQUIRE(opened);
     socket_ = std::move(*opened);

@@ -106,7 +106,7 @@ std::string name_of_own(const std::string &id) {
 // Plugins with other privileges do not meet in one compartment, whatever name the profile gives it.
 std::string compartment_name(const Role *role, const PluginUse &use, const std::string &wanted,
                              const std::string &owner) {
-  const std::string usual = role != nullptr ? std::string(role->compartment) : name_of_own(use.id);
+  std::string usual = role != nullptr ? std::string(role->compartment) : name_of_own(use.id);
   if (wanted.empty()) return usual;
   return usual + "." + (wanted == "own" ? owner : wanted);
 }

@@ -35,6 +35,7 @@ class Post final : public HttpSink {
   bool sent_session() const noexcept { return sent_session_; }
   bool resuming() const noexcept { return resuming_; }
   // Of an answer that is an error: its head, and at most Settings::error_body_bytes of its body.
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller knows that it is one.
   const HttpFailure &failure() const noexcept { return *failure_; }
   std::string_view error_body() const noexcept { return body_.view(); }
   // Should a sweep at now_ns end it?

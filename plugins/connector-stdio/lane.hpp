@@ -22,7 +22,7 @@
 
 namespace connector_stdio {
 
-class Lane;
+class Lane;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 
 // What the lanes of one plugin instance share.
 class Shared {

@@ -81,7 +81,8 @@ class TestUp {
     INFO(why);
     REQUIRE(status == BH_OK);
   }
-  bh_status send(bh_lane lane, std::vector<std::string_view> texts, std::string *why = nullptr) {
+  bh_status send(bh_lane lane, const std::vector<std::string_view> &texts,
+                 std::string *why = nullptr) {
     std::vector<bh_str> parts;
     for (const std::string_view t : texts) parts.push_back(bh::str(t));
     bh_lane_message message{};

@@ -417,7 +417,7 @@ class FakeHost {
       if (it == self(c).secrets.end()) return BH_E_NOT_FOUND;
       *n = it->second.size();
       if (*n > cap) return BH_E_LIMIT;
-      std::memcpy(to, it->second.data(), it->second.size());
+      it->second.copy(to, it->second.size());
       return BH_OK;
     };
     secrets_.put = [](void *c, bh_str name, bh_str value) -> bh_status {
