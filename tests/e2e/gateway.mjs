@@ -81,7 +81,7 @@ let serial = 0;
 
 export class Gateway {
   // profile: an object (written as JSON) or text; options: args, env, file (name of the profile),
-  // listen ("127.0.0.1:0"), wrap (a command that ends by running the program in its place).
+  // listen ("127.0.0.1:0"; null: the profile says), wrap (a command that ends by running the program in its place).
   constructor(dir, profile, options = {}) {
     this.dir = join(dir, `gateway-${++serial}`);
     mkdirSync(this.dir, { recursive: true });
@@ -115,8 +115,8 @@ export class Gateway {
 
   // Resolves when the address is printed.
   async serve() {
-    const listen = this.options.listen ?? '127.0.0.1:0';
-    const args = ['serve', '--config', this.config, '--listen', listen, ...(this.options.args ?? [])];
+    const listen = this.options.listen === null ? [] : ['--listen', this.options.listen ?? '127.0.0.1:0'];
+    const args = ['serve', '--config', this.config, ...listen, ...(this.options.args ?? [])];
     this.startedAt = Date.now();
     const [command, ...words] = [...(this.options.wrap ?? []), program, ...args];
     this.child = spawn(command, words, { env: this.env(), cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe'] });

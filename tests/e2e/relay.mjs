@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { statSync, symlinkSync } from 'node:fs';
 import net from 'node:net';
 import { assert, program, run, sleep, test, until } from './lib.mjs';
-import { FrameEndpoint, plain } from '../fixtures/frame_endpoint.mjs';
+import { FrameEndpoint, encode, plain } from '../fixtures/frame_endpoint.mjs';
 import { Relay, relayProgram } from './relay_process.mjs';
 
 async function world(t, onFrame) {
@@ -244,6 +244,62 @@ test('a thousand requests at once, in order on the wire', async (t) => {
   assert.deepEqual(requests(endpoint).map((frame) => frame.stream), Array.from({ length: 1000 }, (_, i) => i + 1));
 });
 
+// What the codec's own tests refuse, seen from the relay: a frame with a good length is skipped, one
+// without ends the connection.
+test('bad frames and ten million bytes of garbage from the endpoint', async (t) => {
+  const { endpoint, relay } = await world(t, (frame, peer) => frame.flags === 0 && endpoint.reply(frame, peer));
+  endpoint.reply = plain;
+  const good = encode({ stream: 1, payload: '{"jsonrpc":"2.0","id":1,"result":{}}' });
+  const changed = (at, value) => {
+    const bytes = Buffer.from(good);
+    bytes[at] = value;
+    return bytes;
+  };
+  // Magic, version, header length, reserved flag, flag with a stream, name length, payload length.
+  for (const [at, value] of [[4, 0], [6, 2], [7, 15], [12, 0x80], [13, 1], [14, 1], [19, 0]]) {
+    endpoint.reply = (frame, peer) => peer.socket.write(changed(at, value));
+    const bad = new Relay(t, ['--unix', endpoint.path]);
+    bad.request(1, 'ping');
+    const answer = await bad.line();
+    assert.equal(answer.id, 1, `byte ${at}`);
+    assert.match(answer.error.message, /frame cannot be read/);
+    endpoint.reply = plain;
+    bad.request(2, 'ping');
+    assert.equal((await bad.line()).id, 2);
+  }
+  // The length itself: too small, too large.
+  for (const total of [15, 1_052_673]) {
+    const bytes = Buffer.from(good);
+    bytes.writeUInt32BE(total, 0);
+    endpoint.reply = (frame, peer) => peer.socket.write(bytes);
+    relay.request(total, 'ping');
+    assert.match((await relay.line()).error.message, /ping: connection closed/);
+  }
+  // Whole frames with random bytes in them, the length of most of them right. The connection ends
+  // after each burst, since a wrong length may have swallowed the answer.
+  let seed = 4711;
+  const random = (n) => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) % n;
+  let sent = 0;
+  endpoint.reply = (frame, peer) => {
+    for (let burst = 0; burst < 1000 && sent < 10_000_000; ++burst) {
+      const bytes = encode({ stream: 1000 + random(1000), payload: 'x'.repeat(random(4000)) });
+      for (let i = random(4); i > 0; --i) bytes[(random(2000) ? 4 : 0) + random(bytes.length - 4)] = random(256);
+      sent += bytes.length;
+      if (!peer.socket.destroyed) peer.socket.write(bytes);
+    }
+    peer.socket.end();
+  };
+  for (let id = 1; sent < 10_000_000; ++id) {
+    relay.request(`r${id}`, 'ping');
+    await until('an answer', () => relay.lines.some((line) => line.includes(`"r${id}"`)));
+    relay.lines.length = 0;
+  }
+  endpoint.reply = plain;
+  relay.request('last', 'ping');
+  await until('the last answer', () => relay.lines.some((line) => line.includes('"last"')));
+  assert.ok(relay.resident() <= 8192, `${relay.resident()} KiB resident`);
+}, { timeout: 60_000 });
+
 test('doctor finds a good endpoint good and explains what is not', async (t) => {
   const endpoint = await new FrameEndpoint(t.path('e'), (frame, peer) => {
     if (frame.flags === 1 || !frame.payload.startsWith('{"')) return plain(frame, peer);
@@ -256,13 +312,14 @@ test('doctor finds a good endpoint good and explains what is not', async (t) => 
     };
     peer.answer(frame, { jsonrpc: '2.0', id, result: results[method] ?? {} });
   }).start();
-  const doctor = (path) => {
-    const relay = new Relay(t, [], [relayProgram, 'doctor', '--unix', path]);
+  const doctor = (path, command = [relayProgram]) => {
+    const relay = new Relay(t, [], [...command, 'doctor', '--unix', path]);
     return relay.exit.then((code) => ({ code, out: relay.lines.join('\n') }));
   };
   const good = await doctor(endpoint.path);
   assert.equal(good.code, 0, good.out);
   assert.equal(good.out.match(/^ok /gm).length, 8, good.out);
+  assert.equal((await doctor(endpoint.path, [program, 'relay'])).out, good.out);
   await endpoint.stop();
   const bad = await doctor(endpoint.path);
   assert.equal(bad.code, 1);
@@ -290,8 +347,7 @@ test('small: the file and the memory', async (t) => {
   const { relay } = await world(t);
   for (let i = 1; i <= 100; ++i) relay.request(i, 'ping', { pad: 'p'.repeat(20_000) });
   await until('the answers', () => relay.lines.length === 100);
-  const { readFileSync } = await import('node:fs');
-  const resident = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${relay.child.pid}/status`, 'utf8'))[1]);
+  const resident = relay.resident();
   if (process.env.BULKHEAD_SANITIZED) t.skip('sanitizers are large');
   assert.ok(statSync(relayProgram).size <= 1_500_000, `${statSync(relayProgram).size} bytes`);
   assert.ok(resident <= 4096, `${resident} KiB resident`);

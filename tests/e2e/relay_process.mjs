@@ -1,5 +1,6 @@
 // A relay as a client sees it: lines in, lines out.
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { build, until } from './lib.mjs';
@@ -32,6 +33,10 @@ export class Relay {
   async line(ms = 5000) {
     await until('a line of the relay', () => this.lines.length > 0, ms);
     return JSON.parse(this.lines.shift());
+  }
+  // KiB of memory.
+  resident() {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${this.child.pid}/status`, 'utf8'))[1]);
   }
   end() {
     this.child.stdin.end();

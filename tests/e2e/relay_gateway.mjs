@@ -1,0 +1,132 @@
+// The whole way: the official client, bulkhead-relay as its server, frames over a Unix socket, the
+// gateway, a server behind it.
+import { Gateway, assert, fake, importFromNpm, run, sleep, test, until } from './lib.mjs';
+import { Relay, relayProgram } from './relay_process.mjs';
+
+const sdk = '@modelcontextprotocol/sdk';
+const { Client } = await importFromNpm(`${sdk}/client/index.js`);
+const { StdioClientTransport } = await importFromNpm(`${sdk}/client/stdio.js`);
+const types = await importFromNpm(`${sdk}/types.js`);
+
+const question = { method: 'elicitation/create', params: { message: 'sure?', requestedSchema: { type: 'object', properties: {} } } };
+const server = fake(
+  '--tool', 'say', '--tool', 'slow', '--tool', 'grow', '--tool', 'ask', '--tool', 'never',
+  '--delay', 'slow=300', '--progress', 3, '--add', 'grow=grown', '--ask', `ask=${JSON.stringify(question)}`,
+  '--hang', 'tool:never',
+);
+
+async function start(t) {
+  const socket = t.path('guest.sock');
+  const profile = {
+    transports: {
+      http: { plugin: 'transport-http', listen: '127.0.0.1:0' },
+      guests: { plugin: 'transport-vsock', listen: `unix:${socket}` },
+    },
+    mcpServers: { up: server },
+  };
+  return { socket, profile, gateway: await t.gateway(profile, { listen: null }) };
+}
+async function connect(t, socket, handlers = {}) {
+  const client = new Client({ name: 'guest', version: '1' }, { capabilities: { elicitation: {} } });
+  client.setRequestHandler(types.ElicitRequestSchema, handlers.elicit ?? (() => ({ action: 'decline' })));
+  if (handlers.changed) client.setNotificationHandler(types.ToolListChangedNotificationSchema, handlers.changed);
+  await client.connect(new StdioClientTransport({ command: relayProgram, args: ['--unix', socket] }));
+  t.defer(() => client.close());
+  return client;
+}
+const call = (client, name, options) => client.callTool({ name: `up__${name}`, arguments: {} }, undefined, options);
+const names = async (client) => (await client.listTools()).tools.map((tool) => tool.name);
+
+test('the official client through the relay: lists, calls, progress, list_changed, elicitation', async (t) => {
+  const { socket } = await start(t);
+  let changes = 0;
+  let asked;
+  const client = await connect(t, socket, {
+    changed: () => ++changes,
+    elicit: (request) => {
+      asked = request.params.message;
+      return { action: 'accept', content: {} };
+    },
+  });
+  assert.ok((await names(client)).includes('up__say'));
+  assert.ok(!(await call(client, 'say')).isError);
+  const steps = [];
+  await call(client, 'slow', { onprogress: (step) => steps.push(step.progress) });
+  // The client loses those that it reads together with the answer; the next test counts.
+  assert.ok(steps.length >= 1 && steps[0] === 1, `${steps}`);
+  await call(client, 'grow');
+  await until('list_changed', () => changes > 0);
+  assert.ok((await names(client)).includes('up__grown'));
+  await call(client, 'ask');
+  assert.equal(asked, 'sure?');
+  await client.ping();
+});
+
+test('progress comes before its answer, and whole', async (t) => {
+  const { socket } = await start(t);
+  const relay = new Relay(t, ['--unix', socket]);
+  relay.request(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
+  await relay.line();
+  relay.request(1, 'tools/call', { name: 'up__slow', arguments: {}, _meta: { progressToken: 'p' } });
+  for (const step of [1, 2, 3]) assert.deepEqual((await relay.line()).params, { progressToken: 'p', progress: step, total: 3 });
+  assert.equal((await relay.line()).id, 1);
+});
+
+test('a cancelled call ends, and the relay with its input', async (t) => {
+  const { socket } = await start(t);
+  const client = await connect(t, socket);
+  const cancel = new AbortController();
+  const pending = call(client, 'never', { signal: cancel.signal });
+  await sleep(100);
+  cancel.abort();
+  await assert.rejects(pending);
+  assert.ok(!(await call(client, 'say')).isError);
+  const relay = new Relay(t, ['--unix', socket]);
+  relay.request(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
+  await relay.line();
+  relay.request(1, 'tools/call', { name: 'up__never', arguments: {} });
+  relay.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
+  relay.request(2, 'ping');
+  assert.equal((await relay.line()).id, 2);
+  assert.equal(await relay.end(), 0, 'nothing is pending any more');
+  assert.deepEqual(relay.lines, []);
+});
+
+test('the gateway is killed and comes again: pending calls fail once, the client goes on', async (t) => {
+  const { socket, gateway, profile } = await start(t);
+  let asked = 0;
+  const client = await connect(t, socket, { elicit: () => (++asked, { action: 'accept', content: {} }) });
+  assert.ok(!(await call(client, 'say')).isError);
+  const pending = [call(client, 'never'), call(client, 'never'), call(client, 'never')].map((p) => p.then(() => 'answered', (error) => error));
+  await sleep(200);
+  gateway.mayExit = true;
+  process.kill(gateway.pid, 'SIGKILL');
+  for (const error of await Promise.all(pending)) {
+    assert.equal(error.code, -32001);
+    assert.match(error.message, /tools\/call: connection closed/);
+  }
+  const again = new Gateway(t.dir, profile, { listen: null });
+  t.gateways.push(again);
+  t.defer(() => again.stop());
+  const waiting = call(client, 'say'); // sent into the outage
+  await again.serve();
+  assert.ok(!(await waiting).isError);
+  await call(client, 'ask');
+  assert.equal(asked, 1, 'the new gateway knows what this client can do');
+}, { timeout: 40_000 });
+
+test('calls of many relays at once', async (t) => {
+  const { socket } = await start(t);
+  const clients = await Promise.all(Array.from({ length: 16 }, () => connect(t, socket)));
+  const answers = await Promise.all(clients.flatMap((client) => Array.from({ length: 25 }, () => call(client, 'say'))));
+  assert.equal(answers.filter((answer) => !answer.isError).length, 400);
+});
+
+test('doctor finds nothing wrong with the gateway', async (t) => {
+  const { socket } = await start(t);
+  const doctor = new Relay(t, [], [relayProgram, 'doctor', '--unix', socket]);
+  const code = await doctor.exit;
+  assert.equal(code, 0, doctor.lines.join('\n'));
+});
+
+await run();
