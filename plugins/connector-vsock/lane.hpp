@@ -29,7 +29,7 @@ class Shared {
  public:
   static constexpr std::size_t scratch_size = 64u << 10;
 
-  Shared(const bh::Host &h, const bh_host_connector *u, const bh_host_wire *w) noexcept
+  Shared(const bh::Host &h, const bh_host_connector *u, const bh_host_wire *w)
       : host(h), up(u), wire(w) {}
   Shared(const Shared &) = delete;
   Shared &operator=(const Shared &) = delete;

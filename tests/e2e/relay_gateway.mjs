@@ -2,6 +2,7 @@
 // gateway, a server behind it.
 import { Gateway, assert, fake, importFromNpm, run, sleep, test, until } from './lib.mjs';
 import { Relay, relayProgram } from './relay_process.mjs';
+import { statusOf } from './status.mjs';
 
 const sdk = '@modelcontextprotocol/sdk';
 const { Client } = await importFromNpm(`${sdk}/client/index.js`);
@@ -114,6 +115,18 @@ test('the gateway is killed and comes again: pending calls fail once, the client
   await call(client, 'ask');
   assert.equal(asked, 1, 'the new gateway knows what this client can do');
 }, { timeout: 40_000 });
+
+test('only the gateway\'s endpoint falls: the socket stays, the client goes on', async (t) => {
+  const { socket, gateway } = await start(t);
+  const client = await connect(t, socket);
+  assert.ok(!(await call(client, 'say')).isError);
+  const pending = call(client, 'never').then(() => 'answered', (error) => error);
+  await sleep(200);
+  const { compartments } = await statusOf(gateway);
+  process.kill(compartments.find((one) => one.name === 'endpoint').pid, 'SIGKILL');
+  assert.equal((await pending).code, -32001);
+  assert.ok(!(await call(client, 'say')).isError);
+});
 
 test('calls of many relays at once', async (t) => {
   const { socket } = await start(t);
