@@ -348,6 +348,8 @@ test('small: the file and the memory', async (t) => {
   const { relay } = await world(t);
   for (let i = 1; i <= 100; ++i) relay.request(i, 'ping', { pad: 'p'.repeat(20_000) });
   await until('the answers', () => relay.lines.length === 100);
+  for (const size of [1_000_000, 1_100_000]) relay.request(size, 'ping', { pad: 'p'.repeat(size) });
+  await until('the last answers', () => relay.lines.length === 102);
   const resident = relay.resident();
   assert.ok(statSync(relayProgram).size <= 1_500_000, `${statSync(relayProgram).size} bytes`);
   assert.ok(resident <= 4096, `${resident} KiB resident`);
