@@ -16,6 +16,7 @@
 #include "compartment/slice.hpp"
 #include "host.hpp"
 #include "link/channel.hpp"
+#include "plugin/dial_rules.hpp"
 #include "reactor/reactor.hpp"
 #include "service_protocol.hpp"
 #include "snapshot.hpp"
@@ -98,6 +99,8 @@ class Supervisor {
   void stop_all();
   void stop_others();
   bool holds(const Child &child, const std::string &instance) const;
+  Result<OwnedFd> on_socket_request(const Child &child, const link::Frame &frame,
+                                    std::string_view payload);
   Result<OwnedFd> listen(const control::Listen &wanted);
   void log(LogLevel level, std::string_view component, std::string_view text) const;
 
@@ -109,6 +112,7 @@ class Supervisor {
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint first
   std::map<std::string, OwnedFd> listeners_;      // by sockaddr
   std::vector<std::string> socket_files_;
+  DialRules dial_rules_;
   HostStatus status_;
   std::vector<std::function<void()>> status_asked_;
   std::function<void(Result<ApplyReport>)> apply_done_;

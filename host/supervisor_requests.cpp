@@ -1,4 +1,4 @@
-// What compartments ask the supervisor for: listening sockets, and their plugins' secrets.
+// What compartments ask the supervisor for: sockets, and their plugins' secrets.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -23,12 +23,9 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
     answer.code = static_cast<std::uint32_t>(error.code);
     child.request->send(answer, error.text);
   };
-  if (frame.kind == control::listen) {
-    control::Listen wanted;
-    if (!from_bytes(payload, &wanted) || !child.slice.router || child.ready) {
-      return refuse({BH_E_DENIED, "only a gateway that is starting may listen"});
-    }
-    const auto fd = listen(wanted);
+  if (frame.kind == control::listen || frame.kind == control::will_dial ||
+      frame.kind == control::dial) {
+    const auto fd = on_socket_request(child, frame, payload);
     if (!fd) return refuse(fd.error());
     child.request->send(answer, std::string_view(), fd->get());
     return;
@@ -63,6 +60,21 @@ bool Supervisor::holds(const Child &child, const std::string &instance) const {
   if (child.slice.router || endpoints) return child.slice.router && endpoints;
   return std::any_of(child.slice.plugins.begin(), child.slice.plugins.end(),
                      [&](const SlicePlugin &plugin) { return is(plugin.use); });
+}
+
+// Where a gateway listens and what it may connect to is settled while it starts, before it has read
+// a byte from outside.
+Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Frame &frame,
+                                              std::string_view payload) {
+  control::Listen wanted;
+  if (!from_bytes(payload, &wanted) || !child.slice.router) {
+    return fail(BH_E_DENIED, "only a gateway may ask for sockets");
+  }
+  if (frame.kind == control::dial) return dial_rules_.dial(wanted.address);
+  if (child.ready) return fail(BH_E_DENIED, "only a gateway that is starting may ask for that");
+  if (frame.kind == control::listen) return listen(wanted);
+  if (auto done = dial_rules_.announce(wanted.address); !done) return std::unexpected(done.error());
+  return OwnedFd();
 }
 
 Result<OwnedFd> Supervisor::listen(const control::Listen &wanted) {

@@ -46,7 +46,9 @@ inline constexpr std::uint32_t asked = 1;
 enum Request : std::uint16_t {
   listen = 1,  // payload: archived Listen; the answer has the fd. Only before `ready`
   get_secret,  // payload: archived Secret without a value
-  put_secret   // payload: archived Secret
+  put_secret,  // payload: archived Secret
+  will_dial,   // payload: archived Listen. Only before `ready`
+  dial         // payload: archived Listen that was announced so; the answer has the fd
 };
 inline constexpr int request_timeout_ms = 5'000;
 inline constexpr std::uint64_t max_request_bytes = 256u << 10;

@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <mutex>
 
 #include "compartment/blocking_frame.hpp"
 
@@ -16,47 +18,71 @@ struct Answer {
   OwnedFd fd;
 };
 
-Result<Answer> ask(int socket, control::Request what, const std::string &payload) {
-  link::Frame frame;
-  frame.kind = what;
-  if (!send_frame(socket, frame, payload)) {
-    return fail(BH_E_UNAVAILABLE, "the supervisor does not answer");
+class Requests {
+ public:
+  explicit Requests(int socket) : socket_(socket) {}
+
+  Result<Answer> ask(control::Request what, const std::string &payload) {
+    const std::lock_guard one_at_a_time(mutex_);
+    link::Frame frame;
+    frame.kind = what;
+    if (!send_frame(socket_, frame, payload)) {
+      return fail(BH_E_UNAVAILABLE, "the supervisor does not answer");
+    }
+    Answer answer;
+    if (!receive_frame(socket_, control::request_timeout_ms, control::max_request_bytes, &frame,
+                       &answer.payload, &answer.fd)) {
+      return fail(BH_E_UNAVAILABLE, "the supervisor does not answer");
+    }
+    const auto status = static_cast<bh_status>(frame.code);
+    if (status != BH_OK) return fail(status, std::move(answer.payload));
+    return answer;
   }
-  Answer answer;
-  if (!receive_frame(socket, control::request_timeout_ms, control::max_request_bytes, &frame,
-                     &answer.payload, &answer.fd)) {
-    return fail(BH_E_UNAVAILABLE, "the supervisor does not answer");
+
+  Result<OwnedFd> ask_for_socket(control::Request what, const control::Listen &wanted) {
+    auto answer = ask(what, to_bytes(wanted));
+    if (!answer) return std::unexpected(answer.error());
+    if (!answer->fd) return fail(BH_E_INTERNAL, "the supervisor sent no socket");
+    return std::move(answer->fd);
   }
-  const auto status = static_cast<bh_status>(frame.code);
-  if (status != BH_OK) return fail(status, std::move(answer.payload));
-  return answer;
-}
+
+ private:
+  const int socket_;
+  std::mutex mutex_;
+};
 
 }  // namespace
 
 HostServices services_over(int socket) {
   HostServices services;
-  services.get_secret = [socket](const std::string &instance,
-                                 std::string_view name) -> Result<std::string> {
+  const auto requests = std::make_shared<Requests>(socket);
+  services.get_secret = [requests](const std::string &instance,
+                                   std::string_view name) -> Result<std::string> {
     const control::Secret secret{instance, std::string(name), {}};
-    auto answer = ask(socket, control::get_secret, to_bytes(secret));
+    auto answer = requests->ask(control::get_secret, to_bytes(secret));
     if (!answer) return std::unexpected(answer.error());
     return std::move(answer->payload);
   };
-  services.put_secret = [socket](const std::string &instance, std::string_view name,
-                                 std::string_view value) -> Result<void> {
+  services.put_secret = [requests](const std::string &instance, std::string_view name,
+                                   std::string_view value) -> Result<void> {
     const control::Secret secret{instance, std::string(name), std::string(value)};
-    auto answer = ask(socket, control::put_secret, to_bytes(secret));
+    auto answer = requests->ask(control::put_secret, to_bytes(secret));
     if (!answer) return std::unexpected(answer.error());
     return {};
   };
-  services.listen = [socket](std::string_view address,
-                             std::string_view as_configured) -> Result<OwnedFd> {
-    const control::Listen wanted{std::string(address), std::string(as_configured)};
-    auto answer = ask(socket, control::listen, to_bytes(wanted));
+  services.listen = [requests](std::string_view address,
+                               std::string_view as_configured) -> Result<OwnedFd> {
+    return requests->ask_for_socket(control::listen,
+                                    {std::string(address), std::string(as_configured)});
+  };
+  services.will_dial = [requests](std::string_view address) -> Result<void> {
+    const control::Listen wanted{std::string(address), {}};
+    auto answer = requests->ask(control::will_dial, to_bytes(wanted));
     if (!answer) return std::unexpected(answer.error());
-    if (!answer->fd) return fail(BH_E_INTERNAL, "the supervisor sent no socket");
-    return std::move(answer->fd);
+    return {};
+  };
+  services.dial = [requests](std::string_view address) -> Result<OwnedFd> {
+    return requests->ask_for_socket(control::dial, {std::string(address), {}});
   };
   return services;
 }

@@ -1,6 +1,6 @@
 // A compartment's requests to its supervisor: asked and waited for, one at a time.
 //
-// Thread: control; only while plugins start and configure, never on the request path.
+// Thread: any. All but `dial` only while plugins start and configure, never on the request path.
 #pragma once
 
 #include "compartment/control.hpp"

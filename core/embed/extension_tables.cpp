@@ -57,6 +57,9 @@ void session_close(void *ctx, bh_session session, std::uint32_t how) {
 bh_status check_revision(void *ctx, bh_session session, bh_str revision) {
   return router_of(ctx).check_revision(session, bh::view(revision));
 }
+void set_process_name(void *ctx, bh_session session, bh_str name) {
+  router_of(ctx).set_process_name(session, bh::view(name));
+}
 void finished(void *ctx) {
   host_of(ctx).transport_finished(part_of(ctx));
 }
@@ -194,7 +197,8 @@ HostTables::HostTables(const bh_limits *limits)
                  stream_gone,
                  session_close,
                  check_revision,
-                 finished},
+                 finished,
+                 set_process_name},
       connector_{sizeof(bh_host_connector), 0,         limits,     upstream_message,
                  exchange_failed,           lane_down, lane_closed},
       tools_{sizeof(bh_host_tools), 0, complete, progress, list_changed},

@@ -45,7 +45,7 @@ const void *HostFunctions::get_ext(void *ctx, const char *id) noexcept {
   static constexpr bh_host_fd fd{sizeof(bh_host_fd), 0, watch, modify, unwatch};
   static constexpr bh_host_secrets secrets{sizeof(bh_host_secrets), 0, secret_get, secret_put};
   static constexpr bh_host_metrics metrics{sizeof(bh_host_metrics), 0, counter, add};
-  static constexpr bh_host_listen listening{sizeof(bh_host_listen), 0, listen};
+  static constexpr bh_host_listen listening{sizeof(bh_host_listen), 0, listen, will_dial, dial};
   static constexpr bh_host_store store{sizeof(bh_host_store), 0, folder};
   static constexpr std::pair<std::string_view, const void *> tables[] = {
       {BH_EXT_HOST_EXECUTOR, &executor}, {BH_EXT_HOST_FD, &fd},
@@ -112,6 +112,37 @@ bh_status HostFunctions::listen(void *ctx, const void *address, std::uint32_t si
     if (!opened) return bh::fail(error, opened.error().code, opened.error().text);
     if (!services.listen) remember_socket_file(bytes, &instance.socket_files_);
     *fd = opened->release();
+    return BH_OK;
+  } catch (const std::exception &) {
+    return BH_E_INTERNAL;
+  }
+}
+
+bh_status HostFunctions::will_dial(void *ctx, const void *address, std::uint32_t size,
+                                   bh_error *error) noexcept {
+  Instance &instance = Instance::of(ctx);
+  if (misused(instance, address == nullptr, "listen.will_dial")) return BH_E_INVALID;
+  try {
+    const HostServices &services = instance.context_->services;
+    const std::string_view bytes(static_cast<const char *>(address), size);
+    const auto done =
+        services.will_dial ? services.will_dial(bytes) : instance.dial_rules_.announce(bytes);
+    return done ? BH_OK : bh::fail(error, done.error().code, done.error().text);
+  } catch (const std::exception &) {
+    return BH_E_INTERNAL;
+  }
+}
+
+bh_status HostFunctions::dial(void *ctx, const void *address, std::uint32_t size, std::int32_t *fd,
+                              bh_error *error) noexcept {
+  Instance &instance = Instance::of(ctx);
+  if (misused(instance, address == nullptr || fd == nullptr, "listen.dial")) return BH_E_INVALID;
+  try {
+    const HostServices &services = instance.context_->services;
+    const std::string_view bytes(static_cast<const char *>(address), size);
+    auto made = services.dial ? services.dial(bytes) : instance.dial_rules_.dial(bytes);
+    if (!made) return bh::fail(error, made.error().code, made.error().text);
+    *fd = made->release();
     return BH_OK;
   } catch (const std::exception &) {
     return BH_E_INTERNAL;

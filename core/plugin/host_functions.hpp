@@ -18,6 +18,10 @@ struct HostFunctions {
   // bh.host.listen/1
   static bh_status listen(void *ctx, const void *address, std::uint32_t size, bh_str as_configured,
                           std::int32_t *fd, bh_error *error) noexcept;
+  static bh_status will_dial(void *ctx, const void *address, std::uint32_t size,
+                             bh_error *error) noexcept;
+  static bh_status dial(void *ctx, const void *address, std::uint32_t size, std::int32_t *fd,
+                        bh_error *error) noexcept;
   // bh.host.secrets/1
   static Result<std::string> find_secret(Instance &instance, std::string_view name);
   static Result<void> keep_secret(Instance &instance, std::string_view name,

@@ -15,6 +15,7 @@
 
 #include "base/result.hpp"
 #include "bulkhead/abi/plugin.h"
+#include "plugin/dial_rules.hpp"
 #include "plugin/loader.hpp"
 #include "plugin/services.hpp"
 #include "reactor/reactor.hpp"
@@ -127,6 +128,7 @@ class Instance {
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
   std::string folder_;                     // of bh.host.store/1, once made
   std::vector<std::string> socket_files_;  // of bh.host.listen/1, removed at the end
+  DialRules dial_rules_;                   // likewise, where the instance's own process dials
 };
 
 }  // namespace bulkhead

@@ -1,3 +1,4 @@
+#include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -8,17 +9,12 @@
 #include <cstring>
 
 #include "plugin/services.hpp"
+#include "plugin/text.hpp"
 
 namespace bulkhead {
 namespace {
 
 constexpr int backlog = 1024;
-
-std::string reason(int error) {
-  // The GNU variant: the text may or may not lie in the buffer.
-  char buffer[128];
-  return ::strerror_r(error, buffer, sizeof buffer);
-}
 
 // A socket file without a server is left behind by a killed process; it would block the address.
 void remove_stale(const sockaddr_un &address, socklen_t size) {
@@ -32,7 +28,7 @@ void remove_stale(const sockaddr_un &address, socklen_t size) {
 
 std::string failure(int error, std::string_view as_configured) {
   std::string text = "cannot listen on " + std::string(as_configured) + ": ";
-  if (error != EADDRINUSE) return text + reason(error);
+  if (error != EADDRINUSE) return text + error_name(error);
   return text +
          "the address is already in use by another program; stop that, or choose another one with "
          "--listen, for example --listen 127.0.0.1:0 for any free port";
@@ -47,9 +43,18 @@ bool known(const sockaddr_storage &address, std::size_t size) {
     case AF_UNIX:
       return size > offsetof(sockaddr_un, sun_path) + 1 && size <= sizeof(sockaddr_un) &&
              reinterpret_cast<const sockaddr_un &>(address).sun_path[0] != '\0';
+    case AF_VSOCK:
+      return size == sizeof(sockaddr_vm);
     default:
       return false;
   }
+}
+
+std::string no_socket(int family, int error) {
+  if (family != AF_VSOCK) return "socket: " + error_name(error);
+  return "this kernel has no AF_VSOCK sockets (" + error_name(error) +
+         "): load the module vsock and its transport (vhost_vsock on a host with KVM), or listen "
+         "on the Unix socket of the virtual machine's monitor";
 }
 
 }  // namespace
@@ -65,11 +70,11 @@ Result<OwnedFd> open_listener(std::string_view bytes, std::string_view as_config
   const auto *raw = reinterpret_cast<const sockaddr *>(&address);
   const bool is_unix = address.ss_family == AF_UNIX;
   OwnedFd fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return fail(BH_E_IO, "socket: " + reason(errno));
+  if (!fd) return fail(BH_E_IO, no_socket(address.ss_family, errno));
   const int on = 1;
   if (is_unix) {
     remove_stale(reinterpret_cast<const sockaddr_un &>(address), size);
-  } else {
+  } else if (address.ss_family != AF_VSOCK) {
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     // Inherited by accepted sockets: one system call less for each of them.
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -12,7 +12,7 @@
 
 namespace bulkhead {
 
-// Empty functions: this process does it itself. Thread: control.
+// Empty functions: this process does it itself. Thread: control, and any for dial.
 struct HostServices {
   std::function<Result<std::string>(const std::string &instance, std::string_view name)> get_secret;
   std::function<Result<void>(const std::string &instance, std::string_view name,
@@ -20,6 +20,8 @@ struct HostServices {
       put_secret;
   // `address` holds a sockaddr.
   std::function<Result<OwnedFd>(std::string_view address, std::string_view as_configured)> listen;
+  std::function<Result<void>(std::string_view address)> will_dial;
+  std::function<Result<OwnedFd>(std::string_view address)> dial;
 };
 
 // Binds and listens. Removes the file of a Unix socket that nobody listens on any more.

@@ -1,5 +1,7 @@
 #include "plugin/text.hpp"
 
+#include <cstring>
+
 #include <algorithm>
 
 namespace bulkhead {
@@ -62,6 +64,12 @@ std::string error_text(const bh_error &error, std::string_view fallback) {
   const std::size_t n = std::min<std::size_t>(error.n, sizeof error.text);
   std::string text = clean_text({error.text, n}, sizeof error.text);
   return text.empty() ? std::string(fallback) : text;
+}
+
+std::string error_name(int error) {
+  // The GNU variant: the text may or may not lie in the buffer.
+  char buffer[128];
+  return ::strerror_r(error, buffer, sizeof buffer);
 }
 
 bool is_plain_name(std::string_view name) noexcept {

@@ -16,6 +16,9 @@ std::string clean_text(std::string_view text, std::size_t max_bytes);
 // The text of a plugin's error, cleaned, or `fallback` when it gave none.
 std::string error_text(const bh_error &error, std::string_view fallback);
 
+// strerror without its shared buffer. Any thread.
+std::string error_name(int error);
+
 // A name that is safe as a part of a file name: 1..64 of [a-z0-9-].
 bool is_plain_name(std::string_view name) noexcept;
 

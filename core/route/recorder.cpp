@@ -34,8 +34,8 @@ void Recorder::record(const Exchange &e, std::uint32_t outcome, std::uint64_t no
     entry.transport = e.session->transport;
     entry.peer = e.session->address;
     entry.principal = e.session->principal;
-    entry.process_name = e.session->process_name;
   }
+  entry.process_name = e.process_name;
   entry.method = mcp::to_string(e.method);
   entry.server = e.server;
   entry.name = e.name.substr(0, max_text);

@@ -96,9 +96,15 @@ bh_status Router::session_open(ClientEnd &end, const bh_peer &peer, bh_session *
   s.address = bh::view(peer.address);
   s.principal = bh::view(peer.principal);
   s.process_name = bh::view(peer.process_name);
+  s.handshake_optional = (peer.flags & BH_PEER_HANDSHAKE_OPTIONAL) != 0;
+  s.answers_only = (peer.flags & BH_PEER_ANSWERS_ONLY) != 0;
   s.handle = sessions_.insert(std::move(session));
   *out = s.handle;
   return BH_OK;
+}
+
+void Router::set_process_name(bh_session handle, std::string_view name) {
+  if (Session *s = session(handle)) s->process_name = name;
 }
 
 std::optional<Router::SessionFacts> Router::session_facts(bh_session handle) {
@@ -197,7 +203,7 @@ bh_status Router::check_revision(bh_session, std::string_view revision) const {
 void Router::send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts,
                   std::uint32_t count, std::uint32_t http_status) {
   Session *s = session(reply.session);
-  if (s == nullptr) return;
+  if (s == nullptr || (s->answers_only && kind != BH_OUT_ANSWER)) return;
   bh_outgoing message{};
   message.size = sizeof message;
   message.kind = kind;

@@ -101,6 +101,8 @@ class Router {
   bh_status deliver(bh_session session, std::uint64_t stream, std::string_view message,
                     bh_delivery *out);
   void session_close(bh_session session, std::uint32_t how);
+  // What is delivered from now on comes from a process of this name.
+  void set_process_name(bh_session session, std::string_view name);
   bh_status check_revision(bh_session session, std::string_view revision) const;
 
   // ---- upstream side (bh_host_connector, bh_host_tools, bh_host_policy) ----
@@ -205,6 +207,7 @@ class Router {
                       const mcp::Scan &scan);
   void handle_notification(Session &session, std::string_view message, const mcp::Scan &scan);
   void handle_response(Session &session, std::string_view message, const mcp::Scan &scan);
+  void begin_session(Session &session, std::uint8_t revision, ClientCaps caps);
   void initialize(Session &session, const ReplyTo &reply, std::string_view message,
                   const mcp::Scan &scan);
   void list(Session &session, const ReplyTo &reply, std::string_view message, const mcp::Scan &scan,

@@ -176,6 +176,7 @@ Exchange *Router::open_call(Session &s, const ReplyTo &reply, std::string_view m
   s.exchanges.push(*e);
   e->client_id.assign(id);
   e->client_token.assign(scan.progress_token.in(message));
+  e->process_name.assign(s.process_name);
   std::string scratch;
   e->server.assign(target.lane->upstream().name());
   e->name.assign(mcp::unquote(target.resolved.original_token, &scratch));

@@ -1,5 +1,6 @@
 // What clients send: sessions' handshakes, lists, utility methods, notifications and answers.
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
@@ -150,6 +151,7 @@ void Router::handle_request(Session &s, const ReplyTo &reply, std::string_view m
     return answer_error(reply, id, code::method_not_found,
                         "this server speaks MCP 2024-11-05 to 2025-11-25; send initialize", 400);
   }
+  if (!s.initialized && s.handshake_optional) begin_session(s, 0, 0);
   if (!s.initialized) {
     ++counters_.refused_messages;
     return answer_error(reply, id, code::invalid_request,
@@ -186,7 +188,7 @@ void Router::handle_request(Session &s, const ReplyTo &reply, std::string_view m
 void Router::initialize(Session &s, const ReplyTo &reply, std::string_view message,
                         const mcp::Scan &scan) {
   const std::string_view id = scan.id.in(message);
-  if (s.initialized) {
+  if (s.initialized && !s.handshake_optional) {
     return answer_error(reply, id, code::invalid_request, "the session is already initialized");
   }
   if (reply.batch != 0) {
@@ -200,10 +202,9 @@ void Router::initialize(Session &s, const ReplyTo &reply, std::string_view messa
     return answer_error(reply, id, code::invalid_params,
                         "initialize needs params.protocolVersion (a string)", 400);
   }
-  s.revision = find_revision(wanted).value_or(newest_revision);
-  s.caps = parse_client_caps(scan.capabilities.in(message));
-  s.initialized = true;
-  View &view = view_for(s);
+  begin_session(s, find_revision(wanted).value_or(newest_revision),
+                s.answers_only ? 0 : parse_client_caps(scan.capabilities.in(message)));
+  const View &view = *s.view;
 
   const Expose &e = profile_.expose;
   std::string result = R"({"protocolVersion":")";
@@ -212,7 +213,7 @@ void Router::initialize(Session &s, const ReplyTo &reply, std::string_view messa
     if (result.back() != '{') result += ',';
     result.append("\"").append(name).append("\":{").append(members).append("}");
   };
-  const std::string_view changed = e.list_changed ? R"("listChanged":true)" : "";
+  const std::string_view changed = e.list_changed && !s.answers_only ? R"("listChanged":true)" : "";
   if (e.tools) capability("tools", changed);
   if (e.resources) {
     std::string members = e.subscribe ? R"("subscribe":true)" : "";
@@ -242,6 +243,35 @@ void Router::initialize(Session &s, const ReplyTo &reply, std::string_view messa
   }
   result.append("}");
   answer_result(reply, id, result);
+}
+
+// The first handshake, or one that starts a session anew: then calls under way go on, and what the
+// client had asked for lasts no longer.
+void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
+  const bool stays = s.view != nullptr && s.caps == caps;
+  s.revision = revision;
+  s.caps = caps;
+  s.initialized = true;
+  s.log_level = -1;
+  s.listed = 0;
+  while (!s.subscriptions.empty()) {
+    forget_subscription(s, std::string(s.subscriptions.begin()->first));
+  }
+  if (stays) return;
+  std::vector<View::Waiter> waiters;
+  if (s.view != nullptr) {
+    end_asks([&](const Ask &ask) { return ask.session == s.handle; }, false, true);
+    const auto others = std::stable_partition(
+        s.view->waiters.begin(), s.view->waiters.end(),
+        [&](const View::Waiter &waiter) { return waiter.reply.session != s.handle; });
+    waiters.assign(std::make_move_iterator(others), std::make_move_iterator(s.view->waiters.end()));
+    s.view->waiters.erase(others, s.view->waiters.end());
+    leave_view(s);
+  }
+  View &view = view_for(s);
+  if (waiters.empty()) return;
+  std::move(waiters.begin(), waiters.end(), std::back_inserter(view.waiters));
+  if (view_settled(view)) serve_waiters(view);
 }
 
 void Router::list(Session &s, const ReplyTo &reply, std::string_view message, const mcp::Scan &scan,

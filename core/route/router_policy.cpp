@@ -26,8 +26,8 @@ bh_policy_request Router::policy_request(const Exchange &e) const {
     request.transport = bh::str(e.session->transport);
     request.peer = bh::str(e.session->address);
     request.principal = bh::str(e.session->principal);
-    request.process_name = bh::str(e.session->process_name);
   }
+  request.process_name = bh::str(e.process_name);
   request.method = bh::str(mcp::to_string(e.method));
   request.server = bh::str(e.server);
   request.name = bh::str(e.name);

@@ -224,7 +224,9 @@ void Router::wait_for_view(View &view, const ReplyTo &reply, std::string_view me
     return answer_error(reply, scan.id.in(message), code::timeout,
                         "the list is not known yet, and too many requests wait for it");
   }
-  view.waiters.push_back({reply, std::string(message)});
+  const Session *s = session(reply.session);
+  view.waiters.push_back(
+      {reply, std::string(message), s == nullptr ? std::string() : s->process_name});
 }
 
 void Router::serve_waiters(View &view) {
@@ -235,7 +237,9 @@ void Router::serve_waiters(View &view) {
     mcp::ScanError error;
     Session *s = session(waiter.reply.session);
     if (s == nullptr || !mcp::scan(waiter.message, &scan, &error)) continue;
+    const std::string now = std::exchange(s->process_name, waiter.process_name);
     handle_request(*s, waiter.reply, waiter.message, scan);
+    set_process_name(waiter.reply.session, now);
   }
   check_idle();
 }

@@ -30,6 +30,8 @@ struct Session {
   // The peer, as the transport reported it.
   std::string transport, address, principal, process_name;
 
+  bool handshake_optional = false;  // may skip initialize, and repeat it
+  bool answers_only = false;        // is sent no events and no asks
   bool initialized = false;
   bool input_ended = false;
   std::uint8_t revision = 0;

@@ -51,6 +51,7 @@ struct View {
   struct Waiter {
     ReplyTo reply;
     std::string message;
+    std::string process_name;  // that has sent it
   };
   std::vector<Waiter> waiters;
   std::uint64_t deadline_timer = 0;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 namespace stdio_lines {
 namespace {
@@ -31,6 +32,13 @@ bool is_one_line(std::span<const bh_str> parts) noexcept {
 
 }  // namespace
 
+void block_pipe_signal() noexcept {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
 std::size_t total_size(std::span<const bh_str> parts) noexcept {
   std::size_t total = 0;
   for (const bh_str &part : parts) total += part.n;
@@ -45,6 +53,14 @@ bool LineWriter::add(std::span<const bh_str> parts) noexcept {
   to_spaces(start, total, '\n');
   to_spaces(start, total, '\r');
   return queue_.append("\n");
+}
+
+bool LineWriter::add_raw(std::string_view head, std::span<const bh_str> parts) noexcept {
+  const std::size_t total = head.size() + total_size(parts);
+  if (!fits(total) || !queue_.reserve(total)) return false;
+  queue_.append(head);
+  for (const bh_str &part : parts) queue_.append({part.p, part.n});
+  return true;
 }
 
 Flush LineWriter::flush(int fd) noexcept {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include "stdio-lines/bytes.hpp"
 
@@ -29,6 +30,10 @@ class LineWriter {
   // a pretty-printed message) become spaces. False: it does not fit, and nothing was taken.
   bool add(std::span<const bh_str> parts) noexcept;
 
+  // Queues `head` and the parts as they are: messages of a stream that does not end them by
+  // newlines. False as for add().
+  bool add_raw(std::string_view head, std::span<const bh_str> parts) noexcept;
+
   // Writes what waits.
   Flush flush(int fd) noexcept;
 
@@ -48,6 +53,10 @@ class LineWriter {
   Bytes queue_;
   std::size_t head_ = 0;  // of queue_, already written
 };
+
+// Whoever has gone must show as EPIPE when written to, not end the program. Only this thread's mask
+// changes, not what an embedding program does with its signals.
+void block_pipe_signal() noexcept;
 
 // Bytes of all parts together.
 std::size_t total_size(std::span<const bh_str> parts) noexcept;

@@ -21,7 +21,8 @@ Server::Server(const bh::Host &host, const bh_host_transport *transport, Config 
       metrics_(host.ext<bh_host_metrics>(BH_EXT_HOST_METRICS)),
       config_(std::move(config)),
       guard_({}, 0, false),
-      listener_(host, [this](int fd, std::string_view peer) { accepted(fd, peer); }),
+      listener_(host,
+                [this](int fd, const sockaddr_storage &peer) { accepted(fd, to_text(peer)); }),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)) {
   set_bounds();
   if (metrics_ == nullptr) return;
@@ -61,7 +62,8 @@ bh_status Server::listen(std::string token, bh_error *error) {
   if (const bh_status s = ListenAddress::parse(config_.listen, address, error); s != BH_OK) {
     return s;
   }
-  if (const bh_status s = listener_.open(address, config_.listen, error); s != BH_OK) return s;
+  const bh_status opened = listener_.open(address.address, address.size, config_.listen, error);
+  if (opened != BH_OK) return opened;
   const std::uint16_t port = port_of(listener_.bound());
   GuardConfig guard = config_.guard;
   guard.token = std::move(token);

@@ -19,9 +19,9 @@
 #include "config.hpp"
 #include "connection.hpp"
 #include "guard.hpp"
-#include "listener.hpp"
 #include "response.hpp"
 #include "sessions.hpp"
+#include "stream-listener/stream_listener.hpp"
 
 namespace transport_http {
 
@@ -119,7 +119,7 @@ class Server final : public ConnectionOwner {
   std::size_t max_connections_ = 0;
   std::uint64_t sweep_min_ns_ = 0;  // coarseness of all time-outs
   Guard guard_;
-  Listener listener_;
+  stream_listener::StreamListener listener_;
   std::string endpoint_;
   std::unique_ptr<char[]> scratch_;
 

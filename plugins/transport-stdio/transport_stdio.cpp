@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <ctime>
 #include <string>
 #include <utility>
@@ -22,15 +21,6 @@ using stdio_lines::Flush;
 using stdio_lines::ReadEnd;
 
 constexpr int large_pipe = 1 << 20;
-
-// A client that has gone must show as EPIPE, not end the gateway. Only this thread's mask changes,
-// not what the embedding program does with its signals.
-void block_pipe_signal() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-}
 
 std::uint64_t monotonic_ns() {
   timespec t{};
@@ -97,7 +87,7 @@ bh_status TransportStdio::listen(bh_error *error) {
 // ---- the client comes --------------------------------------------------------------------------
 
 void TransportStdio::begin() {
-  block_pipe_signal();
+  stdio_lines::block_pipe_signal();
   // Both before either is changed: they may be one open file (a terminal, a socket).
   const int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
   if (::fcntl(in_, F_SETFL, in_before | O_NONBLOCK) == 0) in_flags_ = in_before;
@@ -269,7 +259,7 @@ void TransportStdio::unwatch() noexcept {
 
 // The host ends when every answer has been handed over; the last ones may be here.
 void TransportStdio::write_last() noexcept {
-  block_pipe_signal();  // this thread may be another one
+  stdio_lines::block_pipe_signal();  // this thread may be another one
   const std::uint64_t end = monotonic_ns() + last_write_ms * 1'000'000;
   while (writer_.waiting() > 0 && writer_.flush(out_) == Flush::blocked && monotonic_ns() < end) {
     pollfd ready{out_, POLLOUT, 0};

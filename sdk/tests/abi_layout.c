@@ -78,7 +78,7 @@ SIZE(bh_outgoing, 40);
 AT(bh_outgoing, stream, 16);
 AT(bh_outgoing, parts, 32);
 SIZE(bh_transport, 48);
-SIZE(bh_host_transport, 64);
+SIZE(bh_host_transport, 72);
 AT(bh_host_transport, session_open, 16);
 
 SIZE(bh_lane_info, 48);
@@ -111,7 +111,7 @@ SIZE(bh_host_wire, 16);
 
 SIZE(bh_host_control, 32);
 
-SIZE(bh_host_listen, 16);
+SIZE(bh_host_listen, 32);
 
 SIZE(bh_host_resume, 24);
 

@@ -470,6 +470,21 @@ class FakeHost {
       *fd = made;
       return BH_OK;
     };
+    listen_.will_dial = [](void *, const void *, std::uint32_t, bh_error *) -> bh_status {
+      return BH_OK;
+    };
+    listen_.dial = [](void *, const void *address, std::uint32_t size, std::int32_t *fd,
+                      bh_error *error) -> bh_status {
+      const auto *raw = static_cast<const sockaddr *>(address);
+      const int made = ::socket(raw->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+      if (made < 0 || (::connect(made, raw, size) != 0 && errno != EINPROGRESS)) {
+        const std::string why = std::strerror(errno);
+        if (made >= 0) ::close(made);
+        return fail(error, BH_E_UNAVAILABLE, "connect: " + why);
+      }
+      *fd = made;
+      return BH_OK;
+    };
     extensions_[BH_EXT_HOST_LISTEN] = &listen_;
   }
   void make_store() {

@@ -21,10 +21,19 @@ extern "C" {
 
 typedef uint64_t bh_session; /* 0: none; carries a generation */
 
+enum {
+  /* Clients of this kind may skip initialize or repeat it: without one the session is one of the
+   * oldest revision and without capabilities, and each one starts it anew. */
+  BH_PEER_HANDSHAKE_OPTIONAL = 1,
+  /* Takes answers only: the host sends it no BH_OUT_EVENT and no BH_OUT_ASK, and declares none of
+   * its capabilities to servers. */
+  BH_PEER_ANSWERS_ONLY = 2
+};
+
 /* Who is at the other end, as far as the transport knows it. Copied by the host. */
 typedef struct bh_peer {
   uint32_t size;
-  uint32_t flags;      /* none defined; must be 0 */
+  uint32_t flags;      /* BH_PEER_...; unknown bits are ignored */
   bh_str transport;    /* "http", "stdio", "vsock" ... */
   bh_str address;      /* "127.0.0.1:4711", "cid:3", "" */
   bh_str principal;    /* authenticated identity; empty: none */
@@ -125,6 +134,10 @@ typedef struct bh_host_transport {
   /* No client can come any more (stdin has ended, say). The host ends when all transports have said
    * so and their answers are out. [io] */
   void (*finished)(void *ctx);
+
+  /* The process that what is delivered from now on comes from, where one session carries several;
+   * until then it is the peer's. Copied; display and attribution only. [io] */
+  void (*set_process_name)(void *ctx, bh_session session, bh_str name);
 } bh_host_transport;
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
-/* Draft: listening sockets from the host. A transport asks for them in its listen() instead of
+/* Draft: sockets from the host. A transport asks for them in its listen() instead of
  * making them itself, because they belong to the process that survives it: clients that connect
  * while a crashed gateway is started again wait in the queue, and are not refused. It is also the
- * only way in a compartment without a network of its own. Draft ids may change between minors.
+ * only way in a compartment without a network of its own, and so is dial(). Draft ids may change
+ * between minors.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_LISTEN_H
 #define BULKHEAD_ABI_EXT_DRAFT_LISTEN_H
@@ -18,13 +19,23 @@ typedef struct bh_host_listen {
   uint32_t size;
   uint32_t reserved;
 
-  /* A stream socket that is bound to `address` (the bytes of a struct sockaddr: AF_INET, AF_INET6
-   * or AF_UNIX with a path) and listens; non-blocking, close-on-exec, TCP_NODELAY set. The
+  /* A stream socket that is bound to `address` (the bytes of a struct sockaddr: AF_INET, AF_INET6,
+   * AF_UNIX with a path or AF_VSOCK) and listens; non-blocking, close-on-exec, TCP_NODELAY set. The
    * descriptor is the caller's to close, the file of a Unix socket (0600) the host's to remove.
    * as_configured is for the error text, which says what to do. Only from inside
    * bh_transport.listen(). [control] */
   bh_status (*open)(void *ctx, const void *address, uint32_t address_size, bh_str as_configured,
                     int32_t *fd, bh_error *error);
+
+  /* Announces that dial() will be asked for `address`: AF_UNIX with a path, or AF_INET and AF_INET6
+   * on the loopback interface. At most 64 for all plugins. Only from inside bh_transport.listen(),
+   * so before a byte from outside is read: what is read later cannot choose where to. [control] */
+  bh_status (*will_dial)(void *ctx, const void *address, uint32_t address_size, bh_error *error);
+
+  /* A stream socket that is connected or being connected to an announced address; non-blocking,
+   * close-on-exec, the caller's to close. BH_E_DENIED: not announced. [blocking] */
+  bh_status (*dial)(void *ctx, const void *address, uint32_t address_size, int32_t *fd,
+                    bh_error *error);
 } bh_host_listen;
 
 #ifdef __cplusplus

@@ -2,30 +2,32 @@
 // has no descriptors left instead of spinning. Thread: the reactor's.
 #pragma once
 
+#include <bulkhead/cpp/host.hpp>
+
+#include <sys/socket.h>
+
 #include <functional>
-#include <string>
 #include <string_view>
 
-#include "bulkhead/cpp/host.hpp"
-#include "config.hpp"
+namespace stream_listener {
 
-namespace transport_http {
-
-class Listener {
+class StreamListener {
  public:
   static constexpr int batch = 64;                  // accepted in one turn of the loop
   static constexpr std::uint64_t pause_ms = 1'000;  // after "too many open files"
 
   // accepted: takes over the descriptor (non-blocking, close-on-exec) and the peer's address.
-  using Accepted = std::function<void(int fd, std::string_view peer)>;
+  using Accepted = std::function<void(int fd, const sockaddr_storage &peer)>;
 
-  Listener(const bh::Host &host, Accepted accepted) : host_(host), accepted_(std::move(accepted)) {}
-  ~Listener() { close(); }
-  Listener(const Listener &) = delete;
-  Listener &operator=(const Listener &) = delete;
+  StreamListener(const bh::Host &host, Accepted accepted)
+      : host_(host), accepted_(std::move(accepted)) {}
+  ~StreamListener() { close(); }
+  StreamListener(const StreamListener &) = delete;
+  StreamListener &operator=(const StreamListener &) = delete;
 
   // Gets the socket and starts accepting. The error names the address and what to do.
-  bh_status open(const ListenAddress &address, std::string_view as_configured, bh_error *error);
+  bh_status open(const sockaddr_storage &address, socklen_t size, std::string_view as_configured,
+                 bh_error *error);
   void close() noexcept;
 
   // The address in use, with the port that was chosen for 0.
@@ -46,4 +48,4 @@ class Listener {
   sockaddr_storage bound_{};
 };
 
-}  // namespace transport_http
+}  // namespace stream_listener

@@ -1,4 +1,4 @@
-#include "listener.hpp"
+#include "stream-listener/stream_listener.hpp"
 
 #include <bulkhead/abi/ext/draft/listen.h>
 
@@ -7,8 +7,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
 
-namespace transport_http {
+namespace stream_listener {
 
 namespace {
 
@@ -20,38 +21,38 @@ std::string reason(int error) {
 
 }  // namespace
 
-bh_status Listener::open(const ListenAddress &address, std::string_view as_configured,
-                         bh_error *error) {
+bh_status StreamListener::open(const sockaddr_storage &address, socklen_t size,
+                               std::string_view as_configured, bh_error *error) {
   const auto *sockets = host_.ext<bh_host_listen>(BH_EXT_HOST_LISTEN);
   if (sockets == nullptr) {
     return bh::fail(error, BH_E_UNSUPPORTED, "the host gives no listening sockets");
   }
   std::int32_t fd = -1;
-  const bh_status status = sockets->open(host_.ctx(), &address.address, address.size,
-                                         bh::str(as_configured), &fd, error);
+  const bh_status status =
+      sockets->open(host_.ctx(), &address, size, bh::str(as_configured), &fd, error);
   if (status != BH_OK) return status;
   fd_ = fd;
-  socklen_t size = sizeof bound_;
-  ::getsockname(fd_, reinterpret_cast<sockaddr *>(&bound_), &size);
-  if (host_.watch(fd_, BH_FD_READ, &Listener::on_event, this, &watch_) != BH_OK) {
+  socklen_t room = sizeof bound_;
+  ::getsockname(fd_, reinterpret_cast<sockaddr *>(&bound_), &room);
+  if (host_.watch(fd_, BH_FD_READ, &StreamListener::on_event, this, &watch_) != BH_OK) {
     close();
     return bh::fail(error, BH_E_IO, "the host cannot watch the listening socket");
   }
   return BH_OK;
 }
 
-void Listener::close() noexcept {
+void StreamListener::close() noexcept {
   host_.unwatch(watch_);
   host_.timer_cancel(pause_);
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
 }
 
-void Listener::on_event(void *arg, std::int32_t, std::uint32_t) noexcept {
-  static_cast<Listener *>(arg)->accept_batch();
+void StreamListener::on_event(void *arg, std::int32_t, std::uint32_t) noexcept {
+  static_cast<StreamListener *>(arg)->accept_batch();
 }
 
-void Listener::accept_batch() {
+void StreamListener::accept_batch() {
   for (int i = 0; i < batch && fd_ >= 0; ++i) {
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
@@ -59,7 +60,7 @@ void Listener::accept_batch() {
         ::accept4(fd_, reinterpret_cast<sockaddr *>(&peer), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
       warned_ = false;
-      accepted_(fd, to_text(peer));
+      accepted_(fd, peer);
       continue;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause(errno);
@@ -67,20 +68,20 @@ void Listener::accept_batch() {
   }
 }
 
-void Listener::pause(int error) {
+void StreamListener::pause(int error) {
   if (!warned_) {
     host_.log(BH_LOG_WARN, "no new connections for a second: " + reason(error) +
                                " (raise the limit of open files)");
   }
   warned_ = true;
   host_.modify(watch_, 0);
-  pause_ = host_.timer_start(pause_ms, &Listener::on_pause_over, this);
+  pause_ = host_.timer_start(pause_ms, &StreamListener::on_pause_over, this);
 }
 
-void Listener::on_pause_over(void *arg) noexcept {
-  auto &self = *static_cast<Listener *>(arg);
+void StreamListener::on_pause_over(void *arg) noexcept {
+  auto &self = *static_cast<StreamListener *>(arg);
   self.pause_ = 0;
   self.host_.modify(self.watch_, BH_FD_READ);
 }
 
-}  // namespace transport_http
+}  // namespace stream_listener
