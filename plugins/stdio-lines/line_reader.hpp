@@ -59,6 +59,11 @@ class LineReader {
   // loop. Reads once when that empties the descriptor: the watch is level-triggered.
   ReadEnd read(int fd, Scratch &scratch, LineSink &sink, std::size_t budget);
 
+  // Takes bytes that were read elsewhere; false: the sink wants no more.
+  bool feed(std::string_view data, Scratch &scratch, LineSink &sink) {
+    return consume(data, scratch, sink);
+  }
+
   // At end of file: hands over a last line that lacks its end.
   void finish(LineSink &sink);
 

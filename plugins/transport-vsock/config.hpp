@@ -1,0 +1,60 @@
+// The plugin's configuration and the addresses in it.
+#pragma once
+
+#include <bulkhead/abi/core.h>
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace transport_vsock {
+
+struct Address {
+  sockaddr_storage raw{};
+  socklen_t size = 0;
+  std::uint32_t guest_port = 0;  // of "hybrid:": the port behind the monitor's socket
+};
+
+struct Config {
+  std::string listen;   // vsock:PORT, vsock:CID:PORT, unix:PATH, hybrid:PATH:PORT; empty: nothing
+  std::string dial;     // hybrid:PATH:PORT: the guest listens, we connect; empty: no
+  std::string handoff;  // unix:PATH or a loopback IP:PORT, for what is not MCP; empty: closed
+  std::vector<std::uint32_t> allow_cids, allow_uids;  // empty: everybody
+  std::vector<std::string> metadata_prefixes;         // beside the two that are always known
+  std::uint64_t sniff_timeout_ms = 5'000;
+  std::uint64_t write_timeout_ms = 0;  // 0: the host's limits.write_stall_ms
+  std::uint64_t max_connections = 1'024;
+};
+
+inline constexpr char config_schema[] = R"({
+  "type": "object",
+  "additionalProperties": false,
+  "properties": {
+    "listen": {"type": "string"},
+    "dial": {"type": "string"},
+    "handoff": {"type": "string"},
+    "allow_cids": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+    "allow_uids": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+    "metadata_prefixes": {"type": "array", "items": {"type": "string"}},
+    "sniff_timeout_ms": {"type": "integer", "minimum": 10},
+    "write_timeout_ms": {"type": "integer", "minimum": 10},
+    "max_connections": {"type": "integer", "minimum": 1}
+  }
+})";
+
+// Reads one JSON object; every fault is named in one error. Without listen and dial it listens on
+// vsock:5002. [control]
+bh_status parse_config(std::string_view json, Config *out, bh_error *error);
+
+// Each false: the text is not of one of the forms that are said above.
+bool parse_listen(std::string_view text, Address *out);
+bool parse_dial(std::string_view text, Address *out);
+bool parse_handoff(std::string_view text, Address *out);
+
+// "cid:3" for a vsock peer, "uid:1000" for one on a Unix socket. *id is the number.
+std::string peer_name(int fd, const sockaddr_storage &peer, std::uint32_t *id);
+
+}  // namespace transport_vsock

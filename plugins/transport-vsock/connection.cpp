@@ -1,0 +1,388 @@
+#include "transport-vsock/connection.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "mcp-frame/process_name.hpp"
+#include "transport-vsock/peek.hpp"
+#include "transport-vsock/sniff.hpp"
+
+namespace transport_vsock {
+namespace {
+
+constexpr std::uint64_t ns_per_ms = 1'000'000;
+
+}  // namespace
+
+Connection::Connection(ConnectionOwner &owner, int fd, std::string peer)
+    : owner_(owner),
+      fd_(fd),
+      peer_(std::move(peer)),
+      since_ns_(owner.host.now_ns()),
+      lines_(std::min<std::uint64_t>(max_line, owner.transport->limits->message_bytes)),
+      writer_(owner.transport->limits->write_queue_bytes) {}
+
+Connection::~Connection() {
+  if (fd_ < 0) return;
+  owner_.host.unwatch(watch_);
+  ::close(fd_);
+}
+
+bool Connection::start() {
+  owner_.want_checks();
+  return owner_.host.watch(fd_, events_, on_event, this, &watch_) == BH_OK;
+}
+
+int Connection::release() noexcept {
+  owner_.host.unwatch(watch_);
+  doom(0);
+  return std::exchange(fd_, -1);
+}
+
+void Connection::doom(bh_metric why) noexcept {
+  if (std::exchange(doomed_, true)) return;
+  owner_.counters.add(why);
+  if (watch_ != 0) owner_.host.modify(watch_, 0);
+  owner_.on_doomed(*this);
+}
+
+void Connection::session_ended() noexcept {
+  session_ = 0;
+  if (writer_.waiting() > 0) writer_.flush(fd_);
+  doom(owner_.counters.host_ended);
+}
+
+// ---- events ------------------------------------------------------------------------------------
+
+void Connection::on_event(void *arg, std::int32_t, std::uint32_t events) noexcept {
+  auto &self = *static_cast<Connection *>(arg);
+  if (!self.doomed_) {
+    self.in_event_ = true;
+    if ((events & BH_FD_READ) != 0) {
+      self.on_readable();
+    } else if ((events & (BH_FD_ERROR | BH_FD_WRITE)) == BH_FD_ERROR) {
+      self.doom(self.owner_.counters.error);
+    }
+    self.in_event_ = false;
+    if (!self.doomed_) self.flush();
+  }
+  self.owner_.on_event_end();
+}
+
+void Connection::on_readable() {
+  std::span<char> room = mode_ == Mode::frames ? frames_.room() : std::span<char>();
+  const bool direct = !room.empty();
+  if (!direct) room = {owner_.scratch.data.get(), stdio_lines::Scratch::size};
+  const ssize_t n = ::recv(fd_, room.data(), room.size(), 0);
+  if (n < 0) {
+    if (errno != EAGAIN && errno != EINTR) doom(owner_.counters.error);
+    return;
+  }
+  if (n == 0) return input_ended();
+  const auto got = static_cast<std::size_t>(n);
+  if (!direct) return received({room.data(), got});
+  frames_.filled(got);
+  consume_frames({});
+}
+
+void Connection::received(std::string_view bytes) {
+  switch (mode_) {
+    case Mode::frames:
+      return consume_frames(bytes);
+    case Mode::lines:
+      lines_.feed(bytes, owner_.scratch, *this);
+      return;
+    case Mode::sniffing:
+      if (undecided_.empty()) return sniff_all(bytes);
+      undecided_ += bytes;
+      const std::string all = std::move(undecided_);
+      undecided_.clear();
+      return sniff_all(all);
+  }
+}
+
+// The guest sends no more; it still gets what is under way.
+void Connection::input_ended() {
+  input_ended_ = true;
+  if (mode_ == Mode::lines) lines_.finish(*this);
+  if (session_ != 0) {
+    owner_.transport->session_close(owner_.host.ctx(), session_, BH_SESSION_INPUT_ENDED);
+  }
+  update_events();
+}
+
+// Reading pauses while the guest does not take its answers, and ends with its input.
+void Connection::update_events() {
+  const bool reads = !input_ended_ && writer_.waiting() < pause_bytes;
+  const std::uint32_t events =
+      (reads ? std::uint32_t{BH_FD_READ} : 0u) | (blocked_ ? std::uint32_t{BH_FD_WRITE} : 0u);
+  if (events == events_ || doomed_) return;
+  events_ = events;
+  owner_.host.modify(watch_, events);
+}
+
+// ---- out ---------------------------------------------------------------------------------------
+
+// What one event or one turn of the loop has produced leaves together.
+bool Connection::queued(bool taken) {
+  if (!taken) {
+    doom(owner_.counters.too_slow);
+  } else if (!in_event_) {
+    owner_.on_unflushed(*this);
+  }
+  return taken;
+}
+
+void Connection::flush() {
+  if (writer_.waiting() > 0) after_flush(writer_.flush(fd_));
+  if (input_ended_ && open_ == 0 && writer_.waiting() == 0) doom(owner_.counters.eof);
+}
+
+void Connection::after_flush(stdio_lines::Flush result) {
+  if (result == stdio_lines::Flush::broken) return doom(owner_.counters.error);
+  const bool blocked = result == stdio_lines::Flush::blocked;
+  if (blocked && (!blocked_ || writer_.waiting() < waiting_before_)) {
+    since_ns_ = owner_.host.now_ns();
+    owner_.want_checks();
+  }
+  waiting_before_ = writer_.waiting();
+  blocked_ = blocked;
+  update_events();
+}
+
+bool Connection::check(std::uint64_t now_ns) {
+  if (doomed_) return false;
+  const bool sniffing = mode_ == Mode::sniffing;
+  if (!sniffing && !blocked_) return false;
+  const std::uint64_t limit_ms =
+      sniffing ? owner_.config.sniff_timeout_ms : owner_.config.write_timeout_ms;
+  if (now_ns - since_ns_ < limit_ms * ns_per_ms) return true;
+  if (!sniffing && owner_.host.log_enabled(BH_LOG_INFO)) {
+    owner_.host.log(BH_LOG_INFO, peer_ + " does not read its answers; its connection is closed");
+  }
+  doom(sniffing ? owner_.counters.sniff_timeout : owner_.counters.too_slow);
+  return false;
+}
+
+// ---- in ----------------------------------------------------------------------------------------
+
+void Connection::sniff_all(std::string_view all) {
+  const Sniffed sniffed = sniff(all, owner_.config.metadata_prefixes);
+  const std::string_view rest = all.substr(sniffed.start);
+  switch (sniffed.kind) {
+    case Sniffed::Kind::more:
+      undecided_ = all;
+      return;
+    case Sniffed::Kind::frames:
+      mode_ = Mode::frames;
+      owner_.counters.add(owner_.counters.frames);
+      return consume_frames(rest);
+    case Sniffed::Kind::lines:
+      mode_ = Mode::lines;
+      owner_.counters.add(owner_.counters.lines);
+      if (name_process(sniffed.name)) lines_.feed(rest, owner_.scratch, *this);
+      return;
+    case Sniffed::Kind::other:
+      if (!owner_.config.handoff.empty()) return owner_.on_other(*this, rest);
+      [[fallthrough]];
+    case Sniffed::Kind::refused:
+      return doom(owner_.counters.not_mcp);
+  }
+}
+
+void Connection::consume_frames(std::string_view in) {
+  mcp_frame::Frame frame;
+  while (!doomed_) {
+    switch (frames_.next(&in, &frame)) {
+      case mcp_frame::FrameReader::Step::more:
+        return;
+      case mcp_frame::FrameReader::Step::frame:
+        on_frame(frame);
+        break;
+      case mcp_frame::FrameReader::Step::bad_frame:
+        on_bad_frame(frame.stream, frames_.fault());
+        break;
+      case mcp_frame::FrameReader::Step::lost:
+        return doom(owner_.counters.framing);
+    }
+  }
+}
+
+void Connection::on_frame(const mcp_frame::Frame &frame) {
+  if (!name_process(frame.name)) return;
+  if (frame.notification) {
+    if (!take_unanswered(frame.payload) && open_session()) deliver(0, frame.payload, false);
+    return;
+  }
+  if (frame.stream <= last_stream_) return doom(owner_.counters.stream_order);
+  last_stream_ = frame.stream;
+  if (open_session()) deliver(frame.stream | std::uint64_t{name_} << 32, frame.payload, true);
+}
+
+void Connection::on_bad_frame(std::uint32_t stream, mcp_frame::Fault fault) {
+  owner_.counters.add(owner_.counters.bad_frames);
+  if (stream == 0) return;
+  const bh_str parts[] = {
+      bh::str(R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"invalid MCP frame: )"),
+      bh::str(mcp_frame::text(fault)), bh::str(R"("}})")};
+  send_frame(stream, {}, parts);
+}
+
+bool Connection::on_line(std::string_view line) {
+  // Only what may come before the session: looking into each line would cost.
+  const bool may_offer = session_ == 0 && line.find(duplex_method) != line.npos;
+  if ((!may_offer || !take_unanswered(line)) && open_session()) deliver(0, line, true);
+  return !doomed_;
+}
+
+// Its id is somewhere in what is skipped, so the error carries none.
+bool Connection::on_too_long(std::string_view) {
+  const std::string_view text =
+      R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"message too large"}})";
+  const bh_str part = bh::str(text);
+  return queued(writer_.add({&part, 1}));
+}
+
+// ---- the session -------------------------------------------------------------------------------
+
+// A message in a frame that gets no answer: true if the host is not to see it.
+bool Connection::take_unanswered(std::string_view message) {
+  switch (peek(message)) {
+    case Envelope::notification:
+      return false;
+    case Envelope::response:
+      return !duplex_;
+    case Envelope::duplex:
+      duplex_ = duplex_ || session_ == 0;  // later it could not be declared to servers any more
+      return true;
+    case Envelope::request:
+      if (mode_ == Mode::lines) return false;
+      [[fallthrough]];
+    case Envelope::unreadable:
+      if (mode_ == Mode::lines) return false;
+      owner_.counters.add(owner_.counters.mixed_up);
+      return true;
+  }
+  return true;
+}
+
+// What is delivered from now on comes from this process. False: too many, the connection ends.
+bool Connection::name_process(std::string_view name) {
+  if (!names_.empty() && names_[name_].raw == name) return true;
+  const auto at = std::find_if(names_.begin(), names_.end(),
+                               [&](const Name &known) { return known.raw == name; });
+  name_ = static_cast<std::size_t>(at - names_.begin());
+  if (at == names_.end()) {
+    if (names_.size() == max_names) {
+      name_ = 0;
+      doom(owner_.counters.error);
+      return false;
+    }
+    std::string clean = mcp_frame::clean_process_name(name);
+    if (clean.empty()) clean = "unknown";
+    names_.push_back({std::string(name), std::move(clean)});
+  }
+  if (session_ != 0) {
+    owner_.transport->set_process_name(owner_.host.ctx(), session_, bh::str(names_[name_].clean));
+  }
+  return true;
+}
+
+bool Connection::open_session() {
+  if (session_ != 0 || doomed_) return !doomed_;
+  bh_peer peer{};
+  peer.size = sizeof peer;
+  peer.flags = BH_PEER_HANDSHAKE_OPTIONAL;
+  if (!duplex_) peer.flags |= BH_PEER_ANSWERS_ONLY;
+  peer.transport = bh::str("vsock");
+  peer.address = bh::str(peer_);
+  peer.process_name = bh::str(names_[name_].clean);
+  bh_error error = bh::make_error();
+  if (owner_.transport->session_open(owner_.host.ctx(), &peer, &session_, &error) == BH_OK) {
+    owner_.on_session(*this, session_);
+    return true;
+  }
+  session_ = 0;
+  owner_.host.log(BH_LOG_WARN, "no session for " + peer_ + ": " + std::string(bh::text(error)));
+  doom(owner_.counters.error);
+  return false;
+}
+
+// awaited: the guest waits for an answer on `stream`, if only for one that says nothing.
+void Connection::deliver(std::uint64_t stream, std::string_view message, bool awaited) {
+  bh_delivery delivery{};
+  delivery.size = sizeof delivery;
+  if (awaited) ++open_;
+  const bh_status status =
+      owner_.transport->deliver(owner_.host.ctx(), session_, stream, bh::str(message), &delivery);
+  if (status != BH_OK) return doom(owner_.counters.host_ended);
+  if (!awaited || delivery.kind != BH_DELIVERED_NOTHING) return;
+  --open_;
+  if (mode_ == Mode::frames && !doomed_) {
+    send_frame(static_cast<std::uint32_t>(stream), names_[stream >> 32].raw, {});
+  }
+}
+
+// ---- from the host -----------------------------------------------------------------------------
+
+bh_status Connection::send(const bh_outgoing &message) {
+  if (doomed_) return BH_STALE;
+  const bool answer = message.kind == BH_OUT_ANSWER;
+  bh_status status = BH_OK;
+  if (mode_ == Mode::frames) {
+    status = send_as_frame(message);
+  } else {
+    if (answer && open_ > 0) --open_;
+    if (message.part_count > 0 && (answer || duplex_)) {
+      const bool taken = queued(writer_.add({message.parts, message.part_count}));
+      status = taken ? BH_OK : BH_E_LIMIT;
+    }
+  }
+  // The last answer to a guest that has said all it wanted: flush() ends the connection.
+  if (input_ended_ && open_ == 0 && !in_event_) owner_.on_unflushed(*this);
+  return status;
+}
+
+bh_status Connection::send_as_frame(const bh_outgoing &message) {
+  const std::span<const bh_str> parts(message.parts, message.part_count);
+  const auto stream = static_cast<std::uint32_t>(message.stream);
+  const std::string_view name = names_[message.stream >> 32].raw;
+  const std::size_t most = mcp_frame::max_total - mcp_frame::header_bytes - name.size();
+  const bool too_large = stdio_lines::total_size(parts) > most;
+  if (message.kind != BH_OUT_ANSWER) {
+    if (!duplex_) return BH_OK;
+    if (too_large) return BH_E_LIMIT;
+    return send_frame(0, name, parts) ? BH_OK : BH_E_LIMIT;
+  }
+  if (stream == 0) return BH_OK;  // to a frame that gets no answer
+  if (open_ > 0) --open_;
+  if (too_large) return send_too_large(stream, name, parts);
+  return send_frame(stream, name, parts) ? BH_OK : BH_E_LIMIT;
+}
+
+// There are no continuation frames.
+bh_status Connection::send_too_large(std::uint32_t stream, std::string_view name,
+                                     std::span<const bh_str> parts) {
+  const std::string id = id_of(parts);
+  const std::string text =
+      R"({"jsonrpc":"2.0",)" + (id.empty() ? "" : "\"id\":" + id + ",") +
+      R"("error":{"code":-32603,"message":"the answer is larger than a frame can carry: 1 MiB"}})";
+  const bh_str part = bh::str(text);
+  return send_frame(stream, name, {&part, 1}) ? BH_OK : BH_E_LIMIT;
+}
+
+// Stream 0: a message that answers nothing.
+bool Connection::send_frame(std::uint32_t stream, std::string_view name,
+                            std::span<const bh_str> parts) {
+  char head[mcp_frame::max_head];
+  std::size_t size = 0;
+  const mcp_frame::Frame frame{stream, stream == 0, name, {}};
+  const auto fault = mcp_frame::encode_head(frame, stdio_lines::total_size(parts), head, &size);
+  if (fault != mcp_frame::Fault::none) return false;
+  return queued(writer_.add_raw({head, size}, parts));
+}
+
+}  // namespace transport_vsock

@@ -1,0 +1,44 @@
+// Connections that the host makes for us: a confined gateway cannot connect by itself.
+#pragma once
+
+#include <bulkhead/cpp/host.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "transport-vsock/config.hpp"
+
+namespace transport_vsock {
+
+// A descriptor that closes itself.
+class Socket {
+ public:
+  Socket() noexcept = default;
+  explicit Socket(int fd) noexcept : fd_(fd) {}
+  Socket(Socket &&other) noexcept : fd_(other.release()) {}
+  Socket &operator=(Socket &&other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Socket();
+  int get() const noexcept { return fd_; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+// Called once on the reactor's thread: a socket that is connected or being connected, or why not.
+using Dialled = std::function<void(Socket socket, const std::string &error)>;
+
+// Announces where dial() will go to. From inside listen() only. [control]
+bh_status will_dial(const bh::Host &host, const Address &address, bh_error *error);
+
+// Asks on a thread of the host's pool. `alive` false: nobody wants the result any more. BH_OK, or
+// nothing was started. [io]
+bh_status dial(const bh::Host &host, const Address &address, std::shared_ptr<const bool> alive,
+               Dialled done);
+
+}  // namespace transport_vsock

@@ -1,0 +1,226 @@
+#include "transport-vsock/endpoint.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace transport_vsock {
+
+Endpoint::Endpoint(const bh::Host &plugin_host, const bh_host_transport *up, const Config &settings)
+    : ConnectionOwner(plugin_host, up, settings),
+      listener_(plugin_host, [this](int fd, const sockaddr_storage &peer) { accepted(fd, peer); }),
+      dialer_(plugin_host, alive_,
+              [this](int fd, std::string_view early) { add(fd, config.dial, early, true); }),
+      check_ms_(std::clamp<std::uint64_t>(
+          std::min(settings.sniff_timeout_ms, settings.write_timeout_ms) / 8, 5, 500)) {}
+
+Endpoint::~Endpoint() {
+  stop();
+}
+
+bh_status Endpoint::listen(bh_error *error) {
+  Address address;
+  if (parse_handoff(config.handoff, &handoff_)) {
+    if (const bh_status s = will_dial(host, handoff_, error); s != BH_OK) return s;
+  }
+  if (parse_dial(config.dial, &address)) {
+    if (const bh_status s = will_dial(host, address, error); s != BH_OK) return s;
+  }
+  if (parse_listen(config.listen, &address)) {
+    const bh_status s = listener_.open(address.raw, address.size, config.listen, error);
+    if (s != BH_OK) return s;
+  }
+  const bh_status s = host.post(call<&Endpoint::begin>, this);
+  return s == BH_OK ? s : bh::fail(error, s, "the host's queue is full");
+}
+
+// On the reactor's thread, which writes and must not die of it.
+void Endpoint::begin() {
+  stdio_lines::block_pipe_signal();
+  Address address;
+  if (!stopped_ && parse_dial(config.dial, &address)) {
+    dialer_.start(address, config.dial, transport->limits->connect_timeout_ms);
+  }
+}
+
+void Endpoint::stop_accepting() noexcept {
+  listener_.close();
+  dialer_.stop();
+}
+
+void Endpoint::stop() noexcept {
+  if (std::exchange(stopped_, true)) return;
+  stop_accepting();
+  *alive_ = false;
+  host.timer_cancel(check_timer_);
+  for (const auto &connection : connections_) {
+    connection->flush();
+    if (connection->session() != 0) {
+      transport->session_close(host.ctx(), connection->session(), BH_SESSION_GONE);
+    }
+  }
+  by_session_.clear();
+  doomed_.clear();
+  unflushed_.clear();
+  connections_.clear();
+  splices_.clear();
+}
+
+// ---- connections come --------------------------------------------------------------------------
+
+void Endpoint::accepted(int fd, const sockaddr_storage &peer) {
+  std::uint32_t id = 0;
+  std::string name = peer_name(fd, peer, &id);
+  if (!allowed(peer, id)) {
+    counters.add(counters.refused);
+    ::close(fd);
+    return;
+  }
+  add(fd, std::move(name), {}, false);
+}
+
+bool Endpoint::allowed(const sockaddr_storage &peer, std::uint32_t id) const {
+  const auto &list = peer.ss_family == AF_VSOCK ? config.allow_cids : config.allow_uids;
+  return list.empty() || std::find(list.begin(), list.end(), id) != list.end();
+}
+
+void Endpoint::add(int fd, std::string peer, std::string_view early, bool from_dialer) {
+  counters.add(counters.connections);
+  if (connections_.size() + splices_.size() + handing_off_ >= config.max_connections) {
+    counters.add(counters.too_many);
+    ::close(fd);
+    if (from_dialer) dialer_.connection_ended();
+    return;
+  }
+  auto connection = std::make_unique<Connection>(*this, fd, std::move(peer));
+  Connection &c = *connection;
+  c.index = connections_.size();
+  c.from_dialer = from_dialer;
+  if (!c.start()) {
+    counters.add(counters.error);
+    return;
+  }
+  connections_.push_back(std::move(connection));
+  if (early.empty()) return;
+  c.received(early);
+  on_unflushed(c);
+}
+
+void Endpoint::on_session(Connection &connection, bh_session session) {
+  by_session_[session] = &connection;
+}
+
+// ---- from the host -----------------------------------------------------------------------------
+
+bh_status Endpoint::send(const bh_outgoing &message) {
+  const auto at = by_session_.find(message.session);
+  return at == by_session_.end() ? bh_status{BH_STALE} : at->second->send(message);
+}
+
+void Endpoint::session_ended(bh_session session) noexcept {
+  const auto at = by_session_.find(session);
+  if (at == by_session_.end()) return;
+  Connection &connection = *at->second;
+  by_session_.erase(at);
+  connection.session_ended();
+}
+
+// ---- the end of an event and of a turn ---------------------------------------------------------
+
+void Endpoint::on_unflushed(Connection &connection) {
+  if (connection.unflushed) return;
+  connection.unflushed = true;
+  unflushed_.push_back(&connection);
+  turn_end_wanted();
+}
+
+void Endpoint::on_doomed(Connection &connection) noexcept {
+  doomed_.push_back(&connection);
+  turn_end_wanted();
+}
+
+void Endpoint::turn_end_wanted() noexcept {
+  if (std::exchange(deferred_, true) || stopped_) return;
+  host.defer(call<&Endpoint::end_of_turn>, this);
+}
+
+void Endpoint::end_of_turn() {
+  deferred_ = false;
+  for (Connection *connection : std::exchange(unflushed_, {})) {
+    connection->unflushed = false;
+    if (!connection->doomed()) connection->flush();
+  }
+  settle();
+}
+
+void Endpoint::settle() {
+  while (!doomed_.empty()) {
+    for (Connection *connection : std::exchange(doomed_, {})) destroy(*connection);
+  }
+}
+
+void Endpoint::destroy(Connection &connection) noexcept {
+  const bh_session session = connection.session();
+  const bool from_dialer = connection.from_dialer;
+  std::erase(unflushed_, &connection);
+  by_session_.erase(session);
+  std::swap(connections_[connection.index], connections_.back());
+  connections_[connection.index]->index = connection.index;
+  connections_.pop_back();
+  if (session != 0) transport->session_close(host.ctx(), session, BH_SESSION_GONE);
+  if (from_dialer) dialer_.connection_ended();
+}
+
+// ---- time-outs ---------------------------------------------------------------------------------
+
+void Endpoint::want_checks() noexcept {
+  if (check_timer_ != 0 || stopped_) return;
+  check_timer_ = host.timer_start(check_ms_, call<&Endpoint::check_all>, this);
+}
+
+// Runs only while something may become overdue.
+void Endpoint::check_all() {
+  check_timer_ = 0;
+  bool again = false;
+  const std::uint64_t now = host.now_ns();
+  for (const auto &connection : connections_) again = connection->check(now) || again;
+  settle();
+  if (again) want_checks();
+}
+
+// ---- what is not MCP ---------------------------------------------------------------------------
+
+void Endpoint::on_other(Connection &connection, std::string_view bytes) {
+  const auto guest = std::make_shared<Socket>(connection.release());
+  const auto done = [this, guest, early = std::string(bytes)](Socket service,
+                                                              const std::string &error) {
+    --handing_off_;
+    if (service.get() >= 0) return splice(std::move(*guest), std::move(service), early);
+    counters.add(counters.handoff_failed);
+    host.log(BH_LOG_WARN, "cannot hand a connection off to " + config.handoff + ": " + error);
+  };
+  if (dial(host, handoff_, alive_, done) == BH_OK) {
+    ++handing_off_;
+  } else {
+    counters.add(counters.handoff_failed);
+  }
+}
+
+void Endpoint::splice(Socket guest, Socket service, std::string_view early) {
+  auto made = std::make_unique<Splice>(host, guest.release(), service.release(), early,
+                                       on_splice_ended, this);
+  if (!made->start()) return counters.add(counters.handoff_failed);
+  counters.add(counters.handed_off);
+  made->index = splices_.size();
+  splices_.push_back(std::move(made));
+}
+
+void Endpoint::on_splice_ended(void *arg, Splice &splice) {
+  auto &splices = static_cast<Endpoint *>(arg)->splices_;
+  const std::size_t i = splice.index;
+  std::swap(splices[i], splices.back());
+  splices[i]->index = i;
+  splices.pop_back();
+}
+
+}  // namespace transport_vsock

@@ -1,0 +1,72 @@
+// All connections of one transport: accepted, dialled and handed off. Thread: the reactor's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "stream-listener/stream_listener.hpp"
+#include "transport-vsock/connection.hpp"
+#include "transport-vsock/guest_dialer.hpp"
+#include "transport-vsock/splice.hpp"
+
+namespace transport_vsock {
+
+class Endpoint final : public ConnectionOwner {
+ public:
+  // All three must outlive it.
+  Endpoint(const bh::Host &host, const bh_host_transport *up, const Config &config);
+  ~Endpoint();
+  Endpoint(const Endpoint &) = delete;
+  Endpoint &operator=(const Endpoint &) = delete;
+
+  bh_status listen(bh_error *error);  // [control]
+  void stop_accepting() noexcept;
+  // Ends every connection; nothing of the reactor is held afterwards.
+  void stop() noexcept;
+
+  bh_status send(const bh_outgoing &message);
+  void session_ended(bh_session session) noexcept;
+
+ private:
+  template <void (Endpoint::*member)()>
+  static void call(void *self) noexcept {
+    (static_cast<Endpoint *>(self)->*member)();
+  }
+
+  // ConnectionOwner
+  void on_session(Connection &connection, bh_session session) override;
+  void on_other(Connection &connection, std::string_view bytes) override;
+  void on_unflushed(Connection &connection) override;
+  void on_doomed(Connection &connection) noexcept override;
+  void on_event_end() override { settle(); }
+  void want_checks() noexcept override;
+
+  void begin();
+  void accepted(int fd, const sockaddr_storage &peer);
+  bool allowed(const sockaddr_storage &peer, std::uint32_t id) const;
+  void add(int fd, std::string peer, std::string_view early, bool from_dialer);
+  void end_of_turn();
+  void turn_end_wanted() noexcept;
+  void settle();
+  void destroy(Connection &connection) noexcept;
+  void check_all();
+  void splice(Socket guest, Socket service, std::string_view early);
+  static void on_splice_ended(void *arg, Splice &splice);
+
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Address handoff_;
+  stream_listener::StreamListener listener_;
+  GuestDialer dialer_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::unique_ptr<Splice>> splices_;
+  std::unordered_map<bh_session, Connection *> by_session_;
+  std::vector<Connection *> doomed_, unflushed_;
+  std::size_t handing_off_ = 0;  // wait for their service's socket
+  std::uint64_t check_ms_;       // coarseness of time-outs
+  bh_timer check_timer_ = 0;
+  bool deferred_ = false, stopped_ = false;
+};
+
+}  // namespace transport_vsock

@@ -1,0 +1,98 @@
+#include "transport-vsock/guest_dialer.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "stdio-lines/text.hpp"
+
+namespace transport_vsock {
+
+void GuestDialer::start(const Address &address, std::string name, std::uint64_t reply_ms) {
+  address_ = address;
+  name_ = std::move(name);
+  reply_ms_ = reply_ms;
+  stopped_ = false;
+  try_now();
+}
+
+void GuestDialer::stop() noexcept {
+  stopped_ = true;
+  host_.unwatch(watch_);
+  host_.timer_cancel(timer_);
+  socket_ = Socket();
+}
+
+void GuestDialer::connection_ended() {
+  if (!stopped_) failed("the connection has ended");
+}
+
+void GuestDialer::try_now() {
+  timer_ = 0;
+  request_ = "CONNECT " + std::to_string(address_.guest_port) + "\n";
+  reply_.clear();
+  const bh_status status =
+      dial(host_, address_, alive_, [this](Socket socket, const std::string &error) {
+        if (!stopped_) dialled(std::move(socket), error);
+      });
+  if (status != BH_OK) failed("the host has no thread for it");
+}
+
+void GuestDialer::dialled(Socket socket, const std::string &error) {
+  if (socket.get() < 0) return failed(error);
+  socket_ = std::move(socket);
+  if (host_.watch(socket_.get(), BH_FD_READ | BH_FD_WRITE, on_event, this, &watch_) != BH_OK) {
+    return failed("the host cannot watch the socket");
+  }
+  timer_ = host_.timer_start(reply_ms_, call<&GuestDialer::reply_overdue>, this);
+}
+
+void GuestDialer::on_event(void *arg, std::int32_t, std::uint32_t events) noexcept {
+  auto &self = *static_cast<GuestDialer *>(arg);
+  if ((events & BH_FD_WRITE) != 0) return self.write_request();
+  self.read_reply();
+}
+
+void GuestDialer::write_request() {
+  const ssize_t n = ::send(socket_.get(), request_.data(), request_.size(), MSG_NOSIGNAL);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n < 0) return failed(stdio_lines::error_name(errno));
+  request_.erase(0, static_cast<std::size_t>(n));
+  if (request_.empty()) host_.modify(watch_, BH_FD_READ);
+}
+
+void GuestDialer::read_reply() {
+  char bytes[max_reply];
+  const ssize_t n = ::recv(socket_.get(), bytes, sizeof bytes, 0);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0) return failed("the monitor has closed; nothing listens on that port of the guest");
+  reply_.append(bytes, static_cast<std::size_t>(n));
+  const std::size_t end = reply_.find('\n');
+  if (end == reply_.npos && reply_.size() < max_reply) return;
+  if (end == reply_.npos || !reply_.starts_with("OK ")) return failed("the monitor says no OK");
+  host_.unwatch(watch_);
+  host_.timer_cancel(timer_);
+  pause_ms_ = min_pause_ms;
+  last_failure_.clear();
+  const std::string reply = std::move(reply_);
+  connected_(socket_.release(), std::string_view(reply).substr(end + 1));
+}
+
+void GuestDialer::reply_overdue() {
+  timer_ = 0;
+  failed("the monitor does not answer");
+}
+
+// Said once, however often it happens.
+void GuestDialer::failed(const std::string &why) {
+  host_.unwatch(watch_);
+  host_.timer_cancel(timer_);
+  socket_ = Socket();
+  if (why != last_failure_) host_.log(BH_LOG_WARN, "no connection to " + name_ + ": " + why);
+  last_failure_ = why;
+  timer_ = host_.timer_start(pause_ms_, call<&GuestDialer::try_now>, this);
+  pause_ms_ = std::min(pause_ms_ * 2, max_pause_ms);
+}
+
+}  // namespace transport_vsock

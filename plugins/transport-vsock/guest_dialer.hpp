@@ -1,0 +1,59 @@
+// Connects to a port inside a guest through the Unix socket of its monitor (Firecracker, Cloud
+// Hypervisor): "CONNECT 5002\n", answered "OK 1073741824\n"; and again when that connection ends.
+// Thread: the reactor's.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "transport-vsock/dial.hpp"
+
+namespace transport_vsock {
+
+class GuestDialer {
+ public:
+  static constexpr std::uint64_t min_pause_ms = 500, max_pause_ms = 30'000;
+  static constexpr std::size_t max_reply = 64;  // bytes of "OK ...\n"
+
+  // connected: takes the descriptor over; `early` is what the guest has said already.
+  using Connected = std::function<void(int fd, std::string_view early)>;
+
+  GuestDialer(const bh::Host &host, std::shared_ptr<const bool> alive, Connected connected)
+      : host_(host), alive_(std::move(alive)), connected_(std::move(connected)) {}
+  ~GuestDialer() { stop(); }
+  GuestDialer(const GuestDialer &) = delete;
+  GuestDialer &operator=(const GuestDialer &) = delete;
+
+  // reply_ms: for the monitor's answer.
+  void start(const Address &address, std::string name, std::uint64_t reply_ms);
+  // The connection that was handed over has ended.
+  void connection_ended();
+  void stop() noexcept;
+
+ private:
+  template <void (GuestDialer::*member)()>
+  static void call(void *self) noexcept {
+    (static_cast<GuestDialer *>(self)->*member)();
+  }
+  static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
+  void try_now();
+  void dialled(Socket socket, const std::string &error);
+  void write_request();
+  void read_reply();
+  void reply_overdue();
+  void failed(const std::string &why);
+
+  const bh::Host &host_;
+  const std::shared_ptr<const bool> alive_;
+  const Connected connected_;
+  Address address_;
+  std::string name_, request_, reply_, last_failure_;
+  std::uint64_t reply_ms_ = 0, pause_ms_ = min_pause_ms;
+  Socket socket_;
+  bh_watch watch_ = 0;
+  bh_timer timer_ = 0;
+  bool stopped_ = true;
+};
+
+}  // namespace transport_vsock

@@ -1,0 +1,59 @@
+// transport-vsock: lets clients in virtual machines in, over AF_VSOCK or the Unix sockets that
+// stand for it on the host. See docs/guest.md for the wire, config.hpp for the configuration.
+//
+// Bounds: max_connections; sniff_timeout_ms until a connection has said what it is; for a guest
+// that does not read, limits.write_queue_bytes and write_timeout_ms. Calls into the host happen
+// only in reactor events of this plugin, never inside send(). Thread: the reactor's, but for what
+// bh_transport says.
+#pragma once
+
+#include <bulkhead/cpp/tables.hpp>
+
+#include <memory>
+#include <string>
+
+#include "transport-vsock/config.hpp"
+#include "transport-vsock/endpoint.hpp"
+
+namespace transport_vsock {
+
+class TransportVsock {
+ public:
+  static constexpr bh::Info info{.id = "transport-vsock",
+                                 .name = "Clients in virtual machines",
+                                 .version = "0.1.0",
+                                 .vendor = "Bulkhead",
+                                 .config_schema = config_schema,
+                                 .provides = {BH_EXT_TRANSPORT}};
+
+  explicit TransportVsock(const bh_host *host);
+
+  bh_status configure(bh_str json, bh_error *error);
+  bh_status start(bh_error *) { return BH_OK; }
+  void stop() noexcept { running_.reset(); }
+  const void *get_ext(const char *id) noexcept {
+    return bh::is(id, BH_EXT_TRANSPORT) ? bh::transport_table<TransportVsock>() : nullptr;
+  }
+
+  bh_status listen(bh_error *error);
+  void stop_accepting() noexcept {
+    if (running_) running_->stop_accepting();
+  }
+  bh_status send(const bh_outgoing &message) {
+    return running_ ? running_->send(message) : bh_status{BH_STALE};
+  }
+  void session_ended(bh_session session, bh_str) {
+    if (running_) running_->session_ended(session);
+  }
+  bh_str endpoint() noexcept {
+    return bh::str(config_.listen.empty() ? config_.dial : config_.listen);
+  }
+
+ private:
+  bh::Host host_;
+  const bh_host_transport *const up_;
+  Config config_;
+  std::unique_ptr<Endpoint> running_;  // between listen() and stop()
+};
+
+}  // namespace transport_vsock

@@ -1,0 +1,551 @@
+#include "transport-vsock/transport_vsock.hpp"
+
+#include <bulkhead/testing/fake_host.hpp>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "mcp-frame/frame_reader.hpp"
+#include "mcp-frame/metadata_line.hpp"
+
+using mcp_frame::Frame;
+using transport_vsock::TransportVsock;
+
+namespace {
+
+struct Got {
+  std::uint32_t stream;
+  bool notification;
+  std::string name, payload;
+};
+
+std::string request(int id, const std::string &method = "tools/list") {
+  return R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"method":")" + method + "\"}";
+}
+std::string notification(const std::string &method, const std::string &params = "{}") {
+  return R"({"jsonrpc":"2.0","method":")" + method + R"(","params":)" + params + "}";
+}
+std::string frame(std::uint32_t stream, const std::string &payload,
+                  const std::string &name = "agent") {
+  std::string out;
+  REQUIRE(mcp_frame::encode({stream, stream == 0, name, payload}, &out) == mcp_frame::Fault::none);
+  return out;
+}
+const std::string line = mcp_frame::metadata_line("CAPSEM_META", "agent");
+const std::string duplex = notification("notifications/bulkhead/duplex", R"({"version":1})");
+
+int connect_to(const std::string &path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  REQUIRE(::connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0);
+  return fd;
+}
+int listen_on(const std::string &path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  REQUIRE(::bind(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0);
+  REQUIRE(::listen(fd, 8) == 0);
+  return fd;
+}
+
+// The plugin between a host that records and guests on a Unix socket.
+class World {
+ public:
+  struct Delivered {
+    bh_session session;
+    std::uint64_t stream;
+    std::string text, process;
+  };
+
+  explicit World(const std::string &more = "", bool answers = true) : answers_(answers) {
+    limits = bh::testing::limits();
+    table_.size = sizeof table_;
+    table_.limits = &limits;
+    table_.session_open = [](void *c, const bh_peer *peer, bh_session *out, bh_error *) {
+      World &w = get(c);
+      *out = ++w.last_session;
+      w.flags = peer->flags;
+      w.address = bh::view(peer->address);
+      w.process[*out] = bh::view(peer->process_name);
+      return bh_status{BH_OK};
+    };
+    table_.deliver = [](void *c, bh_session session, std::uint64_t stream, bh_str text,
+                        bh_delivery *out) {
+      World &w = get(c);
+      const std::string message(bh::view(text));
+      w.delivered.push_back({session, stream, message, w.process[session]});
+      const bool asks =
+          message.find("\"id\"") != message.npos && message.find("method") != message.npos;
+      out->kind = asks ? BH_DELIVERED_ANSWER : BH_DELIVERED_NOTHING;
+      if (asks && w.answers_) w.answer(session, stream, "{\"to\":" + message + "}");
+      return bh_status{BH_OK};
+    };
+    table_.session_close = [](void *c, bh_session, std::uint32_t how) {
+      get(c).closes.push_back(how);
+    };
+    table_.set_process_name = [](void *c, bh_session session, bh_str name) {
+      get(c).process[session] = bh::view(name);
+    };
+    host.user = this;
+    host.add_ext(BH_EXT_HOST_TRANSPORT, &table_);
+    const auto *store = bh::Host(host.host()).ext<bh_host_store>(BH_EXT_HOST_STORE);
+    folder = bh::view(store->folder(&host));
+    plugin = std::make_unique<TransportVsock>(host.host());
+    const std::string json = R"({"listen":"unix:)" + folder + "/s\"" + more + "}";
+    bh_error error = bh::make_error();
+    const bh_status status = plugin->configure(bh::str(replaced(json)), &error);
+    INFO(bh::text(error));
+    REQUIRE(status == BH_OK);
+    REQUIRE(plugin->listen(&error) == BH_OK);
+    host.turn(0);
+  }
+  ~World() {
+    plugin->stop();
+    plugin.reset();
+    host.forget();
+    CHECK(host.watches() == 0);
+    CHECK(host.timers() == 0);
+    CHECK(host.faults().empty());
+  }
+
+  bh_status send(std::uint32_t kind, bh_session session, std::uint64_t stream,
+                 const std::string &text) {
+    const bh_str part = bh::str(text);
+    bh_outgoing message{};
+    message.size = sizeof message;
+    message.kind = kind;
+    message.session = session;
+    message.stream = stream;
+    message.parts = &part;
+    message.part_count = text.empty() ? 0 : 1;
+    return plugin->send(message);
+  }
+  bh_status answer(bh_session session, std::uint64_t stream, const std::string &text) {
+    return send(BH_OUT_ANSWER, session, stream, text);
+  }
+  bool until(const std::function<bool()> &done) { return host.run_until(done, 10'000); }
+
+  bh_limits limits;
+  bh::testing::FakeHost host;
+  std::string folder, address;
+  std::unique_ptr<TransportVsock> plugin;
+  std::vector<Delivered> delivered;
+  std::map<bh_session, std::string> process;
+  std::vector<std::uint32_t> closes;
+  bh_session last_session = 0;
+  std::uint32_t flags = 0;
+
+ private:
+  static World &get(void *ctx) {
+    return *static_cast<World *>(bh::testing::FakeHost::self(ctx).user);
+  }
+  std::string replaced(std::string json) const {
+    for (std::size_t at; (at = json.find("FOLDER")) != json.npos;) json.replace(at, 6, folder);
+    return json;
+  }
+  bh_host_transport table_{};
+  const bool answers_;
+};
+
+class Guest {
+ public:
+  explicit Guest(World &w) : world(w), fd_(connect_to(w.folder + "/s")) {}
+  ~Guest() { shut(); }
+  void shut() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+  int descriptor() const { return fd_; }
+  void end_input() { ::shutdown(fd_, SHUT_WR); }
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+      if (n < 0 && errno != EAGAIN) return;
+      world.host.turn(0);
+    }
+  }
+  // False at the end of the connection.
+  bool read() {
+    char bytes[65'536];
+    const ssize_t n = ::recv(fd_, bytes, sizeof bytes, 0);
+    if (n == 0 || (n < 0 && errno != EAGAIN)) return false;
+    if (n > 0) raw.append(bytes, static_cast<std::size_t>(n));
+    return true;
+  }
+  bool closed() {
+    return world.until([&] { return !read(); });
+  }
+  std::string all(std::size_t n) {
+    world.until([&] { return !read() || raw.size() >= n; });
+    return raw;
+  }
+  std::vector<Got> frames(std::size_t n) {
+    std::vector<Got> out;
+    world.until([&] {
+      const bool open = read();
+      out.clear();
+      mcp_frame::FrameReader reader;
+      std::string_view in = raw;
+      for (Frame f; reader.next(&in, &f) == mcp_frame::FrameReader::Step::frame;) {
+        out.push_back({f.stream, f.notification, std::string(f.name), std::string(f.payload)});
+      }
+      return out.size() >= n || !open;
+    });
+    REQUIRE(out.size() == n);
+    return out;
+  }
+  World &world;
+  std::string raw;
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+TEST_CASE("a request in a frame, its answer on the same stream and with the same name") {
+  World w;
+  Guest g(w);
+  g.write(line + frame(1, request(7), "other") + frame(3, request(8), ""));
+  const auto got = g.frames(2);
+  CHECK((got[0].stream == 1 && got[0].name == "other" && !got[0].notification));
+  CHECK(got[0].payload == "{\"to\":" + request(7) + "}");
+  CHECK((got[1].stream == 3 && got[1].name.empty()));
+  CHECK(w.delivered[0].process == "other");  // not the one of the metadata line
+  CHECK(w.delivered[1].process == "unknown");
+  CHECK(w.address == "uid:" + std::to_string(::getuid()));
+  CHECK(w.flags == (BH_PEER_HANDSHAKE_OPTIONAL | BH_PEER_ANSWERS_ONLY));
+  CHECK(w.last_session == 1);
+  g.shut();
+  CHECK(w.until([&] { return !w.closes.empty(); }));
+}
+
+TEST_CASE("names for policies and logs are cleaned, in frames they are echoed as they came") {
+  World w;
+  Guest g(w);
+  g.write(frame(1, request(1), "my agent\n"));
+  CHECK(g.frames(1)[0].name == "my agent\n");
+  CHECK(w.delivered[0].process == "my_agent_");
+}
+
+TEST_CASE("cuts between any two bytes change nothing") {
+  const std::string bytes =
+      line + frame(1, request(1)) + frame(0, notification("n")) + frame(2, request(2));
+  World w;
+  for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
+    Guest g(w);
+    g.write(bytes.substr(0, cut));
+    w.host.turn(0);
+    g.write(bytes.substr(cut));
+    CHECK(g.frames(2)[1].stream == 2);
+  }
+}
+
+TEST_CASE("a repeated or decreasing stream closes its own connection only") {
+  World w;
+  Guest good(w);
+  good.write(line + frame(1, request(1)));
+  for (const std::uint32_t second : {5u, 4u}) {
+    Guest g(w);
+    g.write(line + frame(5, request(1)) + frame(second, request(2)));
+    CHECK(g.closed());
+  }
+  CHECK(w.host.metric("vsock.closed.stream") == 2);
+  good.write(frame(2, request(2)));
+  CHECK(good.frames(2)[1].stream == 2);
+}
+
+TEST_CASE("a bad inner header is answered on its stream, a bad length closes") {
+  World w;
+  Guest g(w);
+  std::string bad = frame(7, request(1));
+  bad[6] = 2;
+  g.write(line + frame(1, request(1)) + bad + frame(2, request(2)));
+  const auto got = g.frames(3);
+  CHECK(got[1].stream == 7);
+  CHECK(got[1].payload.find(R"("code":-32600,"message":"invalid MCP frame: the version)") !=
+        std::string::npos);
+  CHECK(got[1].payload.find("\"id\"") == std::string::npos);
+  CHECK(got[2].stream == 2);
+  g.write(std::string("\0\0\0\x0f", 4) + std::string(20, 'x'));
+  CHECK(g.closed());
+  CHECK(w.host.metric("vsock.bad_frames") == 1);
+  CHECK(w.host.metric("vsock.closed.framing") == 1);
+}
+
+TEST_CASE("what needs no answer gets the empty frame, notifications get none") {
+  World w;
+  Guest g(w);
+  g.write(frame(0, notification("notifications/initialized")) + frame(0, request(1)) +
+          frame(0, "{oops") + frame(1, notification("x")) + frame(2, request(2)));
+  const auto got = g.frames(2);
+  CHECK((got[0].stream == 1 && got[0].payload.empty()));
+  CHECK(got[1].stream == 2);
+  CHECK(w.delivered.size() == 3);
+  CHECK(w.host.metric("vsock.mixed_up") == 2);
+}
+
+TEST_CASE("a cancelled call's stream is released by the empty frame; answers come in any order") {
+  World w("", false);
+  Guest g(w);
+  g.write(frame(1, request(1)) + frame(2, request(2)));
+  REQUIRE(w.until([&] { return w.delivered.size() == 2; }));
+  CHECK(w.answer(1, w.delivered[1].stream, "{2}") == BH_OK);
+  CHECK(w.answer(1, w.delivered[0].stream, "") == BH_OK);
+  const auto got = g.frames(2);
+  CHECK((got[0].stream == 2 && got[0].payload == "{2}"));
+  CHECK((got[1].stream == 1 && got[1].payload.empty()));
+}
+
+TEST_CASE("nothing comes unasked, unless the guest has said that it understands") {
+  const bool offered = GENERATE(false, true);
+  World w;
+  Guest g(w);
+  g.write(line + (offered ? frame(0, duplex) : "") + frame(1, request(1)));
+  REQUIRE(g.frames(1).size() == 1);
+  CHECK(w.delivered.size() == 1);  // the offer is ours
+  CHECK(((w.flags & BH_PEER_ANSWERS_ONLY) == 0) == offered);
+  CHECK(w.send(BH_OUT_EVENT, 1, 0, "{event}") == BH_OK);
+  CHECK(w.send(BH_OUT_ASK, 1, w.delivered[0].stream, "{ask}") == BH_OK);
+  g.write(frame(0, R"({"jsonrpc":"2.0","id":9,"result":{}})") + frame(2, request(2)));
+  const auto got = g.frames(offered ? 4 : 2);
+  CHECK(got.back().stream == 2);
+  CHECK(w.delivered.size() == (offered ? 3u : 2u));
+  if (offered) {
+    CHECK((got[1].notification && got[1].stream == 0 && got[1].payload == "{event}"));
+    CHECK((got[2].notification && got[2].payload == "{ask}"));
+  }
+}
+
+TEST_CASE("an offer that comes after the session does nothing") {
+  World w;
+  Guest g(w);
+  g.write(frame(1, request(1)) + frame(0, duplex) + frame(2, request(2)));
+  g.frames(2);
+  CHECK(w.delivered.size() == 2);
+  CHECK(w.send(BH_OUT_EVENT, 1, 0, "{event}") == BH_OK);
+  g.write(frame(3, request(3)));
+  CHECK(g.frames(3)[2].stream == 3);
+}
+
+TEST_CASE("the end of the input: answers still come, then the connection ends") {
+  World w("", false);
+  Guest g(w);
+  g.write(line + frame(1, request(1)));
+  g.end_input();
+  REQUIRE(w.until([&] { return w.closes.size() == 1; }));
+  CHECK(w.closes[0] == BH_SESSION_INPUT_ENDED);
+  CHECK(w.answer(1, w.delivered[0].stream, "{late}") == BH_OK);
+  CHECK(g.frames(1)[0].payload == "{late}");
+  CHECK(g.closed());
+  CHECK(w.closes == std::vector<std::uint32_t>{BH_SESSION_INPUT_ENDED, BH_SESSION_GONE});
+}
+
+TEST_CASE("an answer that no frame can carry becomes an error with its id") {
+  World w("", false);
+  Guest g(w);
+  g.write(frame(1, request(1)));
+  REQUIRE(w.until([&] { return w.delivered.size() == 1; }));
+  const std::string big(1'100'000, 'x');
+  w.answer(1, w.delivered[0].stream, R"({"jsonrpc":"2.0","id":"a","result":")" + big + "\"}");
+  const auto got = g.frames(1);
+  CHECK(got[0].payload.starts_with(R"({"jsonrpc":"2.0","id":"a","error":{"code":-32603)"));
+}
+
+TEST_CASE("the largest frame passes in both directions") {
+  World w("", false);
+  Guest g(w);
+  const std::string payload = request(1) + std::string(1'052'656 - request(1).size(), ' ');
+  g.write(frame(1, payload, ""));
+  REQUIRE(w.until([&] { return w.delivered.size() == 1; }));
+  CHECK(w.delivered[0].text == payload);
+  w.answer(1, w.delivered[0].stream, payload);
+  CHECK(g.frames(1)[0].payload == payload);
+}
+
+TEST_CASE("the older generation: a message per line") {
+  World w;
+  Guest g(w);
+  g.write(line + request(1) + "\n" + notification("x") + "\n" + request(2) + "\n");
+  const std::string wanted = "{\"to\":" + request(1) + "}\n{\"to\":" + request(2) + "}\n";
+  CHECK(g.all(wanted.size()) == wanted);
+  CHECK(w.delivered[0].process == "agent");
+  g.raw.clear();
+  g.write("{\"x\":\"" + std::string((1u << 20) + 10, 'x') + "\"}\n" + request(3) + "\n");
+  const std::string after = g.all(150);
+  CHECK(after.find(R"("code":-32600,"message":"message too large")") != std::string::npos);
+  CHECK(after.ends_with("{\"to\":" + request(3) + "}\n"));
+}
+
+TEST_CASE("a silent connection is closed after the time to say what it is, others are served") {
+  World w(R"(,"sniff_timeout_ms":50)");
+  Guest silent(w), half(w), good(w);
+  half.write(line + std::string("\0\0", 2));
+  good.write(frame(1, request(1)));
+  CHECK(good.frames(1)[0].stream == 1);
+  CHECK(silent.closed());
+  CHECK(half.closed());
+  CHECK(w.host.metric("vsock.closed.sniff_timeout") == 2);
+  good.write(frame(2, request(2)));
+  CHECK(good.frames(2)[1].stream == 2);
+}
+
+TEST_CASE("a guest that reads nothing is disconnected, others are served") {
+  World w(R"(,"write_timeout_ms":60)");
+  Guest slow(w), good(w);
+  const std::string payload = request(1) + std::string(200'000, ' ');
+  for (std::uint32_t i = 1; i < 20; ++i) {
+    if (w.host.metric("vsock.closed.too_slow") != 0) break;
+    const std::string bytes = frame(i, payload);
+    std::string_view rest = bytes;
+    for (int tries = 0; !rest.empty() && tries < 50; ++tries) {
+      const ssize_t n = ::send(slow.descriptor(), rest.data(), rest.size(), MSG_NOSIGNAL);
+      if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));
+      w.host.turn(0);
+    }
+    if (!rest.empty()) break;  // it is not read any more
+  }
+  good.write(frame(1, request(1)));
+  CHECK(good.frames(1)[0].stream == 1);
+  CHECK(w.until([&] { return w.host.metric("vsock.closed.too_slow") == 1; }));
+  good.write(frame(2, request(2)));
+  CHECK(good.frames(2)[1].stream == 2);
+}
+
+TEST_CASE("what is not MCP is closed, or handed off with the bytes already read") {
+  const std::string hello = "\x16\x03\x01 a TLS client's hello";
+  {
+    World w;
+    Guest g(w);
+    g.write(line + hello);
+    CHECK(g.closed());
+    CHECK(w.host.metric("vsock.closed.not_mcp") == 1);
+  }
+  World w(R"(,"handoff":"unix:FOLDER/tls")");
+  const int service = listen_on(w.folder + "/tls");
+  Guest g(w);
+  g.write(line + hello);
+  int accepted = -1;
+  REQUIRE(w.until([&] {
+    accepted = accepted >= 0 ? accepted : ::accept4(service, nullptr, nullptr, SOCK_NONBLOCK);
+    return accepted >= 0 && w.host.metric("vsock.handed_off") == 1;
+  }));
+  std::string got;
+  const auto read_service = [&] {
+    char bytes[65'536];
+    const ssize_t n = ::recv(accepted, bytes, sizeof bytes, 0);
+    if (n > 0) got.append(bytes, static_cast<std::size_t>(n));
+    return n;
+  };
+  CHECK(w.until([&] {
+    read_service();
+    return got == hello;
+  }));
+  const std::string large(300'000, 'y');
+  got.clear();
+  g.write(large);
+  g.end_input();
+  CHECK(w.until([&] { return read_service() == 0; }));
+  CHECK(got == large);
+  REQUIRE(::send(accepted, "bye", 3, 0) == 3);
+  ::close(accepted);
+  CHECK(g.closed());
+  CHECK(g.raw == "bye");
+  ::close(service);
+}
+
+TEST_CASE("only those who are listed may come, and only so many") {
+  World refused(R"(,"allow_uids":[4294967294])");
+  Guest g(refused);
+  CHECK(g.closed());
+  CHECK(refused.host.metric("vsock.peers_refused") == 1);
+  World w(R"(,"max_connections":1,"allow_uids":[)" + std::to_string(::getuid()) + "]");
+  Guest first(w);
+  first.write(frame(1, request(1)));
+  first.frames(1);
+  Guest second(w);
+  CHECK(second.closed());
+  CHECK(w.host.metric("vsock.connections_refused") == 1);
+}
+
+TEST_CASE("a guest that listens is reached through its monitor, and again when it has gone") {
+  World w(R"(,"dial":"hybrid:FOLDER/vm:5002")");
+  const int monitor = listen_on(w.folder + "/vm");
+  for (int round = 0; round < 2; ++round) {
+    int fd = -1;
+    REQUIRE(w.until([&] {
+      fd = ::accept4(monitor, nullptr, nullptr, SOCK_NONBLOCK);
+      return fd >= 0;
+    }));
+    std::string got;
+    const auto read = [&] {
+      char bytes[4'096];
+      const ssize_t n = ::recv(fd, bytes, sizeof bytes, 0);
+      if (n > 0) got.append(bytes, static_cast<std::size_t>(n));
+    };
+    CHECK(w.until([&] {
+      read();
+      return got == "CONNECT 5002\n";
+    }));
+    got.clear();
+    const std::string reply = "OK 1073741824\n" + line + frame(1, request(1));
+    REQUIRE(::send(fd, reply.data(), reply.size(), 0) == static_cast<ssize_t>(reply.size()));
+    CHECK(w.until([&] {
+      read();
+      return got.find("tools/list") != got.npos;
+    }));
+    ::close(fd);
+  }
+  CHECK(w.address == "hybrid:" + w.folder + "/vm:5002");
+  ::close(monitor);
+}
+
+TEST_CASE("the host may end the session") {
+  World w;
+  Guest g(w);
+  g.write(frame(1, request(1)));
+  g.frames(1);
+  w.plugin->session_ended(1, bh::str("shutdown"));
+  CHECK(g.closed());
+  CHECK(w.answer(1, 1, "{}") == BH_STALE);
+}
+
+TEST_CASE("configurations: the forms of addresses, and all faults at once") {
+  using transport_vsock::Address;
+  Address a;
+  for (const char *good :
+       {"vsock:5002", "vsock:any:5002", "vsock:3:5002", "unix:/s", "hybrid:/v:1"}) {
+    CHECK(transport_vsock::parse_listen(good, &a));
+  }
+  for (const char *bad : {"", "5002", "vsock:", "vsock:x:1", "unix:", "hybrid:/v", "tcp:1"}) {
+    CHECK_FALSE(transport_vsock::parse_listen(bad, &a));
+  }
+  for (const char *good : {"unix:/s", "127.0.0.1:443", "[::1]:443", "localhost:1"}) {
+    CHECK(transport_vsock::parse_handoff(good, &a));
+  }
+  for (const char *bad : {"", "10.0.0.1:443", "127.0.0.1:0", "[::2]:1", "unix:"}) {
+    CHECK_FALSE(transport_vsock::parse_handoff(bad, &a));
+  }
+  transport_vsock::Config config;
+  bh_error error = bh::make_error();
+  REQUIRE(transport_vsock::parse_config("{}", &config, &error) == BH_OK);
+  CHECK(config.listen == "vsock:5002");
+  CHECK(transport_vsock::parse_config(
+            R"({"listen":"x","handoff":"8.8.8.8:1","max_connections":0,"allow_cids":[-1],"no":1})",
+            &config, &error) == BH_E_INVALID);
+  for (const char *part : {"listen", "handoff", "max_connections", "allow_cids", "'no'"}) {
+    CHECK(bh::text(error).find(part) != std::string_view::npos);
+  }
+}
