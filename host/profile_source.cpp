@@ -77,12 +77,17 @@ void hide_from_servers(Profile &profile) {
 // A layer that puts --listen on the HTTP transport, whatever its name in the file is.
 std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
                                                       const std::string &address) {
-  if (profile.transports.size() != 1) {
+  const auto is_http = [](const PluginUse &use) {  // a name, or the path of a library
+    return use.plugin.substr(use.plugin.rfind('/') + 1).starts_with("transport-http");
+  };
+  const auto &all = profile.transports;
+  if (std::count_if(all.begin(), all.end(), is_http) != 1) {
     return std::unexpected(
-        "--listen: the profile has several transports; set their addresses there");
+        "--listen: the profile has not exactly one HTTP transport; set the addresses there");
   }
+  const auto http = std::find_if(all.begin(), all.end(), is_http);
   std::string text = "[transports.";
-  mcp::append_quoted(&text, profile.transports.front().id);
+  mcp::append_quoted(&text, http->id);
   text += "]\nlisten = ";
   mcp::append_quoted(&text, address);
   return ProfileLayer{"command line", "--listen", text + "\n"};
@@ -177,10 +182,13 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
     auto layer = listen_layer(*profile, arguments.listen);
     if (!layer) return std::unexpected(Lines{layer.error()});
     layers.push_back(std::move(*layer));
-    const std::string id = profile->transports.front().id;
+    const std::vector<PluginUse> selected = std::move(profile->transports);
     profile = load_layers(layers);
     if (!profile) return std::unexpected(profile.error());
-    std::erase_if(profile->transports, [&](const PluginUse &use) { return use.id != id; });
+    std::erase_if(profile->transports, [&](const PluginUse &use) {
+      return std::none_of(selected.begin(), selected.end(),
+                          [&](const PluginUse &one) { return one.id == use.id; });
+    });
   }
   out.profile = std::move(*profile);
   hide_from_servers(out.profile);

@@ -105,6 +105,18 @@ TEST_CASE("with several transports --listen would be ambiguous") {
   const auto loaded = load_for(setting.arguments, Transports::served);
   REQUIRE_FALSE(loaded);
   CHECK(loaded.error().front().starts_with("--listen: "));
+
+  Setting one(
+      "[transports.guest]\nplugin = \"transport-vsock\"\n"
+      "[transports.web]\nplugin = \"transport-http\"\n");
+  one.arguments.listen = "127.0.0.1:0";
+  const Profile profile = one.load(Transports::served);
+  REQUIRE(ids(profile.transports) == "guest web ");
+  CHECK(listen_of(profile.transports[1]) == "\"127.0.0.1:0\"");
+
+  Setting none("[transports.guest]\nplugin = \"transport-vsock\"\n");
+  none.arguments.listen = "127.0.0.1:0";
+  CHECK_FALSE(load_for(none.arguments, Transports::served));
 }
 
 TEST_CASE("every mistake is a line") {

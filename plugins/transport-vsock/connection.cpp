@@ -67,7 +67,11 @@ void Connection::on_event(void *arg, std::int32_t, std::uint32_t events) noexcep
       self.doom(self.owner_.counters.error);
     }
     self.in_event_ = false;
-    if (!self.doomed_) self.flush();
+    if (!self.doomed_) {
+      self.flush();
+    } else if (self.fd_ >= 0) {
+      self.writer_.flush(self.fd_);  // what was asked before the fault that ends the connection
+    }
   }
   self.owner_.on_event_end();
 }

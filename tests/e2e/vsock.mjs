@@ -1,0 +1,278 @@
+// Guests: frames, lines and what is neither on one port, against the real program. A Unix socket
+// stands for AF_VSOCK, as it does on the host side of Firecracker and Cloud Hypervisor.
+import { execFile, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { assert, fake, root, run, sleep, test, until } from './lib.mjs';
+import { Guest, frame, metadata } from './frames.mjs';
+import { statusOf } from './status.mjs';
+
+const execute = promisify(execFile);
+const framecat = join(root, 'tests/interop/framecat.py');
+const python = (...args) => execute('python3', [framecat, ...args], { timeout: 100_000 });
+
+// A gateway with a guest's socket; more: the transport's further configuration.
+async function start(t, servers, more = {}, options = {}) {
+  const socket = join(t.dir, 'guest.sock');
+  const gateway = await t.gateway(
+    {
+      mcpServers: servers,
+      transports: {
+        guest: { plugin: 'transport-vsock', listen: `unix:${socket}`, ...more },
+        http: { plugin: 'transport-http' },
+      },
+    },
+    options,
+  );
+  return { gateway, socket };
+}
+const counter = async (gateway, name) => (await statusOf(gateway)).counters[`guest.vsock.${name}`];
+const counts = (gateway, name, value) => until(name, async () => (await counter(gateway, name)) === value);
+const end = (socket) => socket.destroyed || new Promise((resolve) => socket.on('close', resolve));
+
+for (const args of [[], ['--single-process']]) {
+  test(`B03 B05 a session without handshake ${args}`, async (t) => {
+    const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, {}, { args });
+    const guest = new Guest(t, socket);
+    const list = await guest.request('tools/list');
+    assert.deepEqual(list.result.tools.map((tool) => tool.name), ['up__a']);
+    assert.ok((await guest.call('up__a', {}, { name: 'other' })).result);
+    assert.equal(guest.frames.at(-1).name, 'other');
+    assert.ok((await guest.call('up__a', {}, { name: '' })).result);
+    assert.equal(guest.frames.at(-1).name, '');
+    const status = await statusOf(gateway);
+    assert.ok(status.endpoints.includes(`unix:${socket}`), 'status shows the listener');
+    assert.ok(gateway.stdoutText.includes(socket) || gateway.stderrText.includes(socket), 'so does the banner');
+  });
+}
+
+test('a handshake may come, late and more than once; what is under way goes on', async (t) => {
+  const { socket } = await start(t, { up: fake('--tool', 'slow', '--delay', 'slow=300') });
+  const guest = new Guest(t, socket);
+  const early = guest.call('up__slow');
+  for (const protocolVersion of ['2024-11-05', '2025-06-18']) {
+    const params = { protocolVersion, capabilities: {}, clientInfo: { name: 't', version: '1' } };
+    const { result } = await guest.request('initialize', params);
+    assert.equal(result.protocolVersion, protocolVersion);
+    assert.ok(result.capabilities.tools && !result.capabilities.tools.listChanged, 'nothing comes unasked');
+    guest.notify('notifications/initialized');
+  }
+  assert.ok((await early).result);
+  assert.equal(guest.frames.filter((one) => one.notification).length, 0);
+});
+
+test('B01 B02 an independent implementation: vectors, refusals, a relay in small', async (t) => {
+  const { socket } = await start(t, { up: fake('--tool', 'a') });
+  assert.match((await python('refusals')).stdout, /11 refused/);
+  assert.match((await python('refuse', `unix:${socket}`)).stdout, /11 refused/);
+  const child = spawn('python3', [framecat, 'client', `unix:${socket}`]);
+  let out = '';
+  child.stdout.on('data', (data) => (out += data));
+  const lines = [
+    { jsonrpc: '2.0', id: 'a', method: 'tools/list' },
+    { jsonrpc: '2.0', method: 'notifications/initialized' },
+    { jsonrpc: '2.0', method: '$/progress' },
+    { jsonrpc: '2.0', id: null, method: 'ping' },
+    { jsonrpc: '2.0', id: 'b', method: 'tools/call', params: { name: 'up__a', arguments: {} } },
+  ];
+  child.stdin.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const code = await new Promise((resolve) => child.on('exit', resolve));
+  assert.equal(code, 0);
+  const answers = out.trim().split('\n').map((line) => JSON.parse(line));
+  assert.equal(answers.length, 3, 'B09: as many answers as requests');
+  assert.ok(answers.find((one) => one.id === 'a').result.tools);
+  assert.ok(answers.find((one) => one.id === 'b').result);
+});
+
+test('B08 what is not JSON is answered once, without id, and the next request is served', async (t) => {
+  const { socket } = await start(t, { up: fake('--tool', 'a') });
+  const guest = new Guest(t, socket);
+  guest.socket.write(frame(1, '{oops'));
+  guest.stream = 1;
+  assert.ok((await guest.request('tools/list')).result);
+  const [bad] = guest.frames;
+  assert.equal(bad.stream, 1);
+  assert.equal(JSON.parse(bad.payload).error.code, -32700);
+  assert.ok(!('id' in JSON.parse(bad.payload)));
+});
+
+test('B12 a repeated or decreasing stream closes that connection, and is counted', async (t) => {
+  const { gateway, socket } = await start(t, { up: fake('--tool', 'a') });
+  const good = new Guest(t, socket);
+  await good.request('tools/list');
+  for (const second of [5, 4]) {
+    const bad = new Guest(t, socket);
+    bad.socket.write(frame(5, '{"jsonrpc":"2.0","id":1,"method":"ping"}'));
+    bad.socket.write(frame(second, '{"jsonrpc":"2.0","id":2,"method":"ping"}'));
+    await end(bad.socket);
+  }
+  await counts(gateway, 'closed.stream', 2);
+  assert.ok((await good.request('tools/list')).result);
+});
+
+test('B14 one port for frames and for TLS: the other service gets every byte', async (t) => {
+  const service = createServer((socket) => {
+    socket.on('data', (data) => socket.write(`got ${data.length}:`));
+    socket.on('end', () => socket.end('bye'));
+  });
+  await new Promise((resolve) => service.listen(0, '127.0.0.1', resolve));
+  t.defer(() => service.close());
+  const handoff = `127.0.0.1:${service.address().port}`;
+  const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { handoff });
+  const guest = new Guest(t, socket);
+  assert.ok((await guest.request('tools/list')).result);
+  const tls = connect({ path: socket, allowHalfOpen: true });
+  tls.write(Buffer.concat([metadata(), Buffer.from([0x16, 3, 1, 0, 0xf8, 1, 0, 0])]));
+  let heard = '';
+  tls.on('data', (data) => (heard += data));
+  await until('the first bytes arrive', () => heard === 'got 8:');
+  tls.end();
+  await end(tls);
+  assert.equal(heard, 'got 8:bye');
+  await counts(gateway, 'handed_off', 1);
+  assert.ok((await guest.request('tools/list')).result);
+});
+
+test('B14 without a service what is not MCP is closed and counted; silence is, too', async (t) => {
+  const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { sniff_timeout_ms: 200 });
+  const http = connect(socket);
+  http.on('error', () => {});
+  http.write('GET / HTTP/1.1\r\n\r\n');
+  await end(http);
+  const silent = new Guest(t, socket);
+  const busy = new Guest(t, socket);
+  assert.ok((await busy.request('tools/list')).result);
+  await end(silent.socket);
+  await counts(gateway, 'closed.not_mcp', 1);
+  await counts(gateway, 'closed.sniff_timeout', 1);
+});
+
+test('B18 a server works on max_in_flight calls at a time; others wait and nobody else does', async (t) => {
+  const log = t.path('calls');
+  const slow = { ...fake('--tool', 'slow', '--delay', 'slow=100', '--log', log), max_in_flight: 4, sandbox_paths: { write: [t.path('')] } };
+  const { socket } = await start(t, { slow, other: fake('--tool', 'quick') });
+  const guest = new Guest(t, socket);
+  await guest.request('tools/list');
+  const calls = Array.from({ length: 50 }, () => guest.call('slow__slow'));
+  const quick = guest.call('other__quick');
+  assert.ok((await quick).result);
+  assert.ok(guest.frames.length < 30, 'it has not waited for the slow ones');
+  for (const answer of await Promise.all(calls)) assert.ok(answer.result);
+  let open = 0;
+  let most = 0;
+  for (const line of readFileSync(log, 'utf8').split('\n')) {
+    if (line.startsWith('<') && line.includes('"tools/call"')) most = Math.max(most, ++open);
+    if (line.startsWith('>') && line.includes('"content"')) --open;
+  }
+  assert.ok(most > 0 && most <= 4, `${most} at once`);
+});
+
+test('B19 a time-out of one tool names the milliseconds, and others go on', async (t) => {
+  const slow = { ...fake('--tool', 'slow', '--delay', 'slow=3000', '--tool', 'a'), tool_timeouts: { slow: 1000 } };
+  const { socket } = await start(t, { up: slow });
+  const guest = new Guest(t, socket);
+  const started = Date.now();
+  const late = guest.call('up__slow');
+  assert.ok((await guest.call('up__a')).result);
+  const { error } = await late;
+  assert.equal(error.code, -32000);
+  assert.match(error.message, /1000 ms/);
+  assert.ok(Date.now() - started < 2900);
+});
+
+test('a cancelled call ends with the empty frame', async (t) => {
+  const { gateway, socket } = await start(t, { up: fake('--tool', 'hang', '--hang', 'tool:hang') });
+  const guest = new Guest(t, socket);
+  const call = guest.call('up__hang');
+  await until('it is under way', async () => (await statusOf(gateway)).in_flight === 1);
+  guest.notify('notifications/cancelled', { requestId: 'r1' });
+  assert.equal(await call, null);
+});
+
+test('duplex: who offers it gets changes, and questions while a call runs', async (t) => {
+  const ask = JSON.stringify({ method: 'elicitation/create', params: { message: 'who?', requestedSchema: { type: 'object', properties: {} } } });
+  const { socket } = await start(t, { up: fake('--tool', 'ask', '--ask', `ask=${ask}`, '--tool', 'grow', '--add', 'grow=new') });
+  const guest = new Guest(t, socket);
+  guest.notify('notifications/bulkhead/duplex', { version: 1 });
+  const params = { protocolVersion: '2025-06-18', capabilities: { elicitation: {} }, clientInfo: { name: 't', version: '1' } };
+  const { result } = await guest.request('initialize', params);
+  assert.equal(result.capabilities.tools.listChanged, true);
+  guest.notify('notifications/initialized');
+  await guest.request('tools/list');
+  await guest.call('up__grow');
+  await until('the change is announced', () => guest.sent('notifications/tools/list_changed').length === 1);
+  const call = guest.call('up__ask');
+  const [question] = await until('the question', () => {
+    const asked = guest.sent('elicitation/create');
+    return asked.length > 0 && asked;
+  });
+  guest.socket.write(frame(0, { jsonrpc: '2.0', id: question.id, result: { action: 'accept', content: {} } }));
+  assert.ok((await call).result);
+});
+
+test('E06 the older generation: lines after the metadata line', async (t) => {
+  const { socket } = await start(t, { up: fake('--tool', 'a') });
+  const old = connect(socket);
+  t.defer(() => old.destroy());
+  let text = '';
+  old.on('data', (data) => (text += data));
+  const answers = () => text.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  old.write(Buffer.concat([metadata(), Buffer.from('{"jsonrpc":"2.0","id":"a","method":"tools/list"}\n')]));
+  await until('the list', () => answers().length === 1);
+  assert.equal(answers()[0].result.tools[0].name, 'up__a');
+  old.write(`{"x":"${'x'.repeat(1_100_000)}"}\n{"jsonrpc":"2.0","id":"b","method":"ping"}\n`);
+  await until('both', () => answers().length === 3);
+  assert.equal(answers()[1].error.code, -32600);
+  assert.deepEqual(answers()[2], { jsonrpc: '2.0', id: 'b', result: {} });
+});
+
+test('a guest that does not read is disconnected; nobody else notices', async (t) => {
+  const { gateway, socket } = await start(t, { up: fake('--tool', 'big', '--size', 'big=500000') }, { write_timeout_ms: 300 });
+  const slow = new Guest(t, socket);
+  const good = new Guest(t, socket);
+  await good.request('tools/list');
+  slow.socket.pause();
+  for (let i = 1; i <= 20; ++i) {
+    slow.socket.write(frame(i, { jsonrpc: '2.0', id: i, method: 'tools/call', params: { name: 'up__big', arguments: {} } }));
+  }
+  await counts(gateway, 'closed.too_slow', 1);
+  assert.ok((await good.call('up__big')).result);
+});
+
+test('only listed users may connect', async (t) => {
+  const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { allow_uids: [4_294_967_294] });
+  const guest = new Guest(t, socket);
+  await end(guest.socket);
+  await counts(gateway, 'peers_refused', 1);
+});
+
+test('the endpoint is killed: its guests are disconnected, the next connection waits and is served', async (t) => {
+  const { gateway, socket } = await start(t, { up: fake('--tool', 'a') });
+  const before = new Guest(t, socket);
+  await before.request('tools/list');
+  const endpoint = (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint');
+  process.kill(endpoint.pid, 'SIGKILL');
+  await end(before.socket);
+  const after = new Guest(t, socket);
+  assert.ok((await after.request('tools/list', undefined, { ms: 20_000 })).result);
+});
+
+test('ten million random bytes: it lives, answers, and has not grown', async (t) => {
+  const { gateway, socket } = await start(t, { up: fake('--tool', 'a') });
+  const guest = new Guest(t, socket);
+  await guest.request('tools/list');
+  const pid = (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint').pid;
+  const kilobytes = () => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
+  await python('fuzz', `unix:${socket}`, '--bytes', '1000000');
+  await sleep(100);
+  const before = kilobytes();
+  await python('fuzz', `unix:${socket}`, '--bytes', '10000000', '--seed', '2');
+  assert.ok((await guest.request('tools/list')).result);
+  const after = (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint');
+  assert.equal(after.pid, pid, 'the same process');
+  assert.ok(kilobytes() < before + 16_000, `${before} kB before, ${kilobytes()} kB after`);
+}, { timeout: 120_000 });
+
+await run();
