@@ -54,7 +54,8 @@ struct PipeHost::Tables {
     host(ctx).session_close(how);
   }
   static bh_status check_revision(void *, bh_session, bh_str) { return BH_OK; }
-  static void finished(void *) {}  // session_close has said it
+  static void finished(void *) {}                              // session_close has said it
+  static void set_process_name(void *, bh_session, bh_str) {}  // a relay has one parent
 
   static void message(void *ctx, bh_lane lane, std::uint64_t exchange, bh_str text) {
     host(ctx).route_->message(lane, exchange, bh::view(text));
@@ -70,9 +71,11 @@ struct PipeHost::Tables {
   static void lane_connected(void *ctx, bh_lane lane) { host(ctx).route_->connected(lane); }
 
   static const bh_host_transport *transport() {
-    static const bh_host_transport table{sizeof table, 0,           &limits,       session_open,
-                                         deliver,      stream_gone, session_close, check_revision,
-                                         finished};
+    static const bh_host_transport table{sizeof table,  0,
+                                         &limits,       session_open,
+                                         deliver,       stream_gone,
+                                         session_close, check_revision,
+                                         finished,      set_process_name};
     return &table;
   }
   static const bh_host_connector *connector() {

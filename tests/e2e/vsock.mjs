@@ -173,6 +173,7 @@ test('B19 a time-out of one tool names the milliseconds, and others go on', asyn
   const slow = { ...fake('--tool', 'slow', '--delay', 'slow=3000', '--tool', 'a'), tool_timeouts: { slow: 1000 } };
   const { socket } = await start(t, { up: slow });
   const guest = new Guest(t, socket);
+  await guest.request('tools/list');
   const started = Date.now();
   const late = guest.call('up__slow');
   assert.ok((await guest.call('up__a')).result);
