@@ -178,7 +178,7 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   auto profile = load_layers(layers);
   if (!profile) return std::unexpected(profile.error());
   select_transports(*profile, transports);
-  if (!arguments.listen.empty()) {
+  if (!arguments.listen.empty() && transports == Transports::served) {
     auto layer = listen_layer(*profile, arguments.listen);
     if (!layer) return std::unexpected(Lines{layer.error()});
     layers.push_back(std::move(*layer));
