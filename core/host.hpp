@@ -28,12 +28,17 @@ class Reactor;
 
 enum class LogLevel : std::int32_t { debug, info, warn, error };
 
-// A server or tools plugin that runs in another process: which compartment has it, and its number
+// A server or a plugin that runs in another process: which compartment has it, and its number
 // there.
 struct RemoteUse {
   std::string compartment;
   std::uint32_t plugin = 0;
 };
+// A policy and a telemetry plugin are "policies/ID" and "telemetry/ID" among them; names have no
+// '/'.
+inline std::string remote_name(std::string_view group, const std::string &id) {
+  return group == "tools" ? id : std::string(group) + "/" + id;
+}
 
 struct HostOptions {
   // Receives every log line (component, text); may be empty. Called on any thread.
@@ -48,8 +53,12 @@ struct HostOptions {
   // Files that were opened and checked before this process gave up reading them, by the plugin's
   // name in the profile; looked at before the folders.
   std::map<std::string, CheckedLibrary> checked_plugins;
-  // Of the profile's servers and tools plugins, those behind a link, by name; see attach().
+  // Of the profile's servers and tools, policy and telemetry plugins, those behind a link, by
+  // remote_name(); see attach().
   std::map<std::string, RemoteUse> remote;
+  // The process of that compartment hangs or sends what it may not: it is of no use any more. On
+  // the reactor thread.
+  std::function<void(const std::string &compartment)> on_useless;
   // 32 bytes, the same in every life of this gateway: its clients' sessions can go on in the next
   // one. Empty: they end with the process. `epoch` grows with each life.
   std::string sealing_key;
@@ -133,7 +142,8 @@ class Host {
   // Thread: the loop's, from on_status or a function posted to the reactor, never from inside a
   // plugin's or client's callback.
   virtual Result<ApplyReport> apply(Profile next) = 0;
-  // The same, with other servers and tools plugins in other processes.
+  // The same, with other servers and tools plugins in other processes. Policies and telemetry
+  // plugins stay where they are.
   virtual Result<ApplyReport> apply(Profile next, std::map<std::string, RemoteUse> remote) = 0;
   // True once what apply() has taken out is gone, its children included.
   virtual bool drained() const = 0;

@@ -28,6 +28,13 @@ constexpr Role roles[] = {
 };
 constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
                         control_uid = first_uid + 4;
+// Policies and telemetry plugins of others. What telemetry stores belongs to whoever started the
+// program, below folders that nobody else may enter.
+constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
+constexpr Role telemetry_role{"", "telemetry", false, false, 0};
+
+// Those of our own run in the endpoint, unless the profile says otherwise.
+constexpr std::string_view our_judges[] = {"policy-allow"};
 
 const Role *role_of(std::string_view plugin) {
   const auto at = std::find_if(std::begin(roles), std::end(roles),
@@ -97,7 +104,8 @@ std::string definition_of(const Profile &profile, const ServerDef &def) {
 std::string name_of_own(const std::string &id) {
   const std::string_view first = std::string_view(id).substr(0, id.find('.'));
   const bool ours = first == "supervisor" || first == "endpoint" || first == "control" ||
-                    first == "plugin" ||
+                    first == "plugin" || first == policy_role.compartment ||
+                    first == telemetry_role.compartment ||
                     std::any_of(std::begin(roles), std::end(roles),
                                 [&](const Role &role) { return role.compartment == first; });
   return ours ? "plugin." + id : id;
@@ -127,14 +135,20 @@ class Planner {
     if (facts_.service) slices_.push_back(control_slice());
     for (const ServerDef &def : profile_.servers) add_server(def);
     for (const PluginUse &use : profile_.tools) add_tools(use);
-    Profile &visible = slices_.front().profile;
-    visible = profile_;
+    Profile visible = profile_;
+    for (PluginUse &use : visible.policies) {
+      add_judge(PluginKind::policy, policy_role, "policies", &use);
+    }
+    for (PluginUse &use : visible.telemetry) {
+      add_judge(PluginKind::telemetry, telemetry_role, "telemetry", &use);
+    }
     for (ServerDef &def : visible.servers) def = without_credentials(def, facts_);
     visible.services.clear();
     visible.state_dir.clear();  // it keeps nothing by itself
     visible.own_paths.clear();
     visible.shown.clear();
     visible.notes.clear();
+    slices_.front().profile = std::move(visible);
     return std::move(slices_);
   }
 
@@ -213,6 +227,24 @@ class Planner {
     }
     add_services(slice);
     slices_.front().remote[use.id] = {slice.name, number};
+  }
+
+  // A policy or telemetry plugin: alone in its compartment, if it has one. `use` is what the
+  // endpoint sees of it.
+  void add_judge(PluginKind kind, const Role &role, std::string_view group, PluginUse *use) {
+    const bool ours = std::find(std::begin(our_judges), std::end(our_judges), use->plugin) !=
+                      std::end(our_judges);
+    const bool stays = use->compartment.empty() ? ours : use->compartment == "endpoint";
+    if (stays) return;
+    const std::string usual(role.compartment);
+    Slice slice = new_slice(use->id == usual ? usual : usual + "." + use->id, &role);
+    slice.privileges.network =
+        std::find(use->grants.begin(), use->grants.end(), "network") != use->grants.end();
+    slice.plugins.push_back({kind, *use});
+    add_services(slice);
+    slices_.front().remote[remote_name(group, use->id)] = {slice.name, 0};
+    use->config_json = "{}";
+    slices_.push_back(std::move(slice));
   }
 
   // The HTTP client, wherever something may call out.

@@ -220,6 +220,14 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
       &child);
 }
 
+// The endpoint knows best: it was it that the process did not answer. Then it starts again.
+void Supervisor::end_useless(std::string_view name) {
+  for (const auto &child : children_) {
+    if (child->slice.router || child->slice.name != name || !child->running()) continue;
+    if (child->ready && !stopping_) ::kill(child->pid, SIGKILL);
+  }
+}
+
 void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_view payload) {
   switch (frame.kind) {
     case control::ready:
@@ -259,6 +267,9 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
     }
     case control::trunk_lost:
       return on_trunk_lost(child, frame.value);
+    case control::useless:
+      if (child.slice.router) end_useless(payload);
+      return;
     case control::finished:
       child.finished = child.slice.router;
       return;

@@ -50,16 +50,27 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
 }
 
 // Compartments see only the secrets of their plugins. A tools plugin may have the name of a
-// transport ("http"); the secrets of that name are the endpoint's.
+// transport ("http"), or of a policy; the secrets of that name are not the tools plugin's.
 bool Supervisor::holds(const Child &child, const std::string &instance) const {
+  const Slice &endpoint = children_.front()->slice;
   const auto is = [&](const PluginUse &use) { return use.id == instance; };
-  const Profile &profile = children_.front()->slice.profile;
-  const bool endpoints = std::any_of(profile.transports.begin(), profile.transports.end(), is) ||
-                         std::any_of(profile.policies.begin(), profile.policies.end(), is) ||
-                         std::any_of(profile.telemetry.begin(), profile.telemetry.end(), is);
+  const auto has = [&](const std::vector<PluginUse> &uses) {
+    return std::any_of(uses.begin(), uses.end(), is);
+  };
+  const auto is_remote = [&](std::string_view group) {
+    return endpoint.remote.contains(remote_name(group, instance));
+  };
+  const bool judges = is_remote("policies") || is_remote("telemetry");
+  const bool endpoints = has(endpoint.profile.transports) ||
+                         (has(endpoint.profile.policies) && !is_remote("policies")) ||
+                         (has(endpoint.profile.telemetry) && !is_remote("telemetry"));
   if (child.slice.router || endpoints) return child.slice.router && endpoints;
-  return std::any_of(child.slice.plugins.begin(), child.slice.plugins.end(),
-                     [&](const SlicePlugin &plugin) { return is(plugin.use); });
+  return std::any_of(
+      child.slice.plugins.begin(), child.slice.plugins.end(), [&](const SlicePlugin &plugin) {
+        const bool judge =
+            plugin.kind == PluginKind::policy || plugin.kind == PluginKind::telemetry;
+        return is(plugin.use) && judge == judges;
+      });
 }
 
 // Where a gateway listens and what it may connect to is settled while it starts, before it has read

@@ -15,6 +15,7 @@
 #include "compartment/requests.hpp"
 #include "compartment/slice.hpp"
 #include "compartment/status_archive.hpp"
+#include "plugin/secrets.hpp"
 #include "sandbox/confine.hpp"
 #include "sandbox/server_groups.hpp"
 
@@ -129,19 +130,46 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
   for (const SlicePlugin &plugin : slice.plugins) open(plugin.use);
   if (slice.router) {
     const Profile &profile = slice.profile;
-    for (const auto *uses : {&profile.transports, &profile.policies, &profile.telemetry}) {
-      for (const PluginUse &use : *uses) open(use);
+    for (const PluginUse &use : profile.transports) open(use);
+    for (const PluginUse &use : profile.policies) {
+      if (!slice.remote.contains(remote_name("policies", use.id))) open(use);
+    }
+    for (const PluginUse &use : profile.telemetry) {
+      if (!slice.remote.contains(remote_name("telemetry", use.id))) open(use);
     }
   }
   return checked;
+}
+
+// A telemetry plugin's own folder, made while that is possible; then it may write there, and
+// nowhere else.
+Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
+  std::map<std::string, std::string> folders;
+  for (const SlicePlugin &plugin : slice->plugins) {
+    if (plugin.kind != PluginKind::telemetry || slice->profile.state_dir.empty()) continue;
+    auto made = private_folder(slice->profile.state_dir, "plugins", plugin.use.id);
+    if (!made) return std::unexpected(made.error());
+    slice->privileges.write.push_back(*made);
+    folders[plugin.use.id] = std::move(*made);
+  }
+  return folders;
 }
 
 // ---- after the confinement -------------------------------------------------------------------
 
 class Runner final : public link::Channel::Receiver {
  public:
-  Runner(control::Ready ready, std::shared_ptr<ServerGroups> groups)
-      : ready_(std::move(ready)), groups_(std::move(groups)) {}
+  Runner(control::Ready ready, std::shared_ptr<ServerGroups> groups,
+         std::map<std::string, std::string> folders)
+      : ready_(std::move(ready)),
+        groups_(std::move(groups)),
+        services_(services_over(control::request_fd)) {
+    services_.folder = [folders = std::move(folders)](const std::string &instance) {
+      const auto at = folders.find(instance);
+      if (at != folders.end()) return Result<std::string>(at->second);
+      return Result<std::string>(fail(BH_E_UNSUPPORTED, "this compartment has none"));
+    };
+  }
 
   int run(Slice slice, std::map<std::string, CheckedLibrary> checked) {
     return exit_code(slice.router ? run_router(std::move(slice), std::move(checked))
@@ -181,7 +209,8 @@ class Runner final : public link::Channel::Receiver {
     options.on_status = [this] { send_status(); };
     options.remote = std::move(slice.remote);
     options.checked_plugins = std::move(checked);
-    options.services = services_over(control::request_fd);
+    options.services = services_;
+    options.on_useless = [this](const std::string &name) { say(control::useless, name); };
     auto host = Host::create(std::move(slice.profile), std::move(options));
     if (!host) return std::unexpected(host.error());
     host_ = std::move(*host);
@@ -208,7 +237,7 @@ class Runner final : public link::Channel::Receiver {
     context.state_dir = slice.profile.state_dir;
     context.log = send_log;
     context.log_level = slice.log_level;
-    context.services = services_over(control::request_fd);
+    context.services = services_;
     plugins_ = std::make_unique<PluginHost>(std::move(slice), context, std::move(checked),
                                             std::move(groups_));
     if (auto started = plugins_->start(); !started) return started;
@@ -293,7 +322,8 @@ class Runner final : public link::Channel::Receiver {
 
   const control::Ready ready_;
   std::shared_ptr<ServerGroups> groups_;  // on their way to plugins_
-  std::unique_ptr<Reactor> reactor_;      // of plugins; a Host has its own
+  HostServices services_;
+  std::unique_ptr<Reactor> reactor_;  // of plugins; a Host has its own
   std::unique_ptr<Host> host_;
   std::unique_ptr<PluginHost> plugins_;
   std::unique_ptr<link::Channel> channel_;
@@ -322,6 +352,11 @@ int run_compartment(MakeService make_service) {
   }
   ::explicit_bzero(bytes.data(), bytes.size());
   auto checked = open_plugins(slice);
+  auto folders = make_folders(&slice);
+  if (!folders) {
+    send_failure(folders.error().text);
+    return EXIT_FAILURE;
+  }
   // A launcher's programs get the variable as it is.
   const bool calls_out = slice.privileges.network && !slice.privileges.exec;
   const auto certificates = calls_out ? open_certificates() : std::vector<OwnedFd>();
@@ -340,7 +375,7 @@ int run_compartment(MakeService make_service) {
     return EXIT_FAILURE;
   }
   if (!die_with_parent(parent)) return EXIT_FAILURE;
-  Runner runner({enforced->in_force, enforced->missing}, std::move(groups));
+  Runner runner({enforced->in_force, enforced->missing}, std::move(groups), std::move(*folders));
   if (slice.service) return runner.run(make_service, std::move(listener));
   return runner.run(std::move(slice), std::move(checked));
 }

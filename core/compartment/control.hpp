@@ -36,6 +36,7 @@ enum Kind : std::uint16_t {
   definitions_taken,
   applied,     // router; code: status; payload: archived ApplyReport, or why nothing was changed
   trunk_lost,  // not router; value: the number of the trunk that has ended
+  useless,     // router; payload: a compartment whose process hangs or sends what it may not
   finished     // router: no client can come any more, and all is answered; it exits
 };
 

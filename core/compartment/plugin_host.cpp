@@ -58,6 +58,31 @@ void list_changed(void *ctx, std::uint32_t kind) {
   on_loop(ctx, [ctx, kind] { host_of(ctx).far().list_changed(part_of(ctx).number, kind); });
 }
 
+// ---- policy ----------------------------------------------------------------------------------
+
+// Always posted: the plugin may call these from inside the question that they answer.
+template <class F>
+bh_status to_policy(void *ctx, F f) {
+  return post_owned(host_of(ctx).reactor(), &host_of(ctx), [ctx, f = std::move(f)] {
+    if (link::FarPolicy *policy = host_of(ctx).far_policy()) f(*policy);
+  });
+}
+
+bh_status decided(void *ctx, std::uint64_t number, const bh_verdict *verdict) {
+  const link::VerdictText text{std::string(bh::view(verdict->rule)),
+                               std::string(bh::view(verdict->reason))};
+  return to_policy(ctx, [number, kind = verdict->verdict, text,
+                         rewritten = std::string(bh::view(verdict->arguments))](auto &policy) {
+    policy.decided(number, kind, text, rewritten);
+  });
+}
+void changed(void *ctx) {
+  to_policy(ctx, [](auto &policy) { policy.changed(); });
+}
+bh_status filtered(void *ctx, std::uint64_t number, std::uint32_t listed) {
+  return to_policy(ctx, [number, listed](auto &policy) { policy.filtered(number, listed == 1); });
+}
+
 // ---- http ------------------------------------------------------------------------------------
 
 bh_status http_start(void *ctx, const bh_http_request *request, const bh_http_handler *handler,
@@ -76,6 +101,7 @@ bh_status http_cancel(void *ctx, bh_http_id id) {
 }
 
 constexpr bh_host_tools tools_table{sizeof(bh_host_tools), 0, complete, progress, list_changed};
+constexpr bh_host_policy policy_table{sizeof(bh_host_policy), 0, decided, changed, filtered};
 constexpr bh_host_http http_table{sizeof(bh_host_http), 0, http_start, http_cancel};
 
 }  // namespace
@@ -93,6 +119,7 @@ PluginHost::PluginHost(Slice slice, HostContext context,
   context_.extra_ext = [](Instance &, std::string_view id) -> const void * {
     if (id == BH_EXT_HOST_CONNECTOR) return &connector_table;
     if (id == BH_EXT_HOST_TOOLS) return &tools_table;
+    if (id == BH_EXT_HOST_POLICY) return &policy_table;
     if (id == BH_EXT_HOST_HTTP) return &http_table;
     return nullptr;
   };
@@ -120,6 +147,22 @@ PluginHost::PluginHost(Slice slice, HostContext context,
     parts_.back()->number = i;
   }
   far_ = std::make_unique<link::Far>(*context_.reactor, limits_, plugins_, slice_.definitions);
+  for (std::uint32_t i = 0; i < slice_.plugins.size(); ++i) {
+    const PluginKind kind = slice_.plugins[i].kind;
+    if (kind == PluginKind::policy) {
+      far_policy_ = std::make_unique<link::FarPolicy>(reactor(), limits_, plugins_[i]);
+    } else if (kind == PluginKind::telemetry) {
+      far_telemetry_ = std::make_unique<link::FarTelemetry>(reactor(), plugins_[i]);
+    }
+  }
+}
+
+void PluginHost::attach(OwnedFd trunk, std::function<void()> on_lost) {
+  if (far_policy_ != nullptr) return far_policy_->attach(std::move(trunk), std::move(on_lost));
+  if (far_telemetry_ != nullptr) {
+    return far_telemetry_->attach(std::move(trunk), std::move(on_lost));
+  }
+  far_->attach(std::move(trunk), std::move(on_lost));
 }
 
 PluginHost::~PluginHost() {
@@ -155,22 +198,36 @@ Result<void> PluginHost::start() {
     if (wanted.kind == PluginKind::service) continue;
     Part &part = *parts_[i];
     if (auto up = bring_up(part, wanted.use); !up) {
-      if (wanted.use.required && wanted.kind == PluginKind::tools) return up;
+      if (wanted.use.required && wanted.kind != PluginKind::connector) return up;
       log(BH_LOG_WARN, wanted.use.id, up.error().text + " (going on without it)");
       plugins_[i].failure = up.error().text;
       part.instance.reset();
       continue;
     }
     plugins_[i].self = part.instance->self();
-    if (wanted.kind == PluginKind::connector) {
-      plugins_[i].connector = part.instance->ext<bh_connector>(BH_EXT_CONNECTOR);
-      if (plugins_[i].connector == nullptr) plugins_[i].failure = "the plugin is not a connector";
-    } else {
-      plugins_[i].tools = part.instance->ext<bh_tools>(BH_EXT_TOOLS);
-      if (plugins_[i].tools == nullptr) plugins_[i].failure = "the plugin offers no tools";
-    }
+    if (const char *lacks = find_tables(i)) plugins_[i].failure = lacks;
   }
   return {};
+}
+
+// What it is not, if it is not what the profile takes it for; else null.
+const char *PluginHost::find_tables(std::uint32_t number) {
+  const Instance &instance = *parts_[number]->instance;
+  link::FarPlugin &plugin = plugins_[number];
+  switch (slice_.plugins[number].kind) {
+    case PluginKind::connector:
+      plugin.connector = instance.ext<bh_connector>(BH_EXT_CONNECTOR);
+      return plugin.connector == nullptr ? "the plugin is not a connector" : nullptr;
+    case PluginKind::policy:
+      plugin.policy = instance.ext<bh_policy>(BH_EXT_POLICY);
+      return plugin.policy == nullptr ? "the plugin is no policy" : nullptr;
+    case PluginKind::telemetry:
+      plugin.telemetry = instance.ext<bh_telemetry>(BH_EXT_TELEMETRY);
+      return plugin.telemetry == nullptr ? "the plugin takes no telemetry" : nullptr;
+    default:
+      plugin.tools = instance.ext<bh_tools>(BH_EXT_TOOLS);
+      return plugin.tools == nullptr ? "the plugin offers no tools" : nullptr;
+  }
 }
 
 const bh_http_service *PluginHost::http_service(void **self) {
@@ -208,6 +265,8 @@ void PluginHost::stop() {
     if ((*part)->started) (*part)->instance->stop();
   }
   far_.reset();
+  far_policy_.reset();
+  far_telemetry_.reset();
   parts_.clear();
 }
 

@@ -1,5 +1,5 @@
 // A process that has plugins but no router: connectors, tools and services behind the far end of a
-// link.
+// link, or one policy or telemetry plugin behind that of its own kind.
 //
 // Owner: the compartment. Thread: the reactor's.
 #pragma once
@@ -14,6 +14,8 @@
 #include "bulkhead/abi/ext/draft/http.h"
 #include "compartment/slice.hpp"
 #include "link/far.hpp"
+#include "link/far_policy.hpp"
+#include "link/far_telemetry.hpp"
 #include "plugin/instance.hpp"
 #include "sandbox/spawn.hpp"
 
@@ -32,9 +34,7 @@ class PluginHost {
   // Maps and starts the plugins. An error: one that the profile requires cannot.
   Result<void> start();
   // See Far::attach().
-  void attach(OwnedFd trunk, std::function<void()> on_lost) {
-    far_->attach(std::move(trunk), std::move(on_lost));
-  }
+  void attach(OwnedFd trunk, std::function<void()> on_lost);
   // For lanes that are opened from now on.
   void set_definitions(std::map<std::string, std::string> definitions) {
     slice_.definitions = std::move(definitions);
@@ -51,12 +51,14 @@ class PluginHost {
     bool started = false;
   };
   link::Far &far() noexcept { return *far_; }
+  link::FarPolicy *far_policy() noexcept { return far_policy_.get(); }
   Reactor &reactor() noexcept { return *context_.reactor; }
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread_; }
   const bh_http_service *http_service(void **self);
 
  private:
   Result<void> bring_up(Part &part, const PluginUse &use);
+  const char *find_tables(std::uint32_t number);
   void log(std::int32_t level, const std::string &component, const std::string &text) const;
 
   Slice slice_;
@@ -68,6 +70,8 @@ class PluginHost {
   std::vector<std::unique_ptr<Part>> parts_;  // by the slice's numbers; services when asked for
   std::vector<link::FarPlugin> plugins_;
   std::unique_ptr<link::Far> far_;
+  std::unique_ptr<link::FarPolicy> far_policy_;
+  std::unique_ptr<link::FarTelemetry> far_telemetry_;
   bool stopped_ = false;
 };
 

@@ -12,7 +12,7 @@
 
 namespace bulkhead {
 
-enum class PluginKind : std::uint8_t { connector, tools, service };
+enum class PluginKind : std::uint8_t { connector, tools, service, policy, telemetry };
 
 struct SlicePlugin {
   PluginKind kind = PluginKind::connector;

@@ -138,7 +138,7 @@ Result<void> HostImpl::load_tools(const Profile &next, NextTools *out) {
       if (runs && same_use(part->use, use)) entry.kept = part.get();
     }
     if (entry.kept != nullptr) continue;
-    auto part = make_tools_part(use);
+    auto part = make_part_or_link("tools", use);
     if (!part.has_value()) return std::unexpected(part.error());
     if (auto up = bring_up(**part); !up.has_value()) return up;
     entry.fresh = std::move(*part);

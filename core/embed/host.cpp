@@ -99,6 +99,11 @@ Result<void> HostImpl::load() {
     check_changes_later();
     end_left_parts();
   };
+  hooks.on_unanswered = [this](std::uint64_t number, bool late) {
+    for (const auto &part : policies_) {
+      if (part->near_policy != nullptr) part->near_policy->unanswered(number, late);
+    }
+  };
   router_ = std::make_unique<Router>(profile_, *reactor_, std::move(hooks));
   return set_up();
 }
@@ -113,17 +118,19 @@ SpawnOptions HostImpl::spawn_options() const {
 }
 
 Result<void> HostImpl::set_up() {
-  for (const auto &[uses, parts] :
-       {std::pair{&profile_.telemetry, &telemetry_}, std::pair{&profile_.policies, &policies_},
-        std::pair{&profile_.tools, &tools_}, std::pair{&profile_.transports, &transports_}}) {
-    if (auto added = add_parts(*uses, parts); !added.has_value()) return added;
-  }
+  const auto add = [this](std::string_view group, const std::vector<PluginUse> &uses,
+                          Parts *parts) { return add_parts(group, uses, parts); };
+  if (auto added = add("telemetry", profile_.telemetry, &telemetry_); !added) return added;
+  if (auto added = add("policies", profile_.policies, &policies_); !added) return added;
+  if (auto added = add("tools", profile_.tools, &tools_); !added) return added;
+  if (auto added = add("transports", profile_.transports, &transports_); !added) return added;
   return add_servers();
 }
 
-Result<void> HostImpl::add_parts(const std::vector<PluginUse> &uses, Parts *parts) {
+Result<void> HostImpl::add_parts(std::string_view group, const std::vector<PluginUse> &uses,
+                                 Parts *parts) {
   for (const PluginUse &use : uses) {
-    auto part = parts == &tools_ ? make_tools_part(use) : make_part(use);
+    auto part = make_part_or_link(group, use);
     if (!part.has_value()) return std::unexpected(part.error());
     parts->push_back(std::move(*part));
   }
@@ -131,13 +138,15 @@ Result<void> HostImpl::add_parts(const std::vector<PluginUse> &uses, Parts *part
 }
 
 // One that runs in another process has nothing to load here.
-Result<std::unique_ptr<Part>> HostImpl::make_tools_part(const PluginUse &use) {
-  const auto at = remote_.find(use.id);
+Result<std::unique_ptr<Part>> HostImpl::make_part_or_link(std::string_view group,
+                                                          const PluginUse &use) {
+  const auto at = remote_.find(remote_name(group, use.id));
   if (at == remote_.end()) return make_part(use);
   auto part = std::make_unique<Part>();
   part->host = this;
   part->use = use;
   part->compartment = at->second.compartment;
+  make_near(group, *part);
   return part;
 }
 
@@ -319,20 +328,8 @@ Result<void> HostImpl::start() {
       upstream->unusable = part->failure;
     }
   }
-  for (const auto &part : policies_) {
-    const auto *policy =
-        part->instance == nullptr ? nullptr : part->instance->ext<bh_policy>(BH_EXT_POLICY);
-    if (policy == nullptr) {
-      return fail(BH_E_INVALID,
-                  "plugin \"" + part->use.plugin + "\" is no policy: " + part->failure);
-    }
-    router_->gate().use(policy, part->instance->self());
-  }
-  for (const auto &part : telemetry_) {
-    if (part->instance == nullptr || !part->failure.empty()) continue;
-    const auto *telemetry = part->instance->ext<bh_telemetry>(BH_EXT_TELEMETRY);
-    if (telemetry != nullptr) router_->recorder().add_sink(telemetry, part->instance->self());
-  }
+  if (auto used = use_policies(); !used.has_value()) return used;
+  use_telemetry();
   started_ = true;
   router_->start(options_.eager);
   for (const auto &part : transports_) {
@@ -349,6 +346,35 @@ Result<void> HostImpl::start() {
     }
   }
   return {};
+}
+
+Result<void> HostImpl::use_policies() {
+  for (const auto &part : policies_) {
+    if (part->near_policy != nullptr) {
+      router_->gate().use(&link::NearPolicy::table(), part->near_policy.get());
+      continue;
+    }
+    const auto *policy =
+        part->instance == nullptr ? nullptr : part->instance->ext<bh_policy>(BH_EXT_POLICY);
+    if (policy == nullptr) {
+      return fail(BH_E_INVALID,
+                  "plugin \"" + part->use.plugin + "\" is no policy: " + part->failure);
+    }
+    router_->gate().use(policy, part->instance->self());
+  }
+  return {};
+}
+
+void HostImpl::use_telemetry() {
+  for (const auto &part : telemetry_) {
+    if (part->near_telemetry != nullptr) {
+      router_->recorder().add_sink(&link::NearTelemetry::table(), part->near_telemetry.get());
+      continue;
+    }
+    if (part->instance == nullptr || !part->failure.empty()) continue;
+    const auto *telemetry = part->instance->ext<bh_telemetry>(BH_EXT_TELEMETRY);
+    if (telemetry != nullptr) router_->recorder().add_sink(telemetry, part->instance->self());
+  }
 }
 
 const bh_http_service *HostImpl::http_service(void **self) {
@@ -457,7 +483,7 @@ void HostImpl::shut_down() {
   stop_parts(connectors_);
   stop_parts(tools_);
   stop_parts(leaving_);
-  router_->recorder().flush();
+  wait_for([this] { return telemetry_idle(); }, grace);
   stop_parts(telemetry_);
   stop_parts(policies_);
   stop_parts(services_);

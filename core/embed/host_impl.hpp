@@ -17,6 +17,8 @@
 #include "embed/seal.hpp"
 #include "host.hpp"
 #include "link/near.hpp"
+#include "link/near_policy.hpp"
+#include "link/near_telemetry.hpp"
 #include "plugin/instance.hpp"
 #include "profile/definitions.hpp"
 #include "reactor/reactor.hpp"
@@ -38,6 +40,9 @@ struct Part {
   std::unique_ptr<ClientEnd> end;  // a transport: where its sessions' messages go
   Upstream *upstream = nullptr;    // a tools plugin: the server that it is
   std::string compartment;         // where it runs, if not here
+  // What stands for it then, if it is a policy or telemetry plugin.
+  std::unique_ptr<link::NearPolicy> near_policy;
+  std::unique_ptr<link::NearTelemetry> near_telemetry;
   // As the profile has it, for log lines and what get_ext gives.
   bool granted(std::string_view grant) const noexcept;
 };
@@ -61,7 +66,10 @@ class HostTables {
 bh_host_resume resume_functions() noexcept;    // resume_table.cpp
 bh_host_control control_functions() noexcept;  // control_table.cpp
 
-class HostImpl final : public Host, private link::NearEvents {
+class HostImpl final : public Host,
+                       private link::NearEvents,
+                       private link::PolicyEvents,
+                       private link::TelemetryEvents {
  public:
   HostImpl(Profile profile, HostOptions options);
   ~HostImpl() override;
@@ -117,9 +125,11 @@ class HostImpl final : public Host, private link::NearEvents {
   };
 
   Result<void> set_up();
-  Result<void> add_parts(const std::vector<PluginUse> &uses, Parts *parts);
+  Result<void> add_parts(std::string_view group, const std::vector<PluginUse> &uses, Parts *parts);
+  Result<void> use_policies();
+  void use_telemetry();
   Result<std::unique_ptr<Part>> make_part(const PluginUse &use, bool starts_children = false);
-  Result<std::unique_ptr<Part>> make_tools_part(const PluginUse &use);
+  Result<std::unique_ptr<Part>> make_part_or_link(std::string_view group, const PluginUse &use);
   bool connects_children(const std::string &plugin) const;
   SpawnOptions spawn_options() const;
   Result<void> bring_up(Part &part);
@@ -148,6 +158,14 @@ class HostImpl final : public Host, private link::NearEvents {
   bool use_remote(Upstream &upstream, bool tools);
   std::string remote_state(const Part &part) const;
   link::Near &near(const std::string &compartment);
+  void make_near(std::string_view group, Part &part);
+  void policy_decided(std::uint64_t exchange, const bh_verdict &verdict) override;
+  void policy_refused(std::uint64_t exchange, std::string_view why) override;
+  void policy_filtered(std::uint64_t question, bool listed) override;
+  void policy_changed() override;
+  void telemetry_taken() override;
+  void process_useless(const std::string &compartment) override;
+  bool telemetry_idle();
   void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) override;
   void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) override;
   void lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) override;

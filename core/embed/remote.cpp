@@ -1,4 +1,4 @@
-// Servers and tools plugins that run in another process: links and the router.
+// Servers and plugins that run in another process: links and the router.
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/host_impl.hpp"
 
@@ -17,12 +17,17 @@ bool HostImpl::use_remote(Upstream &upstream, bool tools) {
 }
 
 std::string HostImpl::remote_state(const Part &part) const {
-  const RemoteUse &use = remote_.at(part.use.id);
-  const auto near = nears_.find(use.compartment);
-  const std::string_view failure =
-      near == nears_.end() ? std::string_view() : near->second->failure(use.plugin);
-  if (!failure.empty()) return "failed: " + std::string(failure);
-  return "in compartment " + use.compartment;
+  std::string failure;
+  if (part.near_policy != nullptr) {
+    failure = part.near_policy->failure();
+  } else if (part.near_telemetry != nullptr) {
+    failure = part.near_telemetry->failure();
+  } else {
+    const RemoteUse &use = remote_.at(part.use.id);
+    const auto near = nears_.find(use.compartment);
+    if (near != nears_.end()) failure = near->second->failure(use.plugin);
+  }
+  return failure.empty() ? "in compartment " + part.compartment : "failed: " + failure;
 }
 
 link::Near &HostImpl::near(const std::string &compartment) {
@@ -34,12 +39,77 @@ link::Near &HostImpl::near(const std::string &compartment) {
   return *near;
 }
 
+// A policy or telemetry plugin has a compartment, and so a trunk, to itself.
+void HostImpl::make_near(std::string_view group, Part &part) {
+  if (group == "policies") {
+    link::PolicyEvents &events = *this;
+    part.near_policy =
+        std::make_unique<link::NearPolicy>(*reactor_, part.compartment, limits_, events);
+  } else if (group == "telemetry") {
+    link::TelemetryEvents &events = *this;
+    part.near_telemetry =
+        std::make_unique<link::NearTelemetry>(*reactor_, part.compartment, events);
+  }
+}
+
 void HostImpl::attach(const std::string &compartment, OwnedFd trunk) {
-  if (!stopped_) near(compartment).attach(std::move(trunk));
+  if (stopped_) return;
+  for (const auto &part : policies_) {
+    if (part->near_policy != nullptr && part->compartment == compartment) {
+      return part->near_policy->attach(std::move(trunk));
+    }
+  }
+  for (const auto &part : telemetry_) {
+    if (part->near_telemetry != nullptr && part->compartment == compartment) {
+      return part->near_telemetry->attach(std::move(trunk));
+    }
+  }
+  near(compartment).attach(std::move(trunk));
 }
 
 void HostImpl::give_up(const std::string &compartment, const std::string &reason) {
-  if (!stopped_) near(compartment).give_up(reason);
+  if (stopped_) return;
+  for (const auto &part : policies_) {
+    if (part->near_policy != nullptr && part->compartment == compartment) {
+      return part->near_policy->give_up(reason);
+    }
+  }
+  for (const auto &part : telemetry_) {
+    if (part->near_telemetry != nullptr && part->compartment == compartment) {
+      return part->near_telemetry->give_up(reason);
+    }
+  }
+  near(compartment).give_up(reason);
+}
+
+void HostImpl::policy_decided(std::uint64_t exchange, const bh_verdict &verdict) {
+  router_->policy_decided(exchange, Gate::from(verdict));
+}
+void HostImpl::policy_refused(std::uint64_t exchange, std::string_view why) {
+  router_->policy_decided(exchange, Gate::failed("the policy failed: " + std::string(why)));
+}
+void HostImpl::policy_filtered(std::uint64_t question, bool listed) {
+  router_->policy_filtered(question, listed);
+}
+void HostImpl::policy_changed() {
+  static_cast<void>(use_policies());  // what they need may be other now
+  router_->policy_changed();
+}
+void HostImpl::telemetry_taken() {
+  router_->recorder().flush();
+}
+void HostImpl::process_useless(const std::string &compartment) {
+  log(BH_LOG_ERROR, compartment, "it does not react, or sends what it may not; it is ended");
+  if (options_.on_useless) options_.on_useless(compartment);
+}
+
+// Everything that was recorded is where it should be, or nobody is there to take it.
+bool HostImpl::telemetry_idle() {
+  router_->recorder().flush();
+  for (const auto &part : telemetry_) {
+    if (part->near_telemetry != nullptr && !part->near_telemetry->idle()) return false;
+  }
+  return true;
 }
 
 void HostImpl::lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) {

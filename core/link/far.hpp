@@ -14,6 +14,8 @@
 
 #include "base/slots.hpp"
 #include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/ext/tools.h"
 #include "link/channel.hpp"
 
@@ -23,6 +25,8 @@ namespace bulkhead::link {
 struct FarPlugin {
   const bh_connector *connector = nullptr;
   const bh_tools *tools = nullptr;
+  const bh_policy *policy = nullptr;
+  const bh_telemetry *telemetry = nullptr;
   void *self = nullptr;
   std::string failure;
 };

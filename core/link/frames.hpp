@@ -1,7 +1,7 @@
 // What goes over the sockets of one link. A link forwards the tables of bh.connector/1 and
-// bh.tools/1 to plugins in another process: the *near* end is where the router is, the *far* end
-// where the plugins are. One trunk per link; one socket more per lane, made by the near end, so
-// that a large message holds up its own server only.
+// bh.tools/1, or of one bh.policy/1 or bh.telemetry/1, to plugins in another process: the *near*
+// end is where the router is, the *far* end where the plugins are. One trunk per link; one socket
+// more per lane, made by the near end, so that a large message holds up its own server only.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,29 @@ enum FrameKind : std::uint16_t {
   lane_message = 48,  // exchange; payload
   lane_failed,        // exchange; code: status; value: retry after, ms; payload: text
   lane_down,          // code: status; value: retry after, ms; payload: text
-  lane_closed
+  lane_closed,
+
+  // A policy's trunk, near to far. exchange: the number that is asked under, and answered.
+  policy_decide = 64,  // payload: archived PolicyText of `value` bytes, then the arguments
+  policy_observe,      // the same, then the result
+  policy_filter,       // the same, then nothing
+  policy_forget,       // nobody waits for the answer any more
+
+  // A policy's trunk, far to near.
+  policy_needs = 80,  // first; code: BH_POLICY_... bits. Or plugin_failed
+  policy_waits,       // the plugin has seen the question and answers later
+  policy_verdict,     // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, then
+                      // the rewritten text
+  policy_refused,     // payload: why there is no verdict
+  policy_filtered,    // code: 1: list it
+  policy_changed,     // the rules are others
+
+  // A telemetry plugin's trunk, near to far.
+  telemetry_batch = 96,  // code: how many; payload: that many archived RecordText
+
+  // A telemetry plugin's trunk, far to near: it lives, and records below the number `exchange` are
+  // taken (0: none). Or plugin_failed.
+  telemetry_taken = 112
 };
 
 }  // namespace bulkhead::link

@@ -211,7 +211,10 @@ bh_str HostFunctions::folder(void *ctx) noexcept {
   Instance &instance = Instance::of(ctx);
   try {
     if (instance.folder_.empty()) {
-      auto made = private_folder(instance.context_->state_dir, "plugins", instance.id_);
+      const HostContext &context = *instance.context_;
+      auto made = context.services.folder
+                      ? context.services.folder(instance.id_)
+                      : private_folder(context.state_dir, "plugins", instance.id_);
       if (made) {
         instance.folder_ = std::move(*made);
       } else {

@@ -1,5 +1,6 @@
 // What a host does for its plugins that another process may do for it: a compartment has neither
-// the secrets' folder nor the right to bind.
+// the secrets' folder nor the right to bind, and can reach a storage folder only if it was made
+// before the process was confined.
 #pragma once
 
 #include <functional>
@@ -18,6 +19,7 @@ struct HostServices {
   std::function<Result<void>(const std::string &instance, std::string_view name,
                              std::string_view value)>
       put_secret;
+  std::function<Result<std::string>(const std::string &instance)> folder;
   // `address` holds a sockaddr.
   std::function<Result<OwnedFd>(std::string_view address, std::string_view as_configured)> listen;
   std::function<Result<void>(std::string_view address)> will_dial;

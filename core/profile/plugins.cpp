@@ -53,6 +53,8 @@ struct PluginReader {
   bool enabled = true;
   Node config{Kind::table, {}};
 
+  bool judges() const { return group == "policies" || group == "telemetry"; }
+
   void take(const Member &member) {
     Diagnostics &diagnostics = context.diagnostics;
     const std::string key = join(path, member.name);
@@ -80,13 +82,20 @@ struct PluginReader {
         use.sha256 = std::move(*text);
     } else if (member.name == "compartment" && group == "tools") {
       read_compartment(member, key, &use.compartment, context);
+    } else if (member.name == "compartment" && judges()) {
+      auto text = diagnostics.string(member.value, key);
+      if (text && *text != "own" && *text != "endpoint")
+        diagnostics.error(member.value.place, key, "\"own\" or \"endpoint\" is needed");
+      else if (text)
+        use.compartment = std::move(*text);
     } else if (member.name == "grants") {
       auto list = diagnostics.strings(member.value, key);
       if (!list) return;
+      const std::string_view known = judges() ? "network" : "control";
       for (const std::string &grant : *list) {
-        if (grant == "control") continue;
+        if (grant == known) continue;
         diagnostics.error(member.value.place, key,
-                          in_quotes(grant) + " is not known; allowed: control");
+                          in_quotes(grant) + " is not known; allowed: " + std::string(known));
       }
       use.grants = std::move(*list);
     } else {

@@ -152,7 +152,7 @@ struct PluginUse {
   bool required = true;     // false: go on without it when it fails to load
   std::string compartment;  // "own", a name, of policies and telemetry also "endpoint"; empty: the
                             // usual one
-  std::vector<std::string> grants;  // host extensions that not every plugin gets: "control"
+  std::vector<std::string> grants;  // powers that not every plugin gets: "control", "network"
   Origin origin;
   bool operator==(const PluginUse &) const = default;
 };

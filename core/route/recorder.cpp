@@ -8,6 +8,19 @@
 
 namespace bulkhead {
 
+namespace {
+
+std::uint64_t unix_ns() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::system_clock::now().time_since_epoch())
+                                        .count());
+}
+
+}  // namespace
+
+// Nobody makes a record in every microsecond, so numbers go on growing in the next process.
+Recorder::Recorder(Reactor &reactor) : reactor_(reactor), first_(unix_ns() / 1000) {}
+
 Recorder::~Recorder() {
   reactor_.timer_cancel(timer_);
 }
@@ -24,10 +37,8 @@ void Recorder::record(const Exchange &e, std::uint32_t outcome, std::uint64_t no
   entry.facts.exchange = e.id;
   entry.facts.session = e.reply.session;
   entry.facts.duration_ns = now_ns - e.start_ns;
-  const auto unix_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                           std::chrono::system_clock::now().time_since_epoch())
-                           .count();
-  entry.facts.start_unix_ns = static_cast<std::uint64_t>(unix_ns) - entry.facts.duration_ns;
+  entry.facts.start_unix_ns = unix_ns() - entry.facts.duration_ns;
+  entry.facts.number = first_ + waiting_.size() - 1;
   entry.facts.bytes_in = e.bytes_in;
   entry.facts.bytes_out = bytes_out;
   if (e.session != nullptr) {

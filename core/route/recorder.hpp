@@ -21,7 +21,7 @@ class Recorder {
   static constexpr std::uint32_t batch_size = 256;
   static constexpr std::size_t max_text = 1024;  // of name, rule and error
 
-  explicit Recorder(Reactor &reactor) : reactor_(reactor) {}
+  explicit Recorder(Reactor &reactor);
   ~Recorder();
 
   void add_sink(const bh_telemetry *table, void *self) { sinks_.push_back({table, self, 0}); }
@@ -29,7 +29,7 @@ class Recorder {
 
   void record(const Exchange &exchange, std::uint32_t outcome, std::uint64_t now_ns,
               std::uint64_t bytes_out, std::string_view rule, std::string_view error);
-  // Offers everything once more; what is still not taken is lost. At the end only.
+  // Offers what waits, now: when a sink may take more, and at the end.
   void flush();
   std::uint64_t dropped() const noexcept { return dropped_; }
 
@@ -50,7 +50,7 @@ class Recorder {
   Reactor &reactor_;
   std::vector<Sink> sinks_;
   std::deque<Entry> waiting_;
-  std::uint64_t first_ = 0;  // number of waiting_.front()
+  std::uint64_t first_;  // number of waiting_.front()
   std::uint64_t dropped_ = 0;
   std::uint64_t timer_ = 0;
 };

@@ -88,9 +88,10 @@ AT(bh_lane_message, parts, 32);
 SIZE(bh_connector, 48);
 SIZE(bh_host_connector, 48);
 
-SIZE(bh_record, 200);
+SIZE(bh_record, 208);
 AT(bh_record, duration_ns, 32);
 AT(bh_record, error, 184);
+AT(bh_record, number, 200);
 SIZE(bh_telemetry, 16);
 
 SIZE(bh_http_header, 32);

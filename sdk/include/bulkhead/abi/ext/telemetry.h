@@ -1,4 +1,8 @@
 /* Telemetry: takes batches of records. It must not block; what it cannot take it counts.
+ *
+ * A plugin in a compartment of its own gets them a moment later. The host keeps those that it has
+ * not heard of as taken, a bounded number, and offers them again when the plugin's process is there
+ * again. Whatever such a plugin does, calls do not wait for it.
  */
 #ifndef BULKHEAD_ABI_EXT_TELEMETRY_H
 #define BULKHEAD_ABI_EXT_TELEMETRY_H
@@ -38,6 +42,10 @@ typedef struct bh_record {
   bh_str name;   /* original tool or prompt name, or URI */
   bh_str rule;   /* that decided; empty: none */
   bh_str error;  /* text of an error; empty: none */
+  /* Grows from record to record, also when the gateway is started again (unless the clock went
+   * back). One that is offered twice has the same number: that happens when a plugin in a
+   * compartment of its own ended after it had taken a record and before the host heard of it. */
+  uint64_t number;
 } bh_record;
 
 typedef struct bh_telemetry {

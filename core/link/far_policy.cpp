@@ -1,0 +1,168 @@
+#include "link/far_policy.hpp"
+
+#include <utility>
+
+#include "bulkhead/cpp/basics.hpp"
+
+namespace bulkhead::link {
+namespace {
+
+constexpr std::uint64_t max_head_bytes = 256u << 10;  // see near_policy.cpp
+// Numbers of the near end have 50 bits and the highest; what is between them says which link.
+constexpr std::uint64_t link_shift = 50, link_bits = 13;
+constexpr std::uint64_t link_mask = ((1ULL << link_bits) - 1) << link_shift;
+
+bh_policy_request request_of(const PolicyText &text) {
+  bh_policy_request r{};
+  r.size = sizeof r;
+  r.session = text.session;
+  r.transport = bh::str(text.transport);
+  r.peer = bh::str(text.peer);
+  r.principal = bh::str(text.principal);
+  r.process_name = bh::str(text.process_name);
+  r.method = bh::str(text.method);
+  r.server = bh::str(text.server);
+  r.name = bh::str(text.name);
+  r.meta = bh::str(text.meta);
+  r.definition_hash = bh::str(text.definition_hash);
+  return r;
+}
+
+}  // namespace
+
+struct FarPolicy::Receiver final : Channel::Receiver {
+  explicit Receiver(FarPolicy &owner) : far(owner) {}
+  void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
+    far.on_frame(frame, payload);
+  }
+  void closed(Channel &, std::string_view) override {
+    const auto on_lost = std::exchange(far.on_lost_, nullptr);
+    far.trunk_.reset();
+    far.open_.clear();
+    if (on_lost) on_lost();
+  }
+  FarPolicy &far;
+};
+
+FarPolicy::FarPolicy(Reactor &reactor, const bh_limits &limits, const FarPlugin &plugin)
+    : reactor_(reactor),
+      limits_(limits),
+      plugin_(plugin),
+      receiver_(std::make_unique<Receiver>(*this)) {}
+
+FarPolicy::~FarPolicy() = default;
+
+void FarPolicy::attach(OwnedFd trunk, std::function<void()> on_lost) {
+  ++link_;
+  open_.clear();
+  on_lost_ = std::move(on_lost);
+  trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
+                                     limits_.message_bytes + max_head_bytes,
+                                     limits_.write_queue_bytes + max_head_bytes, false);
+  if (plugin_.policy == nullptr) return say(FrameKind::plugin_failed, 0, 0, plugin_.failure);
+  say(FrameKind::policy_needs, 0, plugin_.policy->needs(plugin_.self));
+}
+
+std::uint64_t FarPolicy::plugin_number(std::uint64_t exchange) const noexcept {
+  return (exchange & ~link_mask) | ((link_ << link_shift) & link_mask);
+}
+
+void FarPolicy::on_frame(const Frame &frame, std::string_view payload) {
+  if (frame.kind == FrameKind::policy_forget) {
+    open_.erase(plugin_number(frame.exchange));
+    return;
+  }
+  PolicyText text;
+  if (plugin_.policy == nullptr || frame.value > payload.size() ||
+      !from_bytes(payload.substr(0, frame.value), &text)) {
+    return;
+  }
+  bh_policy_request request = request_of(text);
+  request.exchange = plugin_number(frame.exchange);
+  ask(frame, request, payload.substr(frame.value));
+}
+
+void FarPolicy::ask(const Frame &frame, const bh_policy_request &asked, std::string_view text) {
+  bh_policy_request request = asked;
+  bh_verdict verdict{};
+  verdict.size = sizeof verdict;
+  bh_error error = bh::make_error();
+  bh_status status = BH_E_UNSUPPORTED;
+  switch (frame.kind) {
+    case FrameKind::policy_decide:
+      request.arguments = bh::str(text);
+      status = plugin_.policy->decide(plugin_.self, &request, &verdict, &error);
+      break;
+    case FrameKind::policy_observe:
+      status = plugin_.policy->observe(plugin_.self, &request, bh::str(text), &verdict, &error);
+      break;
+    case FrameKind::policy_filter:
+      status = plugin_.policy->filter(plugin_.self, &request);
+      break;
+    default:
+      return;
+  }
+  const bool filter = frame.kind == FrameKind::policy_filter;
+  if (status == BH_PENDING) {
+    open_[request.exchange] = filter;
+    return say(FrameKind::policy_waits, frame.exchange);
+  }
+  if (filter) return say(FrameKind::policy_filtered, frame.exchange, status == BH_OK ? 1 : 0);
+  if (status != BH_OK) return say(FrameKind::policy_refused, frame.exchange, 0, bh::text(error));
+  say_verdict(frame.exchange, verdict.verdict,
+              {std::string(bh::view(verdict.rule)), std::string(bh::view(verdict.reason))},
+              bh::view(verdict.arguments));
+}
+
+// ---- what the plugin says later --------------------------------------------------------------
+
+bool FarPolicy::take_open(std::uint64_t number, bool filter) {
+  const auto at = open_.find(number);
+  if (at == open_.end() || at->second != filter) return false;
+  open_.erase(at);
+  return true;
+}
+
+void FarPolicy::decided(std::uint64_t number, std::uint32_t verdict, const VerdictText &text,
+                        std::string_view rewritten) {
+  if (take_open(number, false)) say_verdict(number & ~link_mask, verdict, text, rewritten);
+}
+
+void FarPolicy::filtered(std::uint64_t number, bool listed) {
+  if (take_open(number, true)) {
+    say(FrameKind::policy_filtered, number & ~link_mask, listed ? 1 : 0);
+  }
+}
+
+void FarPolicy::changed() {
+  say(FrameKind::policy_changed, 0);
+}
+
+// ---- frames ----------------------------------------------------------------------------------
+
+void FarPolicy::say(FrameKind kind, std::uint64_t exchange, std::uint32_t code,
+                    std::string_view payload) {
+  if (trunk_ == nullptr) return;
+  Frame frame;
+  frame.kind = kind;
+  frame.exchange = exchange;
+  frame.code = code;
+  trunk_->send(frame, payload);
+}
+
+void FarPolicy::say_verdict(std::uint64_t exchange, std::uint32_t verdict, const VerdictText &text,
+                            std::string_view rewritten) {
+  if (trunk_ == nullptr) return;
+  const std::string head = to_bytes(text);
+  Frame frame;
+  frame.kind = FrameKind::policy_verdict;
+  frame.exchange = exchange;
+  frame.code = verdict;
+  frame.value = head.size();
+  const bh_str parts[] = {bh::str(head), bh::str(rewritten)};
+  if (trunk_->send(frame, parts, 2) == BH_E_LIMIT) {
+    say(FrameKind::policy_refused, exchange, 0, "what it wrote is larger than a message may be");
+  }
+}
+
+}  // namespace bulkhead::link

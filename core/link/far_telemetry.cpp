@@ -1,0 +1,127 @@
+#include "link/far_telemetry.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "link/frames.hpp"
+#include "link/near_telemetry.hpp"
+
+namespace bulkhead::link {
+namespace {
+
+bh_record record_of(const RecordText &text) {
+  bh_record r{};
+  r.size = sizeof r;
+  r.outcome = text.outcome;
+  r.number = text.number;
+  r.exchange = text.exchange;
+  r.session = text.session;
+  r.start_unix_ns = text.start_unix_ns;
+  r.duration_ns = text.duration_ns;
+  r.bytes_in = text.bytes_in;
+  r.bytes_out = text.bytes_out;
+  r.transport = bh::str(text.transport);
+  r.peer = bh::str(text.peer);
+  r.principal = bh::str(text.principal);
+  r.process_name = bh::str(text.process_name);
+  r.method = bh::str(text.method);
+  r.server = bh::str(text.server);
+  r.name = bh::str(text.name);
+  r.rule = bh::str(text.rule);
+  r.error = bh::str(text.error);
+  return r;
+}
+
+}  // namespace
+
+struct FarTelemetry::Receiver final : Channel::Receiver {
+  explicit Receiver(FarTelemetry &owner) : far(owner) {}
+  void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
+    far.on_frame(frame, payload);
+  }
+  void closed(Channel &, std::string_view) override { far.lost(); }
+  FarTelemetry &far;
+};
+
+FarTelemetry::FarTelemetry(Reactor &reactor, const FarPlugin &plugin)
+    : reactor_(reactor), plugin_(plugin), receiver_(std::make_unique<Receiver>(*this)) {}
+
+FarTelemetry::~FarTelemetry() {
+  reactor_.forget(this);
+}
+
+void FarTelemetry::attach(OwnedFd trunk, std::function<void()> on_lost) {
+  offer();  // the last chance of what an endpoint that has ended had sent
+  waiting_.clear();
+  taken_ = 0;
+  on_lost_ = std::move(on_lost);
+  trunk_ =
+      std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
+                                2 * NearTelemetry::max_bytes, 4 * NearTelemetry::max_bytes, false);
+  if (plugin_.telemetry != nullptr) return;
+  Frame frame;
+  frame.kind = FrameKind::plugin_failed;
+  trunk_->send(frame, plugin_.failure);
+}
+
+void FarTelemetry::lost() {
+  trunk_.reset();
+  if (const auto on_lost = std::exchange(on_lost_, nullptr)) on_lost();
+}
+
+void FarTelemetry::on_frame(const Frame &frame, std::string_view payload) {
+  if (plugin_.telemetry == nullptr) return;
+  const std::size_t room =
+      NearTelemetry::max_records - std::min(waiting_.size(), NearTelemetry::max_records);
+  if (frame.kind != FrameKind::telemetry_batch || frame.code > room) return lost();
+  ArchiveReader reader(payload);
+  for (std::uint32_t i = 0; i < frame.code; ++i) reader(waiting_.emplace_back());
+  if (!reader.done()) {
+    waiting_.clear();
+    return lost();
+  }
+  if (timer_ == 0) offer();
+}
+
+// One call of the plugin, and what it took goes.
+std::uint32_t FarTelemetry::offer_some(std::uint32_t n) {
+  std::vector<bh_record> records;
+  std::vector<const bh_record *> pointers;
+  records.reserve(n);
+  for (std::uint32_t i = 0; i < n; ++i) records.push_back(record_of(waiting_[i]));
+  for (const bh_record &record : records) pointers.push_back(&record);
+  const std::uint32_t taken =
+      std::min(n, plugin_.telemetry->batch(plugin_.self, pointers.data(), n));
+  if (taken > 0) taken_ = waiting_[taken - 1].number + 1;
+  waiting_.erase(waiting_.begin(), waiting_.begin() + taken);
+  return taken;
+}
+
+void FarTelemetry::offer() {
+  if (plugin_.telemetry == nullptr) return;
+  while (!waiting_.empty()) {
+    const auto n = static_cast<std::uint32_t>(
+        std::min<std::size_t>(waiting_.size(), NearTelemetry::frame_records));
+    if (offer_some(n) == n) continue;
+    if (timer_ == 0) {
+      timer_ = reactor_.timer_start(
+          this, retry_ms,
+          [](void *arg) {
+            auto &self = *static_cast<FarTelemetry *>(arg);
+            self.timer_ = 0;
+            self.offer();
+          },
+          this);
+    }
+    break;
+  }
+  if (trunk_ == nullptr) return;
+  Frame frame;
+  frame.kind = FrameKind::telemetry_taken;
+  frame.exchange = taken_;
+  trunk_->send(frame);
+}
+
+}  // namespace bulkhead::link

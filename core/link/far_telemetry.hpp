@@ -1,0 +1,51 @@
+// The far end of a telemetry plugin's link: takes batches over, offers them to the plugin until it
+// has taken them, and says so.
+//
+// Owner: the compartment. Thread: the reactor's.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "bulkhead/abi/ext/telemetry.h"
+#include "link/channel.hpp"
+#include "link/far.hpp"
+#include "link/texts.hpp"
+
+namespace bulkhead::link {
+
+class FarTelemetry {
+ public:
+  static constexpr std::uint64_t retry_ms = 200;  // after the plugin has left some
+
+  // `plugin` outlives this.
+  FarTelemetry(Reactor &reactor, const FarPlugin &plugin);
+  ~FarTelemetry();
+  FarTelemetry(const FarTelemetry &) = delete;
+  FarTelemetry &operator=(const FarTelemetry &) = delete;
+
+  // See FarPolicy::attach(). The near end sends again what it has not heard of as taken.
+  void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
+
+ private:
+  struct Receiver;
+
+  void on_frame(const Frame &frame, std::string_view payload);
+  void offer();
+  std::uint32_t offer_some(std::uint32_t n);
+  void lost();
+
+  Reactor &reactor_;
+  const FarPlugin &plugin_;
+  const std::unique_ptr<Receiver> receiver_;
+  std::unique_ptr<Channel> trunk_;
+  std::function<void()> on_lost_;
+  std::deque<RecordText> waiting_;  // at most what a near end may have unacknowledged
+  std::uint64_t taken_ = 0;         // numbers below this are
+  std::uint64_t timer_ = 0;
+};
+
+}  // namespace bulkhead::link

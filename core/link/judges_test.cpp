@@ -1,0 +1,535 @@
+// Both ends of a policy's and a telemetry plugin's link, against ends played by the test.
+#include <catch2/catch.hpp>
+
+#include <sys/socket.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "link/far_policy.hpp"
+#include "link/far_telemetry.hpp"
+#include "link/frames.hpp"
+#include "link/near_policy.hpp"
+#include "link/near_telemetry.hpp"
+#include "link/texts.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::link;
+
+namespace {
+
+bh_limits small_limits() {
+  bh_limits limits{};
+  limits.size = sizeof limits;
+  limits.message_bytes = 64u << 10;
+  limits.write_queue_bytes = 1u << 20;
+  return limits;
+}
+
+struct Loop {
+  std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
+  bool until(const std::function<bool()> &done) {
+    for (int i = 0; i < 400 && !done(); ++i) reactor->poll(5);
+    return done();
+  }
+  void turn() {
+    for (int i = 0; i < 5; ++i) reactor->poll(1);
+  }
+};
+
+// The other end: keeps what comes, says what it is told.
+struct Peer final : Channel::Receiver {
+  struct Got {
+    Frame frame;
+    std::string payload;
+  };
+  std::vector<Got> got;
+  bool ended = false;
+  std::unique_ptr<Channel> channel;
+
+  OwnedFd open(Reactor &reactor) {
+    auto pair = socket_pair();
+    REQUIRE(pair.has_value());
+    ended = false;
+    channel = std::make_unique<Channel>(reactor, std::move(pair->first), *this, 8u << 20, 16u << 20,
+                                        false);
+    return std::move(pair->second);
+  }
+  void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
+    got.push_back({frame, std::string(payload)});
+  }
+  void closed(Channel &, std::string_view) override { ended = true; }
+  void say(FrameKind kind, std::uint64_t exchange, std::uint32_t code = 0,
+           std::string_view payload = {}, std::uint64_t value = 0) {
+    Frame frame;
+    frame.kind = kind;
+    frame.exchange = exchange;
+    frame.code = code;
+    frame.value = value;
+    REQUIRE(channel->send(frame, payload) == BH_OK);
+  }
+  void verdict(std::uint64_t exchange, std::uint32_t kind, std::string_view rewritten = {}) {
+    const std::string head = to_bytes(VerdictText{"rule", "reason"});
+    say(policy_verdict, exchange, kind, head + std::string(rewritten), head.size());
+  }
+};
+
+struct Heard final : PolicyEvents, TelemetryEvents {
+  struct Said {
+    std::string what, text;
+    std::uint64_t number = 0;
+    std::uint32_t code = 0;
+  };
+  std::vector<Said> said;
+  std::vector<std::string> ended;
+  int taken = 0;
+
+  void policy_decided(std::uint64_t exchange, const bh_verdict &verdict) override {
+    said.push_back(
+        {"decided", std::string(bh::view(verdict.arguments)), exchange, verdict.verdict});
+  }
+  void policy_refused(std::uint64_t exchange, std::string_view why) override {
+    said.push_back({"refused", std::string(why), exchange});
+  }
+  void policy_filtered(std::uint64_t question, bool listed) override {
+    said.push_back({"filtered", {}, question, listed ? 1u : 0u});
+  }
+  void policy_changed() override { said.push_back({"changed", {}}); }
+  void telemetry_taken() override { ++taken; }
+  void process_useless(const std::string &compartment) override { ended.push_back(compartment); }
+};
+
+bh_policy_request request_of(std::uint64_t number) {
+  bh_policy_request request{};
+  request.size = sizeof request;
+  request.exchange = number;
+  request.server = bh::str("s");
+  request.name = bh::str("n");
+  request.arguments = bh::str(R"({"a":1})");
+  return request;
+}
+
+struct NearWorld : Loop {
+  Heard heard;
+  Peer peer;
+  bh_limits limits = small_limits();
+  NearPolicy near{*reactor, "policy", limits, heard};
+  const bh_policy &table = NearPolicy::table();
+
+  void ready() {
+    near.attach(peer.open(*reactor));
+    peer.say(policy_needs, 0, BH_POLICY_DECIDES);
+    REQUIRE(until([&] { return !heard.said.empty(); }));
+    heard.said.clear();
+  }
+  bh_status decide(std::uint64_t number, std::string *why = nullptr) {
+    const bh_policy_request request = request_of(number);
+    bh_verdict verdict{};
+    bh_error error = bh::make_error();
+    const bh_status status = table.decide(&near, &request, &verdict, &error);
+    if (why != nullptr) *why = bh::text(error);
+    return status;
+  }
+  bh_status filter(std::uint64_t number) {
+    const bh_policy_request request = request_of(number);
+    return table.filter(&near, &request);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("near: questions before the process is there wait for it, and everything is asked") {
+  NearWorld w;
+  CHECK(w.table.needs(&w.near) == 15);
+  CHECK(w.decide(1) == BH_PENDING);
+  w.near.attach(w.peer.open(*w.reactor));
+  w.turn();
+  CHECK(w.peer.got.empty());
+  w.peer.say(policy_needs, 0, BH_POLICY_DECIDES);
+  REQUIRE(w.until([&] { return !w.peer.got.empty(); }));
+  CHECK(w.table.needs(&w.near) == BH_POLICY_DECIDES);
+  const Peer::Got &got = w.peer.got[0];
+  CHECK(got.frame.kind == policy_decide);
+  CHECK(got.payload.substr(got.frame.value) == R"({"a":1})");
+  w.peer.verdict(1, BH_VERDICT_REWRITE, "{}");
+  REQUIRE(w.until([&] { return w.heard.said.size() == 2; }));
+  CHECK(w.heard.said[1].what == "decided");
+  CHECK(w.heard.said[1].code == BH_VERDICT_REWRITE);
+  CHECK(w.heard.said[1].text == "{}");
+}
+
+TEST_CASE("near: answers that nobody waits for, or of another kind, are dropped") {
+  NearWorld w;
+  w.ready();
+  REQUIRE(w.decide(1) == BH_PENDING);
+  REQUIRE(w.filter(2) == BH_PENDING);
+  w.peer.verdict(77, BH_VERDICT_ALLOW);
+  w.peer.verdict(2, BH_VERDICT_ALLOW);
+  w.peer.say(FrameKind::policy_filtered, 1, 1);
+  w.peer.say(policy_refused, 2);
+  w.turn();
+  CHECK(w.heard.said.empty());
+  w.near.unanswered(1, false);
+  w.peer.verdict(1, BH_VERDICT_ALLOW);  // late
+  w.peer.say(FrameKind::policy_filtered, 2, 1);
+  w.peer.say(FrameKind::policy_filtered, 2, 0);
+  REQUIRE(w.until([&] { return !w.heard.said.empty(); }));
+  w.turn();
+  REQUIRE(w.heard.said.size() == 1);
+  CHECK(w.heard.said[0].what == "filtered");
+  CHECK(w.heard.said[0].code == 1);
+  CHECK(w.peer.got.back().frame.kind == policy_forget);
+  CHECK(w.heard.ended.empty());
+}
+
+TEST_CASE("near: a process that ends refuses what is pending; then calls are refused at once") {
+  NearWorld w;
+  w.ready();
+  REQUIRE(w.decide(1) == BH_PENDING);
+  REQUIRE(w.filter(2) == BH_PENDING);
+  w.peer.channel.reset();
+  REQUIRE(w.until([&] { return w.heard.said.size() == 2; }));
+  for (const Heard::Said &said : w.heard.said) {
+    CHECK(said.what == (said.number == 1 ? "refused" : "filtered"));
+    CHECK(said.code == 0);
+  }
+  std::string why;
+  CHECK(w.decide(3, &why) == BH_E_UNAVAILABLE);
+  CHECK(why.find("is being started again") != std::string::npos);
+  CHECK(w.filter(4) == BH_E_UNAVAILABLE);
+  w.heard.said.clear();
+  w.ready();
+  CHECK(w.decide(5) == BH_PENDING);
+  w.near.give_up("it is no good");
+  CHECK(w.heard.said.back().what == "refused");
+  CHECK(w.decide(6, &why) == BH_E_UNAVAILABLE);
+  CHECK(why.find("it is no good") != std::string::npos);
+}
+
+TEST_CASE("near: a process that has not seen a question in its time hangs; one that has does not") {
+  NearWorld w;
+  w.ready();
+  REQUIRE(w.decide(1) == BH_PENDING);
+  REQUIRE(w.decide(2) == BH_PENDING);
+  w.peer.say(policy_waits, 1);
+  w.turn();
+  w.near.unanswered(1, true);
+  w.turn();
+  CHECK(w.heard.ended.empty());
+  w.near.unanswered(2, true);
+  CHECK(w.heard.ended.empty());  // never from inside
+  REQUIRE(w.decide(3) == BH_PENDING);
+  REQUIRE(w.until([&] { return !w.heard.ended.empty(); }));
+  CHECK(w.heard.ended[0] == "policy");
+  REQUIRE(w.heard.said.size() == 1);
+  CHECK(w.heard.said[0].number == 3);
+  REQUIRE(w.until([&] { return w.peer.ended; }));
+}
+
+TEST_CASE("near: what no policy sends ends its process, and what was asked is refused") {
+  NearWorld w;
+  w.ready();
+  REQUIRE(w.decide(1) == BH_PENDING);
+  SECTION("an unknown frame") {
+    w.peer.say(lane_message, 1);
+  }
+  SECTION("a verdict whose head is longer than it") {
+    w.peer.say(policy_verdict, 1, BH_VERDICT_ALLOW, "abc", 4);
+  }
+  SECTION("a verdict whose head is cut") {
+    const std::string head = to_bytes(VerdictText{"rule", "reason"});
+    w.peer.say(policy_verdict, 1, BH_VERDICT_ALLOW, head.substr(0, 7), 7);
+  }
+  SECTION("noise") {
+    w.peer.say(policy_verdict, 1, BH_VERDICT_ALLOW, std::string(64, '\xff'), 64);
+  }
+  REQUIRE(w.until([&] { return !w.heard.ended.empty(); }));
+  REQUIRE(w.heard.said.size() == 1);
+  CHECK(w.heard.said[0].what == "refused");
+}
+
+TEST_CASE("near: bytes that are no frame are a broken link") {
+  NearWorld w;
+  auto pair = socket_pair();
+  REQUIRE(pair.has_value());
+  w.near.attach(std::move(pair->second));
+  REQUIRE(w.decide(1) == BH_PENDING);
+  const std::string noise(96, '\xee');
+  REQUIRE(::send(pair->first.get(), noise.data(), noise.size(), MSG_NOSIGNAL) == 96);
+  REQUIRE(w.until([&] { return !w.heard.said.empty(); }));
+  CHECK(w.heard.said[0].what == "refused");
+}
+
+TEST_CASE("near: texts and what waits for the process are bounded") {
+  NearWorld w;
+  const std::string large(400u << 10, 'x');
+  bh_policy_request request = request_of(1);
+  request.arguments = bh::str(large);
+  bh_verdict verdict{};
+  std::size_t held = 0;
+  for (; held < 100; ++held) {
+    request.exchange = held + 1;
+    if (w.table.decide(&w.near, &request, &verdict, nullptr) != BH_PENDING) break;
+  }
+  CHECK(held == 2);  // of 1 MiB
+  // And those are larger than a message may be.
+  w.near.attach(w.peer.open(*w.reactor));
+  w.peer.say(policy_needs, 0, BH_POLICY_DECIDES);
+  REQUIRE(w.until([&] { return w.heard.said.size() == 3; }));
+  CHECK(w.peer.got.empty());
+  CHECK(w.table.decide(&w.near, &request, &verdict, nullptr) == BH_E_LIMIT);
+}
+
+namespace {
+
+// The plugin behind the far end.
+struct Judge {
+  std::vector<std::uint64_t> asked;
+  bh_status status = BH_OK;
+  std::uint32_t verdict = BH_VERDICT_ALLOW;
+
+  static bh_status judge(void *self, const bh_policy_request *request, bh_verdict *out) {
+    auto &judge = *static_cast<Judge *>(self);
+    judge.asked.push_back(request->exchange);
+    if (out != nullptr) out->verdict = judge.verdict;
+    return judge.status;
+  }
+  static const bh_policy &table() {
+    static constexpr bh_policy table{
+        sizeof(bh_policy),
+        0,
+        [](void *) -> std::uint32_t { return BH_POLICY_DECIDES; },
+        [](void *self, const bh_policy_request *r, bh_verdict *out, bh_error *) {
+          return judge(self, r, out);
+        },
+        [](void *self, const bh_policy_request *r, bh_str, bh_verdict *out, bh_error *) {
+          return judge(self, r, out);
+        },
+        [](void *self, const bh_policy_request *r) { return judge(self, r, nullptr); }};
+    return table;
+  }
+};
+
+struct FarWorld : Loop {
+  Judge judge;
+  Peer peer;
+  bh_limits limits = small_limits();
+  FarPlugin plugin;
+  std::unique_ptr<FarPolicy> far;
+
+  FarWorld() {
+    plugin.policy = &Judge::table();
+    plugin.self = &judge;
+    far = std::make_unique<FarPolicy>(*reactor, limits, plugin);
+    attach();
+  }
+  void attach() {
+    far->attach(peer.open(*reactor));
+    REQUIRE(until([&] { return !peer.got.empty(); }));
+    CHECK(peer.got[0].frame.kind == policy_needs);
+    peer.got.clear();
+  }
+  void ask(FrameKind kind, std::uint64_t number) {
+    const std::string head = to_bytes(PolicyText{});
+    peer.say(kind, number, 0, head + "{}", head.size());
+  }
+  const Peer::Got &answer() {
+    REQUIRE(until([&] { return !peer.got.empty(); }));
+    return peer.got.back();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("far: what a plugin says at once") {
+  FarWorld w;
+  SECTION("a verdict") {
+    w.ask(policy_decide, 5);
+    CHECK(w.answer().frame.kind == policy_verdict);
+    CHECK(w.answer().frame.exchange == 5);
+    CHECK(w.answer().frame.code == BH_VERDICT_ALLOW);
+  }
+  SECTION("a verdict that there is not is passed on, and judged by the router") {
+    w.judge.verdict = 77;
+    w.ask(policy_observe, 5);
+    CHECK(w.answer().frame.code == 77);
+  }
+  SECTION("an error") {
+    w.judge.status = BH_E_IO;
+    w.ask(policy_decide, 5);
+    CHECK(w.answer().frame.kind == policy_refused);
+  }
+  SECTION("a place in a list") {
+    w.judge.status = BH_E_DENIED;
+    w.ask(policy_filter, 5);
+    CHECK(w.answer().frame.kind == FrameKind::policy_filtered);
+    CHECK(w.answer().frame.code == 0);
+  }
+}
+
+TEST_CASE("far: what a plugin says later, and what nobody waits for") {
+  FarWorld w;
+  w.judge.status = BH_PENDING;
+  w.ask(policy_decide, 5);
+  CHECK(w.answer().frame.kind == policy_waits);
+  const std::uint64_t number = w.judge.asked.back();
+  w.peer.got.clear();
+  SECTION("once") {
+    w.far->filtered(number, true);  // of the wrong kind
+    w.far->decided(number, BH_VERDICT_BLOCK, {}, {});
+    w.far->decided(number, BH_VERDICT_ALLOW, {}, {});
+    CHECK(w.answer().frame.exchange == 5);
+    w.turn();
+    REQUIRE(w.peer.got.size() == 1);
+    CHECK(w.peer.got[0].frame.code == BH_VERDICT_BLOCK);
+  }
+  SECTION("forgotten") {
+    w.peer.say(policy_forget, 5);
+    w.turn();
+    w.far->decided(number, BH_VERDICT_ALLOW, {}, {});
+    w.turn();
+    CHECK(w.peer.got.empty());
+  }
+  SECTION("an answer for the endpoint before is none for the next one's number") {
+    w.attach();
+    w.ask(policy_decide, 5);
+    CHECK(w.answer().frame.kind == policy_waits);
+    CHECK(w.judge.asked.back() != number);
+    w.peer.got.clear();
+    w.far->decided(number, BH_VERDICT_ALLOW, {}, {});
+    w.turn();
+    CHECK(w.peer.got.empty());
+    w.far->decided(w.judge.asked.back(), BH_VERDICT_ALLOW, {}, {});
+    CHECK(w.answer().frame.exchange == 5);
+  }
+  SECTION("more than a message may hold") {
+    w.far->decided(number, BH_VERDICT_REWRITE, {}, std::string(1u << 20, 'x'));
+    CHECK(w.answer().frame.kind == policy_refused);
+  }
+}
+
+TEST_CASE("far: damaged questions are not asked") {
+  FarWorld w;
+  w.peer.say(policy_decide, 5, 0, "abc", 4);
+  w.peer.say(policy_decide, 5, 0, std::string(40, '\xff'), 40);
+  w.ask(lane_message, 5);
+  w.turn();
+  CHECK(w.judge.asked.empty());
+}
+
+namespace {
+
+struct Book {
+  std::vector<std::uint64_t> numbers;
+  std::uint32_t at_most = 1000;
+  static const bh_telemetry &table() {
+    static constexpr bh_telemetry table{
+        sizeof(bh_telemetry), 0,
+        [](void *self, const bh_record *const *records, std::uint32_t n) -> std::uint32_t {
+          auto &book = *static_cast<Book *>(self);
+          const std::uint32_t taken = std::min(n, book.at_most);
+          for (std::uint32_t i = 0; i < taken; ++i) book.numbers.push_back(records[i]->number);
+          return taken;
+        }};
+    return table;
+  }
+};
+
+std::uint32_t offer(NearTelemetry &near, std::uint64_t first, std::uint32_t n) {
+  std::vector<bh_record> records(n);
+  std::vector<const bh_record *> pointers;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    records[i].size = sizeof(bh_record);
+    records[i].number = first + i;
+    records[i].name = bh::str("tool");
+    pointers.push_back(&records[i]);
+  }
+  return NearTelemetry::table().batch(&near, pointers.data(), n);
+}
+
+}  // namespace
+
+TEST_CASE("telemetry: a bounded number waits for a process that is not there, and comes once") {
+  Loop w;
+  Heard heard;
+  NearTelemetry near(*w.reactor, "telemetry", heard);
+  CHECK(offer(near, 100, 5000) == NearTelemetry::max_records);
+  CHECK(offer(near, 9000, 1) == 0);
+  CHECK(near.idle());  // nobody is there to wait for
+  Book book;
+  FarPlugin plugin;
+  plugin.telemetry = &Book::table();
+  plugin.self = &book;
+  FarTelemetry far(*w.reactor, plugin);
+  auto pair = socket_pair();
+  far.attach(std::move(pair->first));
+  near.attach(std::move(pair->second));
+  CHECK_FALSE(near.idle());
+  REQUIRE(w.until([&] { return near.kept() == 0; }));
+  CHECK(heard.taken > 0);
+  REQUIRE(book.numbers.size() == NearTelemetry::max_records);
+  CHECK(book.numbers.front() == 100);
+  CHECK(book.numbers.back() == 100 + NearTelemetry::max_records - 1);
+  SECTION("one that takes little gets the rest again") {
+    book.numbers.clear();
+    book.at_most = 2;
+    CHECK(offer(near, 9000, 5) == 5);
+    REQUIRE(w.until([&] { return near.kept() == 0; }));
+    CHECK(book.numbers == std::vector<std::uint64_t>{9000, 9001, 9002, 9003, 9004});
+  }
+  CHECK(heard.ended.empty());
+}
+
+TEST_CASE("telemetry: what was not heard of as taken goes to the next process") {
+  Loop w;
+  Heard heard;
+  Peer peer;
+  NearTelemetry near(*w.reactor, "telemetry", heard);
+  near.attach(peer.open(*w.reactor));
+  CHECK(offer(near, 10, 3) == 3);
+  REQUIRE(w.until([&] { return peer.got.size() == 1; }));
+  CHECK(peer.got[0].frame.code == 3);
+  peer.say(FrameKind::telemetry_taken, 11);
+  REQUIRE(w.until([&] { return near.kept() == 2; }));
+  peer.channel.reset();
+  REQUIRE(w.until([&] { return near.idle(); }));
+  peer.got.clear();
+  near.attach(peer.open(*w.reactor));
+  REQUIRE(w.until([&] { return peer.got.size() == 1; }));
+  CHECK(peer.got[0].frame.code == 2);
+  SECTION("taking what was never sent ends the process") {
+    peer.say(FrameKind::telemetry_taken, 1000);
+    REQUIRE(w.until([&] { return !heard.ended.empty(); }));
+    CHECK(near.kept() == 2);
+  }
+  SECTION("so does what no telemetry sends") {
+    peer.say(policy_verdict, 1);
+    REQUIRE(w.until([&] { return !heard.ended.empty(); }));
+  }
+}
+
+TEST_CASE("telemetry: a damaged batch ends the link, and the plugin sees none of it") {
+  Loop w;
+  Peer peer;
+  Book book;
+  FarPlugin plugin;
+  plugin.telemetry = &Book::table();
+  plugin.self = &book;
+  FarTelemetry far(*w.reactor, plugin);
+  bool lost = false;
+  far.attach(peer.open(*w.reactor), [&] { lost = true; });
+  SECTION("cut") {
+    const std::string record = to_bytes(RecordText{});
+    peer.say(telemetry_batch, 0, 2, record + record.substr(1));
+  }
+  SECTION("more than there may be") {
+    peer.say(telemetry_batch, 0, 1u << 30);
+  }
+  SECTION("something else") {
+    peer.say(policy_decide, 0);
+  }
+  REQUIRE(w.until([&] { return lost; }));
+  CHECK(book.numbers.empty());
+}

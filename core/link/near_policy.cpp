@@ -1,0 +1,252 @@
+#include "link/near_policy.hpp"
+
+#include <utility>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "link/frames.hpp"
+#include "link/texts.hpp"
+#include "reactor/post_owned.hpp"
+
+namespace bulkhead::link {
+namespace {
+
+// Beside the text that is judged: what a request says about the call, or a verdict about itself.
+constexpr std::uint64_t max_head_bytes = 256u << 10;
+
+PolicyText text_of(const bh_policy_request &r) {
+  PolicyText text;
+  text.session = r.session;
+  text.transport = bh::view(r.transport);
+  text.peer = bh::view(r.peer);
+  text.principal = bh::view(r.principal);
+  text.process_name = bh::view(r.process_name);
+  text.method = bh::view(r.method);
+  text.server = bh::view(r.server);
+  text.name = bh::view(r.name);
+  text.meta = bh::view(r.meta);
+  text.definition_hash = bh::view(r.definition_hash);
+  return text;
+}
+
+}  // namespace
+
+struct NearPolicy::Receiver final : Channel::Receiver {
+  explicit Receiver(NearPolicy &owner) : near(owner) {}
+  void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
+    near.on_frame(frame, payload);
+  }
+  void closed(Channel &, std::string_view reason) override { near.lost(reason); }
+  NearPolicy &near;
+};
+
+NearPolicy::NearPolicy(Reactor &reactor, std::string compartment, const bh_limits &limits,
+                       PolicyEvents &events)
+    : reactor_(reactor),
+      compartment_(std::move(compartment)),
+      limits_(limits),
+      events_(events),
+      receiver_(std::make_unique<Receiver>(*this)) {}
+
+NearPolicy::~NearPolicy() {
+  reactor_.forget(this);
+}
+
+// ---- the other process -----------------------------------------------------------------------
+
+void NearPolicy::attach(OwnedFd trunk) {
+  if (trunk_ != nullptr) lost("it was replaced");
+  failure_.clear();
+  trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
+                                     limits_.message_bytes + max_head_bytes,
+                                     limits_.write_queue_bytes + max_head_bytes, false);
+}
+
+void NearPolicy::give_up(std::string reason) {
+  failure_ = "compartment \"" + compartment_ + "\": " + std::move(reason);
+  refuse_pending(failure_);
+}
+
+void NearPolicy::lost(std::string_view why) {
+  trunk_.reset();
+  ready_ = false;
+  was_lost_ = true;
+  refuse_pending("compartment \"" + compartment_ + "\": " + std::string(why));
+}
+
+void NearPolicy::refuse_pending(std::string_view why) {
+  const auto pending = std::exchange(pending_, {});
+  held_.clear();
+  held_bytes_ = 0;
+  for (const auto &[number, question] : pending) {
+    if (question.filter) {
+      events_.policy_filtered(number, false);
+    } else {
+      events_.policy_refused(number, why);
+    }
+  }
+}
+
+void NearPolicy::useless(std::string_view why) {
+  lost(why);
+  events_.process_useless(compartment_);
+}
+
+void NearPolicy::unanswered(std::uint64_t number, bool late) {
+  const auto at = pending_.find(number);
+  if (at == pending_.end()) return;
+  const bool seen = at->second.seen;
+  pending_.erase(at);
+  if (!ready_) return;
+  if (late && !seen) {
+    // In a later turn: the router stands in the middle of something.
+    post_owned(reactor_, this, [this, trunk = trunk_.get()] {
+      if (trunk_.get() == trunk && ready_) useless("it does not react");
+    });
+    return;
+  }
+  Frame frame;
+  frame.kind = FrameKind::policy_forget;
+  frame.exchange = number;
+  send(frame, {}, {});
+}
+
+// ---- what it says ----------------------------------------------------------------------------
+
+void NearPolicy::on_frame(const Frame &frame, std::string_view payload) {
+  const auto at = pending_.find(frame.exchange);
+  const bool asked = at != pending_.end();
+  switch (frame.kind) {
+    case policy_needs:
+      needs_ = frame.code;
+      ready_ = true;
+      send_held();
+      return events_.policy_changed();
+    case plugin_failed:
+      failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
+      return refuse_pending(failure_);
+    case policy_waits:
+      if (asked) at->second.seen = true;
+      return;
+    case policy_verdict:
+      if (!on_verdict(frame, payload)) useless("it sent a damaged verdict");
+      return;
+    case policy_refused:
+      if (!asked || at->second.filter) return;
+      pending_.erase(at);
+      return events_.policy_refused(frame.exchange, payload);
+    case FrameKind::policy_filtered:
+      if (!asked || !at->second.filter) return;
+      pending_.erase(at);
+      return events_.policy_filtered(frame.exchange, frame.code == 1);
+    case FrameKind::policy_changed:
+      return events_.policy_changed();
+    default:
+      return useless("it sent what no policy sends");
+  }
+}
+
+// False: damaged. One that nobody waits for is dropped.
+bool NearPolicy::on_verdict(const Frame &frame, std::string_view payload) {
+  VerdictText text;
+  if (frame.value > payload.size()) return false;
+  if (!from_bytes(payload.substr(0, frame.value), &text)) return false;
+  const auto at = pending_.find(frame.exchange);
+  if (at == pending_.end() || at->second.filter) return true;
+  pending_.erase(at);
+  bh_verdict verdict{};
+  verdict.size = sizeof verdict;
+  verdict.verdict = frame.code;
+  verdict.rule = bh::str(text.rule);
+  verdict.reason = bh::str(text.reason);
+  verdict.arguments = bh::str(payload.substr(frame.value));
+  events_.policy_decided(frame.exchange, verdict);
+  return true;
+}
+
+// ---- asking ----------------------------------------------------------------------------------
+
+bh_status NearPolicy::ask(Frame frame, const bh_policy_request &request, bh_str text,
+                          bh_error *error) {
+  if (!failure_.empty()) return bh::fail(error, BH_E_UNAVAILABLE, failure_);
+  if (trunk_ == nullptr && was_lost_) {
+    return bh::fail(error, BH_E_UNAVAILABLE,
+                    "compartment \"" + compartment_ + "\" is being started again");
+  }
+  const std::string head = to_bytes(text_of(request));
+  frame.exchange = request.exchange;
+  frame.value = head.size();
+  if (ready_) {
+    if (!send(frame, head, bh::view(text))) {
+      return bh::fail(error, BH_E_LIMIT,
+                      "compartment \"" + compartment_ +
+                          "\" reads too slowly, or the text is larger than a message may be");
+    }
+  } else {
+    held_bytes_ += head.size() + text.n;
+    if (held_bytes_ > limits_.write_queue_bytes) {
+      held_bytes_ -= head.size() + text.n;
+      return bh::fail(error, BH_E_LIMIT, "compartment \"" + compartment_ + "\" is being started");
+    }
+    held_.push_back({frame, head, std::string(bh::view(text))});
+  }
+  pending_[request.exchange] = {frame.kind == policy_filter, false};
+  return BH_PENDING;
+}
+
+bool NearPolicy::send(const Frame &frame, std::string_view head, std::string_view text) {
+  const bh_str parts[] = {bh::str(head), bh::str(text)};
+  return trunk_ != nullptr && trunk_->send(frame, parts, 2) == BH_OK;
+}
+
+void NearPolicy::send_held() {
+  const auto held = std::exchange(held_, {});
+  held_bytes_ = 0;
+  for (const Held &one : held) {
+    if (!pending_.contains(one.frame.exchange) || send(one.frame, one.head, one.text)) continue;
+    const bool filter = pending_.at(one.frame.exchange).filter;
+    pending_.erase(one.frame.exchange);
+    if (filter) {
+      events_.policy_filtered(one.frame.exchange, false);
+    } else {
+      events_.policy_refused(one.frame.exchange, "the text is larger than a message may be");
+    }
+  }
+}
+
+// ---- the table -------------------------------------------------------------------------------
+
+struct NearPolicyFunctions {
+  static NearPolicy &self(void *self) { return *static_cast<NearPolicy *>(self); }
+
+  static std::uint32_t needs(void *near) { return self(near).needs_; }
+
+  static bh_status decide(void *near, const bh_policy_request *request, bh_verdict *,
+                          bh_error *error) {
+    Frame frame;
+    frame.kind = FrameKind::policy_decide;
+    return self(near).ask(frame, *request, request->arguments, error);
+  }
+  static bh_status observe(void *near, const bh_policy_request *request, bh_str result,
+                           bh_verdict *, bh_error *error) {
+    Frame frame;
+    frame.kind = FrameKind::policy_observe;
+    return self(near).ask(frame, *request, result, error);
+  }
+  static bh_status filter(void *near, const bh_policy_request *request) {
+    Frame frame;
+    frame.kind = FrameKind::policy_filter;
+    return self(near).ask(frame, *request, {}, nullptr);
+  }
+};
+
+const bh_policy &NearPolicy::table() noexcept {
+  static constexpr bh_policy table{sizeof(bh_policy),
+                                   0,
+                                   NearPolicyFunctions::needs,
+                                   NearPolicyFunctions::decide,
+                                   NearPolicyFunctions::observe,
+                                   NearPolicyFunctions::filter};
+  return table;
+}
+
+}  // namespace bulkhead::link

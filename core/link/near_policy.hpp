@@ -1,0 +1,95 @@
+// The near end of a policy's link: to the router, the policy of another process looks like one that
+// answers everything later.
+//
+// Whatever happens to that process is a refusal. Questions asked before it was there for the first
+// time wait for it; while it is being started again they are refused at once. One whose time is
+// over, and which the other process has not even seen, says that it hangs.
+//
+// Owner: the Host. Thread: the reactor's.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "bulkhead/abi/ext/policy.h"
+#include "link/channel.hpp"
+
+namespace bulkhead::link {
+
+// What the router is told; never from inside a function of the table.
+class PolicyEvents {
+ public:
+  virtual ~PolicyEvents() = default;
+  virtual void policy_decided(std::uint64_t exchange, const bh_verdict &verdict) = 0;
+  virtual void policy_refused(std::uint64_t exchange, std::string_view why) = 0;
+  virtual void policy_filtered(std::uint64_t question, bool listed) = 0;
+  virtual void policy_changed() = 0;  // the rules, or what needs() says
+  // The process is there and of no use: it hangs, or sends what nobody may send.
+  virtual void process_useless(const std::string &compartment) = 0;
+};
+
+class NearPolicy {
+ public:
+  // limits: message_bytes bounds a text, write_queue_bytes what waits for the other process.
+  NearPolicy(Reactor &reactor, std::string compartment, const bh_limits &limits,
+             PolicyEvents &events);
+  ~NearPolicy();
+  NearPolicy(const NearPolicy &) = delete;
+  NearPolicy &operator=(const NearPolicy &) = delete;
+
+  // The other process is there (again).
+  void attach(OwnedFd trunk);
+  // It will not come: everything is refused with this reason until attach().
+  void give_up(std::string reason);
+  // The router has given up waiting for this answer; late: after the time it had.
+  void unanswered(std::uint64_t number, bool late);
+
+  // The table; its `self` is the NearPolicy.
+  static const bh_policy &table() noexcept;
+  // Why it refuses everything; empty: it does not, or that is not known yet.
+  const std::string &failure() const noexcept { return failure_; }
+
+ private:
+  struct Receiver;
+  friend struct NearPolicyFunctions;
+
+  struct Pending {
+    bool filter = false;
+    bool seen = false;  // by the plugin
+  };
+  struct Held {
+    Frame frame;
+    std::string head, text;
+  };
+
+  bh_status ask(Frame frame, const bh_policy_request &request, bh_str text, bh_error *error);
+  bool send(const Frame &frame, std::string_view head, std::string_view text);
+  void send_held();
+  void on_frame(const Frame &frame, std::string_view payload);
+  bool on_verdict(const Frame &frame, std::string_view payload);
+  void useless(std::string_view why);
+  void lost(std::string_view why);
+  void refuse_pending(std::string_view why);
+
+  Reactor &reactor_;
+  const std::string compartment_;
+  const bh_limits &limits_;
+  PolicyEvents &events_;
+  const std::unique_ptr<Receiver> receiver_;
+  std::unique_ptr<Channel> trunk_;
+  bool ready_ = false;     // it has said what it needs
+  bool was_lost_ = false;  // an earlier process has ended
+  // Everything, until it has said what it needs.
+  std::uint32_t needs_ = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS |
+                         BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES;
+  std::string failure_;
+  std::unordered_map<std::uint64_t, Pending> pending_;
+  std::deque<Held> held_;
+  std::uint64_t held_bytes_ = 0;
+};
+
+}  // namespace bulkhead::link

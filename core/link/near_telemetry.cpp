@@ -1,0 +1,148 @@
+#include "link/near_telemetry.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "link/frames.hpp"
+#include "link/texts.hpp"
+
+namespace bulkhead::link {
+namespace {
+
+std::string bytes_of(const bh_record &r) {
+  RecordText text;
+  text.outcome = r.outcome;
+  text.number = r.number;
+  text.exchange = r.exchange;
+  text.session = r.session;
+  text.start_unix_ns = r.start_unix_ns;
+  text.duration_ns = r.duration_ns;
+  text.bytes_in = r.bytes_in;
+  text.bytes_out = r.bytes_out;
+  text.transport = bh::view(r.transport);
+  text.peer = bh::view(r.peer);
+  text.principal = bh::view(r.principal);
+  text.process_name = bh::view(r.process_name);
+  text.method = bh::view(r.method);
+  text.server = bh::view(r.server);
+  text.name = bh::view(r.name);
+  text.rule = bh::view(r.rule);
+  text.error = bh::view(r.error);
+  return to_bytes(text);
+}
+
+}  // namespace
+
+struct NearTelemetry::Receiver final : Channel::Receiver {
+  explicit Receiver(NearTelemetry &owner) : near(owner) {}
+  void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
+    near.on_frame(frame, payload);
+  }
+  void closed(Channel &, std::string_view) override { near.lost(); }
+  NearTelemetry &near;
+};
+
+NearTelemetry::NearTelemetry(Reactor &reactor, std::string compartment, TelemetryEvents &events)
+    : reactor_(reactor),
+      compartment_(std::move(compartment)),
+      events_(events),
+      receiver_(std::make_unique<Receiver>(*this)) {}
+
+NearTelemetry::~NearTelemetry() {
+  reactor_.forget(this);
+}
+
+void NearTelemetry::attach(OwnedFd trunk) {
+  failure_.clear();
+  // All that may be unacknowledged fits, so that nothing is ever refused by the channel.
+  trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_, 2 * max_bytes,
+                                     4 * max_bytes, false);
+  heard_ns_ = reactor_.now_ns();
+  send_from(0);
+}
+
+void NearTelemetry::give_up(std::string reason) {
+  failure_ = "compartment \"" + compartment_ + "\": " + std::move(reason);
+}
+
+void NearTelemetry::lost() {
+  trunk_.reset();
+  reactor_.timer_cancel(std::exchange(timer_, 0));
+}
+
+std::uint32_t NearTelemetry::batch(const bh_record *const *records, std::uint32_t n) {
+  const std::size_t first = kept_.size();
+  std::uint32_t taken = 0;
+  while (taken < n && !full()) {
+    const bh_record &record = *records[taken++];
+    Kept &kept = kept_.emplace_back(Kept{record.number, bytes_of(record)});
+    bytes_ += kept.bytes.size();
+  }
+  if (first == 0) heard_ns_ = reactor_.now_ns();
+  if (trunk_ != nullptr) send_from(first);
+  return taken;
+}
+
+void NearTelemetry::send_from(std::size_t index) {
+  while (index < kept_.size()) {
+    const std::size_t end = std::min(index + frame_records, kept_.size());
+    Frame frame;
+    frame.kind = FrameKind::telemetry_batch;
+    frame.code = static_cast<std::uint32_t>(end - index);
+    std::string payload;
+    for (; index < end; ++index) payload += kept_[index].bytes;
+    trunk_->send(frame, payload);
+  }
+  if (!kept_.empty() && timer_ == 0) watch_silence();
+}
+
+void NearTelemetry::on_frame(const Frame &frame, std::string_view payload) {
+  heard_ns_ = reactor_.now_ns();
+  if (frame.kind == FrameKind::plugin_failed) {
+    failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
+    return;
+  }
+  if (frame.kind == FrameKind::telemetry_taken && acknowledge(frame.exchange)) return;
+  lost();
+  events_.process_useless(compartment_);
+}
+
+// False: it cannot have taken that.
+bool NearTelemetry::acknowledge(std::uint64_t number) {
+  if (!kept_.empty() && number > kept_.back().number + 1) return false;
+  bool any = false;
+  while (!kept_.empty() && kept_.front().number < number) {
+    bytes_ -= kept_.front().bytes.size();
+    kept_.pop_front();
+    any = true;
+  }
+  if (any) events_.telemetry_taken();
+  return true;
+}
+
+void NearTelemetry::watch_silence() {
+  timer_ = reactor_.timer_start(
+      this, silence_ms / 4,
+      [](void *arg) {
+        auto &self = *static_cast<NearTelemetry *>(arg);
+        self.timer_ = 0;
+        if (self.trunk_ == nullptr || self.kept_.empty()) return;
+        if (self.reactor_.now_ns() - self.heard_ns_ < silence_ms * 1'000'000u) {
+          return self.watch_silence();
+        }
+        self.lost();
+        self.events_.process_useless(self.compartment_);
+      },
+      this);
+}
+
+const bh_telemetry &NearTelemetry::table() noexcept {
+  static constexpr bh_telemetry table{
+      sizeof(bh_telemetry), 0, [](void *self, const bh_record *const *records, std::uint32_t n) {
+        return static_cast<NearTelemetry *>(self)->batch(records, n);
+      }};
+  return table;
+}
+
+}  // namespace bulkhead::link

@@ -1,0 +1,80 @@
+// The near end of a telemetry plugin's link: to the recorder, the plugin of another process looks
+// like one that takes records, as many as may be unacknowledged at once.
+//
+// Records that were not heard of as taken when the other process ended are sent to the next one.
+// Nothing here ever waits: what finds no room stays with the recorder, which bounds and counts.
+//
+// Owner: the Host. Thread: the reactor's.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bulkhead/abi/ext/telemetry.h"
+#include "link/channel.hpp"
+
+namespace bulkhead::link {
+
+class TelemetryEvents {
+ public:
+  virtual ~TelemetryEvents() = default;
+  // There is room for more; never from inside batch().
+  virtual void telemetry_taken() = 0;
+  // See PolicyEvents.
+  virtual void process_useless(const std::string &compartment) = 0;
+};
+
+class NearTelemetry {
+ public:
+  static constexpr std::size_t max_records = 4096;  // not acknowledged
+  static constexpr std::uint64_t max_bytes = 8u << 20;
+  static constexpr std::size_t frame_records = 256;
+  static constexpr std::uint64_t silence_ms = 30'000;  // with records to take: it hangs
+
+  NearTelemetry(Reactor &reactor, std::string compartment, TelemetryEvents &events);
+  ~NearTelemetry();
+  NearTelemetry(const NearTelemetry &) = delete;
+  NearTelemetry &operator=(const NearTelemetry &) = delete;
+
+  void attach(OwnedFd trunk);
+  void give_up(std::string reason);
+
+  // The table; its `self` is the NearTelemetry.
+  static const bh_telemetry &table() noexcept;
+  // Why it takes nothing; empty: it does, or that is not known yet.
+  const std::string &failure() const noexcept { return failure_; }
+  // Nothing waits for the other process, or nobody is there to take it.
+  bool idle() const noexcept { return kept_.empty() || trunk_ == nullptr; }
+  std::size_t kept() const noexcept { return kept_.size(); }
+
+ private:
+  struct Receiver;
+  struct Kept {
+    std::uint64_t number;
+    std::string bytes;  // archived RecordText
+  };
+
+  std::uint32_t batch(const bh_record *const *records, std::uint32_t n);
+  bool full() const noexcept { return kept_.size() >= max_records || bytes_ >= max_bytes; }
+  void send_from(std::size_t index);
+  void on_frame(const Frame &frame, std::string_view payload);
+  bool acknowledge(std::uint64_t number);
+  void lost();
+  void watch_silence();
+
+  Reactor &reactor_;
+  const std::string compartment_;
+  TelemetryEvents &events_;
+  const std::unique_ptr<Receiver> receiver_;
+  std::unique_ptr<Channel> trunk_;
+  std::string failure_;
+  std::deque<Kept> kept_;  // sent, or to be sent when somebody is there
+  std::uint64_t bytes_ = 0;
+  std::uint64_t heard_ns_ = 0;  // or first sent to
+  std::uint64_t timer_ = 0;
+};
+
+}  // namespace bulkhead::link
