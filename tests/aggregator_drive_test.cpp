@@ -36,7 +36,7 @@ class Home {
   std::filesystem::path folder_;
 };
 
-std::string server(std::string_view name, std::vector<std::string_view> arguments) {
+std::string server(std::string_view name, const std::vector<std::string_view> &arguments) {
   std::string out = "{\"name\":";
   bh::json::append_quoted(&out, name);
   out += ",\"command\":\"" FAKE_MCP "\",\"args\":[";

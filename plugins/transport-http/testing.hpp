@@ -48,7 +48,7 @@ struct Rig {
     std::uint32_t how;
   };
 
-  explicit Rig(std::string config = R"({"listen":"127.0.0.1:0"})",
+  explicit Rig(const std::string &config = R"({"listen":"127.0.0.1:0"})",
                const bh_limits &with = test_limits())
       : limits(with) {
     host.user = this;
@@ -255,7 +255,7 @@ class Client {
   Response response() {
     std::optional<Response> out;
     REQUIRE(wait([&] { return (out = take()).has_value(); }));
-    return *out;
+    return *out;  // NOLINT(bugprone-unchecked-optional-access): REQUIRE has seen to it
   }
   Response request(std::string_view text) {
     send(text);

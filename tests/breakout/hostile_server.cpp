@@ -20,7 +20,8 @@ std::string value_of(std::string_view json, std::string_view name, std::size_t f
 }
 
 void answer(const std::string &id, const std::string &result) {
-  std::cout << R"({"jsonrpc":"2.0","id":)" << id << R"(,"result":)" << result << "}" << std::endl;
+  std::cout << R"({"jsonrpc":"2.0","id":)" << id << R"(,"result":)" << result << "}\n"
+            << std::flush;
 }
 
 std::string text(const std::string &said) {
