@@ -1,0 +1,79 @@
+// The tree of an expression, in one array: the parser fills it, the checker resolves names and
+// overloads in it, the evaluator runs it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "context.hpp"
+#include "value.hpp"
+
+namespace bulkhead::cel {
+
+struct Overload;
+
+enum class Op : std::uint8_t {
+  kConstant,     // value
+  kName,         // name; the checker makes a variable, a local or a constant of it
+  kVariable,     // slot: place in the environment
+  kLocal,        // slot: place in Context::locals
+  kSelect,       // operand.name
+  kHas,          // has(operand.name)
+  kHasVariable,  // has() of a declared variable: slot
+  kIndex,
+  kCall,     // name(operands); `member` says that the first was the receiver
+  kMatches,  // operand matches the compiled expression `slot`
+  kAnd,      // two operands and more
+  kOr,
+  kNot,
+  kConditional,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kIn,
+  kList,
+  kMap,        // key, value, key, value ...
+  kAll,        // macros: range, predicate; name and slot: the variable
+  kExists,     //
+  kExistsOne,  //
+  kFilter,     //
+  kTransform,  // map(): range, transform; or range, predicate, transform
+};
+
+using NodeId = std::uint32_t;
+
+struct Node {
+  Op op = Op::kConstant;
+  bool member = false;    // of a call
+  bool absolute = false;  // of a name: it was written with a leading dot
+  std::uint32_t position = 0;  // byte offset in the source
+  std::uint32_t first = 0;     // operands: Ast::links[first, first + count)
+  std::uint32_t count = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t height = 1;  // of the tree below
+  std::string_view name;     // in Ast::arena
+  Value value;
+  std::span<const Overload> overloads;  // what the checker leaves to choose from
+};
+
+struct Ast {
+  static constexpr std::size_t kMaxText = std::size_t{64} << 10;
+  static constexpr std::size_t kMaxNodes = 16384;
+  static constexpr std::uint32_t kMaxHeight = 200;
+
+  std::vector<Node> nodes;
+  std::vector<NodeId> links;
+  NodeId root = 0;
+  Arena arena{std::size_t{4} << 20};  // names, constants
+
+  std::span<const NodeId> operands(const Node &node) const {
+    return {links.data() + node.first, node.count};
+  }
+};
+
+}  // namespace bulkhead::cel

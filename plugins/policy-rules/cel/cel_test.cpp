@@ -1,0 +1,183 @@
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+#include "cel/json_value.hpp"
+#include "cel/program.hpp"
+
+using namespace bulkhead::cel;
+
+namespace {
+
+Environment rules() {
+  Environment environment;
+  environment.declare("mcp.request.server_name", Kind::kString);
+  environment.declare("mcp.request.tool_name", Kind::kString);
+  environment.declare("mcp.request.arguments", Type::map(Kind::kString, Kind::kDyn));
+  environment.declare("numbers", Type::list(Kind::kInt));
+  environment.declare("when", Kind::kTimestamp);
+  environment.refuse = [](std::string_view name) -> std::optional<std::string> {
+    if (!name.starts_with("event.")) return std::nullopt;
+    return "event is not for rules";
+  };
+  return environment;
+}
+
+struct Call {
+  rapidjson::Document arguments;
+  rapidjson::Document numbers;
+  std::vector<Value> values;
+
+  explicit Call(const char *json = "{}", const char *list = "[1, 2, 3]") {
+    REQUIRE_FALSE(arguments.Parse(json).HasParseError());
+    REQUIRE_FALSE(numbers.Parse(list).HasParseError());
+    values = {Value::string("github"), Value::string("delete_repo"), json_value(arguments),
+              json_value(numbers)};
+  }
+};
+
+std::string fault_of(std::string_view source, bool must_be_bool = true) {
+  const auto program = Program::compile(source, rules(), must_be_bool);
+  return program ? "compiled" : program.error().to_string();
+}
+
+// "true", "false" or the error with its place.
+std::string verdict(std::string_view source, const Call &call = Call(),
+                    std::uint64_t budget = Program::kDefaultBudget) {
+  const auto program = Program::compile(source, rules(), true);
+  if (!program) return "refused " + program.error().to_string();
+  Scratch scratch;
+  const Value value = program->evaluate(call.values, scratch, budget);
+  if (value.is_error()) return program->explain(value).to_string();
+  REQUIRE(value.is(Kind::kBool));
+  return value.is_true() ? "true" : "false";
+}
+
+}  // namespace
+
+TEST_CASE("conditions of rules") {
+  const Call call(R"({"path": "/etc/passwd", "count": 5, "tags": ["a", "b"], "deep": {"x": null}})");
+  CHECK(verdict("mcp.request.server_name == 'github' && mcp.request.tool_name.startsWith('delete_')",
+                call) == "true");
+  CHECK(verdict("mcp.request.tool_name in ['a', 'delete_repo']", call) == "true");
+  CHECK(verdict("mcp.request.arguments.path.matches('^/etc/')", call) == "true");
+  CHECK(verdict("has(mcp.request.arguments.missing)", call) == "false");
+  CHECK(verdict("has(mcp.request.arguments.deep.x)", call) == "true");
+  CHECK(verdict("mcp.request.arguments.count > 4.5 && mcp.request.arguments['count'] == 5u", call) ==
+        "true");
+  CHECK(verdict("mcp.request.arguments.tags.exists(t, t == 'b')", call) == "true");
+  CHECK(verdict("'path' in mcp.request.arguments", call) == "true");
+  CHECK(verdict("numbers.map(n, n * n).filter(n, n > 3) == [4, 9]", call) == "true");
+}
+
+TEST_CASE("an error is a value with a place") {
+  const Call call(R"({"path": "/etc/passwd"})");
+  CHECK(verdict("mcp.request.arguments.nope == 1", call) == "1:22: no such key");
+  CHECK(verdict("true &&\n  1 / (size(numbers) - 3) == 1", call) == "2:5: division by zero");
+  CHECK(verdict("mcp.request.arguments.path > 5", call) ==
+        "1:28: no such overload for the kinds of these values");
+  CHECK(verdict("mcp.request.arguments.nope || true", call) == "true");
+  CHECK(verdict("false && mcp.request.arguments.nope", call) == "false");
+  CHECK(verdict("mcp.request.arguments.nope && false", call) == "false");
+}
+
+TEST_CASE("a variable may be absent") {
+  CHECK(verdict("has(when) || true") == "refused 1:1: has() takes one field, as in has(a.b)");
+  CHECK(verdict("when == timestamp(0)") == "1:1: this variable has no value here");
+  Call call;
+  call.values[1] = Value::absent();
+  CHECK(verdict("has(mcp.request.tool_name)", call) == "false");
+  CHECK(verdict("has(mcp.request.server_name)", call) == "true");
+  CHECK(verdict("mcp.request.tool_name == ''", call) == "1:12: this variable has no value here");
+}
+
+TEST_CASE("what is refused at load, and where") {
+  CHECK(fault_of("mcp.request.tool == 'x'").starts_with("1:12: 'mcp.request.tool' is not declared; "
+                                                        "there is mcp.request.server_name, "));
+  CHECK(fault_of("true && event.type == 'x'") == "1:14: event is not for rules");
+  CHECK(fault_of("1 + 'a' == 2").starts_with("1:3: '+' does not take (int, string), only (int, int)"));
+  CHECK(fault_of("mcp.request.tool_name.begins('x')") == "1:23: there is no method 'begins'");
+  CHECK(fault_of("contains('a', 'b')") ==
+        "1:1: there is no function 'contains'; it is a method: x.contains()");
+  CHECK(fault_of("'a' == 1") ==
+        "1:5: string and int cannot be compared; dyn() of one allows it");
+  CHECK(fault_of("true &&") == "1:8: expected a value, found the end of the expression");
+  CHECK(fault_of("true\n && 'é' @ 1") == "2:9: '@' is no part of CEL");
+  CHECK(fault_of("(true") == "1:6: expected ')', found the end of the expression");
+  CHECK(fault_of("[1, 2") == "1:6: expected ',' or ']', found the end of the expression");
+  CHECK(fault_of("'a") == "1:1: the string has no end");
+  CHECK(fault_of("9223372036854775808 > 0") == "1:1: the number does not fit into an int (64 bits)");
+  CHECK(fault_of("mcp.request.tool_name.matches('(')")
+            .starts_with("1:31: the regular expression is refused: "));
+  CHECK(fault_of("1") == "1:1: a condition is a bool, this is int");
+  CHECK(fault_of("if == 1") == "1:1: 'if' is a reserved word");
+  CHECK(fault_of("numbers.all(1, true)") ==
+        "1:13: the first argument of a macro is the name of its variable");
+  CHECK(fault_of("mcp.request.tool_name.x") == "1:22: string has no field 'x'");
+  CHECK(fault_of("has(mcp.request.tool_name.x)") == "1:1: string has no field 'x'");
+}
+
+TEST_CASE("bounds at load") {
+  CHECK(fault_of("'" + std::string(70000, 'x') + "' == ''") ==
+        "1:65537: the expression is longer than 64 KiB");
+  CHECK(fault_of(std::string(150, '(') + "true" + std::string(150, ')')) ==
+        "1:101: the expression nests deeper than 100 brackets");
+  CHECK(fault_of(std::string(101, '!') + "true").ends_with("more than 100 signs before an operand"));
+  std::string sum = "1";
+  for (int i = 0; i < 300; ++i) sum += "+1";
+  CHECK(fault_of(sum + " == 1").ends_with("the expression nests deeper than 200 operations"));
+  std::string many = "[";
+  for (int i = 0; i < 20000; ++i) many += "1,";
+  CHECK(fault_of(many + "] == []").ends_with("the expression has more than 16384 parts"));
+  std::string alternatives = "false";
+  for (int i = 0; i < 1000; ++i) alternatives += "||false";
+  CHECK(fault_of(alternatives) == "compiled");
+  std::string macros;
+  for (int i = 0; i < 17; ++i) macros += "numbers.all(n" + std::to_string(i) + ", ";
+  CHECK(fault_of(macros + "true" + std::string(17, ')')).ends_with("more than 16 macros in each other"));
+  CHECK(fault_of("'a'.matches('" + std::string(5000, 'a') + "')")
+            .ends_with("the regular expression is longer than 4096 bytes"));
+  CHECK(fault_of("'a'.matches('((a{100}){100}){10}')").find("refused") != std::string::npos);
+}
+
+TEST_CASE("bounds at evaluation are not hidden by ||") {
+  const Call call("{}", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]");
+  const std::string loop =
+      "numbers.all(a, numbers.all(b, numbers.all(c, numbers.all(d, numbers.all(e, a + b > 0)))))";
+  CHECK(verdict(loop, call).ends_with("the evaluation costs too much"));
+  CHECK(verdict(loop + " || true", call).ends_with("the evaluation costs too much"));
+  CHECK(verdict("numbers.all(a, a > 0)", call, 1000) == "true");
+  // Doubling a text: memory ends it before the budget does.
+  std::string text = "mcp.request.tool_name";
+  for (int i = 0; i < 30; ++i) text = "[" + text + "].map(x, x + x)[0]";
+  CHECK(verdict(text + " == ''", call, 100'000'000).ends_with("needs too much memory"));
+}
+
+TEST_CASE("a regular expression may come from data") {
+  CHECK(verdict("'abc'.matches(mcp.request.arguments.re)", Call(R"({"re": "b"})")) == "true");
+  CHECK(verdict("'abc'.matches(mcp.request.arguments.re)", Call(R"({"re": "("})"))
+            .ends_with("the regular expression is not valid"));
+  const Call call(("{\"re\": \"" + std::string(300, 'a') + "\"}").c_str());
+  CHECK(verdict("'abc'.matches(mcp.request.arguments.re)", call)
+            .ends_with("the regular expression is too long"));
+}
+
+TEST_CASE("values of the wrong kind are an error, not trusted") {
+  Call call;
+  call.values[0] = Value::of(std::int64_t{7});
+  CHECK(verdict("mcp.request.server_name.startsWith('g')", call) ==
+        "1:25: no such overload for the kinds of these values");
+}
+
+TEST_CASE("JSON is read in place") {
+  const Call call(R"({"i": -1, "u": 18446744073709551615, "d": 1.5, "l": [1, [2]], "b": false})");
+  CHECK(verdict("type(mcp.request.arguments.i) == int", call) == "true");
+  CHECK(verdict("type(mcp.request.arguments.u) == uint", call) == "true");
+  CHECK(verdict("type(mcp.request.arguments.d) == double", call) == "true");
+  CHECK(verdict("mcp.request.arguments.l == [1, [2]]", call) == "true");
+  CHECK(verdict("mcp.request.arguments == {'b': false, 'd': 1.5, 'i': -1, 'l': [1, [2]], 'u': "
+                "18446744073709551615u}",
+                call) == "true");
+  CHECK(verdict("mcp.request.arguments.all(key, size(key) == 1)", call) == "true");
+}

@@ -1,0 +1,84 @@
+// What one evaluation may use: an arena for what it makes, and a budget of steps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "value.hpp"
+
+namespace bulkhead::cel {
+
+// Memory that is given back all at once. Keeps its first block, so that evaluations of ordinary size
+// do not reach the heap. One thread at a time.
+class Arena {
+ public:
+  explicit Arena(std::size_t max_bytes = std::size_t{1} << 20) : max_bytes_(max_bytes) {}
+
+  // Aligned for any Value; nullptr when the bound is reached.
+  void *allocate(std::size_t bytes);
+  void reset();  // what was allocated is gone
+
+ private:
+  struct Block {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size;
+  };
+  std::vector<Block> blocks_;
+  std::size_t used_in_last_ = 0;
+  std::size_t total_ = 0;
+  std::size_t max_bytes_;
+};
+
+class Context {
+ public:
+  static constexpr unsigned kMaxLocals = 16;  // macros within macros
+
+  Context(Arena &arena, std::uint64_t budget, std::span<const Value> values)
+      : variables(values), arena_(arena), left_(budget) {}
+
+  // Takes steps off the budget. Once it is spent, the evaluation ends with an error that no || and
+  // no && hides.
+  bool charge(std::uint64_t steps) {
+    if (steps <= left_) [[likely]] {
+      left_ -= steps;
+      return !stopped_;
+    }
+    stop("the evaluation costs too much");
+    return false;
+  }
+  bool charge_text(std::size_t bytes) { return charge(bytes / 16); }
+  void stop(const char *why) {
+    if (!stopped_) stopped_ = why;
+    left_ = 0;
+  }
+  bool stopped() const { return stopped_ != nullptr; }
+  const char *why() const { return stopped_; }
+
+  // Room in the arena, or nullptr and a stopped evaluation.
+  char *text_room(std::size_t bytes);
+  Value *value_room(std::size_t count);
+  Value copy_string(std::string_view text, Kind kind = Kind::kString);
+  Value make_list(const Value *values, std::size_t count);  // values: in the arena
+  Value make_map(const Value *pairs, std::size_t count);    // key, value, key, value ...
+
+  std::span<const Value> variables;
+  Value locals[kMaxLocals];
+
+ private:
+  Arena &arena_;
+  std::uint64_t left_;
+  const char *stopped_ = nullptr;
+};
+
+// CEL's ==: across the kinds of numbers by value, false between other kinds.
+bool equal(Context &context, const Value &a, const Value &b, unsigned depth = 0);
+
+// CEL's order: -1, 0, 1; kUnordered with a NaN, kIncomparable for kinds that have no order.
+enum Order : std::int8_t { kLess = -1, kSame = 0, kGreater = 1, kUnordered = 2, kIncomparable = 3 };
+Order order(Context &context, const Value &a, const Value &b);
+
+}  // namespace bulkhead::cel

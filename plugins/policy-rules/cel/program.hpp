@@ -1,0 +1,68 @@
+// The Common Expression Language, for conditions of rules: compiled and checked once, evaluated often.
+//
+//   Environment environment;
+//   environment.declare("mcp.request.tool_name", Kind::kString);           // slot 0
+//   environment.declare("mcp.request.arguments", Type::map(Kind::kString, Kind::kDyn));
+//   auto program = Program::compile("mcp.request.tool_name.startsWith('delete_')", environment);
+//   if (!program) report(program.error().to_string());                     // "1:22: ..."
+//   Scratch scratch;
+//   const Value values[] = {Value::string(name), json_value(arguments)};
+//   const Value result = program->evaluate(values, scratch);
+//   if (result.is_true()) ...
+//
+// What is supported is listed in docs/cel.md.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ast.hpp"
+#include "environment.hpp"
+#include "evaluator.hpp"
+#include "fault.hpp"
+#include "value.hpp"
+
+namespace bulkhead::cel {
+
+// Memory of evaluations, used again and again; one for each thread that evaluates. At most 1 MiB.
+using Scratch = Arena;
+
+class Program {
+ public:
+  // Steps: each operation is one, an element of a list, a sixteenth of a string's bytes too.
+  static constexpr std::uint64_t kDefaultBudget = 100'000;
+
+  // Bounds: text 64 KiB, 16384 nodes, height 200, 100 brackets in each other, 16 macros in each
+  // other, a regular expression 4096 bytes and 256 KiB. The environment is not needed afterwards.
+  // With the flag, the result must be a bool (or dyn), else that is a fault.
+  static std::expected<Program, Fault> compile(std::string_view source,
+                                               const Environment &environment,
+                                               bool must_be_bool = false);
+
+  // `variables` in the order of declaration, read in place; one that is missing at the end counts as
+  // absent. An evaluation that goes wrong, or costs more than the budget, is an error value. The
+  // result may point into the variables, the program and the scratch memory, and is good until the
+  // next evaluation with that memory. Does not throw and, with results that fit into 4 KiB, does not
+  // allocate (matches() apart). The program itself may be used by several threads at once.
+  Value evaluate(std::span<const Value> variables, Scratch &scratch,
+                 std::uint64_t budget = kDefaultBudget) const;
+
+  // An error value in words, with its place in the source.
+  Fault explain(const Value &error) const;
+
+  const Type &type() const { return type_; }
+  const std::string &source() const { return source_; }
+
+ private:
+  Program() = default;
+
+  std::string source_;
+  Ast ast_;
+  Regexes regexes_;
+  Type type_;
+};
+
+}  // namespace bulkhead::cel

@@ -1,0 +1,38 @@
+// A regular expression in RE2's syntax: runs in linear time, without backtracking.
+#pragma once
+
+#include <re2/re2.h>
+
+#include <string_view>
+
+#include "context.hpp"
+
+namespace bulkhead::cel {
+
+class Regex {
+ public:
+  static constexpr std::size_t kMaxPattern = 4096;          // bytes
+  static constexpr std::int64_t kMaxMemory = 256 << 10;  // of its program and its automaton
+
+  explicit Regex(std::string_view pattern) : re2_({pattern.data(), pattern.size()}, options()) {}
+
+  bool ok() const { return re2_.ok(); }
+  const std::string &error() const { return re2_.error(); }
+  // A bool: does it match anywhere?
+  Value search(Context &context, std::string_view text) const {
+    if (!context.charge(1 + text.size() / 4)) return Value::error("");
+    return Value::of(RE2::PartialMatch({text.data(), text.size()}, re2_));
+  }
+
+ private:
+  static RE2::Options options() {
+    RE2::Options options;
+    options.set_log_errors(false);
+    options.set_never_capture(true);
+    options.set_max_mem(kMaxMemory);
+    return options;
+  }
+  RE2 re2_;
+};
+
+}  // namespace bulkhead::cel

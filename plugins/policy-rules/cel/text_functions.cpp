@@ -1,0 +1,71 @@
+// Functions on strings and sizes. matches() with a literal expression is compiled at load, by the
+// checker; here is the one whose expression comes from data.
+#include <algorithm>
+
+#include "functions.hpp"
+#include "regex.hpp"
+#include "utf8.hpp"
+
+namespace bulkhead::cel {
+namespace {
+
+Value size_of_string(Context &context, const Value *a) {
+  if (!context.charge_text(a[0].text().size())) return Value::error("");
+  return Value::of(static_cast<std::int64_t>(count_characters(a[0].text())));
+}
+Value size_of_bytes(Context &, const Value *a) {
+  return Value::of(static_cast<std::int64_t>(a[0].text().size()));
+}
+Value size_of_list(Context &, const Value *a) {
+  return Value::of(static_cast<std::int64_t>(a[0].list_size()));
+}
+Value size_of_map(Context &, const Value *a) {
+  return Value::of(static_cast<std::int64_t>(a[0].map_size()));
+}
+Value contains(Context &context, const Value *a) {
+  const std::string_view text = a[0].text();
+  const std::string_view part = a[1].text();
+  // The search can look at the part again at each place of the text.
+  if (!context.charge((text.size() / 16 + 1) * (part.size() / 16 + 1))) return Value::error("");
+  return Value::of(text.find(part) != std::string_view::npos);
+}
+Value starts_with(Context &context, const Value *a) {
+  if (!context.charge_text(a[1].text().size())) return Value::error("");
+  return Value::of(a[0].text().starts_with(a[1].text()));
+}
+Value ends_with(Context &context, const Value *a) {
+  if (!context.charge_text(a[1].text().size())) return Value::error("");
+  return Value::of(a[0].text().ends_with(a[1].text()));
+}
+Value matches(Context &context, const Value *a) {
+  constexpr std::size_t longest = 256;  // in data; compiling it costs far more than running it
+  if (a[1].text().size() > longest) return Value::error("the regular expression is too long");
+  if (!context.charge(1000 + 50 * a[1].text().size())) return Value::error("");
+  const Regex regex(a[1].text());
+  return regex.ok() ? regex.search(context, a[0].text())
+                    : Value::error("the regular expression is not valid");
+}
+
+}  // namespace
+
+std::span<const Overload> text_overloads() {
+  using enum Kind;
+  static constexpr Overload table[] = {
+      {"size", false, 1, {kString, kDyn}, kInt, size_of_string},
+      {"size", false, 1, {kBytes, kDyn}, kInt, size_of_bytes},
+      {"size", false, 1, {kList, kDyn}, kInt, size_of_list},
+      {"size", false, 1, {kMap, kDyn}, kInt, size_of_map},
+      {"size", true, 1, {kString, kDyn}, kInt, size_of_string},
+      {"size", true, 1, {kBytes, kDyn}, kInt, size_of_bytes},
+      {"size", true, 1, {kList, kDyn}, kInt, size_of_list},
+      {"size", true, 1, {kMap, kDyn}, kInt, size_of_map},
+      {"contains", true, 2, {kString, kString}, kBool, contains},
+      {"startsWith", true, 2, {kString, kString}, kBool, starts_with},
+      {"endsWith", true, 2, {kString, kString}, kBool, ends_with},
+      {"matches", true, 2, {kString, kString}, kBool, matches},
+      {"matches", false, 2, {kString, kString}, kBool, matches},
+  };
+  return table;
+}
+
+}  // namespace bulkhead::cel

@@ -1,0 +1,39 @@
+// Points and lengths in time: arithmetic, calendar, text.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "value.hpp"
+
+namespace bulkhead::cel {
+
+bool in_timestamp_range(Time time);  // years 1 to 9999
+bool in_duration_range(Time time);   // +- 315,576,000,000 s, about 10,000 years
+
+std::optional<Time> sum(Time a, Time b);  // std::nullopt: overflow
+std::optional<Time> difference(Time a, Time b);
+
+struct Calendar {
+  std::int64_t year;
+  int month;  // 0 = January
+  int day;    // of the month, from 1
+  int day_of_year;  // from 0
+  int day_of_week;  // 0 = Sunday
+  int hour, minute, second, millisecond;
+};
+Calendar calendar(Time time);  // UTC
+
+// RFC 3339: "2026-11-22T06:00:00.5Z", also with an offset.
+std::optional<Time> parse_timestamp(std::string_view text);
+std::string format_timestamp(Time time);
+
+// "90s", "1h30m", "-1.5ms"; units h m s ms us ns.
+std::optional<Time> parse_duration(std::string_view text);
+std::string format_duration(Time time);  // "5400s", "0.5s"
+
+// Seconds east of UTC: "UTC", "Z", "+02:00", "-07:30", "02:00". Names of places are not supported.
+std::optional<int> parse_zone(std::string_view text);
+
+}  // namespace bulkhead::cel

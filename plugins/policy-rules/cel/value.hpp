@@ -1,0 +1,160 @@
+// What an expression works on. A Value is 24 bytes, copied freely, and owns nothing: text, lists and
+// maps belong to the caller's data, to the Program (constants) or to the Arena of one evaluation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace bulkhead::cel {
+
+enum class Kind : std::uint8_t {
+  kError,   // an evaluation that went wrong; flows through operators like a value
+  kAbsent,  // a declared variable without a value in this call: has() is false, use is an error
+  kNull,
+  kBool,
+  kInt,
+  kUint,
+  kDouble,
+  kString,
+  kBytes,
+  kList,
+  kMap,
+  kTimestamp,
+  kDuration,
+  kType,
+  kDyn,  // for declarations only: any kind, known at evaluation
+};
+
+// The name as CEL writes it: "int", "null_type", "google.protobuf.Duration".
+std::string_view kind_name(Kind kind);
+
+class Value;
+
+// A list that is read in place. One (stateless) accessor serves all lists of its sort; `object` is
+// what the Value was made with. Called on the evaluating thread; must not throw.
+class ListAccess {
+ public:
+  virtual std::size_t size(const void *object) const = 0;
+  virtual Value at(const void *object, std::size_t index) const = 0;  // index < size()
+
+ protected:
+  ~ListAccess() = default;
+};
+
+// A map that is read in place. Entries have an order, so that a macro can walk over the keys.
+class MapAccess {
+ public:
+  virtual std::size_t size(const void *object) const = 0;
+  virtual Value key(const void *object, std::size_t index) const = 0;  // index < size()
+  virtual Value value(const void *object, std::size_t index) const = 0;
+  // False when there is no such key.
+  virtual bool find(const void *object, const Value &key, Value *found) const = 0;
+
+ protected:
+  ~MapAccess() = default;
+};
+
+// A point or a length in time: seconds (of the Unix epoch) rounded down, and 0 <= nanos < 1e9.
+struct Time {
+  std::int64_t seconds = 0;
+  std::int32_t nanos = 0;
+  auto operator<=>(const Time &) const = default;
+};
+
+class Value {
+ public:
+  Value() : Value(Kind::kNull) {}
+
+  static Value null() { return Value(Kind::kNull); }
+  static Value absent() { return Value(Kind::kAbsent); }
+  static Value of(bool value) { return make(Kind::kBool, &Value::bool_, value); }
+  static Value of(std::int64_t value) { return make(Kind::kInt, &Value::int_, value); }
+  static Value of(std::uint64_t value) { return make(Kind::kUint, &Value::uint_, value); }
+  static Value of(double value) { return make(Kind::kDouble, &Value::double_, value); }
+  static Value string(std::string_view text) { return borrowed(Kind::kString, text); }
+  static Value bytes(std::string_view data) { return borrowed(Kind::kBytes, data); }
+  static Value timestamp(Time time) { return timed(Kind::kTimestamp, time); }
+  static Value duration(Time time) { return timed(Kind::kDuration, time); }
+  static Value type(Kind kind) {
+    return make(Kind::kType, &Value::int_, static_cast<std::int64_t>(kind));
+  }
+  static Value list(const ListAccess &access, const void *object) {
+    Value value = make(Kind::kList, &Value::object_, object);
+    value.list_ = &access;
+    return value;
+  }
+  static Value map(const MapAccess &access, const void *object) {
+    Value value = make(Kind::kMap, &Value::object_, object);
+    value.map_ = &access;
+    return value;
+  }
+  // `text` lives forever (a literal): errors are made on the request path.
+  static Value error(const char *text) { return make(Kind::kError, &Value::chars_, text); }
+
+  Kind kind() const { return kind_; }
+  bool is(Kind kind) const { return kind_ == kind; }
+  bool is_error() const { return kind_ == Kind::kError; }
+  bool is_true() const { return kind_ == Kind::kBool && bool_; }
+  bool is_number() const {
+    return kind_ == Kind::kInt || kind_ == Kind::kUint || kind_ == Kind::kDouble;
+  }
+
+  // Each is meaningful for its kind only.
+  bool as_bool() const { return bool_; }
+  std::int64_t as_int() const { return int_; }
+  std::uint64_t as_uint() const { return uint_; }
+  double as_double() const { return double_; }
+  std::string_view text() const { return {chars_, size_}; }  // of a string or of bytes
+  Time time() const { return {int_, static_cast<std::int32_t>(extra_)}; }
+  Kind as_type() const { return static_cast<Kind>(int_); }
+  const char *error_text() const { return chars_; }
+
+  std::size_t list_size() const { return list_->size(object_); }
+  Value at(std::size_t index) const { return list_->at(object_, index); }
+  std::size_t map_size() const { return map_->size(object_); }
+  Value key(std::size_t index) const { return map_->key(object_, index); }
+  Value entry(std::size_t index) const { return map_->value(object_, index); }
+  bool find(const Value &wanted, Value *found) const { return map_->find(object_, wanted, found); }
+
+  // Where in the expression an error arose: byte offset + 1, 0 while nobody has said.
+  std::uint32_t error_place() const { return extra_; }
+  void set_error_place(std::uint32_t place) { extra_ = place; }
+
+ private:
+  explicit Value(Kind kind) : kind_(kind), int_(0), size_(0) {}
+  template <class T>
+  static Value make(Kind kind, T Value::*member, T content) {
+    Value value(kind);
+    value.*member = content;
+    return value;
+  }
+  static Value borrowed(Kind kind, std::string_view text) {
+    Value value = make(kind, &Value::chars_, text.data());
+    value.size_ = text.size();
+    return value;
+  }
+  static Value timed(Kind kind, Time time) {
+    Value value = make(kind, &Value::int_, time.seconds);
+    value.extra_ = static_cast<std::uint32_t>(time.nanos);
+    return value;
+  }
+
+  Kind kind_;
+  std::uint32_t extra_ = 0;
+  union {
+    bool bool_;
+    std::int64_t int_;
+    std::uint64_t uint_;
+    double double_;
+    const char *chars_;
+    const void *object_;
+  };
+  union {
+    std::size_t size_;
+    const ListAccess *list_;
+    const MapAccess *map_;
+  };
+};
+
+}  // namespace bulkhead::cel
