@@ -88,9 +88,8 @@ Value multiply_ints(Context &, const Value *a) {
 }
 Value multiply_uints(Context &, const Value *a) {
   std::uint64_t product = 0;
-  return __builtin_mul_overflow(a[0].as_uint(), a[1].as_uint(), &product)
-             ? Value::error(kOverflow)
-             : Value::of(product);
+  return __builtin_mul_overflow(a[0].as_uint(), a[1].as_uint(), &product) ? Value::error(kOverflow)
+                                                                          : Value::of(product);
 }
 Value multiply_doubles(Context &, const Value *a) {
   return Value::of(a[0].as_double() * a[1].as_double());
@@ -125,11 +124,12 @@ Value modulo_uints(Context &, const Value *a) {
 
 Value negate_int(Context &, const Value *a) {
   std::int64_t negative = 0;
-  return __builtin_sub_overflow(std::int64_t{0}, a[0].as_int(), &negative)
-             ? Value::error(kOverflow)
-             : Value::of(negative);
+  return __builtin_sub_overflow(std::int64_t{0}, a[0].as_int(), &negative) ? Value::error(kOverflow)
+                                                                           : Value::of(negative);
 }
-Value negate_double(Context &, const Value *a) { return Value::of(-a[0].as_double()); }
+Value negate_double(Context &, const Value *a) {
+  return Value::of(-a[0].as_double());
+}
 
 }  // namespace
 

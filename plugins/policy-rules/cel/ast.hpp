@@ -49,8 +49,8 @@ using NodeId = std::uint32_t;
 
 struct Node {
   Op op = Op::kConstant;
-  bool member = false;    // of a call
-  bool absolute = false;  // of a name: it was written with a leading dot
+  bool member = false;         // of a call
+  bool absolute = false;       // of a name: it was written with a leading dot
   std::uint32_t position = 0;  // byte offset in the source
   std::uint32_t first = 0;     // operands: Ast::links[first, first + count)
   std::uint32_t count = 0;

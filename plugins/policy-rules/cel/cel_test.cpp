@@ -57,15 +57,17 @@ std::string verdict(std::string_view source, const Call &call = Call(),
 }  // namespace
 
 TEST_CASE("conditions of rules") {
-  const Call call(R"({"path": "/etc/passwd", "count": 5, "tags": ["a", "b"], "deep": {"x": null}})");
-  CHECK(verdict("mcp.request.server_name == 'github' && mcp.request.tool_name.startsWith('delete_')",
-                call) == "true");
+  const Call call(
+      R"({"path": "/etc/passwd", "count": 5, "tags": ["a", "b"], "deep": {"x": null}})");
+  CHECK(
+      verdict("mcp.request.server_name == 'github' && mcp.request.tool_name.startsWith('delete_')",
+              call) == "true");
   CHECK(verdict("mcp.request.tool_name in ['a', 'delete_repo']", call) == "true");
   CHECK(verdict("mcp.request.arguments.path.matches('^/etc/')", call) == "true");
   CHECK(verdict("has(mcp.request.arguments.missing)", call) == "false");
   CHECK(verdict("has(mcp.request.arguments.deep.x)", call) == "true");
-  CHECK(verdict("mcp.request.arguments.count > 4.5 && mcp.request.arguments['count'] == 5u", call) ==
-        "true");
+  CHECK(verdict("mcp.request.arguments.count > 4.5 && mcp.request.arguments['count'] == 5u",
+                call) == "true");
   CHECK(verdict("mcp.request.arguments.tags.exists(t, t == 'b')", call) == "true");
   CHECK(verdict("'path' in mcp.request.arguments", call) == "true");
   CHECK(verdict("numbers.map(n, n * n).filter(n, n > 3) == [4, 9]", call) == "true");
@@ -93,21 +95,23 @@ TEST_CASE("a variable may be absent") {
 }
 
 TEST_CASE("what is refused at load, and where") {
-  CHECK(fault_of("mcp.request.tool == 'x'").starts_with("1:12: 'mcp.request.tool' is not declared; "
-                                                        "there is mcp.request.server_name, "));
+  CHECK(fault_of("mcp.request.tool == 'x'")
+            .starts_with("1:12: 'mcp.request.tool' is not declared; "
+                         "there is mcp.request.server_name, "));
   CHECK(fault_of("true && event.type == 'x'") == "1:14: event is not for rules");
-  CHECK(fault_of("1 + 'a' == 2").starts_with("1:3: '+' does not take (int, string), only (int, int)"));
+  CHECK(fault_of("1 + 'a' == 2")
+            .starts_with("1:3: '+' does not take (int, string), only (int, int)"));
   CHECK(fault_of("mcp.request.tool_name.begins('x')") == "1:23: there is no method 'begins'");
   CHECK(fault_of("contains('a', 'b')") ==
         "1:1: there is no function 'contains'; it is a method: x.contains()");
-  CHECK(fault_of("'a' == 1") ==
-        "1:5: string and int cannot be compared; dyn() of one allows it");
+  CHECK(fault_of("'a' == 1") == "1:5: string and int cannot be compared; dyn() of one allows it");
   CHECK(fault_of("true &&") == "1:8: expected a value, found the end of the expression");
   CHECK(fault_of("true\n && 'é' @ 1") == "2:9: '@' is no part of CEL");
   CHECK(fault_of("(true") == "1:6: expected ')', found the end of the expression");
   CHECK(fault_of("[1, 2") == "1:6: expected ',' or ']', found the end of the expression");
   CHECK(fault_of("'a") == "1:1: the string has no end");
-  CHECK(fault_of("9223372036854775808 > 0") == "1:1: the number does not fit into an int (64 bits)");
+  CHECK(fault_of("9223372036854775808 > 0") ==
+        "1:1: the number does not fit into an int (64 bits)");
   CHECK(fault_of("mcp.request.tool_name.matches('(')")
             .starts_with("1:31: the regular expression is refused: "));
   CHECK(fault_of("1") == "1:1: a condition is a bool, this is int");
@@ -123,7 +127,8 @@ TEST_CASE("bounds at load") {
         "1:65537: the expression is longer than 64 KiB");
   CHECK(fault_of(std::string(150, '(') + "true" + std::string(150, ')')) ==
         "1:101: the expression nests deeper than 100 brackets");
-  CHECK(fault_of(std::string(101, '!') + "true").ends_with("more than 100 signs before an operand"));
+  CHECK(
+      fault_of(std::string(101, '!') + "true").ends_with("more than 100 signs before an operand"));
   std::string sum = "1";
   for (int i = 0; i < 300; ++i) sum += "+1";
   CHECK(fault_of(sum + " == 1").ends_with("the expression nests deeper than 200 operations"));
@@ -135,7 +140,8 @@ TEST_CASE("bounds at load") {
   CHECK(fault_of(alternatives) == "compiled");
   std::string macros;
   for (int i = 0; i < 17; ++i) macros += "numbers.all(n" + std::to_string(i) + ", ";
-  CHECK(fault_of(macros + "true" + std::string(17, ')')).ends_with("more than 16 macros in each other"));
+  CHECK(fault_of(macros + "true" + std::string(17, ')'))
+            .ends_with("more than 16 macros in each other"));
   CHECK(fault_of("'a'.matches('" + std::string(5000, 'a') + "')")
             .ends_with("the regular expression is longer than 4096 bytes"));
   CHECK(fault_of("'a'.matches('((a{100}){100}){10}')").find("refused") != std::string::npos);

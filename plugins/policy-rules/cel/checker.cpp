@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::uint64_t kFoldingBudget = 1'000'000;  // steps, for all constants of an expression
 
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+std::string quoted(std::string_view name) {
+  return "'" + std::string(name) + "'";
+}
 
 // An operator's name in the table, as people write it.
 std::string shown_name(std::string_view name) {
@@ -229,11 +231,12 @@ class Checker {
     const auto all = find_overloads(node.name, node.member);
     if (all.empty()) {
       const bool other = !find_overloads(node.name, !node.member).empty();
-      return fail(node, std::string("there is no ") + (node.member ? "method " : "function ") +
-                            quoted(node.name) +
-                            (!other        ? ""
-                             : node.member ? "; it is a function: " + std::string(node.name) + "(x)"
-                                           : "; it is a method: x." + std::string(node.name) + "()"));
+      return fail(node,
+                  std::string("there is no ") + (node.member ? "method " : "function ") +
+                      quoted(node.name) +
+                      (!other        ? ""
+                       : node.member ? "; it is a function: " + std::string(node.name) + "(x)"
+                                     : "; it is a method: x." + std::string(node.name) + "()"));
     }
     std::vector<Type> types;
     for (std::uint32_t i = 0; i < node.count; ++i) types.push_back(operand(node, i));
@@ -254,7 +257,8 @@ class Checker {
     return literal_regex(node, result);
   }
 
-  Type no_overload(const Node &node, std::span<const Overload> all, const std::vector<Type> &types) {
+  Type no_overload(const Node &node, std::span<const Overload> all,
+                   const std::vector<Type> &types) {
     std::string text = shown_name(node.name) + " does not take (";
     for (const Type &type : types) text += (&type == types.data() ? "" : ", ") + type.to_string();
     text += "), only ";
@@ -342,7 +346,8 @@ class Checker {
     if (!range.is_dyn() && !range.is(Kind::kList) && !range.is(Kind::kMap)) {
       return fail(node, "a macro walks over a list or a map, this is " + range.to_string());
     }
-    if (locals_.size() == Context::kMaxLocals) return fail(node, "more than 16 macros in each other");
+    if (locals_.size() == Context::kMaxLocals)
+      return fail(node, "more than 16 macros in each other");
     const Type element = range.is(Kind::kMap) ? Type(range.key()) : range.inner();
     node.slot = static_cast<std::uint32_t>(locals_.size());
     locals_.push_back({node.name, element});

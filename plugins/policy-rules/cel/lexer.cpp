@@ -43,7 +43,9 @@ bool append_utf8(std::uint32_t code, std::string *out) {
 
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
@@ -126,7 +128,8 @@ bool Lexer::number() {
     }
   }
   text_ = source_.substr(at_, end - at_);
-  if (token_ == Token::kInt && end < source_.size() && (source_[end] == 'u' || source_[end] == 'U')) {
+  if (token_ == Token::kInt && end < source_.size() &&
+      (source_[end] == 'u' || source_[end] == 'U')) {
     token_ = Token::kUint;
     ++end;
   }
@@ -178,7 +181,8 @@ bool Lexer::quoted(Quoting quoting) {
   const char mark = source_[at_];
   const std::string three(3, mark);
   const bool is_long = source_.substr(at_, 3) == three;
-  const std::string_view end = is_long ? std::string_view(three) : std::string_view(three).substr(2);
+  const std::string_view end =
+      is_long ? std::string_view(three) : std::string_view(three).substr(2);
   at_ += end.size();
   content_.clear();
   while (source_.substr(at_, end.size()) != end) {
@@ -219,11 +223,11 @@ bool Lexer::escape(bool bytes) {
   if (c == 'U' && !bytes) return code_escape(8, 16, bytes, start);
   --at_;
   if (c >= '0' && c <= '3') return code_escape(3, 8, bytes, start);
-  return fail(start,
-              bytes ? "unknown escape; in bytes there are \\n \\r \\t \\a \\b \\f \\v \\\\ \\\" \\' "
-                      "\\xHH and \\OOO"
-                    : "unknown escape; there are \\n \\r \\t \\a \\b \\f \\v \\\\ \\\" \\' \\xHH "
-                      "\\uHHHH \\UHHHHHHHH and \\OOO");
+  return fail(
+      start, bytes ? "unknown escape; in bytes there are \\n \\r \\t \\a \\b \\f \\v \\\\ \\\" \\' "
+                     "\\xHH and \\OOO"
+                   : "unknown escape; there are \\n \\r \\t \\a \\b \\f \\v \\\\ \\\" \\' \\xHH "
+                     "\\uHHHH \\UHHHHHHHH and \\OOO");
 }
 
 bool Lexer::code_escape(std::size_t digits, int base, bool bytes, std::size_t start) {

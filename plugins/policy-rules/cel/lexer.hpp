@@ -9,7 +9,17 @@
 
 namespace bulkhead::cel {
 
-enum class Token : std::uint8_t { kEnd, kName, kKeyword, kInt, kUint, kDouble, kString, kBytes, kSign };
+enum class Token : std::uint8_t {
+  kEnd,
+  kName,
+  kKeyword,
+  kInt,
+  kUint,
+  kDouble,
+  kString,
+  kBytes,
+  kSign
+};
 
 class Lexer {
  public:
@@ -19,7 +29,7 @@ class Lexer {
   bool next();
 
   Token token() const { return token_; }
-  std::string_view text() const { return text_; }        // as written; of a sign: the sign
+  std::string_view text() const { return text_; }          // as written; of a sign: the sign
   const std::string &content() const { return content_; }  // of a string or of bytes: unescaped
   std::size_t position() const { return position_; }
   const Fault &fault() const { return fault_; }

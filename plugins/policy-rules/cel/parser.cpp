@@ -15,8 +15,8 @@ constexpr NodeId kFailed = ~NodeId{0};
 
 bool is_reserved(std::string_view word) {
   static constexpr std::string_view words[] = {
-      "as",  "break",     "const",   "continue", "else", "for",  "function", "if",   "import",
-      "let", "loop",      "package", "namespace", "return", "var", "void",    "while"};
+      "as",  "break", "const",   "continue",  "else",   "for", "function", "if",   "import",
+      "let", "loop",  "package", "namespace", "return", "var", "void",     "while"};
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
@@ -62,7 +62,8 @@ class Parser {
     return kFailed;
   }
   NodeId expected(std::string_view what) {
-    return fail(lexer_.position(), "expected " + std::string(what) + ", found " + lexer_.describe());
+    return fail(lexer_.position(),
+                "expected " + std::string(what) + ", found " + lexer_.describe());
   }
   bool take(std::string_view sign) {
     if (!lexer_.is_sign(sign)) {
@@ -184,8 +185,7 @@ class Parser {
 
   NodeId product() {
     NodeId left = unary();
-    while (left != kFailed &&
-           (lexer_.is_sign("*") || lexer_.is_sign("/") || lexer_.is_sign("%"))) {
+    while (left != kFailed && (lexer_.is_sign("*") || lexer_.is_sign("/") || lexer_.is_sign("%"))) {
       const char *name = lexer_.is_sign("*") ? "_*_" : lexer_.is_sign("/") ? "_/_" : "_%_";
       left = binary(left, name, [&] { return unary(); });
     }
@@ -439,6 +439,8 @@ class Parser {
 
 }  // namespace
 
-std::optional<Fault> parse(std::string_view source, Ast *ast) { return Parser(source, ast).run(); }
+std::optional<Fault> parse(std::string_view source, Ast *ast) {
+  return Parser(source, ast).run();
+}
 
 }  // namespace bulkhead::cel

@@ -1,4 +1,5 @@
-// From text to a tree; macros (has, all, exists, exists_one, map, filter) become nodes of their own.
+// From text to a tree; macros (has, all, exists, exists_one, map, filter) become nodes of their
+// own.
 #pragma once
 
 #include <optional>

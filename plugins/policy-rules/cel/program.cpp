@@ -12,7 +12,8 @@ std::expected<Program, Fault> Program::compile(std::string_view source,
   auto type = check(source, environment, &program.ast_, &program.regexes_);
   if (!type) return std::unexpected(std::move(type.error()));
   if (must_be_bool && !type->is_dyn() && !type->is(Kind::kBool)) {
-    return std::unexpected(fault_at(source, 0, "a condition is a bool, this is " + type->to_string()));
+    return std::unexpected(
+        fault_at(source, 0, "a condition is a bool, this is " + type->to_string()));
   }
   program.source_ = source;
   program.type_ = std::move(*type);

@@ -1,4 +1,5 @@
-// The Common Expression Language, for conditions of rules: compiled and checked once, evaluated often.
+// The Common Expression Language, for conditions of rules: compiled and checked once, evaluated
+// often.
 //
 //   Environment environment;
 //   environment.declare("mcp.request.tool_name", Kind::kString);           // slot 0
@@ -42,11 +43,11 @@ class Program {
                                                const Environment &environment,
                                                bool must_be_bool = false);
 
-  // `variables` in the order of declaration, read in place; one that is missing at the end counts as
-  // absent. An evaluation that goes wrong, or costs more than the budget, is an error value. The
+  // `variables` in the order of declaration, read in place; one that is missing at the end counts
+  // as absent. An evaluation that goes wrong, or costs more than the budget, is an error value. The
   // result may point into the variables, the program and the scratch memory, and is good until the
-  // next evaluation with that memory. Does not throw and, with results that fit into 4 KiB, does not
-  // allocate (matches() apart). The program itself may be used by several threads at once.
+  // next evaluation with that memory. Does not throw and, with results that fit into 4 KiB, does
+  // not allocate (matches() apart). The program itself may be used by several threads at once.
   Value evaluate(std::span<const Value> variables, Scratch &scratch,
                  std::uint64_t budget = kDefaultBudget) const;
 

@@ -11,7 +11,7 @@ namespace bulkhead::cel {
 
 class Regex {
  public:
-  static constexpr std::size_t kMaxPattern = 4096;          // bytes
+  static constexpr std::size_t kMaxPattern = 4096;       // bytes
   static constexpr std::int64_t kMaxMemory = 256 << 10;  // of its program and its automaton
 
   explicit Regex(std::string_view pattern) : re2_({pattern.data(), pattern.size()}, options()) {}

@@ -115,9 +115,10 @@ std::optional<int> parse_zone(std::string_view text) {
 std::optional<Time> parse_timestamp(std::string_view text) {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
   if (!take_digits(&text, 4, &year) || !take(&text, '-') || !take_digits(&text, 2, &month) ||
-      !take(&text, '-') || !take_digits(&text, 2, &day) || (!take(&text, 'T') && !take(&text, 't')) ||
-      !take_digits(&text, 2, &hour) || !take(&text, ':') || !take_digits(&text, 2, &minute) ||
-      !take(&text, ':') || !take_digits(&text, 2, &second)) {
+      !take(&text, '-') || !take_digits(&text, 2, &day) ||
+      (!take(&text, 'T') && !take(&text, 't')) || !take_digits(&text, 2, &hour) ||
+      !take(&text, ':') || !take_digits(&text, 2, &minute) || !take(&text, ':') ||
+      !take_digits(&text, 2, &second)) {
     return std::nullopt;
   }
   Time time;
@@ -192,7 +193,8 @@ std::optional<Time> parse_duration(std::string_view text) {
     if (!take_piece(&text, &total)) return std::nullopt;
   } while (!text.empty());
   if (negative) total = -total;
-  Time time{static_cast<std::int64_t>(total / kBillion), static_cast<std::int32_t>(total % kBillion)};
+  Time time{static_cast<std::int64_t>(total / kBillion),
+            static_cast<std::int32_t>(total % kBillion)};
   if (time.nanos < 0) {
     time.nanos += kBillion;
     --time.seconds;

@@ -17,8 +17,8 @@ std::optional<Time> difference(Time a, Time b);
 
 struct Calendar {
   std::int64_t year;
-  int month;  // 0 = January
-  int day;    // of the month, from 1
+  int month;        // 0 = January
+  int day;          // of the month, from 1
   int day_of_year;  // from 0
   int day_of_week;  // 0 = Sunday
   int hour, minute, second, millisecond;

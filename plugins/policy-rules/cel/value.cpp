@@ -10,9 +10,21 @@
 namespace bulkhead::cel {
 
 std::string_view kind_name(Kind kind) {
-  static constexpr std::string_view names[] = {
-      "error", "absent", "null_type", "bool", "int", "uint", "double", "string", "bytes", "list", "map",
-      "google.protobuf.Timestamp", "google.protobuf.Duration", "type", "dyn"};
+  static constexpr std::string_view names[] = {"error",
+                                               "absent",
+                                               "null_type",
+                                               "bool",
+                                               "int",
+                                               "uint",
+                                               "double",
+                                               "string",
+                                               "bytes",
+                                               "list",
+                                               "map",
+                                               "google.protobuf.Timestamp",
+                                               "google.protobuf.Duration",
+                                               "type",
+                                               "dyn"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -1,5 +1,6 @@
-// What an expression works on. A Value is 24 bytes, copied freely, and owns nothing: text, lists and
-// maps belong to the caller's data, to the Program (constants) or to the Arena of one evaluation.
+// What an expression works on. A Value is 24 bytes, copied freely, and owns nothing: text, lists
+// and maps belong to the caller's data, to the Program (constants) or to the Arena of one
+// evaluation.
 #pragma once
 
 #include <cstddef>
