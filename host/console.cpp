@@ -4,7 +4,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 
 #include "text.hpp"
@@ -27,6 +29,18 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
+// A pipe or a terminal that is writable takes PIPE_BUF bytes without a wait.
+void offer_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    pollfd ready{fd, POLLOUT, 0};
+    if (::poll(&ready, 1, 0) <= 0) return;
+    const ssize_t n = ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
 }  // namespace
 
 Console::Console() {
@@ -46,16 +60,19 @@ std::size_t Console::width() noexcept {
   return 80;
 }
 
+std::string Console::with_progress(std::string_view text) const {
+  if (progress_.empty()) return std::string(text);
+  return "\r\033[K" + std::string(text) + progress_;
+}
+
 void Console::write(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  if (progress_.empty()) {
-    write_all(STDERR_FILENO, text);
-    return;
-  }
-  std::string out = "\r\033[K";
-  out += text;
-  out += progress_;
-  write_all(STDERR_FILENO, out);
+  write_all(STDERR_FILENO, with_progress(text));
+}
+
+void Console::offer(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  offer_all(STDERR_FILENO, with_progress(text));
 }
 
 void Console::progress(std::string_view line) {
@@ -64,7 +81,7 @@ void Console::progress(std::string_view line) {
   std::string next = first_line(line, width() - 1);
   if (next == progress_) return;
   progress_ = std::move(next);
-  write_all(STDERR_FILENO, "\r\033[K" + progress_);
+  offer_all(STDERR_FILENO, "\r\033[K" + progress_);
 }
 
 bool write_stdout(std::string_view text) {

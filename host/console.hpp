@@ -20,11 +20,16 @@ class Console {
 
   // Writes text, which ends with a new line, and is printable (see text.hpp).
   void write(std::string_view text);
-  // Shows one line that is replaced by the next; empty removes it. Nothing if not a terminal.
+  // The same without ever waiting: lines that nobody takes now are lost. For whoever serves others
+  // meanwhile.
+  void offer(std::string_view text);
+  // Shows one line that is replaced by the next; empty removes it. Nothing if not a terminal, or if
+  // it takes nothing now.
   void progress(std::string_view line);
 
  private:
   Console();
+  std::string with_progress(std::string_view text) const;
   std::mutex mutex_;
   bool is_terminal_;
   std::string progress_;

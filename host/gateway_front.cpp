@@ -94,7 +94,7 @@ void GatewayFront::show_banner(const HostStatus &status) {
       find_token(facts.endpoints.front(), http_config_,
                  state_dir_ + "/secrets/" + http_id_ + "/http-token", &facts);
     }
-    Console::get().write(banner(facts));
+    Console::get().offer(banner(facts));
   }
   logger_.release();
 }

@@ -119,7 +119,7 @@ void Logger::show(LogLevel level, const std::string &line) {
       return;
     }
   }
-  Console::get().write(text);
+  Console::get().offer(text);
 }
 
 void Logger::log(LogLevel level, std::string_view component, std::string_view text) {
@@ -149,7 +149,7 @@ void Logger::release() {
     holding_ = false;
     text.swap(held_);
   }
-  if (!text.empty()) Console::get().write(text);
+  if (!text.empty()) Console::get().offer(text);
 }
 
 }  // namespace bulkhead::program

@@ -21,13 +21,20 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr std::uint64_t stop_margin_ms = 2'000;  // beyond what the compartments have themselves
 // The end of the endpoint's process is heard of within this time of the ends of its trunks.
 constexpr std::uint64_t trunk_patience_ms = 200;
 
 std::uint64_t jitter(std::uint64_t ms) {
   static std::minstd_rand random{std::random_device{}()};
   return ms - ms / 4 + random() % (ms / 2 + 1);
+}
+
+bool take_ready(std::string_view payload, control::Ready *out) {
+  control::Ready said;
+  if (payload.size() > control::max_ready_bytes || !from_bytes(payload, &said)) return false;
+  if (std::max(said.in_force.size(), said.missing.size()) > control::max_ready_parts) return false;
+  *out = std::move(said);
+  return true;
 }
 
 }  // namespace
@@ -140,12 +147,19 @@ Result<void> Supervisor::start(Child &child) {
   }
   child.pid = pid;
   child.pidfd = OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  child.ready = child.finished = false;
+  if (!watch(child)) {
+    kill_unwatched(child);
+    return fail(BH_E_LIMIT, "compartment \"" + child.slice.name + "\": no descriptor is free");
+  }
+  child.ready = child.finished = child.replaced = child.ending = child.secret_pending = false;
   child.failure.clear();
   child.started_ns = reactor_->now_ns();
+  child.grace_ms = child.slice.profile.limits.shutdown_grace_ms;
+  reactor_->timer_cancel(std::exchange(child.trunk_timer, 0));
   child.control =
       std::make_unique<link::Channel>(*reactor_, std::move(control->first), child.control_end,
                                       control::max_frame_bytes, control::max_queue_bytes, false);
+  child.control->accept(control::max_answer_bytes);
   const bool service = child.slice.service;
   child.request = std::make_unique<link::Channel>(
       *reactor_, std::move(request->first), child.request_end,
@@ -153,20 +167,6 @@ Result<void> Supervisor::start(Child &child) {
       service ? max_service_queue_bytes : control::max_request_bytes, service);
   child.questions = 0;
   child.life = std::make_shared<const pid_t>(pid);
-  reactor_->watch(
-      this, child.log_socket.get(), BH_FD_READ,
-      [](void *arg, std::int32_t, std::uint32_t) {
-        auto &it = *static_cast<Child *>(arg);
-        it.supervisor->on_log(it);
-      },
-      &child, &child.log_watch);
-  reactor_->watch(
-      this, child.pidfd.get(), BH_FD_READ,
-      [](void *arg, std::int32_t, std::uint32_t) {
-        auto &it = *static_cast<Child *>(arg);
-        it.supervisor->ended(it);
-      },
-      &child, &child.pid_watch);
   if (child.slice.router) {
     child.slice.sealing_key = sealing_key_;
     ++child.slice.epoch;
@@ -177,7 +177,38 @@ Result<void> Supervisor::start(Child &child) {
   child.control->send(frame, bytes, service ? service_.listener : -1);
   ::explicit_bzero(bytes.data(), bytes.size());
   join(child);
+  watch_over(child);
   return {};
+}
+
+// For its log lines, and for its end.
+bool Supervisor::watch(Child &child) {
+  const bh_status log = reactor_->watch(
+      this, child.log_socket.get(), BH_FD_READ,
+      [](void *arg, std::int32_t, std::uint32_t events) {
+        auto &it = *static_cast<Child *>(arg);
+        it.supervisor->on_log(it, (events & BH_FD_ERROR) != 0);
+      },
+      &child, &child.log_watch);
+  const bh_status end = reactor_->watch(
+      this, child.pidfd.get(), BH_FD_READ,
+      [](void *arg, std::int32_t, std::uint32_t) {
+        auto &it = *static_cast<Child *>(arg);
+        it.supervisor->ended(it);
+      },
+      &child, &child.pid_watch);
+  return log == BH_OK && end == BH_OK;
+}
+
+// Its end would not be heard of.
+void Supervisor::kill_unwatched(Child &child) {
+  reactor_->unwatch(std::exchange(child.pid_watch, 0));
+  reactor_->unwatch(std::exchange(child.log_watch, 0));
+  ::kill(child.pid, SIGKILL);
+  ::waitpid(child.pid, nullptr, 0);
+  child.pid = 0;
+  child.pidfd.reset();
+  child.log_socket.reset();
 }
 
 // A new link between the endpoint and a compartment, or all of them, once both run.
@@ -195,16 +226,22 @@ void Supervisor::join(Child &child) {
     link::Frame frame;
     frame.kind = control::trunk;
     frame.value = other->trunk = ++last_trunk_;
-    endpoint.control->send(frame, other->slice.name, pair->first.get());
-    other->control->send(frame, endpoint.slice.name, pair->second.get());
+    // A side that does not read what it is sent starts from the beginning.
+    if (endpoint.control->send(frame, other->slice.name, pair->first.get()) != BH_OK) {
+      ::kill(endpoint.pid, SIGKILL);
+    }
+    if (other->control->send(frame, endpoint.slice.name, pair->second.get()) != BH_OK) {
+      ::kill(other->pid, SIGKILL);
+    }
   }
 }
 
 // A trunk that ends with the endpoint is replaced when there is another one. One that ends without
 // is broken, or its ends do not understand each other: the compartment starts from the beginning.
 void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
-  if (number != child.trunk || child.trunk_timer != 0) return;
+  if (number != child.trunk || number == child.lost_trunk) return;
   child.lost_trunk = number;
+  reactor_->timer_cancel(child.trunk_timer);
   child.trunk_timer = reactor_->timer_start(
       this, trunk_patience_ms,
       [](void *arg) {
@@ -231,8 +268,9 @@ void Supervisor::end_useless(std::string_view name) {
 void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_view payload) {
   switch (frame.kind) {
     case control::ready:
-      if (child.ready || !from_bytes(payload, &child.enforced)) return;
+      if (child.ready || !take_ready(payload, &child.enforced)) return;
       child.ready = true;
+      watch_over(child);
       child.failed_starts = 0;
       for (const std::string &part : child.enforced.missing) {
         log(LogLevel::warn, child.slice.name, "the kernel cannot enforce: " + part);
@@ -252,19 +290,10 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       return;
     }
     case control::definitions_taken:
-      if (!std::exchange(child.taking_definitions, false)) return;
-      if (--definitions_awaited_ == 0) send_apply();
+      return on_definitions_taken(child, frame.value);
+    case control::applied:
+      if (child.slice.router) on_applied(frame, payload);
       return;
-    case control::applied: {
-      if (!child.slice.router || !apply_done_) return;
-      const auto status = static_cast<bh_status>(frame.code);
-      ApplyReport report;
-      if (status != BH_OK) return finish_apply(fail(status, std::string(payload)));
-      if (!from_bytes(payload, &report)) {
-        return finish_apply(fail(BH_E_INTERNAL, "the endpoint gave no report"));
-      }
-      return finish_apply(std::move(report));
-    }
     case control::trunk_lost:
       return on_trunk_lost(child, frame.value);
     case control::useless:
@@ -282,13 +311,14 @@ void Supervisor::ended(Child &child) {
   int status = 0;
   if (::waitpid(child.pid, &status, WNOHANG) != child.pid) return;
   if (child.slice.privileges.exec) ServerGroups::remove_leftovers();
-  on_log(child);  // its last words
+  on_log(child, false);  // its last words
   reactor_->unwatch(std::exchange(child.pid_watch, 0));
   if (child.log_watch != 0) reactor_->unwatch(std::exchange(child.log_watch, 0));
   const bool was_ready = child.ready;
   child.pid = 0;
   child.ready = false;
-  if (std::exchange(child.taking_definitions, false) && --definitions_awaited_ == 0) send_apply();
+  reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
+  on_definitions_taken(child, child.definitions_asked);
   if (child.slice.router) {
     tell_status();
     finish_apply(fail(BH_E_IO, "the endpoint has ended meanwhile"));

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -42,6 +43,11 @@ class Supervisor {
       5;  // in a row, then a compartment stays failed
   static constexpr std::uint64_t min_backoff_ms = 100;
   static constexpr std::uint64_t max_backoff_ms = 1'000;  // or the profile's retry_max_ms
+  static constexpr std::uint64_t max_status_ms = 1'000;
+  static constexpr std::uint64_t max_definitions_ms = 10'000;  // then the compartment is killed
+  static constexpr std::uint64_t max_apply_ms = 20'000;        // the endpoint's part of a reload
+  static constexpr std::uint64_t max_start_ms = 30'000;        // and plugin_init_ms for each plugin
+  static constexpr std::uint64_t stop_margin_ms = 2'000;       // beyond twice shutdown_grace_ms
   static constexpr std::uint64_t steady_ms = 10'000;  // lived so long: the next restart is at once
 
   // The endpoint is the first slice. state_dir: where secrets are.
@@ -68,31 +74,41 @@ class Supervisor {
   Reactor &reactor() noexcept { return *reactor_; }
   // The endpoint's last word about servers and plugins; it speaks when a state changes.
   const HostStatus &status() const noexcept { return status_; }
-  // Calls `done` when status() is of now, or at once while there is no endpoint to ask.
+  // Calls `done` when status() is of now, or at once while there is no endpoint to ask; one that
+  // does not answer within max_status_ms is not waited for.
   void ask_status(std::function<void()> done);
   std::vector<CompartmentStatus> compartments() const;
 
  private:
   struct Child;
+  struct SecretJob;
   Supervisor(std::vector<Slice> slices, std::string state_dir, SupervisorHooks hooks);
 
   Result<void> start(Child &child);
   std::unique_ptr<Child> new_child(Slice slice);
+  bool watch(Child &child);
+  void kill_unwatched(Child &child);
   void start_again(Child &child);
   void join(Child &child);
   void on_trunk_lost(Child &child, std::uint64_t number);
   void end_useless(std::string_view name);
   void on_frame(Child &child, const link::Frame &frame, std::string_view payload);
   void on_request(Child &child, const link::Frame &frame, std::string_view payload);
+  void on_secret(SecretJob &job);
   void on_service_request(Child &child, const link::Frame &frame, std::string_view payload,
                           const OwnedFd &fd);
   void answer_service(Child &child, link::Frame frame, const ServiceAnswer &answer);
   void check_all_ready();
   void tell_status();
+  void end(Child &child);
+  void watch_over(Child &child);
   void apply_to(Child &child, Slice slice);
+  void revive(Child &child, bool was_retired);
+  void on_definitions_taken(Child &child, std::uint64_t number);
+  void on_applied(const link::Frame &frame, std::string_view payload);
   void finish_apply(Result<ApplyReport> result);
   void send_apply();
-  void on_log(Child &child);
+  void on_log(Child &child, bool over);
   void ended(Child &child);
   void schedule(Child &child);
   void give_up(Child &child, const std::string &reason);
@@ -102,13 +118,14 @@ class Supervisor {
   bool holds(const Child &child, const std::string &instance) const;
   Result<OwnedFd> on_socket_request(const Child &child, const link::Frame &frame,
                                     std::string_view payload);
-  Result<OwnedFd> listen(const control::Listen &wanted);
+  Result<OwnedFd> listen(const Child &child, const control::Listen &wanted);
   void log(LogLevel level, std::string_view component, std::string_view text) const;
 
   const std::string state_dir_;
   const SupervisorHooks hooks_;
   SupervisedService service_;
-  const std::string sealing_key_;  // of the sessions that clients hold
+  const std::string sealing_key_;     // of the sessions that clients hold
+  std::list<SecretJob> secret_jobs_;  // the reactor's pool may have them until it ends
   std::unique_ptr<Reactor> reactor_;
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint first
   std::map<std::string, OwnedFd> listeners_;      // by sockaddr
@@ -117,7 +134,8 @@ class Supervisor {
   HostStatus status_;
   std::vector<std::function<void()>> status_asked_;
   std::function<void(Result<ApplyReport>)> apply_done_;
-  std::uint32_t definitions_awaited_ = 0;
+  std::uint64_t apply_number_ = 0;  // of the change under way, or the last one
+  std::uint64_t apply_timer_ = 0, status_timer_ = 0;
   std::uint64_t last_trunk_ = 0;
   Result<void> outcome_;
   bool all_ready_ = false, status_known_ = false, stopping_ = false, done_ = false;

@@ -19,7 +19,9 @@ struct Supervisor::Child {
                OwnedFd) override {
       child->supervisor->on_frame(*child, frame, payload);
     }
-    void closed(link::Channel &, std::string_view) override {}
+    void closed(link::Channel &, std::string_view) override {
+      child->supervisor->watch_over(*child);
+    }
   };
   struct RequestEnd final : link::Channel::Receiver {
     Child *child = nullptr;
@@ -46,16 +48,31 @@ struct Supervisor::Child {
   bool wanted = true;     // by the profile
   bool replaced = false;  // it ends because it is to start with another slice
   bool retired = false;   // it ends, or has ended, because no profile wanted it
-  bool taking_definitions = false;
-  std::string failure;  // what it said before it ended
+  bool secret_pending = false;
+  bool ending = false;                  // this process was told to end
+  std::uint64_t definitions_asked = 0;  // number of those it has not answered yet; 0: none
+  std::string failure;                  // what it said before it ended
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
   std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;
   std::uint64_t trunk = 0, lost_trunk = 0, trunk_timer = 0;
+  std::uint64_t grace_ms = 0, kill_timer = 0;  // of this process
   control::Ready enforced;
   std::uint32_t questions = 0;        // of the service API, not answered yet
   std::shared_ptr<const pid_t> life;  // of the process; what comes too late finds it gone
 
   bool running() const noexcept { return pid != 0; }
+};
+
+// A secret on its way to or from the disk, which may be slow: on a thread of the pool.
+struct Supervisor::SecretJob {
+  Child *child;
+  std::weak_ptr<const pid_t> life;  // of the process that has asked
+  std::uint16_t kind;
+  std::string state_dir;
+  control::Secret secret;
+  Result<std::string> outcome;
+
+  void work();
 };
 
 }  // namespace bulkhead::program

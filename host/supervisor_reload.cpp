@@ -23,6 +23,7 @@ void Supervisor::apply(std::vector<Slice> slices, std::function<void(Result<Appl
   if (apply_done_) return done(fail(BH_E_LIMIT, "a reload is under way"));
   if (stopping_ || !all_ready_) return done(fail(BH_E_UNAVAILABLE, "the gateway is not running"));
   apply_done_ = std::move(done);
+  ++apply_number_;
   for (const auto &child : children_) child->wanted = false;
   for (Slice &slice : slices) {
     const auto at = std::find_if(children_.begin(), children_.end(), [&](const auto &child) {
@@ -38,7 +39,7 @@ void Supervisor::apply(std::vector<Slice> slices, std::function<void(Result<Appl
       schedule(made);
     }
   }
-  if (definitions_awaited_ == 0) send_apply();
+  send_apply();
 }
 
 void Supervisor::apply_to(Child &child, Slice slice) {
@@ -48,29 +49,45 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   const bool other_servers = child.slice.definitions != slice.definitions;
   child.slice = std::move(slice);
   if (child.slice.router) return;
-  if (std::exchange(child.retired, false)) {  // an earlier profile had no use for it
-    if (child.running()) {
-      child.replaced = true;
-    } else if (!child.given_up) {
-      start_again(child);
-    }
+  const bool was_retired = std::exchange(child.retired, false);
+  if (!child.running()) return revive(child, was_retired);
+  if (child.ending) {
+    child.replaced = true;
     return;
   }
-  if (!child.running()) return;  // it is started again with what it is now
-  link::Frame frame;
   if (!same) {
-    frame.kind = control::stop;  // it is started again with what it is now
-    child.replaced = true;
-    child.control->send(frame);
+    child.replaced = true;  // it is started again with what it is now
+    end(child);
   } else if (other_servers) {
+    link::Frame frame;
     frame.kind = control::definitions;
-    child.taking_definitions = true;
-    ++definitions_awaited_;
+    frame.value = child.definitions_asked = apply_number_;
     child.control->send(frame, to_bytes(child.slice.definitions));
+    if (child.ready) watch_over(child);
   }
 }
 
+// What an earlier profile had no use for, or what may have been repaired, starts; what waits to be
+// started again does so with what it is now. Nobody can ask the service compartment any more.
+void Supervisor::revive(Child &child, bool was_retired) {
+  if (child.given_up ? child.slice.service : !was_retired) return;
+  child.given_up = false;
+  child.failed_starts = 0;
+  start_again(child);
+}
+
+void Supervisor::on_definitions_taken(Child &child, std::uint64_t number) {
+  if (child.definitions_asked == 0 || child.definitions_asked != number) return;
+  child.definitions_asked = 0;
+  watch_over(child);
+  send_apply();
+}
+
+// The endpoint's part, once all others have what they need for it.
 void Supervisor::send_apply() {
+  const bool waits = std::any_of(children_.begin(), children_.end(),
+                                 [](const auto &child) { return child->definitions_asked != 0; });
+  if (!apply_done_ || apply_timer_ != 0 || waits) return;
   Child &endpoint = *children_.front();
   if (!endpoint.running()) {
     return finish_apply(fail(BH_E_UNAVAILABLE,
@@ -79,21 +96,40 @@ void Supervisor::send_apply() {
   }
   link::Frame frame;
   frame.kind = control::apply;
+  frame.value = apply_number_;
   endpoint.control->send(frame, to_bytes(Apply{endpoint.slice.profile, endpoint.slice.remote}));
+  apply_timer_ = reactor_->timer_start(
+      this, max_apply_ms,
+      [](void *arg) {
+        static_cast<Supervisor *>(arg)->finish_apply(
+            fail(BH_E_UNAVAILABLE, "the endpoint does not say whether it has the new profile"));
+      },
+      this);
+}
+
+void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) {
+  if (apply_timer_ == 0 || frame.value != apply_number_) return;
+  const auto status = static_cast<bh_status>(frame.code);
+  ApplyReport report;
+  if (status != BH_OK) {
+    return finish_apply(fail(status, std::string(payload.substr(0, control::max_log_bytes))));
+  }
+  if (!from_bytes(payload, &report)) {
+    return finish_apply(fail(BH_E_INTERNAL, "the endpoint gave no report"));
+  }
+  finish_apply(std::move(report));
 }
 
 // What nobody needs any more ends in good order, after the endpoint has let go of it.
 void Supervisor::finish_apply(Result<ApplyReport> result) {
   if (!apply_done_) return;
+  reactor_->timer_cancel(std::exchange(apply_timer_, 0));
   for (const auto &child : children_) {
     if (child->wanted) continue;
     reactor_->timer_cancel(child->timer);
     child->timer = 0;
     child->retired = true;
-    if (!child->running()) continue;
-    link::Frame frame;
-    frame.kind = control::stop;
-    child->control->send(frame);
+    end(*child);
   }
   std::exchange(apply_done_, nullptr)(std::move(result));
 }

@@ -1,5 +1,6 @@
 // What compartments ask the supervisor for: sockets, and their plugins' secrets.
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 
@@ -13,10 +14,13 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::size_t max_secret_bytes = 65'536;
+constexpr std::size_t max_listeners = 32;
 
 }  // namespace
 
+// One question at a time: honest processes wait for the answer, and others do not keep us busy.
 void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_view payload) {
+  if (child.secret_pending) return child.request.reset();
   link::Frame answer;
   answer.kind = frame.kind;
   const auto refuse = [&](const Error &error) {
@@ -31,21 +35,52 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
     return;
   }
   control::Secret secret;
-  if (!from_bytes(payload, &secret) || !holds(child, secret.instance) ||
+  // One that is ending may already be another than its slice says.
+  if (child.ending || !from_bytes(payload, &secret) || !holds(child, secret.instance) ||
       !is_plain_name(secret.name)) {
     return refuse({BH_E_DENIED, "that instance is not in this compartment"});
   }
-  const auto folder = private_folder(state_dir_, "secrets", secret.instance);
-  if (!folder) return refuse(folder.error());
-  if (frame.kind == control::get_secret) {
-    const auto value = read_secret(*folder, secret.name, max_secret_bytes);
-    if (!value) return refuse(value.error());
-    child.request->send(answer, *value);
-  } else if (frame.kind == control::put_secret) {
-    if (secret.value.size() > max_secret_bytes) return refuse({BH_E_LIMIT, "it is too large"});
+  if (secret.value.size() > max_secret_bytes) return refuse({BH_E_LIMIT, "it is too large"});
+  SecretJob &job = secret_jobs_.emplace_back(&child, child.life, frame.kind, state_dir_,
+                                             std::move(secret), std::string());
+  const bh_status started = reactor_->run_blocking(
+      this, [](void *arg) { static_cast<SecretJob *>(arg)->work(); },
+      [](void *arg) {
+        auto &done = *static_cast<SecretJob *>(arg);
+        done.child->supervisor->on_secret(done);
+      },
+      &job);
+  child.secret_pending = started == BH_OK;
+  if (child.secret_pending) return;
+  secret_jobs_.pop_back();
+  refuse({BH_E_LIMIT, "the gateway is busy"});
+}
+
+void Supervisor::on_secret(SecretJob &job) {
+  Child &child = *job.child;
+  if (!job.life.expired()) {
+    child.secret_pending = false;
+    link::Frame answer;
+    answer.kind = job.kind;
+    if (!job.outcome) answer.code = static_cast<std::uint32_t>(job.outcome.error().code);
+    if (child.request) {
+      child.request->send(answer, job.outcome ? *job.outcome : job.outcome.error().text);
+    }
+  }
+  secret_jobs_.remove_if([&](const SecretJob &one) { return &one == &job; });
+}
+
+void Supervisor::SecretJob::work() {
+  const auto folder = private_folder(state_dir, "secrets", secret.instance);
+  if (!folder) {
+    outcome = std::unexpected(folder.error());
+  } else if (kind == control::get_secret) {
+    outcome = read_secret(*folder, secret.name, max_secret_bytes);
+  } else if (kind == control::put_secret) {
     const auto done = write_secret(*folder, secret.name, secret.value);
-    if (!done) return refuse(done.error());
-    child.request->send(answer);
+    if (!done) outcome = std::unexpected(done.error());
+  } else {
+    outcome = fail(BH_E_UNSUPPORTED, "there is no such request");
   }
 }
 
@@ -83,13 +118,20 @@ Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Fr
   }
   if (frame.kind == control::dial) return dial_rules_.dial(wanted.address);
   if (child.ready) return fail(BH_E_DENIED, "only a gateway that is starting may ask for that");
-  if (frame.kind == control::listen) return listen(wanted);
+  if (frame.kind == control::listen) return listen(child, wanted);
   if (auto done = dial_rules_.announce(wanted.address); !done) return std::unexpected(done.error());
   return OwnedFd();
 }
 
-Result<OwnedFd> Supervisor::listen(const control::Listen &wanted) {
-  OwnedFd &kept = listeners_[wanted.address];
+// What one process of the endpoint has asked for before it was first ready, the next ones get.
+Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wanted) {
+  const auto at = listeners_.find(wanted.address);
+  const bool is_new = at == listeners_.end();
+  if (is_new && (child.ever_ready || listeners_.size() >= max_listeners ||
+                 wanted.address.size() > sizeof(sockaddr_storage))) {
+    return fail(BH_E_DENIED, "the profile did not have the gateway listen there when it started");
+  }
+  OwnedFd &kept = is_new ? listeners_[wanted.address] : at->second;
   if (!kept) {
     auto opened = open_listener(wanted.address, wanted.as_configured);
     if (!opened) return std::unexpected(opened.error());

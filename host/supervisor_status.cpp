@@ -27,13 +27,16 @@ void Supervisor::check_all_ready() {
 void Supervisor::ask_status(std::function<void()> done) {
   status_asked_.push_back(std::move(done));
   if (!children_.front()->ready) return tell_status();
-  if (status_asked_.size() > 1) return;  // the answer under way is for all
+  if (status_timer_ != 0) return;  // the answer under way is for all
   link::Frame frame;
   frame.kind = control::status_wanted;
   children_.front()->control->send(frame);
+  status_timer_ = reactor_->timer_start(
+      this, max_status_ms, [](void *arg) { static_cast<Supervisor *>(arg)->tell_status(); }, this);
 }
 
 void Supervisor::tell_status() {
+  reactor_->timer_cancel(std::exchange(status_timer_, 0));
   for (const auto &done : std::exchange(status_asked_, {})) done();
 }
 
@@ -61,14 +64,17 @@ std::vector<CompartmentStatus> Supervisor::compartments() const {
   return out;
 }
 
-void Supervisor::on_log(Child &child) {
+// over: there is nobody left to write. An empty packet, which looks like the end, is none.
+void Supervisor::on_log(Child &child, bool over) {
   char packet[control::max_log_bytes + 512];
   for (int i = 0; i < max_log_lines_per_turn; ++i) {
     const ssize_t got = ::recv(child.log_socket.get(), packet, sizeof packet, 0);
-    if (got <= 0) {
-      if (got == 0) reactor_->unwatch(std::exchange(child.log_watch, 0));
+    if (got < 0) return;
+    if (got == 0 && over) {
+      reactor_->unwatch(std::exchange(child.log_watch, 0));
       return;
     }
+    if (got == 0) continue;
     const std::string_view text(packet, static_cast<std::size_t>(got));
     control::LogLine line;
     if (text.front() != control::log_mark) {

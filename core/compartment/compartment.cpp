@@ -188,13 +188,22 @@ class Runner final : public link::Channel::Receiver {
   void listen_to_supervisor(Reactor &reactor) {
     channel_ =
         std::make_unique<link::Channel>(reactor, OwnedFd(control::control_fd), *this,
-                                        control::max_frame_bytes, control::max_queue_bytes, true);
+                                        control::max_answer_bytes, control::max_queue_bytes, true);
+    channel_->accept(control::max_frame_bytes);
   }
-  void say(control::Kind kind, std::string_view payload, std::uint32_t code = 0) {
+  void say(control::Kind kind, std::string_view payload, std::uint32_t code = 0,
+           std::uint64_t value = 0) {
     link::Frame frame;
     frame.kind = kind;
     frame.code = code;
+    frame.value = value;
     channel_->send(frame, payload);
+  }
+  // At once, before anything that a client has sent is looked at: from then on nothing may be
+  // opened.
+  void say_ready() {
+    say(control::ready, to_bytes(ready_));
+    channel_->flush();
   }
 
   Result<void> run_router(Slice slice, std::map<std::string, CheckedLibrary> checked) {
@@ -216,7 +225,7 @@ class Runner final : public link::Channel::Receiver {
     host_ = std::move(*host);
     if (auto started = host_->start(); !started) return started;
     listen_to_supervisor(host_->reactor());
-    say(control::ready, to_bytes(ready_));
+    say_ready();
     send_status();
     host_->run();
     say(control::finished, {});
@@ -242,7 +251,7 @@ class Runner final : public link::Channel::Receiver {
                                             std::move(groups_));
     if (auto started = plugins_->start(); !started) return started;
     listen_to_supervisor(*reactor_);
-    say(control::ready, to_bytes(ready_));
+    say_ready();
     while (!stopping_) reactor_->poll(-1);
     plugins_->stop();
     plugins_.reset();
@@ -257,7 +266,7 @@ class Runner final : public link::Channel::Receiver {
     auto service = make_service(*reactor_, std::move(listener), OwnedFd(control::request_fd),
                                 [this] { stopping_ = true; });
     listen_to_supervisor(*reactor_);
-    say(control::ready, to_bytes(ready_));
+    say_ready();
     while (!stopping_) reactor_->poll(-1);
     service.reset();
     channel_.reset();
@@ -295,10 +304,10 @@ class Runner final : public link::Channel::Receiver {
         std::map<std::string, std::string> fresh;
         if (plugins_ == nullptr || !from_bytes(payload, &fresh)) return;
         plugins_->set_definitions(std::move(fresh));
-        return say(control::definitions_taken, {});
+        return say(control::definitions_taken, {}, 0, frame.value);
       }
       case control::apply:
-        return apply(payload);
+        return apply(payload, frame.value);
       case control::stop:
         return stop();
       default:
@@ -307,12 +316,13 @@ class Runner final : public link::Channel::Receiver {
   }
   void closed(link::Channel &, std::string_view) override { stop(); }
 
-  void apply(std::string_view payload) {
+  void apply(std::string_view payload, std::uint64_t number) {
     Apply wanted;
     if (host_ == nullptr || !from_bytes(payload, &wanted)) return;
     const auto report = host_->apply(std::move(wanted.profile), std::move(wanted.remote));
-    if (report) return say(control::applied, to_bytes(*report));
-    say(control::applied, report.error().text, static_cast<std::uint32_t>(report.error().code));
+    if (report) return say(control::applied, to_bytes(*report), 0, number);
+    say(control::applied, report.error().text, static_cast<std::uint32_t>(report.error().code),
+        number);
   }
 
   void stop() {

@@ -18,6 +18,9 @@ inline constexpr int log_fd = 5;
 
 inline constexpr std::uint64_t max_frame_bytes = 64u << 20;
 inline constexpr std::uint64_t max_queue_bytes = 128u << 20;
+// What the supervisor takes from a compartment, which may have been taken over.
+inline constexpr std::uint64_t max_answer_bytes = 4u << 20;
+inline constexpr std::size_t max_ready_bytes = 16u << 10, max_ready_parts = 64;
 
 enum Kind : std::uint16_t {
   // From the supervisor.
@@ -26,15 +29,17 @@ enum Kind : std::uint16_t {
   gave_up,        // router; payload: archived GaveUp
   stop,           // end in good order
   status_wanted,  // answered with status
-  definitions,    // not router; payload: archived map of them; answered with definitions_taken
-  apply,          // router; payload: archived Apply; answered with applied
+  definitions,    // not router; value: a number; payload: archived map of them; answered with
+                  // definitions_taken
+  apply,          // router; value: a number; payload: archived Apply; answered with applied
 
   // From the compartment.
-  ready = 16,  // confined, plugins started; payload: archived Ready
-  failed,      // payload: why it cannot run; it exits
-  status,      // router; payload: archived HostStatus; code: asked, if it was
-  definitions_taken,
-  applied,     // router; code: status; payload: archived ApplyReport, or why nothing was changed
+  ready = 16,         // confined, plugins started; payload: archived Ready
+  failed,             // payload: why it cannot run; it exits
+  status,             // router; payload: archived HostStatus; code: asked, if it was
+  definitions_taken,  // value: the number
+  applied,     // router; value: the number; code: status; payload: archived ApplyReport, or why
+               // nothing was changed
   trunk_lost,  // not router; value: the number of the trunk that has ended
   useless,     // router; payload: a compartment whose process hangs or sends what it may not
   finished     // router: no client can come any more, and all is answered; it exits

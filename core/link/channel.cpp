@@ -80,6 +80,7 @@ Channel::Channel(Reactor &reactor, OwnedFd socket, Receiver &receiver, std::uint
       receiver_(receiver),
       max_frame_(max_frame),
       max_queue_(max_queue),
+      max_frame_in_(max_frame),
       with_fds_(with_fds) {
   reactor_.watch(this, socket_.get(), BH_FD_READ, on_event, this, &watch_);
 }
@@ -252,7 +253,7 @@ bool Channel::take_frames(std::string_view bytes, std::size_t *used) {
   while (bytes.size() - *used >= sizeof(Frame)) {
     Frame frame;
     std::memcpy(&frame, bytes.data() + *used, sizeof frame);
-    if (frame.bytes > max_frame_ || frame.has_fd > 1) {
+    if (frame.bytes > max_frame_in_ || frame.has_fd > 1) {
       fail("it sent a frame that is too large or damaged");
       return false;
     }

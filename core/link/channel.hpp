@@ -50,6 +50,9 @@ class Channel {
   Channel(const Channel &) = delete;
   Channel &operator=(const Channel &) = delete;
 
+  // Frames that come in may have so many bytes, instead of max_frame. Before the first turn.
+  void accept(std::uint64_t max_frame) { max_frame_in_ = max_frame; }
+
   // Sends at the end of this turn, with the others of the turn in one system call; a large payload
   // goes at once. `fd` (-1: none) is duplicated by the kernel; the caller keeps its own.
   // BH_E_LIMIT: the queue is full and the frame was not taken. BH_STALE: the other end has gone.
@@ -78,6 +81,7 @@ class Channel {
   OwnedFd socket_;
   Receiver &receiver_;
   const std::uint64_t max_frame_, max_queue_;
+  std::uint64_t max_frame_in_;
   const bool with_fds_;
   std::uint64_t watch_ = 0;
   std::string in_;  // a frame that is not whole yet

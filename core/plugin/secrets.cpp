@@ -40,6 +40,17 @@ bool write_all(int fd, std::string_view value) {
   return true;
 }
 
+// Names with a dot first are not secrets, but new values under way.
+std::size_t count_secrets(const std::string &folder) {
+  std::size_t count = 0;
+  std::error_code ec;
+  for (std::filesystem::directory_iterator at(folder, ec), end; !ec && at != end;
+       at.increment(ec)) {
+    if (!at->path().filename().native().starts_with('.')) ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 Result<std::string> private_folder(const std::string &state_dir, const std::string &kind,
@@ -99,6 +110,11 @@ Result<void> write_secret(const std::string &folder, std::string_view name,
   if (value.empty()) {
     if (::unlinkat(dir->get(), file.c_str(), 0) != 0 && errno != ENOENT) return failed(path);
     return {};
+  }
+  struct stat status{};
+  if (::fstatat(dir->get(), file.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 &&
+      count_secrets(folder) >= max_secrets) {
+    return fail(BH_E_LIMIT, folder + " has " + std::to_string(max_secrets) + " secrets already");
   }
   // A dot first: no secret's name has one. Another process of ours may be writing as well.
   static std::atomic<unsigned> serial{0};

@@ -19,8 +19,10 @@ Result<std::string> private_folder(const std::string &state_dir, const std::stri
 Result<std::string> read_secret(const std::string &folder, std::string_view name,
                                 std::size_t max_bytes);
 
+inline constexpr std::size_t max_secrets = 64;  // of one instance
+
 // Replaces it in one step, so that a reader sees the old or the new value, also after a power cut.
-// An empty value deletes.
+// An empty value deletes. BH_E_LIMIT: the folder has max_secrets others.
 Result<void> write_secret(const std::string &folder, std::string_view name, std::string_view value);
 
 }  // namespace bulkhead

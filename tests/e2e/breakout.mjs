@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { createSocket } from 'node:dgram';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assert, build, fake, processesWith, run, show, Skip, test } from './lib.mjs';
+import { alive, assert, build, fake, processesWith, run, show, Skip, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const hostilePlugin = join(build, 'tests/hostile/hostile-tools.so');
@@ -107,6 +107,27 @@ test('break-out: a hostile plugin reaches nothing, and everybody else is served 
   await client.tool('good__echo');
   const after = (await statusOf(gateway)).compartments;
   assert.deepEqual(after.map((one) => [one.name, one.pid]), compartments.map((one) => [one.name, one.pid]));
+}, { timeout });
+
+test('break-out: a hostile plugin keeps no place after a reload, and fills no disk', async (t) => {
+  const servers = { good: fake('--tool', 'echo') };
+  const gateway = await t.gateway({
+    mcpServers: servers,
+    tools: { hostile: { plugin: hostilePlugin } },
+    limits: { shutdown_grace_ms: 0 },
+  });
+  const client = await t.http(gateway);
+  await client.tool('hostile__flood');
+  await client.tool('good__echo');
+  const kept = allFiles(join(gateway.dir, 'state')).filter((name) => name.includes('/secrets/hostile/'));
+  assert.ok(kept.length <= 64, `${kept.length} secrets`);
+  const { pid } = (await statusOf(gateway)).compartments.find((one) => one.name === 'hostile');
+  client.tool('hostile__hang').catch(() => {});
+  await client.tool('good__echo');
+  writeFileSync(gateway.config, JSON.stringify({ mcpServers: servers, limits: { shutdown_grace_ms: 0 } }));
+  gateway.child.kill('SIGHUP');
+  await until('it is gone', () => !alive(pid), 15_000);
+  await client.tool('good__echo');
 }, { timeout });
 
 // A server is a program: it may do what programs do, with what it was given.
