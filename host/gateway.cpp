@@ -59,14 +59,20 @@ class Gateway {
   void open_service() {
     const auto transports = front_.is_serve() ? Transports::served : Transports::stdio;
     service_ = std::make_unique<Service>(host_->reactor(), arguments_, transports, backend());
-    watch_reload_signal(host_->reactor(), this,
-                        [](void *arg) { static_cast<Gateway *>(arg)->service_->reload(); });
+    watch_reload_signal(host_->reactor(), this, [](void *arg) {
+      // It is gone while its destructor still waits, and the loop runs.
+      Service *service = static_cast<Gateway *>(arg)->service_.get();
+      if (service != nullptr) service->reload();
+    });
     socket_ = front_.open_service_socket();
     if (socket_ == nullptr) return;
     api_ = std::make_unique<ServiceApi>(
         host_->reactor(), socket_->fd(),
         [](int fd, const std::function<void(bool)> &done) { done(peer_may_ask(fd, ::getpid())); },
         [this](ServiceRequest request, const std::string &value, ServiceReply reply) {
+          if (service_ == nullptr) {
+            return reply(refuse_with(BH_E_UNAVAILABLE, "the gateway ends"));
+          }
           service_->ask(request, value, std::move(reply));
         });
   }

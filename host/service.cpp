@@ -199,7 +199,10 @@ void Service::prepared(Job &job) {
 void Service::applied(Job &job, Result<ApplyReport> report) {
   if (!report.has_value()) {
     backend_.log(LogLevel::error, "reload: " + report.error().text);
-    return finish(refuse_with(BH_E_INTERNAL, "nothing was changed", {report.error().text}));
+    const char *what = job.what == What::reload
+                           ? "nothing was changed"
+                           : "saved; it takes effect when the gateway is back, or with a reload";
+    return finish(refuse_with(BH_E_INTERNAL, what, {report.error().text}));
   }
   job.report = *std::move(report);
   for (const std::string &line : job.report.needs_restart) {

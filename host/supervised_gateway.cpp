@@ -71,12 +71,15 @@ class SupervisedGateway {
     const auto transports = front_.is_serve() ? Transports::served : Transports::stdio;
     service_ = std::make_unique<Service>(supervisor_->reactor(), arguments_, transports, backend());
     watch_reload_signal(supervisor_->reactor(), this, [](void *arg) {
-      static_cast<SupervisedGateway *>(arg)->service_->reload();
+      // It is gone while its destructor still waits, and the loop with it runs.
+      Service *service = static_cast<SupervisedGateway *>(arg)->service_.get();
+      if (service != nullptr) service->reload();
     });
     if (socket_ == nullptr) return;
     SupervisedService service;
     service.listener = socket_->fd();
     service.ask = [this](ServiceRequest request, const std::string &value, ServiceReply reply) {
+      if (service_ == nullptr) return reply(refuse_with(BH_E_UNAVAILABLE, "the gateway ends"));
       service_->ask(request, value, std::move(reply));
     };
     service.gone = [this] { socket_.reset(); };

@@ -16,6 +16,13 @@ constexpr std::size_t scratch_bytes = 256u << 10;
 constexpr std::size_t large_payload = 16u << 10;  // not worth a copy into the queue
 constexpr std::size_t max_fds_waiting = 64;       // came in, their frames have not
 constexpr std::size_t max_parts = 64;             // of one gathering write
+constexpr std::uint64_t retry_ms = 50;
+
+// The kernel is short of something that the other end has nothing to do with, as descriptors in
+// flight, of which other processes of the same user may have too many.
+bool is_shortage(int error) {
+  return error == ETOOMANYREFS || error == ENOBUFS || error == ENOMEM;
+}
 
 // Handlers never nest, so one buffer serves every channel of a thread.
 char *scratch() {
@@ -101,7 +108,9 @@ bh_status Channel::send(Frame frame, const bh_str *parts, std::uint32_t count, i
   if (!socket_) return BH_STALE;
   std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < count; ++i) bytes += parts[i].n;
-  if (bytes > max_frame_ || queued() + bytes > max_queue_) return BH_E_LIMIT;
+  if (bytes > max_frame_) return BH_E_LIMIT;
+  if (queued() > 0 && queued() + sizeof frame + bytes > max_queue_) return BH_E_LIMIT;
+  if (fd >= 0 && out_fds_.size() >= max_fds_queued) return BH_E_LIMIT;
   frame.bytes = static_cast<std::uint32_t>(bytes);
   frame.has_fd = fd >= 0 ? 1 : 0;
   if (fd >= 0) {
@@ -148,15 +157,33 @@ void Channel::on_turn_end(void *arg) {
 }
 
 void Channel::flush() {
+  bool shortage = false;
   while (socket_ && queued() > 0) {
-    if (!write_some()) break;
+    if (write_some()) continue;
+    shortage = is_shortage(errno);
+    break;
   }
   if (queued() == 0) {
     out_.clear();
     out_at_ = 0;
     if (out_.capacity() > (1u << 20)) out_.shrink_to_fit();
   }
-  if (socket_) want_write(queued() > 0);
+  if (!socket_) return;
+  want_write(queued() > 0 && !shortage);
+  if (shortage) try_later();
+}
+
+// The socket is writable all the while: waiting for that would be a loop without a pause.
+void Channel::try_later() {
+  if (retry_timer_ != 0) return;
+  retry_timer_ = reactor_.timer_start(
+      this, retry_ms,
+      [](void *arg) {
+        auto &self = *static_cast<Channel *>(arg);
+        self.retry_timer_ = 0;
+        self.flush();
+      },
+      this);
 }
 
 // Up to the next descriptor, which must leave with the first byte of its own frame.

@@ -42,8 +42,11 @@ class Channel {
     virtual void closed(Channel &channel, std::string_view reason) = 0;
   };
 
-  // Frames above max_frame bytes are a fault of the other end. More than max_queue bytes that wait
-  // for the other end to read are refused by send(). with_fds: descriptors may come in.
+  static constexpr std::size_t max_fds_queued = 1024;
+
+  // Frames above max_frame bytes are a fault of the other end. More than max_queue bytes or
+  // max_fds_queued descriptors that wait for the other end to read are refused by send(), but one
+  // frame may always wait. with_fds: descriptors may come in.
   Channel(Reactor &reactor, OwnedFd socket, Receiver &receiver, std::uint64_t max_frame,
           std::uint64_t max_queue, bool with_fds);
   ~Channel();
@@ -70,6 +73,7 @@ class Channel {
   bool take_frames(std::string_view bytes, std::size_t *used);
   bool write_some();
   void want_write(bool on);
+  void try_later();
   void fail(std::string_view reason);
 
   struct WaitingFd {
@@ -92,6 +96,7 @@ class Channel {
   std::deque<OwnedFd> in_fds_;
   bool flush_waits_ = false;
   bool writable_wanted_ = false;
+  std::uint64_t retry_timer_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -129,6 +129,7 @@ void Far::open_lane(const Frame &frame, const std::string &server, OwnedFd socke
   lane->plugin = find(frame.plugin);
   lane->channel = std::make_unique<Channel>(
       reactor_, std::move(socket), *lane, limits_.message_bytes, limits_.write_queue_bytes, false);
+  if (lanes_.size() >= max_lanes) return refuse_lane(*lane->channel);
   const bh_lane handle = lane->handle = lanes_.insert(lane);
   bh_error error = bh::make_error();
   const auto definition = definitions_.find(server);
@@ -153,6 +154,15 @@ void Far::open_lane(const Frame &frame, const std::string &server, OwnedFd socke
     return lane_down(handle, &error);
   }
   lane->wire = wire;
+}
+
+// It is closed at once.
+void Far::refuse_lane(Channel &lane) {
+  Frame frame;
+  frame.kind = FrameKind::lane_down;
+  frame.code = static_cast<std::uint32_t>(BH_E_LIMIT);
+  lane.send(frame, "this compartment has too many connections to servers");
+  lane.flush();
 }
 
 void Far::close(Lane &lane) {
@@ -279,6 +289,8 @@ void Far::begin_call(const Frame &frame, std::string_view payload) {
     bh::fail(&error, BH_E_UNAVAILABLE,
              plugin.failure.empty() ? "the plugin has no tools" : plugin.failure);
     status = BH_E_UNAVAILABLE;
+  } else if (calls_.size() >= max_calls) {
+    status = bh::fail(&error, BH_E_LIMIT, "this compartment has too many calls under way");
   } else {
     const bh_call call = calls_.insert({frame.exchange, frame.plugin, true});
     by_exchange_[frame.exchange] = call;

@@ -33,6 +33,9 @@ struct FarPlugin {
 
 class Far {
  public:
+  // Beyond these a near end that was taken over gets no more; an honest one stays far below.
+  static constexpr std::size_t max_lanes = 1024, max_calls = 4096;
+
   // definitions: what bh_lane_info gives for each server; the near end never sees them. `limits`,
   // `plugins` and `definitions` outlive this.
   Far(Reactor &reactor, const bh_limits &limits, const std::vector<FarPlugin> &plugins,
@@ -67,6 +70,7 @@ class Far {
   void send_lists();
   void send_list(std::uint32_t plugin, std::uint32_t kind);
   void close(Lane &lane);
+  static void refuse_lane(Channel &lane);
   const FarPlugin *find(std::uint32_t number) const;
 
   Reactor &reactor_;

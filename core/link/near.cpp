@@ -8,6 +8,7 @@ namespace bulkhead::link {
 namespace {
 
 constexpr std::size_t list_kinds = 4;
+constexpr std::uint64_t close_margin_ms = 1'000;
 
 std::uint32_t clamp_ms(std::uint64_t ms) {
   return ms > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(ms);
@@ -37,6 +38,7 @@ struct Near::Lane final : Channel::Receiver {
   std::unique_ptr<Channel> channel;
   OwnedFd far;  // until it has gone over
   bool down = false, closing = false;
+  std::uint64_t close_timer = 0;
 
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
     NearEvents &events = near->events_;
@@ -82,7 +84,9 @@ Near::Near(Reactor &reactor, std::string compartment, const bh_limits &limits, N
       events_(events),
       receiver_(std::make_unique<TrunkReceiver>(*this)) {}
 
-Near::~Near() = default;
+Near::~Near() {
+  reactor_.forget(this);
+}
 
 std::string Near::about(std::string_view what) const {
   return "compartment \"" + compartment_ + "\": " + std::string(what);
@@ -194,6 +198,7 @@ void Near::lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_m
 
 void Near::end_lane(Lane &lane) {
   const bh_lane handle = lane.handle;
+  reactor_.timer_cancel(lane.close_timer);
   lanes_.erase(&lane);
   events_.lane_closed(handle);
 }
@@ -284,7 +289,17 @@ struct NearFunctions {
     Frame frame;
     frame.kind = FrameKind::lane_close;
     // What never went over, or cannot hear it any more, is gone already.
-    if (lane.far || lane.channel->send(frame) != BH_OK) lane.near->end_lane(lane);
+    Near &near = *lane.near;
+    if (lane.far || lane.channel->send(frame) != BH_OK) return near.end_lane(lane);
+    // A child gets its grace twice: for the closed stdin and for SIGTERM. Who does not say by then
+    // that it has ended is not believed to say it later.
+    lane.close_timer = near.reactor_.timer_start(
+        &near, 2 * near.limits_.shutdown_grace_ms + close_margin_ms,
+        [](void *arg) {
+          auto &late = *static_cast<Lane *>(arg);
+          late.near->end_lane(late);
+        },
+        &lane);
   }
 
   static bh_status list(void *self, std::uint32_t kind, bh_buf *out, bh_error *error) {

@@ -270,10 +270,15 @@ void set_limit(ChildPlan *plan, int what, std::uint64_t value) {
   }
 }
 
+// Well below the gateway's own: whoever has as many in flight on sockets may send no more, and they
+// are counted for all processes of a user.
+constexpr std::uint64_t most_descriptors = 16'384;
+
 void drop_privileges(ChildPlan *plan) {
   if (plan->memory_bytes != 0) set_limit(plan, RLIMIT_DATA, plan->memory_bytes);
   if (!plan->confined) return;
   set_limit(plan, RLIMIT_CORE, 0);
+  set_limit(plan, RLIMIT_NOFILE, most_descriptors);
   // Counted per user namespace; without one it would count all that this user runs.
   if (plan->namespaces && plan->processes != 0) set_limit(plan, RLIMIT_NPROC, plan->processes);
   for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability) {
