@@ -123,6 +123,21 @@ TEST_CASE("held lines come at release, and are bounded") {
   CHECK(shown.size() > Logger::max_held_bytes / 2);
 }
 
+TEST_CASE("a pipe that nobody reads loses lines, and holds nobody up") {
+  TestFolder folder;
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const int saved = ::dup(STDERR_FILENO);
+  ::dup2(ends[1], STDERR_FILENO);
+  Logger logger(LogLevel::info, LogLevel::info);
+  const bool opened = logger.open(folder / "a.log");
+  for (int i = 0; i < 500; ++i) logger.log(LogLevel::warn, "a", std::string(1000, 'x'));
+  ::dup2(saved, STDERR_FILENO);
+  for (const int fd : {saved, ends[0], ends[1]}) ::close(fd);
+  REQUIRE(opened);
+  CHECK(content(folder / "a.log").size() > 500'000);
+}
+
 TEST_CASE("commands that download first get more time") {
   CHECK(downloads_first("npx"));
   CHECK(downloads_first("/usr/bin/docker"));

@@ -312,6 +312,7 @@ void Supervisor::ended(Child &child) {
   if (::waitpid(child.pid, &status, WNOHANG) != child.pid) return;
   if (child.slice.privileges.exec) ServerGroups::remove_leftovers();
   on_log(child, false);  // its last words
+  tell_left_out(child);
   reactor_->unwatch(std::exchange(child.pid_watch, 0));
   if (child.log_watch != 0) reactor_->unwatch(std::exchange(child.log_watch, 0));
   const bool was_ready = child.ready;

@@ -109,6 +109,9 @@ class Supervisor {
   void finish_apply(Result<ApplyReport> result);
   void send_apply();
   void on_log(Child &child, bool over);
+  bool may_log(Child &child, std::size_t bytes);
+  void tell_left_out(Child &child);
+  std::string signature(const Child &child, const std::string &component) const;
   void ended(Child &child);
   void schedule(Child &child);
   void give_up(Child &child, const std::string &reason);

@@ -11,6 +11,8 @@ namespace bulkhead::program {
 namespace {
 
 constexpr int max_log_lines_per_turn = 64;
+// Of one compartment; what is more would push everybody else's lines out of the log.
+constexpr std::uint64_t log_burst_bytes = 256u << 10, log_bytes_per_second = 32u << 10;
 
 }  // namespace
 
@@ -64,6 +66,43 @@ std::vector<CompartmentStatus> Supervisor::compartments() const {
   return out;
 }
 
+// False: it has logged too much of late, and this is counted, not shown.
+bool Supervisor::may_log(Child &child, std::size_t bytes) {
+  const std::uint64_t passed_ms = (reactor_->now_ns() - child.log_since_ns) / 1'000'000u;
+  child.log_since_ns += passed_ms * 1'000'000u;
+  const std::uint64_t more = std::min(passed_ms, log_burst_bytes) * log_bytes_per_second / 1'000;
+  child.log_bytes -= std::min(child.log_bytes, more);
+  if (child.log_bytes + bytes > log_burst_bytes) {
+    ++child.lines_left_out;
+    return false;
+  }
+  child.log_bytes += bytes;
+  tell_left_out(child);
+  return true;
+}
+
+void Supervisor::tell_left_out(Child &child) {
+  const std::uint64_t count = std::exchange(child.lines_left_out, 0);
+  if (count == 0) return;
+  log(LogLevel::warn, child.slice.name, std::to_string(count) + " log lines of it were left out");
+}
+
+// A compartment speaks for itself: in its plugins' names, and the endpoint in those of the core,
+// which nobody else has.
+std::string Supervisor::signature(const Child &child, const std::string &component) const {
+  const auto has_plugin = [&](const Slice &slice) {
+    return std::any_of(slice.plugins.begin(), slice.plugins.end(),
+                       [&](const SlicePlugin &plugin) { return plugin.use.id == component; });
+  };
+  const bool others = component == "supervisor" || component == "service" ||
+                      std::any_of(children_.begin(), children_.end(), [&](const auto &other) {
+                        return other.get() != &child &&
+                               (other->slice.name == component || has_plugin(other->slice));
+                      });
+  const bool own = child.slice.router ? !others : has_plugin(child.slice);
+  return own ? component : child.slice.name + "/" + component;
+}
+
 // over: there is nobody left to write. An empty packet, which looks like the end, is none.
 void Supervisor::on_log(Child &child, bool over) {
   char packet[control::max_log_bytes + 512];
@@ -75,13 +114,14 @@ void Supervisor::on_log(Child &child, bool over) {
       return;
     }
     if (got == 0) continue;
+    if (!may_log(child, static_cast<std::size_t>(got))) continue;
     const std::string_view text(packet, static_cast<std::size_t>(got));
     control::LogLine line;
     if (text.front() != control::log_mark) {
       log(LogLevel::warn, child.slice.name, text);
     } else if (from_bytes(text.substr(1), &line)) {
       const auto level = std::clamp(line.level, 0, static_cast<std::int32_t>(LogLevel::error));
-      log(static_cast<LogLevel>(level), line.component, line.text);
+      log(static_cast<LogLevel>(level), signature(child, line.component), line.text);
     }
   }
 }

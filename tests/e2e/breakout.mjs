@@ -121,12 +121,19 @@ test('break-out: a hostile plugin keeps no place after a reload, and fills no di
   await client.tool('good__echo');
   const kept = allFiles(join(gateway.dir, 'state')).filter((name) => name.includes('/secrets/hostile/'));
   assert.ok(kept.length <= 64, `${kept.length} secrets`);
+  await client.tool('hostile__flood_log');
+  const logs = allFiles(join(gateway.dir, 'state')).filter((name) => /bulkhead\.log/.test(name));
+  const logged = () => logs.map((name) => readFileSync(name, 'utf8')).join('');
+  assert.match(logged(), /hostile\/supervisor: forged/);
+  assert.doesNotMatch(logged(), / supervisor: forged/);
+  assert.ok(logged().length < 1024 ** 2, `${logged().length} bytes`);
   const { pid } = (await statusOf(gateway)).compartments.find((one) => one.name === 'hostile');
   client.tool('hostile__hang').catch(() => {});
   await client.tool('good__echo');
   writeFileSync(gateway.config, JSON.stringify({ mcpServers: servers, limits: { shutdown_grace_ms: 0 } }));
   gateway.child.kill('SIGHUP');
   await until('it is gone', () => !alive(pid), 15_000);
+  await until('what was lost is counted', () => /\d+ log lines of it were left out/.test(logged()));
   await client.tool('good__echo');
 }, { timeout });
 
