@@ -10,6 +10,7 @@
 
 #include "console.hpp"
 #include "paths.hpp"
+#include "plugin/secrets.hpp"
 #include "profile_source.hpp"
 #include "test_folder.hpp"
 
@@ -130,7 +131,7 @@ TEST_CASE("a pipe that nobody reads loses lines, and holds nobody up") {
   const int saved = ::dup(STDERR_FILENO);
   ::dup2(ends[1], STDERR_FILENO);
   Logger logger(LogLevel::info, LogLevel::info);
-  const bool opened = logger.open(folder / "a.log");
+  const bool opened = logger.open(folder / "a.log").has_value();
   for (int i = 0; i < 500; ++i) logger.log(LogLevel::warn, "a", std::string(1000, 'x'));
   ::dup2(saved, STDERR_FILENO);
   for (const int fd : {saved, ends[0], ends[1]}) ::close(fd);
@@ -165,4 +166,19 @@ TEST_CASE("private folders are private") {
   std::ofstream(folder / "file") << "x";
   CHECK_FALSE(make_private_dir(folder / "file"));
   CHECK_FALSE(make_private_dir(folder / "file/below"));
+}
+
+TEST_CASE("an instance has a bounded number of secrets") {
+  TestFolder folder;
+  const auto mine = bulkhead::private_folder(folder / "state", "secrets", "one");
+  REQUIRE(mine.has_value());
+  for (std::size_t i = 0; i < bulkhead::max_secrets; ++i) {
+    REQUIRE(bulkhead::write_secret(*mine, "n" + std::to_string(i), "v").has_value());
+  }
+  const auto refused = bulkhead::write_secret(*mine, "another", "v");
+  REQUIRE(!refused.has_value());
+  CHECK(refused.error().code == BH_E_LIMIT);
+  CHECK(bulkhead::write_secret(*mine, "n0", "w").has_value());
+  CHECK(bulkhead::write_secret(*mine, "n1", "").has_value());
+  CHECK(bulkhead::write_secret(*mine, "another", "v").has_value());
 }
