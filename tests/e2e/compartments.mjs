@@ -1,6 +1,6 @@
 // One process per compartment: what each holds, and what happens when one falls.
 import { request } from 'node:http';
-import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { alive, assert, descendants, fake, run, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
@@ -172,6 +172,23 @@ test('a killed supervisor takes everything along', async (t) => {
   await gateway.exited;
   await until('nothing is left', () => !below.some(alive));
 });
+
+test('a compartment that hangs is waited for no longer than need be', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { one: fake('--tool', 'a') } });
+  const client = await t.http(gateway);
+  await client.tool('one__a');
+  const endpoint = await running(gateway, 'endpoint');
+  process.kill(endpoint.pid, 'SIGSTOP');
+  assert.equal((await compartment(gateway, 'endpoint')).pid, endpoint.pid);
+  process.kill(endpoint.pid, 'SIGCONT');
+  const launcher = await running(gateway, 'launcher');
+  process.kill(launcher.pid, 'SIGSTOP');
+  writeFileSync(gateway.config, JSON.stringify({ mcpServers: { two: fake('--tool', 'b') } }));
+  process.kill(gateway.pid, 'SIGHUP');
+  await until('it was killed', () => !alive(launcher.pid), 30_000);
+  await until('the reload is over', async () => (await client.toolNames()).join() === 'two__b', 30_000);
+  assert.equal((await client.tool('two__b')).content[0].text, 'fake/b');
+}, { timeout: 90_000 });
 
 test('H01 compartments come from the profile', async (t) => {
   const only = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
