@@ -2,8 +2,10 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "bulkhead/cpp/basics.hpp"
 #include "embed/fake_policy.hpp"
 #include "embed/fake_world.hpp"
+#include "embed/host_impl.hpp"
 
 using namespace bulkhead;
 
@@ -50,6 +52,45 @@ struct PolicyWorld : World {
     REQUIRE(turn_until([&] { return !judge.records.empty(); }));
     return judge.records.back();
   }
+};
+
+// A client that may repeat its handshake.
+class Guest final : private ClientEnd {
+ public:
+  explicit Guest(Host &host) : router_(static_cast<HostImpl &>(host).router()) {
+    bh_peer peer{};
+    peer.size = sizeof peer;
+    peer.flags = BH_PEER_HANDSHAKE_OPTIONAL;
+    peer.transport = bh::str("test");
+    REQUIRE(router_.session_open(*this, peer, &session_, nullptr) == BH_OK);
+  }
+  ~Guest() override {
+    if (session_ != 0) router_.session_close(session_, BH_SESSION_GONE);
+  }
+  void say(const std::string &message) {
+    bh_delivery delivery{};
+    delivery.size = sizeof delivery;
+    router_.deliver(session_, 0, message, &delivery);
+  }
+  void initialize(const std::string &capabilities) {
+    say(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",)"
+        R"("capabilities":)" +
+        capabilities + "}}");
+  }
+  void call_x() {
+    say(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__x"}})");
+  }
+  bool has(std::string_view text) const { return got_.find(text) != std::string::npos; }
+
+ private:
+  void send(const bh_outgoing &message) override {
+    for (std::uint32_t i = 0; i < message.part_count; ++i) got_ += bh::view(message.parts[i]);
+  }
+  void session_ended(bh_session, std::string_view) override { session_ = 0; }
+
+  Router &router_;
+  bh_session session_ = 0;
+  std::string got_;
 };
 
 constexpr std::uint32_t decides = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
@@ -346,4 +387,40 @@ TEST_CASE("items that are not answered in time are hidden, until the next list")
   w.judge.judge = nullptr;
   c.end->send(list_tools);
   CHECK(c.has("a__x"));
+}
+
+TEST_CASE("a repeated handshake keeps the servers of its session, and the calls on them") {
+  PolicyWorld w(decides);
+  w.profile.servers[0].session = SessionScope::per_client;
+  w.start();
+  Guest g(*w.host);
+  g.initialize("{}");
+  REQUIRE(w.turn_until([&] { return w.host->settled(); }));
+  const std::size_t lanes = w.up.lanes.size();
+  g.call_x();
+  REQUIRE(w.judge.asked.size() == 1);
+  g.initialize(R"({"sampling":{}})");
+  CHECK(w.up.lanes.size() == lanes);
+  w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+  REQUIRE(w.turn_until([&] { return w.sent_call(); }));
+  w.answer("{}");
+  CHECK(g.has(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
+}
+
+TEST_CASE("a call whose server is let go before it is decided has an end") {
+  PolicyWorld w(decides);
+  w.profile.limits.policy_timeout_ms = 60'000;
+  w.profile.limits.idle_view_ms = 30;
+  w.start();
+  Guest g(*w.host);
+  g.initialize(R"({"sampling":{}})");
+  REQUIRE(w.turn_until([&] { return w.host->settled(); }));
+  g.call_x();
+  REQUIRE(w.judge.asked.size() == 1);
+  const std::uint64_t number = w.judge.last().number;
+  g.initialize("{}");  // other lanes; those that it had are of no use any more
+  REQUIRE(w.turn_until([&] { return g.has("it has not run"); }));
+  w.judge.decided(number, BH_VERDICT_ALLOW);
+  w.turn(20);
+  CHECK_FALSE(w.sent_call());
 }

@@ -308,6 +308,7 @@ class Router {
   void catalogue_changed(View &view);
   void fill_view(View &view);
   void drop_view(View &view);
+  void remove_lane(Lane &lane);
   void start_idle_timer();
   void remove_idle_lanes();
   bool view_settled(const View &view) const;

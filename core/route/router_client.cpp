@@ -246,11 +246,13 @@ void Router::initialize(Session &s, const ReplyTo &reply, std::string_view messa
 }
 
 // The first handshake, or one that starts a session anew: then calls under way go on, and what the
-// client had asked for lasts no longer.
+// client had asked for lasts no longer. A session with servers of its own keeps its capabilities:
+// others would start those servers anew, under its calls and as often as it likes.
 void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
-  const bool stays = s.view != nullptr && s.caps == caps;
+  const bool own = s.view != nullptr && s.view->session != 0;
+  const bool stays = own || (s.view != nullptr && s.caps == caps);
   s.revision = revision;
-  s.caps = caps;
+  if (!own) s.caps = caps;
   s.initialized = true;
   s.log_level = -1;
   s.listed = 0;

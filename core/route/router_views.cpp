@@ -136,7 +136,7 @@ void Router::drop_view(View &view) {
     std::erase(lane->views, &view);
     if (!lane->views.empty()) continue;
     if (view.session == 0 || lane->session() != 0 || ending_) {
-      lane->upstream().remove(lane);
+      remove_lane(*lane);
     } else {
       lane->idle_since_ns = reactor_.now_ns();
       start_idle_timer();
@@ -144,6 +144,23 @@ void Router::drop_view(View &view) {
   }
   std::erase_if(views_, [&](const auto &candidate) { return candidate.get() == &view; });
   status_changed();
+}
+
+// Calls that a policy has not decided yet would be sent to it.
+void Router::remove_lane(Lane &lane) {
+  std::vector<std::uint64_t> ids;
+  for (const auto &[id, undecided] : undecided_) {
+    if (undecided.target.lane == &lane) ids.push_back(id);
+  }
+  for (const std::uint64_t id : ids) {
+    Exchange *e = exchanges_.get(id);
+    if (e == nullptr) continue;
+    fail_exchange(*e, code::internal_error,
+                  "server \"" + lane.upstream().name() +
+                      "\" was let go before a policy had decided; it has not run",
+                  BH_OUTCOME_ERROR);
+  }
+  lane.upstream().remove(&lane);
 }
 
 void Router::start_idle_timer() {
@@ -171,7 +188,7 @@ void Router::remove_idle_lanes() {
         more = true;
       }
     }
-    for (Lane *lane : idle) upstream->remove(lane);
+    for (Lane *lane : idle) remove_lane(*lane);
   }
   if (more) start_idle_timer();
   status_changed();

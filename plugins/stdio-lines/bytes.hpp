@@ -2,6 +2,7 @@
 // one moves pages instead of copying them (realloc does).
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -38,6 +39,7 @@ class Bytes {
   // Room for `more` bytes; false when there is no memory, then nothing has changed.
   bool reserve(std::size_t more) noexcept {
     if (room() >= more) return true;
+    if (more > SIZE_MAX - n_) return false;
     std::size_t wanted = capacity_ < 512 ? 1024 : capacity_ * 2;
     if (wanted < n_ + more) wanted = n_ + more;
     void *grown = std::realloc(p_, wanted);

@@ -100,6 +100,10 @@ void Connection::received(std::string_view bytes) {
       lines_.feed(bytes, owner_.scratch, *this);
       return;
     case Mode::sniffing:
+      if (std::exchange(introduced_, false)) {
+        since_ns_ = owner_.host.now_ns();
+        owner_.want_checks();
+      }
       if (undecided_.empty()) return sniff_all(bytes);
       undecided_ += bytes;
       const std::string all = std::move(undecided_);
@@ -160,7 +164,7 @@ void Connection::after_flush(stdio_lines::Flush result) {
 bool Connection::check(std::uint64_t now_ns) {
   if (doomed_) return false;
   const bool sniffing = mode_ == Mode::sniffing;
-  if (!sniffing && !blocked_) return false;
+  if (sniffing ? introduced_ : !blocked_) return false;
   const std::uint64_t limit_ms =
       sniffing ? owner_.config.sniff_timeout_ms : owner_.config.write_timeout_ms;
   if (now_ns - since_ns_ < limit_ms * ns_per_ms) return true;
@@ -179,6 +183,7 @@ void Connection::sniff_all(std::string_view all) {
   switch (sniffed.kind) {
     case Sniffed::Kind::more:
       undecided_ = all;
+      introduced_ = sniffed.start > 0 && rest.empty();
       return;
     case Sniffed::Kind::frames:
       mode_ = Mode::frames;

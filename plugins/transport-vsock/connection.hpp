@@ -118,14 +118,17 @@ class Connection final : private stdio_lines::LineSink {
   std::uint32_t events_ = BH_FD_READ;
   Mode mode_ = Mode::sniffing;
   bool doomed_ = false, input_ended_ = false, blocked_ = false;
-  bool in_event_ = false;  // flush() comes at its end
-  bool duplex_ = false;    // the guest takes messages that answer nothing
+  bool in_event_ = false;    // flush() comes at its end
+  bool introduced_ = false;  // a metadata line has come, and nothing behind it: it may wait
+  bool duplex_ = false;      // the guest takes messages that answer nothing
   bh_session session_ = 0;
   std::uint32_t last_stream_ = 0;
   std::uint32_t open_ = 0;  // messages whose answer is awaited
   std::vector<Name> names_;
-  std::size_t name_ = 0;    // of names_, of the newest frame
-  std::uint64_t since_ns_;  // while sniffing: of the connection; blocked: the last progress
+  std::size_t name_ = 0;  // of names_, of the newest frame
+  // While sniffing: of the connection, or of what follows the metadata line; blocked: the last
+  // progress.
+  std::uint64_t since_ns_;
   std::size_t waiting_before_ = 0;
   std::string undecided_;  // what has come while sniffing
   mcp_frame::FrameReader frames_;

@@ -50,6 +50,7 @@ void Endpoint::stop_accepting() noexcept {
 
 void Endpoint::stop() noexcept {
   if (std::exchange(stopped_, true)) return;
+  stdio_lines::block_pipe_signal();  // the last flush may come from another thread than the rest
   stop_accepting();
   *alive_ = false;
   host.timer_cancel(check_timer_);
@@ -98,6 +99,7 @@ void Endpoint::add(int fd, std::string peer, std::string_view early, bool from_d
   c.from_dialer = from_dialer;
   if (!c.start()) {
     counters.add(counters.error);
+    if (from_dialer) dialer_.connection_ended();
     return;
   }
   connections_.push_back(std::move(connection));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace transport_vsock {
 
@@ -23,12 +24,7 @@ Splice::~Splice() {
 }
 
 bool Splice::start() {
-  for (Side &side : sides_) {
-    // Writable: the service's socket may still be connecting.
-    side.events = BH_FD_READ | BH_FD_WRITE;
-    if (host_.watch(side.fd, side.events, on_event, this, &side.watch) != BH_OK) return false;
-  }
-  return true;
+  return want(sides_[0], sides_[1]) && want(sides_[1], sides_[0]);
 }
 
 void Splice::on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept {
@@ -38,58 +34,79 @@ void Splice::on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept
 }
 
 void Splice::handle(Side &side, Side &other, std::uint32_t events) {
-  bool alive = true;
-  if ((events & BH_FD_WRITE) != 0) alive = write(side);
-  if (alive && (events & BH_FD_READ) != 0) alive = read(side, other);
-  // Reported whatever is asked for: with nothing to read or write it would be for ever.
-  if ((events & BH_FD_ERROR) != 0 && (events & (BH_FD_READ | BH_FD_WRITE)) == 0) alive = false;
-  alive = alive && pass_end(side, other) && pass_end(other, side);
-  const bool all_said = sides_[0].told && sides_[1].told;
-  if (!alive || all_said) return ended_(arg_, *this);
-  want(side, other);
-  want(other, side);
+  if ((events & BH_FD_WRITE) != 0) write(side);
+  if ((events & BH_FD_READ) != 0) read(side, other);
+  // Reported whatever is asked for, and for ever: not watched until there is room to read the rest.
+  if ((events & (BH_FD_ERROR | BH_FD_READ | BH_FD_WRITE)) == BH_FD_ERROR) {
+    lose(side);
+    host_.unwatch(side.watch);
+    side.events = 0;
+  }
+  pass_end(side, other);
+  pass_end(other, side);
+  if (over() || !want(side, other) || !want(other, side)) ended_(arg_, *this);
 }
 
 // Only as much as there is room for; the kernel holds the rest back.
-bool Splice::read(Side &from, Side &to) {
-  if (from.ended || !to.out.reserve(buffer_bytes - to.out.size())) return true;
+void Splice::read(Side &from, Side &to) {
+  if (from.ended || to.out.size() >= buffer_bytes) return;
   const std::size_t room = buffer_bytes - to.out.size();
-  if (room == 0) return true;
+  if (!to.out.reserve(room)) return;
   const ssize_t n = ::recv(from.fd, to.out.tail(), room, 0);
-  if (n < 0) return errno == EAGAIN || errno == EINTR;
-  from.ended = n == 0;
-  to.out.added(static_cast<std::size_t>(n));
-  return write(to);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n > 0) {
+    to.out.added(static_cast<std::size_t>(n));
+    return write(to);
+  }
+  from.ended = true;
+  if (n < 0) lose(from);
 }
 
-bool Splice::write(Side &to) {
-  if (to.done == to.out.size()) return true;
+void Splice::write(Side &to) {
+  if (to.gone) to.out.clear();
+  if (to.out.empty()) return;
   const std::string_view rest = to.out.view().substr(to.done);
   const ssize_t n = ::send(to.fd, rest.data(), rest.size(), MSG_NOSIGNAL);
-  // ENOTCONN: still connecting.
-  if (n < 0) return errno == EAGAIN || errno == EINTR || errno == ENOTCONN;
+  if (n < 0) {
+    if (errno != EAGAIN && errno != EINTR) lose(to);
+    return;
+  }
   to.done += static_cast<std::size_t>(n);
   if (to.done == to.out.size()) {
     to.out.clear();
     to.done = 0;
   }
-  return true;
 }
 
 // Half-closes `to` when all that `from` has ever sent is out.
-bool Splice::pass_end(Side &from, Side &to) {
-  if (!from.ended || to.told || !to.out.empty()) return true;
+void Splice::pass_end(Side &from, Side &to) {
+  if (!from.ended || to.told || !to.out.empty()) return;
   to.told = true;
-  return ::shutdown(to.fd, SHUT_WR) == 0 || errno == ENOTCONN;
+  if (::shutdown(to.fd, SHUT_WR) != 0) lose(to);
 }
 
-void Splice::want(Side &side, const Side &other) {
+void Splice::lose(Side &side) {
+  side.gone = true;
+  side.out.clear();
+  side.done = 0;
+}
+
+// Each of them takes no more, or has been told that no more comes.
+bool Splice::over() const noexcept {
+  const auto done = [](const Side &side) { return side.told || side.gone; };
+  return done(sides_[0]) && done(sides_[1]);
+}
+
+// False: the host cannot watch it.
+bool Splice::want(Side &side, const Side &other) {
   const bool reads = !side.ended && other.out.size() < buffer_bytes;
   const std::uint32_t events = (reads ? std::uint32_t{BH_FD_READ} : 0u) |
                                (side.out.empty() ? 0u : std::uint32_t{BH_FD_WRITE});
-  if (events == side.events) return;
+  if (events == side.events) return true;
   side.events = events;
+  if (side.watch == 0) return host_.watch(side.fd, events, on_event, this, &side.watch) == BH_OK;
   host_.modify(side.watch, events);
+  return true;
 }
 
 }  // namespace transport_vsock

@@ -33,16 +33,19 @@ class Splice {
     std::uint32_t events = 0;
     bool ended = false;      // sends no more
     bool told = false;       // has been told that the other one sends no more
+    bool gone = false;       // takes no more; what it has sent is still read
     stdio_lines::Bytes out;  // waits for it
     std::size_t done = 0;    // of out, already written
   };
 
   static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
   void handle(Side &side, Side &other, std::uint32_t events);
-  bool read(Side &from, Side &to);
-  bool write(Side &to);
-  bool pass_end(Side &from, Side &to);
-  void want(Side &side, const Side &other);
+  void read(Side &from, Side &to);
+  void write(Side &to);
+  void pass_end(Side &from, Side &to);
+  void lose(Side &side);
+  bool over() const noexcept;
+  bool want(Side &side, const Side &other);
 
   const bh::Host &host_;
   Side sides_[2];  // guest, service

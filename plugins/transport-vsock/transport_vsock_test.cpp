@@ -402,6 +402,21 @@ TEST_CASE("a silent connection is closed after the time to say what it is, other
   CHECK(good.frames(2)[1].stream == 2);
 }
 
+TEST_CASE("a metadata line alone may wait; what begins behind it may not") {
+  World w(R"(,"sniff_timeout_ms":50)");
+  Guest idle(w);
+  idle.write(line);
+  REQUIRE_FALSE(w.host.run_until([&] { return !idle.read(); }, 200));
+  idle.write(frame(1, request(1)));
+  CHECK(idle.frames(1)[0].stream == 1);
+  Guest half(w);
+  half.write(line);
+  REQUIRE_FALSE(w.host.run_until([&] { return !half.read(); }, 200));
+  half.write(std::string("\0", 1));
+  CHECK(half.closed());
+  CHECK(w.host.metric("vsock.closed.sniff_timeout") == 1);
+}
+
 TEST_CASE("a guest that reads nothing is disconnected, others are served") {
   World w(R"(,"write_timeout_ms":60)");
   Guest slow(w), good(w);
@@ -464,6 +479,79 @@ TEST_CASE("what is not MCP is closed, or handed off with the bytes already read"
   CHECK(g.closed());
   CHECK(g.raw == "bye");
   ::close(service);
+}
+
+// A service for what is not MCP, and its end of a connection that was handed off.
+class Service {
+ public:
+  explicit Service(World &w) : world_(w), listening_(listen_on(w.folder + "/tls")) {}
+  ~Service() {
+    shut();
+    ::close(listening_);
+  }
+  void shut() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+  void accept() {
+    REQUIRE(world_.until([&] {
+      if (fd_ < 0) fd_ = ::accept4(listening_, nullptr, nullptr, SOCK_NONBLOCK);
+      return fd_ >= 0 && world_.host.metric("vsock.handed_off") == 1;
+    }));
+  }
+  void send(std::string_view bytes) {
+    REQUIRE(world_.until([&] {
+      const ssize_t n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+      return bytes.empty();
+    }));
+  }
+  std::string read_all() {
+    std::string got;
+    REQUIRE(world_.until([&] {
+      char bytes[65'536];
+      const ssize_t n = ::recv(fd_, bytes, sizeof bytes, 0);
+      if (n > 0) got.append(bytes, static_cast<std::size_t>(n));
+      return n == 0;
+    }));
+    return got;
+  }
+
+ private:
+  World &world_;
+  const int listening_;
+  int fd_ = -1;
+};
+
+TEST_CASE("handed off: more than the buffers hold, before the service is there and after") {
+  World w(R"(,"handoff":"unix:FOLDER/tls")");
+  Service service(w);
+  Guest g(w);
+  const std::string early = "\x16" + std::string(70'000, 'e'), late(200'000, 'l');
+  REQUIRE(::send(g.descriptor(), early.data(), early.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(early.size()));
+  REQUIRE(w.until([&] { return w.host.metric("vsock.connections") == 1; }));
+  w.host.turn(0);
+  std::string_view rest = late;  // as much as goes before the next event
+  const ssize_t sent = ::send(g.descriptor(), rest.data(), rest.size(), MSG_NOSIGNAL);
+  if (sent > 0) rest.remove_prefix(static_cast<std::size_t>(sent));
+  service.accept();
+  g.write(rest);
+  g.end_input();
+  CHECK(service.read_all() == early + late);
+}
+
+TEST_CASE("handed off: a service that says a lot and closes is heard to its end") {
+  World w(R"(,"handoff":"unix:FOLDER/tls")");
+  Service service(w);
+  Guest g(w);
+  g.write("\x16 hello");
+  service.accept();
+  const std::string said(300'000, 's');  // more than the kernel and we hold for the guest
+  service.send(said);
+  service.shut();
+  for (int i = 0; i < 20; ++i) w.host.turn(0);  // the guest is slow
+  CHECK(g.closed());
+  CHECK(g.raw == said);
 }
 
 TEST_CASE("only those who are listed may come, and only so many") {
