@@ -11,11 +11,17 @@ namespace bulkhead {
 template <class T>
 class Slots {
  public:
+  // first_generation: of every slot; at least 1, less than 2^20. Where handles leave the process, a
+  // random one keeps those of another process from being taken for ours.
+  explicit Slots(std::uint32_t first_generation = 1) noexcept
+      : first_generation_(first_generation) {}
+
   std::uint64_t insert(T value) {
     std::uint32_t index;
     if (free_.empty()) {
       index = static_cast<std::uint32_t>(slots_.size());
       slots_.emplace_back();
+      slots_.back().generation = first_generation_;
     } else {
       index = free_.back();
       free_.pop_back();
@@ -78,6 +84,7 @@ class Slots {
     return (static_cast<std::uint64_t>(generation) << 32) | (index + 1);
   }
 
+  std::uint32_t first_generation_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
   std::size_t size_ = 0;

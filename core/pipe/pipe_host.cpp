@@ -173,7 +173,10 @@ void PipeHost::to_client(std::string_view message) {
   out.session = only_session;
   out.part_count = 1;
   out.parts = &part;
-  transport_table_->send(transport_->self(), &out);
+  const bh_status status = transport_table_->send(transport_->self(), &out);
+  if (status == BH_E_LIMIT) {
+    failure_ = Error{status, "the client reads too slowly: more than 8 MiB wait for it"};
+  }
 }
 
 // ---- the endpoint ------------------------------------------------------------------------------

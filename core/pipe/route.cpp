@@ -51,8 +51,8 @@ bool Route::from_client(std::string_view text) {
   const Line line = classify(text);
   if (line.kind == LineKind::request) return request(line, text);
   const bool response = line.kind == LineKind::response;
-  // A question whose connection is gone has no asker any more.
-  if (response && wire_ != Wire::up) return false;
+  // A question whose connection is gone has no asker any more, and its id may be another's now.
+  if (response && (wire_ != Wire::up || !take_question(line.id))) return false;
   pass(response ? BH_LANE_RESPONSE : BH_LANE_NOTIFICATION, 0, text);
   return false;
 }
@@ -174,8 +174,23 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
   if (take_handshake_answer(exchange, text)) return;
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
   forget(exchange);
+  if (exchange == 0) note_question(text);
   if (!text.empty()) ends_.to_client(text);
   if (exchange != 0) check_end();
+}
+
+void Route::note_question(std::string_view text) {
+  const Line line = classify(text);
+  if (line.id.empty() || line.method.empty() || line.id.size() > limits_.max_question_id) return;
+  if (questions_.size() == limits_.max_questions) questions_.pop_front();
+  questions_.emplace_back(line.id);
+}
+
+bool Route::take_question(std::string_view id) {
+  const auto at = std::find(questions_.begin(), questions_.end(), id);
+  if (at == questions_.end()) return false;
+  questions_.erase(at);
+  return true;
 }
 
 // BH_E_CANCELLED: the endpoint has nothing to say, since the client has cancelled.
@@ -260,6 +275,7 @@ void Route::lost(const Error &error) {
   ends_.close_lane();
   wire_ = Wire::none;
   handshake_.exchange = handshake_.repeated = 0;
+  questions_.clear();
   const std::size_t failed = fail_pending(error.text);
   if (input_ended_ && waiting_.empty()) return end({});
   lost_ns_ = reminded_ns_ = reactor_.now_ns();

@@ -54,6 +54,8 @@ struct RouteLimits {
   std::size_t max_pending_bytes = 1u << 20;  // of their ids and methods
   std::size_t max_waiting_bytes = 4u << 20;  // of messages that wait for a connection
   std::size_t max_handshake_bytes = 64u << 10;
+  std::size_t max_questions = 256;    // of the endpoint, without an answer; the oldest goes
+  std::size_t max_question_id = 256;  // bytes
 };
 
 class Route {
@@ -108,6 +110,8 @@ class Route {
   void note_handshake(std::uint32_t kind, std::uint64_t exchange, std::string_view text);
   bool take_handshake_answer(std::uint64_t exchange, std::string_view text);
   void repeat_handshake();
+  void note_question(std::string_view text);
+  bool take_question(std::string_view id);
   void send_waiting();
 
   void attempt();
@@ -139,6 +143,7 @@ class Route {
   std::deque<Waiting> waiting_;
   std::size_t pending_bytes_ = 0, waiting_bytes_ = 0;
   Handshake handshake_;
+  std::deque<std::string> questions_;  // ids of the endpoint's requests on this connection
 
   std::uint64_t started_ns_ = 0, connected_ns_ = 0, lost_ns_ = 0, reminded_ns_ = 0;
   std::uint64_t retry_ms_ = 0;

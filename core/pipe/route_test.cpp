@@ -98,6 +98,7 @@ TEST_CASE("answers find their request, notifications await none") {
   w.connect();
   CHECK(w.route.from_client(request(1, "tools/call")));
   CHECK_FALSE(w.route.from_client(R"({"method":"notifications/x"})"));
+  w.route.message(w.lane(), 0, request(9, "ping"));
   CHECK_FALSE(w.route.from_client(R"({"id":9,"result":{}})"));
   CHECK(w.route.from_client("{oops"));
   REQUIRE(w.ends.sent.size() == 4);
@@ -108,7 +109,8 @@ TEST_CASE("answers find their request, notifications await none") {
   w.route.message(w.lane(), w.ends.sent[3].exchange, "second\n");
   w.route.message(w.lane(), w.ends.sent[0].exchange, "first");
   w.route.message(w.lane(), 0, "pushed");
-  CHECK(w.ends.printed == std::vector<std::string>{"second", "first", "pushed"});
+  CHECK(w.ends.printed ==
+        std::vector<std::string>{request(9, "ping"), "second", "first", "pushed"});
 }
 
 TEST_CASE("what is asked before the connection stands is sent then, in order") {
@@ -327,4 +329,23 @@ TEST_CASE("what an earlier lane says later is not heard") {
   w.route.lane_down(old, {BH_E_IO, "late"});
   CHECK(w.ends.printed.empty());
   CHECK(w.ends.closes == 1);
+}
+
+TEST_CASE("an answer goes back only to the connection that has asked") {
+  World w;
+  w.connect();
+  const std::string question = request(7, "elicitation/create");
+  const std::string yes = R"({"jsonrpc":"2.0","id":7,"result":{"action":"accept"}})";
+  w.route.from_client(yes);
+  CHECK(w.ends.sent.empty());
+  w.route.message(w.lane(), 0, question);
+  w.route.from_client(yes);
+  REQUIRE(w.ends.sent.size() == 1);
+  CHECK(w.ends.sent[0].kind == BH_LANE_RESPONSE);
+  w.route.from_client(yes);
+  w.route.message(w.lane(), 0, question);
+  w.lose();
+  w.reconnect();
+  w.route.from_client(yes);
+  CHECK(w.ends.sent.size() == 1);
 }

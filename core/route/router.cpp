@@ -21,6 +21,8 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
   if (::getrandom(&cursor_key_, sizeof cursor_key_, 0) != sizeof cursor_key_) {
     cursor_key_ = reinterpret_cast<std::uintptr_t>(this) ^ reactor.now_ns();
   }
+  // A client that outlives this process answers what an earlier one has asked.
+  asks_ = Slots<Ask>(static_cast<std::uint32_t>(cursor_key_ & 0xFFFFE) | 1);
 }
 
 Router::~Router() {

@@ -19,6 +19,7 @@ using rapidjson::Value;
 
 constexpr std::size_t max_list = 1'024;
 constexpr std::uint64_t max_ms = 86'400'000;
+constexpr std::uint32_t overflow_uid = 65'534;  // the kernel's default
 
 std::string_view text_of(const Value &value) {
   return {value.GetString(), value.GetStringLength()};
@@ -46,12 +47,13 @@ class Reader {
     }
   }
   template <class T, class Read>
-  void list(const char *name, const char *of, std::vector<T> *out, Read read) {
+  void list(const char *name, const char *of, std::optional<std::vector<T>> *out, Read read) {
     const Value *value = take(name);
     if (value == nullptr) return;
+    out->emplace();
     bool good = value->IsArray() && value->Size() <= max_list;
     if (good) {
-      for (const Value &item : value->GetArray()) good = good && read(item, out);
+      for (const Value &item : value->GetArray()) good = good && read(item, &**out);
     }
     if (!good) fault(std::string(name) + " must be a list of at most 1024 " + of);
   }
@@ -150,6 +152,13 @@ void check(const Config &config, Reader *reader) {
         "listen must be like vsock:5002, vsock:2:5002, unix:/path/to/socket or "
         "hybrid:/path/of/the/monitor.sock:5002");
   }
+  const bool vsock = config.listen.starts_with("vsock:");
+  if (config.allow_cids && !vsock) {
+    reader->fault("allow_cids is for listen = \"vsock:...\"; Unix sockets have allow_uids");
+  }
+  if (config.allow_uids && (vsock || config.listen.empty())) {
+    reader->fault("allow_uids is for listen = \"unix:...\" or \"hybrid:...\"");
+  }
   if (!config.dial.empty() && !parse_dial(config.dial, &unused)) {
     reader->fault("dial must be like hybrid:/path/of/the/monitor.sock:5002");
   }
@@ -202,10 +211,13 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
   reader.text("handoff", &out->handoff);
   reader.list("allow_cids", "context ids", &out->allow_cids, read_id);
   reader.list("allow_uids", "user ids", &out->allow_uids, read_id);
-  reader.list("metadata_prefixes", "texts of A-Z, 0-9 and _", &out->metadata_prefixes, read_prefix);
+  std::optional<std::vector<std::string>> prefixes;
+  reader.list("metadata_prefixes", "texts of A-Z, 0-9 and _", &prefixes, read_prefix);
+  if (prefixes) out->metadata_prefixes = *std::move(prefixes);
   reader.number("sniff_timeout_ms", 10, max_ms, &out->sniff_timeout_ms);
   reader.number("write_timeout_ms", 10, max_ms, &out->write_timeout_ms);
   reader.number("max_connections", 1, 100'000, &out->max_connections);
+  reader.number("max_connections_per_peer", 1, 100'000, &out->max_connections_per_peer);
   reader.nothing_else();
   if (out->listen.empty() && out->dial.empty()) out->listen = "vsock:5002";
   check(*out, &reader);
@@ -221,8 +233,8 @@ std::string peer_name(int fd, const sockaddr_storage &peer, std::uint32_t *id) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   const bool known = ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0;
-  *id = known ? credentials.uid : UINT32_MAX;
-  return "uid:" + std::to_string(*id);
+  *id = known && credentials.uid != overflow_uid ? credentials.uid : unknown_id;
+  return *id == unknown_id ? "uid:unknown" : "uid:" + std::to_string(*id);
 }
 
 }  // namespace transport_vsock

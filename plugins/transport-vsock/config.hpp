@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,11 +23,13 @@ struct Config {
   std::string listen;   // vsock:PORT, vsock:CID:PORT, unix:PATH, hybrid:PATH:PORT; empty: nothing
   std::string dial;     // hybrid:PATH:PORT: the guest listens, we connect; empty: no
   std::string handoff;  // unix:PATH or a loopback IP:PORT, for what is not MCP; empty: closed
-  std::vector<std::uint32_t> allow_cids, allow_uids;  // empty: everybody
-  std::vector<std::string> metadata_prefixes;         // beside the two that are always known
+  // Of a vsock and of a Unix listener; without a list everybody, with an empty one nobody.
+  std::optional<std::vector<std::uint32_t>> allow_cids, allow_uids;
+  std::vector<std::string> metadata_prefixes;  // beside the two that are always known
   std::uint64_t sniff_timeout_ms = 5'000;
   std::uint64_t write_timeout_ms = 0;  // 0: the host's limits.write_stall_ms
   std::uint64_t max_connections = 1'024;
+  std::uint64_t max_connections_per_peer = 64;  // of one context id, one user
 };
 
 inline constexpr char config_schema[] = R"({
@@ -41,7 +44,8 @@ inline constexpr char config_schema[] = R"({
     "metadata_prefixes": {"type": "array", "items": {"type": "string"}},
     "sniff_timeout_ms": {"type": "integer", "minimum": 10},
     "write_timeout_ms": {"type": "integer", "minimum": 10},
-    "max_connections": {"type": "integer", "minimum": 1}
+    "max_connections": {"type": "integer", "minimum": 1},
+    "max_connections_per_peer": {"type": "integer", "minimum": 1}
   }
 })";
 
@@ -54,7 +58,10 @@ bool parse_listen(std::string_view text, Address *out);
 bool parse_dial(std::string_view text, Address *out);
 bool parse_handoff(std::string_view text, Address *out);
 
-// "cid:3" for a vsock peer, "uid:1000" for one on a Unix socket. *id is the number.
+inline constexpr std::uint32_t unknown_id = UINT32_MAX;
+
+// "cid:3" for a vsock peer, "uid:1000" for one on a Unix socket. *id is the number, or unknown_id:
+// in a user namespace the kernel shows all users from outside as 65534.
 std::string peer_name(int fd, const sockaddr_storage &peer, std::uint32_t *id);
 
 }  // namespace transport_vsock

@@ -23,9 +23,12 @@ Connection::Connection(ConnectionOwner &owner, int fd, std::string peer)
       peer_(std::move(peer)),
       since_ns_(owner.host.now_ns()),
       lines_(std::min<std::uint64_t>(max_line, owner.transport->limits->message_bytes)),
-      writer_(owner.transport->limits->write_queue_bytes) {}
+      bound_(std::min<std::uint64_t>(max_waiting, owner.transport->limits->write_queue_bytes)),
+      pause_at_(std::min(pause_bytes, bound_ / 2)),
+      writer_(bound_) {}
 
 Connection::~Connection() {
+  owner_.unsent -= counted_;
   if (fd_ < 0) return;
   owner_.host.unwatch(watch_);
   ::close(fd_);
@@ -45,6 +48,7 @@ int Connection::release() noexcept {
 void Connection::doom(bh_metric why) noexcept {
   if (std::exchange(doomed_, true)) return;
   owner_.counters.add(why);
+  owner_.unsent -= std::exchange(counted_, 0);
   if (watch_ != 0) owner_.host.modify(watch_, 0);
   owner_.on_doomed(*this);
 }
@@ -89,16 +93,14 @@ void Connection::on_readable() {
   const auto got = static_cast<std::size_t>(n);
   if (!direct) return received({room.data(), got});
   frames_.filled(got);
-  consume_frames({});
+  consume({});
 }
 
 void Connection::received(std::string_view bytes) {
   switch (mode_) {
     case Mode::frames:
-      return consume_frames(bytes);
     case Mode::lines:
-      lines_.feed(bytes, owner_.scratch, *this);
-      return;
+      return consume(bytes);
     case Mode::sniffing:
       if (std::exchange(introduced_, false)) {
         since_ns_ = owner_.host.now_ns();
@@ -124,7 +126,7 @@ void Connection::input_ended() {
 
 // Reading pauses while the guest does not take its answers, and ends with its input.
 void Connection::update_events() {
-  const bool reads = !input_ended_ && writer_.waiting() < pause_bytes;
+  const bool reads = !input_ended_ && !paused_ && writer_.waiting() < pause_at_;
   const std::uint32_t events =
       (reads ? std::uint32_t{BH_FD_READ} : 0u) | (blocked_ ? std::uint32_t{BH_FD_WRITE} : 0u);
   if (events == events_ || doomed_) return;
@@ -134,18 +136,30 @@ void Connection::update_events() {
 
 // ---- out ---------------------------------------------------------------------------------------
 
-// What one event or one turn of the loop has produced leaves together.
-bool Connection::queued(bool taken) {
+// What one event or one turn of the loop has produced leaves together. add() is called again when
+// there was no room for it but the guest takes some of what waits.
+template <class Add>
+bool Connection::queue(Add add) {
+  bool taken = add();
+  if (!taken && writer_.flush(fd_) != stdio_lines::Flush::broken) taken = add();
   if (!taken) {
-    doom(owner_.counters.too_slow);
-  } else if (!in_event_) {
-    owner_.on_unflushed(*this);
+    too_slow();
+    return false;
   }
-  return taken;
+  count_unsent();
+  if (!in_event_) owner_.on_unflushed(*this);
+  return !doomed_;
+}
+
+void Connection::count_unsent() noexcept {
+  if (doomed_) return;
+  owner_.unsent += writer_.waiting() - std::exchange(counted_, writer_.waiting());
+  if (owner_.unsent > max_unsent) owner_.on_too_much_unsent();
 }
 
 void Connection::flush() {
   if (writer_.waiting() > 0) after_flush(writer_.flush(fd_));
+  if (paused_ && !doomed_ && writer_.waiting() < pause_at_) resume();
   if (input_ended_ && open_ == 0 && writer_.waiting() == 0) doom(owner_.counters.eof);
 }
 
@@ -158,6 +172,7 @@ void Connection::after_flush(stdio_lines::Flush result) {
   }
   waiting_before_ = writer_.waiting();
   blocked_ = blocked;
+  count_unsent();
   update_events();
 }
 
@@ -188,11 +203,11 @@ void Connection::sniff_all(std::string_view all) {
     case Sniffed::Kind::frames:
       mode_ = Mode::frames;
       owner_.counters.add(owner_.counters.frames);
-      return consume_frames(rest);
+      return consume(rest);
     case Sniffed::Kind::lines:
       mode_ = Mode::lines;
       owner_.counters.add(owner_.counters.lines);
-      if (name_process(sniffed.name)) lines_.feed(rest, owner_.scratch, *this);
+      if (name_process(sniffed.name)) consume(rest);
       return;
     case Sniffed::Kind::other:
       if (!owner_.config.handoff.empty()) return owner_.on_other(*this, rest);
@@ -202,9 +217,40 @@ void Connection::sniff_all(std::string_view all) {
   }
 }
 
+void Connection::consume(std::string_view in) {
+  mode_ == Mode::frames ? consume_frames(in) : consume_lines(in);
+}
+
+// True: the guest asks much and takes little, and `rest`, which it has already sent, waits.
+bool Connection::pauses(std::string_view rest) {
+  if (writer_.waiting() < pause_at_) return false;
+  after_flush(writer_.flush(fd_));
+  if (doomed_ || writer_.waiting() < pause_at_) return false;
+  held_ = std::string(rest);
+  paused_ = true;
+  update_events();
+  return true;
+}
+
+void Connection::resume() {
+  paused_ = false;
+  const std::string rest = std::exchange(held_, {});
+  consume(rest);
+  update_events();
+}
+
+void Connection::consume_lines(std::string_view in) {
+  while (!in.empty() && !doomed_ && !pauses(in)) {
+    const std::size_t end = in.find('\n');
+    const std::string_view line = end == in.npos ? in : in.substr(0, end + 1);
+    lines_.feed(line, owner_.scratch, *this);
+    in.remove_prefix(line.size());
+  }
+}
+
 void Connection::consume_frames(std::string_view in) {
   mcp_frame::Frame frame;
-  while (!doomed_) {
+  while (!doomed_ && !pauses(in)) {
     switch (frames_.next(&in, &frame)) {
       case mcp_frame::FrameReader::Step::more:
         return;
@@ -252,7 +298,7 @@ bool Connection::on_too_long(std::string_view) {
   const std::string_view text =
       R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"message too large"}})";
   const bh_str part = bh::str(text);
-  return queued(writer_.add({&part, 1}));
+  return queue([&] { return writer_.add({&part, 1}); });
 }
 
 // ---- the session -------------------------------------------------------------------------------
@@ -346,7 +392,7 @@ bh_status Connection::send(const bh_outgoing &message) {
   } else {
     if (answer && open_ > 0) --open_;
     if (message.part_count > 0 && (answer || duplex_)) {
-      const bool taken = queued(writer_.add({message.parts, message.part_count}));
+      const bool taken = queue([&] { return writer_.add({message.parts, message.part_count}); });
       status = taken ? BH_OK : BH_E_LIMIT;
     }
   }
@@ -391,7 +437,7 @@ bool Connection::send_frame(std::uint32_t stream, std::string_view name,
   const mcp_frame::Frame frame{stream, stream == 0, name, {}};
   const auto fault = mcp_frame::encode_head(frame, stdio_lines::total_size(parts), head, &size);
   if (fault != mcp_frame::Fault::none) return false;
-  return queued(writer_.add_raw({head, size}, parts));
+  return queue([&] { return writer_.add_raw({head, size}, parts); });
 }
 
 }  // namespace transport_vsock

@@ -22,6 +22,8 @@ namespace transport_vsock {
 
 class Connection;
 
+inline constexpr std::size_t max_unsent = 256u << 20;  // bytes, of all connections
+
 // What all connections share.
 class ConnectionOwner {
  public:
@@ -33,6 +35,7 @@ class ConnectionOwner {
   const Config &config;
   const Counters counters;
   stdio_lines::Scratch scratch;  // what is received is used up before the handler returns
+  std::size_t unsent = 0;        // bytes that wait for all guests together
 
   // The connection has a session from now on.
   virtual void on_session(Connection &connection, bh_session session) = 0;
@@ -42,6 +45,8 @@ class ConnectionOwner {
   virtual void on_unflushed(Connection &connection) = 0;
   // Destroy it in on_event_end() or at the end of this turn.
   virtual void on_doomed(Connection &connection) noexcept = 0;
+  // `unsent` is more than max_unsent.
+  virtual void on_too_much_unsent() = 0;
   // The end of a reactor event; the connection may be gone afterwards.
   virtual void on_event_end() = 0;
   // Something may be overdue: call check() of all connections now and then.
@@ -55,7 +60,8 @@ class Connection final : private stdio_lines::LineSink {
  public:
   static constexpr std::size_t max_line = 1u << 20;     // bytes, of the older generation
   static constexpr std::size_t max_names = 256;         // of processes on one connection
-  static constexpr std::size_t pause_bytes = 1u << 20;  // unsent: no more is read meanwhile
+  static constexpr std::size_t pause_bytes = 1u << 20;  // unsent: no more is taken meanwhile
+  static constexpr std::size_t max_waiting = 8u << 20;  // unsent: it is disconnected
 
   // Takes the descriptor over. `peer`: "cid:3".
   Connection(ConnectionOwner &owner, int fd, std::string peer);
@@ -76,10 +82,13 @@ class Connection final : private stdio_lines::LineSink {
   int release() noexcept;
   bh_session session() const noexcept { return session_; }
   bool doomed() const noexcept { return doomed_; }
+  std::size_t unsent() const noexcept { return counted_; }
+  void too_slow() noexcept { doom(owner_.counters.too_slow); }
 
-  std::size_t index = 0;     // the owner's
-  bool unflushed = false;    // the owner's
-  bool from_dialer = false;  // the owner's
+  std::size_t index = 0;      // the owner's
+  bool unflushed = false;     // the owner's
+  bool from_dialer = false;   // the owner's
+  std::uint32_t peer_id = 0;  // the owner's
 
  private:
   enum class Mode : std::uint8_t { sniffing, frames, lines };
@@ -93,10 +102,16 @@ class Connection final : private stdio_lines::LineSink {
   void doom(bh_metric why) noexcept;
   void update_events();
   void after_flush(stdio_lines::Flush result);
-  bool queued(bool taken);
+  template <class Add>
+  bool queue(Add add);
+  void count_unsent() noexcept;
 
   void sniff_all(std::string_view all);
+  void consume(std::string_view in);
   void consume_frames(std::string_view in);
+  void consume_lines(std::string_view in);
+  bool pauses(std::string_view rest);
+  void resume();
   void on_frame(const mcp_frame::Frame &frame);
   void on_bad_frame(std::uint32_t stream, mcp_frame::Fault fault);
   bool on_line(std::string_view line) override;
@@ -130,9 +145,13 @@ class Connection final : private stdio_lines::LineSink {
   // progress.
   std::uint64_t since_ns_;
   std::size_t waiting_before_ = 0;
-  std::string undecided_;  // what has come while sniffing
+  std::string undecided_;    // what has come while sniffing
+  bool paused_ = false;      // what waits for the guest must go first
+  std::string held_;         // has been received, and is taken after the pause
+  std::size_t counted_ = 0;  // of the owner's unsent
   mcp_frame::FrameReader frames_;
   stdio_lines::LineReader lines_;
+  const std::size_t bound_, pause_at_;  // of what waits for the guest
   stdio_lines::LineWriter writer_;
 };
 

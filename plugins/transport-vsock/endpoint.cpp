@@ -10,7 +10,7 @@ Endpoint::Endpoint(const bh::Host &plugin_host, const bh_host_transport *up, con
     : ConnectionOwner(plugin_host, up, settings),
       listener_(plugin_host, [this](int fd, const sockaddr_storage &peer) { accepted(fd, peer); }),
       dialer_(plugin_host, alive_,
-              [this](int fd, std::string_view early) { add(fd, config.dial, early, true); }),
+              [this](int fd, std::string_view early) { add(fd, config.dial, {}, early); }),
       check_ms_(std::clamp<std::uint64_t>(
           std::min(settings.sniff_timeout_ms, settings.write_timeout_ms) / 8, 5, 500)) {}
 
@@ -77,17 +77,34 @@ void Endpoint::accepted(int fd, const sockaddr_storage &peer) {
     ::close(fd);
     return;
   }
-  add(fd, std::move(name), {}, false);
+  if (connections_of(id) >= config.max_connections_per_peer) {
+    counters.add(counters.too_many);
+    ::close(fd);
+    return;
+  }
+  add(fd, std::move(name), id, {});
 }
 
 bool Endpoint::allowed(const sockaddr_storage &peer, std::uint32_t id) const {
   const auto &list = peer.ss_family == AF_VSOCK ? config.allow_cids : config.allow_uids;
-  return list.empty() || std::find(list.begin(), list.end(), id) != list.end();
+  if (!list) return true;
+  return id != unknown_id && std::find(list->begin(), list->end(), id) != list->end();
 }
 
-void Endpoint::add(int fd, std::string peer, std::string_view early, bool from_dialer) {
+// A few hundred at most, and looked at only when one more comes.
+std::size_t Endpoint::connections_of(std::uint32_t peer) const {
+  std::size_t n = static_cast<std::size_t>(std::ranges::count(handing_off_, peer));
+  for (const auto &c : connections_) n += !c->doomed() && !c->from_dialer && c->peer_id == peer;
+  for (const auto &s : splices_) n += s->peer_id == peer;
+  return n;
+}
+
+// Without an id it is the one that was dialled.
+void Endpoint::add(int fd, std::string peer, std::optional<std::uint32_t> id,
+                   std::string_view early) {
+  const bool from_dialer = !id.has_value();
   counters.add(counters.connections);
-  if (connections_.size() + splices_.size() + handing_off_ >= config.max_connections) {
+  if (connections_.size() + splices_.size() + handing_off_.size() >= config.max_connections) {
     counters.add(counters.too_many);
     ::close(fd);
     if (from_dialer) dialer_.connection_ended();
@@ -97,6 +114,7 @@ void Endpoint::add(int fd, std::string peer, std::string_view early, bool from_d
   Connection &c = *connection;
   c.index = connections_.size();
   c.from_dialer = from_dialer;
+  c.peer_id = id.value_or(unknown_id);
   if (!c.start()) {
     counters.add(counters.error);
     if (from_dialer) dialer_.connection_ended();
@@ -139,6 +157,14 @@ void Endpoint::on_unflushed(Connection &connection) {
 void Endpoint::on_doomed(Connection &connection) noexcept {
   doomed_.push_back(&connection);
   turn_end_wanted();
+}
+
+void Endpoint::on_too_much_unsent() {
+  Connection *fullest = nullptr;
+  for (const auto &c : connections_) {
+    if (fullest == nullptr || c->unsent() > fullest->unsent()) fullest = c.get();
+  }
+  if (fullest != nullptr) fullest->too_slow();
 }
 
 void Endpoint::turn_end_wanted() noexcept {
@@ -193,26 +219,28 @@ void Endpoint::check_all() {
 // ---- what is not MCP ---------------------------------------------------------------------------
 
 void Endpoint::on_other(Connection &connection, std::string_view bytes) {
+  const std::uint32_t peer = connection.peer_id;
   const auto guest = std::make_shared<Socket>(connection.release());
-  const auto done = [this, guest, early = std::string(bytes)](Socket service,
-                                                              const std::string &error) {
-    --handing_off_;
-    if (service.get() >= 0) return splice(std::move(*guest), std::move(service), early);
+  const auto done = [this, peer, guest, early = std::string(bytes)](Socket service,
+                                                                    const std::string &error) {
+    handing_off_.erase(std::ranges::find(handing_off_, peer));
+    if (service.get() >= 0) return splice(std::move(*guest), peer, std::move(service), early);
     counters.add(counters.handoff_failed);
     host.log(BH_LOG_WARN, "cannot hand a connection off to " + config.handoff + ": " + error);
   };
   if (dial(host, handoff_, alive_, done) == BH_OK) {
-    ++handing_off_;
+    handing_off_.push_back(peer);
   } else {
     counters.add(counters.handoff_failed);
   }
 }
 
-void Endpoint::splice(Socket guest, Socket service, std::string_view early) {
+void Endpoint::splice(Socket guest, std::uint32_t peer, Socket service, std::string_view early) {
   auto made = std::make_unique<Splice>(host, guest.release(), service.release(), early,
                                        on_splice_ended, this);
   if (!made->start()) return counters.add(counters.handoff_failed);
   counters.add(counters.handed_off);
+  made->peer_id = peer;
   made->index = splices_.size();
   splices_.push_back(std::move(made));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -40,19 +41,21 @@ class Endpoint final : public ConnectionOwner {
   void on_other(Connection &connection, std::string_view bytes) override;
   void on_unflushed(Connection &connection) override;
   void on_doomed(Connection &connection) noexcept override;
+  void on_too_much_unsent() override;
   void on_event_end() override { settle(); }
   void want_checks() noexcept override;
 
   void begin();
   void accepted(int fd, const sockaddr_storage &peer);
   bool allowed(const sockaddr_storage &peer, std::uint32_t id) const;
-  void add(int fd, std::string peer, std::string_view early, bool from_dialer);
+  std::size_t connections_of(std::uint32_t peer) const;
+  void add(int fd, std::string peer, std::optional<std::uint32_t> id, std::string_view early);
   void end_of_turn();
   void turn_end_wanted() noexcept;
   void settle();
   void destroy(Connection &connection) noexcept;
   void check_all();
-  void splice(Socket guest, Socket service, std::string_view early);
+  void splice(Socket guest, std::uint32_t peer, Socket service, std::string_view early);
   static void on_splice_ended(void *arg, Splice &splice);
 
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -63,8 +66,8 @@ class Endpoint final : public ConnectionOwner {
   std::vector<std::unique_ptr<Splice>> splices_;
   std::unordered_map<bh_session, Connection *> by_session_;
   std::vector<Connection *> doomed_, unflushed_;
-  std::size_t handing_off_ = 0;  // wait for their service's socket
-  std::uint64_t check_ms_;       // coarseness of time-outs
+  std::vector<std::uint32_t> handing_off_;  // peers' ids; they wait for their service's socket
+  std::uint64_t check_ms_;                  // coarseness of time-outs
   bh_timer check_timer_ = 0;
   bool deferred_ = false, stopped_ = false;
 };

@@ -24,7 +24,8 @@ class Splice {
 
   bool start();  // false: the host cannot watch them
 
-  std::size_t index = 0;  // the owner's
+  std::size_t index = 0;      // the owner's
+  std::uint32_t peer_id = 0;  // the owner's
 
  private:
   struct Side {

@@ -90,6 +90,7 @@ class World {
           message.find("\"id\"") != message.npos && message.find("method") != message.npos;
       out->kind = asks ? BH_DELIVERED_ANSWER : BH_DELIVERED_NOTHING;
       if (asks && w.answers_) w.answer(session, stream, "{\"to\":" + message + "}");
+      if (asks && !w.at_once.empty()) w.answer(session, stream, w.at_once);
       return bh_status{BH_OK};
     };
     table_.session_close = [](void *c, bh_session, std::uint32_t how) {
@@ -140,6 +141,7 @@ class World {
   bh_limits limits;
   bh::testing::FakeHost host;
   std::string folder, address;
+  std::string at_once;  // the answer to every request
   std::unique_ptr<TransportVsock> plugin;
   std::vector<Delivered> delivered;
   std::map<bh_session, std::string> process;
@@ -439,6 +441,26 @@ TEST_CASE("a guest that reads nothing is disconnected, others are served") {
   CHECK(good.frames(2)[1].stream == 2);
 }
 
+TEST_CASE("a guest that asks a lot at once is not asked faster than it reads, and gets it all") {
+  const bool frames = GENERATE(true, false);
+  World w("", false);
+  Guest g(w);
+  std::string asked;
+  for (std::uint32_t i = 1; i <= 2'000; ++i) {
+    asked += frames ? frame(i, request(1)) : request(1) + "\n";
+  }
+  // Each is answered at once, with 10 KB: 20 MB in all.
+  const std::string large = "\"" + std::string(10'000, 'x') + "\"";
+  w.at_once = large;
+  g.write(asked);
+  w.host.turn(0);
+  CHECK(w.delivered.size() < 200);
+  const std::size_t size = frames ? frame(1, large).size() : large.size() + 1;
+  CHECK(g.all(2'000 * size).size() == 2'000 * size);
+  CHECK(w.delivered.size() == 2'000);
+  CHECK(w.host.metric("vsock.closed.too_slow") == 0);
+}
+
 TEST_CASE("what is not MCP is closed, or handed off with the bytes already read") {
   const std::string hello = "\x16\x03\x01 a TLS client's hello";
   {
@@ -568,6 +590,23 @@ TEST_CASE("only those who are listed may come, and only so many") {
   CHECK(w.host.metric("vsock.connections_refused") == 1);
 }
 
+TEST_CASE("an empty list lets nobody in, and one peer gets only its share") {
+  World nobody(R"(,"allow_uids":[])");
+  Guest g(nobody);
+  CHECK(g.closed());
+  World w(R"(,"max_connections_per_peer":2)");
+  Guest first(w), second(w), third(w);
+  CHECK(third.closed());
+  first.write(frame(1, request(1)));
+  CHECK(first.frames(1)[0].stream == 1);
+  first.shut();
+  REQUIRE(w.until([&] { return !w.closes.empty(); }));
+  Guest fourth(w);
+  fourth.write(frame(1, request(1)));
+  CHECK(fourth.frames(1)[0].stream == 1);
+  CHECK(w.host.metric("vsock.connections_refused") == 1);
+}
+
 TEST_CASE("a guest that listens is reached through its monitor, and again when it has gone") {
   World w(R"(,"dial":"hybrid:FOLDER/vm:5002")");
   const int monitor = listen_on(w.folder + "/vm");
@@ -633,6 +672,13 @@ TEST_CASE("configurations: the forms of addresses, and all faults at once") {
   CHECK(transport_vsock::parse_config(
             R"({"listen":"x","handoff":"8.8.8.8:1","max_connections":0,"allow_cids":[-1],"no":1})",
             &config, &error) == BH_E_INVALID);
+  for (const char *wrong : {R"({"listen":"unix:/s","allow_cids":[3]})", R"({"allow_uids":[0]})",
+                            R"({"dial":"hybrid:/v:1","allow_uids":[0]})"}) {
+    bh_error fault = bh::make_error();
+    transport_vsock::Config parsed;
+    CHECK(transport_vsock::parse_config(wrong, &parsed, &fault) == BH_E_INVALID);
+    CHECK(bh::text(fault).find("is for listen") != std::string_view::npos);
+  }
   for (const char *part : {"listen", "handoff", "max_connections", "allow_cids", "'no'"}) {
     CHECK(bh::text(error).find(part) != std::string_view::npos);
   }

@@ -141,10 +141,13 @@ test('B14 without a service what is not MCP is closed and counted; silence is, t
   http.on('error', () => {});
   http.write('GET / HTTP/1.1\r\n\r\n');
   await end(http);
-  const silent = new Guest(t, socket);
+  const silent = connect(socket);
+  silent.on('error', () => {});
+  const named = new Guest(t, socket); // has sent its metadata line, so it may wait
   const busy = new Guest(t, socket);
   assert.ok((await busy.request('tools/list')).result);
-  await end(silent.socket);
+  await end(silent);
+  assert.ok((await named.request('tools/list')).result);
   await counts(gateway, 'closed.not_mcp', 1);
   await counts(gateway, 'closed.sniff_timeout', 1);
 });
@@ -261,7 +264,8 @@ test('the endpoint is killed: its guests are disconnected, the next connection w
 });
 
 test('ten million random bytes: it lives, answers, and has not grown', async (t) => {
-  const { gateway, socket } = await start(t, { up: fake('--tool', 'a') });
+  // Its connections, half said, stay until their time is over.
+  const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { max_connections_per_peer: 1_000 });
   const guest = new Guest(t, socket);
   await guest.request('tools/list');
   const pid = (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint').pid;
