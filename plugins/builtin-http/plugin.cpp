@@ -97,8 +97,8 @@ class BuiltinHttp {
     const bool given = arguments.has("message");
     std::string problem = arguments.problem();
     if (problem.empty() && !given) problem = "the argument \"message\" is missing";
-    complete(call, problem.empty() ? tool_kit::text_result(message)
-                                   : tool_kit::error_result(problem));
+    complete(call,
+             problem.empty() ? tool_kit::text_result(message) : tool_kit::error_result(problem));
     return BH_OK;
   }
 

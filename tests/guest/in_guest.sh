@@ -9,7 +9,7 @@ not_ok() { echo "$1: FAILED: $2"; failed=1; }
 check() {  # NAME EXPECTED SEEN
   if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "expected $2, saw $3"; fi
 }
-# Until COMMAND holds, at most 20 s.
+# Until COMMAND holds, at most 20 s of waiting.
 until_true() {
   for _ in $(seq 200); do
     if eval "$1" >/dev/null 2>&1; then return 0; fi
@@ -20,16 +20,16 @@ until_true() {
 
 cat >/tmp/profile.json <<'P'
 {
-  "transports": { "transport-vsock": { "listen": "vsock:5002", "allow_cids": [1] } },
+  "transports": { "guests": { "plugin": "transport-vsock", "listen": "vsock:5002", "allow_cids": [1] } },
   "mcpServers": { "fake": { "command": "/app/fake_mcp", "args": ["--tool", "say", "--tool", "slow", "--delay", "slow=60000"] } }
 }
 P
 
 start_gateway() {
-  bulkhead serve --config /tmp/profile.json >>$log 2>&1 &
+  bulkhead serve --config /tmp/profile.json >>$log 2>&1 3>&- &
   gateway=$!
 }
-relay() { bulkhead-relay --cid 1 --port 5002 "$@"; }
+relay() { bulkhead-relay --cid 1 --port 5002; }
 request() {  # ID METHOD PARAMS
   printf '{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}\n' "$1" "$2" "$3"
 }
@@ -41,15 +41,17 @@ calls() {  # FIRST COUNT TEXT
 }
 
 start_gateway
-if ! until_true 'echo | relay </dev/null && request 1 ping "{}" | relay | grep -q result'; then
+answers() { request 1 ping '{}' | timeout 5 bulkhead-relay --cid 1 --port 5002 2>/dev/null | grep -q result; }
+if ! until_true answers; then
   not_ok 'the gateway answers over AF_VSOCK' 'it does not'
   cat $log
   exit 1
 fi
 ok 'the gateway answers over AF_VSOCK'
 
-# The relay ends its half when the input ends, and prints what still comes.
-calls 1 1000 'call' | relay >/tmp/answers 2>/tmp/relay.log
+# The relay ends its half when the input ends, and prints what still comes. A session may have 256
+# requests under way (limits.in_flight_per_session).
+for first in 1 201 401 601 801; do calls $first 200 'call' | relay; done >/tmp/answers 2>/tmp/relay.log
 check '1,000 calls: an answer for each' 1000 "$(grep -c '"result"' /tmp/answers)"
 for i in $(seq 1000); do echo "$i"; done | sort >/tmp/wanted
 sed -n 's/.*"id":\([0-9]*\)[,}].*/\1/p' /tmp/answers | sort >/tmp/seen
@@ -61,7 +63,7 @@ for i in $(seq 64); do
   calls 1 10 "client $i" | relay >"/tmp/answers.$i" 2>>/tmp/relay.log &
   eval "relay_$i=$!"
 done
-for i in $(seq 64); do eval "wait \$relay_$i"; done
+for i in $(seq 64); do eval "wait \$relay_$i" || true; done
 good=0
 for i in $(seq 64); do
   [ "$(grep -o "client $i [0-9]*" "/tmp/answers.$i" | sort -u | wc -l)" = 10 ] && good=$((good + 1))
@@ -81,7 +83,7 @@ kill -9 $gateway
 until_true '[ "$(grep -c -- "-32001" /tmp/lost)" = 3 ]'
 check 'the endpoint is killed: each pending call gets -32001' 3 "$(grep -c '"code":-32001.*tools/call' /tmp/lost)"
 start_gateway
-until_true 'request 1 ping "{}" | relay | grep -q result'
+until_true answers
 calls 20 1 'after' >&3
 until_true 'grep -q after /tmp/lost'
 check 'the endpoint is back: the same relay serves again' 1 "$(grep -c after /tmp/lost)"

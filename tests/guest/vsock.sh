@@ -9,7 +9,7 @@ trap 'rm -rf "$root"' EXIT
 
 # At the same paths as here, for the dynamic linker.
 copy_libraries() {
-  ldd "$1" 2>/dev/null | awk '{for (i = 1; i <= NF; i++) if ($i ~ /^\//) print $i}' |
+  { ldd "$1" 2>/dev/null || true; } | awk '{for (i = 1; i <= NF; i++) if ($i ~ /^\//) print $i}' |
     while read -r library; do
       [ -e "$root$library" ] || install -D "$library" "$root$library"
     done
@@ -26,8 +26,8 @@ put "$build/tests/spawn_test" /app/spawn_test
 for plugin in "$build"/lib/bulkhead/plugins/*.so; do
   put "$plugin" "/app/lib/bulkhead/plugins/$(basename "$plugin")"
 done
-find "$root/app" -type f -name '*.so' -o -type f -perm -u+x | xargs strip --strip-debug 2>/dev/null || true
+cp "$build"/lib/bulkhead/plugins/*.toml "$root/app/lib/bulkhead/plugins/"
+chmod 755 "$root"  # other users have to find their way
+find "$root/app" -type f -perm -u+x -exec strip --strip-debug {} + 2>/dev/null || true
 install -m 755 "$here/in_guest.sh" "$root/test.sh"
-status=0
-"$here/boot.sh" "$root" "${GUEST_SECONDS:-150}" || status=$?
-exit "$status"
+"$here/boot.sh" "$root" "${GUEST_SECONDS:-150}"
