@@ -1,6 +1,7 @@
 #include "sandbox/child_view.hpp"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include <filesystem>
 #include <map>
 #include <set>
+
+#include "base/owned_fd.hpp"
 
 namespace bulkhead {
 namespace {
@@ -193,6 +196,24 @@ std::string code_root(const std::string &file, const std::string &home) {
   return folder;
 }
 
+// A place to show something at, in a folder of the server's own. The server has written there, so
+// no link of its is followed.
+void make_place(const std::string &own, const std::string &below, bool folder) {
+  constexpr int quietly = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  OwnedFd at(::open(own.c_str(), O_PATH | quietly));
+  for (std::size_t begin = 1; at && begin < below.size();) {
+    const std::size_t end = std::min(below.find('/', begin), below.size());
+    const std::string name = below.substr(begin, end - begin);
+    if (end == below.size() && !folder) {
+      OwnedFd(::openat(at.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+      return;
+    }
+    ::mkdirat(at.get(), name.c_str(), 0700);
+    at = OwnedFd(::openat(at.get(), name.c_str(), O_PATH | quietly));
+    begin = end + 1;
+  }
+}
+
 class Planner {
  public:
   explicit Planner(const ViewRequest &request)
@@ -253,7 +274,7 @@ class Planner {
     for (const auto &[at, step] : steps_) {
       if (is_within(path, at)) nearest = &step;  // longer ones come later
     }
-    return nearest != nullptr && nearest->kind != Kind::bind;
+    return nearest != nullptr && (nearest->kind != Kind::bind || nearest->instead);
   }
 
   // ---- covers --------------------------------------------------------------------------------
@@ -350,13 +371,10 @@ class Planner {
       }
     }
     show(at, true, own);
+    steps_[at].instead = true;
     if (policy_.mode == Mode::strict) return;
     for (const std::string &path : kept) {
-      if (real_path(path) != path) continue;
-      show(path, false);
-      // The place for it lies in the server's own folder, which is there to stay.
-      std::error_code error;
-      std::filesystem::create_directories(own + path.substr(at.size()), error);
+      if (real_path(path) == path) show(path, false);
     }
   }
 
@@ -492,6 +510,9 @@ class Planner {
         if (step.kind == Kind::empty_folder || step.kind == Kind::empty_file) continue;
         step.make = true;
         if (above->kind == Kind::empty_folder) above->holds = true;
+      }
+      if (above != nullptr && above->instead && step.kind == Kind::bind) {
+        make_place(above->source, path.substr(above->path.size()), step.folder);
       }
       view.steps.push_back(std::move(step));
     }

@@ -22,8 +22,9 @@ namespace bulkhead {
 struct ViewStep {
   enum class Kind : std::uint8_t { empty_folder, empty_file, scratch, devices, processes, bind };
   Kind kind = Kind::bind;
-  std::string path;    // absolute, without links
-  std::string source;  // of bind
+  std::string path;      // absolute, without links
+  std::string source;    // of bind
+  bool instead = false;  // of bind: the source is another folder, which hides what lies here
   bool writable = false;
   bool folder = true;
   bool make = false;   // lies in a folder that an earlier step covers

@@ -467,6 +467,30 @@ TEST_CASE("a server's caches are its own and stay") {
   CHECK(again.of("read:" + mine) == "ok");
 }
 
+TEST_CASE("a server that lies in a folder of caches is started, and reads what was named there") {
+  World w;
+  const std::string program = w.home + "/.cache/tool/bin/child";
+  put_file(w.home + "/.cache/tool/lib/data.txt");
+  put_file(w.home + "/.cache/other/data.txt");
+  put_file(w.home + "/.cache/named/data.txt");
+  fs::create_directories(w.home + "/.cache/tool/bin");
+  fs::copy_file(TEST_CHILD, program);
+  for (int start = 0; start < 2; ++start) {  // the second finds the places of the first
+    Running run(
+        w, R"("command":"x","args":[)" + in_quotes(w.home + "/.cache/named") + "]",
+        {"read:" + w.home + "/.cache/tool/lib/data.txt",
+         "write:" + w.home + "/.cache/tool/lib/data.txt",
+         "read:" + w.home + "/.cache/other/data.txt", "write:" + w.home + "/.cache/named/data.txt"},
+        {"PATH=/usr/bin:/bin"}, {}, program);
+    INFO(run.error);
+    REQUIRE(run.status == BH_OK);
+    CHECK(run.of("read:" + w.home + "/.cache/tool/lib/data.txt") == "ok");
+    CHECK(run.of("write:" + w.home + "/.cache/tool/lib/data.txt") != "ok");
+    CHECK(run.of("read:" + w.home + "/.cache/other/data.txt") == "ENOENT");
+    CHECK(run.of("write:" + w.home + "/.cache/named/data.txt") == "ok");
+  }
+}
+
 TEST_CASE("killing a server kills what it left in other sessions") {
   if (skip_without_namespaces()) return;
   World w;
