@@ -69,6 +69,7 @@ struct Supervisor::SecretJob {
   Child *child;
   std::weak_ptr<const pid_t> life;  // of the process that has asked
   std::uint16_t kind;
+  std::uint64_t exchange;
   std::string state_dir;
   control::Secret secret;
   Result<std::string> outcome;

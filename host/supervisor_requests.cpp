@@ -23,6 +23,7 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   if (child.secret_pending) return child.request.reset();
   link::Frame answer;
   answer.kind = frame.kind;
+  answer.exchange = frame.exchange;
   const auto refuse = [&](const Error &error) {
     answer.code = static_cast<std::uint32_t>(error.code);
     child.request->send(answer, error.text);
@@ -41,8 +42,8 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
     return refuse({BH_E_DENIED, "that instance is not in this compartment"});
   }
   if (secret.value.size() > max_secret_bytes) return refuse({BH_E_LIMIT, "it is too large"});
-  SecretJob &job = secret_jobs_.emplace_back(&child, child.life, frame.kind, state_dir_,
-                                             std::move(secret), std::string());
+  SecretJob &job = secret_jobs_.emplace_back(&child, child.life, frame.kind, frame.exchange,
+                                             state_dir_, std::move(secret), std::string());
   const bh_status started = reactor_->run_blocking(
       this, [](void *arg) { static_cast<SecretJob *>(arg)->work(); },
       [](void *arg) {
@@ -62,6 +63,7 @@ void Supervisor::on_secret(SecretJob &job) {
     child.secret_pending = false;
     link::Frame answer;
     answer.kind = job.kind;
+    answer.exchange = job.exchange;
     if (!job.outcome) answer.code = static_cast<std::uint32_t>(job.outcome.error().code);
     if (child.request) {
       child.request->send(answer, job.outcome ? *job.outcome : job.outcome.error().text);

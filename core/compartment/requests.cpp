@@ -26,14 +26,18 @@ class Requests {
     const std::lock_guard one_at_a_time(mutex_);
     link::Frame frame;
     frame.kind = what;
+    frame.exchange = ++asked_;
     if (!send_frame(socket_, frame, payload)) {
       return fail(BH_E_UNAVAILABLE, "the supervisor does not answer");
     }
     Answer answer;
-    if (!receive_frame(socket_, control::request_timeout_ms, control::max_request_bytes, &frame,
-                       &answer.payload, &answer.fd)) {
-      return fail(BH_E_UNAVAILABLE, "the supervisor does not answer");
-    }
+    do {  // an answer that came too late for an earlier question is nobody's
+      answer = {};
+      if (!receive_frame(socket_, control::request_timeout_ms, control::max_request_bytes, &frame,
+                         &answer.payload, &answer.fd)) {
+        return fail(BH_E_UNAVAILABLE, "the supervisor does not answer");
+      }
+    } while (frame.exchange != asked_);
     const auto status = static_cast<bh_status>(frame.code);
     if (status != BH_OK) return fail(status, std::move(answer.payload));
     return answer;
@@ -49,6 +53,7 @@ class Requests {
  private:
   const int socket_;
   std::mutex mutex_;
+  std::uint64_t asked_ = 0;
 };
 
 }  // namespace
