@@ -15,6 +15,7 @@ bh_limits abi_limits(const Limits &limits) {
   out.connect_timeout_ms = limits.connect_timeout_ms;
   out.request_read_ms = limits.request_read_ms;
   out.shutdown_grace_ms = limits.shutdown_grace_ms;
+  out.in_flight_per_session = limits.in_flight_per_session;
   return out;
 }
 

@@ -24,7 +24,8 @@ constexpr bh_limits limits{.size = sizeof(bh_limits),
                            .write_stall_ms = write_stall_ms,
                            .connect_timeout_ms = connect_timeout_ms,
                            .request_read_ms = 0,
-                           .shutdown_grace_ms = 0};
+                           .shutdown_grace_ms = 0,
+                           .in_flight_per_session = 4096};
 
 Error to_error(const bh_error *error) {
   if (error == nullptr) return {BH_E_INTERNAL, "no reason given"};

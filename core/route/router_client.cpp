@@ -263,11 +263,11 @@ void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   std::vector<View::Waiter> waiters;
   if (s.view != nullptr) {
     end_asks([&](const Ask &ask) { return ask.session == s.handle; }, false, true);
-    const auto others = std::stable_partition(
-        s.view->waiters.begin(), s.view->waiters.end(),
-        [&](const View::Waiter &waiter) { return waiter.reply.session != s.handle; });
-    waiters.assign(std::make_move_iterator(others), std::make_move_iterator(s.view->waiters.end()));
-    s.view->waiters.erase(others, s.view->waiters.end());
+    std::erase_if(s.view->waiters, [&](View::Waiter &waiter) {
+      if (waiter.reply.session != s.handle) return false;
+      waiters.push_back(std::move(waiter));
+      return true;
+    });
     leave_view(s);
   }
   View &view = view_for(s);

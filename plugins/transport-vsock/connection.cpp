@@ -118,10 +118,13 @@ void Connection::received(std::string_view bytes) {
 void Connection::input_ended() {
   input_ended_ = true;
   if (mode_ == Mode::lines) lines_.finish(*this);
-  if (session_ != 0) {
-    owner_.transport->session_close(owner_.host.ctx(), session_, BH_SESSION_INPUT_ENDED);
-  }
+  if (parked_.empty()) tell_input_ended();
   update_events();
+}
+
+void Connection::tell_input_ended() {
+  if (session_ == 0) return;
+  owner_.transport->session_close(owner_.host.ctx(), session_, BH_SESSION_INPUT_ENDED);
 }
 
 // Reading pauses while the guest does not take its answers, and ends with its input.
@@ -159,8 +162,11 @@ void Connection::count_unsent() noexcept {
 
 void Connection::flush() {
   if (writer_.waiting() > 0) after_flush(writer_.flush(fd_));
-  if (paused_ && !doomed_ && writer_.waiting() < pause_at_) resume();
-  if (input_ended_ && open_ == 0 && writer_.waiting() == 0) doom(owner_.counters.eof);
+  deliver_parked();
+  if (paused_ && !doomed_ && writer_.waiting() < pause_at_ && parked_bytes_ < max_parked) resume();
+  if (input_ended_ && open_ == 0 && parked_.empty() && writer_.waiting() == 0) {
+    doom(owner_.counters.eof);
+  }
 }
 
 void Connection::after_flush(stdio_lines::Flush result) {
@@ -223,9 +229,8 @@ void Connection::consume(std::string_view in) {
 
 // True: the guest asks much and takes little, and `rest`, which it has already sent, waits.
 bool Connection::pauses(std::string_view rest) {
-  if (writer_.waiting() < pause_at_) return false;
-  after_flush(writer_.flush(fd_));
-  if (doomed_ || writer_.waiting() < pause_at_) return false;
+  if (writer_.waiting() >= pause_at_) after_flush(writer_.flush(fd_));
+  if (doomed_ || (writer_.waiting() < pause_at_ && parked_bytes_ < max_parked)) return false;
   held_ = std::string(rest);
   paused_ = true;
   update_events();
@@ -269,12 +274,13 @@ void Connection::consume_frames(std::string_view in) {
 void Connection::on_frame(const mcp_frame::Frame &frame) {
   if (!name_process(frame.name)) return;
   if (frame.notification) {
-    if (!take_unanswered(frame.payload) && open_session()) deliver(0, frame.payload, false);
+    if (!take_unanswered(frame.payload) && open_session()) deliver_in_turn(0, frame.payload, false);
     return;
   }
   if (frame.stream <= last_stream_) return doom(owner_.counters.stream_order);
   last_stream_ = frame.stream;
-  if (open_session()) deliver(frame.stream | std::uint64_t{name_} << 32, frame.payload, true);
+  if (!open_session()) return;
+  deliver_in_turn(frame.stream | std::uint64_t{name_} << 32, frame.payload, true);
 }
 
 void Connection::on_bad_frame(std::uint32_t stream, mcp_frame::Fault fault) {
@@ -289,7 +295,7 @@ void Connection::on_bad_frame(std::uint32_t stream, mcp_frame::Fault fault) {
 bool Connection::on_line(std::string_view line) {
   // Only what may come before the session: looking into each line would cost.
   const bool may_offer = session_ == 0 && line.find(duplex_method) != line.npos;
-  if ((!may_offer || !take_unanswered(line)) && open_session()) deliver(0, line, true);
+  if ((!may_offer || !take_unanswered(line)) && open_session()) deliver_in_turn(0, line, true);
   return !doomed_;
 }
 
@@ -327,12 +333,11 @@ bool Connection::take_unanswered(std::string_view message) {
 // What is delivered from now on comes from this process. False: too many, the connection ends.
 bool Connection::name_process(std::string_view name) {
   if (!names_.empty() && names_[name_].raw == name) return true;
-  const auto at = std::find_if(names_.begin(), names_.end(),
-                               [&](const Name &known) { return known.raw == name; });
-  name_ = static_cast<std::size_t>(at - names_.begin());
+  const auto at =
+      std::find_if(names_.begin(), names_.end(), [&](const Name &one) { return one.raw == name; });
+  const auto known = static_cast<std::size_t>(at - names_.begin());
   if (at == names_.end()) {
     if (names_.size() == max_names) {
-      name_ = 0;
       doom(owner_.counters.error);
       return false;
     }
@@ -340,10 +345,15 @@ bool Connection::name_process(std::string_view name) {
     if (clean.empty()) clean = "unknown";
     names_.push_back({std::string(name), std::move(clean)});
   }
-  if (session_ != 0) {
-    owner_.transport->set_process_name(owner_.host.ctx(), session_, bh::str(names_[name_].clean));
-  }
+  use_name(known);
   return true;
+}
+
+void Connection::use_name(std::size_t known) {
+  if (name_ == known) return;
+  name_ = known;
+  if (session_ == 0) return;
+  owner_.transport->set_process_name(owner_.host.ctx(), session_, bh::str(names_[known].clean));
 }
 
 bool Connection::open_session() {
@@ -364,6 +374,39 @@ bool Connection::open_session() {
   owner_.host.log(BH_LOG_WARN, "no session for " + peer_ + ": " + std::string(bh::text(error)));
   doom(owner_.counters.error);
   return false;
+}
+
+bool Connection::full() const noexcept {
+  const bh_limits *limits = owner_.transport->limits;
+  return BH_HAS(bh_limits, limits, in_flight_per_session) && open_ >= limits->in_flight_per_session;
+}
+
+// A session may have so many requests under way; what a guest has sent beyond that waits here, and
+// then in its socket, as the other program's guests expect. Answers to the host's questions pass
+// it, since a request under way may wait for one of them.
+void Connection::deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited) {
+  if (awaited && (full() || !parked_.empty())) return park(stream, message, true);
+  deliver(stream, message, awaited);
+  // It may be about a request that waits here.
+  if (parked_.empty() || doomed_ || awaited) return;
+  if (message.find("notifications/cancelled") != message.npos) park(stream, message, false);
+}
+
+void Connection::park(std::uint64_t stream, std::string_view message, bool awaited) {
+  parked_bytes_ += message.size();
+  parked_.push_back({stream, std::string(message), awaited});
+}
+
+void Connection::deliver_parked() {
+  if (parked_.empty()) return;
+  while (!parked_.empty() && !doomed_ && !(parked_.front().awaited && full())) {
+    const Parked next = std::move(parked_.front());
+    parked_.pop_front();
+    parked_bytes_ -= next.message.size();
+    if (mode_ == Mode::frames && next.awaited) use_name(next.stream >> 32);
+    deliver(next.stream, next.message, next.awaited);
+  }
+  if (input_ended_ && parked_.empty() && !doomed_) tell_input_ended();
 }
 
 // awaited: the guest waits for an answer on `stream`, if only for one that says nothing.

@@ -8,6 +8,7 @@
 #include <bulkhead/cpp/host.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,8 @@ class Connection final : private stdio_lines::LineSink {
   static constexpr std::size_t max_names = 256;         // of processes on one connection
   static constexpr std::size_t pause_bytes = 1u << 20;  // unsent: no more is taken meanwhile
   static constexpr std::size_t max_waiting = 8u << 20;  // unsent: it is disconnected
+  // Requests that wait for a place among those under way, before no more is taken.
+  static constexpr std::size_t max_parked = 1u << 20;  // bytes
 
   // Takes the descriptor over. `peer`: "cid:3".
   Connection(ConnectionOwner &owner, int fd, std::string peer);
@@ -92,6 +95,11 @@ class Connection final : private stdio_lines::LineSink {
 
  private:
   enum class Mode : std::uint8_t { sniffing, frames, lines };
+  struct Parked {
+    std::uint64_t stream;
+    std::string message;
+    bool awaited;
+  };
   struct Name {
     std::string raw, clean;  // as it stands in frames; for logs and policies
   };
@@ -99,6 +107,7 @@ class Connection final : private stdio_lines::LineSink {
   static void on_event(void *arg, std::int32_t fd, std::uint32_t events) noexcept;
   void on_readable();
   void input_ended();
+  void tell_input_ended();
   void doom(bh_metric why) noexcept;
   void update_events();
   void after_flush(stdio_lines::Flush result);
@@ -119,7 +128,12 @@ class Connection final : private stdio_lines::LineSink {
   bool take_unanswered(std::string_view message);
 
   bool name_process(std::string_view name);
+  void use_name(std::size_t known);
   bool open_session();
+  void deliver_in_turn(std::uint64_t stream, std::string_view message, bool awaited);
+  void deliver_parked();
+  void park(std::uint64_t stream, std::string_view message, bool awaited);
+  bool full() const noexcept;
   void deliver(std::uint64_t stream, std::string_view message, bool awaited);
   bool send_frame(std::uint32_t stream, std::string_view name, std::span<const bh_str> parts);
   bh_status send_as_frame(const bh_outgoing &message);
@@ -139,6 +153,8 @@ class Connection final : private stdio_lines::LineSink {
   bh_session session_ = 0;
   std::uint32_t last_stream_ = 0;
   std::uint32_t open_ = 0;  // messages whose answer is awaited
+  std::deque<Parked> parked_;
+  std::size_t parked_bytes_ = 0;
   std::vector<Name> names_;
   std::size_t name_ = 0;  // of names_, of the newest frame
   // While sniffing: of the connection, or of what follows the metadata line; blocked: the last

@@ -311,6 +311,36 @@ TEST_CASE("a cancelled call's stream is released by the empty frame; answers com
   CHECK((got[1].stream == 1 && got[1].payload.empty()));
 }
 
+TEST_CASE("requests beyond those that may be under way wait their turn, each with its process") {
+  World w("", false);
+  w.limits.in_flight_per_session = 2;
+  Guest g(w);
+  g.write(frame(1, request(1), "one") + frame(2, request(2), "two") + frame(3, request(3), "one") +
+          frame(4, request(4), "two"));
+  REQUIRE(w.until([&] { return w.delivered.size() == 2; }));
+  // What is no request passes those that wait; a cancellation comes once more behind them.
+  const std::string cancel = notification("notifications/cancelled", R"({"requestId":3})");
+  g.write(frame(0, cancel, "two"));
+  REQUIRE(w.until([&] { return w.delivered.size() == 3; }));
+  CHECK(w.delivered[2].text == cancel);
+  CHECK(w.answer(1, w.delivered[0].stream, "{1}") == BH_OK);
+  REQUIRE(w.until([&] { return w.delivered.size() == 4; }));
+  CHECK(w.delivered[3].text == request(3));
+  CHECK(w.delivered[3].process == "one");
+  g.end_input();
+  w.host.turn(0);
+  CHECK(w.closes.empty());
+  for (const std::size_t i : {1, 3}) CHECK(w.answer(1, w.delivered[i].stream, "{}") == BH_OK);
+  REQUIRE(w.until([&] { return w.delivered.size() == 6; }));
+  CHECK(w.delivered[4].text == request(4));
+  CHECK(w.delivered[4].process == "two");
+  CHECK(w.delivered[5].text == cancel);
+  CHECK(w.answer(1, w.delivered[4].stream, "{}") == BH_OK);
+  CHECK(g.frames(4).size() == 4);
+  CHECK(g.closed());
+  CHECK(w.closes == std::vector<std::uint32_t>{BH_SESSION_INPUT_ENDED, BH_SESSION_GONE});
+}
+
 TEST_CASE("nothing comes unasked, unless the guest has said that it understands") {
   const bool offered = GENERATE(false, true);
   World w;

@@ -41,7 +41,7 @@ SIZE(bh_host_fd, 32);
 SIZE(bh_host_secrets, 24);
 SIZE(bh_host_metrics, 24);
 SIZE(bh_host_store, 16);
-SIZE(bh_limits, 88);
+SIZE(bh_limits, 96);
 AT(bh_limits, message_bytes, 8);
 AT(bh_limits, shutdown_grace_ms, 80);
 

@@ -140,16 +140,17 @@ typedef struct bh_host_store {
 typedef struct bh_limits {
   uint32_t size;
   uint32_t reserved;
-  uint64_t message_bytes;      /* one JSON-RPC message, either direction */
-  uint64_t header_bytes;       /* HTTP request or response head */
-  uint64_t sessions;           /* open client sessions */
-  uint64_t session_idle_ms;    /* an unused session ends after this */
-  uint64_t event_buffer_bytes; /* per session, kept for resumption */
-  uint64_t write_queue_bytes;  /* per connection that reads too slowly */
-  uint64_t write_stall_ms;     /* a peer that reads nothing for this long is dropped */
-  uint64_t connect_timeout_ms; /* to an upstream, including its handshake */
-  uint64_t request_read_ms;    /* a client must have sent its whole request within this */
-  uint64_t shutdown_grace_ms;  /* between asking a child to end and killing it */
+  uint64_t message_bytes;         /* one JSON-RPC message, either direction */
+  uint64_t header_bytes;          /* HTTP request or response head */
+  uint64_t sessions;              /* open client sessions */
+  uint64_t session_idle_ms;       /* an unused session ends after this */
+  uint64_t event_buffer_bytes;    /* per session, kept for resumption */
+  uint64_t write_queue_bytes;     /* per connection that reads too slowly */
+  uint64_t write_stall_ms;        /* a peer that reads nothing for this long is dropped */
+  uint64_t connect_timeout_ms;    /* to an upstream, including its handshake */
+  uint64_t request_read_ms;       /* a client must have sent its whole request within this */
+  uint64_t shutdown_grace_ms;     /* between asking a child to end and killing it */
+  uint64_t in_flight_per_session; /* requests of one session under way; more are refused */
 } bh_limits;
 
 #ifdef __cplusplus

@@ -57,6 +57,7 @@ inline bh_limits limits() noexcept {
   l.connect_timeout_ms = 5'000;
   l.request_read_ms = 2'000;
   l.shutdown_grace_ms = 300;
+  l.in_flight_per_session = 256;
   return l;
 }
 
