@@ -60,7 +60,7 @@ class Gateway {
     const std::string config = folder_ + "/gateway.toml";
     std::ofstream(config) << "state_dir = \"" << folder_ << "/state\"\n"
                           << "[transports.frames]\nplugin = \"transport-vsock\"\nlisten = \"unix:"
-                          << socket_path() << "\"\n"
+                          << socket_path() << "\"\nmax_connections_per_peer = 1024\n"
                           << "[transports.http]\nplugin = \"transport-http\"\n"
                           << "listen = \"127.0.0.1:0\"\n"
                           << "[tools.local]\nplugin = \"builtin-http\"\n";
