@@ -1,4 +1,6 @@
 // The program `bulkhead`: one command, one exit code.
+#include <malloc.h>
+
 #include <exception>
 #include <string>
 
@@ -28,6 +30,16 @@ int complain(std::string_view text, int code) {
 }
 
 namespace {
+
+// Buffers of messages come and go with every call. By default the C library gives what is large,
+// and what is free at the end of the heap, back to the kernel each time, and the next call takes
+// page faults for it again: with 100 KB in an argument that is 40 % of a call's processor time.
+// What is kept instead is at most kept_bytes.
+void keep_freed_memory() {
+  constexpr int kept_bytes = 8 << 20, mapped_alone_bytes = 4 << 20;
+  ::mallopt(M_TRIM_THRESHOLD, kept_bytes);
+  ::mallopt(M_MMAP_THRESHOLD, mapped_alone_bytes);
+}
 
 int run(const Arguments &arguments) {
   switch (arguments.command) {
@@ -71,6 +83,7 @@ int run(const Arguments &arguments) {
 
 int main(int argc, char **argv) {
   using namespace bulkhead::program;
+  keep_freed_memory();
   // Started by the supervisor only, so it is no command that help shows.
   if (argc == 3 && std::string_view(argv[1]) == "compartment") {
     return bulkhead::run_compartment(make_control_compartment);
