@@ -10,8 +10,8 @@ import { Guest, frame, metadata } from './frames.mjs';
 import { statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
-const framecat = join(root, 'tests/interop/framecat.py');
-const python = (...args) => execute('python3', [framecat, ...args], { timeout: 100_000 });
+const framePeer = join(root, 'tests/interop/frame_peer.py');
+const python = (...args) => execute('python3', [framePeer, ...args], { timeout: 100_000 });
 
 // A gateway with a guest's socket; more: the transport's further configuration.
 async function start(t, servers, more = {}, options = {}) {
@@ -67,7 +67,7 @@ test('B01 B02 an independent implementation: vectors, refusals, a relay in small
   const { socket } = await start(t, { up: fake('--tool', 'a') });
   assert.match((await python('refusals')).stdout, /11 refused/);
   assert.match((await python('refuse', `unix:${socket}`)).stdout, /11 refused/);
-  const child = spawn('python3', [framecat, 'client', `unix:${socket}`]);
+  const child = spawn('python3', [framePeer, 'client', `unix:${socket}`]);
   let out = '';
   child.stdout.on('data', (data) => (out += data));
   const lines = [
