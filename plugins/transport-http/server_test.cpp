@@ -169,6 +169,7 @@ TEST_CASE("broken framing is answered and the connection closed") {
     Client client(rig);
     const Response r = client.request(text);
     CHECK(r.status == status);
+    CHECK(r.has(status == 413 ? "-32600" : "-32000"));
     CHECK(r.field("Connection") == "close");
     CHECK(client.wait_closed());
   };

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint64_t ns_per_ms = 1'000'000;
 constexpr int error_code = -32000;  // of the transport's own refusals
+constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
 
 struct EventId {
@@ -57,7 +58,8 @@ Server::Route Server::route_of(std::string_view path) const noexcept {
 void Server::on_refused(Connection &c, int status) {
   c.reply = {};
   c.reply.persistent = false;
-  respond_error(c, status, error_code, refusal_text(status));
+  // One that is too large is the message's fault, whichever way it has come.
+  respond_error(c, status, status == 413 ? invalid_request : error_code, refusal_text(status));
 }
 
 bool Server::on_head(Connection &c, const RequestFeed &feed) {

@@ -1,11 +1,11 @@
 // Guests: frames, lines and what is neither on one port, against the real program. A Unix socket
 // stands for AF_VSOCK, as it does on the host side of Firecracker and Cloud Hypervisor.
 import { execFile, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { assert, fake, root, run, sleep, test, until } from './lib.mjs';
+import { assert, build, fake, root, run, sleep, test, until } from './lib.mjs';
 import { Guest, frame, metadata } from './frames.mjs';
 import { statusOf } from './status.mjs';
 
@@ -13,11 +13,12 @@ const execute = promisify(execFile);
 const framePeer = join(root, 'tests/interop/frame_peer.py');
 const python = (...args) => execute('python3', [framePeer, ...args], { timeout: 100_000 });
 
-// A gateway with a guest's socket; more: the transport's further configuration.
-async function start(t, servers, more = {}, options = {}) {
+// A gateway with a guest's socket; more: the transport's further configuration; profile: the rest of it.
+async function start(t, servers, more = {}, { profile = {}, ...options } = {}) {
   const socket = join(t.dir, 'guest.sock');
   const gateway = await t.gateway(
     {
+      ...profile,
       mcpServers: servers,
       transports: {
         guest: { plugin: 'transport-vsock', listen: `unix:${socket}`, ...more },
@@ -152,25 +153,37 @@ test('B14 without a service what is not MCP is closed and counted; silence is, t
   await counts(gateway, 'closed.sniff_timeout', 1);
 });
 
-test('B18 a server works on max_in_flight calls at a time; others wait and nobody else does', async (t) => {
-  const log = t.path('calls');
-  const slow = { ...fake('--tool', 'slow', '--delay', 'slow=100', '--log', log), max_in_flight: 4, sandbox_paths: { write: [t.path('')] } };
-  const { socket } = await start(t, { slow, other: fake('--tool', 'quick') });
-  const guest = new Guest(t, socket);
-  await guest.request('tools/list');
-  const calls = Array.from({ length: 50 }, () => guest.call('slow__slow'));
-  const quick = guest.call('other__quick');
-  assert.ok((await quick).result);
-  assert.ok(guest.frames.length < 30, 'it has not waited for the slow ones');
-  for (const answer of await Promise.all(calls)) assert.ok(answer.result);
-  let open = 0;
-  let most = 0;
-  for (const line of readFileSync(log, 'utf8').split('\n')) {
-    if (line.startsWith('<') && line.includes('"tools/call"')) most = Math.max(most, ++open);
-    if (line.startsWith('>') && line.includes('"content"')) --open;
-  }
-  assert.ok(most > 0 && most <= 4, `${most} at once`);
-});
+// The calls are held until the refusal has come, so it has not waited for a place.
+for (const compartment of ['own', 'endpoint']) {
+  test(`B18 four calls at a time, and a refusal needs no place (policy: ${compartment})`, async (t) => {
+    const log = t.path('log');
+    const gate = t.path('gate');
+    const slow = { ...fake('--tool', 'slow', '--hold', `slow=${gate}`, '--log', log), max_in_flight: 4 };
+    const policies = { judge: { plugin: join(build, 'tests/judges/test-policy.so'), compartment } };
+    const { socket } = await start(t, { slow, other: fake('--tool', 'quick') }, {}, { profile: { policies } });
+    const guest = new Guest(t, socket);
+    await guest.request('tools/list');
+    const arrived = () => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('"tools/call"'));
+    const calls = Promise.all(Array.from({ length: 50 }, (_, i) => guest.call('slow__slow', { i })));
+    calls.catch(() => {}); // looked at below
+    await until('four are under way', () => arrived().length === 4);
+    const before = guest.frames.length;
+    const blocked = await guest.call('slow__slow', { judge: 'block' });
+    assert.match(blocked.error.message, /MCP request blocked by policy \(test-rule\)/);
+    assert.ok((await guest.call('other__quick')).result, 'nor does another server wait');
+    assert.equal(guest.frames.length, before + 2, 'the fifty are still held');
+    writeFileSync(gate, '');
+    for (const [i, answer] of (await calls).entries()) assert.deepEqual(answer.result.echo, { i });
+    assert.equal(arrived().length, 50, 'the refused call has not arrived');
+    let open = 0;
+    let most = 0;
+    for (const line of readFileSync(log, 'utf8').split('\n')) {
+      if (line.startsWith('<') && line.includes('"tools/call"')) most = Math.max(most, ++open);
+      if (line.startsWith('>') && line.includes('"content"')) --open;
+    }
+    assert.equal(most, 4);
+  });
+}
 
 test('B19 a time-out of one tool names the milliseconds, and others go on', async (t) => {
   const slow = { ...fake('--tool', 'slow', '--delay', 'slow=3000', '--tool', 'a'), tool_timeouts: { slow: 1000 } };

@@ -1,0 +1,159 @@
+// Every way a client's messages reach the gateway, with one face: text goes in, messages come out.
+// Nothing is known of MCP here but the id, which says whether an answer is awaited.
+import { spawn } from 'node:child_process';
+import http from 'node:http';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+import { HttpClient, events, until } from './lib.mjs';
+import { member } from '../fixtures/raw_json.mjs';
+import { Guest, frame, metadata } from './frames.mjs';
+
+const awaitsAnswer = (text) => {
+  try {
+    return 'id' in JSON.parse(text);
+  } catch {
+    return true; // what is not JSON is refused, so that is awaited
+  }
+};
+
+// What all have in common. `messages`: each whole message that has come, as text. An id is given as
+// JSON text, so that a test sees the bytes that come back.
+class Wire {
+  messages = [];
+  static message(id, method, params) {
+    const tail = params === undefined ? '' : `,"params":${typeof params === 'string' ? params : JSON.stringify(params)}`;
+    return `{"jsonrpc":"2.0"${id === undefined ? '' : `,"id":${id}`},"method":"${method}"${tail}}`;
+  }
+  request(id, method, params) {
+    return this.send(Wire.message(id, method, params));
+  }
+  notify(method, params) {
+    return this.send(Wire.message(undefined, method, params));
+  }
+  answers(id) {
+    return this.messages.filter((text) => member(text, 'id') === id);
+  }
+  // The first answer with this id, as text.
+  answer(id, ms = 10_000) {
+    return until(`an answer to ${id}`, () => this.answers(id)[0], ms);
+  }
+  async ask(id, method, params) {
+    this.request(id, method, params);
+    return JSON.parse(await this.answer(id));
+  }
+  async initialize() {
+    const answer = await this.ask('"hello"', 'initialize', {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'wires', version: '1' },
+    });
+    await this.welcomed?.(answer);
+    this.notify('notifications/initialized');
+    return answer;
+  }
+}
+
+// A message a line: a program's standard streams, or a socket.
+class Lines extends Wire {
+  constructor(input, output) {
+    super();
+    this.input = input;
+    input.on('error', () => {});
+    createInterface({ input: output }).on('line', (line) => this.messages.push(line));
+    this.over = new Promise((resolve) => output.on('close', resolve));
+  }
+  send(text) {
+    this.input.write(`${text}\n`);
+  }
+  // The last message, and the end of the input; resolves when the other side has ended, too.
+  last(text) {
+    this.input.end(`${text}\n`);
+    return this.over;
+  }
+}
+
+// A program that speaks lines.
+export function programLines(t, command, args, options = {}) {
+  const child = spawn(command, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (data) => (stderr += data));
+  t.gateways.push({ stderr: () => stderr });
+  const gone = new Promise((resolve) => child.on('close', resolve));
+  t.defer(() => {
+    child.kill('SIGTERM');
+    return gone;
+  });
+  return new Lines(child.stdin, child.stdout);
+}
+
+// The older generation of guests: lines behind the metadata line.
+export function socketLines(t, path) {
+  const socket = connect({ path, allowHalfOpen: true });
+  t.defer(() => socket.destroy());
+  socket.write(metadata());
+  return new Lines(socket, socket);
+}
+
+export class Frames extends Wire {
+  #stream = 0;
+  constructor(t, path) {
+    super();
+    this.guest = new Guest(t, path);
+    delete this.messages;
+  }
+  // An empty frame says that a request has ended without an answer; it is no message.
+  get messages() {
+    return this.guest.frames.map((one) => one.payload).filter(Boolean);
+  }
+  set messages(_) {}
+  send(text) {
+    this.guest.socket.write(frame(awaitsAnswer(text) ? ++this.#stream : 0, text));
+  }
+  last(text) {
+    this.send(text);
+    this.guest.socket.end();
+    return until('the connection is closed', () => this.guest.closed);
+  }
+}
+
+// Streamable HTTP: a POST for each message; what it is answered with are the messages.
+export class Http extends Wire {
+  constructor(t, url) {
+    super();
+    this.client = new HttpClient(url);
+    t.defer(() => this.client.close());
+    this.failure = undefined;
+  }
+  welcomed(answer) {
+    this.client.negotiated = answer.result.protocolVersion;
+  }
+  send(text) {
+    this.sent = this.#post(text).catch((error) => (this.failure ??= error));
+  }
+  async #post(text) {
+    const res = await this.client.exchange('POST', { body: text, headers: this.client.headers(), stream: true });
+    await this.#read(res, text);
+  }
+  async #read(res, text) {
+    this.client.session ??= res.headers['mcp-session-id'];
+    if ((res.headers['content-type'] ?? '').startsWith('text/event-stream')) {
+      for await (const event of events(res)) if (event.data) this.messages.push(event.data);
+      return;
+    }
+    let body = '';
+    for await (const chunk of res) body += chunk;
+    if (body) this.messages.push(body);
+    if (!awaitsAnswer(text) && res.statusCode !== 202) throw new Error(`a notification got HTTP ${res.statusCode} ${body}`);
+  }
+  // A connection that ends behind this request: over HTTP that is said in its head.
+  async last(text) {
+    const { hostname, port, pathname } = this.client.url;
+    const headers = this.client.headers({ 'content-type': 'application/json', connection: 'close' });
+    const req = http.request({ host: hostname, port, path: pathname, method: 'POST', agent: false, headers });
+    const closed = new Promise((resolve) => req.on('close', resolve));
+    req.on('error', (error) => (this.failure ??= error));
+    req.on('response', (res) => this.#read(res, text).catch((error) => (this.failure ??= error)));
+    req.end(text);
+    await closed;
+  }
+}
