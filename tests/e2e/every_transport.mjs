@@ -1,7 +1,7 @@
 // H05: a transport is a plugin, so it makes no difference which one a client comes by. One list of
 // checks, over each of them.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Gateway, assert, fake, member, program, run, test, until } from './lib.mjs';
+import { Gateway, assert, fake, member, program, run, test } from './lib.mjs';
 import { relayProgram } from './relay_process.mjs';
 import { Frames, Http, programLines, socketLines } from './wires.mjs';
 
@@ -65,14 +65,14 @@ const checks = {
   },
   async 'what is not JSON is -32700, once, and the next is served'({ wire }) {
     wire.send('{oops');
-    const bad = await until('a refusal', () => wire.messages.find(anonymous));
+    const bad = await wire.until('a refusal', () => wire.messages.find(anonymous));
     assert.equal(codeOf(bad), -32700);
     assert.deepEqual((await wire.ask('1', 'ping')).result, {});
     assert.equal(wire.messages.filter(anonymous).length, 1);
   },
   async 'another jsonrpc is -32600'({ wire }) {
     wire.send('{"jsonrpc":"1.0","id":1,"method":"ping"}');
-    const bad = await until('a refusal', () => wire.messages.find((text) => codeOf(text) !== undefined));
+    const bad = await wire.until('a refusal', () => wire.messages.find((text) => codeOf(text) !== undefined));
     assert.equal(codeOf(bad), -32600);
     assert.deepEqual((await wire.ask('2', 'ping')).result, {});
   },
@@ -84,12 +84,12 @@ const checks = {
   },
   async 'a cancelled call has no answer, and its server is told'({ wire, server }) {
     wire.request('"c"', 'tools/call', call('held', '{"mark":"to be cancelled"}'));
-    const sent = await until('the call arrives', () => server.received('to be cancelled')[0]);
+    const sent = await wire.until('the call arrives', () => server.received('to be cancelled')[0]);
     wire.notify('notifications/cancelled', { requestId: 'c', reason: 'enough of it' });
-    const told = await until('the cancellation arrives', () => server.received('enough of it')[0]);
+    const told = await wire.until('the cancellation arrives', () => server.received('enough of it')[0]);
     assert.equal(member(member(told, 'params'), 'requestId'), member(sent, 'id'));
     server.release();
-    await until('it answers nevertheless', () => server.answered('to be cancelled')[0]);
+    await wire.until('it answers nevertheless', () => server.answered('to be cancelled')[0]);
     assert.ok((await wire.ask('2', 'tools/call', call('say'))).result, 'what the server says later has come');
     assert.deepEqual(wire.answers('"c"'), []);
   },
@@ -117,14 +117,14 @@ const checks = {
   },
   async 'a message that is too large is refused, the next one is served'({ wire }) {
     wire.request('1', 'tools/call', call('say', `{"pad":"${'x'.repeat(600_000)}"}`));
-    const bad = await until('a refusal', () => wire.messages.find((text) => codeOf(text) !== undefined));
+    const bad = await wire.until('a refusal', () => wire.messages.find((text) => codeOf(text) !== undefined));
     assert.equal(codeOf(bad), -32600);
     assert.ok(anonymous(bad) || member(bad, 'id') === '1', bad);
     assert.ok((await wire.ask('2', 'tools/call', call('say'))).result);
   },
   async 'what is under way at the end of the input is answered'({ wire, server }) {
     const over = wire.last('{"jsonrpc":"2.0","id":"last","method":"tools/call","params":{"name":"up__held","arguments":{"mark":"the last one"}}}');
-    await until('the call arrives', () => server.received('the last one')[0]);
+    await wire.until('the call arrives', () => server.received('the last one')[0]);
     assert.deepEqual(wire.answers('"last"'), []);
     server.release();
     assert.ok(JSON.parse(await wire.answer('"last"')).result);
@@ -163,13 +163,13 @@ class Upstream {
 
 const limits = { message_bytes: 500_000 };
 
-// A gateway for HTTP and guests.
-async function served(t, upstream) {
+// A gateway for HTTP and guests; where: the guests' address.
+async function served(t, upstream, where) {
   const socket = t.path('guest.sock');
   const gateway = await t.gateway({
     limits,
     mcpServers: { up: upstream.definition },
-    transports: { guests: { plugin: 'transport-vsock', listen: `unix:${socket}` }, http: { plugin: 'transport-http' } },
+    transports: { guests: { plugin: 'transport-vsock', ...(where ?? { listen: `unix:${socket}` }) }, http: { plugin: 'transport-http' } },
   });
   return { socket, url: gateway.url };
 }
@@ -202,6 +202,15 @@ const ways = {
   },
 };
 
+// In the guest of tests/guest only: on any other machine a connection could reach somebody else.
+const port = process.env.BULKHEAD_GUEST_PORT;
+if (port) {
+  ways['frames over AF_VSOCK'] = async (t, upstream) => {
+    await served(t, upstream, { listen: `vsock:${port}`, allow_cids: [1] });
+    return () => programLines(t, relayProgram, ['--cid', '1', '--port', port]);
+  };
+}
+
 for (const [way, start] of Object.entries(ways)) {
   test(`H05 ${way}`, async (t) => {
     const upstream = new Upstream(t);
@@ -220,7 +229,7 @@ for (const [way, start] of Object.entries(ways)) {
     }
     assert.equal(failed.length, 0, failed.join('\n'));
     console.log(`    ${way}: ${Object.keys(checks).join('; ')}`);
-  }, { timeout: 120_000 });
+  }, { timeout: 240_000 });
 }
 
 await run();

@@ -64,7 +64,7 @@ test('a handshake may come, late and more than once; what is under way goes on',
   assert.equal(guest.frames.filter((one) => one.notification).length, 0);
 });
 
-test('B01 B02 an independent implementation: vectors, refusals, a relay in small', async (t) => {
+test('B01 B02 B13 an independent implementation: vectors, refusals, a relay in small', async (t) => {
   const { socket } = await start(t, { up: fake('--tool', 'a') });
   assert.match((await python('refusals')).stdout, /11 refused/);
   assert.match((await python('refuse', `unix:${socket}`)).stdout, /11 refused/);

@@ -8,6 +8,9 @@ import { HttpClient, events, until } from './lib.mjs';
 import { member } from '../fixtures/raw_json.mjs';
 import { Guest, frame, metadata } from './frames.mjs';
 
+// In a machine that is emulated everything is slow.
+const patience = 30_000;
+
 const awaitsAnswer = (text) => {
   try {
     return 'id' in JSON.parse(text);
@@ -34,8 +37,12 @@ class Wire {
     return this.messages.filter((text) => member(text, 'id') === id);
   }
   // The first answer with this id, as text.
-  answer(id, ms = 10_000) {
-    return until(`an answer to ${id}`, () => this.answers(id)[0], ms);
+  answer(id) {
+    return this.until(`an answer to ${id}`, () => this.answers(id)[0]);
+  }
+  // Waits for `probe` to give something.
+  until(what, probe) {
+    return until(what, probe, patience);
   }
   async ask(id, method, params) {
     this.request(id, method, params);
@@ -112,7 +119,7 @@ export class Frames extends Wire {
   last(text) {
     this.send(text);
     this.guest.socket.end();
-    return until('the connection is closed', () => this.guest.closed);
+    return this.until('the connection is closed', () => this.guest.closed);
   }
 }
 

