@@ -10,7 +10,7 @@ namespace {
 constexpr bh_session only_session = 1;
 constexpr std::uint64_t max_line_bytes = 16u << 20;
 constexpr std::uint64_t max_queue_bytes = 8u << 20;
-constexpr std::uint64_t write_stall_ms = 60'000;
+constexpr std::uint64_t write_stall_ms = 330'000;  // once its input has ended
 constexpr std::uint64_t connect_timeout_ms = 5'000;
 
 constexpr bh_limits limits{.size = sizeof(bh_limits),
@@ -55,6 +55,9 @@ struct PipeHost::Tables {
     host(ctx).session_close(how);
   }
   static bh_status check_revision(void *, bh_session, bh_str) { return BH_OK; }
+  static void output_full(void *ctx, bh_session, std::uint32_t full) {
+    host(ctx).output_full(full != 0);
+  }
   static void finished(void *) {}                              // session_close has said it
   static void set_process_name(void *, bh_session, bh_str) {}  // a relay has one parent
 
@@ -70,6 +73,9 @@ struct PipeHost::Tables {
   }
   static void lane_closed(void *, bh_lane) {}
   static void lane_connected(void *ctx, bh_lane lane) { host(ctx).route_->connected(lane); }
+  static void lane_full(void *ctx, bh_lane lane, std::uint32_t full) {
+    host(ctx).route_->lane_full(lane, full != 0);
+  }
 
   static const bh_host_transport *transport() {
     static const bh_host_transport table{sizeof table,  0,
@@ -85,7 +91,11 @@ struct PipeHost::Tables {
     return &table;
   }
   static const bh_host_wire *wire() {
-    static const bh_host_wire table{sizeof table, 0, lane_connected};
+    static const bh_host_wire table{sizeof table, 0, lane_connected, lane_full};
+    return &table;
+  }
+  static const bh_host_flow *flow() {
+    static const bh_host_flow table{sizeof table, 0, output_full};
     return &table;
   }
 };
@@ -115,15 +125,20 @@ Result<void> PipeHost::start() {
                                       Seat::Tables{{BH_EXT_HOST_CONNECTOR, Tables::connector()},
                                                    {BH_EXT_HOST_WIRE, Tables::wire()}},
                                       this);
-  transport_ = std::make_unique<Seat>(
-      *reactor_, options_.log, Seat::Tables{{BH_EXT_HOST_TRANSPORT, Tables::transport()}}, this);
+  transport_ = std::make_unique<Seat>(*reactor_, options_.log,
+                                      Seat::Tables{{BH_EXT_HOST_TRANSPORT, Tables::transport()},
+                                                   {BH_EXT_HOST_FLOW, Tables::flow()}},
+                                      this);
   if (auto up = connector_->start(*options_.connector(), options_.connector_config); !up) return up;
   if (auto up = transport_->start(*options_.transport(), options_.transport_config); !up) return up;
   connector_table_ = connector_->ext<bh_connector>(BH_EXT_CONNECTOR);
   transport_table_ = transport_->ext<bh_transport>(BH_EXT_TRANSPORT);
+  flow_ = transport_->ext<bh_flow>(BH_EXT_FLOW);
   wire_ = connector_->ext<bh_wire>(BH_EXT_WIRE);
-  if (connector_table_ == nullptr || transport_table_ == nullptr || wire_ == nullptr) {
-    return fail(BH_E_UNSUPPORTED, "a pipe needs a transport and a connector with " BH_EXT_WIRE);
+  if (connector_table_ == nullptr || transport_table_ == nullptr || flow_ == nullptr ||
+      wire_ == nullptr || !BH_HAS(bh_wire, wire_, lane_hold)) {
+    return fail(BH_E_UNSUPPORTED, "a pipe needs a transport with " BH_EXT_FLOW
+                                  " and a connector with " BH_EXT_WIRE " and its lane_hold");
   }
   bh_error error = bh::make_error();
   const bh_status status = transport_table_->listen(transport_->self(), &error);
@@ -132,7 +147,9 @@ Result<void> PipeHost::start() {
 }
 
 Result<void> PipeHost::run() {
-  while (!stopping_.load(std::memory_order_relaxed)) reactor_->poll(-1);
+  while (!stopping_.load(std::memory_order_relaxed) && (!done_ || output_waits())) {
+    reactor_->poll(-1);
+  }
   transport_->stop();
   connector_->stop();
   if (failure_) return std::unexpected(*failure_);
@@ -165,6 +182,15 @@ void PipeHost::session_close(std::uint32_t how) {
   route_->client_gone();
 }
 
+void PipeHost::output_full(bool full) {
+  client_full_ = full;
+  route_->client_full(full);
+}
+
+void PipeHost::hold_client(bool hold) {
+  flow_->hold_input(transport_->self(), only_session, hold ? 1 : 0);
+}
+
 void PipeHost::to_client(std::string_view message) {
   if (!session_open_) return;
   const bh_str part = bh::str(message);
@@ -176,7 +202,8 @@ void PipeHost::to_client(std::string_view message) {
   out.parts = &part;
   const bh_status status = transport_table_->send(transport_->self(), &out);
   if (status == BH_E_LIMIT) {
-    failure_ = Error{status, "the client reads too slowly: more than 8 MiB wait for it"};
+    // The bounds of what may be under way keep it from coming to this.
+    failure_ = Error{status, "no room for what waits for the client (8 MiB, or no memory)"};
   }
 }
 
@@ -217,9 +244,13 @@ void PipeHost::close_lane() {
   connector_table_->lane_close(connector_->self(), std::exchange(lane_, nullptr));
 }
 
+void PipeHost::hold_lane(bool hold) {
+  wire_->lane_hold(connector_->self(), lane_, hold ? 1 : 0);
+}
+
 void PipeHost::done(std::string_view failure) {
   if (!failure.empty()) failure_ = Error{BH_E_UNAVAILABLE, std::string(failure)};
-  request_stop();
+  done_ = true;
 }
 
 }  // namespace bulkhead::pipe

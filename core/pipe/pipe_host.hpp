@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "bulkhead/abi/ext/draft/flow.h"
 #include "bulkhead/abi/ext/draft/wire.h"
 #include "bulkhead/abi/ext/transport.h"
 #include "pipe/route.hpp"
@@ -34,8 +35,8 @@ class PipeHost final : private Ends {
   PipeHost(const PipeHost &) = delete;
   PipeHost &operator=(const PipeHost &) = delete;
 
-  // Until the client has gone and what it asked is answered, or request_stop(). The error: why it
-  // could not do its work.
+  // Until what the client asked is answered and it has taken the answers, or it has gone, or
+  // request_stop(). The error: why it could not do its work.
   Result<void> run();
   // From any thread or a signal handler.
   void request_stop() noexcept;
@@ -48,12 +49,16 @@ class PipeHost final : private Ends {
   bh_status open_session(const bh_peer &peer, bh_session *out);
   void deliver(std::uint64_t stream, std::string_view text, bh_delivery *out);
   void session_close(std::uint32_t how);
+  void output_full(bool full);
+  bool output_waits() const noexcept { return client_full_ && session_open_; }
 
   void to_client(std::string_view message) override;
   Result<void> open_lane(bh_lane lane) override;
   Result<void> send(std::uint32_t kind, std::uint64_t exchange, std::string_view text) override;
   void finish_lane() override;
   void close_lane() override;
+  void hold_lane(bool hold) override;
+  void hold_client(bool hold) override;
   void log(std::int32_t level, std::string_view text) override { options_.log(level, text); }
   void done(std::string_view failure) override;
 
@@ -61,12 +66,14 @@ class PipeHost final : private Ends {
   std::unique_ptr<Reactor> reactor_;
   std::unique_ptr<Seat> transport_, connector_;
   const bh_transport *transport_table_ = nullptr;
+  const bh_flow *flow_ = nullptr;
   const bh_connector *connector_table_ = nullptr;
-  const bh_wire *wire_ = nullptr;  // null: the connector has no such thing
+  const bh_wire *wire_ = nullptr;
   std::unique_ptr<Route> route_;
   std::string definition_;
   void *lane_ = nullptr;  // the connector's, of the open one
-  bool session_open_ = false;
+  bool session_open_ = false, client_full_ = false;
+  bool done_ = false;  // everything is said; the client may not have taken it yet
   std::optional<Error> failure_;
   std::atomic<bool> stopping_{false};
 };

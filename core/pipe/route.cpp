@@ -10,20 +10,13 @@ namespace {
 constexpr std::string_view initialized_notification =
     R"({"jsonrpc":"2.0","method":"notifications/initialized"})";
 
-constexpr std::uint64_t ms_in_ns = 1'000'000;
-
-std::string seconds(std::uint64_t ns) {
-  const std::uint64_t tenths = ns / (100 * ms_in_ns);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
-}
-
 }  // namespace
 
 Route::Route(Reactor &reactor, Ends &ends, std::string endpoint, RouteLimits limits)
     : reactor_(reactor), ends_(ends), endpoint_(std::move(endpoint)), limits_(limits) {}
 
 Route::~Route() {
-  for (std::uint64_t *timer : {&retry_timer_, &outage_timer_, &end_timer_}) cancel(timer);
+  reactor_.forget(this);
 }
 
 void Route::cancel(std::uint64_t *timer) {
@@ -48,6 +41,12 @@ void Route::start() {
 
 bool Route::from_client(std::string_view text) {
   if (ended_ || input_ended_) return false;
+  const bool answered = take_line(text);
+  hold_as_needed();
+  return answered;
+}
+
+bool Route::take_line(std::string_view text) {
   const Line line = classify(text);
   if (line.kind == LineKind::request) return request(line, text);
   const bool response = line.kind == LineKind::response;
@@ -63,7 +62,7 @@ bool Route::request(const Line &line, std::string_view text) {
       pending_.size() >= limits_.max_pending || pending_bytes_ + bytes > limits_.max_pending_bytes;
   if (full) {
     const std::string id = line.id.size() <= limits_.max_pending_bytes ? std::string(line.id) : "";
-    ends_.to_client(
+    answer(
         lost_answer(id, method_name(line.method) + ": not sent: too many requests are under way"));
     return true;
   }
@@ -176,6 +175,7 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
   forget(exchange);
   if (exchange == 0) note_question(text);
   if (!text.empty()) ends_.to_client(text);
+  hold_as_needed();
   if (exchange != 0) check_end();
 }
 
@@ -201,108 +201,8 @@ void Route::exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &e
   } else {
     fail(exchange, error.text);
   }
+  hold_as_needed();
   check_end();
-}
-
-// ---- the connection ----------------------------------------------------------------------------
-
-void Route::attempt() {
-  retry_timer_ = 0;
-  wire_ = Wire::connecting;
-  if (const auto opened = ends_.open_lane(++lane_); !opened) attempt_failed(opened.error());
-}
-
-void Route::attempt_later(std::uint64_t delay_ms) {
-  wire_ = Wire::none;
-  retry_timer_ = reactor_.timer_start(this, delay_ms, call<&Route::attempt>, this);
-}
-
-void Route::attempt_failed(const Error &error) {
-  const std::uint64_t now = reactor_.now_ns();
-  if (!stood_ && now - started_ns_ >= limits_.start_ms * ms_in_ns) return give_up(error);
-  // A wrong address does not become right by trying.
-  if (!stood_ && (error.code == BH_E_INVALID || error.code == BH_E_DENIED)) return give_up(error);
-  const bool first = retry_ms_ == 0;
-  retry_ms_ = first ? limits_.first_retry_ms : std::min(2 * retry_ms_, limits_.max_retry_ms);
-  if (reminded_ns_ == 0 && !stood_) {
-    log(BH_LOG_WARN, "cannot reach " + endpoint_ + " yet (" + error.text + "); trying for " +
-                         seconds(limits_.start_ms * ms_in_ns));
-    reminded_ns_ = now;
-  } else if (stood_ && now - reminded_ns_ >= limits_.reminder_ms * ms_in_ns) {
-    log(BH_LOG_WARN, "still no connection to " + endpoint_ + " after " + seconds(now - lost_ns_) +
-                         " (" + error.text + ")");
-    reminded_ns_ = now;
-  }
-  attempt_later(retry_ms_);
-}
-
-void Route::connected(bh_lane lane) {
-  if (lane != lane_ || wire_ != Wire::connecting) return;
-  wire_ = Wire::up;
-  connected_ns_ = reactor_.now_ns();
-  cancel(&outage_timer_);
-  long_outage_ = false;
-  if (stood_) {
-    log(BH_LOG_INFO,
-        "connected to " + endpoint_ + " again after " + seconds(connected_ns_ - lost_ns_));
-  } else if (reminded_ns_ != 0) {
-    log(BH_LOG_INFO, "connected to " + endpoint_);
-  }
-  stood_ = true;
-  repeat_handshake();
-  send_waiting();
-  check_end();
-}
-
-void Route::send_waiting() {
-  std::deque<Waiting> waiting = std::exchange(waiting_, {});
-  waiting_bytes_ = 0;
-  for (const Waiting &message : waiting) {
-    if (ended_) return;
-    pass(message.kind, message.exchange, message.text);
-  }
-}
-
-void Route::lane_down(bh_lane lane, const Error &error) {
-  if (lane != lane_ || wire_ == Wire::none || ended_) return;
-  if (wire_ == Wire::up) return lost(error);
-  ends_.close_lane();
-  attempt_failed(error);
-}
-
-// What was sent may have run.
-void Route::lost(const Error &error) {
-  ends_.close_lane();
-  wire_ = Wire::none;
-  handshake_.exchange = handshake_.repeated = 0;
-  questions_.clear();
-  const std::size_t failed = fail_pending(error.text);
-  if (input_ended_ && waiting_.empty()) return end({});
-  lost_ns_ = reminded_ns_ = reactor_.now_ns();
-  log(BH_LOG_WARN, "the connection to " + endpoint_ + " is lost (" + error.text + "), " +
-                       std::to_string(failed) + (failed == 1 ? " request" : " requests") +
-                       " failed; connecting again");
-  outage_timer_ =
-      reactor_.timer_start(this, limits_.outage_wait_ms, call<&Route::outage_is_long>, this);
-  // One that falls at once, again and again, is not replaced at once.
-  const bool steady = lost_ns_ - connected_ns_ >= limits_.steady_ms * ms_in_ns;
-  if (steady) retry_ms_ = 0;
-  attempt_later(retry_ms_);
-  retry_ms_ = std::clamp(2 * retry_ms_, limits_.first_retry_ms, limits_.max_retry_ms);
-}
-
-void Route::outage_is_long() {
-  outage_timer_ = 0;
-  long_outage_ = true;
-  fail_waiting("not sent: there is no connection to " + endpoint_);
-  check_end();
-}
-
-void Route::give_up(const Error &error) {
-  wire_ = Wire::none;
-  const std::string reason = "cannot reach " + endpoint_ + ": " + error.text;
-  fail_waiting("not sent: " + reason);
-  end(reason);
 }
 
 // ---- answers of our own ------------------------------------------------------------------------
@@ -317,10 +217,24 @@ void Route::forget(std::uint64_t exchange) {
 void Route::fail(std::uint64_t exchange, std::string_view reason) {
   const auto at = pending_.find(exchange);
   if (at == pending_.end()) return;
-  const std::string answer =
+  const std::string text =
       lost_answer(at->second.id, method_name(at->second.method) + ": " + std::string(reason));
   forget(exchange);
-  ends_.to_client(answer);
+  answer(text);
+}
+
+// Nobody but the client can be held for these. Counted within one turn of the loop, and on while
+// the client does not take them.
+void Route::answer(std::string_view text) {
+  if (own_bytes_ == 0) reactor_.defer(this, call<&Route::own_answers_taken>, this);
+  own_bytes_ += text.size();
+  ends_.to_client(text);
+}
+
+void Route::own_answers_taken() {
+  if (client_full_) return;
+  own_bytes_ = 0;
+  hold_as_needed();
 }
 
 // Those that wait for a connection stay. In the order in which they were asked.
@@ -339,39 +253,32 @@ void Route::fail_waiting(std::string_view reason) {
   for (const Waiting &message : waiting) fail(message.exchange, reason);
 }
 
-// ---- the end -----------------------------------------------------------------------------------
+// ---- one side waits for the other --------------------------------------------------------------
 
-// Once the client has said everything: the other half is closed, and answers are awaited.
-void Route::check_end() {
-  if (!input_ended_ || ended_) return;
-  const bool idle = pending_.empty() && waiting_.empty();
-  if (wire_ != Wire::up) {
-    if (idle) end({});
-    return;
-  }
-  if (!waiting_.empty()) return;
-  if (!std::exchange(finished_, true)) ends_.finish_lane();
-  if (end_timer_ != 0 && !idle) return;
-  cancel(&end_timer_);
-  end_timer_ = reactor_.timer_start(this, idle ? limits_.linger_ms : limits_.drain_ms,
-                                    call<&Route::drain_is_over>, this);
+void Route::client_full(bool full) {
+  if (std::exchange(client_full_, full) == full || ended_) return;
+  if (wire_ != Wire::none) ends_.hold_lane(full);
+  if (full) return;
+  own_answers_taken();
+  if (end_timer_ == 0) return;
+  cancel(&end_timer_);  // it still reads: the wait for the rest begins anew
+  check_end();
 }
 
-void Route::drain_is_over() {
-  end_timer_ = 0;
-  fail_pending("no answer in " + seconds(limits_.drain_ms * ms_in_ns) +
-               " after the end of the input");
-  ends_.close_lane();
-  wire_ = Wire::none;
-  end({});
+void Route::lane_full(bh_lane lane, bool full) {
+  if (lane != lane_ || wire_ != Wire::up) return;
+  lane_full_ = full;
+  hold_as_needed();
 }
 
-void Route::end(std::string_view failure) {
-  if (std::exchange(ended_, true)) return;
-  for (std::uint64_t *timer : {&retry_timer_, &outage_timer_, &end_timer_}) cancel(timer);
-  if (wire_ != Wire::none) ends_.close_lane();
-  wire_ = Wire::none;
-  ends_.done(failure);
+void Route::hold_as_needed() {
+  if (ended_) return;
+  bool hold = lane_full_;
+  hold |= pending_mark_.reached(pending_.size(), limits_.max_pending);
+  hold |= pending_bytes_mark_.reached(pending_bytes_, limits_.max_pending_bytes / 2);
+  hold |= waiting_mark_.reached(waiting_bytes_, limits_.max_waiting_bytes / 2);
+  hold |= own_mark_.reached(own_bytes_, limits_.max_own_bytes);
+  if (std::exchange(client_held_, hold) != hold) ends_.hold_client(hold);
 }
 
 }  // namespace bulkhead::pipe

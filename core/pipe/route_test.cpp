@@ -32,6 +32,8 @@ struct FakeEnds final : pipe::Ends {
   }
   void finish_lane() override { ++finishes; }
   void close_lane() override { ++closes; }
+  void hold_lane(bool hold) override { lane_held = hold; }
+  void hold_client(bool hold) override { client_held = hold; }
   void log(std::int32_t, std::string_view text) override { logged.emplace_back(text); }
   void done(std::string_view why) override {
     ++dones;
@@ -45,6 +47,7 @@ struct FakeEnds final : pipe::Ends {
   bh_status send_status = BH_OK;
   std::string send_error, failure;
   int finishes = 0, closes = 0, dones = 0;
+  bool lane_held = false, client_held = false;
 };
 
 RouteLimits quick() {
@@ -348,4 +351,91 @@ TEST_CASE("an answer goes back only to the connection that has asked") {
   w.reconnect();
   w.route.from_client(yes);
   CHECK(w.ends.sent.size() == 1);
+}
+
+TEST_CASE("a client that does not take its answers holds the lane, and the next one") {
+  World w;
+  w.connect();
+  w.route.client_full(true);
+  CHECK(w.ends.lane_held);
+  CHECK_FALSE(w.ends.client_held);  // it may still cancel, and answer questions
+  w.lose();
+  w.ends.lane_held = false;
+  w.reconnect();
+  CHECK(w.ends.lane_held);
+  w.route.client_full(false);
+  CHECK_FALSE(w.ends.lane_held);
+}
+
+TEST_CASE("the client is held while the endpoint does not take what it is sent") {
+  World w;
+  w.connect();
+  w.route.lane_full(w.lane(), true);
+  CHECK(w.ends.client_held);
+  SECTION("until it does") {
+    w.route.lane_full(w.lane(), false);
+  }
+  SECTION("or is lost") {
+    w.lose();
+  }
+  CHECK_FALSE(w.ends.client_held);
+}
+
+TEST_CASE("the client is held at the number of requests, until half of them have their answer") {
+  RouteLimits limits = quick();
+  limits.max_pending = 4;
+  World w(limits);
+  w.connect();
+  for (int i = 0; i < 4; ++i) {
+    CHECK_FALSE(w.ends.client_held);
+    w.route.from_client(request(i, "x"));
+  }
+  CHECK(w.ends.client_held);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(w.ends.client_held);
+    w.route.message(w.lane(), w.ends.sent[static_cast<std::size_t>(i)].exchange, "answer");
+  }
+  CHECK_FALSE(w.ends.client_held);
+  CHECK(w.ends.printed.size() == 3);
+}
+
+TEST_CASE("what has held the client once does not lower the other bounds") {
+  RouteLimits limits = quick();
+  limits.max_pending = 4;
+  World w(limits);
+  w.connect();
+  for (int i = 0; i < 3; ++i) w.route.from_client(request(i, "x"));
+  w.route.lane_full(w.lane(), true);
+  w.route.lane_full(w.lane(), false);
+  CHECK_FALSE(w.ends.client_held);
+}
+
+TEST_CASE("the client is held while as much as may waits for a connection") {
+  RouteLimits limits = quick();
+  limits.max_waiting_bytes = 400;
+  World w(limits);
+  w.route.from_client(request(1, std::string(250, 'm').c_str()));
+  CHECK(w.ends.client_held);
+  CHECK(w.ends.printed.empty());
+  w.connect();
+  CHECK_FALSE(w.ends.client_held);
+  CHECK(w.ends.sent.size() == 1);
+}
+
+TEST_CASE("the client is held when it does not take the errors that are made here") {
+  RouteLimits limits = quick();
+  limits.max_own_bytes = 300;
+  World w(limits);
+  w.connect();
+  w.ends.send_status = BH_E_INVALID;
+  w.ends.send_error = std::string(200, 'e');
+  w.route.client_full(true);
+  w.route.from_client(request(1, "x"));
+  CHECK_FALSE(w.ends.client_held);
+  w.route.from_client(request(2, "x"));
+  CHECK(w.ends.client_held);
+  w.reactor->poll(0);
+  CHECK(w.ends.client_held);
+  w.route.client_full(false);
+  CHECK_FALSE(w.ends.client_held);
 }

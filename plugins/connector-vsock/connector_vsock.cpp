@@ -10,8 +10,11 @@ Lane &lane_of(void *p) {
   return *static_cast<Lane *>(p);
 }
 
-const bh_wire wire_table{
-    sizeof(bh_wire), 0, [](void *s, void *lane) { bh::self<ConnectorVsock>(s).lane_finish(lane); }};
+const bh_wire wire_table{sizeof(bh_wire), 0,
+                         [](void *s, void *lane) { bh::self<ConnectorVsock>(s).lane_finish(lane); },
+                         [](void *s, void *lane, std::uint32_t hold) {
+                           bh::self<ConnectorVsock>(s).lane_hold(lane, hold != 0);
+                         }};
 
 }  // namespace
 
@@ -70,6 +73,13 @@ void ConnectorVsock::lane_close(void *lane) {
 void ConnectorVsock::lane_finish(void *lane) {
   bh::guarded(nullptr, [&] {
     lane_of(lane).finish();
+    return BH_OK;
+  });
+}
+
+void ConnectorVsock::lane_hold(void *lane, bool hold) {
+  bh::guarded(nullptr, [&] {
+    lane_of(lane).hold(hold);
     return BH_OK;
   });
 }

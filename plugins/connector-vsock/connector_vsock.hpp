@@ -2,7 +2,8 @@
 // which takes MCP messages in frames. One connection per lane.
 //
 // With a host that offers bh.host.wire/1 it says when the connection stands, and can end its half
-// of it; with others messages simply wait in the queue until then.
+// of it; with others messages simply wait in the queue until then. It also tells such a host that
+// the endpoint does not take what it is sent, and reads nothing from it when it is told so.
 #pragma once
 
 #include <bulkhead/cpp/tables.hpp>
@@ -36,6 +37,7 @@ class ConnectorVsock final : public Shared {
   void lane_abandon(void *lane, std::uint64_t exchange) noexcept;
   void lane_close(void *lane);
   void lane_finish(void *lane);
+  void lane_hold(void *lane, bool hold);
 
  private:
   void flush_later(Lane &lane) override;

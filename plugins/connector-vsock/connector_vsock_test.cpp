@@ -75,6 +75,7 @@ struct World {
     up.lane_closed = [](void *c, bh_lane) { ++of(c).closed; };
     wire.size = sizeof wire;
     wire.lane_connected = [](void *c, bh_lane) { ++of(c).connected; };
+    wire.lane_full = [](void *c, bh_lane, std::uint32_t full) { of(c).fulls.push_back(full); };
     host.add_ext(BH_EXT_HOST_CONNECTOR, &up);
     host.add_ext(BH_EXT_HOST_WIRE, &wire);
   }
@@ -160,6 +161,7 @@ struct World {
     REQUIRE(::send(peer, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
             static_cast<ssize_t>(bytes.size()));
   }
+  void hold(bool on) { plugin->lane_hold(lane, on); }
   void close_lane() {
     plugin->lane_close(lane);
     REQUIRE(host.run_until([&] { return closed == 1; }, wait_ms));
@@ -180,6 +182,7 @@ struct World {
   std::map<std::uint64_t, bh_status> failed;
   std::vector<std::pair<bh_status, std::string>> downs;
   int closed = 0, connected = 0;
+  std::vector<std::uint32_t> fulls;
   bool peer_saw_end = false;
 };
 
@@ -252,9 +255,63 @@ TEST_CASE("an endpoint that does not read fills the queue to its bound") {
     w.host.turn(0);
   }
   CHECK(status == BH_E_LIMIT);
+  CHECK(w.fulls == std::vector<std::uint32_t>{1});
   CHECK(w.frames(static_cast<std::size_t>(sent)).size() == static_cast<std::size_t>(sent));
+  CHECK(w.fulls == std::vector<std::uint32_t>{1, 0});
   CHECK(w.send(BH_LANE_REQUEST, 1, "{}") == BH_OK);
   w.close_lane();
+}
+
+TEST_CASE("held, a lane reads nothing, and does not even see the end; let go, all in order") {
+  World w;
+  w.open(R"(,"duplex":false)");
+  const bool before = GENERATE(true, false);
+  if (before) w.hold(true);
+  w.accept();
+  w.send(BH_LANE_REQUEST, 5, "{}");
+  w.frames(1);
+  CHECK(w.connected == 1);
+  w.hold(true);
+  w.answer(1, "answer");
+  w.answer(0, "pushed");
+  const bool ended = GENERATE(true, false);
+  if (ended) w.hang_up();
+  for (int i = 0; i < 5; ++i) w.host.turn(0);
+  CHECK(w.messages.empty());
+  CHECK(w.downs.empty());
+  CHECK(w.host.watches() == 0);  // nothing that keeps the loop busy
+  w.hold(false);
+  REQUIRE(w.host.run_until([&] { return w.messages.size() == 2; }, wait_ms));
+  CHECK(w.messages[0] == std::pair<std::uint64_t, std::string>(5, "answer"));
+  if (ended) w.wait_down();
+  w.close_lane();
+}
+
+TEST_CASE("a held lane that cannot be written keeps what has come, and reports the end behind it") {
+  World w;
+  w.open(R"(,"duplex":false)");
+  w.accept();
+  w.send(BH_LANE_REQUEST, 5, "{}");
+  w.frames(1);
+  w.hold(true);
+  w.answer(1, "answer");
+  const bool whole = GENERATE(true, false);
+  if (whole) {
+    w.hang_up();
+  } else {
+    ::shutdown(w.peer, SHUT_RD);  // it will never say that it ends
+  }
+  REQUIRE(w.send(BH_LANE_REQUEST, 6, "{}") == BH_OK);
+  REQUIRE(w.host.run_until(
+      [&] { return w.send(BH_LANE_NOTIFICATION, 0, "{}") == BH_E_UNAVAILABLE; }, wait_ms));
+  CHECK(w.downs.empty());
+  CHECK(w.messages.empty());
+  w.hold(false);
+  w.wait_down();
+  REQUIRE(w.messages.size() == 1);
+  CHECK(w.messages[0].second == "answer");
+  w.close_lane();
+  CHECK(w.downs.size() == 1);
 }
 
 TEST_CASE("after the last stream number the connection takes no request") {

@@ -75,7 +75,7 @@ void Lane::on_connect_timeout() {
 void Lane::on_event() {
   if (state_ == State::connecting) return on_connected();
   if (blocked_) write_queue();
-  if (state_ == State::up || state_ == State::dialogue) on_readable();
+  if (reads()) on_readable();
 }
 
 void Lane::on_connected() {
@@ -84,7 +84,7 @@ void Lane::on_connected() {
   }
   if (definition_.kind != AddressKind::hybrid) return now_up();
   state_ = State::dialogue;
-  watch_for(BH_FD_READ);
+  update_watch();
   // A new socket takes these few bytes at once.
   const std::string request = hybrid_request(definition_);
   if (::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) {
@@ -110,7 +110,7 @@ void Lane::on_dialogue(std::string_view in) {
 void Lane::now_up() {
   state_ = State::up;
   shared_.host.timer_cancel(timer_);
-  watch_for(BH_FD_READ);
+  update_watch();
   shared_.flush_later(*this);
   if (shared_.wire != nullptr) shared_.wire->lane_connected(shared_.host.ctx(), handle_);
 }
@@ -118,7 +118,7 @@ void Lane::now_up() {
 // ---- toward the endpoint -----------------------------------------------------------------------
 
 bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
-  if (state_ == State::down || closing_ || finishing_) {
+  if (state_ == State::down || closing_ || finishing_ || !broken_.empty()) {
     return bh::fail(error, BH_E_UNAVAILABLE, "the connection is ending");
   }
   const bool request = message.kind == BH_LANE_REQUEST;
@@ -169,7 +169,12 @@ void Lane::abandon(std::uint64_t exchange) noexcept {
 }
 
 void Lane::flush() {
-  if (state_ == State::up && !blocked_ && !closing_) write_queue();
+  if (state_ != State::up || closing_) return;
+  if (!broken_.empty()) {
+    if (!held_) on_readable();
+  } else if (!blocked_) {
+    write_queue();
+  }
 }
 
 void Lane::write_queue() {
@@ -182,22 +187,48 @@ void Lane::write_queue() {
     if (errno == EINTR) continue;
     if (errno == EAGAIN) {
       if (written_ > queue_.size() / 2) queue_.drop_front(std::exchange(written_, 0));
-      blocked_ = true;
-      return watch_for(BH_FD_READ | BH_FD_WRITE);
+      return set_blocked(true);
     }
-    const std::string why = error_text("write failed", errno);
-    on_readable();  // answers that came before the end are still answers
-    return report_down(BH_E_IO, why);
+    return write_failed(error_text("write failed", errno));
   }
   written_ = 0;
   queue_.clear();
   if (queue_.capacity() > kept_queue) queue_.release();
-  if (std::exchange(blocked_, false)) watch_for(BH_FD_READ);
+  set_blocked(false);
   if (finishing_ && !std::exchange(half_closed_, true)) ::shutdown(fd_, SHUT_WR);
 }
 
-void Lane::watch_for(std::uint32_t events) {
-  shared_.host.modify(watch_, events);
+// Answers that came before the end are still answers; on_readable() reports the end behind them.
+void Lane::write_failed(const std::string &why) {
+  broken_ = why;
+  set_blocked(false);
+  if (reads()) on_readable();
+}
+
+void Lane::set_blocked(bool blocked) {
+  if (std::exchange(blocked_, blocked) == blocked) return;
+  update_watch();
+  const bh_host_wire *const wire = shared_.wire;
+  if (wire == nullptr || !BH_HAS(bh_host_wire, wire, lane_full)) return;
+  wire->lane_full(shared_.host.ctx(), handle_, blocked ? 1 : 0);
+}
+
+void Lane::hold(bool hold) {
+  if (std::exchange(held_, hold) == hold || state_ != State::up || closing_) return;
+  update_watch();
+  if (!hold && !broken_.empty()) shared_.flush_later(*this);
+}
+
+// Nothing to wait for: not watched at all, for the end of a connection would be reported anyhow, in
+// every turn.
+void Lane::update_watch() {
+  const std::uint32_t events =
+      (reads() ? std::uint32_t{BH_FD_READ} : 0u) | (blocked_ ? std::uint32_t{BH_FD_WRITE} : 0u);
+  if (events == 0) return shared_.host.unwatch(watch_);
+  if (watch_ != 0) return shared_.host.modify(watch_, events);
+  if (shared_.host.watch(fd_, events, fd_event<&Lane::on_event>, this, &watch_) == BH_OK) return;
+  broken_ = "the host watches no more descriptors";
+  shared_.flush_later(*this);
 }
 
 void Lane::finish() {
@@ -208,13 +239,16 @@ void Lane::finish() {
 // ---- from the endpoint -------------------------------------------------------------------------
 
 void Lane::on_readable() {
-  for (std::size_t used = 0; used < read_budget && !closing_;) {
+  for (std::size_t used = 0; used < read_budget && !closing_ && reads();) {
     const std::span<char> direct = reader_.room();
     char *const to = direct.empty() ? shared_.scratch.get() : direct.data();
     const std::size_t room = direct.empty() ? Shared::scratch_size : direct.size();
     const ssize_t n = ::recv(fd_, to, room, 0);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EAGAIN) return;
+    if (n < 0 && errno == EAGAIN) {
+      if (!broken_.empty()) report_down(BH_E_IO, broken_);
+      return;
+    }
     if (n < 0) return report_down(BH_E_IO, error_text("connection closed", errno));
     if (n == 0) {
       if (state_ == State::dialogue) {
@@ -229,9 +263,10 @@ void Lane::on_readable() {
     const auto got = static_cast<std::size_t>(n);
     if (!direct.empty()) reader_.filled(got);
     take_bytes(direct.empty() ? std::string_view(to, got) : std::string_view());
-    if (state_ == State::down || got < room) return;
+    if (state_ == State::down || (got < room && broken_.empty())) return;
     used += got;
   }
+  if (!broken_.empty() && !closing_) shared_.flush_later(*this);
 }
 
 void Lane::take_bytes(std::string_view in) {

@@ -2,6 +2,8 @@
 //
 // Life: open -> connecting (-> the hybrid dialogue) -> up -> (finish) -> maybe down (reported once)
 // -> close -> finished. What is sent before it is up waits in the queue behind our introduction.
+// Held, it reads nothing: the endpoint finds its socket full. The end of a held connection, too,
+// is seen when it is let go.
 //
 // Owner: the connector. Thread: the reactor's. Host functions called from here (message, lane_down)
 // may call close() or send() of this lane before they return; it is destroyed at the turn's end.
@@ -65,6 +67,7 @@ class Lane final {
   void abandon(std::uint64_t exchange) noexcept;
   void flush();
   void finish();
+  void hold(bool hold);
   void close();
 
   bh_lane handle() const noexcept { return handle_; }
@@ -102,7 +105,12 @@ class Lane final {
   void take_frame(const mcp_frame::Frame &frame);
   void bad_frame(std::uint32_t stream);
   void write_queue();
-  void watch_for(std::uint32_t events);
+  void write_failed(const std::string &why);
+  void set_blocked(bool blocked);
+  bool reads() const noexcept {
+    return state_ == State::dialogue || (state_ == State::up && !held_);
+  }
+  void update_watch();
   void report_down(bh_status code, const std::string &text);
   void release();
 
@@ -119,7 +127,8 @@ class Lane final {
   std::size_t written_ = 0;                                     // of queue_
   std::uint32_t next_stream_ = 1;                               // 0: used up
   std::unordered_map<std::uint32_t, std::uint64_t> exchanges_;  // by stream
-  bool finishing_ = false, half_closed_ = false, closing_ = false, blocked_ = false;
+  std::string broken_;  // why nothing can be written any more; what came before is read first
+  bool finishing_ = false, half_closed_ = false, closing_ = false, blocked_ = false, held_ = false;
   bool bad_frame_told_ = false;
 };
 

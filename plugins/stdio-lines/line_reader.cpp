@@ -8,8 +8,6 @@
 namespace stdio_lines {
 namespace {
 
-constexpr std::size_t max_read = 1u << 20;
-
 // A kept buffer beyond this goes back when its line is done, so that many idle lanes stay small.
 constexpr std::size_t small_buffer = 16u << 10;
 
@@ -29,6 +27,7 @@ const char *find_newline(std::string_view data) {
 
 ReadEnd LineReader::read(int fd, Scratch &scratch, LineSink &sink, std::size_t budget) {
   for (std::size_t used = 0; used < budget;) {
+    if (paused_) return ReadEnd::drained;
     const bool direct = partial_.size() >= large_message && partial_.reserve(Scratch::size);
     char *to = direct ? partial_.tail() : scratch.data.get();
     const std::size_t room = direct ? std::min(partial_.room(), max_read) : Scratch::size;
@@ -44,6 +43,12 @@ ReadEnd LineReader::read(int fd, Scratch &scratch, LineSink &sink, std::size_t b
   return ReadEnd::budget;
 }
 
+bool LineReader::resume(Scratch &scratch, LineSink &sink) {
+  paused_ = false;
+  const Bytes kept = std::move(kept_);
+  return consume(kept.view(), scratch, sink);
+}
+
 void LineReader::finish(LineSink &sink) {
   const Bytes last = std::move(partial_);
   if (!skipping_ && !last.empty()) emit(last.view(), sink);
@@ -52,6 +57,7 @@ void LineReader::finish(LineSink &sink) {
 
 bool LineReader::consume(std::string_view data, Scratch &scratch, LineSink &sink) {
   while (!data.empty()) {
+    if (paused_) return kept_.append(data);
     const char *newline = find_newline(data);
     if (newline == nullptr) return keep(data, scratch, sink);
     const auto n = static_cast<std::size_t>(newline - data.data());

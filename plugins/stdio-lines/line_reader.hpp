@@ -43,15 +43,17 @@ class LineSink {
 };
 
 enum class ReadEnd {
-  drained,  // nothing more now
+  drained,  // nothing more now, or paused
   budget,   // there may be more
   ended,    // end of file
   failed,   // errno says why
-  stopped   // the sink wanted so
+  stopped   // the sink wanted so, or there was no memory
 };
 
 class LineReader {
  public:
+  static constexpr std::size_t max_read = 1u << 20;  // bytes, at a time
+
   // max_line: bytes of the longest line that is accepted.
   explicit LineReader(std::size_t max_line) noexcept : max_line_(max_line) {}
 
@@ -63,6 +65,12 @@ class LineReader {
   bool feed(std::string_view data, Scratch &scratch, LineSink &sink) {
     return consume(data, scratch, sink);
   }
+
+  // From inside the sink: no further line is handed over and nothing more is read until resume().
+  // What has been read is kept, at most max_read bytes.
+  void pause() noexcept { paused_ = true; }
+  // Hands over what was kept, and may be paused again by that; false: the sink wants no more.
+  bool resume(Scratch &scratch, LineSink &sink);
 
   // At end of file: hands over a last line that lacks its end.
   void finish(LineSink &sink);
@@ -76,7 +84,8 @@ class LineReader {
   static bool emit(std::string_view line, LineSink &sink);
 
   std::size_t max_line_;
-  Bytes partial_;
+  Bytes partial_, kept_;  // an unfinished line; lines that wait for resume()
+  bool paused_ = false;
   bool skipping_ = false;  // the rest of a line that was too long
 };
 

@@ -221,3 +221,32 @@ TEST_CASE("texts of strangers are cleaned") {
   REQUIRE(cleaned("\x1b", 10).empty());
   REQUIRE(cleaned("\x1b[12", 10).empty());
 }
+
+TEST_CASE("paused from inside the sink, no line comes before resume, and none is lost") {
+  struct PauseEach final : LineSink {
+    bool on_line(std::string_view line) override {
+      lines.emplace_back(line);
+      reader->pause();
+      return true;
+    }
+    bool on_too_long(std::string_view) override { return true; }
+    LineReader *reader = nullptr;
+    std::vector<std::string> lines;
+  } sink;
+  const std::string big(GENERATE(20u, 100'000u, 300'000u), 'b');  // the last is read in place
+  Pipe pipe;
+  Scratch scratch;
+  LineReader reader(1 << 20);
+  sink.reader = &reader;
+  pipe.put("{1}\n{2}\n" + big + "\n{3}\n{un");
+  REQUIRE(reader.read(pipe.fds[0], scratch, sink, big_budget) == ReadEnd::drained);
+  pipe.put("finished}\n");
+  for (std::size_t n = 1; n <= 5; ++n) {
+    REQUIRE(sink.lines.size() == n);
+    REQUIRE(reader.read(pipe.fds[0], scratch, sink, big_budget) == ReadEnd::drained);
+    REQUIRE(sink.lines.size() == n);
+    REQUIRE(reader.resume(scratch, sink));
+    if (sink.lines.size() == n) reader.read(pipe.fds[0], scratch, sink, big_budget);
+  }
+  REQUIRE(sink.lines == std::vector<std::string>{"{1}", "{2}", big, "{3}", "{unfinished}"});
+}

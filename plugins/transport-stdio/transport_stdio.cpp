@@ -39,10 +39,24 @@ bool read_fd(const rapidjson::Value &root, const char *name, int *out) {
   return problem == std::errc() && stop == end && *out >= 0;
 }
 
+const bh_flow flow_table{sizeof(bh_flow), 0, [](void *s, bh_session session, std::uint32_t hold) {
+                           bh::guarded(nullptr, [&] {
+                             bh::self<TransportStdio>(s).hold_input(session, hold != 0);
+                             return BH_OK;
+                           });
+                         }};
+
 }  // namespace
 
 TransportStdio::TransportStdio(const bh_host *host)
-    : host_(host), up_(host_.ext<bh_host_transport>(BH_EXT_HOST_TRANSPORT)) {}
+    : host_(host),
+      up_(host_.ext<bh_host_transport>(BH_EXT_HOST_TRANSPORT)),
+      flow_(host_.ext<bh_host_flow>(BH_EXT_HOST_FLOW)) {}
+
+const void *TransportStdio::get_ext(const char *id) noexcept {
+  if (bh::is(id, BH_EXT_TRANSPORT)) return bh::transport_table<TransportStdio>();
+  return bh::is(id, BH_EXT_FLOW) ? &flow_table : nullptr;
+}
 
 bh_status TransportStdio::configure(bh_str json, bh_error *error) {
   if (up_ == nullptr || up_->limits == nullptr || !host_.has_reactor()) {
@@ -97,9 +111,13 @@ void TransportStdio::begin() {
   input_open_ = true;
   // No events: reports only that the client's end has gone. Files are refused; they never block.
   host_.watch(out_, 0, fd_call<&TransportStdio::on_output_event>, this, &out_watch_);
+  watch_input();
+}
+
+void TransportStdio::watch_input() {
   const bh_status status =
       host_.watch(in_, BH_FD_READ, fd_call<&TransportStdio::on_input>, this, &in_watch_);
-  if (status != BH_OK) on_plain_input();
+  if (status != BH_OK && !plain_queued_) on_plain_input();
 }
 
 void TransportStdio::open_session() {
@@ -119,15 +137,38 @@ void TransportStdio::open_session() {
 
 void TransportStdio::on_input() {
   const ReadEnd end = reader_.read(in_, *scratch_, *this, read_budget);
-  if (end == ReadEnd::ended || end == ReadEnd::failed) input_ended();
+  if (end == ReadEnd::ended || end == ReadEnd::failed || end == ReadEnd::stopped) input_ended();
 }
 
 // A file (or /dev/null) is always readable and cannot be watched: one read per turn of the loop.
 void TransportStdio::on_plain_input() {
-  if (!input_open_) return;
+  plain_queued_ = false;
+  if (!input_open_ || held_) return;
   const ReadEnd end = reader_.read(in_, *scratch_, *this, 1);
   const bool over = end == ReadEnd::ended || end == ReadEnd::failed || end == ReadEnd::stopped;
-  if (over || host_.post(call<&TransportStdio::on_plain_input>, this) != BH_OK) input_ended();
+  if (!over && held_) return;
+  plain_queued_ = !over && host_.post(call<&TransportStdio::on_plain_input>, this) == BH_OK;
+  if (!plain_queued_) input_ended();
+}
+
+// Not watched at all while it is held: the end of a pipe is reported even to who asks for nothing,
+// in every turn.
+void TransportStdio::hold_input(bh_session session, bool hold) {
+  if (session_ == 0 || session != session_ || !input_open_ || held_ == hold) return;
+  held_ = hold;
+  if (hold) {
+    reader_.pause();
+    return host_.unwatch(in_watch_);
+  }
+  // Not from inside this call: the host is in the middle of something.
+  if (!std::exchange(resume_queued_, true)) host_.defer(call<&TransportStdio::resume_input>, this);
+}
+
+void TransportStdio::resume_input() {
+  resume_queued_ = false;
+  if (held_ || !input_open_) return;
+  if (!reader_.resume(*scratch_, *this)) return input_ended();
+  if (!held_ && input_open_) watch_input();
 }
 
 bool TransportStdio::on_line(std::string_view line) {
@@ -156,6 +197,7 @@ void TransportStdio::input_ended() {
   if (!std::exchange(input_open_, false)) return;
   host_.unwatch(in_watch_);
   reader_.finish(*this);
+  progress_ns_ = host_.now_ns();
   if (session_ != 0) up_->session_close(host_.ctx(), session_, BH_SESSION_INPUT_ENDED);
   finish();
 }
@@ -204,13 +246,17 @@ void TransportStdio::after_flush(Flush result) {
   const bool blocked = result == Flush::blocked;
   if (blocked && (!blocked_ || writer_.waiting() < waiting_before_)) progress_ns_ = host_.now_ns();
   waiting_before_ = writer_.waiting();
-  if (blocked == blocked_) return;
+  if (blocked != blocked_) set_blocked(blocked);
+}
+
+void TransportStdio::set_blocked(bool blocked) {
   blocked_ = blocked;
   host_.modify(out_watch_, blocked ? std::uint32_t{BH_FD_WRITE} : 0u);
   if (blocked && stall_timer_ == 0) {
     stall_timer_ =
         host_.timer_start(up_->limits->write_stall_ms, call<&TransportStdio::on_stall_timer>, this);
   }
+  if (flow_ != nullptr && session_ != 0) flow_->output_full(host_.ctx(), session_, blocked ? 1 : 0);
 }
 
 // One timer for as long as it goes on, not one per write.
@@ -218,7 +264,8 @@ void TransportStdio::on_stall_timer() {
   stall_timer_ = 0;
   if (!blocked_) return;
   const std::uint64_t limit = up_->limits->write_stall_ms;
-  const std::uint64_t idle = (host_.now_ns() - progress_ns_) / 1'000'000;
+  const bool patient = flow_ != nullptr && input_open_;
+  const std::uint64_t idle = patient ? 0 : (host_.now_ns() - progress_ns_) / 1'000'000;
   if (idle >= limit) {
     host_.log(BH_LOG_WARN, "the client on standard output reads nothing; its session ends");
     return client_gone();

@@ -7,9 +7,12 @@
 //
 // Bounds: a line of more than limits->message_bytes is skipped and answered with an error; what
 // waits for the client is limited to limits->write_queue_bytes, and a client that reads nothing for
-// limits->write_stall_ms while something waits loses its session.
+// limits->write_stall_ms while something waits loses its session. A host with bh.host.flow/1 is
+// told that the client does not take what it gets, and waits for it; then the time counts only from
+// the end of the input. Such a host may also hold the input back (bh.flow/1).
 #pragma once
 
+#include <bulkhead/abi/ext/draft/flow.h>
 #include <bulkhead/cpp/tables.hpp>
 
 #include <cstdint>
@@ -30,7 +33,7 @@ class TransportStdio final : private stdio_lines::LineSink {
       .vendor = "Bulkhead",
       .config_schema = R"({"type":"object","additionalProperties":false,"properties":{
         "in_fd":{"type":"integer","minimum":0},"out_fd":{"type":"integer","minimum":0}}})",
-      .provides = {BH_EXT_TRANSPORT}};
+      .provides = {BH_EXT_TRANSPORT, BH_EXT_FLOW}};
 
   // About this much is read per turn of the loop.
   static constexpr std::size_t read_budget = 1u << 20;
@@ -43,15 +46,14 @@ class TransportStdio final : private stdio_lines::LineSink {
   bh_status configure(bh_str json, bh_error *error);
   bh_status start(bh_error *error);
   void stop() noexcept;
-  const void *get_ext(const char *id) noexcept {
-    return bh::is(id, BH_EXT_TRANSPORT) ? bh::transport_table<TransportStdio>() : nullptr;
-  }
+  const void *get_ext(const char *id) noexcept;
 
   bh_status listen(bh_error *error);
   void stop_accepting() noexcept {}  // there is one client, and it is there
   bh_status send(const bh_outgoing &message);
   void session_ended(bh_session session, bh_str reason);
   bh_str endpoint() noexcept { return bh::str("stdio"); }
+  void hold_input(bh_session session, bool hold);
 
  private:
   template <void (TransportStdio::*member)()>
@@ -70,6 +72,8 @@ class TransportStdio final : private stdio_lines::LineSink {
   bool on_too_long(std::string_view start) override;
 
   void begin();
+  void watch_input();
+  void resume_input();
   void open_session();
   void on_input();
   void on_plain_input();
@@ -79,6 +83,7 @@ class TransportStdio final : private stdio_lines::LineSink {
   void turn_end();
   void flush_later();
   void after_flush(stdio_lines::Flush result);
+  void set_blocked(bool blocked);
   void write_last() noexcept;
   void client_gone();
   void finish();
@@ -86,6 +91,7 @@ class TransportStdio final : private stdio_lines::LineSink {
 
   bh::Host host_;
   const bh_host_transport *const up_;
+  const bh_host_flow *const flow_;  // null: this host waits for nobody
   int in_ = 0, out_ = 1;
   bool own_out_ = false;                // out_ is our copy, because in_ is the same descriptor
   int in_flags_ = -1, out_flags_ = -1;  // as they were; -1: untouched
@@ -96,6 +102,8 @@ class TransportStdio final : private stdio_lines::LineSink {
   bh_session session_ = 0;  // 0: none (yet, or any more)
   bool blocked_ = false, deferred_ = false, end_session_ = false, finished_ = false;
   bool input_open_ = false, pipes_grown_ = false;
+  bool held_ = false;  // the host wants no input
+  bool resume_queued_ = false, plain_queued_ = false;
   std::unique_ptr<stdio_lines::Scratch> scratch_;
   stdio_lines::LineReader reader_{0};
   stdio_lines::LineWriter writer_{0};

@@ -50,6 +50,10 @@ class Fixture {
     table_.finished = [](void *c) { ++get(c).finished; };
     host.user = this;
     host.add_ext(BH_EXT_HOST_TRANSPORT, &table_);
+    flow_.size = sizeof flow_;
+    flow_.output_full = [](void *c, bh_session, std::uint32_t full) {
+      get(c).fulls.push_back(full);
+    };
     REQUIRE(::pipe2(in_, O_CLOEXEC) == 0);
     REQUIRE(::pipe2(out_, O_CLOEXEC) == 0);
     REQUIRE(::fcntl(out_[0], F_SETFL, O_NONBLOCK) == 0);
@@ -63,6 +67,11 @@ class Fixture {
     CHECK_FALSE(wrong_handle);
   }
 
+  void offer_flow() { host.add_ext(BH_EXT_HOST_FLOW, &flow_); }
+  void hold(bool on) {
+    static_cast<const bh_flow *>(plugin->get_ext(BH_EXT_FLOW))
+        ->hold_input(plugin.get(), the_session, on ? 1 : 0);
+  }
   void begin() { begin(in_[0], out_[1]); }
   void begin(int in, int out) {
     plugin = std::make_unique<TransportStdio>(host.host());
@@ -125,7 +134,7 @@ class Fixture {
   std::unique_ptr<TransportStdio> plugin;
   std::function<void(const std::string &)> on_deliver;
   std::vector<std::string> delivered;
-  std::vector<std::uint32_t> closes;
+  std::vector<std::uint32_t> closes, fulls;
   std::string transport, process_name;
   int finished = 0;
   bool refuse = false, wrong_handle = false;
@@ -138,6 +147,7 @@ class Fixture {
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
   }
   bh_host_transport table_{};
+  bh_host_flow flow_{};
   int in_[2]{-1, -1}, out_[2]{-1, -1};
 };
 
@@ -378,4 +388,83 @@ TEST_CASE("a name that the kernel has cut is completed from the command line") {
   CHECK(whole_name("a-very-long-nam\n", "a-very-long-name\0/x/y\0"sv) == "a-very-long-name");
   CHECK(whole_name("a-very-long-nam\n", "/usr/bin/python3\0"sv) == "a-very-long-nam");
   CHECK(whole_name("", "").empty());
+}
+
+TEST_CASE("a host that waits is told when the client takes nothing and when it has taken all") {
+  bh_limits limits = bh::testing::limits();
+  limits.write_queue_bytes = 8u << 20;
+  limits.write_stall_ms = 20;
+  Fixture f(limits);
+  f.offer_flow();
+  f.begin();
+  const std::string big = "{" + std::string(2'000'000, 'x') + "}";
+  REQUIRE(f.send({big}) == BH_OK);
+  REQUIRE(f.fulls == std::vector<std::uint32_t>{1});
+  f.host.run_for(100);  // several stall times
+  REQUIRE(f.closes.empty());
+  std::string taken;
+  REQUIRE(f.host.run_until(
+      [&] {
+        taken += f.client_reads();
+        return f.fulls.size() == 2;
+      },
+      10'000));
+  REQUIRE(f.fulls[1] == 0);
+  while (taken.size() <= big.size()) taken += f.client_reads();
+  REQUIRE(taken == big + "\n");
+}
+
+TEST_CASE("behind the end of the input the stall time holds for such a host, too") {
+  bh_limits limits = bh::testing::limits();
+  limits.write_queue_bytes = 8u << 20;
+  limits.write_stall_ms = 20;
+  Fixture f(limits);
+  f.offer_flow();
+  f.begin();
+  REQUIRE(f.send({std::string(2'000'000, 'x')}) == BH_OK);
+  f.close_client_input();
+  REQUIRE(f.host.run_until([&] { return f.closes.size() == 2; }, 10'000));
+  REQUIRE(f.closes == std::vector<std::uint32_t>{BH_SESSION_INPUT_ENDED, BH_SESSION_GONE});
+}
+
+TEST_CASE("held, it delivers and reads nothing; let go, everything in order, then the end") {
+  Fixture f;
+  f.on_deliver = [&](const std::string &text) { f.hold(text == "{2}"); };
+  SECTION("a pipe") {
+    f.begin();
+    f.client_writes("{1}\n{2}\n{3}\n");
+    REQUIRE(f.host.run_until([&] { return f.delivered.size() == 2; }, 10'000));
+    f.client_writes("{4}\n");
+    f.close_client_input();
+    for (int i = 0; i < 5; ++i) f.host.turn(0);
+    REQUIRE(f.host.watches() ==
+            1);  // the output's: the end of the input must not keep the loop busy
+    REQUIRE(f.delivered.size() == 2);
+    f.hold(false);
+  }
+  SECTION("a file") {
+    const auto *store = bh::Host(f.host.host()).ext<bh_host_store>(BH_EXT_HOST_STORE);
+    const std::string file = std::string(bh::view(store->folder(&f.host))) + "/in";
+    std::ofstream(file) << "{1}\n{2}\n{3}\n{4}\n";
+    const int in = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    f.begin(in, f.out());
+    REQUIRE(f.host.run_until([&] { return f.delivered.size() == 2; }, 10'000));
+    for (int i = 0; i < 5; ++i) f.host.turn(0);
+    REQUIRE(f.delivered.size() == 2);
+    f.hold(false);
+    REQUIRE(f.host.run_until([&] { return f.finished == 1; }, 10'000));
+    f.stop();
+    ::close(in);
+  }
+  REQUIRE((f.plugin == nullptr || f.host.run_until([&] { return f.finished == 1; }, 10'000)));
+  REQUIRE(f.delivered == std::vector<std::string>{"{1}", "{2}", "{3}", "{4}"});
+  REQUIRE(f.closes == input_ended);
+}
+
+TEST_CASE("a client that goes away while it is held is noticed") {
+  Fixture f;
+  f.begin();
+  f.hold(true);
+  f.close_client_output();
+  REQUIRE(f.host.run_until([&] { return f.closes == gone; }, 10'000));
 }

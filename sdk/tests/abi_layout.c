@@ -2,6 +2,7 @@
  * names and prototypes are watched by abi/check_slots.sh. */
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/draft/control.h"
+#include "bulkhead/abi/ext/draft/flow.h"
 #include "bulkhead/abi/ext/draft/http.h"
 #include "bulkhead/abi/ext/draft/listen.h"
 #include "bulkhead/abi/ext/draft/resume.h"
@@ -107,8 +108,12 @@ SIZE(bh_child, 32);
 AT(bh_child, pidfd, 16);
 SIZE(bh_child_end, 16);
 SIZE(bh_host_spawn, 32);
-SIZE(bh_wire, 16);
-SIZE(bh_host_wire, 16);
+SIZE(bh_wire, 24);
+AT(bh_wire, lane_hold, 16);
+SIZE(bh_host_wire, 24);
+AT(bh_host_wire, lane_full, 16);
+SIZE(bh_flow, 16);
+SIZE(bh_host_flow, 16);
 
 SIZE(bh_host_control, 32);
 

@@ -300,6 +300,147 @@ test('bad frames and ten million bytes of garbage from the endpoint', async (t) 
   assert.ok(sanitized || relay.resident() <= 8192, `${relay.resident()} KiB resident`);
 }, { timeout: 60_000 });
 
+// Nothing has moved any more for a while; how long that takes is not asserted.
+async function standstill(what, measure) {
+  let before = -1;
+  let same = 0;
+  await until(`${what} stands still`, async () => {
+    await sleep(50);
+    const now = measure();
+    same = now === before && now > 0 ? same + 1 : 0;
+    before = now;
+    return same >= 5;
+  }, 30_000);
+  return before;
+}
+
+test('a client that stops reading: the endpoint finds its socket full, and nothing is lost', async (t) => {
+  const size = 900_000;
+  const { endpoint, relay } = await world(t, (frame, peer) => {
+    if (frame.flags === 1) return;
+    const { id } = JSON.parse(frame.payload);
+    peer.answer(frame, { jsonrpc: '2.0', id, result: { text: `${id}`.repeat(size).slice(0, size) } });
+  });
+  relay.unread(true);
+  for (let id = 1; id <= 40; ++id) relay.request(id, 'tools/call');
+  await until('all were asked', () => requests(endpoint).length === 40);
+  await until('it writes to its client', () => relay.written() > 100_000);
+  const waits = await standstill('the endpoint', () => endpoint.peer.socket.writableLength);
+  assert.ok(waits > 30 * size, `${waits} bytes wait at the endpoint`);
+  assert.equal(relay.child.exitCode, null);
+  // What the client says while it does not read still comes.
+  relay.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 40 } });
+  await until('the notification', () => endpoint.received.at(-1).payload.includes('cancelled'));
+  relay.memoryWithin(6144);
+  relay.unread(false);
+  await until('all answers', () => relay.lines.length === 40, 30_000);
+  for (const [i, line] of relay.lines.entries()) {
+    const { id, result } = JSON.parse(line);
+    assert.equal(id, i + 1);
+    assert.ok(result.text === `${id}`.repeat(size).slice(0, size));
+  }
+  relay.memoryWithin(6144);
+  assert.equal(await relay.end(), 0, relay.stderr);
+  assert.equal(relay.stderr, '');
+}, { timeout: 90_000 });
+
+test('held by its client, the relay still ends: on a signal, and with its client', async (t) => {
+  for (const way of ['SIGTERM', 'client']) {
+    const endpoint = await new FrameEndpoint(t.path(way)).start();
+    t.defer(() => endpoint.stop());
+    const relay = new Relay(t, ['--unix', endpoint.path]);
+    relay.unread(true);
+    relay.request(0, 'ping');
+    await until('asked', () => requests(endpoint).length === 1);
+    for (let i = 0; i < 10; ++i) endpoint.peer.push({ jsonrpc: '2.0', method: 'x', params: 'p'.repeat(900_000) });
+    await until('it writes to its client', () => relay.written() > 100_000);
+    if (way === 'SIGTERM') relay.child.kill('SIGTERM');
+    else for (const end of [relay.child.stdin, relay.child.stdout]) end.destroy();
+    await new Promise((resolve) => relay.child.on('exit', resolve));
+    assert.equal(relay.child.exitCode, 0, relay.stderr);
+    relay.child.stdout.destroy();
+  }
+}, { timeout: 60_000 });
+
+test('input that has ended, and a client that reads late: it still gets everything', async (t) => {
+  const { endpoint, relay } = await world(t, (frame, peer) => {
+    if (frame.flags === 0) peer.answer(frame, { jsonrpc: '2.0', id: JSON.parse(frame.payload).id, result: 'r'.repeat(900_000) });
+  });
+  endpoint.onEnd = (peer) => peer.socket.end();
+  relay.unread(true);
+  for (let id = 1; id <= 3; ++id) relay.request(id, 'tools/call');
+  const exit = relay.end();
+  await until('all were asked', () => requests(endpoint).length === 3);
+  await sleep(2500); // longer than a last write without a reader takes
+  assert.equal(relay.child.exitCode, null, 'it waits for its client');
+  relay.unread(false);
+  assert.equal(await exit, 0, relay.stderr);
+  assert.deepEqual(relay.lines.map((line) => JSON.parse(line).id), [1, 2, 3]);
+});
+
+test('an endpoint that ends while the client does not read: what came is printed, the rest fails then', async (t) => {
+  const { endpoint, relay } = await world(t, (frame, peer) => {
+    if (frame.flags === 0) peer.answer(frame, { jsonrpc: '2.0', id: JSON.parse(frame.payload).id, result: 'r'.repeat(900_000) });
+  });
+  relay.unread(true);
+  for (let id = 1; id <= 10; ++id) relay.request(id, 'tools/call');
+  await until('all were asked', () => requests(endpoint).length === 10);
+  await until('it writes to its client', () => relay.written() > 100_000);
+  await endpoint.stop();
+  endpoint.onFrame = plain;
+  await endpoint.start();
+  relay.request(11, 'ping');
+  relay.unread(false);
+  await until('an answer to each', () => relay.lines.length === 11, 20_000);
+  const answers = relay.lines.map(JSON.parse);
+  assert.deepEqual(answers.map(({ id }) => id).sort((a, b) => a - b), Array.from({ length: 11 }, (_, i) => i + 1));
+  const failed = answers.filter(({ error }) => error);
+  assert.ok(failed.length > 0 && failed.every(({ error }) => error.code === -32001));
+  assert.equal(answers[0].id, 1, 'it came before the end');
+  assert.ok(answers.filter(({ id, result }) => id <= 10 && result).every(({ result }) => result.length === 900_000));
+  relay.request(12, 'ping');
+  await until('it goes on', () => relay.lines.length === 12);
+}, { timeout: 60_000 });
+
+test('an endpoint that does not read holds the client, and nothing is refused or lost', async (t) => {
+  // 45 MB each; the first are more requests than may be under way.
+  for (const [count, size] of [[9000, 5000], [50, 900_000]]) {
+    let stalled = true;
+    const endpoint = await new FrameEndpoint(t.path(`${count}`), (frame, peer) => {
+      if (stalled) peer.socket.pause();
+      plain(frame, peer);
+    }).start();
+    t.defer(() => endpoint.stop());
+    const relay = new Relay(t, ['--unix', endpoint.path]);
+    for (let id = 1; id <= count; ++id) relay.request(id, 'ping', { pad: 'p'.repeat(size) });
+    const waits = await standstill('the client', () => relay.child.stdin.writableLength);
+    assert.ok(waits > 30_000_000, `${waits} bytes wait at the client`);
+    stalled = false;
+    endpoint.peer.socket.resume();
+    await until('all answers', () => relay.lines.length === count, 60_000);
+    assert.ok(relay.lines.every((line, i) => line.startsWith(`{"jsonrpc":"2.0","id":${i + 1},"result"`)));
+    relay.memoryWithin(8192);
+    assert.equal(await relay.end(), 0, relay.stderr);
+  }
+}, { timeout: 120_000 });
+
+test('ten thousand small requests without an answer: those beyond 4096 wait in the client', async (t) => {
+  const asked = [];
+  const { endpoint, relay } = await world(t, (frame, peer) => {
+    if (frame.flags === 0) asked.push([frame, peer]);
+  });
+  for (let id = 1; id <= 10_000; ++id) relay.request(id, 'ping');
+  await until('4096 requests', () => asked.length >= 4096, 30_000);
+  await standstill('the endpoint', () => asked.length);
+  assert.equal(asked.length, 4096);
+  assert.deepEqual(relay.lines, []);
+  endpoint.onFrame = plain;
+  for (const [frame, peer] of asked) plain(frame, peer);
+  await until('all answers', () => relay.lines.length === 10_000, 30_000);
+  assert.ok(relay.lines.every((line) => JSON.parse(line).result.method === 'ping'));
+  assert.equal(await relay.end(), 0, relay.stderr);
+}, { timeout: 60_000 });
+
 test('doctor finds a good endpoint good and explains what is not', async (t) => {
   const endpoint = await new FrameEndpoint(t.path('e'), (frame, peer) => {
     if (frame.flags === 1 || !frame.payload.startsWith('{"')) return plain(frame, peer);

@@ -16,12 +16,12 @@ const server = fake(
   '--hang', 'tool:never',
 );
 
-async function start(t) {
+async function start(t, guests = {}) {
   const socket = t.path('guest.sock');
   const profile = {
     transports: {
       http: { plugin: 'transport-http', listen: '127.0.0.1:0' },
-      guests: { plugin: 'transport-vsock', listen: `unix:${socket}` },
+      guests: { plugin: 'transport-vsock', listen: `unix:${socket}`, ...guests },
     },
     mcpServers: { up: server },
   };
@@ -127,6 +127,29 @@ test('only the gateway\'s endpoint falls: the socket stays, the client goes on',
   assert.equal((await pending).code, -32001);
   assert.ok(!(await call(client, 'say')).isError);
 });
+
+test('a client that reads nothing: beyond the gateway\'s patience each call has one answer, and it goes on', async (t) => {
+  const { socket, gateway } = await start(t, { write_timeout_ms: 500 });
+  const relay = new Relay(t, ['--unix', socket]);
+  relay.request(0, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
+  await relay.line();
+  relay.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  relay.unread(true);
+  const pad = 'p'.repeat(700_000);
+  for (let id = 1; id <= 20; ++id) relay.request(id, 'tools/call', { name: 'up__say', arguments: { pad } });
+  await until('the gateway disconnects it', async () => (await statusOf(gateway)).counters['guests.vsock.closed.too_slow'] > 0, 20_000);
+  relay.unread(false);
+  await until('an answer to each', () => relay.lines.length === 20, 30_000);
+  const answers = relay.lines.map(JSON.parse).sort((a, b) => a.id - b.id);
+  assert.deepEqual(answers.map(({ id }) => id), Array.from({ length: 20 }, (_, i) => i + 1));
+  const lost = answers.filter(({ error }) => error);
+  assert.ok(lost.length > 0 && lost.every(({ error }) => error.code === -32001), `${lost.length} lost`);
+  assert.ok(answers.every(({ error, result }) => error || result.content));
+  relay.lines.length = 0;
+  relay.request(21, 'tools/call', { name: 'up__say', arguments: {} });
+  assert.equal((await relay.line(10_000)).result?.isError ?? false, false);
+  assert.equal(await relay.end(), 0, relay.stderr);
+}, { timeout: 60_000 });
 
 test('calls of many relays at once', async (t) => {
   const { socket } = await start(t);

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
-import { build, until } from './lib.mjs';
+import { assert, build, sanitized, until } from './lib.mjs';
 
 export const relayProgram = process.env.BULKHEAD_RELAY ?? join(build, 'bin/bulkhead-relay');
 
@@ -15,7 +15,7 @@ export class Relay {
     this.stderr = '';
     this.child = spawn(program, rest, { stdio: ['pipe', 'pipe', 'pipe'] });
     this.child.stdin.on('error', () => {});
-    createInterface({ input: this.child.stdout }).on('line', (line) => this.lines.push(line));
+    this.reading = createInterface({ input: this.child.stdout }).on('line', (line) => this.lines.push(line));
     this.child.stderr.on('data', (data) => (this.stderr += data));
     this.exit = new Promise((resolve) => this.child.on('close', (code, signal) => resolve(code ?? signal)));
     t.gateways.push({ stderr: () => this.stderr });
@@ -34,9 +34,22 @@ export class Relay {
     await until('a line of the relay', () => this.lines.length > 0, ms);
     return JSON.parse(this.lines.shift());
   }
-  // KiB of memory.
-  resident() {
-    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${this.child.pid}/status`, 'utf8'))[1]);
+  // KiB of memory: now, and the most that it was (VmHWM).
+  resident(field = 'VmRSS') {
+    return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${this.child.pid}/status`, 'utf8'))[1]);
+  }
+  // docs/relay.md has the bounds.
+  memoryWithin(most) {
+    const peak = this.resident('VmHWM');
+    if (!sanitized) assert.ok(peak <= most, `${peak} KiB of memory`);
+  }
+  // Bytes that it has written to its client.
+  written() {
+    return Number(/wchar: (\d+)/.exec(readFileSync(`/proc/${this.child.pid}/io`, 'utf8'))[1]);
+  }
+  unread(paused) {
+    if (paused) this.reading.pause();
+    else this.reading.resume();
   }
   end() {
     this.child.stdin.end();
