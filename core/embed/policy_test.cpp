@@ -2,96 +2,11 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "bulkhead/cpp/basics.hpp"
-#include "embed/fake_policy.hpp"
-#include "embed/fake_world.hpp"
-#include "embed/host_impl.hpp"
+#include "embed/policy_world.hpp"
 
 using namespace bulkhead;
 
 namespace {
-
-PluginUse use(const std::string &plugin) {
-  PluginUse out;
-  out.id = out.plugin = plugin;
-  out.config_json = "{}";
-  return out;
-}
-
-bh_status later(const FakeJudge::Asked &, bh_verdict *) {
-  return BH_PENDING;
-}
-
-struct PolicyWorld : World {
-  FakeJudge &judge = FakeJudge::get();
-
-  explicit PolicyWorld(std::uint32_t needs) {
-    judge = FakeJudge{};
-    judge.needs = needs;
-    judge.judge = later;
-    profile.policies = {use("fake-policy")};
-    profile.telemetry = {use("fake-telemetry")};
-  }
-  void start() {
-    HostOptions options;
-    options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
-                              {"fake-policy", bh_static_entry_FakePolicy},
-                              {"fake-telemetry", bh_static_entry_FakeTelemetry}};
-    auto created = Host::create(profile, std::move(options));
-    REQUIRE(created.has_value());
-    host = std::move(*created);
-    REQUIRE(host->start().has_value());
-    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
-  }
-  bool sent_call() { return up.last("a").find("tools/call") != std::string::npos; }
-  void answer(const std::string &result) {
-    up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"result":)" +
-                    result + "}");
-  }
-  const FakeJudge::Kept &record() {
-    REQUIRE(turn_until([&] { return !judge.records.empty(); }));
-    return judge.records.back();
-  }
-};
-
-// A client that may repeat its handshake.
-class Guest final : private ClientEnd {
- public:
-  explicit Guest(Host &host) : router_(static_cast<HostImpl &>(host).router()) {
-    bh_peer peer{};
-    peer.size = sizeof peer;
-    peer.flags = BH_PEER_HANDSHAKE_OPTIONAL;
-    peer.transport = bh::str("test");
-    REQUIRE(router_.session_open(*this, peer, &session_, nullptr) == BH_OK);
-  }
-  ~Guest() override {
-    if (session_ != 0) router_.session_close(session_, BH_SESSION_GONE);
-  }
-  void say(const std::string &message) {
-    bh_delivery delivery{};
-    delivery.size = sizeof delivery;
-    router_.deliver(session_, 0, message, &delivery);
-  }
-  void initialize(const std::string &capabilities) {
-    say(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",)"
-        R"("capabilities":)" +
-        capabilities + "}}");
-  }
-  void call_x() {
-    say(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__x"}})");
-  }
-  bool has(std::string_view text) const { return got_.find(text) != std::string::npos; }
-
- private:
-  void send(const bh_outgoing &message) override {
-    for (std::uint32_t i = 0; i < message.part_count; ++i) got_ += bh::view(message.parts[i]);
-  }
-  void session_ended(bh_session, std::string_view) override { session_ = 0; }
-
-  Router &router_;
-  bh_session session_ = 0;
-  std::string got_;
-};
 
 constexpr std::uint32_t decides = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
 constexpr std::uint32_t observes = BH_POLICY_READS_RESULTS;

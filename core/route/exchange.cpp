@@ -40,11 +40,11 @@ void ExchangeTable::close(Exchange &e) {
   e.id = 0;
   e.purpose = Purpose::call;
   e.method = mcp::Method::none;
-  e.sent = e.subscribes = false;
+  e.sent = false;
   e.open_asks = 0;
   e.reply = {};
   e.session = nullptr;
-  e.lane = nullptr;
+  e.lane = e.watches = nullptr;
   e.client_id.clear();
   e.client_token.clear();
   e.server.clear();

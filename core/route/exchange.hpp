@@ -39,13 +39,13 @@ struct Exchange {
   Purpose purpose = Purpose::call;
   mcp::Method method = mcp::Method::none;
   std::uint8_t list_kind = 0;
-  bool sent = false;        // handed to the wire: it may have run
-  bool subscribes = false;  // has recorded a subscription, which goes if this does not succeed
+  bool sent = false;  // handed to the wire: it may have run
   std::uint32_t open_asks = 0;
 
   ReplyTo reply;
   Session *session = nullptr;
   Lane *lane = nullptr;
+  Lane *watches = nullptr;   // has recorded a subscription there, which goes if this fails
   std::string client_id;     // the client's id token, as it came
   std::string client_token;  // the client's progress token, empty: none
   std::string server;        // of a call: whose it is, also while no lane has it

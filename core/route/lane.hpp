@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -113,6 +115,17 @@ class Lane {
     std::uint64_t exchange, session, until_ns;
   };
   std::vector<Retracted> retracted;
+  // Who watches a resource of this server, by the server's own URI. Kept by the router; at most
+  // limits.subscriptions_per_session of each client.
+  struct Watch {
+    struct Client {
+      std::string token;         // the client's spelling of the URI
+      std::uint64_t asking = 0;  // its request that the server has not answered yet
+    };
+    std::map<std::uint64_t, Client> clients;  // by session
+    bool on = false;                          // the server has agreed, to one of them
+  };
+  std::map<std::string, Watch, std::less<>> watches;
 
  protected:
   Router &router_;

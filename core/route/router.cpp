@@ -307,12 +307,7 @@ void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t byt
   if (recorder_.active() && exchange.purpose == Purpose::call) {
     recorder_.record(exchange, outcome, reactor_.now_ns(), bytes_out, rule, error);
   }
-  if (exchange.subscribes && outcome != BH_OUTCOME_OK && exchange.session != nullptr) {
-    std::erase_if(exchange.session->subscriptions, [&](const auto &entry) {
-      return entry.second.lane->upstream().name() == exchange.server &&
-             entry.second.original == exchange.name;
-    });
-  }
+  if (exchange.watches != nullptr) return finish_subscription(exchange, outcome);
   drop(exchange);
 }
 

@@ -152,7 +152,7 @@ class Router {
   void lane_ready(Lane &lane);
   void lane_lost(Lane &lane);  // its connection: what the server had asked is void
   void attach(Exchange &exchange, Lane &lane);
-  bool is_subscribed(const Lane &lane) const;  // some client, to a resource of its
+  void forget_watches(Lane &lane);  // which ends
 
   // ---- for the host ----
   std::size_t session_count() const noexcept { return sessions_.size(); }
@@ -228,15 +228,23 @@ class Router {
   Lane *lane_of_call(const Target &target, const mcp::Scan &scan);
   void dispatch(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                 const Target &target, std::string_view rewritten);
+  Exchange *open_call(Session &session, const ReplyTo &reply, std::string_view message,
+                      const mcp::Scan &scan, const Target &target);
+  Submission submission(std::string_view message, const mcp::Scan &scan, const Target &target,
+                        std::string_view rewritten) const;
+
+  // router_subscriptions.cpp
   bool subscription_possible(Session &session, const ReplyTo &reply, std::string_view message,
                              const mcp::Scan &scan, const Target &target);
   bool answer_subscription(Exchange &exchange, std::string_view message, const Target &target);
-  bool watched(const Lane &lane, std::string_view original) const;
-  Exchange *open_call(Session &session, const ReplyTo &reply, std::string_view message,
-                      const mcp::Scan &scan, const Target &target);
-  void forget_subscription(Session &session, const std::string &uri);
-  Submission submission(std::string_view message, const mcp::Scan &scan, const Target &target,
-                        std::string_view rewritten) const;
+  bool subscribe(Exchange &exchange, Lane &lane, const std::string &token);
+  void finish_subscription(Exchange &exchange, std::uint32_t outcome);
+  void remove_watcher(Lane &lane, const std::string &original, Session &session);
+  void forget_subscription(Session &session, const std::string &token);
+  void move_watcher(Lane &from, Lane &to, const std::string &original, const Session &session);
+  std::vector<std::pair<bh_session, std::string>> watchers_of(const Lane &lane,
+                                                              std::string_view uri) const;
+  void forward_updated(WireLane &lane, std::string_view message, const mcp::Scan &scan);
 
   // router_policy.cpp: calls and results that are judged
   bool passes_gate(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
@@ -271,7 +279,6 @@ class Router {
   void forward_progress(WireLane &lane, std::string_view message, const mcp::Scan &scan);
   void forward_log(WireLane &lane, std::uint64_t hint, std::string_view message,
                    const mcp::Scan &scan);
-  void forward_updated(WireLane &lane, std::string_view message, const mcp::Scan &scan);
   void cancel_ask(WireLane &lane, std::string_view message, const mcp::Scan &scan);
   // The client that the lane's present work belongs to, null if that is not one client. *exchange
   // is the call, if it is one.

@@ -1,6 +1,5 @@
 // Requests that go to an upstream: resolve, gate (router_policy.cpp), dispatch. What is resolved
 // here is what policy judges and what the lane sends; nobody looks the name up again.
-#include <algorithm>
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
@@ -184,69 +183,6 @@ Exchange *Router::open_call(Session &s, const ReplyTo &reply, std::string_view m
   e->bytes_in = message.size();
   arm(*e, target.lane->upstream().timeout_ms(scan.method, e->name));
   return e;
-}
-
-// ---- subscriptions ---------------------------------------------------------------------------
-
-// False: answered, since this server or this session cannot have it.
-bool Router::subscription_possible(Session &s, const ReplyTo &reply, std::string_view message,
-                                   const mcp::Scan &scan, const Target &target) {
-  const std::string_view id = scan.id.in(message);
-  if (!target.lane->server_caps().subscribe && target.lane->state() == LaneState::ready) {
-    answer_error(reply, id, code::method_not_found,
-                 "server \"" + target.lane->upstream().name() + "\" has no resource subscriptions");
-    return false;
-  }
-  if (scan.method == mcp::Method::resources_subscribe &&
-      s.subscriptions.size() >= limits().subscriptions_per_session) {
-    answer_error(reply, id, code::timeout,
-                 "too many subscriptions (limits.subscriptions_per_session = " +
-                     std::to_string(limits().subscriptions_per_session) + ")");
-    return false;
-  }
-  return true;
-}
-
-bool Router::watched(const Lane &lane, std::string_view original) const {
-  for (const View *view : lane.views) {
-    for (const Session *client : view->clients) {
-      for (const auto &[key, sub] : client->subscriptions) {
-        if (sub.lane == &lane && sub.original == original) return true;
-      }
-    }
-  }
-  return false;
-}
-
-// Several clients of a lane may watch one resource; the upstream hears of the first and the last.
-// True: answered here.
-bool Router::answer_subscription(Exchange &e, std::string_view message, const Target &target) {
-  Session &s = *e.session;
-  const std::string uri(target.range.in(message));
-  if (e.method == mcp::Method::resources_subscribe) {
-    const bool first = !watched(*target.lane, e.name);
-    e.subscribes = s.subscriptions.try_emplace(uri, target.lane, e.name).second;
-    if (first) return false;
-  } else {
-    s.subscriptions.erase(uri);
-    if (!watched(*target.lane, e.name)) return false;
-  }
-  const ReplyTo reply = e.reply;
-  const std::string id = e.client_id;
-  finish(e, BH_OUTCOME_OK, 0, {}, {});
-  answer_result(reply, id, "{}");
-  return true;
-}
-
-void Router::forget_subscription(Session &s, const std::string &uri) {
-  const auto at = s.subscriptions.find(uri);
-  if (at == s.subscriptions.end()) return;
-  const Session::Subscription sub = at->second;
-  s.subscriptions.erase(at);
-  if (watched(*sub.lane, sub.original)) return;
-  std::string params = "{\"uri\":";
-  mcp::append_quoted(&params, sub.original);
-  sub.lane->request_quietly(mcp::Method::resources_unsubscribe, params + "}");
 }
 
 }  // namespace bulkhead

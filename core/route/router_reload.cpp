@@ -131,10 +131,8 @@ void Router::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &go
   sessions_.for_each([&](bh_session, std::unique_ptr<Session> &s) {
     for (auto at = s->subscriptions.begin(); at != s->subscriptions.end();) {
       Lane *&lane = at->second.lane;
-      if (!has_gone(lane)) {
-        ++at;
-        continue;
-      }
+      const auto here = at++;
+      if (!has_gone(lane)) continue;
       const auto heir =
           s->view == nullptr
               ? std::vector<Lane *>::iterator{}
@@ -142,10 +140,10 @@ void Router::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &go
                   return other->upstream().former == &lane->upstream();
                 });
       if (s->view == nullptr || heir == s->view->lanes.end()) {
-        at = s->subscriptions.erase(at);
+        remove_watcher(*lane, std::string(here->second.original), *s);
       } else {
+        move_watcher(*lane, **heir, here->second.original, *s);
         lane = *heir;
-        ++at;
       }
     }
   });

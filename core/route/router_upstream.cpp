@@ -369,31 +369,4 @@ void Router::forward_log(WireLane &lane, std::uint64_t hint, std::string_view me
   if (!sent) ++counters_.dropped_events;
 }
 
-void Router::forward_updated(WireLane &lane, std::string_view message, const mcp::Scan &scan) {
-  if (scan.uri.empty()) return;
-  std::string scratch;
-  const std::string_view uri = mcp::unquote(scan.uri.in(message), &scratch);
-  for (const View *view : lane.views) {
-    for (const Session *client : view->clients) {
-      for (const auto &[token, sub] : client->subscriptions) {
-        if (sub.lane != &lane) continue;
-        const bool same = uri == sub.original;
-        // A server may report a part of what is watched.
-        const bool part = uri.size() > sub.original.size() && uri.starts_with(sub.original) &&
-                          uri[sub.original.size()] == '/';
-        if (!same && !part) continue;
-        std::string composed = token;
-        if (part) {
-          composed.clear();
-          mcp::append_quoted(&composed, names_.compose_uri(lane.upstream().name(), uri));
-        }
-        Splice splice(message);
-        splice.replace(scan.uri, composed);
-        const bh_str *parts = splice.parts();
-        send({client->handle, 0, 0}, BH_OUT_EVENT, parts, splice.count(), 0);
-      }
-    }
-  }
-}
-
 }  // namespace bulkhead

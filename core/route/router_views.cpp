@@ -93,17 +93,6 @@ void Router::wake_unlisted(View &view) {
   }
 }
 
-bool Router::is_subscribed(const Lane &lane) const {
-  for (const View *view : lane.views) {
-    for (const Session *s : view->clients) {
-      for (const auto &[token, sub] : s->subscriptions) {
-        if (sub.lane == &lane) return true;
-      }
-    }
-  }
-  return false;
-}
-
 void Router::leave_view(Session &s) {
   View *view = s.view;
   if (view == nullptr) return;
@@ -325,26 +314,6 @@ void Router::tell_list_changed(Session &s, ItemKind kind) {
                            std::string(facts(kind).member) + R"(/list_changed"})";
   const bh_str part = bh::str(text);
   send({s.handle, 0, 0}, BH_OUT_EVENT, &part, 1, 0);
-}
-
-// A (new) connection of the lane is ready: what clients had set up on the old one is set up again.
-void Router::lane_ready(Lane &lane) {
-  std::vector<std::string> watched;
-  for (const View *view : lane.views) {
-    for (const Session *s : view->clients) {
-      for (const auto &[token, sub] : s->subscriptions) {
-        if (sub.lane == &lane) watched.push_back(sub.original);
-      }
-    }
-  }
-  std::sort(watched.begin(), watched.end());
-  watched.erase(std::unique(watched.begin(), watched.end()), watched.end());
-  for (const std::string &uri : watched) {
-    std::string params = "{\"uri\":";
-    mcp::append_quoted(&params, uri);
-    lane.request_quietly(mcp::Method::resources_subscribe, params + "}");
-  }
-  update_log_level(lane);
 }
 
 // Upstream, the most verbose level that any client of the lane wants; each client's own is applied

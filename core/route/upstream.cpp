@@ -62,7 +62,9 @@ void Upstream::remove(Lane *lane) {
     return candidate.get() == lane || candidate->pool_of == lane;
   };
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (goes(lanes_[i])) lanes_[i]->close();
+    if (!goes(lanes_[i])) continue;
+    lanes_[i]->close();
+    router_.forget_watches(*lanes_[i]);
   }
   std::erase_if(lanes_, goes);
 }

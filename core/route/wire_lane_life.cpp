@@ -62,7 +62,7 @@ void WireLane::stop_if_idle() {
   if (state_ != LaneState::ready || !lazy()) return;
   const std::uint64_t bound = upstream_.def().idle_stop_ms * 1'000'000u;
   const std::uint64_t now = router_.reactor().now_ns();
-  const bool used = exchanges.head != nullptr || !queue_.empty() || router_.is_subscribed(*this);
+  const bool used = exchanges.head != nullptr || !queue_.empty() || !watches.empty();
   if (used) last_use_ns_ = now;
   if (used || now - last_use_ns_ < bound) {
     const std::uint64_t last_use = last_use_ns_;
