@@ -297,7 +297,7 @@ void Router::drop(Exchange &exchange) {
   const std::uint64_t id = exchange.id;
   const bool asked = exchange.open_asks != 0;
   exchanges_.close(exchange);
-  if (asked) end_asks([id](const Ask &ask) { return ask.exchange == id; }, true, true);
+  if (asked) asking_call_ended(id, true);
   if (lane != nullptr) lane->pump();
   if (!draining_.empty()) sweep_later();
 }

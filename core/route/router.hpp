@@ -171,9 +171,10 @@ class Router {
   struct Ask {
     std::uint64_t session = 0;
     Lane *lane = nullptr;
-    std::string upstream_id;     // its id token
-    std::string upstream_token;  // its progress token
-    std::uint64_t exchange = 0;  // the call that caused it, 0: unknown
+    std::string upstream_id;            // its id token
+    std::string upstream_token;         // its progress token
+    std::uint64_t exchange = 0;         // the call that caused it, 0: unknown
+    std::vector<std::uint64_t> others;  // or one of these did: the wire does not say
     mcp::Method method = mcp::Method::none;
     std::uint64_t deadline_ns = 0;
   };
@@ -271,18 +272,25 @@ class Router {
                        const mcp::Scan &scan);
   void answer_call(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
   void pass_answer(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
-  void upstream_request(WireLane &lane, std::uint64_t hint, std::string_view message,
-                        const mcp::Scan &scan);
-  void refuse_ask(WireLane &lane, std::string_view id, mcp::Method method, bool undeclared);
   void upstream_notification(WireLane &lane, std::uint64_t hint, std::string_view message,
                              const mcp::Scan &scan);
   void forward_progress(WireLane &lane, std::string_view message, const mcp::Scan &scan);
   void forward_log(WireLane &lane, std::uint64_t hint, std::string_view message,
                    const mcp::Scan &scan);
+
+  // router_asks.cpp: what upstreams ask clients
+  void upstream_request(WireLane &lane, std::uint64_t hint, std::string_view message,
+                        const mcp::Scan &scan);
+  void refuse_ask(WireLane &lane, std::string_view id, mcp::Method method, bool undeclared);
   void cancel_ask(WireLane &lane, std::string_view message, const mcp::Scan &scan);
   // The client that the lane's present work belongs to, null if that is not one client. *exchange
   // is the call, if it is one.
   Session *attribute(WireLane &lane, std::uint64_t hint, Exchange **exchange);
+  static std::vector<std::uint64_t> other_calls(const Exchange &call);
+  void suspend(std::uint64_t exchange);
+  void resume(std::uint64_t exchange);
+  void asking_call_ended(std::uint64_t exchange, bool tell_upstream);
+  ReplyTo asked_of(const Ask &ask);
   void ask_ended(std::uint64_t ask);
   void start_ask_timer();
   void expire_asks();

@@ -343,8 +343,9 @@ void Router::handle_notification(Session &s, std::string_view message, const mcp
       const std::uint64_t handle = parse_number(scan.token.in(message));
       const Ask *ask = asks_.get(handle);
       if (ask == nullptr || ask->session != s.handle || ask->upstream_token.empty()) return;
+      const std::string token = ask->upstream_token;  // the table may change while this is sent
       Splice splice(message);
-      splice.replace(scan.token, ask->upstream_token);
+      splice.replace(scan.token, token);
       const bh_str *parts = splice.parts();
       ask->lane->send(BH_LANE_NOTIFICATION, parts, splice.count());
       return;
@@ -403,16 +404,17 @@ bool Router::cancel_waiting(Session &s, std::string_view id) {
 // The client's answer to an ask, back to the upstream that asked, under its id.
 void Router::handle_response(Session &s, std::string_view message, const mcp::Scan &scan) {
   const std::uint64_t handle = parse_number(scan.id.in(message));
-  const Ask *ask = asks_.get(handle);
-  if (ask == nullptr || ask->session != s.handle) {
+  const Ask *found = asks_.get(handle);
+  if (found == nullptr || found->session != s.handle) {
     ++counters_.stray_answers;
     return;
   }
-  Splice splice(message);
-  splice.replace(scan.id, ask->upstream_id);
-  const bh_str *parts = splice.parts();
-  ask->lane->send(BH_LANE_RESPONSE, parts, splice.count());
+  const Ask ask = *found;  // more of them may come, and move it, while this is sent
   ask_ended(handle);
+  Splice splice(message);
+  splice.replace(scan.id, ask.upstream_id);
+  const bh_str *parts = splice.parts();
+  ask.lane->send(BH_LANE_RESPONSE, parts, splice.count());
 }
 
 }  // namespace bulkhead

@@ -1,0 +1,127 @@
+// Questions of servers on one pipe: whose they are, how long they stand, and what they hold up.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "embed/fake_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+constexpr const char *able = R"({"elicitation":{}})";
+constexpr const char *ask =
+    R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":{"message":"?"}})";
+
+std::string cancelled(const std::string &request) {
+  return R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" + request +
+         "}}";
+}
+
+// A client with two calls under way at "a", the first of which asks.
+struct Asked : World {
+  std::unique_ptr<Client> client;
+  std::string first, second, question;
+
+  void begin() {
+    start();
+    client = std::make_unique<Client>(*host, able);
+    REQUIRE(turn_until([&] { return host->settled(); }));
+    client->call("1", "a__x");
+    first = FakeUpstreams::id_of(up.last("a"));
+    client->call("2", "a__y");
+    second = FakeUpstreams::id_of(up.last("a"));
+    up.say("a", ask);
+    REQUIRE(client->got.size() == 1);
+    question = FakeUpstreams::id_of(client->got[0]);
+    client->got.clear();
+  }
+  void finish(const std::string &call) {
+    up.say("a", R"({"jsonrpc":"2.0","id":)" + call + R"(,"result":{}})");
+  }
+  void accept() {
+    client->end->send(R"({"jsonrpc":"2.0","id":)" + question + R"(,"result":{"action":"accept"}})");
+  }
+  bool server_got(const std::string &text) {
+    for (const std::string &m : up.lane("a").sent) {
+      if (m.find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a question stands until the last call that may have caused it has ended") {
+  Asked w;
+  w.begin();
+  SECTION("another call is answered") {
+    w.finish(w.second);
+    CHECK(w.client->has(R"("id":2,"result")"));
+    CHECK(w.client->got.size() == 1);
+    w.accept();
+    CHECK(w.up.last("a") == R"({"jsonrpc":"2.0","id":"s1","result":{"action":"accept"}})");
+    w.finish(w.first);
+    CHECK(w.client->has(R"("id":1,"result")"));
+  }
+  SECTION("another call is cancelled") {
+    w.client->end->send(cancelled("2"));
+    CHECK_FALSE(w.server_got(R"("action":"cancel")"));
+    w.accept();
+    CHECK(w.server_got(R"("action":"accept")"));
+  }
+  SECTION("a call that came later does not keep it") {
+    w.client->call("3", "a__x");
+    w.client->end->send(cancelled("2"));
+    CHECK_FALSE(w.server_got(R"("action":"cancel")"));
+    w.client->end->send(cancelled("1"));
+    CHECK(w.server_got(R"({"jsonrpc":"2.0","id":"s1","result":{"action":"cancel"}})"));
+    CHECK(w.client->has(R"("requestId":)" + w.question));
+  }
+  SECTION("all are answered") {
+    w.finish(w.first);
+    CHECK_FALSE(w.client->has("requestId"));
+    w.finish(w.second);
+    CHECK(w.client->has(R"("requestId":)" + w.question));
+    CHECK_FALSE(w.server_got(R"("id":"s1")"));
+  }
+  CHECK(w.host->status().in_flight <= 1);
+}
+
+TEST_CASE("while a client is asked, no call that may have caused it runs out of time") {
+  Asked w;
+  w.profile.servers[0].tool_timeouts_ms = {{"x", 80}, {"y", 80}};
+  w.begin();
+  w.client->call("3", "a__x");  // has not caused it
+  REQUIRE(w.turn_until([&] { return w.client->has(R"("id":3,"error")"); }));
+  w.turn(200);
+  CHECK(w.client->got.size() == 1);
+  w.accept();
+  REQUIRE(w.turn_until(
+      [&] { return w.client->has(R"("id":1,"error")") && w.client->has(R"("id":2,"error")"); }));
+}
+
+TEST_CASE("a question that the wire attributes belongs to that call alone") {
+  Asked w;
+  w.begin();
+  w.accept();
+  w.up.say("a",
+           R"({"jsonrpc":"2.0","id":"s2","method":"elicitation/create","params":{"message":"?"}})",
+           std::stoull(w.first));
+  REQUIRE(w.client->got.size() == 1);
+  w.client->end->send(cancelled("1"));
+  CHECK(w.server_got(R"({"jsonrpc":"2.0","id":"s2","result":{"action":"cancel"}})"));
+}
+
+TEST_CASE("a client may answer a question while it is told that nobody waits for it any more") {
+  Asked w;
+  w.begin();
+  w.finish(w.second);
+  w.client->got.clear();
+  w.client->on_message = [&] {
+    if (w.client->got.back().find("requestId") != std::string::npos) w.accept();
+  };
+  w.client->end->send(cancelled("1"));
+  CHECK(w.client->has(R"("requestId":)" + w.question));
+  CHECK(w.server_got(R"({"jsonrpc":"2.0","id":"s1","result":{"action":"cancel"}})"));
+  CHECK_FALSE(w.server_got(R"("action":"accept")"));
+}
