@@ -24,6 +24,7 @@
 
 namespace bulkhead {
 
+class Ledger;
 class Reactor;
 
 enum class LogLevel : std::int32_t { debug, info, warn, error };
@@ -63,6 +64,10 @@ struct HostOptions {
   // one. Empty: they end with the process. `epoch` grows with each life.
   std::string sealing_key;
   std::uint32_t epoch = 0;
+  // What the process before this one knew of its clients' sessions, and this one will leave to the
+  // next; null: a session that goes on has lost its subscriptions and log level, and the client
+  // that comes with the process (standard input) is a new one.
+  std::shared_ptr<Ledger> ledger;
   // What another process does for this one.
   HostServices services;
 };

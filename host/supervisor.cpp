@@ -15,6 +15,7 @@
 #include "compartment_process.hpp"
 #include "paths.hpp"
 #include "plan.hpp"
+#include "route/ledger.hpp"
 #include "sandbox/server_groups.hpp"
 #include "supervisor_child.hpp"
 
@@ -174,11 +175,26 @@ Result<void> Supervisor::start(Child &child) {
   std::string bytes = to_bytes(child.slice);
   link::Frame frame;
   frame.kind = control::slice;
-  child.control->send(frame, bytes, service ? service_.listener : -1);
+  child.control->send(frame, bytes, descriptor_for(child));
   ::explicit_bzero(bytes.data(), bytes.size());
   join(child);
   watch_over(child);
   return {};
+}
+
+// What it cannot open itself.
+int Supervisor::descriptor_for(const Child &child) {
+  if (child.slice.service) return service_.listener;
+  if (!child.slice.router) return -1;
+  if (!ledger_) {
+    auto made = Ledger::make();
+    if (made) {
+      ledger_ = std::move(*made);
+    } else {
+      log(LogLevel::warn, "supervisor", made.error().text);
+    }
+  }
+  return ledger_.get();
 }
 
 // For its log lines, and for its end.

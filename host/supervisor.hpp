@@ -86,6 +86,7 @@ class Supervisor {
 
   Result<void> start(Child &child);
   std::unique_ptr<Child> new_child(Slice slice);
+  int descriptor_for(const Child &child);
   bool watch(Child &child);
   void kill_unwatched(Child &child);
   void start_again(Child &child);
@@ -128,6 +129,7 @@ class Supervisor {
   const SupervisorHooks hooks_;
   SupervisedService service_;
   const std::string sealing_key_;     // of the sessions that clients hold
+  OwnedFd ledger_;                    // what one endpoint leaves the next; never looked into
   std::list<SecretJob> secret_jobs_;  // the reactor's pool may have them until it ends
   std::unique_ptr<Reactor> reactor_;
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint first

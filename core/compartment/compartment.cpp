@@ -16,6 +16,7 @@
 #include "compartment/slice.hpp"
 #include "compartment/status_archive.hpp"
 #include "plugin/secrets.hpp"
+#include "route/ledger.hpp"
 #include "sandbox/confine.hpp"
 #include "sandbox/server_groups.hpp"
 
@@ -171,9 +172,11 @@ class Runner final : public link::Channel::Receiver {
     };
   }
 
-  int run(Slice slice, std::map<std::string, CheckedLibrary> checked) {
-    return exit_code(slice.router ? run_router(std::move(slice), std::move(checked))
-                                  : run_plugins(std::move(slice), std::move(checked)));
+  int run(Slice slice, std::map<std::string, CheckedLibrary> checked,
+          std::shared_ptr<Ledger> ledger) {
+    return exit_code(slice.router
+                         ? run_router(std::move(slice), std::move(checked), std::move(ledger))
+                         : run_plugins(std::move(slice), std::move(checked)));
   }
   int run(const MakeService &make_service, OwnedFd listener) {
     return exit_code(run_service(make_service, std::move(listener)));
@@ -206,8 +209,10 @@ class Runner final : public link::Channel::Receiver {
     channel_->flush();
   }
 
-  Result<void> run_router(Slice slice, std::map<std::string, CheckedLibrary> checked) {
+  Result<void> run_router(Slice slice, std::map<std::string, CheckedLibrary> checked,
+                          std::shared_ptr<Ledger> ledger) {
     HostOptions options;
+    options.ledger = std::move(ledger);
     options.log = [](LogLevel level, std::string_view component, std::string_view text) {
       send_log(static_cast<std::int32_t>(level), component, text);
     };
@@ -353,10 +358,10 @@ int run_compartment(MakeService make_service) {
   }
   link::Frame frame;
   std::string bytes;
-  OwnedFd listener;
+  OwnedFd passed;  // of control: the service socket; of the endpoint: what sessions need
   Slice slice;
   if (!receive_frame(control::control_fd, slice_timeout_ms, control::max_frame_bytes, &frame,
-                     &bytes, &listener) ||
+                     &bytes, &passed) ||
       frame.kind != control::slice || !from_bytes(bytes, &slice)) {
     return EXIT_FAILURE;
   }
@@ -373,8 +378,13 @@ int run_compartment(MakeService make_service) {
   std::vector<int> keep{control::control_fd, control::request_fd, control::log_fd};
   for (const auto &[name, library] : checked) keep.push_back(library.fd());
   for (const OwnedFd &fd : certificates) keep.push_back(fd.get());
-  if (slice.service && !listener) return EXIT_FAILURE;
-  if (slice.service) keep.push_back(listener.get());
+  if (slice.service && !passed) return EXIT_FAILURE;
+  if (slice.service) keep.push_back(passed.get());
+  std::shared_ptr<Ledger> ledger;
+  if (slice.router && passed) {
+    ledger = Ledger::open(passed.get());
+    passed.reset();
+  }
   close_other_descriptors(keep);
   take_variables_over(slice.privileges.network || slice.privileges.exec);
   // Afterwards not even root may make them where it is not the owner.
@@ -386,8 +396,8 @@ int run_compartment(MakeService make_service) {
   }
   if (!die_with_parent(parent)) return EXIT_FAILURE;
   Runner runner({enforced->in_force, enforced->missing}, std::move(groups), std::move(*folders));
-  if (slice.service) return runner.run(make_service, std::move(listener));
-  return runner.run(std::move(slice), std::move(checked));
+  if (slice.service) return runner.run(make_service, std::move(passed));
+  return runner.run(std::move(slice), std::move(checked), std::move(ledger));
 }
 
 }  // namespace bulkhead

@@ -105,6 +105,7 @@ Result<void> HostImpl::load() {
     }
   };
   router_ = std::make_unique<Router>(profile_, *reactor_, std::move(hooks));
+  router_->use_ledger(options_.ledger.get());
   return set_up();
 }
 

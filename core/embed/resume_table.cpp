@@ -15,10 +15,12 @@ std::string context_of(std::string_view id, std::string_view principal) {
 
 bh_status seal(void *ctx, bh_session session, bh_str id, bh_buf *out, bh_error *error) {
   HostImpl &host = *part_of(ctx).host;
+  if (!host.reopens_sessions()) host.router().sessions_too_old();
   const auto facts = host.router().session_facts(session);
   if (!facts) return bh::fail(error, BH_STALE, "there is no such session");
   const SealedSession sealed{host.epoch(), facts->caps, facts->revision};
   *out = bh::buf(host.sealer().seal(sealed, context_of(bh::view(id), facts->principal)));
+  host.router().session_remember(session, bh::view(id));
   return BH_OK;
 }
 
@@ -31,14 +33,40 @@ bh_status reopen(void *ctx, const bh_peer *peer, bh_str id, bh_str sealed, bh_se
   if (!opened || opened->epoch >= host.epoch() || !host.reopens_sessions()) return BH_STALE;
   const bh_status status = host.router().session_open(*part.end, *peer, out, error);
   if (status != BH_OK) return status;
-  host.router().session_restore(*out, opened->revision, opened->caps);
+  host.router().session_restore(*out, opened->revision, opened->caps, bh::view(id));
   return BH_OK;
+}
+
+bh_status carry(void *ctx, const bh_peer *peer, bh_session *out, bh_carried *before,
+                bh_error *error) {
+  Part &part = part_of(ctx);
+  Router &router = part.host->router();
+  bh_session session = 0;
+  const bh_status status = router.session_open(*part.end, *peer, &session, error);
+  if (status != BH_OK) return status;
+  const auto carried = router.session_carry(session);
+  if (!carried) {
+    router.session_close(session, BH_SESSION_GONE);
+    return bh::fail(error, BH_E_UNSUPPORTED, "this process can carry no (further) client");
+  }
+  *out = session;
+  before->restored = carried->restored ? 1 : 0;
+  before->last_stream = carried->last_stream;
+  before->note = carried->note;
+  return BH_OK;
+}
+
+void note(void *ctx, bh_session session, std::uint64_t note) {
+  part_of(ctx).host->router().session_note(session, note);
+}
+void settled(void *ctx, bh_session session, std::uint64_t stream) {
+  part_of(ctx).host->router().session_settle(session, stream);
 }
 
 }  // namespace
 
 bh_host_resume resume_functions() noexcept {
-  return {sizeof(bh_host_resume), 0, seal, reopen};
+  return {sizeof(bh_host_resume), 0, seal, reopen, carry, note, settled};
 }
 
 // One that was idle for longer would have ended anyway.

@@ -115,16 +115,6 @@ std::optional<Router::SessionFacts> Router::session_facts(bh_session handle) {
   return SessionFacts{s->revision, s->caps, s->principal};
 }
 
-void Router::session_restore(bh_session handle, std::uint8_t revision, ClientCaps caps) {
-  Session *s = session(handle);
-  if (s == nullptr || s->initialized || revision >= std::size(revisions)) return;
-  s->revision = revision;
-  s->caps = caps;
-  s->initialized = true;
-  s->listed = static_cast<std::uint8_t>((1u << item_kinds) - 1);
-  view_for(*s);
-}
-
 void Router::session_close(bh_session handle, std::uint32_t how) {
   Session *s = session(handle);
   if (s == nullptr) return;
@@ -153,6 +143,7 @@ void Router::close_sessions_later() {
 
 void Router::close_session(Session &s) {
   end_asks([&](const Ask &ask) { return ask.session == s.handle; }, false, true);
+  forget(s);
   retract_exchanges(s);
   while (!s.subscriptions.empty()) {
     forget_subscription(s, std::string(s.subscriptions.begin()->first));
@@ -221,6 +212,7 @@ void Router::send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts,
 
 void Router::answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
                     std::uint32_t http_status) {
+  if (ledger_ != nullptr) ledger_->prove();
   if (reply.batch == 0) {
     send(reply, BH_OUT_ANSWER, parts, count, http_status);
     check_idle();
@@ -228,7 +220,7 @@ void Router::answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t cou
   }
   Batch *batch = batches_.get(reply.batch);
   if (batch == nullptr) return;
-  if (count != 0) {
+  if (count != 0 && !batch->silent) {
     if (batch->body.size() > 1) batch->body += ',';
     for (std::uint32_t i = 0; i < count; ++i) batch->body.append(bh::view(parts[i]));
   }
@@ -375,7 +367,7 @@ bool Router::settled() const {
 }
 
 bool Router::idle() const {
-  bool idle = true;
+  bool idle = owed_.empty();
   sessions_.for_each([&](bh_session, const std::unique_ptr<Session> &s) {
     if (!s->input_ended || s->exchanges.size != 0) idle = false;
   });

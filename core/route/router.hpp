@@ -25,6 +25,7 @@
 #include "reactor/reactor.hpp"
 #include "route/exchange.hpp"
 #include "route/gate.hpp"
+#include "route/ledger.hpp"
 #include "route/recorder.hpp"
 #include "route/session.hpp"
 #include "route/upstream.hpp"
@@ -119,9 +120,28 @@ class Router {
     std::string principal;
   };
   std::optional<SessionFacts> session_facts(bh_session session);
+
+  // router_ledger.cpp: sessions that go on in the next process. Before start(); borrowed, may be
+  // null: then none does.
+  void use_ledger(Ledger *ledger);
+  // `id`: what the transport will find the session by.
+  void session_remember(bh_session session, std::string_view id);
   // Makes a fresh session what it was in an earlier process. The client has lists of then, so it
-  // is told when there are others.
-  void session_restore(bh_session session, std::uint8_t revision, ClientCaps caps);
+  // is told that they may be others.
+  void session_restore(bh_session session, std::uint8_t revision, ClientCaps caps,
+                       std::string_view id);
+  // Ids of sessions of earlier processes mean nothing any more.
+  void sessions_too_old();
+  // Makes a fresh session the one of the client that comes with the process: restored, if an
+  // earlier process had it and its handshake was over. What that process owed the client is
+  // answered in a later turn.
+  struct Carried {
+    bool restored = false;
+    std::uint64_t last_stream = 0, note = 0;
+  };
+  std::optional<Carried> session_carry(bh_session session);
+  void session_note(bh_session session, std::uint64_t note);
+  void session_settle(bh_session session, std::uint64_t stream);
   // The call has not run, or its plugin has gone with it; nothing follows.
   void tools_refused(bh_call call, const Error &error);
   void tools_progress(bh_call call, double progress, double total, std::string_view message);
@@ -183,6 +203,7 @@ class Router {
     std::uint32_t open = 0;
     std::string body;
     bool expects_answer = false;  // the transport waits for one
+    bool silent = false;          // nobody is told; requests of our own
   };
   // Where a call goes.
   struct Target {
@@ -309,6 +330,15 @@ class Router {
   void end_drained_calls(Lane &lane);
   void start_drain_timer();
 
+  // router_ledger.cpp
+  void save(const Session &session);
+  void forget(Session &session);
+  void go_on_later();
+  void go_on();
+  void answer_owed();
+  void renew(View &view);
+  void subscribe_again(bh_session session);
+
   // router_items.cpp
   void append_items(const Lane &lane, std::uint32_t source, ItemKind kind, const Catalogue &seen,
                     std::unordered_set<std::string> *done, std::string *out) const;
@@ -395,6 +425,11 @@ class Router {
   // Lists whose items the policy is being asked about, by the number of the round of questions.
   std::unordered_map<std::uint32_t, FilteredList *> filter_rounds_;
   std::uint32_t last_round_ = 0;
+  Ledger *ledger_ = nullptr;
+  std::vector<LedgerRequest> owed_;  // answers to the carried client
+  bh_session carried_ = 0;
+  std::uint64_t ledger_timer_ = 0;
+  bool go_on_pending_ = false;
   std::vector<std::uint64_t> due_;
   std::vector<std::pair<bh_session, std::uint32_t>> closing_sessions_;
   std::uint32_t sending_ = 0;

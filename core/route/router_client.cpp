@@ -59,6 +59,10 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
     case mcp::Kind::batch:
       return handle_batch(s, reply, message);
     case mcp::Kind::request:
+      if (s.handle == carried_) {  // at once: from here on it may end this process
+        ledger_->add_request(reply.stream, scan.id.in(message),
+                             scan.method == mcp::Method::initialize);
+      }
       handle_request(s, reply, message, scan);
       if (scan.method == mcp::Method::initialize) {
         const Session *still = session(reply.session);
@@ -259,6 +263,8 @@ void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   while (!s.subscriptions.empty()) {
     forget_subscription(s, std::string(s.subscriptions.begin()->first));
   }
+  s.to_subscribe.clear();
+  save(s);
   if (stays) return;
   std::vector<View::Waiter> waiters;
   if (s.view != nullptr) {
@@ -301,7 +307,9 @@ void Router::list(Session &s, const ReplyTo &reply, std::string_view message, co
     return answer_error(reply, id, code::invalid_params, "invalid cursor: beyond the end");
   }
   catalogue_shown(view);
+  const std::uint8_t listed = s.listed;
   s.listed |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(kind));
+  if (s.listed != listed) save(s);
   std::string tail = "]";
   if (page->next.has_value()) {
     tail.append(R"(,"nextCursor":")").append(encode_cursor(view, kind, *page->next)).append("\"");
@@ -330,6 +338,7 @@ void Router::set_log_level(Session &s, const ReplyTo &reply, std::string_view me
         "alert, emergency");
   }
   s.log_level = level;
+  save(s);
   for (Lane *lane : s.view->lanes) update_log_level(*lane);
   answer_result(reply, id, "{}");
 }

@@ -146,6 +146,7 @@ void Router::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &go
         lane = *heir;
       }
     }
+    save(*s);
   });
 }
 

@@ -61,6 +61,7 @@ bool Router::answer_subscription(Exchange &e, std::string_view message, const Ta
   if (e.method == mcp::Method::resources_subscribe) {
     if (!subscribe(e, lane, std::string(target.range.in(message)))) return false;
   } else {
+    std::erase(s.to_subscribe, target.range.in(message));
     remove_watcher(lane, e.name, s);
     if (!lane.watches.contains(e.name)) return false;
   }
@@ -85,6 +86,7 @@ bool Router::subscribe(Exchange &e, Lane &lane, const std::string &token) {
   if (!fresh && client.token != token) s.subscriptions.erase(client.token);
   client.token = token;
   s.subscriptions.insert_or_assign(token, Session::Subscription{&lane, e.name});
+  save(s);
   if (watch.on) return true;
   if (Exchange *former = exchanges_.get(client.asking)) former->watches = nullptr;
   client.asking = e.id;
@@ -121,6 +123,7 @@ void Router::remove_watcher(Lane &lane, const std::string &original, Session &s)
   s.subscriptions.erase(client->second.token);
   at->second.clients.erase(client);
   if (at->second.clients.empty()) lane.watches.erase(at);
+  save(s);
 }
 
 void Router::forget_subscription(Session &s, const std::string &token) {
@@ -137,7 +140,10 @@ void Router::forget_subscription(Session &s, const std::string &token) {
 void Router::forget_watches(Lane &lane) {
   for (auto &[original, watch] : std::exchange(lane.watches, {})) {
     for (const auto &[handle, client] : watch.clients) {
-      if (Session *s = session(handle)) s->subscriptions.erase(client.token);
+      if (Session *s = session(handle)) {
+        s->subscriptions.erase(client.token);
+        save(*s);
+      }
       if (Exchange *e = exchanges_.get(client.asking)) e->watches = nullptr;
     }
   }

@@ -247,6 +247,7 @@ void Router::serve_waiters(View &view) {
     handle_request(*s, waiter.reply, waiter.message, scan);
     set_process_name(waiter.reply.session, now);
   }
+  renew(view);
   check_idle();
 }
 
@@ -296,6 +297,7 @@ void Router::catalogue_shown(View &view) {
 
 void Router::announce(View &view) {
   view.announcing = false;
+  renew(view);
   const auto before = std::move(view.shown);
   view.shown = nullptr;
   if (!profile_.expose.list_changed || before == nullptr || view.clients.empty()) return;

@@ -5,9 +5,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bulkhead/abi/ext/transport.h"
 #include "route/exchange.hpp"
+#include "route/ledger.hpp"
 #include "route/protocol.hpp"
 
 namespace bulkhead {
@@ -48,6 +50,13 @@ struct Session {
     std::string original;  // the upstream's URI, unescaped
   };
   std::map<std::string, Subscription> subscriptions;  // by the client's URI token
+
+  // What a next process is to know of it; see Ledger.
+  Ledger::Slot slot = Ledger::none;
+  std::string resume_id;  // the transport's
+  // Of one that goes on: what it had in its last process and has not here yet.
+  std::vector<std::string> to_subscribe;  // URI tokens
+  bool to_tell_lists = false;             // that they may have changed
 };
 
 }  // namespace bulkhead

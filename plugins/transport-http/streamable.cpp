@@ -11,6 +11,8 @@ constexpr std::uint64_t ns_per_ms = 1'000'000;
 constexpr int error_code = -32000;  // of the transport's own refusals
 constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
+// Nanoseconds to numbers: more than there can be streams or events until then.
+constexpr unsigned later_shift = 24;
 
 struct EventId {
   std::uint64_t stream = 0;
@@ -200,6 +202,10 @@ Session *Server::reopen(Connection &c, std::string_view text) {
   Session &session = sessions_.add(handle, *id);
   session.kept = session.announced = true;
   session.last_used_ns = host_.now_ns();
+  // What its client still knows of the streams of then is not taken for one of ours.
+  session.next_stream = 1 + (session.last_used_ns >> later_shift);
+  session.general_sequence = session.general_written =
+      static_cast<std::uint32_t>(session.next_stream);
   sessions_.publish(session);
   want_check(session.last_used_ns + transport_->limits->session_idle_ms * ns_per_ms);
   return &session;

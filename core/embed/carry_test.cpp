@@ -1,0 +1,301 @@
+// bh.host.resume/1 over two processes, played one after the other: what the first leaves in its
+// ledger is copied while it runs, as if it had been killed there.
+#define BH_STATIC_PLUGIN
+#include <sys/mman.h>
+#include <unistd.h>
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "bulkhead/abi/ext/draft/resume.h"
+#include "bulkhead/cpp/tables.hpp"
+#include "embed/fake_world.hpp"
+#include "embed/seal.hpp"
+#include "route/ledger.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct Seat {
+  const bh_host *host = nullptr;
+  bh_session session = 0;
+  bh_carried before{};
+  std::vector<std::pair<std::uint64_t, std::string>> got;  // stream, message
+
+  const bh_host_transport *transport() const {
+    return static_cast<const bh_host_transport *>(host->get_ext(host->ctx, BH_EXT_HOST_TRANSPORT));
+  }
+  const bh_host_resume *resume() const {
+    return static_cast<const bh_host_resume *>(host->get_ext(host->ctx, BH_EXT_HOST_RESUME));
+  }
+  static bh_peer peer() {
+    bh_peer peer{};
+    peer.size = sizeof peer;
+    peer.transport = bh::str("test");
+    return peer;
+  }
+  bh_status carry() {
+    const bh_peer who = peer();
+    before = {};
+    return resume()->carry(host->ctx, &who, &session, &before, nullptr);
+  }
+  void send(std::uint64_t stream, const std::string &message) {
+    bh_delivery delivery{};
+    delivery.size = sizeof delivery;
+    transport()->deliver(host->ctx, session, stream, bh::str(message), &delivery);
+  }
+  void request(std::uint64_t stream, const std::string &id, const std::string &method,
+               const std::string &params) {
+    send(stream, R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":")" + method + R"(","params":)" +
+                     params + "}");
+  }
+  void initialize(std::uint64_t stream) {
+    request(stream, "\"i\"", "initialize",
+            R"({"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{)"
+            R"("name":"t","version":"1"}})");
+  }
+  std::size_t count(std::string_view text) const {
+    std::size_t n = 0;
+    for (const auto &[stream, message] : got) n += message.find(text) != std::string::npos ? 1 : 0;
+    return n;
+  }
+};
+Seat seat;
+
+class SeatPlugin {
+ public:
+  static constexpr bh::Info info{.id = "seat",
+                                 .name = "Seat",
+                                 .version = "1",
+                                 .vendor = "test",
+                                 .config_schema = {},
+                                 .provides = {BH_EXT_TRANSPORT}};
+  explicit SeatPlugin(const bh_host *host) {
+    seat = Seat{};
+    seat.host = host;
+  }
+  bh_status configure(bh_str, bh_error *) { return BH_OK; }
+  bh_status start(bh_error *) { return BH_OK; }
+  void stop() noexcept {}
+  const void *get_ext(const char *id) noexcept {
+    return bh::is(id, BH_EXT_TRANSPORT) ? bh::transport_table<SeatPlugin>() : nullptr;
+  }
+  bh_status listen(bh_error *) { return BH_OK; }
+  void stop_accepting() {}
+  bh_status send(const bh_outgoing &message) {
+    std::string text;
+    for (std::uint32_t i = 0; i < message.part_count; ++i) text += bh::view(message.parts[i]);
+    seat.got.emplace_back(message.stream, text);
+    return BH_OK;
+  }
+  void session_ended(bh_session, bh_str) {}
+  bh_str endpoint() { return bh::str("seat"); }
+};
+BH_PLUGIN(SeatPlugin)
+
+struct Life : World {
+  OwnedFd memory;
+
+  explicit Life(OwnedFd left, std::uint32_t epoch, bool keeps = true) : memory(std::move(left)) {
+    up.capabilities["a"] =
+        R"({"tools":{},"resources":{"subscribe":true},"logging":{},"prompts":{}})";
+    PluginUse use;
+    use.id = use.plugin = "seat";
+    use.config_json = "{}";
+    profile.transports = {use};
+    HostOptions options;
+    options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
+                              {"seat", bh_static_entry_SeatPlugin}};
+    options.sealing_key = std::string(Sealer::key_bytes, 'k');
+    options.epoch = epoch;
+    if (keeps) options.ledger = Ledger::open(memory.get());
+    host = *Host::create(profile, std::move(options));
+    REQUIRE(host->start().has_value());
+  }
+  void settle() {
+    REQUIRE(turn_until([&] { return host->settled(); }));
+    host->run_until([] { return false; }, 5);
+  }
+  // What a process would find that is started now.
+  OwnedFd leave() const {
+    auto copy = Ledger::make();
+    REQUIRE(copy);
+    const auto size = static_cast<std::size_t>(::lseek(memory.get(), 0, SEEK_END));
+    void *from = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, memory.get(), 0);
+    void *to = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, copy->get(), 0);
+    REQUIRE((from != MAP_FAILED && to != MAP_FAILED));
+    std::memcpy(to, from, size);
+    ::munmap(from, size);
+    ::munmap(to, size);
+    return std::move(*copy);
+  }
+  // A message of this method that server "a" was sent on its newest connection; empty: none.
+  std::string sent(std::string_view method) {
+    for (const std::string &text : up.lane("a").sent) {
+      if (text.find(method) != std::string::npos) return text;
+    }
+    return {};
+  }
+  void answer(std::string_view method) {
+    REQUIRE(turn_until([&] { return !sent(method).empty(); }));
+    up.say("a",
+           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(sent(method)) + R"(,"result":{}})");
+  }
+};
+
+OwnedFd nothing() {
+  auto made = Ledger::make();
+  REQUIRE(made);
+  return std::move(*made);
+}
+
+constexpr auto uri = R"({"uri":"bulkhead://a/fake://x"})";
+
+// A first life whose client has listed, set a level, subscribed, and waits for a call.
+OwnedFd first_life() {
+  Life life(nothing(), 1);
+  REQUIRE(seat.carry() == BH_OK);
+  CHECK(seat.before.restored == 0);
+  CHECK(seat.before.note == 0);
+  seat.initialize(1);
+  seat.resume()->settled(seat.host->ctx, seat.session, 1);
+  life.settle();
+  seat.request(2, "2", "tools/list", "{}");
+  seat.resume()->settled(seat.host->ctx, seat.session, 2);
+  seat.request(3, "3", "logging/setLevel", R"({"level":"error"})");
+  seat.resume()->settled(seat.host->ctx, seat.session, 3);
+  seat.request(4, "4", "resources/subscribe", uri);
+  life.answer("resources/subscribe");
+  CHECK(seat.count("\"id\":4") == 1);
+  seat.resume()->settled(seat.host->ctx, seat.session, 4);
+  seat.request(5, "\"five\"", "tools/call", R"({"name":"a__x","arguments":{}})");
+  seat.request(6, "6", "ping", "{}");  // answered, but the answer is not out
+  seat.resume()->note(seat.host->ctx, seat.session, 77);
+  return life.leave();
+}
+
+}  // namespace
+
+TEST_CASE("a carried session goes on without a handshake, and what it waits for gets an error") {
+  Life life(first_life(), 2);
+  REQUIRE(seat.carry() == BH_OK);
+  CHECK(seat.before.restored == 1);
+  CHECK(seat.before.last_stream == 6);
+  CHECK(seat.before.note == 77);
+  CHECK(seat.got.empty());  // not before the transport knows of it
+  life.settle();
+  REQUIRE(life.turn_until([&] { return seat.count("started again") == 2; }));
+  CHECK(seat.got[0].first == 5);
+  CHECK(seat.got[0].second.find(R"("id":"five","error":{"code":-32603)") != std::string::npos);
+  CHECK(seat.got[1].first == 6);
+  CHECK(seat.count("tools/list_changed") == 1);
+  CHECK(seat.count("prompts/list_changed") == 0);  // it has never listed them
+  // Set up again with the server.
+  REQUIRE(life.turn_until([&] { return !life.sent("resources/subscribe").empty(); }));
+  REQUIRE(life.turn_until([&] { return !life.sent("logging/setLevel").empty(); }));
+  CHECK(life.sent("resources/subscribe").find("fake://x") != std::string::npos);
+  CHECK(life.sent("logging/setLevel").find("error") != std::string::npos);
+  CHECK(life.sent("tools/call").empty());
+  const std::size_t before = seat.got.size();
+  life.answer("resources/subscribe");
+  CHECK(seat.got.size() == before);  // it was not the client who has asked
+  life.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
+                   R"({"uri":"fake://x"}})");
+  CHECK(seat.count("resources/updated") == 1);
+  seat.request(7, "7", "ping", "{}");
+  CHECK(seat.count("\"id\":7,\"result\"") == 1);
+}
+
+TEST_CASE("what is owed stays owed until the transport says that it is out") {
+  OwnedFd left;
+  {
+    Life life(first_life(), 2);
+    REQUIRE(seat.carry() == BH_OK);
+    life.settle();
+    REQUIRE(seat.count("started again") == 2);
+    seat.resume()->settled(seat.host->ctx, seat.session, 5);
+    left = life.leave();
+  }
+  Life life(std::move(left), 3);
+  REQUIRE(seat.carry() == BH_OK);
+  CHECK(seat.before.restored == 1);
+  life.settle();
+  CHECK(seat.count("started again") == 1);
+  CHECK(seat.count("\"id\":6,\"error\"") == 1);
+}
+
+TEST_CASE("a client that had ended leaves nothing") {
+  OwnedFd left;
+  {
+    Life life(first_life(), 2);
+    REQUIRE(seat.carry() == BH_OK);
+    seat.transport()->session_close(seat.host->ctx, seat.session, BH_SESSION_GONE);
+    left = life.leave();
+  }
+  Life life(std::move(left), 3);
+  REQUIRE(seat.carry() == BH_OK);
+  CHECK(seat.before.restored == 0);
+  CHECK(seat.before.note == 0);
+  life.settle();
+  CHECK(seat.got.empty());
+}
+
+TEST_CASE("a handshake whose answer is not out is the client's to repeat") {
+  OwnedFd left;
+  {
+    Life life(nothing(), 1);
+    REQUIRE(seat.carry() == BH_OK);
+    seat.initialize(1);
+    REQUIRE(seat.got.size() == 1);
+    left = life.leave();
+  }
+  Life life(std::move(left), 2);
+  REQUIRE(seat.carry() == BH_OK);
+  CHECK(seat.before.restored == 0);
+  life.settle();
+  CHECK(seat.count("send initialize again") == 1);
+  seat.resume()->settled(seat.host->ctx, seat.session, 1);
+  seat.initialize(2);
+  CHECK(seat.count("protocolVersion") == 1);
+}
+
+TEST_CASE("without a ledger nothing is carried, and a second client is not either") {
+  {
+    Life life(nothing(), 1, false);
+    CHECK(seat.carry() == BH_E_UNSUPPORTED);
+  }
+  Life life(nothing(), 1);
+  REQUIRE(seat.carry() == BH_OK);
+  CHECK(seat.carry() == BH_E_UNSUPPORTED);
+}
+
+TEST_CASE("a session that its client names goes on with its subscriptions and level") {
+  OwnedFd left;
+  std::string sealed;
+  {
+    Life life(nothing(), 1);
+    const bh_peer peer = Seat::peer();
+    REQUIRE(seat.transport()->session_open(seat.host->ctx, &peer, &seat.session, nullptr) == BH_OK);
+    seat.initialize(1);
+    bh_buf buf{};
+    REQUIRE(seat.resume()->seal(seat.host->ctx, seat.session, bh::str("id"), &buf, nullptr) ==
+            BH_OK);
+    sealed = bh::Buf(buf).view();
+    life.settle();
+    seat.request(3, "3", "logging/setLevel", R"({"level":"error"})");
+    seat.request(4, "4", "resources/subscribe", uri);
+    life.answer("resources/subscribe");
+    left = life.leave();
+  }
+  Life life(std::move(left), 2);
+  life.settle();
+  const bh_peer peer = Seat::peer();
+  REQUIRE(seat.resume()->reopen(seat.host->ctx, &peer, bh::str("id"), bh::str(sealed),
+                                &seat.session, nullptr) == BH_OK);
+  life.answer("resources/subscribe");
+  REQUIRE(life.turn_until([&] { return !life.sent("logging/setLevel").empty(); }));
+  life.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
+                   R"({"uri":"fake://x"}})");
+  CHECK(seat.count("resources/updated") == 1);
+  CHECK(seat.count("list_changed") == 0);  // it has never listed anything
+}

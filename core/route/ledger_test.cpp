@@ -1,0 +1,251 @@
+#include "route/ledger.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <catch2/catch.hpp>
+
+#include <array>
+#include <random>
+#include <string>
+
+using bulkhead::Ledger;
+using bulkhead::LedgerRecord;
+using bulkhead::OwnedFd;
+
+namespace {
+
+OwnedFd memory() {
+  auto fd = Ledger::make();
+  REQUIRE(fd);
+  return std::move(*fd);
+}
+
+// What the next process finds.
+std::unique_ptr<Ledger> next(const OwnedFd &fd) {
+  auto ledger = Ledger::open(fd.get());
+  REQUIRE(ledger != nullptr);
+  return ledger;
+}
+
+LedgerRecord record(std::string id, std::vector<std::string> subscriptions = {}) {
+  return {std::move(id), 2, 5, 3, 1, std::move(subscriptions)};
+}
+
+std::size_t size_of(const OwnedFd &fd) {
+  return static_cast<std::size_t>(::lseek(fd.get(), 0, SEEK_END));
+}
+
+}  // namespace
+
+TEST_CASE("a session is found by its id in the next process, and only there") {
+  const OwnedFd fd = memory();
+  {
+    auto ledger = next(fd);
+    const auto slot = ledger->claim("one");
+    REQUIRE(slot != Ledger::none);
+    ledger->write(slot, record("one", {R"("a://b")", R"("c")"}));
+    ledger->write(ledger->claim("two"), record("two"));
+    CHECK(ledger->take("one") == Ledger::none);
+  }
+  auto ledger = next(fd);
+  CHECK(ledger->take("three") == Ledger::none);
+  const auto slot = ledger->take("one");
+  REQUIRE(slot != Ledger::none);
+  CHECK(ledger->take("one") == Ledger::none);
+  const auto found = ledger->read(slot);
+  REQUIRE(found);
+  CHECK(found->revision == 2);
+  CHECK(found->caps == 5);
+  CHECK(found->log_level == 3);
+  CHECK(found->listed == 1);
+  CHECK(found->subscriptions == std::vector<std::string>{R"("a://b")", R"("c")"});
+  ledger->release(slot);
+  ledger = next(fd);
+  CHECK(ledger->take("one") == Ledger::none);
+  CHECK(ledger->take("two") != Ledger::none);
+}
+
+TEST_CASE("a record that is only half written leaves the one before") {
+  const OwnedFd fd = memory();
+  auto ledger = next(fd);
+  const auto slot = ledger->claim("one");
+  ledger->write(slot, record("one", {R"("before")"}));
+  // Whatever stands in the half that is not valid, as after a crash within write().
+  const std::size_t size = size_of(fd);
+  auto *bytes =
+      static_cast<char *>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
+  REQUIRE(bytes != MAP_FAILED);
+  ledger->write(slot, record("one", {R"("after")"}));
+  const std::string_view all(bytes, size);
+  const std::size_t before = all.find("\"before\""), after = all.find("\"after\"");
+  REQUIRE(before != std::string_view::npos);
+  REQUIRE(after != std::string_view::npos);
+  bytes[before] = '?';
+  REQUIRE(next(fd)->read(slot)->subscriptions.front() == R"("after")");
+  ledger->write(slot, record("one", {R"("last")"}));
+  bytes[after] = '?';
+  CHECK(next(fd)->read(slot)->subscriptions.front() == R"("last")");
+  ::munmap(bytes, size);
+}
+
+TEST_CASE("what does not fit is not remembered") {
+  const OwnedFd fd = memory();
+  auto ledger = next(fd);
+  CHECK(ledger->claim("") == Ledger::none);
+  CHECK(ledger->claim(std::string(Ledger::max_id_bytes + 1, 'x')) == Ledger::none);
+  const auto slot = ledger->claim(std::string(Ledger::max_id_bytes, 'x'));
+  const std::string small = "\"s\"", large(Ledger::max_record_bytes, 'l');
+  ledger->write(slot, record(std::string(Ledger::max_id_bytes, 'x'), {small, large, small}));
+  CHECK(ledger->read(slot)->subscriptions == std::vector<std::string>{small, small});
+  ledger->write(slot, record("x", std::vector<std::string>(5'000, small)));
+  const std::size_t kept = ledger->read(slot)->subscriptions.size();
+  CHECK(kept > 500);
+  CHECK(kept < 600);
+  std::size_t places = 1;
+  while (ledger->claim("y") != Ledger::none) ++places;
+  CHECK(places == Ledger::max_sessions);
+  ledger->release(slot);
+  CHECK(ledger->claim("y") == slot);
+}
+
+TEST_CASE("places of sessions that nobody takes up are given away when they are too old") {
+  const OwnedFd fd = memory();
+  {
+    auto ledger = next(fd);
+    for (std::uint32_t i = 0; i < Ledger::max_sessions; ++i) {
+      const std::string id = std::to_string(i);
+      ledger->write(ledger->claim(id), record(id));
+    }
+  }
+  auto ledger = next(fd);
+  CHECK(ledger->any_left());
+  CHECK(ledger->take("7") != Ledger::none);
+  CHECK(ledger->claim("new") == Ledger::none);
+  ledger->forget_left();
+  CHECK_FALSE(ledger->any_left());
+  CHECK(ledger->take("8") == Ledger::none);
+  CHECK(ledger->claim("new") != Ledger::none);
+}
+
+TEST_CASE("requests without an answer are found in order, each once") {
+  const OwnedFd fd = memory();
+  {
+    auto ledger = next(fd);
+    CHECK(ledger->add_request(2, "\"b\"", false));
+    CHECK(ledger->add_request(1, "1", true));
+    CHECK(ledger->add_request(3, "31", false));
+    CHECK(ledger->add_request(3, "32", false));  // a batch
+    CHECK(ledger->add_request(4, "4", false));
+    CHECK_FALSE(ledger->add_request(5, std::string(Ledger::max_request_id_bytes + 1, '5'), false));
+    CHECK_FALSE(ledger->add_request(0, "0", false));
+    ledger->settle(4);
+    ledger->settle(17);
+    ledger->set_note(42);
+  }
+  auto ledger = next(fd);
+  const auto requests = ledger->requests();
+  REQUIRE(requests.size() == 4);
+  CHECK(requests[0].id == "1");
+  CHECK(requests[0].initialize);
+  CHECK(requests[1].id == "\"b\"");
+  CHECK(requests[2].id == "31");
+  CHECK(requests[3].id == "32");
+  CHECK(ledger->last_stream() == 3);
+  CHECK(ledger->note() == 42);
+  ledger->settle(3);
+  CHECK(ledger->requests().size() == 2);
+  ledger->end_carried();
+  CHECK(next(fd)->requests().empty());
+  CHECK(next(fd)->note() == 0);
+}
+
+TEST_CASE("more requests than there is room for are not registered, and room comes back") {
+  const OwnedFd fd = memory();
+  auto ledger = next(fd);
+  std::uint64_t stream = 0;
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t first = stream + 1;
+    for (std::uint32_t i = 0; i < Ledger::max_requests; ++i) {
+      ++stream;
+      REQUIRE(ledger->add_request(stream, std::to_string(stream), false));
+    }
+    CHECK_FALSE(ledger->add_request(stream + 1, "x", false));
+    CHECK(ledger->requests().size() == Ledger::max_requests);
+    for (std::uint64_t s = first; s <= stream; ++s) ledger->settle(s);
+    CHECK(ledger->requests().empty());
+  }
+}
+
+TEST_CASE("whatever stands in the memory, a reader only reads less") {
+  const OwnedFd fd = memory();
+  {
+    auto ledger = next(fd);
+    for (int i = 0; i < 50; ++i) {
+      const std::string id = std::to_string(i);
+      ledger->write(ledger->claim(id), record(id, {R"("x")", R"("yy")"}));
+      ledger->add_request(static_cast<std::uint64_t>(i) + 1, id, false);
+    }
+    ledger->write(Ledger::carried, record(""));
+  }
+  const std::size_t size = size_of(fd);
+  auto *bytes = static_cast<unsigned char *>(
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
+  REQUIRE(bytes != MAP_FAILED);
+  std::mt19937 random{11};
+  for (int round = 0; round < 300; ++round) {
+    // The tables, the requests and the first records, but not the word that says what this is.
+    for (int i = 0; i < 200; ++i)
+      bytes[8 + random() % (900u << 10)] = static_cast<unsigned char>(random());
+    auto ledger = next(fd);
+    ledger->prove();
+    for (const auto &request : ledger->requests()) {
+      REQUIRE(request.id.size() <= Ledger::max_request_id_bytes);
+      ledger->settle(request.stream);
+    }
+    for (int i = 0; i < 50; ++i) {
+      const auto slot = ledger->take(std::to_string(i));
+      const auto found = ledger->read(slot);
+      REQUIRE((!found || found->id.size() <= Ledger::max_id_bytes));
+    }
+    ledger->read(Ledger::carried);
+    ledger->forget_left();
+    const auto slot = ledger->claim("z");
+    ledger->write(slot, record("z"));
+    REQUIRE(ledger->read(slot)->id == "z");
+  }
+  ::munmap(bytes, size);
+}
+
+TEST_CASE("what processes in a row have read without getting anywhere is dropped") {
+  const OwnedFd fd = memory();
+  {
+    auto ledger = next(fd);
+    ledger->write(ledger->claim("one"), record("one"));
+    ledger->add_request(1, "1", false);
+  }
+  for (std::uint32_t i = 0; i + 1 < Ledger::max_fruitless; ++i) {
+    CHECK(next(fd)->requests().size() == 1);
+  }
+  next(fd)->prove();
+  for (std::uint32_t i = 0; i < Ledger::max_fruitless; ++i) {
+    CHECK(next(fd)->requests().size() == 1);
+  }
+  auto ledger = next(fd);
+  CHECK(ledger->requests().empty());
+  CHECK(ledger->take("one") == Ledger::none);
+}
+
+TEST_CASE("only sealed memory of the right size is mapped") {
+  CHECK(Ledger::open(-1) == nullptr);
+  const OwnedFd plain(::memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const OwnedFd real = memory();
+  REQUIRE(::ftruncate(plain.get(), static_cast<off_t>(size_of(real))) == 0);
+  CHECK(Ledger::open(plain.get()) == nullptr);
+  REQUIRE(::fcntl(plain.get(), F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+  CHECK(Ledger::open(plain.get()) != nullptr);
+  const OwnedFd small(::memfd_create("x", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  REQUIRE(::fcntl(small.get(), F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+  CHECK(Ledger::open(small.get()) == nullptr);
+  CHECK(::ftruncate(real.get(), 0) != 0);
+}
