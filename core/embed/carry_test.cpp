@@ -259,6 +259,34 @@ TEST_CASE("a handshake whose answer is not out is the client's to repeat") {
   CHECK(seat.count("protocolVersion") == 1);
 }
 
+TEST_CASE("what was read and not looked at is there again, and nothing else") {
+  OwnedFd at_first, at_last;
+  const std::string line = R"({"jsonrpc":"2.0","id":1,"method":"ping","params":{}})";
+  {
+    Life life(nothing(), 1);
+    REQUIRE(seat.carry() == BH_OK);
+    CHECK(seat.before.unread.n == 0);
+    REQUIRE(seat.resume()->keep(seat.host->ctx, seat.session, bh::str(line + "\nrest"), 0) ==
+            BH_OK);
+    seat.resume()->taken(seat.host->ctx, seat.session, line.size() + 1);
+    at_first = life.leave();
+    seat.send(1, line);
+    at_last = life.leave();
+  }
+  {
+    Life life(std::move(at_first), 2);
+    REQUIRE(seat.carry() == BH_OK);
+    CHECK(bh::view(seat.before.unread) == line + "\nrest");
+    life.settle();
+    CHECK(seat.got.empty());
+  }
+  Life life(std::move(at_last), 2);
+  REQUIRE(seat.carry() == BH_OK);
+  CHECK(bh::view(seat.before.unread) == "rest");
+  life.settle();
+  CHECK(seat.count("started again") == 1);
+}
+
 TEST_CASE("without a ledger nothing is carried, and a second client is not either") {
   {
     Life life(nothing(), 1, false);

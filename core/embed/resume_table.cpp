@@ -53,6 +53,7 @@ bh_status carry(void *ctx, const bh_peer *peer, bh_session *out, bh_carried *bef
   before->restored = carried->restored ? 1 : 0;
   before->last_stream = carried->last_stream;
   before->note = carried->note;
+  before->unread = bh::str(carried->unread);
   return BH_OK;
 }
 
@@ -62,11 +63,18 @@ void note(void *ctx, bh_session session, std::uint64_t note) {
 void settled(void *ctx, bh_session session, std::uint64_t stream) {
   part_of(ctx).host->router().session_settle(session, stream);
 }
+bh_status keep(void *ctx, bh_session session, bh_str bytes, std::int32_t more) {
+  return part_of(ctx).host->router().session_keep(session, bh::view(bytes), more != 0) ? BH_OK
+                                                                                       : BH_E_LIMIT;
+}
+void taken(void *ctx, bh_session session, std::uint64_t n) {
+  part_of(ctx).host->router().session_taken(session, n);
+}
 
 }  // namespace
 
 bh_host_resume resume_functions() noexcept {
-  return {sizeof(bh_host_resume), 0, seal, reopen, carry, note, settled};
+  return {sizeof(bh_host_resume), 0, seal, reopen, carry, note, settled, keep, taken};
 }
 
 // One that was idle for longer would have ended anyway.

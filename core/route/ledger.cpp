@@ -9,11 +9,12 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 namespace bulkhead {
 namespace {
 
-constexpr std::uint64_t magic = 0x31'72'65'67'64'65'6c'62;  // "bledger1"; another layout: another
+constexpr std::uint64_t magic = 0x32'72'65'67'64'65'6c'62;  // "bledger2"; another layout: another
 constexpr std::uint32_t slots = Ledger::max_sessions + 1;
 // A request lies within so many places of where its stream's number leads.
 constexpr std::uint32_t reach = 64;
@@ -34,6 +35,10 @@ struct RequestText {
 constexpr std::size_t fixed_bytes = 128;
 constexpr std::size_t count_bytes = sizeof(std::uint32_t);
 
+constexpr std::uint64_t range(std::uint64_t begin, std::uint64_t end) {
+  return begin << 32 | end;
+}
+
 }  // namespace
 
 struct Ledger::File {
@@ -44,6 +49,8 @@ struct Ledger::File {
   std::array<std::atomic<std::uint32_t>, slots> valid;          // 0: free; else which half, from 1
   std::array<std::atomic<std::uint64_t>, max_requests> stream;  // 0: free
   std::array<RequestText, max_requests> request;
+  std::atomic<std::uint64_t> unread;  // where they begin and end: 32 bits each
+  std::array<char, max_unread_bytes> unread_bytes;
   std::array<std::array<Half, 2>, slots> record;
 };
 
@@ -89,6 +96,7 @@ void Ledger::wipe() noexcept {
   for (auto &valid : file_->valid) valid.store(0, std::memory_order_relaxed);
   for (auto &stream : file_->stream) stream.store(0, std::memory_order_relaxed);
   file_->note.store(0, std::memory_order_relaxed);
+  file_->unread.store(0, std::memory_order_relaxed);
 }
 
 void Ledger::look_for_left() {
@@ -225,10 +233,43 @@ void Ledger::set_note(std::uint64_t note) noexcept {
   file_->note.store(note, std::memory_order_release);
 }
 
+bool Ledger::keep(std::string_view bytes, bool more) noexcept {
+  const std::string_view before = more ? unread() : std::string_view();
+  const std::size_t begin =
+      before.empty() ? 0 : static_cast<std::size_t>(before.data() - file_->unread_bytes.data());
+  const std::size_t end = begin + before.size();
+  const bool fits = bytes.size() <= max_unread_bytes - end;
+  if (before.empty() || !fits) {
+    file_->unread.store(0, std::memory_order_release);
+    taken_ = 0;
+  }
+  if (!fits || bytes.empty()) return fits;
+  std::memcpy(file_->unread_bytes.data() + end, bytes.data(), bytes.size());
+  file_->unread.store(range(begin, end + bytes.size()), std::memory_order_release);
+  return true;
+}
+
+void Ledger::drop_taken() noexcept {
+  const std::string_view left = unread();
+  const std::uint64_t n = std::exchange(taken_, 0);
+  if (left.empty()) return;
+  const auto begin = static_cast<std::uint64_t>(left.data() - file_->unread_bytes.data());
+  const bool all = n >= left.size();
+  file_->unread.store(all ? 0 : range(begin + n, begin + left.size()), std::memory_order_release);
+}
+
+std::string_view Ledger::unread() const noexcept {
+  const std::uint64_t now = file_->unread.load(std::memory_order_acquire);
+  const std::uint64_t begin = now >> 32, end = now & UINT32_MAX;
+  if (begin >= end || end > max_unread_bytes) return {};
+  return {file_->unread_bytes.data() + begin, end - begin};
+}
+
 void Ledger::end_carried() noexcept {
   file_->valid[carried].store(0, std::memory_order_release);
   for (auto &stream : file_->stream) stream.store(0, std::memory_order_release);
   set_note(0);
+  file_->unread.store(0, std::memory_order_release);
 }
 
 }  // namespace bulkhead

@@ -51,6 +51,7 @@ class Ledger {
   static constexpr std::size_t max_record_bytes = 4080;  // with its subscriptions
   static constexpr std::uint32_t max_requests = 2048;    // of the carried session
   static constexpr std::size_t max_request_id_bytes = 112;
+  static constexpr std::size_t max_unread_bytes = 256u << 10;
   // So many processes in a row that ended without having done anything: it may be what they read
   // here that ends them, and is dropped.
   static constexpr std::uint32_t max_fruitless = 5;
@@ -90,7 +91,17 @@ class Ledger {
   std::uint64_t last_stream() const noexcept;  // the greatest of requests()
   std::uint64_t note() const noexcept;         // 64 bits of the transport's own
   void set_note(std::uint64_t note) noexcept;
-  void end_carried() noexcept;  // all of it is forgotten
+  // Bytes of the client that nobody has handled yet: behind those that are kept, or instead of
+  // them. False: too many, and none is kept any more.
+  bool keep(std::string_view bytes, bool more) noexcept;
+  // The first n of them are going to be handled; commit() when it is known what they are. Until
+  // then the next process would find them, too.
+  void taken(std::uint64_t n) noexcept { taken_ += n; }
+  void commit() noexcept {
+    if (taken_ != 0) drop_taken();
+  }
+  std::string_view unread() const noexcept;  // until the next keep()
+  void end_carried() noexcept;               // all of it is forgotten
 
   // This process has done something: what it has read here does no harm.
   void prove() noexcept {
@@ -103,10 +114,12 @@ class Ledger {
   void look_for_left();
   void wipe() noexcept;
   void set_proven() noexcept;
+  void drop_taken() noexcept;
 
   File *const file_;
   std::vector<Slot> free_;
   std::vector<std::pair<std::string, Slot>> left_;  // of earlier processes, by id
+  std::uint64_t taken_ = 0;                         // of unread(), not committed
   bool proven_ = false;
 };
 

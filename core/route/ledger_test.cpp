@@ -160,6 +160,36 @@ TEST_CASE("requests without an answer are found in order, each once") {
   CHECK(next(fd)->note() == 0);
 }
 
+TEST_CASE("what was read stays until it is known what it is") {
+  const OwnedFd fd = memory();
+  auto ledger = next(fd);
+  CHECK(ledger->unread().empty());
+  CHECK(ledger->keep("abc", false));
+  CHECK(ledger->keep("def", true));
+  ledger->taken(2);
+  CHECK(next(fd)->unread() == "abcdef");
+  ledger->commit();
+  CHECK(next(fd)->unread() == "cdef");
+  ledger->taken(1);
+  CHECK(ledger->keep("g", true));
+  ledger->taken(1);
+  ledger->commit();
+  CHECK(next(fd)->unread() == "efg");
+  CHECK(ledger->keep("xy", false));
+  ledger->commit();
+  CHECK(next(fd)->unread() == "xy");
+  ledger->taken(99);
+  ledger->commit();
+  CHECK(next(fd)->unread().empty());
+  next(fd)->prove();  // it is not the reading that ends them
+  CHECK(ledger->keep(std::string(Ledger::max_unread_bytes, 'x'), false));
+  CHECK(next(fd)->unread().size() == Ledger::max_unread_bytes);
+  CHECK_FALSE(ledger->keep("x", true));
+  CHECK(next(fd)->unread().empty());
+  CHECK_FALSE(ledger->keep(std::string(Ledger::max_unread_bytes + 1, 'x'), false));
+  CHECK(ledger->keep("", false));
+}
+
 TEST_CASE("more requests than there is room for are not registered, and room comes back") {
   const OwnedFd fd = memory();
   auto ledger = next(fd);
@@ -196,7 +226,7 @@ TEST_CASE("whatever stands in the memory, a reader only reads less") {
   for (int round = 0; round < 300; ++round) {
     // The tables, the requests and the first records, but not the word that says what this is.
     for (int i = 0; i < 200; ++i)
-      bytes[8 + random() % (900u << 10)] = static_cast<unsigned char>(random());
+      bytes[8 + random() % (1u << 20)] = static_cast<unsigned char>(random());
     auto ledger = next(fd);
     ledger->prove();
     for (const auto &request : ledger->requests()) {
@@ -209,6 +239,11 @@ TEST_CASE("whatever stands in the memory, a reader only reads less") {
       REQUIRE((!found || found->id.size() <= Ledger::max_id_bytes));
     }
     ledger->read(Ledger::carried);
+    REQUIRE(ledger->unread().size() <= Ledger::max_unread_bytes);
+    ledger->taken(3);
+    ledger->keep("more", true);
+    ledger->commit();
+    REQUIRE(ledger->unread().size() <= Ledger::max_unread_bytes);
     ledger->forget_left();
     const auto slot = ledger->claim("z");
     ledger->write(slot, record("z"));

@@ -138,10 +138,13 @@ class Router {
   struct Carried {
     bool restored = false;
     std::uint64_t last_stream = 0, note = 0;
+    std::string_view unread;  // until the next session_keep()
   };
   std::optional<Carried> session_carry(bh_session session);
   void session_note(bh_session session, std::uint64_t note);
   void session_settle(bh_session session, std::uint64_t stream);
+  bool session_keep(bh_session session, std::string_view bytes, bool more);
+  void session_taken(bh_session session, std::uint64_t n);
   // The call has not run, or its plugin has gone with it; nothing follows.
   void tools_refused(bh_call call, const Error &error);
   void tools_progress(bh_call call, double progress, double total, std::string_view message);

@@ -31,6 +31,7 @@ bh_status Router::deliver(bh_session handle, std::uint64_t stream, std::string_v
   out->flags = 0;
   const ReplyTo reply{handle, stream, 0};
   if (handle_message(*s, reply, message, out)) out->kind = BH_DELIVERED_ANSWER;
+  if (handle == carried_) ledger_->commit();
   return BH_OK;
 }
 
@@ -55,14 +56,18 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
                  std::string(error.what) + " (at byte " + std::to_string(error.offset) + ")", 400);
     return true;
   }
+  // From here on it may end this process, and must not end the next one, too.
+  if (s.handle == carried_ && scan.kind != mcp::Kind::batch) {
+    if (scan.kind == mcp::Kind::request) {
+      ledger_->add_request(reply.stream, scan.id.in(message),
+                           scan.method == mcp::Method::initialize);
+    }
+    ledger_->commit();
+  }
   switch (scan.kind) {
     case mcp::Kind::batch:
       return handle_batch(s, reply, message);
     case mcp::Kind::request:
-      if (s.handle == carried_) {  // at once: from here on it may end this process
-        ledger_->add_request(reply.stream, scan.id.in(message),
-                             scan.method == mcp::Method::initialize);
-      }
       handle_request(s, reply, message, scan);
       if (scan.method == mcp::Method::initialize) {
         const Session *still = session(reply.session);

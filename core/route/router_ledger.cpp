@@ -83,6 +83,14 @@ void Router::session_settle(bh_session handle, std::uint64_t stream) {
   if (handle == carried_ && carried_ != 0) ledger_->settle(stream);
 }
 
+bool Router::session_keep(bh_session handle, std::string_view bytes, bool more) {
+  return handle == carried_ && carried_ != 0 && ledger_->keep(bytes, more);
+}
+
+void Router::session_taken(bh_session handle, std::uint64_t n) {
+  if (handle == carried_ && carried_ != 0) ledger_->taken(n);
+}
+
 // ---- going on ----------------------------------------------------------------------------------
 
 void Router::session_restore(bh_session handle, std::uint8_t revision, ClientCaps caps,
@@ -116,7 +124,7 @@ void Router::session_restore(bh_session handle, std::uint8_t revision, ClientCap
 std::optional<Router::Carried> Router::session_carry(bh_session handle) {
   Session *s = session(handle);
   if (ledger_ == nullptr || s == nullptr || carried_ != 0) return std::nullopt;
-  Carried carried{false, ledger_->last_stream(), ledger_->note()};
+  Carried carried{false, ledger_->last_stream(), ledger_->note(), ledger_->unread()};
   carried_ = handle;
   owed_ = ledger_->requests();
   s->slot = Ledger::carried;

@@ -35,6 +35,7 @@ ReadEnd LineReader::read(int fd, Scratch &scratch, LineSink &sink, std::size_t b
     if (n < 0) return errno == EAGAIN ? ReadEnd::drained : ReadEnd::failed;
     if (n == 0) return ReadEnd::ended;
     const auto got = static_cast<std::size_t>(n);
+    sink.on_read({to, got});
     const bool go_on = direct ? grown(got, scratch, sink) : consume({to, got}, scratch, sink);
     if (!go_on) return ReadEnd::stopped;
     if (got < room) return ReadEnd::drained;
@@ -51,6 +52,7 @@ bool LineReader::resume(Scratch &scratch, LineSink &sink) {
 
 void LineReader::finish(LineSink &sink) {
   const Bytes last = std::move(partial_);
+  sink.on_left({});
   if (!skipping_ && !last.empty()) emit(last.view(), sink);
   skipping_ = false;
 }
@@ -63,6 +65,7 @@ bool LineReader::consume(std::string_view data, Scratch &scratch, LineSink &sink
     const auto n = static_cast<std::size_t>(newline - data.data());
     const std::string_view line = data.substr(0, n);
     data.remove_prefix(n + 1);
+    sink.on_left(data);
     if (!end_line(line, scratch, sink)) return false;
   }
   return true;
@@ -112,6 +115,7 @@ bool LineReader::grown(std::size_t n, Scratch &scratch, LineSink &sink) {
   Bytes whole = std::move(partial_);
   const auto end = static_cast<std::size_t>(newline - whole.data());
   const bool fits = end <= max_line_;
+  sink.on_left(whole.view().substr(end + 1));
   bool go_on = fits ? emit(whole.view().substr(0, end), sink) : sink.on_too_long(whole.view());
   go_on = go_on && consume(whole.view().substr(end + 1), scratch, sink);
   scratch.give_back(std::move(whole));

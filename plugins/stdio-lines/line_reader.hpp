@@ -37,6 +37,10 @@ class LineSink {
   virtual bool on_line(std::string_view line) = 0;
   // A line is longer than allowed; the rest of it will be skipped. `start`: how it begins.
   virtual bool on_too_long(std::string_view start) = 0;
+  // Bytes were read, before anything of them is handed over.
+  virtual void on_read(std::string_view data) { static_cast<void>(data); }
+  // A line is going to be handed over: what of this read will be left then.
+  virtual void on_left(std::string_view left) { static_cast<void>(left); }
 
  protected:
   ~LineSink() = default;
@@ -71,6 +75,8 @@ class LineReader {
   void pause() noexcept { paused_ = true; }
   // Hands over what was kept, and may be paused again by that; false: the sink wants no more.
   bool resume(Scratch &scratch, LineSink &sink);
+  // What comes next is the rest of a line whose beginning is lost.
+  void skip_line() noexcept { skipping_ = true; }
 
   // At end of file: hands over a last line that lacks its end.
   void finish(LineSink &sink);

@@ -77,6 +77,7 @@ Flush LineWriter::flush(int fd) noexcept {
     }
     if (n < 0) return Flush::broken;
     head_ += static_cast<std::size_t>(n);
+    written_ += static_cast<std::size_t>(n);
   }
   drop();
   return Flush::done;
@@ -109,6 +110,7 @@ Flush LineWriter::write_direct(int fd, std::span<const bh_str> parts, std::size_
   } while (n < 0 && errno == EINTR);
   if (n < 0 && errno != EAGAIN) return Flush::broken;
   std::size_t written = n < 0 ? 0 : static_cast<std::size_t>(n);
+  written_ += written;
   if (written == total + 1) return Flush::done;
   if (!queue_.reserve(total + 1 - written)) {
     errno = ENOMEM;  // half a line is out: the stream cannot be continued

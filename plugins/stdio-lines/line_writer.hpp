@@ -5,6 +5,7 @@
 #include <bulkhead/abi/core.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -25,6 +26,9 @@ class LineWriter {
   explicit LineWriter(std::size_t bound) noexcept : bound_(bound) {}
 
   std::size_t waiting() const noexcept { return queue_.size() - head_; }
+  // Bytes that have gone so far, and where the last line that was taken ends among them.
+  std::uint64_t written() const noexcept { return written_; }
+  std::uint64_t end() const noexcept { return written_ + waiting(); }
 
   // Queues one line: the parts without gap and a newline. Raw newlines within them (white space of
   // a pretty-printed message) become spaces. False: it does not fit, and nothing was taken.
@@ -52,6 +56,7 @@ class LineWriter {
   std::size_t bound_;
   Bytes queue_;
   std::size_t head_ = 0;  // of queue_, already written
+  std::uint64_t written_ = 0;
 };
 
 // Whoever has gone must show as EPIPE when written to, not end the program. Only this thread's mask

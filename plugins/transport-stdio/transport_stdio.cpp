@@ -51,7 +51,8 @@ const bh_flow flow_table{sizeof(bh_flow), 0, [](void *s, bh_session session, std
 TransportStdio::TransportStdio(const bh_host *host)
     : host_(host),
       up_(host_.ext<bh_host_transport>(BH_EXT_HOST_TRANSPORT)),
-      flow_(host_.ext<bh_host_flow>(BH_EXT_HOST_FLOW)) {}
+      flow_(host_.ext<bh_host_flow>(BH_EXT_HOST_FLOW)),
+      carried_(host_.ctx(), host_.ext<bh_host_resume>(BH_EXT_HOST_RESUME)) {}
 
 const void *TransportStdio::get_ext(const char *id) noexcept {
   if (bh::is(id, BH_EXT_TRANSPORT)) return bh::transport_table<TransportStdio>();
@@ -103,15 +104,20 @@ bh_status TransportStdio::listen(bh_error *error) {
 void TransportStdio::begin() {
   stdio_lines::block_pipe_signal();
   // Both before either is changed: they may be one open file (a terminal, a socket).
-  const int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
+  int in_before = ::fcntl(in_, F_GETFL), out_before = ::fcntl(out_, F_GETFL);
+  open_session();
+  carried_.flags(&in_before, &out_before);
   if (::fcntl(in_, F_SETFL, in_before | O_NONBLOCK) == 0) in_flags_ = in_before;
   if (::fcntl(out_, F_SETFL, out_before | O_NONBLOCK) == 0) out_flags_ = out_before;
-  open_session();
   if (session_ == 0) return finish();
   input_open_ = true;
+  take_over();
   // No events: reports only that the client's end has gone. Files are refused; they never block.
   host_.watch(out_, 0, fd_call<&TransportStdio::on_output_event>, this, &out_watch_);
-  watch_input();
+  // Once what they cause can be written.
+  const std::string unread = carried_.take_unread();
+  if (!unread.empty()) reader_.feed(unread, *scratch_, *this);
+  if (input_open_) watch_input();
 }
 
 void TransportStdio::watch_input() {
@@ -127,10 +133,26 @@ void TransportStdio::open_session() {
   peer.transport = bh::str("stdio");
   peer.process_name = bh::str(name);
   bh_error error = bh::make_error();
-  if (up_->session_open(host_.ctx(), &peer, &session_, &error) == BH_OK) return;
+  bh_status status = carried_.open(peer, &session_, &error);
+  if (status == BH_E_UNSUPPORTED) {
+    status = up_->session_open(host_.ctx(), &peer, &session_, &error);
+  }
+  if (status == BH_OK) return;
   session_ = 0;
   host_.log(BH_LOG_ERROR,
             "no session for the client on standard input: " + std::string(bh::text(error)));
+}
+
+// The wires are where a process before us has left them.
+void TransportStdio::take_over() {
+  if (carried_.restored()) {
+    host_.log(BH_LOG_INFO, "the session of the client on standard input goes on");
+  }
+  if (carried_.input_was_cut()) reader_.skip_line();
+  if (!carried_.output_was_cut()) return;
+  writer_.add_raw("\n", {});
+  carried_.queued(0, writer_.end());
+  flush_later();
 }
 
 // ---- from the client ---------------------------------------------------------------------------
@@ -179,7 +201,7 @@ bool TransportStdio::on_line(std::string_view line) {
   }
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
-  up_->deliver(host_.ctx(), session_, 0, bh::str(line), &delivery);
+  up_->deliver(host_.ctx(), session_, carried_.next_stream(), bh::str(line), &delivery);
   return true;
 }
 
@@ -189,7 +211,9 @@ bool TransportStdio::on_too_long(std::string_view) {
       R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"message too large: more than )" +
       std::to_string(up_->limits->message_bytes) + R"( bytes"}})";
   const bh_str part = bh::str(text);
-  if (session_ != 0 && writer_.add({&part, 1})) flush_later();
+  if (session_ == 0 || !writer_.add({&part, 1})) return true;
+  carried_.queued(0, writer_.end());
+  flush_later();
   return true;
 }
 
@@ -206,13 +230,22 @@ void TransportStdio::input_ended() {
 
 bh_status TransportStdio::send(const bh_outgoing &message) {
   if (session_ == 0 || message.session != session_ || end_session_) return BH_STALE;
-  if (message.part_count == 0) return BH_OK;  // ended without an answer; nobody waits here
+  if (message.part_count == 0) {  // ended without an answer; nobody waits here
+    carried_.settled(message.stream);
+    return BH_OK;
+  }
   const std::span<const bh_str> parts(message.parts, message.part_count);
+  const std::uint64_t answered = message.kind == BH_OUT_ANSWER ? message.stream : 0;
   bool taken = false;
   if (stdio_lines::total_size(parts) > stdio_lines::large_message && !blocked_) {
-    after_flush(writer_.add_and_flush(out_, parts, &taken));
+    carried_.writes();
+    const Flush result = writer_.add_and_flush(out_, parts, &taken);
+    if (taken) carried_.queued(answered, writer_.end());
+    carried_.written(writer_.written());
+    after_flush(result);
   } else {
     taken = writer_.add(parts);
+    if (taken) carried_.queued(answered, writer_.end());
     if (taken && !blocked_) flush_later();
   }
   if (taken) return BH_OK;
@@ -228,14 +261,21 @@ void TransportStdio::flush_later() {
 
 void TransportStdio::turn_end() {
   deferred_ = false;
-  if (!end_session_ && !blocked_) after_flush(writer_.flush(out_));
+  if (!end_session_ && !blocked_) after_flush(flush());
   if (end_session_) client_gone();
 }
 
 void TransportStdio::on_output_event() {
   const bool gone = !blocked_;  // then only errors are reported
-  if (!gone) after_flush(writer_.flush(out_));
+  if (!gone) after_flush(flush());
   if (gone || end_session_) client_gone();
+}
+
+Flush TransportStdio::flush() {
+  if (writer_.waiting() != 0) carried_.writes();
+  const Flush result = writer_.flush(out_);
+  carried_.written(writer_.written());
+  return result;
 }
 
 void TransportStdio::after_flush(Flush result) {
@@ -308,7 +348,7 @@ void TransportStdio::unwatch() noexcept {
 void TransportStdio::write_last() noexcept {
   stdio_lines::block_pipe_signal();  // this thread may be another one
   const std::uint64_t end = monotonic_ns() + last_write_ms * 1'000'000;
-  while (writer_.waiting() > 0 && writer_.flush(out_) == Flush::blocked && monotonic_ns() < end) {
+  while (writer_.waiting() > 0 && flush() == Flush::blocked && monotonic_ns() < end) {
     pollfd ready{out_, POLLOUT, 0};
     if (::poll(&ready, 1, last_stall_ms) <= 0) return;
   }

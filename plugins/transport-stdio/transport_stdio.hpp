@@ -10,6 +10,12 @@
 // limits->write_stall_ms while something waits loses its session. A host with bh.host.flow/1 is
 // told that the client does not take what it gets, and waits for it; then the time counts only from
 // the end of the input. Such a host may also hold the input back (bh.flow/1).
+//
+// Where the host keeps sessions beyond its process (bh.host.resume/1), the client's goes on in the
+// next one, which inherits the two descriptors: see carried.hpp. It ends a line that was half
+// written, so that the client meets one line that is no message; what was read and not delivered it
+// delivers, but for a line of which more than the host keeps (256 KiB) was half read: its rest is
+// skipped.
 #pragma once
 
 #include <bulkhead/abi/ext/draft/flow.h>
@@ -21,6 +27,7 @@
 
 #include "stdio-lines/line_reader.hpp"
 #include "stdio-lines/line_writer.hpp"
+#include "transport-stdio/carried.hpp"
 
 namespace transport_stdio {
 
@@ -70,11 +77,14 @@ class TransportStdio final : private stdio_lines::LineSink {
 
   bool on_line(std::string_view line) override;
   bool on_too_long(std::string_view start) override;
+  void on_read(std::string_view data) override { carried_.read(data); }
+  void on_left(std::string_view left) override { carried_.left(left); }
 
   void begin();
   void watch_input();
   void resume_input();
   void open_session();
+  void take_over();
   void on_input();
   void on_plain_input();
   void input_ended();
@@ -82,6 +92,7 @@ class TransportStdio final : private stdio_lines::LineSink {
   void on_stall_timer();
   void turn_end();
   void flush_later();
+  stdio_lines::Flush flush();
   void after_flush(stdio_lines::Flush result);
   void set_blocked(bool blocked);
   void write_last() noexcept;
@@ -92,6 +103,7 @@ class TransportStdio final : private stdio_lines::LineSink {
   bh::Host host_;
   const bh_host_transport *const up_;
   const bh_host_flow *const flow_;  // null: this host waits for nobody
+  Carried carried_;
   int in_ = 0, out_ = 1;
   bool own_out_ = false;                // out_ is our copy, because in_ is the same descriptor
   int in_flags_ = -1, out_flags_ = -1;  // as they were; -1: untouched

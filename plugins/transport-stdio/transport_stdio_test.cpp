@@ -20,6 +20,7 @@ using transport_stdio::TransportStdio;
 namespace {
 
 constexpr bh_session the_session = 42;
+constexpr std::size_t max_kept = 1000;
 
 // The host's side, and the client's ends of two pipes.
 class Fixture {
@@ -38,7 +39,8 @@ class Fixture {
     table_.deliver = [](void *c, bh_session session, std::uint64_t stream, bh_str text,
                         bh_delivery *out) -> bh_status {
       Fixture &f = get(c);
-      f.wrong_handle = f.wrong_handle || session != the_session || stream != 0;
+      f.wrong_handle = f.wrong_handle || session != the_session || (stream != 0) != f.carries;
+      f.last_stream = stream;
       f.delivered.emplace_back(bh::view(text));
       out->kind = BH_DELIVERED_ANSWER;
       if (f.on_deliver) f.on_deliver(f.delivered.back());
@@ -48,6 +50,32 @@ class Fixture {
       get(c).closes.push_back(how);
     };
     table_.finished = [](void *c) { ++get(c).finished; };
+    resume_.size = sizeof resume_;
+    resume_.carry = [](void *c, const bh_peer *peer, bh_session *out, bh_carried *before,
+                       bh_error *) {
+      Fixture &f = get(c);
+      f.process_name = bh::view(peer->process_name);
+      before->restored = f.carried.restored;
+      before->last_stream = f.carried.last_stream;
+      before->note = f.carried.note;
+      f.left = f.kept;
+      before->unread = bh::str(f.left);
+      *out = the_session;
+      return bh_status{BH_OK};
+    };
+    resume_.note = [](void *c, bh_session, std::uint64_t note) { get(c).carried.note = note; };
+    resume_.settled = [](void *c, bh_session, std::uint64_t stream) {
+      get(c).settled.push_back(stream);
+    };
+    resume_.keep = [](void *c, bh_session, bh_str bytes, std::int32_t more) -> bh_status {
+      std::string &all = get(c).kept;
+      if (more == 0) all.clear();
+      all.append(bh::view(bytes));
+      if (all.size() <= max_kept) return BH_OK;
+      all.clear();
+      return BH_E_LIMIT;
+    };
+    resume_.taken = [](void *c, bh_session, std::uint64_t n) { get(c).kept.erase(0, n); };
     host.user = this;
     host.add_ext(BH_EXT_HOST_TRANSPORT, &table_);
     flow_.size = sizeof flow_;
@@ -73,6 +101,24 @@ class Fixture {
         ->hold_input(plugin.get(), the_session, on ? 1 : 0);
   }
   void begin() { begin(in_[0], out_[1]); }
+  // As a process of a host that keeps sessions; `carried` is what the one before has left.
+  void begin_carried() {
+    if (!std::exchange(carries, true)) host.add_ext(BH_EXT_HOST_RESUME, &resume_);
+    begin();
+  }
+  // The process has been killed: nothing of it runs any more, and the descriptors are as they were.
+  void crash() {
+    const auto note = carried.note;
+    const std::string unread = kept;
+    const int in = ::fcntl(in_[0], F_GETFL), out = ::fcntl(out_[1], F_GETFL);
+    writer_lost();
+    stop();
+    ::fcntl(in_[0], F_SETFL, in);
+    ::fcntl(out_[1], F_SETFL, out);
+    carried.note = note;
+    kept = unread;
+    settled.clear();
+  }
   void begin(int in, int out) {
     plugin = std::make_unique<TransportStdio>(host.host());
     const std::string json =
@@ -120,6 +166,7 @@ class Fixture {
     message.size = sizeof message;
     message.kind = BH_OUT_ANSWER;
     message.session = session;
+    message.stream = last_stream;
     message.parts = parts.data();
     message.part_count = static_cast<std::uint32_t>(parts.size());
     return plugin->send(message);
@@ -137,7 +184,11 @@ class Fixture {
   std::vector<std::uint32_t> closes, fulls;
   std::string transport, process_name;
   int finished = 0;
-  bool refuse = false, wrong_handle = false;
+  bool refuse = false, wrong_handle = false, carries = false;
+  std::uint64_t last_stream = 0;  // of what was delivered last
+  bh_carried carried{};
+  std::vector<std::uint64_t> settled;
+  std::string kept;  // what was read and not delivered
 
  private:
   static Fixture &get(void *ctx) {
@@ -146,8 +197,21 @@ class Fixture {
   static void shut(int *fd) {
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
   }
+  // stop() would still write what waits.
+  void writer_lost() {
+    const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const int real = ::dup(out_[1]);
+    ::dup2(null, out_[1]);
+    plugin->stop();
+    plugin.reset();
+    ::dup2(real, out_[1]);
+    ::close(null);
+    ::close(real);
+  }
   bh_host_transport table_{};
   bh_host_flow flow_{};
+  bh_host_resume resume_{};
+  std::string left;  // `kept` of the process before
   int in_[2]{-1, -1}, out_[2]{-1, -1};
 };
 
@@ -467,4 +531,125 @@ TEST_CASE("a client that goes away while it is held is noticed") {
   f.hold(true);
   f.close_client_output();
   REQUIRE(f.host.run_until([&] { return f.closes == gone; }, 10'000));
+}
+
+// ---- one process after another
+// -------------------------------------------------------------------
+
+TEST_CASE("each message has its stream, and is settled when its answer is written") {
+  Fixture f;
+  f.carried.last_stream = 40;
+  f.begin_carried();
+  f.client_writes("{1}\n{2}\n");
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 2; }, 10'000));
+  CHECK(f.last_stream == 42);
+  CHECK(f.settled.empty());
+  REQUIRE(f.send({"{a2}"}) == BH_OK);
+  CHECK(f.settled.empty());  // it waits for the end of the turn
+  REQUIRE(f.host.run_until([&] { return f.settled.size() == 1; }, 10'000));
+  CHECK(f.settled.front() == 42);
+  CHECK(f.client_reads() == "{a2}\n");
+  f.last_stream = 41;
+  REQUIRE(f.send({}) == BH_OK);  // cancelled
+  CHECK(f.settled == std::vector<std::uint64_t>{42, 41});
+}
+
+TEST_CASE("a line that was half read is finished by the next process") {
+  Fixture f;
+  f.begin_carried();
+  f.client_writes("{1}\n{hal");
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 1; }, 10'000));
+  f.crash();
+  f.begin_carried();
+  f.client_writes("f");
+  REQUIRE(f.host.run_until([&] { return f.kept == "{half"; }, 10'000));
+  f.crash();
+  f.client_writes("}\n{2}\n");
+  f.begin_carried();
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 3; }, 10'000));
+  CHECK(f.delivered[1] == "{half}");
+  CHECK(f.delivered[2] == "{2}");
+  CHECK(f.kept.empty());
+}
+
+TEST_CASE("lines behind the one that has ended a process are delivered by the next one") {
+  Fixture f;
+  std::string then;
+  f.on_deliver = [&](const std::string &text) {
+    if (text == "{2}") then = f.kept;
+  };
+  f.begin_carried();
+  f.client_writes("{1}\n{2}\n\r\n{3}\n{4");
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 3; }, 10'000));
+  CHECK(then == "\r\n{3}\n{4");
+  f.kept = then;
+  f.delivered.clear();
+  f.crash();
+  f.client_writes("}\n");
+  f.begin_carried();
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 2; }, 10'000));
+  CHECK(f.delivered == std::vector<std::string>{"{3}", "{4}"});
+}
+
+TEST_CASE("of a line that is too much to keep, the next process skips the rest") {
+  Fixture f;
+  f.begin_carried();
+  f.client_writes("{1}\n{" + std::string(max_kept, 'x'));
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 1; }, 10'000));
+  CHECK(f.kept.empty());
+  f.client_writes(std::string(100, 'x'));
+  f.crash();
+  f.client_writes("xx");
+  f.begin_carried();
+  REQUIRE(f.host.run_until([&] { return f.kept.empty(); }, 10'000));
+  f.crash();
+  f.client_writes("}\n{2}\n{3");
+  f.begin_carried();
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 2; }, 10'000));
+  CHECK(f.delivered.back() == "{2}");
+  CHECK(f.kept == "{3");
+  f.client_writes("}\n{" + std::string(max_kept, 'y') + "}\n");
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 4; }, 10'000));
+  f.crash();
+  f.client_writes("{4}\n");
+  f.begin_carried();
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 5; }, 10'000));
+  CHECK(f.delivered.back() == "{4}");
+}
+
+TEST_CASE("a line that was half written is ended by the next process, a whole one is not") {
+  Fixture f;
+  f.begin_carried();
+  f.client_writes("{1}\n");
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 1; }, 10'000));
+  const std::string large(4u << 20, 'x');
+  REQUIRE(f.send({large}) == BH_OK);  // more than the pipe takes
+  CHECK(f.settled.empty());
+  f.crash();
+  f.carried.last_stream = f.last_stream;
+  f.begin_carried();
+  const std::string half = f.client_reads_line();
+  CHECK(half.size() > 1);
+  CHECK(half.size() < large.size());
+  CHECK(half.find_first_not_of('x') == half.size() - 1);
+  f.client_writes("{2}\n");
+  REQUIRE(f.host.run_until([&] { return f.delivered.size() == 2; }, 10'000));
+  REQUIRE(f.send({"{a2}"}) == BH_OK);
+  REQUIRE(f.host.run_until([&] { return f.settled.size() == 1; }, 10'000));
+  CHECK(f.client_reads() == "{a2}\n");
+  f.crash();
+  f.begin_carried();
+  f.host.turn(0);
+  CHECK(f.client_reads().empty());
+}
+
+TEST_CASE("the last process gives the descriptors the flags that they had before the first") {
+  Fixture f;
+  REQUIRE((::fcntl(f.in(), F_GETFL) & O_NONBLOCK) == 0);
+  f.begin_carried();
+  f.crash();
+  REQUIRE((::fcntl(f.in(), F_GETFL) & O_NONBLOCK) != 0);
+  f.begin_carried();
+  f.stop();
+  CHECK((::fcntl(f.in(), F_GETFL) & O_NONBLOCK) == 0);
 }

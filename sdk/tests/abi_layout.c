@@ -119,8 +119,8 @@ SIZE(bh_host_control, 32);
 
 SIZE(bh_host_listen, 32);
 
-SIZE(bh_carried, 24);
+SIZE(bh_carried, 40);
 AT(bh_carried, last_stream, 8);
-SIZE(bh_host_resume, 48);
+SIZE(bh_host_resume, 64);
 
 int abi_layout_is_checked;

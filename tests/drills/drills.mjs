@@ -2,7 +2,7 @@
 // that does not read, a full disk, upstreams killed in the middle of calls.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
-import { assert, descendants, fake, processesWith, run, sleep, test, until } from '../e2e/lib.mjs';
+import { Gateway, StdioClient, assert, descendants, fake, processesWith, run, sleep, test, until } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
 
 // Only root may count those of the supervisor.
@@ -149,5 +149,46 @@ test('kill -9 in the middle of calls: each is answered once, with an error or a 
   const sent = readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('< ') && line.includes('"tools/call"')).length;
   assert.ok(sent <= answered + failed, 'no call is sent twice');
 }, { timeout: 60_000 });
+
+// In the middle of whatever it does. Two instants cannot be had whole (docs/architecture.md): between taking bytes from the
+// pipe and noting them, and between writing an answer and noting that.
+test('a client on stdio, whose endpoint is killed 100 times at any moment', async (t) => {
+  const log = t.path('log');
+  const gateway = new Gateway(t.dir, { limits: quickly, mcpServers: { up: fake('--tool', 'ok', '--log', log) } });
+  const [command, args, options] = gateway.stdioCommand();
+  const client = new StdioClient(command, args, options);
+  t.defer(() => client.close());
+  t.gateways.push({ stderr: () => client.stderr });
+  await client.initialize();
+  await client.tools();
+  const endpoint = () =>
+    descendants(client.child.pid).find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0endpoint\0'));
+  const sent = [];
+  let answers = 0;
+  for (let round = 0; round < 100; ++round) {
+    const burst = Array.from({ length: 10 }, (_, i) => `k${round}-${i}-`);
+    sent.push(...burst);
+    const ends = burst.map((key) => client.tool('up__ok', { key }, { id: key }).then(() => ++answers, (error) => assert.match(error.message, /started again|up/)));
+    await sleep(Math.random() * 4);
+    const pid = await until('the endpoint runs', endpoint);
+    process.kill(pid, 'SIGKILL');
+    await Promise.race([Promise.all(ends), sleep(5000)]);
+    await until('calls work', () => client.tool('up__ok', { key: 'between' }).catch(() => false), 10_000);
+  }
+  const heard = new Map(sent.map((key) => [key, []]));
+  for (const line of client.lines) heard.get(/"id":"(k[0-9-]+)"/.exec(line)?.[1])?.push(line);
+  const lost = sent.filter((key) => heard.get(key).length === 0);
+  const twice = sent.filter((key) => heard.get(key).length > 1);
+  console.log(`    ${answers} of ${sent.length} answered, ${lost.length} lost, ${twice.length} twice`);
+  const ran = readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<')).join('\n');
+  for (const key of sent) assert.ok(ran.split(key).length - 1 <= 1, `${key} ran twice`);
+  assert.ok(lost.length <= 1, `no answer: ${lost}`);
+  for (const key of twice) {
+    const [first, second, ...more] = heard.get(key);
+    assert.deepEqual(more, []);
+    assert.match(first, /"result"/);
+    assert.match(second, /started again/);
+  }
+}, { timeout: 180_000 });
 
 await run({ parallel: 1 });

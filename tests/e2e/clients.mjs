@@ -328,6 +328,7 @@ export class StdioClient extends Client {
   }
   #line(line) {
     this.lines.push(line);
+    if (line === '') return; // ends what a process of the gateway may have left half written
     const id = member(line, 'id');
     if (member(line, 'method') !== undefined) {
       this.incoming(line, 'stdio').catch((error) => (this.failure = error));

@@ -23,6 +23,7 @@ typedef struct bh_carried {
   uint32_t restored;    /* 1: the session goes on, no handshake is awaited; 0: it is a new one */
   uint64_t last_stream; /* streams of this process are to be numbered beyond it */
   uint64_t note;        /* what note() was given last; 0: nothing */
+  bh_str unread;        /* what keep() was given and nobody has taken; lives until keep() */
 } bh_carried;
 
 typedef struct bh_host_resume {
@@ -54,6 +55,15 @@ typedef struct bh_host_resume {
   /* The answer to what was delivered on this stream of a carried session is out, or none will come.
    * Until then the next process answers it with an error. A stream carries one message. [io] */
   void (*settled)(void *ctx, bh_session session, uint64_t stream);
+
+  /* Bytes of a carried client that were read and not delivered yet, for the next process: behind
+   * those that are kept (more: 1), or instead of them (0). Copied, at most 256 KiB. BH_E_LIMIT: it
+   * is more, and nothing is kept. [io] */
+  bh_status (*keep)(void *ctx, bh_session session, bh_str bytes, int32_t more);
+
+  /* The first n of them are about to be delivered. The host forgets them as soon as it has looked
+   * what they are, so that what ends this process does not end the next one, too. [io] */
+  void (*taken)(void *ctx, bh_session session, uint64_t n);
 } bh_host_resume;
 
 #ifdef __cplusplus
