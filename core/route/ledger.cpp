@@ -212,8 +212,9 @@ std::vector<LedgerRequest> Ledger::requests() const {
     if (stream == 0 || !in_place || size == 0 || size > max_request_id_bytes) continue;
     out.push_back({stream, std::string(text.id, size), text.initialize != 0});
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const auto &a, const auto &b) { return a.stream < b.stream; });
+  std::sort(out.begin(), out.end(), [](const LedgerRequest &a, const LedgerRequest &b) {
+    return a.stream != b.stream ? a.stream < b.stream : a.id < b.id;
+  });
   return out;
 }
 
