@@ -191,7 +191,7 @@ TEST_CASE("F07 a project file of the working folder: listed, used once approved"
   REQUIRE(loaded->profile.servers.size() == 2);
   CHECK(loaded->profile.servers[0].disabled);
   CHECK(all_of(loaded->profile.notes)
-            .find("not approved: run bulkhead approve a --project " + setting.file) !=
+            .find("not approved: run bulkhead approve --project " + setting.file + " -- a") !=
         std::string::npos);
   setting.approve("b");
   setting.arguments.listen = "127.0.0.1:0";  // loads the layers twice

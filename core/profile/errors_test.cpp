@@ -309,3 +309,21 @@ TEST_CASE("files: missing, unreadable, a folder, too large") {
   CHECK(empty->text.empty());
   CHECK(empty->name == "user");
 }
+
+// TOML lets a multi-line string end with one or two quotes of its own. Whoever takes them for the
+// begin of another string does not see what follows in the line.
+TEST_CASE("no text of a project file gets past the bound for dotted keys") {
+  std::string key = "b";
+  for (int i = 0; i < 400'000; ++i) key += ".b";
+  for (const char *before :
+       {"", "a = \"\"\"z\"\"\"\"", "a = \"\"\"z\"\"\"\"\"", "a = '''z''''", "a = '''z'''''",
+        "a = \"\"\"\\\"\"\"\"\"", "a = [\"\"\"\n\"\"\"\"]", "a = 1"}) {
+    const std::string comma = *before == 0 ? "" : ", ";
+    const auto errors = bad({{"file", "p.toml", "x = {" + (before + comma) + key + " = 1}\n"}});
+    INFO(before);
+    CHECK(has(errors.at(0).what, "more than 100 dots"));
+  }
+  for (const std::string &text :
+       {"x = {a = \"\"\"z\"\"\"\"}\n" + key + " = 1\n", "x = {a = '''z''''}\n[" + key + "]\n"})
+    CHECK(has(bad({{"file", "p.toml", text}}).at(0).what, "more than 100 dots"));
+}

@@ -31,6 +31,19 @@ TEST_CASE("refused names are left out with the reason, the others load") {
   CHECK(has(profile.notes[5], "letters, digits"));
 }
 
+// A name is a folder of the cache ("..": that of all servers, or the state), and is printed as an
+// argument of commands that a person copies ("--yes").
+TEST_CASE("names that are another folder or an option are refused") {
+  for (const char *name : {".", "..", ".npm", "-", "--yes", "-rf"}) {
+    const Profile profile = good({with({name})});
+    CHECK(names(profile).empty());
+    REQUIRE(profile.notes.size() == 1);
+    CHECK(has(profile.notes[0], "may not begin with '.' or '-'"));
+  }
+  const auto errors = bad({{"file", "p.toml", "[transports.'..']\nplugin = 'x'\n"}});
+  CHECK(has(errors.at(0).what, "may not begin with"));
+}
+
 TEST_CASE("bad_names = \"error\" stops instead") {
   const auto errors = bad({with({"", "ok", "a__b"}, R"({"bad_names": "error"})")});
   REQUIRE(errors.size() == 2);

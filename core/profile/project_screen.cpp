@@ -154,8 +154,8 @@ void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context)
     server.type = type_of(entry.value);
     server.disabled = true;
     server.origin = diagnostics.origin(entry.place);
-    server.disabled_reason = "not approved: run bulkhead approve " + entry.name + " --project " +
-                             printable(shell_word(server.origin.file), 1000);
+    server.disabled_reason = "not approved: run bulkhead approve --project " +
+                             printable(shell_word(server.origin.file), 1000) + " -- " + entry.name;
     diagnostics.note(entry.place,
                      "server " + in_quotes(entry.name) + " is " + server.disabled_reason);
     context.profile.shown.push_back(

@@ -58,7 +58,7 @@ TEST_CASE("F07 without approval a project server is listed, and nothing of it is
   const ServerDef &server = profile.servers[0];
   CHECK(server.disabled);
   CHECK(server.disabled_reason ==
-        "not approved: run bulkhead approve weather --project /repo/.mcp.json");
+        "not approved: run bulkhead approve --project /repo/.mcp.json -- weather");
   CHECK(server.command.empty());
   CHECK(server.args.empty());
   CHECK(server.env.empty());
@@ -187,7 +187,8 @@ TEST_CASE("a project gives servers only, and never one that the person already h
 
 TEST_CASE("names that are refused stay out before they are approved, too") {
   const Profile profile = good({project(R"x({"servers": {"a b": {"command": "x"},
-      "a__b": {"command": "x"}, "$(id)": {"command": "x"}, "good": 5}})x")});
+      "a__b": {"command": "x"}, "$(id)": {"command": "x"}, "--yes": {"command": "x"},
+      "..": {"command": "x"}, "good": 5}})x")});
   CHECK(names(profile) == "good");
   CHECK(profile.servers[0].disabled);
 }

@@ -156,6 +156,7 @@ namespace {
 
 std::string make_cache_folder(const std::string &state_dir, const std::string &server) {
   if (state_dir.empty() || server.empty() || server.find('/') != std::string::npos) return {};
+  if (server.starts_with('.')) return {};  // "..": the state of the gateway itself
   std::error_code error;
   std::filesystem::create_directories(state_dir, error);
   std::string folder = state_dir;

@@ -43,11 +43,11 @@ function traced(t, ...more) {
 async function refused(gateway, t) {
   const client = await t.http(gateway);
   assert.deepEqual(await client.toolNames(), []);
-  await assert.rejects(client.tool('weather__get'), /not approved: run bulkhead approve weather/);
+  await assert.rejects(client.tool('weather__get'), /not approved: run bulkhead approve --project \S+ -- weather/);
   const { servers } = await statusOf(gateway);
   assert.equal(servers[0].name, 'weather');
   assert.equal(servers[0].state, 'disabled');
-  assert.match(servers[0].reason, /not approved: run bulkhead approve weather --project /);
+  assert.match(servers[0].reason, /not approved: run bulkhead approve --project \S+ -- weather/);
 }
 
 async function usable(gateway, t) {
@@ -62,7 +62,7 @@ test('F07 refused before approval with an empty log, then used without a questio
   const first = await p.serve(); // WEATHER_KEY is not set, which matters to nobody yet
   await refused(first, t);
   await first.stop();
-  assert.match(first.stderr(), /server "weather" is not approved: run bulkhead approve weather/);
+  assert.match(first.stderr(), /server "weather" is not approved: run bulkhead approve --project \S+ -- weather/);
   assert.ok(!server.started(), 'nothing was started');
 
   const shown = p.approve();
@@ -89,7 +89,7 @@ test('F07 stdio refuses in the same way, and asks nothing on its streams', async
   const p = project(t, { mcpServers: { weather: server.definition } });
   const client = await t.stdio({ mcpServers: {} }, { env: p.env, args: ['--project', p.file] });
   assert.deepEqual(await client.toolNames(), []);
-  await assert.rejects(client.tool('weather__get'), /not approved: run bulkhead approve weather/);
+  await assert.rejects(client.tool('weather__get'), /not approved: run bulkhead approve --project \S+ -- weather/);
   await client.close();
   assert.ok(!server.started());
   assert.equal(p.approve('--yes').code, 0);
@@ -106,7 +106,7 @@ test('F07 the file of the working folder counts without an option; tools and cal
   const at = (...args) => runIn(home, args);
   const tools = await at('tools', '--server', 'weather');
   assert.equal(tools.code, 1);
-  assert.match(tools.stderr, /weather: disabled: not approved: run bulkhead approve weather/);
+  assert.match(tools.stderr, /weather: disabled: not approved: run bulkhead approve --project \S+ -- weather/);
   const call = await at('call', 'weather__get');
   assert.equal(call.code, 1);
   assert.match(call.stderr, /not approved/);
