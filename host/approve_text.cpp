@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 
+#include "approve_value.hpp"
 #include "mcp/description_audit.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
 namespace {
 
-constexpr std::size_t hidden_to = 8, shown_characters = 3;
 constexpr std::size_t max_tools = 1000;  // kept and shown
 
 // "   args      ..." lines.
@@ -50,20 +50,6 @@ void append_visible(std::string *out, std::string_view text, bool quotes) {
   }
 }
 
-// ${NAME} or ${env:NAME}, and nothing else.
-bool is_reference(std::string_view value) {
-  if (!value.starts_with("${") || !value.ends_with('}')) return false;
-  std::string_view name = value.substr(2, value.size() - 3);
-  if (name.starts_with("env:")) name.remove_prefix(4);
-  if (name.empty()) return false;
-  for (const char c : name) {
-    const bool good =
-        (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-    if (!good) return false;
-  }
-  return true;
-}
-
 std::string joined(const std::vector<std::string> &texts) {
   std::string out;
   for (const auto &text : texts) out += (out.empty() ? "" : ", ") + verbatim(text);
@@ -82,9 +68,16 @@ std::string date_of(std::uint64_t seconds) {
 void describe_pairs(std::string *out, std::string_view label,
                     const std::vector<std::pair<std::string, std::string>> &pairs) {
   for (const auto &[name, value] : pairs) {
-    line(out, label, verbatim(name) + " = " + masked_value(value));
+    line(out, label,
+         verbatim(name) + " = " + masked_setting(name, value).value_or(verbatim(value)));
     label = "";
   }
+}
+
+std::string sandbox_mode(const ProjectEntry &entry) {
+  const auto at = std::find_if(entry.others.begin(), entry.others.end(),
+                               [](const auto &other) { return other.first == "sandbox"; });
+  return at == entry.others.end() ? "\"home-read-only\"" : at->second;
 }
 
 void describe_start(std::string *out, const ProjectEntry &entry) {
@@ -92,12 +85,14 @@ void describe_start(std::string *out, const ProjectEntry &entry) {
   line(out, "args", entry.args.empty() ? "none" : "[" + joined(entry.args) + "]");
   line(out, "folder", verbatim(entry.cwd));
   describe_pairs(out, "env", entry.env);
+  const auto paths = named_paths(entry);
+  if (paths.empty() || sandbox_mode(entry) == "\"off\"") return;
+  line(out, "opens", joined(paths));
+  line(out, "", "to read and change: folders, and the folders of files (programs: to read)");
 }
 
 void describe_program_warning(std::string *out, const ProjectEntry &entry) {
-  const auto at = std::find_if(entry.others.begin(), entry.others.end(),
-                               [](const auto &other) { return other.first == "sandbox"; });
-  const std::string mode = at == entry.others.end() ? "\"home-read-only\"" : at->second;
+  const std::string mode = sandbox_mode(entry);
   if (mode == "\"strict\"") {
     line(out, "WARNING",
          "this program runs in a strict sandbox: it can read the system's files, and");
@@ -145,7 +140,8 @@ std::string quoted(std::string_view text) {
 
 std::string masked_json(const std::vector<std::pair<std::string, std::string>> &pairs) {
   std::string out = "{";
-  for (const auto &[name, value] : pairs) add_member(&out, name, quoted(masked_value(value)));
+  for (const auto &[name, value] : pairs)
+    add_member(&out, name, quoted(masked_setting(name, value).value_or(value)));
   return out + "}";
 }
 
@@ -161,18 +157,6 @@ std::string verbatim(std::string_view text) {
   std::string out = "\"";
   append_visible(&out, text, true);
   return out + "\"";
-}
-
-std::string masked_value(std::string_view value) {
-  if (is_reference(value)) return std::string(value);
-  std::size_t characters = 0, end = 0;
-  for (std::size_t at = 0, size = 0; at < value.size() && characters <= hidden_to; at += size) {
-    mcp::first_character(value.substr(at), &size);
-    if (++characters == shown_characters) end = at + size;
-  }
-  if (characters <= hidden_to) return "***";
-  std::string shown = verbatim(value.substr(0, end));
-  return shown.substr(1, shown.size() - 2) + "***";
 }
 
 ApprovalState approval_state(const ProjectEntry &entry, const Approval *known) {
@@ -224,6 +208,7 @@ std::string entry_json(const ProjectEntry &entry, const Approval *known) {
   add_member(&out, "args", texts_json(entry.args));
   add_member(&out, "cwd", quoted(entry.cwd));
   add_member(&out, "env", masked_json(entry.env));
+  add_member(&out, "opens", texts_json(named_paths(entry)));
   add_member(&out, "url", quoted(entry.url));
   add_member(&out, "headers", masked_json(entry.headers));
   std::string others = "{";

@@ -14,17 +14,13 @@ namespace bulkhead::program {
 // A JSON string: words end where they seem to, and every hidden character is visible.
 std::string verbatim(std::string_view text);
 
-// A value that may be a credential: a reference (${env:NAME}) as it is, of others with more than 8
-// characters the first three, and "***".
-std::string masked_value(std::string_view value);
-
 enum class ApprovalState : std::uint8_t { none, changed, approved };
 ApprovalState approval_state(const ProjectEntry &entry, const Approval *known);
 std::string_view to_string(ApprovalState state) noexcept;  // "not approved", "changed since ..."
 
 // Lines about one server. `known`: what was approved of it before, or null.
 std::string describe_entry(const ProjectEntry &entry, const Approval *known);
-// The same as one JSON object; env and headers are masked.
+// The same as one JSON object; env and headers are masked where approve_value.hpp says so.
 std::string entry_json(const ProjectEntry &entry, const Approval *known);
 
 // One tool for the list after the first start, and what its texts try ("TOOL: ID").

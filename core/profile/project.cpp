@@ -152,7 +152,9 @@ class EntryReader {
       const bool masked =
           key == "env" || key == "headers" || (!variable && credential_name(member.name));
       std::string json;
-      append_canonical(json, without_credentials(value, masked));
+      // What the sandbox opens, and whether there is one, is shown whatever it looks like.
+      const bool opens = key.starts_with("sandbox");
+      append_canonical(json, opens ? value : without_credentials(value, masked));
       entry_.others.emplace_back(member.name, std::move(json));
     }
   }

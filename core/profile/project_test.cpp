@@ -222,6 +222,13 @@ TEST_CASE("F10 an entry holds what a person has to see") {
   CHECK(good({project(kWeather)}).servers.size() == 1);
 }
 
+TEST_CASE("what the sandbox opens is never masked") {
+  const auto all = entries(R"({"servers": {"a": {"command": "x",
+    "sandbox_paths": {"write": ["npm_x/../../../../root/.ssh"]}}}})");
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  CHECK(all[0].others == Pairs{{"sandbox_paths", R"({"write":["npm_x/../../../../root/.ssh"]})"}});
+}
+
 TEST_CASE("a project file that cannot be read as one has errors") {
   for (const char *text : {"{", "[]", R"({"mcpServers": []})", R"({"a": {}, "a": {}})",
                            R"({"mcpServers": {"a": {}}, "servers": {"a": {}}})"})

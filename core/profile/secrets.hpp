@@ -1,4 +1,5 @@
-// What looks like a credential, and how it is shown. Internal to core/profile.
+// What looks like a credential, and how it is shown. For core/profile, and for what `bulkhead
+// approve` shows.
 #pragma once
 
 #include <string>

@@ -217,7 +217,7 @@ test('F09 the file is 0600 in a folder 0700; what was edited by hand counts for 
 
 test('F10 the prompt: verbatim, masked, with the warning; a yes and a no on a terminal', async (t) => {
   const server = traced(t);
-  const definition = { ...server.definition, env: { API_KEY: 'sk-CANARY-0123456789', SHORT: 'CANARY12', TAKEN: '${AWS_SECRET_ACCESS_KEY}' } };
+  const definition = { ...server.definition, env: { API_KEY: 'sk-CANARY-0123456789', SHORT_KEY: 'CANARY12', NODE_OPTIONS: '--require ./x.js', TAKEN: '${AWS_SECRET_ACCESS_KEY}' } };
   const evil = { command: 'sh', args: ['-c', 'true\u001b[2K\r', '\u202egnp'] };
   const p = project(t, { mcpServers: { weather: definition, evil } });
   const no = await onTerminal(p, 'n\nno\n');
@@ -227,7 +227,8 @@ test('F10 the prompt: verbatim, masked, with the warning; a yes and a no on a te
     `command    "${definition.command}"`,
     `args       [${definition.args.map((arg) => JSON.stringify(arg)).join(', ')}]`,
     '"API_KEY" = sk-***',
-    '"SHORT" = ***',
+    '"SHORT_KEY" = ***',
+    '"NODE_OPTIONS" = "--require ./x.js"',
     '"TAKEN" = ${AWS_SECRET_ACCESS_KEY}',
     'in a sandbox that hides credentials',
     'tools      not known',
