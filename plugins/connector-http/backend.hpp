@@ -61,7 +61,7 @@ class HttpRoute {
  public:
   virtual ~HttpRoute() = default;
   // BH_OK: *out is set and callbacks follow later, never from inside start(). Else nothing has been
-  // sent.
+  // sent, no callback comes, and *out is as it was.
   virtual bh_status start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                           bh_error *error) = 0;
   // Bytes of bodies that the peer has not taken yet.

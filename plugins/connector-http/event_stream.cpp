@@ -23,7 +23,9 @@ bh_status EventStream::start(HttpRoute &route, bh_error *error) {
   request.head = head;
   request.target = lane_.url().target;
   request.fresh_connection = true;  // a stream that is lost with a stale connection costs a wait
-  return route.start(request, *this, &call_, error);
+  const bh_status status = route.start(request, *this, &call_, error);
+  if (status != BH_OK) call_ = nullptr;
+  return status;
 }
 
 void EventStream::stop() noexcept {

@@ -48,8 +48,10 @@ class Http1Route final : public HttpRoute {
     client_.all_.push_back(connection.get());
     ++origin_.open;
     ++client_.connects_;
-    *out = connection.get();
-    return connection.release()->open(request, sink, &unsent_, error);
+    Connection *opened = connection.release();
+    const bh_status status = opened->open(request, sink, &unsent_, error);
+    if (status == BH_OK) *out = opened;  // else it has retired, and is freed at the end of the turn
+    return status;
   }
 
   std::uint64_t unsent() const noexcept override { return unsent_; }

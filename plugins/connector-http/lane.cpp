@@ -111,7 +111,10 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
       if (definition_.old_pair_only) {
         if (bh_status s = enqueue(message, error); s != BH_OK) return s;
         const bh_status s = seek_old_pair(error);
-        if (s != BH_OK) queue_.clear();
+        if (s != BH_OK) {
+          queue_.clear();
+          queued_bytes_ = 0;
+        }
         return s;
       }
       if ((message.flags & BH_LANE_INITIALIZE) != 0) {

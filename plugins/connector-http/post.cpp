@@ -31,7 +31,9 @@ void Post::prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool 
 }
 
 bh_status Post::start(HttpRoute &route, const HttpRequest &request, bh_error *error) {
-  return route.start(request, *this, &call_, error);
+  const bh_status status = route.start(request, *this, &call_, error);
+  if (status != BH_OK) call_ = nullptr;
+  return status;
 }
 
 void Post::cancel() noexcept {
