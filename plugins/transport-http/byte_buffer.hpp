@@ -25,6 +25,7 @@ class ByteBuffer {
 
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
+  std::size_t capacity() const noexcept { return capacity_; }
   char *data() noexcept { return data_; }
   std::string_view view() const noexcept { return {data_, size_}; }
 

@@ -107,7 +107,7 @@ void Connection::on_partial() {
   }
   if (!feed_.head_known() || reply.admitted) return;
   mode_ = Mode::busy;
-  if (!owner_.on_head(*this, feed_)) return;
+  if (!owner_.on_head(*this, feed_)) return feed_.next();  // what has come of it is not kept
   mode_ = Mode::reading;
   if (feed_.head().expects_continue && feed_.head().minor == 1) {
     static constexpr std::string_view text = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -240,6 +240,7 @@ std::uint64_t Connection::check(std::uint64_t now_ns) {
       }
       mode_ = Mode::busy;
       owner_.on_refused(*this, 408);
+      feed_.next();
       return now_ns + bounds_.linger_ns;
     case Mode::busy:
     case Mode::streaming:

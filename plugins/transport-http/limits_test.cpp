@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "testing.hpp"
@@ -18,6 +19,15 @@ std::size_t open_descriptors() {
     ++n;
   }
   return n;
+}
+
+// What this process has of private writable memory.
+std::size_t data_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmData:")) return std::stoul(line.substr(7));
+  }
+  return 0;
 }
 
 }  // namespace
@@ -128,6 +138,24 @@ TEST_CASE("what a slow peer has not read is bounded") {
     REQUIRE(rig.host.run_until([&] { return rig.closed.size() == 1; }, 5000));
     CHECK(rig.closed[0].session == rig.last_session);
   }
+}
+
+TEST_CASE("heads that only claim long bodies take no memory") {
+  Rig rig(any_port);
+  Client keeper(rig);
+  const std::string id = initialize(rig, keeper);
+  std::vector<std::unique_ptr<Client>> clients;
+  const std::size_t before = data_kib();
+  for (int i = 0; i < 60; ++i) {
+    clients.push_back(std::make_unique<Client>(rig));
+    clients.back()->send("POST /mcp HTTP/1.1\r\n" + host_line(rig) +
+                         "Content-Type: application/json\r\nContent-Length: 16777216\r\n\r\n");
+  }
+  CHECK(keeper.request(post(rig, "echo 1", id)).body == "echo 1");
+  REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 62; }, 5000));
+  rig.host.run_for(20);
+  for (const auto &client : clients) CHECK_FALSE(client->pump());
+  CHECK(data_kib() - before < 512u << 10);  // of 960 MiB that they claim
 }
 
 TEST_CASE("connections come and go without leaving a descriptor") {

@@ -4,6 +4,13 @@
 
 namespace transport_http {
 
+namespace {
+
+constexpr std::size_t first_step = 1u << 20;   // of a body's buffer, which doubles from there on
+constexpr std::size_t least_room = 64u << 10;  // a smaller rest is not worth a system call
+
+}  // namespace
+
 RequestFeed::Result RequestFeed::feed(std::string_view &in) noexcept {
   Result result = Result::more;
   switch (phase_) {
@@ -57,7 +64,6 @@ RequestFeed::Result RequestFeed::feed_head(std::string_view &in) noexcept {
 RequestFeed::Result RequestFeed::head_done(std::string_view &in, std::string_view rest) noexcept {
   if (held_.empty() && !held_.append({base_, head().bytes})) return fail(503);
   held_.truncate(head().bytes);
-  if (!held_.reserve(total())) return fail(503);
   base_ = held_.data();
   in = rest;
   if (!head().chunked) {
@@ -71,7 +77,8 @@ RequestFeed::Result RequestFeed::head_done(std::string_view &in, std::string_vie
 
 RequestFeed::Result RequestFeed::feed_body(std::string_view &in) noexcept {
   const std::size_t n = std::min(in.size(), total() - held_.size());
-  held_.append(in.substr(0, n));  // head_done() has reserved the room
+  if (!grow(held_.size() + n)) return fail(503);
+  held_.append(in.substr(0, n));
   in.remove_prefix(n);
   return filled(0);
 }
@@ -79,7 +86,7 @@ RequestFeed::Result RequestFeed::feed_body(std::string_view &in) noexcept {
 RequestFeed::Result RequestFeed::feed_chunks(std::string_view &in) noexcept {
   switch (chunks_.feed(in, decoded_)) {
     case ChunkDecoder::Result::more:
-      return Result::more;
+      return charge(held_.capacity() + decoded_.capacity()) ? Result::more : fail(503);
     case ChunkDecoder::Result::done:
       return complete(held_.data(), decoded_.view());
     case ChunkDecoder::Result::malformed:
@@ -94,7 +101,35 @@ RequestFeed::Result RequestFeed::feed_chunks(std::string_view &in) noexcept {
 
 std::span<char> RequestFeed::room() noexcept {
   if (phase_ != Phase::body) return {};
-  return held_.room().first(total() - held_.size());
+  const std::size_t missing = total() - held_.size();
+  // Where there is no memory the bytes come through feed(), which says so.
+  if (!grow(held_.size() + std::min(missing, least_room))) return {};
+  return held_.room().first(std::min(missing, held_.room().size()));
+}
+
+bool RequestFeed::charge(std::uint64_t bytes) noexcept {
+  if (limits_->budget != nullptr && !limits_->budget->change(charged_, bytes)) return false;
+  charged_ = bytes;
+  return true;
+}
+
+// Room for `need` bytes of head and body, and for more of them in advance.
+bool RequestFeed::grow(std::size_t need) noexcept {
+  if (need <= held_.capacity()) return true;
+  std::size_t wanted =
+      std::min(total(), std::max({need, held_.size() + first_step, held_.capacity() * 2}));
+  if (!charge(wanted) && !charge(wanted = need)) return false;
+  if (!held_.reserve(wanted)) return false;
+  base_ = held_.data();
+  return true;
+}
+
+void RequestFeed::release() noexcept {
+  held_.clear();
+  decoded_.clear();
+  base_ = nullptr;
+  body_ = {};
+  charge(0);
 }
 
 RequestFeed::Result RequestFeed::filled(std::size_t n) noexcept {
@@ -111,6 +146,7 @@ RequestFeed::Result RequestFeed::complete(const char *base, std::string_view bod
 }
 
 RequestFeed::Result RequestFeed::fail(int status) noexcept {
+  release();
   status_ = status;
   phase_ = Phase::failed;
   return Result::error;
@@ -118,10 +154,7 @@ RequestFeed::Result RequestFeed::fail(int status) noexcept {
 
 void RequestFeed::next() noexcept {
   parser_ = HeadParser(limits_->head_bytes);
-  held_.clear();
-  decoded_.clear();
-  base_ = nullptr;
-  body_ = {};
+  release();
   phase_ = Phase::head;
 }
 

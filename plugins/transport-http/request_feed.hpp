@@ -1,13 +1,15 @@
 // Turns the bytes of one client connection into whole requests. No I/O.
 //
 // A request that lies completely in the bytes offered is handed out in place, without a copy. Only
-// an unfinished one is copied into the feed's own buffer, which is freed with the request.
+// an unfinished one is copied into the feed's own buffer, which is freed with the request. A length
+// that a head only claims takes no memory: the buffer grows with what has arrived.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "body_budget.hpp"
 #include "byte_buffer.hpp"
 #include "chunk_decoder.hpp"
 #include "request_head.hpp"
@@ -17,6 +19,7 @@ namespace transport_http {
 struct FeedLimits {
   std::uint32_t head_bytes = 32u << 10;
   std::uint64_t body_bytes = 64ull << 20;
+  BodyBudget *budget = nullptr;  // shared by all connections; null: none
 };
 
 class RequestFeed {
@@ -25,16 +28,21 @@ class RequestFeed {
 
   explicit RequestFeed(const FeedLimits &limits) noexcept
       : limits_(&limits), parser_(limits.head_bytes) {}
+  ~RequestFeed() { release(); }
+  RequestFeed(const RequestFeed &) = delete;
+  RequestFeed &operator=(const RequestFeed &) = delete;
 
   // Takes bytes from the front of `in`. request: a whole one is there; head(), text() and body()
   // hold until next(), and only as long as the bytes of `in` stay where they are. Never takes more
-  // than one request. error: status() says which answer; the connection's framing is lost.
+  // than one request. error: status() says which answer; the connection's framing is lost, and so
+  // are the request's bytes.
   Result feed(std::string_view &in) noexcept;
 
-  // Forgets the request that was handed out, and its memory.
+  // Forgets the request under way or handed out, and its memory.
   void next() noexcept;
 
-  // Where the missing bytes of a body of known length may be received directly; empty otherwise.
+  // Where missing bytes of a body of known length may be received directly; empty otherwise. Not
+  // for a request that nobody has admitted: this is where memory is taken for what is to come.
   std::span<char> room() noexcept;
   Result filled(std::size_t n) noexcept;
 
@@ -58,6 +66,9 @@ class RequestFeed {
   Result head_done(std::string_view &in, std::string_view rest) noexcept;
   Result complete(const char *base, std::string_view body) noexcept;
   Result fail(int status) noexcept;
+  bool charge(std::uint64_t bytes) noexcept;
+  bool grow(std::size_t need) noexcept;
+  void release() noexcept;
   std::size_t total() const noexcept { return head().bytes + head().content_length; }
 
   const FeedLimits *limits_;
@@ -67,6 +78,7 @@ class RequestFeed {
   ChunkDecoder chunks_{0, 0};
   const char *base_ = nullptr;
   std::string_view body_;
+  std::uint64_t charged_ = 0;  // on the budget
   int status_ = 0;
   Phase phase_ = Phase::head;
 };

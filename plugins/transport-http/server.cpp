@@ -11,6 +11,7 @@ namespace transport_http {
 namespace {
 
 constexpr std::uint64_t ns_per_ms = 1'000'000;
+constexpr std::uint64_t unfinished_bytes = 512ull << 20;  // requests that arrive, all together
 
 }  // namespace
 
@@ -43,6 +44,8 @@ void Server::set_bounds() {
   bounds_.feed.head_bytes =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(limits.header_bytes, 1024, 1u << 20));
   bounds_.feed.body_bytes = limits.message_bytes;
+  body_budget_ = BodyBudget(std::max(unfinished_bytes, 2 * limits.message_bytes));
+  bounds_.feed.budget = &body_budget_;
   bounds_.queue_bytes = limits.write_queue_bytes;
   bounds_.stall_ns = limits.write_stall_ms * ns_per_ms;
   bounds_.request_ns = limits.request_read_ms * ns_per_ms;

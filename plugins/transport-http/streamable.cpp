@@ -38,7 +38,7 @@ std::string_view refusal_text(int status) noexcept {
     case 431:
       return "The request head is larger than this server takes";
     case 503:
-      return "Out of memory";
+      return "No memory for this request now: too much arrives at once. Try again later";
     case 505:
       return "Only HTTP/1.1 is spoken here";
     default:
@@ -61,7 +61,8 @@ void Server::on_refused(Connection &c, int status) {
   c.reply = {};
   c.reply.persistent = false;
   // One that is too large is the message's fault, whichever way it has come.
-  respond_error(c, status, status == 413 ? invalid_request : error_code, refusal_text(status));
+  respond_error(c, status, status == 413 ? invalid_request : error_code, refusal_text(status),
+                status == 503 ? "Retry-After: 5\r\n" : "");
 }
 
 bool Server::on_head(Connection &c, const RequestFeed &feed) {
