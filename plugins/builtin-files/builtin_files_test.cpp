@@ -294,6 +294,12 @@ TEST_CASE("file_search by name and by content") {
   CHECK(cut.text().find("there are more matches") != std::string::npos);
   CHECK(files.call("file_search", "{}").text().find("give \"glob\"") != std::string::npos);
   CHECK(files.call("file_search", R"({"content":"a\nb"})").is_error());
+  const std::string longest(4096, 'a');
+  tree.file("many.md", std::string(2u << 20, 'a') + "b\n");
+  CHECK(found(("{\"content\":\"" + longest.substr(1) + "b\"}").c_str()) == "many.md:1 ");
+  const Answer longer = files.call("file_search", "{\"content\":\"" + longest + "b\"}");
+  CHECK(longer.is_error());
+  CHECK(longer.text().find("4096") != std::string::npos);
 }
 
 TEST_CASE("a search can be cancelled and is bounded in depth") {

@@ -22,7 +22,7 @@ constexpr std::string_view read_properties =
 
 constexpr std::string_view search_properties =
     R"(,"glob":{"type":"string","description":"Names to look at: *.py, or with folders src/**/*.h"},)"
-    R"("content":{"type":"string","description":"Text that a line must contain, taken literally"
+    R"("content":{"type":"string","maxLength":4096,"description":"Text that a line must contain, taken literally"
 },)"
     R"("ignore_case":{"type":"boolean","default":false},)"
     R"("max_matches":{"type":"integer","minimum":1,"maximum":1000,"default":100})";

@@ -17,6 +17,7 @@ namespace builtin_files {
 inline constexpr std::uint64_t max_text_bytes = 1u << 20;  // of file content in one answer
 inline constexpr std::size_t max_entries = 2000;           // of one dir_list
 inline constexpr std::uint64_t max_matches = 1000;         // of one file_search
+inline constexpr std::size_t max_wanted_bytes = 4096;      // of what file_search looks for
 inline constexpr std::uint64_t search_ms = 10'000;         // one file_search ends by then
 
 // What a tool may use of its call.

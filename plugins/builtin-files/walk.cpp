@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t max_depth = 64;
 constexpr std::size_t max_visited = 200'000;
-constexpr std::size_t max_held = 200'000;  // entries of open folders, not visited yet
+constexpr std::size_t max_held = 200'000;          // entries of open folders, not visited yet
+constexpr std::size_t entries_between_looks = 64;  // at the clock, while a folder is read
 
 struct CloseDir {
   void operator()(DIR *d) const noexcept { ::closedir(d); }
@@ -42,17 +43,20 @@ bool is_folder(int dir, const dirent &entry, bool *is_link) {
   return type == DT_DIR;
 }
 
-// Reads the whole folder, at most `room` entries.
-bool open_level(Fd folder, std::string path, std::size_t room, Level *out) {
+// Reads the whole folder, at most `room` entries; only a part of it when the call must stop.
+bool open_level(const Call &call, Fd folder, std::string path, std::size_t room, Level *out) {
   out->dir.reset(::fdopendir(folder.get()));
   if (!out->dir) return false;
   folder.release();
   out->path = std::move(path);
   const int fd = ::dirfd(out->dir.get());
+  std::size_t seen = 0;
   while (const dirent *entry = ::readdir(out->dir.get())) {
+    if (++seen % entries_between_looks == 0 && call.must_stop()) break;
     const std::string_view name = entry->d_name;
     bool is_link = false;
-    if (name == "." || name == ".." || out->entries.size() >= room) continue;
+    if (name == "." || name == "..") continue;
+    if (out->entries.size() >= room) break;
     const bool folder_entry = is_folder(fd, *entry, &is_link);
     if (!is_link) out->entries.push_back({std::string(name), folder_entry});
   }
@@ -70,7 +74,7 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
   std::string incomplete;
   const std::string prefix =
       path == "." || path.empty() ? "" : path + (path.ends_with('/') ? "" : "/");
-  if (!open_level(std::move(folder), prefix, max_held, &levels[0])) {
+  if (!open_level(call, std::move(folder), prefix, max_held, &levels[0])) {
     return "the folder is not readable";
   }
   std::size_t held = levels[0].entries.size();
@@ -95,7 +99,7 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
     Level below;
     Fd child = Workspace::open_below(fd, entry.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (!child.valid() ||
-        !open_level(std::move(child), entry_path + "/", max_held - held, &below)) {
+        !open_level(call, std::move(child), entry_path + "/", max_held - held, &below)) {
       incomplete = "some folders are not readable";
       continue;
     }

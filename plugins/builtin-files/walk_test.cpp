@@ -1,0 +1,52 @@
+// A walk that is told to stop while it reads a folder.
+#include "builtin-files/walk.hpp"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+int entries_read = 0;
+std::atomic<bool> cancelled = false;
+constexpr int cancelled_at = 100;
+
+}  // namespace
+
+// Stands before the C library's: counts, and cancels the call on the way.
+extern "C" dirent *readdir(DIR *dir) {
+  using Function = dirent *(*)(DIR *);
+  static const auto next = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, "readdir"));
+  if (++entries_read == cancelled_at) cancelled = true;
+  return next(dir);
+}
+
+TEST_CASE("a cancelled walk does not read a folder to its end") {
+  std::string name = (fs::temp_directory_path() / "bulkhead-walk-XXXXXX").string();
+  REQUIRE(::mkdtemp(name.data()) != nullptr);
+  for (int i = 0; i < 1000; ++i) std::ofstream(fs::path(name) / std::to_string(i)).put('x');
+  const std::vector<builtin_files::Workspace> none;
+  tool_kit::Arguments arguments("{}");
+  const builtin_files::Call call{none, arguments, cancelled, 0};
+  builtin_files::Fd folder(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  entries_read = 0;
+  cancelled = false;
+  int visited = 0;
+  const std::string why =
+      builtin_files::walk(call, std::move(folder), "", [&](const builtin_files::Found &) {
+        ++visited;
+        return true;
+      });
+  const int read = entries_read;
+  fs::remove_all(name);
+  CHECK(why == "the time was up");
+  CHECK(visited == 0);
+  CHECK(read < 200);
+}
