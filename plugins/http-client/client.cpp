@@ -145,8 +145,8 @@ void Client::act(curl_socket_t fd, int events) {
 void Client::settle() {
   for (Transfer *transfer : std::exchange(cancelled_, {})) release(transfer);
   while (!waiting_.empty()) {  // one at a time: on_done may cancel another
-    Transfer *transfer = waiting_.back();
-    waiting_.pop_back();
+    Transfer *transfer = waiting_.front();
+    waiting_.pop_front();
     if (curl_multi_add_handle(multi_, transfer->easy()) == CURLM_OK) continue;
     transfer->finish(CURLE_FAILED_INIT);
     transfer->cancel();

@@ -10,6 +10,7 @@
 #include <curl/curl.h>
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -54,7 +55,7 @@ class Client {
   bool inside_ = false;  // libcurl is on the stack
   std::map<curl_socket_t, bh_watch> watches_;
   std::map<bh_http_id, std::unique_ptr<Transfer>> transfers_;
-  std::vector<Transfer *> waiting_;    // to be added when libcurl has returned
+  std::deque<Transfer *> waiting_;     // to be added, in this order, when libcurl has returned
   std::vector<Transfer *> cancelled_;  // to be removed then
   std::vector<CURL *> handles_;
   bh_http_id last_id_ = 0;  // never the same twice, so a stale one is known

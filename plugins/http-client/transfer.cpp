@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -219,7 +220,10 @@ void Transfer::set_network(const bh_http_request &request) {
   curl_easy_setopt(easy_, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy_, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  // A peer that is gone without a word is noticed after a minute, also where nothing is sent.
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(easy_, CURLOPT_TCP_KEEPIDLE, 30L);
+  curl_easy_setopt(easy_, CURLOPT_TCP_KEEPINTVL, 10L);
   curl_easy_setopt(easy_, CURLOPT_MAXAGE_CONN, 60L);
   curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, on_header);
@@ -304,7 +308,10 @@ curl_socket_t Transfer::on_open(void *arg, curlsocktype, curl_sockaddr *address)
     return CURL_SOCKET_BAD;
   }
   if (!self->judge(text, port)) return CURL_SOCKET_BAD;
-  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  const int probes = 3;  // this libcurl has no option for it
+  if (fd >= 0) ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  return fd;
 }
 
 // Also called for a connection that is used again, which on_open has not seen for this request.

@@ -1,4 +1,5 @@
 // The whole plugin against servers on loopback.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <map>
@@ -329,6 +330,31 @@ TEST_CASE("a handler may end, cancel and start from inside a callback") {
   f.host.run_for(20);
   CHECK(cancelled.done == 0);
   CHECK(cancelled.body.size() == so_far);
+}
+
+TEST_CASE("what is started inside a callback begins in that order") {
+  Server server([](const Request &r, Peer &peer) {
+    peer.answer(200, r.target);
+    if (r.target != "/first") peer.wait_closed();  // so that each needs a connection of its own
+  });
+  Fixture f;
+  Call first;
+  std::array<Call, 4> next;
+  std::vector<std::string> urls;
+  for (std::size_t i = 0; i < next.size(); ++i) urls.push_back(server.url("/" + std::to_string(i)));
+  first.in_body = [&] {
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      REQUIRE(f.start(next[i], Fixture::request(urls[i])) == BH_OK);
+    }
+  };
+  f.get(first, server.url("/first"));
+  REQUIRE(f.host.run_until(
+      [&] { return next[0].done + next[1].done + next[2].done + next[3].done == 4; }, 5000));
+  std::map<int, std::string> by_connection;
+  for (const Request &r : server.requests()) by_connection[r.connection] += r.target;
+  std::string order;
+  for (const auto &[number, targets] : by_connection) order += targets;
+  CHECK(order == "/first/0/1/2/3");
 }
 
 TEST_CASE("a POST is not repeated when a kept connection turns out to be dead") {
