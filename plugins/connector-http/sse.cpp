@@ -1,7 +1,7 @@
 #include "sse.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 namespace connector_http {
 namespace {
@@ -11,18 +11,6 @@ constexpr std::size_t type_bytes_max = 1024;
 constexpr std::size_t kept_capacity = 64 * 1024;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
-// The first CR or LF at or behind `at`. LF is what servers send, so a line with CR costs twice.
-std::size_t line_end(std::string_view in, std::size_t at) noexcept {
-  const char *from = in.data() + at;
-  std::size_t n = in.size() - at;
-  if (const void *lf = std::memchr(from, '\n', n)) {
-    n = static_cast<std::size_t>(static_cast<const char *>(lf) - from);
-  }
-  const void *cr = std::memchr(from, '\r', n);
-  if (cr != nullptr) n = static_cast<std::size_t>(static_cast<const char *>(cr) - from);
-  return at + n;
-}
-
 void shrink(std::string *s) noexcept {
   s->clear();
   if (s->capacity() > kept_capacity) std::string().swap(*s);
@@ -30,12 +18,23 @@ void shrink(std::string *s) noexcept {
 
 }  // namespace
 
+// The first CR or LF at or behind `at`. Where the piece's next LF is, is looked for once: lines
+// that end with CR alone would otherwise each look through all that follows.
+std::size_t SseParser::line_end(std::string_view in, std::size_t at) noexcept {
+  if (!lf_known_ || lf_ < at) {
+    lf_ = std::min(in.find('\n', at), in.size());
+    lf_known_ = true;
+  }
+  return std::min(in.substr(0, lf_).find('\r', at), lf_);
+}
+
 void SseParser::restart() noexcept {
   shrink(&line_);
   shrink(&data_);
   type_.clear();
   view_ = {};
   has_data_ = skip_lf_ = dispatched_ = false;
+  has_id_ = lf_known_ = false;  // an event that was not whole has not come
   at_start_ = true;
 }
 
@@ -74,7 +73,8 @@ void SseParser::take_id(std::string_view value) {
         return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
       });
   if (value.find('\0') != std::string_view::npos) return;  // the format says: ignore the field
-  last_id_.assign(fit ? value : std::string_view{});
+  id_.assign(fit ? value : std::string_view{});
+  has_id_ = true;
 }
 
 void SseParser::take_retry(std::string_view value) {
@@ -106,6 +106,7 @@ bool SseParser::take_line(std::string_view line, bool stable) {
 bool SseParser::finish_event(SseEvent *out) {
   const bool have = has_data_;
   has_data_ = false;
+  if (std::exchange(has_id_, false)) last_id_.swap(id_);
   if (!have) {
     type_.clear();
     return false;
@@ -143,6 +144,7 @@ SseParser::Step SseParser::next(std::string_view in, std::size_t *at, SseEvent *
     std::string_view line = in.substr(*at, end - *at);
     if (end == in.size()) {
       *at = end;
+      lf_known_ = false;
       return keep(line) ? Step::need_more : Step::too_large;
     }
     *at = end + 1;
@@ -163,6 +165,7 @@ SseParser::Step SseParser::next(std::string_view in, std::size_t *at, SseEvent *
     if (event) return Step::event;
   }
   own_data();
+  lf_known_ = false;
   return Step::need_more;
 }
 

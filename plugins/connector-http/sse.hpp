@@ -33,13 +33,14 @@ class SseParser {
   // pointed to has been copied where needed. too_large: an event or line is beyond the bound.
   Step next(std::string_view in, std::size_t *at, SseEvent *out);
 
-  // The id to resume after; empty when the server gave none. At most 1 KiB, fit for a header
-  // (longer or unfit ones count as none).
+  // The id of the last event that came completely, to resume after; empty when the server gave
+  // none. At most 1 KiB, fit for a header (longer or unfit ones count as none).
   const std::string &last_event_id() const noexcept { return last_id_; }
   // As the server asked, in milliseconds.
   std::optional<std::uint32_t> retry_ms() const noexcept { return retry_ms_; }
 
  private:
+  std::size_t line_end(std::string_view in, std::size_t at) noexcept;
   bool take_line(std::string_view line, bool stable);
   void take_id(std::string_view value);
   void take_retry(std::string_view value);
@@ -53,7 +54,11 @@ class SseParser {
   std::string data_;       // gathered data lines
   std::string_view view_;  // instead of data_ while one line in the current piece is all
   std::string type_, last_id_;
+  std::string id_;  // of the event being read, with has_id_
   std::optional<std::uint32_t> retry_ms_;
+  std::size_t lf_ = 0;  // with lf_known_: no LF of this piece is before here
+  bool lf_known_ = false;
+  bool has_id_ = false;
   bool has_data_ = false;
   bool skip_lf_ = false;  // the last line ended with CR; a LF that follows belongs to it
   bool at_start_ = true;  // a byte order mark may come
