@@ -38,6 +38,16 @@ std::string error_text(int error) {
   return strerror_r(error, room, sizeof room);
 }
 
+// A peer that is gone without a word is noticed after a minute: on an event stream nothing is sent
+// that would time out. (With the kernel's own values it would be two hours.)
+void keep_alive(int fd) noexcept {
+  const int on = 1, idle_s = 30, interval_s = 10, probes = 3;
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
 void shrink(std::string *s) noexcept {
   s->clear();
   if (s->capacity() > kept_capacity) std::string().swap(*s);
@@ -123,7 +133,7 @@ bool Connection::begin_connect(const Address &address) {
   if (fd_ < 0) return false;
   const int one = 1;
   ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  ::setsockopt(fd_, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+  keep_alive(fd_);
   const auto *to = reinterpret_cast<const sockaddr *>(&address.storage);
   const bool begun = ::connect(fd_, to, address.size) == 0 || errno == EINPROGRESS;
   watched_ = BH_FD_WRITE;

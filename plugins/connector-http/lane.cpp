@@ -220,6 +220,14 @@ void Lane::deliver(std::uint64_t exchange, std::string_view message) {
     fail_exchange(exchange, bh::make_error(BH_E_PROTOCOL, "the answer's batch is malformed"));
 }
 
+void Lane::deliver_answer(std::uint64_t exchange, std::string_view message) {
+  deliver(exchange, message);
+  if (holds_response(message)) return;
+  fail_exchange(exchange, bh::make_error(BH_E_PROTOCOL,
+                                         "the answer holds neither a result nor an error; the "
+                                         "request may have run"));
+}
+
 void Lane::remove(Post &post) noexcept {
   posts_[post.place] = posts_.back();
   posts_[post.place]->place = post.place;
@@ -229,13 +237,15 @@ void Lane::remove(Post &post) noexcept {
 
 void Lane::post_finished(Post &post) {
   const bool releases = held_by_ == &post;
-  if (post.initialize()) {
-    if (wire_ == Wire::streamable) expect_initialized_ = true;
-    initialize_kept_ = false;
-    initialize_ = {};
-  }
+  if (post.initialize() && !post.answered()) initialize_answered();
   remove(post);
   if (releases) release_hold();
+}
+
+void Lane::initialize_answered() {
+  if (wire_ == Wire::streamable) expect_initialized_ = true;
+  initialize_kept_ = false;
+  initialize_ = {};
 }
 
 void Lane::post_failed(Post &post, const bh_error &error) {
@@ -255,26 +265,30 @@ void Lane::fail_exchange(std::uint64_t exchange, const bh_error &error) {
   context_.up->exchange_failed(context_.host.ctx(), handle_, exchange, &error);
 }
 
-// Servers that were restarted also say 400 to a session id that they do not know.
-bool Lane::is_lost_session(const HttpFailure &failure, std::string_view body) const {
-  return failure.status == 404 || (failure.status == 400 && mentions(body, "session"));
+// Servers that were restarted also say 400 to a session id that they do not know. One that answers
+// this very request has looked at it, and so knows the session.
+bool Lane::is_lost_session(const Post &post) const {
+  if (!post.sent_session() || wire_ != Wire::streamable) return false;
+  const std::uint16_t status = post.failure().status;
+  return status == 404 || (status == 400 && mentions(post.error_body(), "session") &&
+                           !answers(post.error_body(), post.exchange()));
 }
 
 void Lane::post_refused(Post &post) {
   const HttpFailure failure = post.failure();
-  if (post.sent_session() && wire_ == Wire::streamable &&
-      is_lost_session(failure, post.error_body())) {
-    return session_lost(
-        &post, bh::make_error(BH_E_SESSION_LOST,
-                              "session expired (HTTP " + std::to_string(failure.status) + ")"));
-  }
+  const std::string status = "HTTP " + std::to_string(failure.status);
+  const bool lost = is_lost_session(post);
+  const bh_error expired =
+      bh::make_error(BH_E_SESSION_LOST, lost ? "session expired (" + status + ")" : "");
+  if (lost && !post.resuming()) return session_lost(&post, expired);
   if (may_fall_back(post)) return fall_back(post);
-  if (post.resuming()) {
-    const std::string status = std::to_string(failure.status);
-    return post_failed(post, bh::make_error(BH_E_IO,
-                                            "the event stream ended before the answer and the "
-                                            "server does not resume it (HTTP " +
-                                                status + "); the request may have run"));
+  if (post.resuming()) {  // its POST was taken, whatever has become of the session since
+    post_failed(post, bh::make_error(BH_E_IO,
+                                     "the event stream ended before the answer and the server "
+                                     "does not resume it (" +
+                                         status + "); the request may have run"));
+    if (lost) session_lost(nullptr, expired);
+    return;
   }
   if (post.kind() == BH_LANE_REQUEST && answers_a_request(post.error_body())) {
     const std::string body(post.error_body());

@@ -49,6 +49,12 @@ class Lane {
 
   // A message of the upstream; a batch is taken apart.
   void deliver(std::uint64_t exchange, std::string_view message);
+  // The JSON that a POST was answered with; fails the exchange when no response is in it.
+  void deliver_answer(std::uint64_t exchange, std::string_view message);
+  // `initialize` has its answer, which is about to be delivered.
+  void initialize_answered();
+  // Is there, or will there be, an event stream on which answers could come?
+  bool listens() const noexcept { return want_stream_; }
   void post_finished(Post &post);
   void post_failed(Post &post, const bh_error &error);
   void post_refused(Post &post);  // an HTTP status that is an error
@@ -91,7 +97,7 @@ class Lane {
   void fail_exchange(std::uint64_t exchange, const bh_error &error);
   void go_down(const bh_error &error);
   void session_lost(Post *post, const bh_error &error);
-  bool is_lost_session(const HttpFailure &failure, std::string_view body) const;
+  bool is_lost_session(const Post &post) const;
 
   bool may_fall_back(const Post &post) const;
   void fall_back(Post &post);
@@ -134,7 +140,7 @@ class Lane {
   bh_error first_error_{};
   std::string first_body_;
 
-  bool want_stream_ = false, stream_worked_ = false;
+  bool want_stream_ = false, stream_worked_ = false, refusal_logged_ = false;
   std::uint32_t stream_failures_ = 0;
   bh_timer stream_timer_ = 0, hold_timer_ = 0, close_timer_ = 0;
   struct Late {

@@ -1,5 +1,6 @@
 // A lane's event stream, and the way back to the old HTTP+SSE pair.
 #include <algorithm>
+#include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
 #include "context.hpp"
@@ -60,9 +61,15 @@ void Lane::reopen_stream(const EventStream::End &end) {
           nullptr, bh::make_error(BH_E_SESSION_LOST,
                                   "session expired (HTTP " + std::to_string(failure.status) + ")"));
     }
-    if (failure.status < 500 && failure.status != 429) {
-      want_stream_ = false;  // not offered
+    const bool offered = failure.status > 400 && failure.status != 404 && failure.status != 405;
+    if (!offered) {
+      want_stream_ = false;
       return;
+    }
+    if (!std::exchange(refusal_logged_, true)) {
+      context_.log(BH_LOG_WARN, server_,
+                   "the event stream was refused, it will be tried again: " +
+                       std::string(bh::text(end.error)));
     }
   }
   if (end.too_large) context_.log(BH_LOG_WARN, server_, bh::text(end.error));

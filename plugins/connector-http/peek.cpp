@@ -1,6 +1,7 @@
 #include "peek.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "response.hpp"
@@ -95,6 +96,33 @@ bool answers_a_request(std::string_view message) noexcept {
     return true;
   });
   return id && outcome;
+}
+
+bool answers(std::string_view message, std::uint64_t id) noexcept {
+  bool same = false, outcome = false;
+  each_member(message, [&](std::string_view name, std::size_t value) {
+    if (name == "id") {
+      std::uint64_t n = 0;
+      const char *const end = message.data() + message.size();
+      const auto read = std::from_chars(message.data() + value, end, n);
+      same = read.ec == std::errc() && n == id &&
+             (read.ptr == end || std::strchr(",} \t\r\n", *read.ptr) != nullptr);
+    }
+    if (name == "result" || name == "error") outcome = true;
+    return true;
+  });
+  return same && outcome;
+}
+
+bool holds_response(std::string_view message) noexcept {
+  if (!is_batch(message)) return is_response(message);
+  std::size_t at = 0;
+  std::string_view element;
+  bool malformed = false;
+  while (next_of_batch(message, &at, &element, &malformed)) {
+    if (is_response(element)) return true;
+  }
+  return malformed;  // whoever delivers it says so
 }
 
 bool is_batch(std::string_view message) noexcept {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace connector_http {
@@ -14,6 +15,12 @@ bool is_response(std::string_view message) noexcept;
 
 // True when it is a response whose id is a string or a number.
 bool answers_a_request(std::string_view message) noexcept;
+
+// True when it is a response to the request with this number as id.
+bool answers(std::string_view message, std::uint64_t id) noexcept;
+
+// True when it is a response, or a batch with one in it.
+bool holds_response(std::string_view message) noexcept;
 
 // True when the first byte that counts is '['.
 bool is_batch(std::string_view message) noexcept;

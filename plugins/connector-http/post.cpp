@@ -11,7 +11,9 @@ namespace connector_http {
 namespace {
 
 constexpr std::uint64_t ns_per_ms = 1'000'000;
-constexpr std::size_t reserve_bytes_max = 16 << 20;  // what a Content-Length alone may claim
+constexpr std::size_t first_step = 1 << 20;  // of an answer's buffer, which doubles from there on
+// Of the answer to a notification: read to its end, so that the connection serves the next.
+constexpr std::size_t drained_bytes_max = 64 << 10;
 
 }  // namespace
 
@@ -26,6 +28,7 @@ void Post::prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool 
   mode_ = Mode::none;
   answered_ = resuming_ = progressed_ = released_ = false;
   attempts_ = 0;
+  expected_ = drained_ = 0;
   began_ns_ = context_.host.now_ns();
   failure_.reset();
 }
@@ -68,13 +71,19 @@ bool Post::success_head(const ResponseHead &head) {
   if (initialize_ && !old_pair_ && !resuming_ && !lane_->take_session(head.session_id)) {
     return refuse(BH_E_PROTOCOL, "the session id holds bytes that are not allowed");
   }
-  if (kind_ != BH_LANE_REQUEST || old_pair_ || head.status == 202 || head.status == 204) {
+  if (kind_ != BH_LANE_REQUEST || old_pair_) {
     mode_ = Mode::ignored;
-    if (head.framing == Framing::none || head.framing == Framing::length) return true;
-    // Nothing of an endless body is of interest.
-    call_ = nullptr;
-    lane_->post_finished(*this);
-    return false;
+    const bool ends = head.framing != Framing::until_close &&
+                      !is_media_type(head.content_type, "text/event-stream");
+    return ends || done_with();
+  }
+  if (head.status == 204 || (head.status == 202 && !lane_->listens())) {
+    return refuse(BH_E_PROTOCOL, "the server took the request without an answer (HTTP " +
+                                     std::to_string(head.status) + "); it may have run");
+  }
+  if (head.status == 202) {  // against the rules, but some answer on the lane's event stream
+    mode_ = Mode::ignored;
+    return head.framing != Framing::until_close || done_with();
   }
   if (is_media_type(head.content_type, "text/event-stream")) {
     mode_ = Mode::events;
@@ -103,10 +112,15 @@ bool Post::reserve_for(const ResponseHead &head) {
                                   " bytes is beyond the limit of " +
                                   std::to_string(context_.settings.message_bytes));
   }
-  if (!body_.reserve(std::min<std::size_t>(head.content_length, reserve_bytes_max))) {
-    return refuse(BH_E_LIMIT, "no memory for the answer");
-  }
+  expected_ = head.content_length;
   return true;
+}
+
+// Ends the call from inside one of its callbacks: nothing more of the answer is of interest.
+bool Post::done_with() {
+  call_ = nullptr;
+  lane_->post_finished(*this);
+  return false;
 }
 
 // Ends the call from inside one of its callbacks.
@@ -120,7 +134,12 @@ bool Post::refuse(bh_status code, const std::string &text) {
 // ---------------------------------------------------------------------------
 
 std::span<char> Post::room() {
-  return mode_ == Mode::json ? body_.room() : std::span<char>{};
+  if (mode_ != Mode::json) return {};
+  // What a length only claims takes no memory. When there is none, on_body() will say so.
+  if (body_.room().empty() && body_.size() < expected_) {
+    body_.reserve(std::min(expected_, std::max(first_step, body_.capacity() * 2)));
+  }
+  return body_.room();
 }
 
 bool Post::on_body(std::string_view piece) {
@@ -138,8 +157,10 @@ bool Post::on_body(std::string_view piece) {
       if (body_.size() < room) body_.append(piece.substr(0, room - body_.size()));
       return true;
     }
-    case Mode::none:
     case Mode::ignored:
+      drained_ += piece.size();
+      return drained_ <= drained_bytes_max || done_with();
+    case Mode::none:
       return true;
   }
   return true;
@@ -159,6 +180,8 @@ bool Post::feed(std::string_view piece) {
     if (!answered_ && is_response(event.data)) {
       answered_ = true;
       answered_ns_ = context_.host.now_ns();
+      // First: the host follows it up at once, from inside deliver().
+      if (initialize_) lane_->initialize_answered();
     }
     lane_->deliver(exchange_, event.data);
   }
@@ -181,7 +204,7 @@ void Post::on_whole(const ResponseHead &head, std::string_view body) {
     Lane &lane = *lane_;
     const std::uint64_t exchange = exchange_;
     lane.post_finished(*this);
-    lane.deliver(exchange, body);
+    lane.deliver_answer(exchange, body);
     return;
   }
   if (!on_head(head)) return;
@@ -206,7 +229,7 @@ void Post::deliver_body() {
   Context &context = context_;
   const std::uint64_t exchange = exchange_;
   lane.post_finished(*this);
-  lane.deliver(exchange, body.view());
+  lane.deliver_answer(exchange, body.view());
   context.spare.give_back(std::move(body));
 }
 

@@ -34,6 +34,7 @@ class Post final : public HttpSink {
   bool initialize() const noexcept { return initialize_; }
   bool sent_session() const noexcept { return sent_session_; }
   bool resuming() const noexcept { return resuming_; }
+  bool answered() const noexcept { return answered_; }
   // Of an answer that is an error: its head, and at most Settings::error_body_bytes of its body.
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller knows that it is one.
   const HttpFailure &failure() const noexcept { return *failure_; }
@@ -55,6 +56,7 @@ class Post final : public HttpSink {
   bool success_head(const ResponseHead &head);
   bool reserve_for(const ResponseHead &head);
   bool refuse(bh_status code, const std::string &text);
+  bool done_with();
   bool feed(std::string_view piece);
   void deliver_body();
   void stream_over(const bh_error *error);
@@ -76,6 +78,8 @@ class Post final : public HttpSink {
   bool released_ = false;
   std::uint32_t attempts_ = 0;
   bh_timer timer_ = 0;
+  std::size_t expected_ = 0;  // bytes of a body of known length; 0: not known
+  std::size_t drained_ = 0;   // of a body that nobody wants
   BodyBuffer body_;
   SseParser sse_;
   std::optional<HttpFailure> failure_;

@@ -1,5 +1,6 @@
 #include "service.hpp"
 
+#include <charconv>
 #include <string>
 #include <vector>
 
@@ -71,11 +72,17 @@ class ServiceCall final : public HttpCall {
     return BH_E_CANCELLED;
   }
 
+  static void take_length(std::string_view value, ResponseHead *head) noexcept {
+    const char *const end = value.data() + value.size();
+    const auto read = std::from_chars(value.data(), end, head->content_length);
+    if (read.ec == std::errc() && read.ptr == end) head->framing = Framing::length;
+  }
+
   static ResponseHead translate(std::uint32_t status, const bh_http_header *headers,
                                 std::uint32_t n) {
     ResponseHead head;
     head.status = static_cast<std::uint16_t>(status);
-    head.framing = Framing::until_close;
+    head.framing = status == 204 ? Framing::none : Framing::chunked;  // the service tells the end
     for (std::uint32_t i = 0; i < n; ++i) {
       const std::string_view name = bh::view(headers[i].name), value = bh::view(headers[i].value);
       if (equal_ignoring_case(name, "content-type")) head.content_type = value;
@@ -83,6 +90,7 @@ class ServiceCall final : public HttpCall {
       if (equal_ignoring_case(name, "www-authenticate") && head.challenge.empty()) {
         head.challenge = value;
       }
+      if (equal_ignoring_case(name, "content-length")) take_length(value, &head);
       if (equal_ignoring_case(name, "retry-after")) head.retry_after = value;
       if (equal_ignoring_case(name, "location")) head.location = value;
     }

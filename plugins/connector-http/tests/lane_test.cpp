@@ -115,7 +115,7 @@ TEST_CASE("a lost session fails the call and takes the lane down") {
   const int status = GENERATE(404, 400);
   Server server([&](const Request &r, Peer &peer) {
     if (handshake_step(r, peer)) return;
-    peer.answer(status, R"({"jsonrpc":"2.0","id":2,"error":{"code":-32000,)"
+    peer.answer(status, R"({"jsonrpc":"2.0","id":null,"error":{"code":-32000,)"
                         R"("message":"Bad Request: No valid session ID provided"}})");
   });
   Fixture f;

@@ -33,6 +33,32 @@ TEST_CASE("calls one after the other use one connection") {
   CHECK(server.connections() == before);
 }
 
+TEST_CASE("the kernel asks a silent peer after half a minute") {
+  Server server([](const Request &r, Peer &peer) {
+    if (!handshake_step(r, peer)) peer.answer(200, result(2));
+  });
+  Fixture f;
+  void *lane = f.open(Fixture::definition(server.url()));
+  CHECK(one_call(f, lane, 2).kind == Event::message);
+  int seen = 0;
+  for (int fd = 3; fd < 1024; ++fd) {
+    sockaddr_in peer{};
+    socklen_t n = sizeof peer;
+    if (::getpeername(fd, reinterpret_cast<sockaddr *>(&peer), &n) != 0) continue;
+    if (peer.sin_family != AF_INET || ntohs(peer.sin_port) != server.port()) continue;
+    ++seen;
+    const std::pair<int, int> wanted[] = {
+        {TCP_KEEPIDLE, 30}, {TCP_KEEPINTVL, 10}, {TCP_KEEPCNT, 3}};
+    for (const auto &[option, value] : wanted) {
+      int is = 0;
+      n = sizeof is;
+      CHECK(::getsockopt(fd, IPPROTO_TCP, option, &is, &n) == 0);
+      CHECK(is == value);
+    }
+  }
+  CHECK(seen == 1);
+}
+
 TEST_CASE("fifty lanes share one pool") {
   Server server([](const Request &r, Peer &peer) {
     if (!handshake_step(r, peer, "")) peer.answer(200, result(2));
