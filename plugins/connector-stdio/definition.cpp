@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <bulkhead/cpp/basics.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -56,15 +57,50 @@ bool read_args(const Value &root, std::vector<std::string> *out) {
   return true;
 }
 
+constexpr std::size_t hidden_bytes_min = 3;  // what is shorter stands in every other word
+
+bool tells_of_credentials(std::string_view name) {
+  std::string upper(name);
+  for (char &c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  for (const char *part : {"KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CRED"}) {
+    if (upper.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
 // Values that look like credentials are kept out of error texts: those of telling names however
 // short, and all long ones.
 bool is_hidden(std::string_view name, std::string_view value) {
-  if (value.size() >= 16) return true;
-  if (value.size() < 3) return false;
-  for (const char *part : {"KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CRED"}) {
-    if (name.find(part) != std::string_view::npos) return true;
+  return value.size() >= 16 || (value.size() >= hidden_bytes_min && tells_of_credentials(name));
+}
+
+void hide(Definition *out, std::string_view value) {
+  if (value.size() >= hidden_bytes_min) out->hidden.emplace_back(value);
+}
+
+// Of arguments only what a telling name stands before ("--token X", "--token=X",
+// "Authorization: Bearer X") and the password of a URL: most long ones are paths, without which an
+// error text says little.
+void hide_credentials_of_args(Definition *out) {
+  bool named = false;  // by the argument before
+  for (const std::string &arg : out->args) {
+    const std::string_view text = arg;
+    const std::size_t sign = text.find_first_of("=:");
+    if (named && !text.starts_with('-')) hide(out, text);
+    named = text.starts_with('-') && sign == text.npos && tells_of_credentials(text);
+    if (sign != text.npos && tells_of_credentials(text.substr(0, sign))) {
+      const std::size_t from = std::min(text.find_first_not_of(' ', sign + 1), text.size());
+      hide(out, text.substr(from));
+      const std::size_t blank = text.rfind(' ');
+      if (blank != text.npos && blank > from) hide(out, text.substr(blank + 1));
+    }
+    const std::size_t scheme = text.find("://");
+    if (scheme == text.npos) continue;
+    const std::size_t end = std::min(text.find('/', scheme + 3), text.size());
+    const std::size_t at = text.substr(0, end).rfind('@');
+    const std::size_t colon = text.find(':', scheme + 3);
+    if (at != text.npos && colon < at) hide(out, text.substr(colon + 1, at - colon - 1));
   }
-  return false;
 }
 
 void set_env(std::vector<std::string> *env, std::string_view name, std::string_view value) {
@@ -149,6 +185,10 @@ bh_status parse_definition(std::string_view server, std::string_view json, Defin
   if (!read_stderr_bytes(root, &out->stderr_bytes)) {
     return invalid(server, "\"stderr_bytes\" must be a whole number", error);
   }
+  hide_credentials_of_args(out);
+  // Of two that begin alike the longer one goes first, or its end would stay.
+  std::sort(out->hidden.begin(), out->hidden.end(),
+            [](const std::string &a, const std::string &b) { return a.size() > b.size(); });
   return BH_OK;
 }
 

@@ -2,9 +2,11 @@
 #include <unistd.h>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "connector-stdio/definition.hpp"
 #include "connector-stdio/stderr_log.hpp"
 
 using namespace connector_stdio;
@@ -38,6 +40,39 @@ TEST_CASE("a secret that the bound has cut is not shown in part") {
   tail.add("SECRETSECRET");
   tail.add(std::string(2040, '-') + "\nlast\n");
   REQUIRE(tail.text({"SECRETSECRET"}, 400) == "last");
+}
+
+TEST_CASE("one long line is cut beside a secret, never through it") {
+  const std::string secret = "SECRETSECRET";
+  for (int before = 0; before < 2100; before += 3) {
+    Tail tail;
+    tail.add(std::string(2048, '-'));
+    tail.add(std::string(static_cast<std::size_t>(before), '-') + secret);
+    tail.add(std::string(static_cast<std::size_t>(2100 - before), '-'));
+    const std::string text = tail.text({secret}, 400);
+    REQUIRE(text.find_first_of("SECRT") == std::string::npos);
+  }
+}
+
+TEST_CASE("a secret of several lines that the bound has cut is not shown in part") {
+  const std::string secret =
+      "BEGIN\n" + std::string(1500, 'k') + "\n" + std::string(600, 'q') + "\nEND";
+  Tail tail;
+  tail.add("failed with " + secret + " of a.pem\nlast\n");
+  const std::string text = tail.text({secret}, 400);
+  REQUIRE(text.find_first_of("kq") == std::string::npos);
+  REQUIRE(text.ends_with("last"));
+}
+
+TEST_CASE("credentials among arguments and environment are known, whatever their case") {
+  Definition d;
+  bh_error error{};
+  REQUIRE(parse_definition("s", R"({"command":"x","env":{"api_key":"k1k","Mode":"fast"},
+      "args":["--token","t0k","--Api-Key=a1b","-v","--header","Authorization: Bearer b3a",
+              "postgres://me:pw1@db/x","/a/long/path/of/a/file","--pass","--verbose"]})",
+                           &d, &error) == BH_OK);
+  std::sort(d.hidden.begin(), d.hidden.end());
+  REQUIRE(d.hidden == std::vector<std::string>{"Bearer b3a", "a1b", "b3a", "k1k", "pw1", "t0k"});
 }
 
 TEST_CASE("a rotated file holds at most its bound, and the one before") {

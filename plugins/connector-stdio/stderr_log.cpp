@@ -24,6 +24,13 @@ void hide(std::string *text, const std::string &secret) {
   }
 }
 
+// How much of the secret's end the text begins with, when its first bytes are gone.
+std::size_t rest_of(std::string_view secret, std::string_view text) noexcept {
+  std::size_t n = std::min(text.size(), secret.size() - 1);
+  while (n > 0 && !text.starts_with(secret.substr(secret.size() - n))) --n;
+  return n;
+}
+
 }  // namespace
 
 RotatedFile::RotatedFile(std::string path, std::uint64_t bound)
@@ -74,9 +81,14 @@ void Tail::add(std::string_view text) {
 std::string Tail::text(const std::vector<std::string> &hidden, std::size_t room) const {
   room = std::min(room, max_bytes);
   std::string raw = last_;
-  // The first line may begin in the middle of a secret, which would then not be recognised.
-  if (cut_) raw.erase(0, raw.find('\n') == std::string::npos ? raw.size() / 2 : raw.find('\n'));
+  if (cut_) {
+    std::size_t rest = 0;
+    for (const std::string &secret : hidden) rest = std::max(rest, rest_of(secret, raw));
+    raw.erase(0, rest);
+  }
   for (const std::string &secret : hidden) hide(&raw, secret);
+  // Only now: a cut through a secret would leave half of it.
+  if (cut_ && raw.find('\n') != std::string::npos) raw.erase(0, raw.find('\n'));
   std::string_view rest = raw;
   std::string out;
   for (std::size_t lines = 0; !rest.empty() && lines < max_lines;) {
