@@ -1,4 +1,5 @@
 // What the host sends: answers and events, each to the place where its client waits for it.
+#include "lost_answer.hpp"
 #include "server.hpp"
 
 namespace transport_http {
@@ -106,10 +107,14 @@ bh_status Server::send_general(Session &session, const bh_outgoing &message) {
 void Server::remember(Session &session, std::uint64_t stream, std::uint32_t sequence,
                       const bh_outgoing &message, bool written) {
   if (!session.kept) return;
+  const std::uint64_t bound = transport_->limits->event_buffer_bytes;
+  std::string data = data_of(message);
+  // Without its answer, or an error in its place, a client that resumes would wait for ever.
+  const bool lost = message.kind == BH_OUT_ANSWER && data.size() + EventRing::overhead > bound;
+  if (lost) data = lost_answer(data);
   const std::uint32_t dropped =
-      session.ring.add({stream, sequence, written, host_.now_ns(), data_of(message)},
-                       transport_->limits->event_buffer_bytes);
-  if (dropped > 0) count(events_dropped_, dropped);
+      session.ring.add({stream, sequence, written, host_.now_ns(), std::move(data)}, bound);
+  if (dropped > 0 || lost) count(events_dropped_, dropped + (lost ? 1 : 0));
 }
 
 // What came inside deliver(), now that it is known whether the session has an id to announce.

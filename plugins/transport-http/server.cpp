@@ -184,6 +184,13 @@ void Server::close_session(Session &session) {
   }
 }
 
+// The host, which is told of each, may end others of them meanwhile.
+void Server::close_sessions(const std::vector<bh_session> &handles) {
+  for (const bh_session handle : handles) {
+    if (Session *session = sessions_.find(handle)) close_session(*session);
+  }
+}
+
 void Server::end_streams(Session &session) {
   if (Connection *general = std::exchange(session.general, nullptr)) {
     general->attached = {};
@@ -239,17 +246,19 @@ void Server::sweep() {
 std::uint64_t Server::sweep_sessions(std::uint64_t now_ns) {
   const std::uint64_t idle_ns = transport_->limits->session_idle_ms * ns_per_ms;
   std::uint64_t next = UINT64_MAX;
+  std::vector<bh_session> idle;
   sessions_.for_each([&](Session &session) {
     if (now_ns > event_age_ns) session.ring.expire(now_ns - event_age_ns);
     const std::uint64_t oldest = session.ring.oldest_ns();
     if (oldest != UINT64_MAX) next = std::min(next, oldest + event_age_ns);
     if (session.in_use()) return;
     if (now_ns - session.last_used_ns >= idle_ns) {
-      close_session(session);
+      idle.push_back(session.handle);
     } else {
       next = std::min(next, session.last_used_ns + idle_ns);
     }
   });
+  close_sessions(idle);
   return next;
 }
 
@@ -262,7 +271,9 @@ void Server::stop() noexcept {
   if (stopped_) return;
   listener_.close();
   stopped_ = true;
-  sessions_.for_each([&](Session &session) { close_session(session); });
+  std::vector<bh_session> all;
+  sessions_.for_each([&](Session &session) { all.push_back(session.handle); });
+  close_sessions(all);
   settle();
   host_.timer_cancel(sweep_);
   host_.timer_cancel(soon_);

@@ -8,6 +8,7 @@
 // never inside send(): what send() finds out is worked off in settle(). Thread: the reactor's.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -68,6 +69,7 @@ class Server final : public ConnectionOwner {
   void count(bh_metric metric, std::uint64_t n = 1) const noexcept;
   // Forgets the session and tells the host (at once, or in settle() when asked from inside send()).
   void close_session(Session &session);
+  void close_sessions(const std::vector<bh_session> &handles);
   void end_streams(Session &session);
 
   // streamable.cpp
@@ -129,6 +131,7 @@ class Server final : public ConnectionOwner {
   std::vector<Connection *> ready_;
   std::vector<bh_session> closing_;  // to be told to the host in settle()
   Sessions sessions_;
+  std::deque<SessionId> deleted_;  // of sessions of earlier processes, so that they stay deleted
   bh_timer sweep_ = 0;
   std::uint64_t sweep_at_ns_ = 0;
   bh_timer soon_ = 0;

@@ -1,4 +1,5 @@
 // Requests: who may make them, and POST, GET and DELETE of Streamable HTTP.
+#include <algorithm>
 #include <charconv>
 
 #include "server.hpp"
@@ -13,6 +14,7 @@ constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
 // Nanoseconds to numbers: more than there can be streams or events until then.
 constexpr unsigned later_shift = 24;
+constexpr std::size_t deleted_max = 4096;  // ids of reopened sessions that clients have ended
 
 struct EventId {
   std::uint64_t stream = 0;
@@ -194,6 +196,7 @@ Session *Server::reopen(Connection &c, std::string_view text) {
   const auto id = SessionId::parse(text);
   const std::size_t dot = text.find('.');
   if (resume_ == nullptr || !id || dot == std::string_view::npos) return nullptr;
+  if (std::find(deleted_.begin(), deleted_.end(), *id) != deleted_.end()) return nullptr;
   const bh_peer peer = peer_of(c);
   bh_session handle = 0;
   bh_error error = bh::make_error();
@@ -201,7 +204,7 @@ Session *Server::reopen(Connection &c, std::string_view text) {
                                            bh::str(text.substr(dot + 1)), &handle, &error);
   if (status != BH_OK) return nullptr;
   Session &session = sessions_.add(handle, *id);
-  session.kept = session.announced = true;
+  session.kept = session.announced = session.reopened = true;
   session.last_used_ns = host_.now_ns();
   // What its client still knows of the streams of then is not taken for one of ours.
   session.next_stream = 1 + (session.last_used_ns >> later_shift);
@@ -328,6 +331,7 @@ void Server::open_general(Connection &c, Session &session, std::uint32_t after) 
     before->attached = {};
     end_events(*before);
   }
+  if (after > session.general_sequence) after = 0;  // of an earlier process: all here is new
   const Event prime{.stream = 0, .sequence = after};
   c.attached = {Attachment::Role::general, &session, 0};
   session.general = &c;
@@ -372,6 +376,10 @@ void Server::remove(Connection &c, const RequestFeed &feed) {
   }
   Session *session = named_session(c, feed);
   if (session == nullptr || !revision_fits(c, feed, *session)) return;
+  if (session->reopened) {
+    if (deleted_.size() == deleted_max) deleted_.pop_front();
+    deleted_.push_back(session->id);
+  }
   close_session(*session);
   respond(c, {.status = 204, .parts = {}});
 }

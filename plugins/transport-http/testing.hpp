@@ -9,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bulkhead/abi/ext/draft/resume.h"
 #include "bulkhead/abi/ext/transport.h"
 #include "bulkhead/abi/plugin.h"
 #include "bulkhead/testing/fake_host.hpp"
@@ -49,11 +51,12 @@ struct Rig {
   };
 
   explicit Rig(const std::string &config = R"({"listen":"127.0.0.1:0"})",
-               const bh_limits &with = test_limits())
+               const bh_limits &with = test_limits(), const bh_host_resume *resume = nullptr)
       : limits(with) {
     host.user = this;
     make_table();
     host.add_ext(BH_EXT_HOST_TRANSPORT, &table);
+    if (resume != nullptr) host.add_ext(BH_EXT_HOST_RESUME, resume);
     const bh_entry *entry = bh_static_entry_TransportHttp();
     bh_error error = bh::make_error();
     REQUIRE(entry->create("transport-http", host.host(), &plugin, &error) == BH_OK);
@@ -115,10 +118,11 @@ struct Rig {
   std::map<bh_session, std::string> open;  // session -> principal
   std::string bad_revision = "1999-01-01";
   bh_session last_session = 0;
+  std::function<void(bh_session)> on_close;  // from inside session_close
 
- private:
   static Rig &of(void *ctx) { return *static_cast<Rig *>(bh::testing::FakeHost::self(ctx).user); }
 
+ private:
   void make_table() {
     table.size = sizeof table;
     table.limits = &limits;
@@ -139,6 +143,7 @@ struct Rig {
     table.session_close = [](void *ctx, bh_session session, std::uint32_t how) {
       of(ctx).closed.push_back({session, how});
       of(ctx).open.erase(session);
+      if (of(ctx).on_close) of(ctx).on_close(session);
     };
     table.check_revision = [](void *ctx, bh_session, bh_str revision) -> bh_status {
       return bh::view(revision) == of(ctx).bad_revision ? BH_E_INVALID : BH_OK;
