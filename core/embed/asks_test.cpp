@@ -112,6 +112,42 @@ TEST_CASE("a question that the wire attributes belongs to that call alone") {
   CHECK(w.server_got(R"({"jsonrpc":"2.0","id":"s2","result":{"action":"cancel"}})"));
 }
 
+TEST_CASE("however many calls a client gives up, what they ask goes to nobody else") {
+  World w;
+  w.start();
+  Client one(*w.host, able), two(*w.host, able);
+  REQUIRE(w.turn_until([&] { return w.host->settled(); }));
+  for (int i = 0; i < 100; ++i) {
+    one.call(std::to_string(i), "a__x");
+    one.end->send(cancelled(std::to_string(i)));
+  }
+  // The server has finished all that can be remembered, but not the first ones.
+  const std::vector<std::string> sent = w.up.lane("a").sent;
+  std::vector<std::string> calls;
+  for (const std::string &m : sent) {
+    if (m.find("tools/call") != std::string::npos) calls.push_back(FakeUpstreams::id_of(m));
+  }
+  REQUIRE(calls.size() == 100);
+  for (std::size_t i = 30; i < calls.size(); ++i) {
+    w.up.say("a", R"({"jsonrpc":"2.0","id":)" + calls[i] + R"(,"result":{}})");
+  }
+  two.call("1", "a__x");
+  w.up.say("a", ask);
+  CHECK(two.got.empty());
+  CHECK(w.up.last("a").find(R"("id":"s1","result":{"action":"cancel"})") != std::string::npos);
+  // Its own questions may still be asked.
+  two.end->send(cancelled("1"));
+  w.up.say("a",
+           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(w.up.last("a")) + R"(,"result":{}})");
+  for (const std::string &m : std::vector<std::string>(w.up.lane("a").sent)) {
+    if (m.find("tools/call") == std::string::npos) continue;
+    w.up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(m) + R"(,"result":{}})");
+  }
+  one.call("101", "a__x");
+  w.up.say("a", ask);
+  CHECK(one.has("elicitation/create"));
+}
+
 TEST_CASE("a client may answer a question while it is told that nobody waits for it any more") {
   Asked w;
   w.begin();

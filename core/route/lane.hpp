@@ -115,6 +115,8 @@ class Lane {
     std::uint64_t exchange, session, until_ns;
   };
   std::vector<Retracted> retracted;
+  // Of those that had no place there, the latest; session 0: of several clients.
+  Retracted forgotten{};
   // Who watches a resource of this server, by the server's own URI. Kept by the router; at most
   // limits.subscriptions_per_session of each client.
   struct Watch {

@@ -181,10 +181,20 @@ void Router::retract(Lane *lane, std::uint64_t exchange, bool sent, const Sessio
   constexpr std::size_t most = 64;
   if (lane == nullptr) return;
   if (sent && session != nullptr && lane->session() == 0) {
-    if (lane->retracted.size() >= most) lane->retracted.erase(lane->retracted.begin());
+    if (lane->retracted.size() >= most) forget_retracted(*lane);
     lane->retracted.push_back({exchange, session->handle, reactor_.now_ns() + memory_ns});
   }
   lane->retract(exchange, sent, reason, reason_scan);
+}
+
+// Nobody knows any more which of its calls the server still works on, but whose they are.
+void Router::forget_retracted(Lane &lane) {
+  const Lane::Retracted oldest = lane.retracted.front();
+  lane.retracted.erase(lane.retracted.begin());
+  Lane::Retracted &forgotten = lane.forgotten;
+  const bool others =
+      forgotten.until_ns >= reactor_.now_ns() && forgotten.session != oldest.session;
+  forgotten = {0, others ? 0 : oldest.session, oldest.until_ns};
 }
 
 bh_status Router::check_revision(bh_session, std::string_view revision) const {
@@ -218,24 +228,7 @@ void Router::answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t cou
     check_idle();
     return;
   }
-  Batch *batch = batches_.get(reply.batch);
-  if (batch == nullptr) return;
-  if (count != 0 && !batch->silent) {
-    if (batch->body.size() > 1) batch->body += ',';
-    for (std::uint32_t i = 0; i < count; ++i) batch->body.append(bh::view(parts[i]));
-  }
-  batch_done(reply.batch);
-}
-
-void Router::batch_done(std::uint64_t handle) {
-  Batch *batch = batches_.get(handle);
-  if (batch == nullptr || --batch->open != 0) return;
-  const std::string body = std::move(batch->body) + "]";
-  const ReplyTo reply = batch->reply;
-  const bool expects_answer = batch->expects_answer;
-  batches_.erase(handle);
-  if (body.size() > 2) return answer_text(reply, body);
-  if (expects_answer) end_without_answer(reply);  // all of its requests were cancelled
+  answer_in_batch(reply.batch, parts, count);
 }
 
 void Router::answer_text(const ReplyTo &reply, std::string_view text, std::uint32_t http_status) {
@@ -252,14 +245,18 @@ void Router::answer_result(const ReplyTo &reply, std::string_view id_token,
 
 void Router::answer_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
                           std::string_view text, std::uint32_t http_status, std::string_view data) {
+  answer_text(reply, error_text(id_token, error_code, text, data), http_status);
+}
+
+std::string Router::error_text(std::string_view id_token, std::int32_t error_code,
+                               std::string_view text, std::string_view data) {
   std::string out = R"({"jsonrpc":"2.0",)";
   // An unreadable id is left out: JSON-RPC's null is not an id that MCP's schema knows.
   if (!id_token.empty()) out.append("\"id\":").append(id_token).append(",");
   out.append("\"error\":{\"code\":").append(std::to_string(error_code)).append(",\"message\":");
   mcp::append_quoted(&out, text);
   if (!data.empty()) out.append(",\"data\":").append(data);
-  out.append("}}");
-  answer_text(reply, out, http_status);
+  return out.append("}}");
 }
 
 // A cancelled request gets no answer, but the place that waits for one must be told.

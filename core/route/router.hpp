@@ -205,6 +205,7 @@ class Router {
     ReplyTo reply;
     std::uint32_t open = 0;
     std::string body;
+    std::size_t bytes = 0;        // of answers in it
     bool expects_answer = false;  // the transport waits for one
     bool silent = false;          // nobody is told; requests of our own
   };
@@ -227,7 +228,6 @@ class Router {
   // router_client.cpp: what clients send
   bool handle_message(Session &session, const ReplyTo &reply, std::string_view message,
                       bh_delivery *out);
-  bool handle_batch(Session &session, const ReplyTo &reply, std::string_view message);
   void handle_request(Session &session, const ReplyTo &reply, std::string_view message,
                       const mcp::Scan &scan);
   void handle_notification(Session &session, std::string_view message, const mcp::Scan &scan);
@@ -242,6 +242,13 @@ class Router {
   void cancel(Session &session, std::string_view message, const mcp::Scan &scan);
   bool cancel_waiting(Session &session, std::string_view id);
   bool exposed(mcp::Method method) const;
+
+  // router_batches.cpp
+  bool handle_batch(Session &session, const ReplyTo &reply, std::string_view message);
+  void answer_in_batch(std::uint64_t batch, const bh_str *parts, std::uint32_t count);
+  void append_answer(Batch &batch, const bh_str *parts, std::uint32_t count);
+  void batch_done(std::uint64_t batch);
+  void upstream_batch(bh_lane lane, std::uint64_t hint, std::string_view message);
 
   // router_calls.cpp: requests that go to an upstream
   void call(Session &session, const ReplyTo &reply, std::string_view message,
@@ -292,6 +299,11 @@ class Router {
   bh_policy_request policy_request(const Exchange &exchange) const;
 
   // router_upstream.cpp: what upstreams send
+  WireLane *wire(bh_lane lane) noexcept;
+  void take_upstream(WireLane &lane, std::uint64_t hint, std::string_view message,
+                     const mcp::Scan &scan);
+  std::string refuse_upstream(bh_lane lane, std::uint64_t hint, std::string_view message,
+                              const mcp::ScanError &error);
   void upstream_answer(WireLane &lane, std::uint64_t hint, std::string_view message,
                        const mcp::Scan &scan);
   void answer_call(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
@@ -393,8 +405,9 @@ class Router {
   void answer_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
                     std::string_view text, std::uint32_t http_status = 0,
                     std::string_view data = {});
+  static std::string error_text(std::string_view id_token, std::int32_t error_code,
+                                std::string_view text, std::string_view data);
   void end_without_answer(const ReplyTo &reply);
-  void batch_done(std::uint64_t batch);
   void finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
               std::string_view rule, std::string_view error);
   void close_session(Session &session);
@@ -402,6 +415,8 @@ class Router {
   void retract_exchanges(Session &session);
   void retract(Lane *lane, std::uint64_t exchange, bool sent, const Session *session,
                std::string_view reason, const mcp::Scan *reason_scan);
+  void forget_retracted(Lane &lane);
+  bool may_be_anothers(Lane &lane, const Session &session) const;
   void start_wheel();
   void turn_wheel();
   void timed_out(Exchange &exchange);

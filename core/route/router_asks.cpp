@@ -15,6 +15,16 @@
 
 namespace bulkhead {
 
+// The server may still work on a call that another client has given up.
+bool Router::may_be_anothers(Lane &lane, const Session &s) const {
+  const std::uint64_t now = reactor_.now_ns();
+  if (lane.forgotten.until_ns >= now && lane.forgotten.session != s.handle) return true;
+  if (lane.retracted.empty()) return false;
+  std::erase_if(lane.retracted, [now](const Lane::Retracted &r) { return r.until_ns < now; });
+  return std::any_of(lane.retracted.begin(), lane.retracted.end(),
+                     [&](const Lane::Retracted &r) { return r.session != s.handle; });
+}
+
 Session *Router::attribute(WireLane &lane, std::uint64_t hint, Exchange **exchange) {
   *exchange = nullptr;
   if (hint != 0) {
@@ -38,14 +48,9 @@ Session *Router::attribute(WireLane &lane, std::uint64_t hint, Exchange **exchan
     only = e->session;
     if (*exchange == nullptr) *exchange = e;
   }
-  if (only != nullptr && !lane.retracted.empty()) {
-    const std::uint64_t now = reactor_.now_ns();
-    std::erase_if(lane.retracted, [now](const Lane::Retracted &r) { return r.until_ns < now; });
-    for (const Lane::Retracted &r : lane.retracted) {
-      if (r.session == only->handle) continue;
-      *exchange = nullptr;
-      return nullptr;
-    }
+  if (only != nullptr && may_be_anothers(lane, *only)) {
+    *exchange = nullptr;
+    return nullptr;
   }
   if (only != nullptr) return only;
   // A lane of one client: whatever comes is for it.
@@ -205,6 +210,7 @@ ReplyTo Router::asked_of(const Ask &ask) {
 
 void Router::lane_lost(Lane &lane) {
   lane.retracted.clear();
+  lane.forgotten = {};
   end_asks([&lane](const Ask &ask) { return ask.lane == &lane; }, true, false);
 }
 

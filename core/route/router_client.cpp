@@ -11,7 +11,6 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::uint32_t max_batch = 256;
 constexpr std::string_view version_text = BULKHEAD_VERSION;
 
 std::optional<ItemKind> listed_kind(mcp::Method method) {
@@ -81,48 +80,6 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
       handle_response(s, message, scan);
       return false;
   }
-}
-
-// JSON-RPC batches exist in 2025-03-26 only. Elements are handled in order; the answers are
-// collected into one array.
-bool Router::handle_batch(Session &s, const ReplyTo &reply, std::string_view message) {
-  if (!s.initialized || s.revision != batch_revision) {
-    ++counters_.refused_messages;
-    answer_error(reply, {}, code::invalid_request,
-                 "JSON-RPC batches exist in MCP 2025-03-26 only; send one message at a time", 400);
-    return true;
-  }
-  struct Elements {
-    Router &router;
-    ReplyTo reply;
-    std::uint32_t count = 0;
-    std::uint32_t answers = 0;
-  };
-  const std::uint64_t handle = batches_.insert({reply, 1, "["});
-  Elements elements{*this, {reply.session, reply.stream, handle}};
-  mcp::for_each_element(message, &elements, [](void *arg, std::string_view element) {
-    auto &e = *static_cast<Elements *>(arg);
-    Session *session = e.router.session(e.reply.session);
-    Batch *batch = e.router.batches_.get(e.reply.batch);
-    if (session == nullptr || batch == nullptr) return false;
-    ++batch->open;
-    if (++e.count > max_batch) {
-      e.router.answer_error(e.reply, {}, code::invalid_request,
-                            "a batch holds at most " + std::to_string(max_batch) + " messages");
-      ++e.answers;
-      return false;
-    }
-    bh_delivery delivery{};
-    if (e.router.handle_message(*session, e.reply, element, &delivery)) {
-      ++e.answers;
-      if (Batch *still = e.router.batches_.get(e.reply.batch)) still->expects_answer = true;
-    } else {
-      e.router.batch_done(e.reply.batch);
-    }
-    return true;
-  });
-  batch_done(handle);
-  return elements.answers != 0;
 }
 
 bool Router::exposed(mcp::Method method) const {

@@ -9,25 +9,25 @@
 
 namespace bulkhead {
 
-void Router::upstream_message(bh_lane handle, std::uint64_t hint, std::string_view message) {
+WireLane *Router::wire(bh_lane handle) noexcept {
   WireLane **slot = wires_.get(handle);
-  if (slot == nullptr || *slot == nullptr) return;  // of a connection that is being closed
-  WireLane &lane = **slot;
+  return slot == nullptr ? nullptr : *slot;  // null: of a connection that is being closed
+}
+
+void Router::upstream_message(bh_lane handle, std::uint64_t hint, std::string_view message) {
+  WireLane *lane = wire(handle);
+  if (lane == nullptr) return;
   mcp::Scan scan;
   mcp::ScanError error;
   if (message.size() > limits().message_bytes || !mcp::scan(message, &scan, &error)) {
-    ++counters_.bad_upstream_messages;
-    const std::uint64_t id = hint != 0 ? hint : parse_number(error.seen_id.in(message));
-    const std::string text = "server \"" + lane.upstream().name() + "\" sent an invalid message: " +
-                             (error.what[0] != '\0' ? error.what : "too large");
-    log(BH_LOG_WARN, text);
-    Exchange *e = exchanges_.get(id);
-    if (e != nullptr && e->lane == &lane) {
-      lane.abandon(id);
-      exchange_failed(handle, id, {BH_E_PROTOCOL, text});
-    }
-    return;
+    return log(BH_LOG_WARN, refuse_upstream(handle, hint, message, error));
   }
+  if (scan.kind == mcp::Kind::batch) return upstream_batch(handle, hint, message);
+  take_upstream(*lane, hint, message, scan);
+}
+
+void Router::take_upstream(WireLane &lane, std::uint64_t hint, std::string_view message,
+                           const mcp::Scan &scan) {
   switch (scan.kind) {
     case mcp::Kind::result:
     case mcp::Kind::error:
@@ -36,21 +36,26 @@ void Router::upstream_message(bh_lane handle, std::uint64_t hint, std::string_vi
       return upstream_request(lane, hint, message, scan);
     case mcp::Kind::notification:
       return upstream_notification(lane, hint, message, scan);
-    case mcp::Kind::batch: {
-      struct Each {
-        Router *router;
-        bh_lane lane;
-        std::uint64_t hint;
-      } each{this, handle, hint};
-      mcp::for_each_element(message, &each, [](void *arg, std::string_view element) {
-        auto &e = *static_cast<Each *>(arg);
-        // An array inside an array is no message; scanned as a batch it would nest without end.
-        if (!element.starts_with('[')) e.router->upstream_message(e.lane, e.hint, element);
-        return true;
-      });
-      return;
-    }
+    case mcp::Kind::batch:
+      return;  // not in here
   }
+}
+
+// The call that it may have been meant for fails. What was wrong, for the log.
+std::string Router::refuse_upstream(bh_lane handle, std::uint64_t hint, std::string_view message,
+                                    const mcp::ScanError &error) {
+  ++counters_.bad_upstream_messages;
+  WireLane *lane = wire(handle);
+  if (lane == nullptr) return {};
+  const std::uint64_t id = hint != 0 ? hint : parse_number(error.seen_id.in(message));
+  std::string text = "server \"" + lane->upstream().name() + "\" sent an invalid message: " +
+                     (error.what[0] != '\0' ? error.what : "too large");
+  Exchange *e = exchanges_.get(id);
+  if (e != nullptr && e->lane == lane) {
+    lane->abandon(id);
+    exchange_failed(handle, id, {BH_E_PROTOCOL, text});
+  }
+  return text;
 }
 
 // ---- answers ---------------------------------------------------------------------------------
@@ -181,16 +186,17 @@ void Router::forward_log(WireLane &lane, std::uint64_t hint, std::string_view me
     send({client->handle, e != nullptr ? e->reply.stream : 0, 0}, BH_OUT_EVENT, &part, 1, 0);
     return;
   }
-  // Of nobody's call: to those who asked for logs.
-  bool sent = false;
+  // Of nobody's call: to those who asked for logs. All of them first: a client may do anything
+  // while it is told.
+  std::vector<bh_session> clients;
   for (const View *view : lane.views) {
     for (const Session *client : view->clients) {
       if (client->log_level < 0 || (level >= 0 && level < client->log_level)) continue;
-      send({client->handle, 0, 0}, BH_OUT_EVENT, &part, 1, 0);
-      sent = true;
+      clients.push_back(client->handle);
     }
   }
-  if (!sent) ++counters_.dropped_events;
+  if (clients.empty()) ++counters_.dropped_events;
+  for (const bh_session client : clients) send({client, 0, 0}, BH_OUT_EVENT, &part, 1, 0);
 }
 
 }  // namespace bulkhead

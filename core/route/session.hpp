@@ -44,6 +44,7 @@ struct Session {
 
   SessionExchanges exchanges;
   std::uint32_t open_asks = 0;
+  std::size_t batched_bytes = 0;  // of answers that wait in its batches for others
 
   struct Subscription {
     Lane *lane = nullptr;
