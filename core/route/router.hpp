@@ -384,6 +384,7 @@ class Router {
   void forget_filters(View &view);
   void filter_again_later();
   void end_filters(View &view);
+  void end_round(FilteredList &list);
   void filter_timed_out(FilteredList &list);
   void wait_for_view(View &view, const ReplyTo &reply, std::string_view message);
   void serve_waiters(View &view);

@@ -23,14 +23,17 @@ Named naming_of(const mcp::Scan &scan, std::string_view message) {
       return {scan.name, ItemKind::tool, "tools/call needs params.name (a string)"};
     case mcp::Method::prompts_get:
       return {scan.name, ItemKind::prompt, "prompts/get needs params.name (a string)"};
-    case mcp::Method::completion_complete:
-      if (scan.ref_type.in(message) == "\"ref/prompt\"") {
-        return {scan.ref_name, ItemKind::prompt,
-                "completion/complete needs params.ref.name for ref/prompt"};
-      }
-      return {scan.ref_uri, ItemKind::resource,
-              "completion/complete needs params.ref with type ref/prompt and name, or type "
-              "ref/resource and uri"};
+    case mcp::Method::completion_complete: {
+      // Unescaped, as the server will read it: what is judged here must be what it completes.
+      std::string scratch;
+      const std::string_view type =
+          scan.ref_type.empty() ? "" : mcp::unquote(scan.ref_type.in(message), &scratch);
+      constexpr const char *missing =
+          "completion/complete needs params.ref with type ref/prompt and name, or type "
+          "ref/resource and uri";
+      if (type == "ref/prompt") return {scan.ref_name, ItemKind::prompt, missing};
+      return {type == "ref/resource" ? scan.ref_uri : mcp::Range{}, ItemKind::resource, missing};
+    }
     default:
       return {scan.uri, ItemKind::resource, "params.uri (a string) is missing"};
   }

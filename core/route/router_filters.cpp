@@ -117,7 +117,9 @@ void Router::filter_timed_out(FilteredList &list) {
   }
   serve_waiters(view);
   for (auto &[principal, each] : view.filtered) {  // the list may be another by now
-    if (std::exchange(each.late, false)) each.catalogue = nullptr;
+    if (!std::exchange(each.late, false)) continue;
+    each.catalogue = nullptr;
+    ++view.version;  // the next one has other items at the places of its cursors
   }
 }
 
@@ -129,7 +131,7 @@ void Router::forget_filters(View &view) {
     list.catalogue = nullptr;
     list.late = false;
     if (list.round != 0) {
-      filter_rounds_.erase(std::exchange(list.round, 0));
+      end_round(list);
       filter_again_later();
     }
     at = list.timer == 0 ? view.filtered.erase(at) : std::next(at);
@@ -155,18 +157,33 @@ void Router::filter_again_later() {
 void Router::end_filters(View &view) {
   for (auto &[principal, list] : view.filtered) {
     reactor_.timer_cancel(list.timer);
-    filter_rounds_.erase(list.round);
+    if (list.round != 0) end_round(list);
   }
   view.filtered.clear();
 }
 
+// Before all of it is answered: nobody waits for the rest any more.
+void Router::end_round(FilteredList &list) {
+  const std::uint32_t round = std::exchange(list.round, 0);
+  filter_rounds_.erase(round);
+  for (std::size_t item = 0; item < list.shown.size(); ++item) {
+    if (list.shown[item] < 0) unanswered(question_number(round, item), false);
+  }
+  list.shown = {};
+}
+
 void Router::policy_changed() {
+  std::vector<Session *> clients;
   for (const auto &view : views_) {
     forget_filters(*view);
     ++view->version;
+    clients.insert(clients.end(), view->clients.begin(), view->clients.end());
+  }
+  if (!profile_.expose.list_changed) return;
+  // Now: a client may do anything while it is told, but end its session.
+  for (Session *s : clients) {
     for (const ItemKind kind : all_item_kinds) {
-      if (kind == ItemKind::resource_template || !profile_.expose.list_changed) continue;
-      for (Session *s : std::vector<Session *>(view->clients)) tell_list_changed(*s, kind);
+      if (kind != ItemKind::resource_template) tell_list_changed(*s, kind);
     }
   }
 }
