@@ -44,7 +44,8 @@ class FakeConnector {
 
   bh_status lane_open(bh_lane lane, const bh_lane_info &info_, void **out, bh_error *error) {
     FakeUpstreams &u = FakeUpstreams::get();
-    if (u.refuse_open) return bh::fail(error, BH_E_UNAVAILABLE, "refused by the test");
+    if (u.refuse_open || bh::view(info_.server) == u.refused_server)
+      return bh::fail(error, BH_E_UNAVAILABLE, "refused by the test");
     u.lanes.push_back({lane, std::string(bh::view(info_.server)), true, {}, {}});
     *out = reinterpret_cast<void *>(u.lanes.size());
     return BH_OK;
@@ -82,10 +83,15 @@ class FakeConnector {
     }
     return BH_OK;
   }
-  void lane_ready(void *, bh_str) {}
+  void lane_ready(void *lane, bh_str) {
+    FakeUpstreams &u = FakeUpstreams::get();
+    if (u.on_ready) u.on_ready(u.lanes[reinterpret_cast<std::uintptr_t>(lane) - 1].handle);
+  }
   void lane_abandon(void *lane, std::uint64_t exchange) {
-    FakeUpstreams::get().lanes[reinterpret_cast<std::uintptr_t>(lane) - 1].abandoned.push_back(
-        exchange);
+    FakeUpstreams &u = FakeUpstreams::get();
+    FakeLane &l = u.lanes[reinterpret_cast<std::uintptr_t>(lane) - 1];
+    l.abandoned.push_back(exchange);
+    if (u.on_abandon) u.on_abandon(l.handle);
   }
   void lane_close(void *lane) {
     FakeLane &l = FakeUpstreams::get().lanes[reinterpret_cast<std::uintptr_t>(lane) - 1];

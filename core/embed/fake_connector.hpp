@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ struct FakeUpstreams {
   bool answer_initialize = true;
   bool hold_tools = false;  // tools/list is answered by the test
   bool refuse_open = false;
+  std::string refused_server;  // cannot be opened
+  // Inside the calls of this name; may say anything to the gateway.
+  std::function<void(bh_lane)> on_ready, on_abandon;
 
   FakeLane &lane(std::string_view server);  // the newest of that server
   std::string last(std::string_view server) { return lane(server).sent.back(); }

@@ -57,7 +57,8 @@ void ExchangeTable::arm(Exchange &e, std::uint64_t now_ns, std::uint64_t timeout
   disarm(e);
   if (armed_ == 0) last_tick_ = now_ns / ns_per_tick;
   const std::uint64_t ticks = (timeout_ms + tick_ms - 1) / tick_ms;
-  // One more: the current tick has partly gone, and a deadline never comes early.
+  // One more, since the current tick has partly gone. Early is a deadline only by what this turn of
+  // the loop has taken before it, since now_ns is the turn's beginning.
   e.deadline_tick = now_ns / ns_per_tick + ticks + 1;
   Exchange *&head = wheel_[e.deadline_tick % wheel_slots];
   e.wheel_prev = nullptr;

@@ -62,7 +62,7 @@ class Lane {
                        const mcp::Scan *reason_scan) = 0;
   // Nobody waits for this exchange's answer any more; the upstream is not told.
   virtual void abandon(std::uint64_t exchange) = 0;
-  // A notification or a response for the upstream; dropped unless the lane is ready.
+  // A notification or a response for the upstream; dropped where there is no connection.
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
   // A request on behalf of all clients of this lane, whose answer nobody waits for.
   virtual void request_quietly(mcp::Method method, std::string_view params) = 0;
@@ -81,6 +81,8 @@ class Lane {
   virtual bool unknown() const { return false; }
   // A lazy one that is left alone counts as settled.
   void leave_alone() noexcept { settled_ = true; }
+  // It is about to be started: what it lists is waited for.
+  void expect() noexcept { settled_ = false; }
   // Lazy, and without a connection until the next call.
   bool sleeps() const noexcept { return state_ == LaneState::idle && settled_; }
   bool can_take_calls() const noexcept { return state_ == LaneState::ready || sleeps(); }

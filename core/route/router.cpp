@@ -342,8 +342,10 @@ void Router::timed_out(Exchange &e) {
                            std::to_string(e.timeout_ms) + " ms";
   if (e.purpose != Purpose::call) {
     const Error error{BH_E_TIMEOUT, text};
-    lane->abandon(e.id);
-    static_cast<WireLane *>(lane)->own_answer(e, nullptr, {}, &error);
+    const std::uint64_t own = e.id;
+    lane->abandon(own);  // a connector may lose the connection inside
+    Exchange *still = exchanges_.get(own);
+    if (still != nullptr) static_cast<WireLane *>(lane)->own_answer(*still, nullptr, {}, &error);
     return;
   }
   const std::uint64_t id = e.id;

@@ -241,7 +241,7 @@ void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   View &view = view_for(s);
   if (waiters.empty()) return;
   std::move(waiters.begin(), waiters.end(), std::back_inserter(view.waiters));
-  if (view_settled(view)) serve_waiters(view);
+  if (view.deadline_passed || view_settled(view)) serve_waiters(view);
 }
 
 void Router::list(Session &s, const ReplyTo &reply, std::string_view message, const mcp::Scan &scan,

@@ -84,13 +84,15 @@ void Router::start_lanes(View &view) {
 
 // Somebody asks what there is: lazy servers whose lists are not known yet are started for it once.
 void Router::wake_unlisted(View &view) {
-  bool woken = false;
-  for (Lane *lane : std::vector<Lane *>(view.lanes)) {
-    if (!lane->unknown()) continue;
-    if (!woken) open_first_list(view);
-    woken = true;
-    lane->start();
+  std::vector<Lane *> unlisted;
+  for (Lane *lane : view.lanes) {
+    if (lane->unknown()) unlisted.push_back(lane);
   }
+  if (unlisted.empty()) return;
+  open_first_list(view);
+  // All are expected before one is started: that one may fail at once.
+  for (Lane *lane : unlisted) lane->expect();
+  for (Lane *lane : unlisted) lane->start();
 }
 
 void Router::leave_view(Session &s) {
@@ -281,9 +283,12 @@ void Router::catalogue_changed(View &view) {
       this,
       [](void *arg) {
         auto &router = *static_cast<Router *>(arg);
-        for (const auto &v : router.views_) {
-          if (v->announcing) router.announce(*v);
-        }
+        // A client may do anything while it is told; the list of views may be another then.
+        const auto next = [&] {
+          return std::find_if(router.views_.begin(), router.views_.end(),
+                              [](const auto &v) { return v->announcing; });
+        };
+        for (auto at = next(); at != router.views_.end(); at = next()) router.announce(**at);
       },
       this);
 }
@@ -301,10 +306,10 @@ void Router::announce(View &view) {
   const auto before = std::move(view.shown);
   view.shown = nullptr;
   if (!profile_.expose.list_changed || before == nullptr || view.clients.empty()) return;
-  const Catalogue &now = catalogue(view);
-  view.shown = view.catalogue;
+  catalogue(view);
+  const auto now = view.shown = view.catalogue;
   for (const ItemKind kind : all_item_kinds) {
-    if (kind == ItemKind::resource_template || before->same_list(kind, now)) continue;
+    if (kind == ItemKind::resource_template || before->same_list(kind, *now)) continue;
     for (Session *s : std::vector<Session *>(view.clients)) tell_list_changed(*s, kind);
   }
 }

@@ -71,6 +71,7 @@ void Upstream::remove(Lane *lane) {
 
 void Upstream::fill_pool(Lane &first) {
   if (def_.pool_size < 2 || first.pool_of != nullptr || connector == nullptr) return;
+  if (first.draining()) return;
   std::uint32_t there = 1;
   for (const auto &lane : lanes_) there += lane->pool_of == &first ? 1 : 0;
   for (; there < def_.pool_size; ++there) {

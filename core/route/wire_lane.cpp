@@ -93,26 +93,23 @@ void WireLane::handshake_answered(const mcp::Scan &scan, std::string_view messag
   handshaken_ = true;
   const bh_lane handle = handle_;  // a connector may lose the connection inside any call
   upstream_.connector->lane_ready(upstream_.self, wire_, bh::str(version));
+  if (handle_ != handle) return;
   const bh_str initialized = bh::str(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
   send(BH_LANE_NOTIFICATION, &initialized, 1);
   if (handle_ != handle) return;
-  // All lists at once: one round trip, not four. The count is raised first, since a connector may
-  // answer inside the call.
+  // All lists at once: one round trip, not four. What is wanted is written down first, since a
+  // connector may answer inside the call, or report a change of a list that is not asked for yet.
   std::array<bool, item_kinds> wanted = {server_caps_.tools, server_caps_.resources,
                                          server_caps_.resources, server_caps_.prompts};
   first_lists_ = 1;
   for (const bool want : wanted) first_lists_ += want ? 1 : 0;
-  if (handle_ != handle) return;
   for (const ItemKind kind : all_item_kinds) {
-    listings_[static_cast<std::size_t>(kind)].first = wanted[static_cast<std::size_t>(kind)];
+    const auto index = static_cast<std::size_t>(kind);
+    listings_[index].first = wanted[index];
+    if (!wanted[index]) items_[index] = {};
   }
   for (const ItemKind kind : all_item_kinds) {
-    if (!wanted[static_cast<std::size_t>(kind)]) {
-      items_[static_cast<std::size_t>(kind)] = {};
-    } else if (handle_ == handle) {
-      start_listing(kind);
-      // A change that was reported before this is in the answer.
-    }
+    if (wanted[static_cast<std::size_t>(kind)] && handle_ == handle) start_listing(kind);
   }
   if (handle_ == handle && first_lists_ != 0 && --first_lists_ == 0) become_ready();
 }
