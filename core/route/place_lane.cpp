@@ -27,6 +27,7 @@ PlaceLane::~PlaceLane() = default;
 void PlaceLane::start() {
   bool ok = true;
   state_ = LaneState::connecting;
+  reason_.clear();
   for (const ItemKind kind : all_item_kinds) {
     const bh_status status = load(kind);
     if (status == BH_PENDING) return router_.lane_changed(*this);  // list_changed() comes
@@ -40,14 +41,16 @@ void PlaceLane::start() {
 }
 
 bh_status PlaceLane::load(ItemKind kind) {
-  ItemList &items = items_[static_cast<std::size_t>(kind)];
+  ItemList items;
   bh_buf buf{};
   bh_error error = bh::make_error();
   const bh_status status = upstream_.tools->list(upstream_.self, abi_kind(kind), &buf, &error);
   const bh::Buf owned(buf);
   if (status == BH_PENDING) return status;
-  items = {};
-  if (status == BH_E_UNSUPPORTED) return BH_OK;
+  if (status == BH_E_UNSUPPORTED) {
+    items_[static_cast<std::size_t>(kind)] = {};
+    return BH_OK;
+  }
   if (status != BH_OK) {
     reason_ =
         "cannot list its " + std::string(facts(kind).noun) + "s: " + std::string(bh::text(error));
@@ -60,15 +63,25 @@ bh_status PlaceLane::load(ItemKind kind) {
   const std::string result =
       "{\"" + std::string(facts(kind).member) + "\":" + std::string(owned.view()) + "}";
   const auto appended = append_page(kind, result, upstream_.def(), router_.limits(), &items);
-  if (appended.has_value()) return BH_OK;
-  reason_ = appended.error().text;
-  return BH_E_PROTOCOL;
+  if (!appended.has_value()) {
+    reason_ = appended.error().text;
+    return BH_E_PROTOCOL;
+  }
+  items_[static_cast<std::size_t>(kind)] = std::move(items);
+  return BH_OK;
 }
 
 void PlaceLane::list_changed(ItemKind kind) {
   if (state_ == LaneState::waiting || state_ == LaneState::connecting) return start();
   if (state_ != LaneState::ready) return;
-  load(kind);
+  reason_.clear();
+  const bh_status status = load(kind);
+  if (status == BH_PENDING) return;
+  if (status != BH_OK) {
+    // As of a server on a wire: a list that cannot be read again is better than none.
+    router_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + reason_);
+    return router_.lane_changed(*this);
+  }
   router_.items_changed(*this);
   router_.lane_changed(*this);
 }

@@ -23,7 +23,8 @@ class PlaceLane final : public Lane {
   void list_changed(ItemKind kind);
 
  private:
-  // False: that list failed, and the reason is kept.
+  // Gets that list. BH_PENDING: list_changed() comes. Another status than BH_OK: it failed, reason_
+  // says why, and what was listed before stays.
   bh_status load(ItemKind kind);
 };
 
