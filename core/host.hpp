@@ -29,11 +29,11 @@ class Reactor;
 
 enum class LogLevel : std::int32_t { debug, info, warn, error };
 
-// A server or a plugin that runs in another process: which compartment has it, and its number
-// there.
+// A server or a plugin that runs in another process: which compartment has it, and the instance id
+// of the plugin there. Not its number: a reload gives the plugins of a compartment other numbers.
 struct RemoteUse {
   std::string compartment;
-  std::uint32_t plugin = 0;
+  std::string plugin;
 };
 // A policy and a telemetry plugin are "policies/ID" and "telemetry/ID" among them; names have no
 // '/'.

@@ -153,20 +153,19 @@ class Planner {
   }
 
  private:
-  // The slice that has the plugin, and the plugin's number in it.
+  // The slice that has the plugin now.
   // `wanted`: what the profile says about its compartment; `owner`: whose own it would be.
-  std::pair<Slice &, std::uint32_t> place(PluginKind kind, const PluginUse &use,
-                                          const std::string &wanted, const std::string &owner) {
+  Slice &place(PluginKind kind, const PluginUse &use, const std::string &wanted,
+               const std::string &owner) {
     const Role *role = role_of(use.plugin);
     const std::string name = compartment_name(role, use, wanted, owner);
     auto at = std::find_if(slices_.begin() + 1, slices_.end(),
                            [&](const Slice &slice) { return slice.name == name; });
     if (at == slices_.end()) at = slices_.insert(at, new_slice(name, role));
-    for (std::uint32_t i = 0; i < at->plugins.size(); ++i) {
-      if (at->plugins[i].use.id == use.id) return {*at, i};
-    }
-    at->plugins.push_back({kind, use});
-    return {*at, static_cast<std::uint32_t>(at->plugins.size() - 1)};
+    const bool there = std::any_of(at->plugins.begin(), at->plugins.end(),
+                                   [&](const SlicePlugin &p) { return p.use.id == use.id; });
+    if (!there) at->plugins.push_back({kind, use});
+    return *at;
   }
 
   // It talks to local clients and to the supervisor, and has nothing of the profile.
@@ -212,21 +211,21 @@ class Planner {
     use.plugin = connector->second;
     use.config_json = "{}";
     use.required = false;
-    auto [slice, number] = place(PluginKind::connector, use, def.compartment, def.name);
+    Slice &slice = place(PluginKind::connector, use, def.compartment, def.name);
     slice.definitions[def.name] = definition_of(profile_, def);
     add_services(slice);
-    slices_.front().remote[def.name] = {slice.name, number};
+    slices_.front().remote[def.name] = {slice.name, use.id};
   }
 
   void add_tools(const PluginUse &use) {
-    auto [slice, number] = place(PluginKind::tools, use, use.compartment, use.id);
+    Slice &slice = place(PluginKind::tools, use, use.compartment, use.id);
     if (use.plugin == "builtin-files") {
       for (std::string &folder : workspace_folders(use.config_json)) {
         slice.privileges.read.push_back(std::move(folder));
       }
     }
     add_services(slice);
-    slices_.front().remote[use.id] = {slice.name, number};
+    slices_.front().remote[use.id] = {slice.name, use.id};
   }
 
   // A policy or telemetry plugin: alone in its compartment, if it has one. `use` is what the
@@ -242,7 +241,7 @@ class Planner {
         std::find(use->grants.begin(), use->grants.end(), "network") != use->grants.end();
     slice.plugins.push_back({kind, *use});
     add_services(slice);
-    slices_.front().remote[remote_name(group, use->id)] = {slice.name, 0};
+    slices_.front().remote[remote_name(group, use->id)] = {slice.name, use->id};
     use->config_json = "{}";
     slices_.push_back(std::move(slice));
   }

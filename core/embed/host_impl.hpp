@@ -173,7 +173,7 @@ class HostImpl final : public Host,
   void call_complete(bh_call call, std::uint32_t kind, std::string_view json) override;
   void call_failed(bh_call call, const Error &error) override;
   void call_progress(bh_call call, double value, double total, std::string_view message) override;
-  void tools_changed(const std::string &server, std::uint32_t kind) override;
+  void tools_changed(const std::string &plugin, std::uint32_t kind) override;
   Result<Part *> connector_for(const std::string &type);
   void check_finished();
   void shut_down();

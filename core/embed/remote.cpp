@@ -7,7 +7,8 @@ namespace bulkhead {
 bool HostImpl::use_remote(Upstream &upstream, bool tools) {
   const auto at = remote_.find(upstream.name());
   if (at == remote_.end()) return false;
-  upstream.self = near(at->second.compartment).plugin(at->second.plugin, upstream.name());
+  link::Near &link = near(at->second.compartment);
+  upstream.self = tools ? link.fresh_tools(at->second.plugin) : link.plugin(at->second.plugin);
   if (tools) {
     upstream.tools = &link::Near::tools();
   } else {
@@ -133,9 +134,9 @@ void HostImpl::call_failed(bh_call call, const Error &error) {
 void HostImpl::call_progress(bh_call call, double value, double total, std::string_view message) {
   router_->tools_progress(call, value, total, message);
 }
-void HostImpl::tools_changed(const std::string &server, std::uint32_t kind) {
+void HostImpl::tools_changed(const std::string &plugin, std::uint32_t kind) {
   for (const auto &part : tools_) {
-    if (part->use.id == server && part->upstream != nullptr) {
+    if (part->use.id == plugin && part->upstream != nullptr) {
       router_->tools_changed(*part->upstream, kind);
     }
   }

@@ -12,6 +12,7 @@
 #include "link/far.hpp"
 #include "link/frames.hpp"
 #include "link/near.hpp"
+#include "link/texts.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::link;
@@ -117,7 +118,7 @@ TEST_CASE("a lane ends in time, also when the far end never says so") {
   Ends ends = pair();
   Peer far(*loop.reactor, std::move(ends.two));
   near.attach(std::move(ends.one));
-  void *self = near.plugin(0, "");
+  void *self = near.plugin("connector");
   bh_lane_info info{};
   info.size = sizeof info;
   info.server = bh::str("s");
@@ -153,7 +154,9 @@ TEST_CASE("lanes and calls of a near end that was taken over are bounded") {
   };
   tools.call_cancel = [](void *, bh_call) {};
   std::vector<FarPlugin> plugins(2);
+  plugins[0].id = "connector";
   plugins[0].connector = &connector;
+  plugins[1].id = "tools";
   plugins[1].tools = &tools;
   const std::map<std::string, std::string> definitions{{"s", "{}"}};
   Far far(*loop.reactor, limits, plugins, definitions);
@@ -172,7 +175,8 @@ TEST_CASE("lanes and calls of a near end that was taken over are bounded") {
   for (std::size_t i = 0; i <= Far::max_lanes; ++i) {
     Ends lane = pair();
     peers.push_back(std::make_unique<Peer>(*loop.reactor, std::move(lane.one)));
-    REQUIRE(near.channel->send(open, "s", lane.two.get()) == BH_OK);
+    REQUIRE(near.channel->send(open, to_bytes(LaneText{"connector", "s"}), lane.two.get()) ==
+            BH_OK);
     if (i % 32 == 0) loop.reactor->poll(0);
   }
   CHECK(loop.until([&] { return peers.back()->ended; }));
@@ -182,8 +186,7 @@ TEST_CASE("lanes and calls of a near end that was taken over are bounded") {
 
   Frame call;
   call.kind = call_begin;
-  call.plugin = 1;
-  std::string text(12, '\0');  // three empty strings
+  const std::string text = to_bytes(CallText{"tools", "", "", ""});
   for (std::size_t i = 0; i <= Far::max_calls; ++i) {
     call.exchange = i + 1;
     REQUIRE(near.channel->send(call, text) == BH_OK);

@@ -5,6 +5,14 @@
 #include "link/texts.hpp"
 
 namespace bulkhead::link {
+namespace {
+
+// During a reload the near end may name a plugin of the next process, or of the one before.
+std::string absent(const std::string &id) {
+  return "this compartment does not run plugin \"" + id + "\" now";
+}
+
+}  // namespace
 
 struct Far::Lane final : Channel::Receiver {
   Far *far = nullptr;
@@ -77,6 +85,13 @@ const FarPlugin *Far::find(std::uint32_t number) const {
   return number < plugins_.size() ? &plugins_[number] : nullptr;
 }
 
+std::optional<std::uint32_t> Far::find(std::string_view id) const {
+  for (std::uint32_t number = 0; number < plugins_.size(); ++number) {
+    if (plugins_[number].id == id) return number;
+  }
+  return std::nullopt;
+}
+
 // ---- the trunk -------------------------------------------------------------------------------
 
 void Far::attach(OwnedFd trunk, std::function<void()> on_lost) {
@@ -84,7 +99,7 @@ void Far::attach(OwnedFd trunk, std::function<void()> on_lost) {
   on_lost_ = std::move(on_lost);
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
                                      limits_.message_bytes + 4096, limits_.write_queue_bytes, true);
-  send_lists();
+  for (std::uint32_t number = 0; number < plugins_.size(); ++number) send_plugin(number);
 }
 
 void Far::trunk_lost() {
@@ -103,19 +118,17 @@ void Far::trunk_lost() {
 }
 
 void Far::on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd) {
-  const FarPlugin *plugin = find(frame.plugin);
-  if (plugin == nullptr) return;
   switch (frame.kind) {
     case FrameKind::lane_open:
-      if (fd) open_lane(frame, std::string(payload), std::move(fd));
+      if (fd) open_lane(frame, payload, std::move(fd));
       return;
     case FrameKind::call_begin:
       return begin_call(frame, payload);
-    case FrameKind::call_cancel: {
-      const auto at = by_exchange_.find(frame.exchange);
-      if (at == by_exchange_.end() || plugin->tools == nullptr) return;
-      return plugin->tools->call_cancel(plugin->self, at->second);
-    }
+    case FrameKind::call_cancel:
+      return cancel_call(frame.exchange);
+    case FrameKind::tools_wanted:
+      if (const auto number = find(payload)) send_plugin(*number);
+      return;
     default:
       return;
   }
@@ -123,37 +136,45 @@ void Far::on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd) {
 
 // ---- lanes -----------------------------------------------------------------------------------
 
-void Far::open_lane(const Frame &frame, const std::string &server, OwnedFd socket) {
+void Far::open_lane(const Frame &frame, std::string_view payload, OwnedFd socket) {
   auto lane = std::make_shared<Lane>();
   lane->far = this;
-  lane->plugin = find(frame.plugin);
   lane->channel = std::make_unique<Channel>(
       reactor_, std::move(socket), *lane, limits_.message_bytes, limits_.write_queue_bytes, false);
   if (lanes_.size() >= max_lanes) return refuse_lane(*lane->channel);
   const bh_lane handle = lane->handle = lanes_.insert(lane);
+  LaneText text;
   bh_error error = bh::make_error();
-  const auto definition = definitions_.find(server);
-  if (lane->plugin->connector == nullptr) {
-    bh::fail(
-        &error, BH_E_UNAVAILABLE,
-        lane->plugin->failure.empty() ? "the plugin is not a connector" : lane->plugin->failure);
+  if (!from_bytes(payload, &text)) {
+    bh::fail(&error, BH_E_INVALID, "the request for a connection cannot be read");
     return lane_down(handle, &error);
   }
+  if (find_wire(frame, text, *lane, &error) != BH_OK) lane_down(handle, &error);
+}
+
+bh_status Far::find_wire(const Frame &frame, const LaneText &text, Lane &lane, bh_error *error) {
+  const auto number = find(text.plugin);
+  if (!number) return bh::fail(error, BH_E_UNAVAILABLE, absent(text.plugin));
+  const FarPlugin &plugin = plugins_[*number];
+  if (plugin.connector == nullptr) {
+    return bh::fail(error, BH_E_UNAVAILABLE,
+                    plugin.failure.empty() ? "the plugin is not a connector" : plugin.failure);
+  }
+  const auto definition = definitions_.find(text.server);
   if (definition == definitions_.end()) {
-    bh::fail(&error, BH_E_NOT_FOUND, "this compartment does not hold that server");
-    return lane_down(handle, &error);
+    return bh::fail(error, BH_E_NOT_FOUND, "this compartment does not hold that server");
   }
+  lane.plugin = &plugin;
   bh_lane_info info{};
   info.size = sizeof info;
-  info.server = bh::str(server);
+  info.server = bh::str(text.server);
   info.definition = bh::str(definition->second);
   info.connect_timeout_ms = frame.value;
   void *wire = nullptr;
-  const FarPlugin &plugin = *lane->plugin;
-  if (plugin.connector->lane_open(plugin.self, handle, &info, &wire, &error) != BH_OK) {
-    return lane_down(handle, &error);
-  }
-  lane->wire = wire;
+  const bh_status status =
+      plugin.connector->lane_open(plugin.self, lane.handle, &info, &wire, error);
+  if (status == BH_OK) lane.wire = wire;
+  return status;
 }
 
 // It is closed at once.
@@ -231,21 +252,21 @@ void Far::lane_closed(bh_lane handle) {
 
 // ---- tools -----------------------------------------------------------------------------------
 
-void Far::send_lists() {
-  for (std::uint32_t number = 0; number < plugins_.size(); ++number) {
-    const FarPlugin &plugin = plugins_[number];
-    Frame frame;
-    frame.plugin = number;
-    if (!plugin.failure.empty()) {
-      frame.kind = FrameKind::plugin_failed;
-      trunk_->send(frame, plugin.failure);
-    } else if (plugin.tools != nullptr) {
-      for (std::uint32_t kind = BH_LIST_TOOLS; kind <= BH_LIST_PROMPTS; ++kind) {
-        send_list(number, kind);
-      }
-      frame.kind = FrameKind::tools_listed;
-      trunk_->send(frame);
+void Far::send_plugin(std::uint32_t number) {
+  const FarPlugin &plugin = plugins_[number];
+  Frame frame;
+  frame.plugin = number;
+  frame.kind = FrameKind::plugin_named;
+  trunk_->send(frame, plugin.id);
+  if (!plugin.failure.empty()) {
+    frame.kind = FrameKind::plugin_failed;
+    trunk_->send(frame, plugin.failure);
+  } else if (plugin.tools != nullptr) {
+    for (std::uint32_t kind = BH_LIST_TOOLS; kind <= BH_LIST_PROMPTS; ++kind) {
+      send_list(number, kind);
     }
+    frame.kind = FrameKind::tools_listed;
+    trunk_->send(frame);
   }
 }
 
@@ -280,39 +301,55 @@ void Far::list_changed(std::uint32_t number, std::uint32_t kind) {
   trunk_->send(frame);
 }
 
+// Whatever comes is answered: the near end waits.
 void Far::begin_call(const Frame &frame, std::string_view payload) {
-  const FarPlugin &plugin = plugins_[frame.plugin];
-  CallText text;
   bh_error error = bh::make_error();
-  bh_status status = BH_E_INVALID;
-  if (plugin.tools == nullptr || !from_bytes(payload, &text)) {
-    bh::fail(&error, BH_E_UNAVAILABLE,
-             plugin.failure.empty() ? "the plugin has no tools" : plugin.failure);
-    status = BH_E_UNAVAILABLE;
-  } else if (calls_.size() >= max_calls) {
-    status = bh::fail(&error, BH_E_LIMIT, "this compartment has too many calls under way");
-  } else {
-    const bh_call call = calls_.insert({frame.exchange, frame.plugin, true});
-    by_exchange_[frame.exchange] = call;
-    bh_call_info info{};
-    info.size = sizeof info;
-    info.flags = frame.code;
-    info.method = bh::str(text.method);
-    info.name = bh::str(text.name);
-    info.arguments = bh::str(text.arguments);
-    info.deadline_ns = frame.value;
-    status = plugin.tools->call_begin(plugin.self, call, &info, &error);
-    if (status == BH_OK || status == BH_PENDING) return;
-    calls_.erase(call);
-    by_exchange_.erase(frame.exchange);
-  }
-  if (trunk_ == nullptr) return;
+  const bh_status status = call_plugin(frame, payload, &error);
+  if (status == BH_OK || status == BH_PENDING || trunk_ == nullptr) return;
   Frame refused;
   refused.kind = FrameKind::call_refused;
-  refused.plugin = frame.plugin;
   refused.exchange = frame.exchange;
   refused.code = static_cast<std::uint32_t>(status);
   trunk_->send(refused, bh::text(error));
+}
+
+bh_status Far::call_plugin(const Frame &frame, std::string_view payload, bh_error *error) {
+  CallText text;
+  if (!from_bytes(payload, &text)) {
+    return bh::fail(error, BH_E_INVALID, "the call cannot be read");
+  }
+  const auto number = find(text.plugin);
+  if (!number) return bh::fail(error, BH_E_UNAVAILABLE, absent(text.plugin));
+  const FarPlugin &plugin = plugins_[*number];
+  if (plugin.tools == nullptr) {
+    return bh::fail(error, BH_E_UNAVAILABLE,
+                    plugin.failure.empty() ? "the plugin has no tools" : plugin.failure);
+  }
+  if (calls_.size() >= max_calls) {
+    return bh::fail(error, BH_E_LIMIT, "this compartment has too many calls under way");
+  }
+  const bh_call call = calls_.insert({frame.exchange, *number, true});
+  by_exchange_[frame.exchange] = call;
+  bh_call_info info{};
+  info.size = sizeof info;
+  info.flags = frame.code;
+  info.method = bh::str(text.method);
+  info.name = bh::str(text.name);
+  info.arguments = bh::str(text.arguments);
+  info.deadline_ns = frame.value;
+  const bh_status status = plugin.tools->call_begin(plugin.self, call, &info, error);
+  if (status == BH_OK || status == BH_PENDING) return status;
+  calls_.erase(call);
+  by_exchange_.erase(frame.exchange);
+  return status;
+}
+
+void Far::cancel_call(std::uint64_t exchange) {
+  const auto at = by_exchange_.find(exchange);
+  const Call *call = at == by_exchange_.end() ? nullptr : calls_.get(at->second);
+  if (call == nullptr) return;
+  const FarPlugin &plugin = plugins_[call->plugin];
+  plugin.tools->call_cancel(plugin.self, at->second);
 }
 
 bh_status Far::complete(bh_call id, std::uint32_t kind, std::string_view json) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,11 +19,13 @@
 #include "bulkhead/abi/ext/telemetry.h"
 #include "bulkhead/abi/ext/tools.h"
 #include "link/channel.hpp"
+#include "link/texts.hpp"
 
 namespace bulkhead::link {
 
 // One plugin of this process, as far as links are concerned; null tables: it failed, see `failure`.
 struct FarPlugin {
+  std::string id;  // of the instance: what the near end says
   const bh_connector *connector = nullptr;
   const bh_tools *tools = nullptr;
   const bh_policy *policy = nullptr;
@@ -65,13 +68,17 @@ class Far {
 
   void on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd);
   void trunk_lost();
-  void open_lane(const Frame &frame, const std::string &server, OwnedFd socket);
+  void open_lane(const Frame &frame, std::string_view payload, OwnedFd socket);
+  bh_status find_wire(const Frame &frame, const LaneText &text, Lane &lane, bh_error *error);
   void begin_call(const Frame &frame, std::string_view payload);
-  void send_lists();
+  bh_status call_plugin(const Frame &frame, std::string_view payload, bh_error *error);
+  void cancel_call(std::uint64_t exchange);
+  void send_plugin(std::uint32_t number);
   void send_list(std::uint32_t plugin, std::uint32_t kind);
   void close(Lane &lane);
   static void refuse_lane(Channel &lane);
   const FarPlugin *find(std::uint32_t number) const;
+  std::optional<std::uint32_t> find(std::string_view id) const;
 
   Reactor &reactor_;
   const bh_limits &limits_;

@@ -9,19 +9,22 @@
 namespace bulkhead::link {
 
 enum FrameKind : std::uint16_t {
-  // Trunk, near to far. `plugin` says which.
-  lane_open = 1,  // fd: the lane's socket; payload: the server's name; value: connect time-out, ms
+  // Trunk, near to far. Plugins are named by their instance ids: during a reload this end may still
+  // talk to the process of before, where a number is another plugin's.
+  lane_open = 1,  // fd: the lane's socket; payload: archived LaneText; value: connect time-out, ms
   call_begin,     // exchange; code: flags; value: deadline; payload: archived CallText
   call_cancel,    // exchange
+  tools_wanted,  // payload: a plugin's id; answered with plugin_named and its lists, if it is there
 
-  // Trunk, far to near.
-  tools_list = 16,  // code: list kind; value: 1 if the plugin has such items; payload: JSON array
-  tools_listed,     // all four have come; from now on changes come by tools_list + tools_changed
-  tools_changed,    // code: list kind
-  call_complete,    // exchange; code: result kind; payload: JSON
-  call_refused,     // exchange; code: status; payload: text
-  call_progress,    // exchange; payload: archived Progress
-  plugin_failed,    // payload: why; this plugin will do nothing
+  // Trunk, far to near. `plugin` says which, by a number that this trunk has given an id.
+  plugin_named = 15,  // payload: the id
+  tools_list,         // code: list kind; value: 1 if the plugin has such items; payload: JSON array
+  tools_listed,       // all four have come; from now on changes come by tools_list + tools_changed
+  tools_changed,      // code: list kind
+  call_complete,      // exchange; code: result kind; payload: JSON
+  call_refused,       // exchange; code: status; payload: text
+  call_progress,      // exchange; payload: archived Progress
+  plugin_failed,      // payload: why; this plugin will do nothing
 
   // A lane's socket, near to far.
   lane_send = 32,   // code: message kind; value: deadline; exchange; payload: the message

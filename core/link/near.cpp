@@ -1,5 +1,8 @@
 #include "link/near.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "bulkhead/cpp/basics.hpp"
 #include "link/frames.hpp"
 #include "link/texts.hpp"
@@ -18,8 +21,8 @@ std::uint32_t clamp_ms(std::uint64_t ms) {
 
 struct Near::Plugin {
   Near *near = nullptr;
-  std::uint32_t number = 0;
-  std::string server;  // of a tools plugin
+  std::string id;
+  std::optional<std::uint32_t> number;  // on the present trunk, once it is named there
   std::string failure;
   bool listed = false;
   struct List {
@@ -97,7 +100,7 @@ std::string Near::about(std::string_view what) const {
 void Near::attach(OwnedFd trunk) {
   if (trunk_ != nullptr) trunk_lost("it was replaced");
   gave_up_.clear();
-  for (auto &[number, plugin] : plugins_) plugin->failure.clear();
+  for (auto &[id, plugin] : plugins_) plugin->failure.clear();
   trunk_ =
       std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
                                 limits_.message_bytes + 4096, limits_.write_queue_bytes, false);
@@ -115,15 +118,16 @@ void Near::give_up(const std::string &reason) {
   for (Lane *lane : waiting) {
     if (lanes_.contains(lane)) lane_lost(*lane, {BH_E_UNAVAILABLE, gave_up_}, 0);
   }
-  for (auto &[number, plugin] : plugins_) plugin->failure = gave_up_;
+  for (auto &[id, plugin] : plugins_) plugin->failure = gave_up_;
 }
 
 void Near::trunk_lost(std::string_view reason) {
   trunk_.reset();
+  for (auto &[id, plugin] : plugins_) plugin->number.reset();
   const Error error{BH_E_IO, about(reason)};
   auto calls = std::move(calls_);
   calls_.clear();
-  for (const auto &[call, number] : calls) events_.call_failed(call, error);
+  for (const bh_call call : calls) events_.call_failed(call, error);
   // The lanes' own sockets say the same, unless the other process lives and only the trunk is bad.
   std::vector<Lane *> open;
   for (auto &[lane, owned] : lanes_) {
@@ -140,6 +144,16 @@ void Near::trunk_lost(std::string_view reason) {
 }
 
 void Near::on_trunk(const Frame &frame, std::string_view payload) {
+  switch (frame.kind) {
+    case plugin_named:
+      return name(frame.plugin, payload);
+    case FrameKind::call_complete:
+    case call_refused:
+    case FrameKind::call_progress:
+      return on_call(frame, payload);
+    default:
+      break;
+  }
   Plugin *plugin = find(frame.plugin);
   if (plugin == nullptr) return;
   switch (frame.kind) {
@@ -151,12 +165,22 @@ void Near::on_trunk(const Frame &frame, std::string_view payload) {
     case tools_listed:
       plugin->failure.clear();
       plugin->listed = true;
-      return events_.tools_changed(plugin->server, BH_LIST_TOOLS);
+      for (std::uint32_t kind = BH_LIST_TOOLS; kind <= BH_LIST_PROMPTS; ++kind) {
+        events_.tools_changed(plugin->id, kind);
+      }
+      return;
     case FrameKind::tools_changed:
-      return events_.tools_changed(plugin->server, frame.code);
+      return events_.tools_changed(plugin->id, frame.code);
     case plugin_failed:
       plugin->failure = about(payload);
-      return events_.tools_changed(plugin->server, BH_LIST_TOOLS);
+      return events_.tools_changed(plugin->id, BH_LIST_TOOLS);
+    default:
+      return;
+  }
+}
+
+void Near::on_call(const Frame &frame, std::string_view payload) {
+  switch (frame.kind) {
     case FrameKind::call_complete:
       if (calls_.erase(frame.exchange) == 1) {
         events_.call_complete(frame.exchange, frame.code, payload);
@@ -185,9 +209,9 @@ void Near::on_trunk(const Frame &frame, std::string_view payload) {
 void Near::hand_over(Lane &lane) {
   Frame frame;
   frame.kind = FrameKind::lane_open;
-  frame.plugin = lane.plugin->number;
   frame.value = lane.connect_timeout_ms;
-  if (trunk_->send(frame, lane.server, lane.far.get()) == BH_OK) lane.far.reset();
+  const std::string text = to_bytes(LaneText{lane.plugin->id, lane.server});
+  if (trunk_->send(frame, text, lane.far.get()) == BH_OK) lane.far.reset();
 }
 
 void Near::lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms) {
@@ -203,25 +227,48 @@ void Near::end_lane(Lane &lane) {
   events_.lane_closed(handle);
 }
 
+// ---- plugins ---------------------------------------------------------------------------------
+
 Near::Plugin *Near::find(std::uint32_t number) {
-  const auto at = plugins_.find(number);
+  const auto at = std::find_if(plugins_.begin(), plugins_.end(),
+                               [&](const auto &entry) { return entry.second->number == number; });
   return at == plugins_.end() ? nullptr : at->second.get();
 }
 
-std::string_view Near::failure(std::uint32_t number) const {
-  const auto at = plugins_.find(number);
+// The other process may know plugins that this one does not: after a reload it is often there
+// first. What such a one lists is dropped, and asked for when it is known here.
+void Near::name(std::uint32_t number, std::string_view id) {
+  if (Plugin *other = find(number)) other->number.reset();
+  const auto at = plugins_.find(id);
+  if (at != plugins_.end()) at->second->number = number;
+}
+
+std::string_view Near::failure(const std::string &id) const {
+  const auto at = plugins_.find(id);
   return at == plugins_.end() ? std::string_view() : at->second->failure;
 }
 
-void *Near::plugin(std::uint32_t number, const std::string &server) {
-  auto &plugin = plugins_[number];
+void *Near::plugin(const std::string &id) {
+  auto &plugin = plugins_[id];
   if (plugin == nullptr) {
     plugin = std::make_unique<Plugin>();
     plugin->near = this;
-    plugin->number = number;
-    plugin->server = server;
+    plugin->id = id;
   }
   return plugin.get();
+}
+
+void *Near::fresh_tools(const std::string &id) {
+  auto &fresh = *static_cast<Plugin *>(plugin(id));
+  fresh.failure = gave_up_;
+  fresh.listed = false;
+  fresh.lists = {};
+  if (trunk_ != nullptr) {
+    Frame frame;
+    frame.kind = tools_wanted;
+    trunk_->send(frame, id);
+  }
+  return &fresh;
 }
 
 // ---- the tables ------------------------------------------------------------------------------
@@ -320,16 +367,15 @@ struct NearFunctions {
     }
     Frame frame;
     frame.kind = FrameKind::call_begin;
-    frame.plugin = plugin.number;
     frame.code = info->flags;
     frame.exchange = call;
     frame.value = info->deadline_ns;
-    const CallText text{std::string(bh::view(info->method)), std::string(bh::view(info->name)),
-                        std::string(bh::view(info->arguments))};
+    const CallText text{plugin.id, std::string(bh::view(info->method)),
+                        std::string(bh::view(info->name)), std::string(bh::view(info->arguments))};
     if (near.trunk_->send(frame, to_bytes(text)) != BH_OK) {
       return bh::fail(error, BH_E_LIMIT, near.about("it reads too slowly: its queue is full"));
     }
-    near.calls_.emplace(call, plugin.number);
+    near.calls_.insert(call);
     return BH_PENDING;
   }
 
@@ -338,7 +384,6 @@ struct NearFunctions {
     if (plugin.near->trunk_ == nullptr) return;
     Frame frame;
     frame.kind = FrameKind::call_cancel;
-    frame.plugin = plugin.number;
     frame.exchange = call;
     plugin.near->trunk_->send(frame);
   }

@@ -7,11 +7,13 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "bulkhead/abi/ext/connector.h"
@@ -32,8 +34,8 @@ class NearEvents {
   virtual void call_failed(bh_call call, const Error &error) = 0;
   virtual void call_progress(bh_call call, double progress, double total,
                              std::string_view message) = 0;
-  // `server`: the tools plugin's instance id.
-  virtual void tools_changed(const std::string &server, std::uint32_t kind) = 0;
+  // `plugin`: the tools plugin's instance id.
+  virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
 };
 
 class Near {
@@ -49,12 +51,16 @@ class Near {
   // It will not come: lanes and calls fail with this reason until attach().
   void give_up(const std::string &reason);
 
-  // Tables and `self` of plugin number `plugin` of the other process; they live as long as this.
+  // Tables and `self` of the other process's plugin with that instance id, whether or not it is
+  // there now; they live as long as this. Its process refuses what is for a plugin that it has not.
   static const bh_connector &connector() noexcept;
   static const bh_tools &tools() noexcept;
-  void *plugin(std::uint32_t number, const std::string &server);
+  void *plugin(const std::string &id);
+  // The same for a tools plugin that is new, or was made anew: what one of that id has listed
+  // before is forgotten, and asked for again.
+  void *fresh_tools(const std::string &id);
   // Why that plugin does nothing; empty: it works, or is not known yet.
-  std::string_view failure(std::uint32_t number) const;
+  std::string_view failure(const std::string &id) const;
 
  private:
   struct Plugin;
@@ -63,11 +69,13 @@ class Near {
   friend struct NearFunctions;
 
   void on_trunk(const Frame &frame, std::string_view payload);
+  void on_call(const Frame &frame, std::string_view payload);
   void trunk_lost(std::string_view reason);
   void hand_over(Lane &lane);
   void lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms);
   void end_lane(Lane &lane);
   Plugin *find(std::uint32_t number);
+  void name(std::uint32_t number, std::string_view id);
   std::string about(std::string_view what) const;
 
   Reactor &reactor_;
@@ -77,9 +85,9 @@ class Near {
   std::unique_ptr<TrunkReceiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::string gave_up_;
-  std::map<std::uint32_t, std::unique_ptr<Plugin>> plugins_;
+  std::map<std::string, std::unique_ptr<Plugin>, std::less<>> plugins_;  // by id
   std::unordered_map<Lane *, std::unique_ptr<Lane>> lanes_;
-  std::unordered_map<bh_call, std::uint32_t> calls_;  // under way, by plugin
+  std::unordered_set<bh_call> calls_;  // under way
 };
 
 }  // namespace bulkhead::link

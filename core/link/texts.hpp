@@ -8,13 +8,23 @@
 
 namespace bulkhead::link {
 
+// `plugin`: the instance id of the plugin that it is for.
+struct LaneText {
+  std::string plugin, server;
+};
+template <class Ar>
+void archive(Ar &ar, LaneText &v) {
+  auto &[plugin, server] = v;
+  ar(plugin, server);
+}
+
 struct CallText {
-  std::string method, name, arguments;
+  std::string plugin, method, name, arguments;
 };
 template <class Ar>
 void archive(Ar &ar, CallText &v) {
-  auto &[method, name, arguments] = v;
-  ar(method, name, arguments);
+  auto &[plugin, method, name, arguments] = v;
+  ar(plugin, method, name, arguments);
 }
 
 struct Progress {

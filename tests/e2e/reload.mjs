@@ -2,7 +2,7 @@
 // API. Each test runs with compartments and with --single-process.
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { alive, assert, fake, program, processesWith, run, show, test, until } from './lib.mjs';
@@ -135,6 +135,38 @@ both('pain-18 a changed server is replaced without an outage', async (t, args) =
   assert.equal(starts(log), 1);
   assert.equal(starts(fresh), 1);
   await until('the old process has ended', () => !alive(old));
+});
+
+// Fault: after a reload a tool's calls run with another instance's folder, or are never answered.
+// All instances of a plugin share a compartment, where each has another place in the next profile.
+both('two instances of a plugin keep their folders, whatever comes before them', async (t, args) => {
+  const use = (name) => {
+    mkdirSync(t.path(name), { recursive: true });
+    writeFileSync(join(t.path(name), 'who.txt'), `this is ${name}`);
+    return { plugin: 'builtin-files', path: t.path(name) };
+  };
+  const [notes, archive, third] = ['notes', 'archive', 'third'].map(use);
+  const gateway = await t.gateway({ limits: { call_timeout_ms: 5000 }, tools: { notes } }, { args });
+  const client = await t.http(gateway);
+  const wrong = [];
+  // Whoever answers, answers from its own folder; until the next process is there, with an error.
+  const check = async (name) => {
+    const result = await client.tool(`${name}__file_read`, { path: 'who.txt' }).catch((error) => error);
+    if (result instanceof Error) {
+      if (/did not answer/.test(result.message)) wrong.push(`${name}: ${result.message}`);
+      return false;
+    }
+    if (!show(result).includes(`this is ${name}`)) wrong.push(`${name}: ${show(result)}`);
+    return true;
+  };
+  await until('notes is there', () => check('notes'));
+  for (const tools of [{ archive, notes }, { notes, archive }, { third, archive, notes }, { notes }, { archive, notes }, { archive }]) {
+    write(gateway, { limits: { call_timeout_ms: 5000 }, tools });
+    const [answer] = await Promise.all([ask(gateway, 'POST', '/reload-config'), ...Object.keys(tools).map(check)]);
+    assert.equal(answer.status, 200, show(answer));
+    for (const name of Object.keys(tools)) await until(`${name} answers`, () => check(name));
+    assert.deepEqual(wrong, []);
+  }
 });
 
 // Fault: a changed secret or option needs a manual delete and add, or the old catalogue stays.

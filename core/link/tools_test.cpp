@@ -1,0 +1,213 @@
+// Tools plugins over a link: who is meant, also while a reload exchanges the process at the far
+// end.
+#include <catch2/catch.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "link/far.hpp"
+#include "link/near.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::link;
+
+namespace {
+
+// What a near end hears of calls and lists.
+struct Heard final : NearEvents {
+  std::vector<std::string> results, errors;
+  std::vector<std::pair<std::string, std::uint32_t>> changes;
+  void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
+  void lane_exchange_failed(bh_lane, std::uint64_t, const Error &) override {}
+  void lane_down(bh_lane, const Error &error, std::uint32_t) override {
+    errors.push_back(error.text);
+  }
+  void lane_closed(bh_lane) override {}
+  void call_complete(bh_call, std::uint32_t, std::string_view json) override {
+    results.emplace_back(json);
+  }
+  void call_failed(bh_call, const Error &error) override { errors.push_back(error.text); }
+  void call_progress(bh_call, double, double, std::string_view) override {}
+  void tools_changed(const std::string &plugin, std::uint32_t kind) override {
+    changes.emplace_back(plugin, kind);
+  }
+};
+
+// A tools plugin that lists one tool, named like itself, and answers every call with its name.
+struct Tool {
+  std::string id;
+  Far **far = nullptr;
+  std::size_t cancelled = 0;
+  bool answers = true;
+
+  static bh_status list(void *self, std::uint32_t kind, bh_buf *out, bh_error *) {
+    if (kind != BH_LIST_TOOLS) return BH_E_UNSUPPORTED;
+    *out = bh::buf("[{\"name\":\"" + static_cast<Tool *>(self)->id + "\"}]");
+    return BH_OK;
+  }
+  static bh_status call_begin(void *self, bh_call call, const bh_call_info *, bh_error *) {
+    auto &tool = *static_cast<Tool *>(self);
+    if (!tool.answers) return BH_PENDING;
+    (*tool.far)->complete(call, BH_RESULT_OK, tool.id);
+    return BH_OK;
+  }
+  static void call_cancel(void *self, bh_call) { ++static_cast<Tool *>(self)->cancelled; }
+};
+constexpr bh_tools tool_table{sizeof(bh_tools), 0, Tool::list, Tool::call_begin, Tool::call_cancel};
+
+bh_limits limits_for_tests() {
+  bh_limits limits{};
+  limits.size = sizeof limits;
+  limits.message_bytes = 64u << 10;
+  limits.write_queue_bytes = 8u << 20;
+  return limits;
+}
+
+// One life of the other process.
+struct Process {
+  std::vector<std::unique_ptr<Tool>> tools;
+  std::vector<FarPlugin> plugins;
+  std::map<std::string, std::string> definitions;
+  std::unique_ptr<Far> far;
+  Far *at = nullptr;
+
+  Process(Reactor &reactor, const bh_limits &limits, const std::vector<std::string> &ids) {
+    for (const std::string &id : ids) {
+      tools.push_back(std::make_unique<Tool>());
+      tools.back()->id = id;
+      tools.back()->far = &at;
+      FarPlugin &plugin = plugins.emplace_back();
+      plugin.id = id;
+      plugin.tools = &tool_table;
+      plugin.self = tools.back().get();
+    }
+    far = std::make_unique<Far>(reactor, limits, plugins, definitions);
+    at = far.get();
+  }
+};
+
+struct Link {
+  std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
+  bh_limits limits = limits_for_tests();
+  Heard heard;
+  Near near{*reactor, "files", limits, heard};
+  bh_call last_call = 0;
+
+  void attach(Process &process) {
+    auto pair = socket_pair();
+    REQUIRE(pair.has_value());
+    process.far->attach(std::move(pair->second));
+    near.attach(std::move(pair->first));
+  }
+  bool until(const std::function<bool()> &done) {
+    for (int i = 0; i < 2000 && !done(); ++i) reactor->poll(5);
+    return done();
+  }
+  void call(void *self) {
+    bh_call_info info{};
+    info.size = sizeof info;
+    info.method = bh::str("tools/call");
+    bh_error error = bh::make_error();
+    REQUIRE(Near::tools().call_begin(self, ++last_call, &info, &error) == BH_PENDING);
+  }
+  // The tools that it lists; "pending".
+  std::string listed(void *self) {
+    bh_buf buf{};
+    bh_error error = bh::make_error();
+    const bh_status status = Near::tools().list(self, BH_LIST_TOOLS, &buf, &error);
+    const bh::Buf owned(buf);
+    return status == BH_PENDING ? "pending" : std::string(owned.view());
+  }
+};
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a call runs in the plugin of its id, wherever the next process has it") {
+  Link link;
+  Process before(*link.reactor, link.limits, {"notes"});
+  void *notes = link.near.fresh_tools("notes");
+  link.attach(before);
+  REQUIRE(link.until([&] { return link.listed(notes) != "pending"; }));
+  link.call(notes);
+  REQUIRE(link.until([&] { return link.heard.results.size() == 1; }));
+
+  Process after(*link.reactor, link.limits, {"archive", "notes"});
+  void *archive = link.near.fresh_tools("archive");
+  link.attach(after);
+  REQUIRE(link.until([&] { return link.listed(archive) != "pending"; }));
+  link.call(notes);
+  link.call(archive);
+  REQUIRE(link.until([&] { return link.heard.results.size() == 3; }));
+  CHECK(link.heard.results == Names{"notes", "notes", "archive"});
+  CHECK(link.listed(notes) == R"([{"name":"notes"}])");
+  CHECK(link.listed(archive) == R"([{"name":"archive"}])");
+
+  Process last(*link.reactor, link.limits, {"notes"});
+  link.attach(last);
+  link.call(notes);
+  REQUIRE(link.until([&] { return link.heard.results.size() == 4; }));
+  CHECK(link.heard.results.back() == "notes");
+  CHECK(link.heard.errors.empty());
+}
+
+TEST_CASE("a call for a plugin that the other process does not run is refused, not left") {
+  Link link;
+  Process process(*link.reactor, link.limits, {"notes"});
+  link.attach(process);
+  link.call(link.near.plugin("gone"));
+  REQUIRE(link.until([&] { return link.heard.errors.size() == 1; }));
+  CHECK(link.heard.errors[0].find("does not run plugin \"gone\"") != std::string::npos);
+  bh_lane_info info{};
+  info.size = sizeof info;
+  info.server = bh::str("s");
+  void *lane = nullptr;
+  bh_error error = bh::make_error();
+  REQUIRE(Near::connector().lane_open(link.near.plugin("gone"), 1, &info, &lane, &error) == BH_OK);
+  REQUIRE(link.until([&] { return link.heard.errors.size() == 2; }));
+  CHECK(link.heard.errors[1].find("does not run plugin \"gone\"") != std::string::npos);
+}
+
+TEST_CASE("lists that came before their plugin was known here are asked for") {
+  Link link;
+  Process process(*link.reactor, link.limits, {"archive", "notes"});
+  void *notes = link.near.fresh_tools("notes");
+  link.attach(process);
+  REQUIRE(link.until([&] { return link.listed(notes) != "pending"; }));
+  void *archive = link.near.fresh_tools("archive");
+  CHECK(link.listed(archive) == "pending");
+  REQUIRE(link.until([&] { return link.listed(archive) != "pending"; }));
+  CHECK(link.listed(archive) == R"([{"name":"archive"}])");
+  CHECK(link.listed(notes) == R"([{"name":"notes"}])");
+}
+
+TEST_CASE("a plugin that was made anew lists nothing of before, and all kinds are read again") {
+  Link link;
+  Process process(*link.reactor, link.limits, {"notes"});
+  void *notes = link.near.fresh_tools("notes");
+  link.attach(process);
+  REQUIRE(link.until([&] { return link.listed(notes) != "pending"; }));
+  CHECK(link.near.fresh_tools("notes") == notes);
+  CHECK(link.listed(notes) == "pending");
+  link.heard.changes.clear();
+  REQUIRE(link.until([&] { return link.heard.changes.size() == 4; }));
+  for (std::uint32_t kind = BH_LIST_TOOLS; kind <= BH_LIST_PROMPTS; ++kind) {
+    CHECK(link.heard.changes[kind - 1] == std::pair<std::string, std::uint32_t>("notes", kind));
+  }
+}
+
+TEST_CASE("a call is cancelled in the plugin that runs it") {
+  Link link;
+  Process process(*link.reactor, link.limits, {"archive", "notes"});
+  process.tools[1]->answers = false;
+  link.attach(process);
+  void *notes = link.near.plugin("notes");
+  link.call(notes);
+  Near::tools().call_cancel(notes, link.last_call);
+  REQUIRE(link.until([&] { return process.tools[1]->cancelled == 1; }));
+  CHECK(process.tools[0]->cancelled == 0);
+}
