@@ -23,7 +23,8 @@ bh_status BlockingPool::submit(const Job &job) {
   const std::lock_guard lock(mutex_);
   if (ending_ || waiting_.size() >= max_waiting_) return BH_E_LIMIT;
   waiting_.push_back(job);
-  if (idle_ == 0 && threads_.size() < max_threads_) {
+  // A thread that was woken is idle until it has the lock: count the jobs, not the threads alone.
+  if (waiting_.size() > idle_ && threads_.size() < max_threads_) {
     // Signals belong to the program's own thread.
     sigset_t all, before;
     sigfillset(&all);

@@ -238,10 +238,6 @@ void Reactor::poll(int timeout_ms) {
   s.run_deferred();
 }
 
-int Reactor::descriptor() const noexcept {
-  return state_->epoll_fd;
-}
-
 void Reactor::stop() noexcept {
   state_->stopping.store(true);
   state_->wake();

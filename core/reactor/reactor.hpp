@@ -34,10 +34,8 @@ class Reactor {
 
   // Runs until stop(). Handlers run one after the other, never nested.
   void run();
-  // Handles what is due, waiting at most timeout_ms for something (-1: for ever). For embedding in
-  // another loop: descriptor() becomes readable when there is something to do.
+  // Handles what is due, waiting at most timeout_ms for something (-1: for ever).
   void poll(int timeout_ms);
-  int descriptor() const noexcept;
   void stop() noexcept;
   // Makes a poll() that sleeps return. Any thread, and async-signal-safe.
   void wake() noexcept;

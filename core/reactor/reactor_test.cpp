@@ -6,7 +6,10 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -160,6 +163,36 @@ TEST_CASE("blocking work runs elsewhere and completes on the loop's thread") {
   CHECK(work.worked != std::this_thread::get_id());
   CHECK(work.done == std::this_thread::get_id());
   CHECK(reactor->held(&work).blocking == 0);
+}
+
+TEST_CASE("two jobs of one turn run side by side, also where one thread is idle already") {
+  auto reactor = make();
+  int done = 0;
+  const auto count = [](void *arg) { ++*static_cast<int *>(arg); };
+  REQUIRE(reactor->run_blocking(nullptr, [](void *) {}, count, &done) == BH_OK);
+  while (done < 1) reactor->poll(-1);
+  reactor->poll(20);  // its thread goes to sleep meanwhile
+  struct Meeting {
+    std::mutex mutex;
+    std::condition_variable wake;
+    int there = 0, met = 0, done = 0;
+  } meeting;
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(reactor->run_blocking(
+                nullptr,
+                [](void *arg) {
+                  auto &m = *static_cast<Meeting *>(arg);
+                  std::unique_lock lock(m.mutex);
+                  ++m.there;
+                  m.wake.notify_all();
+                  // Where the jobs run one after the other, the first waits in vain.
+                  const auto both = [&] { return m.there == 2; };
+                  if (m.wake.wait_for(lock, std::chrono::seconds(10), both)) ++m.met;
+                },
+                [](void *arg) { ++static_cast<Meeting *>(arg)->done; }, &meeting) == BH_OK);
+  }
+  while (meeting.done < 2) reactor->poll(-1);
+  CHECK(meeting.met == 2);
 }
 
 TEST_CASE("forget() removes what an owner left, and only that") {
