@@ -19,11 +19,6 @@ std::string compose_token(std::string_view composed, std::string_view original,
   return token;
 }
 
-std::uint64_t hash_bytes(std::string_view bytes) {
-  const std::uint64_t h = std::hash<std::string_view>{}(bytes);
-  return h == 0 ? 1 : h;
-}
-
 }  // namespace
 
 Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Names &names,
@@ -57,7 +52,7 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
       continue;
     }
     const auto [at, fresh] =
-        map.try_emplace(*composed, Resolved{source, std::string(token), hash_bytes(raw)});
+        map.try_emplace(*composed, Resolved{source, std::string(token), item.hash});
     if (!fresh) {
       note_collision(kind, *composed, from.server,
                      "server \"" + servers_[at->second.source] + "\" has the same name");
@@ -94,7 +89,7 @@ std::optional<Resolved> Catalogue::resolve_uri(std::string_view uri, const Names
   if (const Resolved *listed = resolve(ItemKind::resource, uri)) return *listed;
   if (const Resolved *listed = resolve(ItemKind::resource_template, uri)) return *listed;
   const auto with = [](std::uint32_t source, std::string_view original) {
-    Resolved resolved{source, {}, 0};
+    Resolved resolved{source, {}, {}};
     mcp::append_quoted(&resolved.original_token, original);
     return resolved;
   };

@@ -26,9 +26,9 @@ struct CatalogueSource {
 };
 
 struct Resolved {
-  std::uint32_t source = 0;           // index into the sources given to build()
-  std::string original_token;         // JSON string token, as the upstream wrote it
-  std::uint64_t definition_hash = 0;  // of the listed item's bytes; 0: not listed
+  std::uint32_t source = 0;          // index into the sources given to build()
+  std::string original_token;        // JSON string token, as the upstream wrote it
+  DefinitionHash definition_hash{};  // of the listed item; all zero: not listed
 };
 
 class Catalogue {

@@ -1,5 +1,7 @@
 #include "catalog/items.hpp"
 
+#include <sodium.h>
+
 #include <algorithm>
 
 namespace bulkhead {
@@ -18,6 +20,13 @@ bool hidden(const ServerDef &definition, std::string_view tool) {
   };
   if (holds(definition.deny_tools)) return true;
   return definition.allow_tools.has_value() && !holds(*definition.allow_tools);
+}
+
+DefinitionHash hash_of(std::string_view raw) {
+  DefinitionHash hash;
+  crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char *>(raw.data()),
+                     raw.size(), nullptr, 0);
+  return hash;
 }
 
 struct Appending {
@@ -44,11 +53,19 @@ bool append_item(void *arg, std::string_view raw) {
   const auto key_at = at + static_cast<std::uint32_t>(key.data() - raw.data());
   a.out->bytes.append(raw);
   a.out->items.push_back({{at, at + static_cast<std::uint32_t>(raw.size())},
-                          {key_at, key_at + static_cast<std::uint32_t>(key.size())}});
+                          {key_at, key_at + static_cast<std::uint32_t>(key.size())},
+                          hash_of(raw)});
   return true;
 }
 
 }  // namespace
+
+std::string to_hex(const DefinitionHash &hash) {
+  std::string hex(2 * hash.size() + 1, '\0');
+  sodium_bin2hex(hex.data(), hex.size(), hash.data(), hash.size());
+  hex.pop_back();
+  return hex;
+}
 
 const ItemKindFacts &facts(ItemKind kind) noexcept {
   return kind_facts[static_cast<std::size_t>(kind)];
@@ -87,7 +104,8 @@ bool hide_tools(const ServerDef &definition, ItemList *tools) {
     const std::uint32_t key_at = at + (item.key.begin - item.raw.begin);
     kept.bytes.append(item.raw.in(tools->bytes));
     kept.items.push_back({{at, static_cast<std::uint32_t>(kept.bytes.size())},
-                          {key_at, key_at + static_cast<std::uint32_t>(item.key.size())}});
+                          {key_at, key_at + static_cast<std::uint32_t>(item.key.size())},
+                          item.hash});
   }
   if (kept.items.size() == tools->items.size()) return false;
   *tools = std::move(kept);

@@ -28,12 +28,18 @@ struct ItemKindFacts {
 };
 const ItemKindFacts &facts(ItemKind kind) noexcept;
 
+// Of an item's definition as the server wrote it; 128 bits of BLAKE2b, so that nobody finds another
+// definition with the same one. All zero: there is no definition.
+using DefinitionHash = std::array<std::uint8_t, 16>;
+std::string to_hex(const DefinitionHash &hash);
+
 // All items of one kind that one upstream listed. The items' bytes lie behind each other in
 // `bytes`.
 struct ItemList {
   struct Item {
-    mcp::Range raw;  // in bytes
-    mcp::Range key;  // the naming string token, with quotes, in bytes
+    mcp::Range raw;         // in bytes
+    mcp::Range key;         // the naming string token, with quotes, in bytes
+    DefinitionHash hash{};  // of raw
   };
   std::string bytes;
   std::vector<Item> items;

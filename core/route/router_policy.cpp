@@ -1,6 +1,5 @@
 // Calls and results that a policy judges, at once or later. What it has not judged goes nowhere:
 // a call waits before it gets a lane, a result after its lane is done with it.
-#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -45,11 +44,10 @@ Gate::Decision Router::judge_call(const Exchange &e, std::string_view message,
   bh_policy_request request = policy_request(e);
   if (gate_.reads_arguments()) request.arguments = bh::str(arguments);
   request.meta = bh::str(scan.meta.in(message));
-  char hash[17];
-  if (target.resolved.definition_hash != 0) {
-    const int n = std::snprintf(hash, sizeof hash, "%016llx",
-                                static_cast<unsigned long long>(target.resolved.definition_hash));
-    request.definition_hash = {hash, static_cast<std::uint64_t>(n)};
+  std::string hash;
+  if (target.resolved.definition_hash != DefinitionHash{}) {
+    hash = to_hex(target.resolved.definition_hash);
+    request.definition_hash = bh::str(hash);
   }
   return gate_.decide(request);
 }
