@@ -116,7 +116,8 @@ struct ApplyReport {
 };
 
 // A client inside the program: messages in, messages out, through the same session, resolve, policy
-// and lanes as any other client. Destroying it closes the session.
+// and lanes as any other client. Destroying it closes the session; that may happen inside of its
+// own callback, which is not called again.
 class LocalClient {
  public:
   virtual ~LocalClient() = default;

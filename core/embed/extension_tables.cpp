@@ -155,9 +155,11 @@ class TransportEnd final : public ClientEnd {
 };
 
 class LocalClientImpl final : public LocalClient, private ClientEnd {
+  using OnMessage = std::function<void(std::string_view)>;
+
  public:
-  LocalClientImpl(HostImpl &host, std::function<void(std::string_view)> on_message)
-      : host_(host), on_message_(std::move(on_message)) {
+  LocalClientImpl(HostImpl &host, OnMessage on_message)
+      : host_(host), on_message_(std::make_shared<const OnMessage>(std::move(on_message))) {
     bh_peer peer{};
     peer.size = sizeof peer;
     peer.transport = bh::str("local");
@@ -177,12 +179,13 @@ class LocalClientImpl final : public LocalClient, private ClientEnd {
   void send(const bh_outgoing &message) override {
     std::string text;
     for (std::uint32_t i = 0; i < message.part_count; ++i) text += bh::view(message.parts[i]);
-    if (!text.empty()) on_message_(text);
+    const auto keep = on_message_;  // the client may be destroyed in there
+    if (!text.empty()) (*keep)(text);
   }
   void session_ended(bh_session, std::string_view) override { session_ = 0; }
 
   HostImpl &host_;
-  const std::function<void(std::string_view)> on_message_;
+  const std::shared_ptr<const OnMessage> on_message_;
   bh_session session_ = 0;
 };
 

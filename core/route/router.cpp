@@ -11,6 +11,16 @@
 #include "route/wire_lane.hpp"
 
 namespace bulkhead {
+namespace {
+
+// Where the messages of a session go whose client has gone, until it is closed.
+class Nobody final : public ClientEnd {
+ public:
+  void send(const bh_outgoing &) override {}
+  void session_ended(bh_session, std::string_view) override {}
+};
+
+}  // namespace
 
 Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
     : profile_(profile),
@@ -119,7 +129,10 @@ void Router::session_close(bh_session handle, std::uint32_t how) {
   Session *s = session(handle);
   if (s == nullptr) return;
   if (sending_ != 0) {
-    // From inside a transport's send(): whoever is sending may be walking over sessions.
+    // From inside a transport's send(): whoever is sending may be walking over sessions. The end
+    // may go at once.
+    static Nobody nobody;
+    if (how == BH_SESSION_GONE) s->end = &nobody;
     closing_sessions_.emplace_back(handle, how);
     if (closing_sessions_.size() > 1) return;
     return reactor_.defer(

@@ -1,0 +1,24 @@
+// Clients inside the program.
+#include <catch2/catch.hpp>
+
+#include "embed/fake_world.hpp"
+
+using namespace bulkhead;
+
+TEST_CASE("a local client may be destroyed in its own callback, while more is to come") {
+  World w;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  const std::string first = FakeUpstreams::id_of(w.up.last("a"));
+  c.call("2", "a__x");
+  const std::string second = FakeUpstreams::id_of(w.up.last("a"));
+  c.on_message = [&] { c.end.reset(); };
+  // Both come in one read, as far as the gateway is concerned.
+  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + first + R"(,"result":{}})");
+  w.up.say("a", R"({"jsonrpc":"2.0","id":)" + second + R"(,"result":{}})");
+  CHECK(c.got.size() == 1);
+  w.turn();
+  CHECK(w.host->status().sessions == 0);
+  CHECK(w.host->status().in_flight == 0);
+}
