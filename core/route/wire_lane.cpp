@@ -197,17 +197,34 @@ void WireLane::submit(Exchange &e, const Submission &submission) {
                                  "server \"" + upstream_.name() + "\" is not available: " + reason_,
                                  BH_OUTCOME_ERROR);
   }
-  if (queue_.size() >= router_.limits().queued_per_server) {
-    return router_.fail_exchange(e, code::timeout,
-                                 "server \"" + upstream_.name() +
-                                     "\" is busy: " + std::to_string(queue_.size()) +
-                                     " calls wait already (limits.queued_per_server)",
-                                 BH_OUTCOME_ERROR);
+  if (wait(e, parts, splice.count()) && starts && !losing_) start_for_call();
+}
+
+// Puts it into the queue. False: the bounds are reached, and it has been answered with an error.
+// One request may wait however large it is.
+bool WireLane::wait(Exchange &e, const bh_str *parts, std::uint32_t count) {
+  const Limits &limits = router_.limits();
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = 0; i < count; ++i) bytes += parts[i].n;
+  const char *bound = nullptr;
+  if (queue_.size() >= limits.queued_per_server) {
+    bound = "limits.queued_per_server";
+  } else if (!queue_.empty() && queue_.bytes() + bytes > limits.write_queue_bytes) {
+    bound = "limits.write_queue_bytes";
   }
-  Queued &queued = queue_.emplace_back();
-  queued.exchange = e.id;
-  for (std::uint32_t i = 0; i < splice.count(); ++i) queued.bytes.append(bh::view(parts[i]));
-  if (starts && !losing_) start_for_call();
+  if (bound != nullptr) {
+    router_.fail_exchange(
+        e, code::timeout,
+        "server \"" + upstream_.name() + "\" is busy: " + std::to_string(queue_.size()) +
+            " calls of " + std::to_string(queue_.bytes()) + " bytes wait already (" + bound + ")",
+        BH_OUTCOME_ERROR);
+    return false;
+  }
+  WaitingCalls::Call waiting{e.id, {}};
+  waiting.bytes.reserve(bytes);
+  for (std::uint32_t i = 0; i < count; ++i) waiting.bytes.append(bh::view(parts[i]));
+  queue_.push(std::move(waiting));
+  return true;
 }
 
 void WireLane::pump() {
@@ -215,8 +232,7 @@ void WireLane::pump() {
   pumping_ = true;
   while (!queue_.empty() && state_ == LaneState::ready &&
          in_flight < upstream_.def().max_in_flight) {
-    const Queued next = std::move(queue_.front());
-    queue_.pop_front();
+    const WaitingCalls::Call next = queue_.pop();
     Exchange *e = router_.exchanges().get(next.exchange);
     if (e == nullptr) continue;
     const bh_str part = bh::str(next.bytes);
@@ -228,7 +244,7 @@ void WireLane::pump() {
 void WireLane::retract(std::uint64_t exchange, bool sent, std::string_view reason,
                        const mcp::Scan *reason_scan) {
   if (!sent) {
-    std::erase_if(queue_, [exchange](const Queued &q) { return q.exchange == exchange; });
+    queue_.erase_if([exchange](std::uint64_t waiting) { return waiting == exchange; });
     return;
   }
   if (handle_ == 0) return;

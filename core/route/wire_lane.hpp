@@ -1,12 +1,12 @@
 // A lane over a connector: handshake, listing, sending, reconnecting.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <string>
 
 #include "bulkhead/abi/ext/connector.h"
 #include "route/lane.hpp"
+#include "route/waiting_calls.hpp"
 
 namespace bulkhead {
 
@@ -37,10 +37,6 @@ class WireLane final : public Lane {
   void list_changed(ItemKind kind);
 
  private:
-  struct Queued {
-    std::uint64_t exchange;
-    std::string bytes;
-  };
   struct Listing {
     bool running = false;
     bool first = false;  // part of becoming ready
@@ -68,6 +64,7 @@ class WireLane final : public Lane {
   void fail_exchanges(const Error &error, bool also_queued);
   void schedule_retry(std::uint32_t retry_after_ms);
   void start_grace();
+  bool wait(Exchange &exchange, const bh_str *parts, std::uint32_t count);
   bool may_start_for_call() const;
   void start_for_call();
   void watch_idleness();
@@ -90,7 +87,7 @@ class WireLane final : public Lane {
   std::uint64_t retry_timer_ = 0;
   std::uint64_t idle_timer_ = 0;
   std::uint64_t grace_timer_ = 0;
-  std::deque<Queued> queue_;
+  WaitingCalls queue_;
   std::array<Listing, item_kinds> listings_;
 };
 

@@ -151,8 +151,8 @@ void WireLane::fail_exchanges(const Error &error, bool also_queued) {
     }
   }
   pumping_ = false;
-  std::erase_if(queue_,
-                [this](const Queued &q) { return router_.exchanges().get(q.exchange) == nullptr; });
+  queue_.erase_if(
+      [this](std::uint64_t waiting) { return router_.exchanges().get(waiting) == nullptr; });
 }
 
 void WireLane::schedule_retry(std::uint32_t retry_after_ms) {

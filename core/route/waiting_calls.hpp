@@ -1,0 +1,52 @@
+// The requests that wait in a lane for their turn, or for its server: in order, and how many bytes
+// they are. Owner: the lane. Thread: [io].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+
+namespace bulkhead {
+
+class WaitingCalls {
+ public:
+  struct Call {
+    std::uint64_t exchange;
+    std::string bytes;  // the request as it will be sent
+  };
+
+  bool empty() const noexcept { return calls_.empty(); }
+  std::size_t size() const noexcept { return calls_.size(); }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+
+  void push(Call call) {
+    bytes_ += call.bytes.size();
+    calls_.push_back(std::move(call));
+  }
+  Call pop() {  // not of an empty queue
+    Call call = std::move(calls_.front());
+    calls_.pop_front();
+    bytes_ -= call.bytes.size();
+    return call;
+  }
+  template <class Which>
+  void erase_if(Which which) {
+    std::erase_if(calls_, [&](const Call &call) {
+      if (!which(call.exchange)) return false;
+      bytes_ -= call.bytes.size();
+      return true;
+    });
+  }
+  void clear() noexcept {
+    calls_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  std::deque<Call> calls_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace bulkhead
