@@ -92,6 +92,7 @@ class Approving {
       if (auto put = store(entry, {}); !put) return complain(put.error().text), false;
       write_stdout("  -> approved\n");
       ++new_;
+      warn_if_wrong(entry);
     }
     return !arguments_.tools || look(entry);
   }
@@ -121,6 +122,22 @@ class Approving {
     approval.tools = seen.names;
     approval.findings = seen.findings;
     return store_.put(std::move(approval));
+  }
+
+  // An approved definition may still be one that no gateway takes.
+  void warn_if_wrong(const ProjectEntry &entry) const {
+    Arguments arguments = arguments_;
+    arguments.project = file_;
+    const auto loaded = load_for(arguments, Transports::none);
+    if (loaded) return;
+    for (const std::string &line : loaded.error()) {
+      if (line.find(": mcpServers." + entry.name + ".") == std::string::npos &&
+          line.find(": mcpServers." + entry.name + ":") == std::string::npos)
+        continue;
+      complain("server " + verbatim(entry.name) +
+               " is approved, but cannot be used: " + printable(line));
+      return;
+    }
   }
 
   // Starts the approved server once, for its tools. What is started is what load_for() finds
@@ -186,7 +203,7 @@ class Approving {
     if (!asks_ && !arguments_.yes && arguments_.hash.empty()) {
       text +=
           " Nobody can be asked here: run this on a terminal, or add --yes, or approve exactly\n"
-          "what is shown above with `bulkhead approve NAME --hash SHA256`.";
+          "what is shown above with `bulkhead approve --hash SHA256 -- NAME`.";
     }
     write_stdout(text + "\n");
     return exit_failed;

@@ -57,7 +57,7 @@ void add_gateways(CLI::App &app, Arguments &to) {
                    "Address, default 127.0.0.1:8808; port 0: any free one")
       ->type_name("HOST:PORT");
   serve->add_flag("--single-process", to.single_process,
-                  "Everything in one process (always so yet)");
+                  "Everything in one process, without compartments");
   serve->footer(
       "Example:\n  bulkhead serve --config ~/.cursor/mcp.json --listen 127.0.0.1:9000\n\n"
       "Prints the address, the servers, and what to paste into your clients to standard error.\n"
@@ -65,7 +65,7 @@ void add_gateways(CLI::App &app, Arguments &to) {
   auto *stdio = app.add_subcommand("stdio", "Serve MCP on standard input and output");
   add_profile_options(*stdio, to);
   stdio->add_flag("--single-process", to.single_process,
-                  "Everything in one process (always so yet)");
+                  "Everything in one process, without compartments");
   stdio->footer(
       "Example, in a client's configuration:\n"
       "  { \"mcpServers\": { \"bulkhead\": { \"command\": \"bulkhead\", \"args\": [\"stdio\"] } } "
@@ -187,6 +187,8 @@ void add_others(CLI::App &app, Arguments &to) {
       "import", "Find the MCP servers that Claude, VS Code, Cursor and Gemini CLI have configured");
   import->add_option("-w,--write", to.write_to, "Write them into this profile")
       ->type_name(file_type);
+  import->add_flag("--folder", to.folder,
+                   "Also the files of this folder, which may have come with a repository");
   import->add_flag("--force", to.force, "Overwrite the file");
   add_json(*import, to);
   import->footer("Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml");
@@ -254,6 +256,20 @@ Command chosen(const CLI::App &app) {
   return Command::serve;
 }
 
+// The option that was given without a text, or nothing.
+std::string empty_option(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options()) {
+    if (option->get_positional() || option->get_type_size() == 0) continue;
+    for (const std::string &value : option->results())
+      if (value.empty()) return option->get_name();
+  }
+  for (const CLI::App *command : app.get_subcommands()) {
+    std::string name = empty_option(*command);
+    if (!name.empty()) return name;
+  }
+  return {};
+}
+
 CommandTree tree_of(CLI::App &app) {
   CommandTree out;
   out.name = app.get_name();
@@ -303,6 +319,11 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     write_stdout(text.str());
     if (code != 0) Console::get().write("bulkhead: " + errors.str());
     return code == 0 ? exit_ok : exit_usage;
+  }
+  if (const std::string name = empty_option(*app.get_subcommands().front()); !name.empty()) {
+    // An empty variable in a script must not turn into the default.
+    Console::get().write("bulkhead: " + name + " needs a value that is not empty\n");
+    return exit_usage;
   }
   out.command = chosen(app);
   return out;

@@ -50,6 +50,7 @@ struct Arguments {
   bool all = false;                               // revoke
   std::string codec = "auto", lock_path;          // aggregator
   int parent_pid = -1;                            // aggregator; -1: who has started us, 0: nobody
+  bool folder = false;                            // import: also the files of the working folder
   bool force = false, json = false, origin = false;
 };
 

@@ -75,3 +75,14 @@ TEST_CASE("arguments are parsed, and refused with code 2") {
   const char *none[] = {"bulkhead"};
   CHECK(std::get<int>(parse_arguments(1, none)) == exit_usage);
 }
+
+TEST_CASE("an empty value is not the default") {
+  for (const char *option : {"--config", "--project", "--hash", "--config="}) {
+    INFO(option);
+    std::vector<const char *> words = {"bulkhead", "approve", "--yes", option};
+    if (!std::string_view(option).ends_with('=')) words.push_back("");
+    const auto parsed = parse_arguments(static_cast<int>(words.size()), words.data());
+    REQUIRE(std::holds_alternative<int>(parsed));
+    CHECK(std::get<int>(parsed) == exit_usage);
+  }
+}

@@ -16,18 +16,17 @@
 namespace bulkhead::program {
 namespace {
 
-std::string joined(const std::vector<std::string> &texts, std::string_view between) {
-  std::string out;
-  for (const auto &text : texts) out.append(out.empty() ? "" : between).append(text);
-  return out;
-}
-
 std::string as_table(const std::vector<FoundConfig> &found) {
-  Table table({"CLIENT", "FILE", "SERVERS"});
+  Table table({"CLIENT", "FILE", "SERVER", "COMMAND"});
   for (const auto &config : found) {
-    table.add({config.client, printable(tilde(config.file)),
-               config.error.empty() ? printable(joined(config.servers, ", "))
-                                    : "not read: " + printable(config.error)});
+    const std::string file = printable(tilde(config.file));
+    if (!config.error.empty()) {
+      table.add({config.client, file, "not read: " + printable(config.error), ""});
+    }
+    for (std::size_t i = 0; i < config.servers.size(); ++i) {
+      table.add({config.client, file, printable(config.servers[i]),
+                 first_line(printable(config.commands[i]), 100)});
+    }
   }
   return table.str();
 }
@@ -87,7 +86,7 @@ Result<void> write_private(const std::string &path, std::string_view text, bool 
 int run_import(const Arguments &arguments) {
   std::array<char, 4096> buffer;
   const char *cwd = ::getcwd(buffer.data(), buffer.size());
-  const auto found = find_client_configs(home_dir(), cwd != nullptr ? cwd : "/");
+  const auto found = find_client_configs(home_dir(), cwd != nullptr ? cwd : "/", arguments.folder);
   std::vector<std::string> secrets;
   const std::string profile = import_profile(found, &secrets);
   if (!arguments.write_to.empty()) {
@@ -101,10 +100,13 @@ int run_import(const Arguments &arguments) {
   if (!arguments.write_to.empty()) {
     out += "\nWritten: " + printable(arguments.write_to) + "\n";
   } else if (!found.empty()) {
-    out += "\nTo use them:  bulkhead import --write " + tilde(default_config_file()) + "\n";
+    out += "\nTo use them:  bulkhead import --write " + tilde(default_config_file()) +
+           (arguments.folder ? " --folder\n" : "\n");
   }
   if (!secrets.empty()) {
-    out += "\nThe profile holds no secrets. Export these before `bulkhead serve`:\n";
+    out +=
+        "\nValues that look like credentials are not copied; look the profile over for others.\n"
+        "Export these before `bulkhead serve`:\n";
     for (const auto &secret : secrets) out += "  " + printable(secret) + "\n";
   }
   return write_stdout(out) ? exit_ok : exit_failed;

@@ -57,6 +57,17 @@ void select_transports(Profile &profile, Transports wanted) {
   if (own > 0) std::erase_if(all, is_builtin);
 }
 
+// What the program brings and this command does not use is not in force.
+void hide_unused_transports(Profile &profile) {
+  std::erase_if(profile.shown, [&](const Profile::Shown &shown) {
+    constexpr std::string_view group = "transports.";
+    if (shown.origin.layer != "builtin" || !shown.path.starts_with(group)) return false;
+    const std::string_view rest = std::string_view(shown.path).substr(group.size());
+    return std::none_of(profile.transports.begin(), profile.transports.end(),
+                        [&](const PluginUse &use) { return rest.starts_with(use.id + "."); });
+  });
+}
+
 void give_launchers_time(Profile &profile) {
   if (profile.limits.connect_timeout_ms != Limits{}.connect_timeout_ms) return;  // asked for
   for (ServerDef &def : profile.servers) {
@@ -116,6 +127,7 @@ std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile
   std::string problem;
   layer->approved = ApprovalStore().digests(layer->file, &problem);
   if (!problem.empty()) notes->push_back("approvals: " + problem);
+  layer->lenient = arguments.project.empty();
   out->project = layer->file;
   layers->push_back(std::move(*layer));
   return {};
@@ -132,11 +144,14 @@ void fill_in_folders(Profile &profile, const Arguments &arguments) {
 std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text,
                                           std::vector<ProfileLayer> *layers) {
   if (text.has_value()) {
-    if (!text->empty()) layers->push_back({std::string(user_layer), user_layer_file(), *text});
+    if (text->empty()) return {};
+    layers->push_back({std::string(user_layer), user_layer_file(), *text});
+    layers->back().lenient = true;
     return {};
   }
   auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
   if (layer.has_value()) {
+    layer->lenient = true;  // what one gateway was given must not stop another profile
     layers->push_back(std::move(*layer));
   } else if (layer.error().code != BH_E_NOT_FOUND) {
     return std::unexpected(Lines{layer.error().text});
@@ -159,8 +174,8 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
     out.file = default_config_file();
   }
   std::string builtin(builtin_base);
-  if (transports == Transports::served) builtin += builtin_http_transport;
-  if (transports == Transports::stdio) builtin += builtin_stdio_transport;
+  // Both, whatever the command needs, so that a file may set one key of either.
+  builtin.append(builtin_http_transport).append(builtin_stdio_transport);
   if (out.file.empty()) builtin += builtin_tools;
   std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
   if (auto added = add_user_layer(user_text, &layers); !added) {
@@ -191,6 +206,7 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
     });
   }
   out.profile = std::move(*profile);
+  hide_unused_transports(out.profile);
   hide_from_servers(out.profile);
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
@@ -200,6 +216,7 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
 
 std::expected<LoadedProfile, Lines> load_aggregator(const Arguments &arguments) {
   std::string builtin(builtin_base);
+  builtin.append(builtin_http_transport).append(builtin_stdio_transport);
   builtin.append(builtin_aggregator).append("codec = \"").append(arguments.codec).append("\"\n");
   builtin += "slow_connect_ms = " + std::to_string(launcher_connect_ms) + "\nslow_commands = [";
   for (const std::string_view name : launchers) builtin.append("\"").append(name).append("\",");
@@ -212,7 +229,8 @@ std::expected<LoadedProfile, Lines> load_aggregator(const Arguments &arguments) 
   }
   auto profile = load_layers(layers);
   if (!profile) return std::unexpected(profile.error());
-  std::erase_if(profile->transports, [](const PluginUse &use) { return !is_builtin(use); });
+  std::erase_if(profile->transports,
+                [](const PluginUse &use) { return !is_builtin(use) || use.id != "aggregator"; });
   LoadedProfile out{std::move(*profile), arguments.config, {}};
   give_launchers_time(out.profile);
   fill_in_folders(out.profile, arguments);

@@ -222,6 +222,52 @@ TEST_CASE("which project file is read") {
   CHECK_FALSE(setting.load(Transports::none).servers.at(0).disabled);
 }
 
+TEST_CASE("one key of a builtin transport is enough, whatever the command is") {
+  Setting setting(
+      "[transports.http]\nlisten = \"127.0.0.1:1\"\n[transports.stdio]\nenabled = true\n");
+  CHECK(setting.load(Transports::none).transports.empty());
+  CHECK(ids(setting.load(Transports::stdio).transports) == "stdio ");
+  const Profile served = setting.load(Transports::served);
+  CHECK(ids(served.transports) == "http ");
+  for (const auto &shown : Setting().load(Transports::served).shown)
+    CHECK_FALSE(shown.path.starts_with("transports.stdio"));
+  const auto aggregator = load_aggregator(setting.arguments);
+  REQUIRE(aggregator);
+  CHECK(ids(aggregator->profile.transports) == "aggregator ");
+}
+
+TEST_CASE("an approved server with a mistake stops nothing unless its file was asked for") {
+  ::unsetenv("BH_TEST_UNSET");
+  ProjectSetting setting(R"({"mcpServers": {
+      "bad": {"command": "x", "env": {"A": "${BH_TEST_UNSET}"}, "timeout": -1},
+      "good": {"command": "x"}}})");
+  setting.approve("bad");
+  setting.approve("good");
+  const Profile profile = setting.load(Transports::served);
+  REQUIRE(profile.servers.size() == 2);
+  CHECK(profile.servers[0].disabled);
+  CHECK(profile.servers[0].disabled_reason.starts_with("its definition is wrong: mcpServers.bad."));
+  CHECK_FALSE(profile.servers[1].disabled);
+  CHECK(all_of(profile.notes).find("\"bad\" is disabled: its definition is wrong") !=
+        std::string::npos);
+  setting.arguments.project = setting.file;
+  CHECK_FALSE(load_for(setting.arguments, Transports::served));
+}
+
+TEST_CASE("a connector that one gateway was given does not make another profile invalid") {
+  ::unsetenv("BH_TEST_UNSET");
+  Setting setting("[tools.taken]\nplugin = 'builtin-http'\n[mcpServers.mine]\ncommand = 'x'\n");
+  const std::string user = R"({"mcpServers": {"taken": {"command": "x"},
+      "old": {"command": "x", "env": {"A": "${BH_TEST_UNSET}"}}}})";
+  const auto loaded = load_for(setting.arguments, Transports::served, user);
+  REQUIRE(loaded);
+  const Profile &profile = loaded->profile;
+  CHECK(ids(profile.tools) == "taken ");
+  REQUIRE(profile.servers.size() == 2);
+  for (const auto &server : profile.servers) CHECK(server.disabled == (server.name == "old"));
+  CHECK(all_of(profile.notes).find("\"taken\" is left out: a tools plugin") != std::string::npos);
+}
+
 TEST_CASE("a broken project file stops nothing unless it was asked for") {
   ProjectSetting setting("{");
   const Profile profile = setting.load(Transports::served);

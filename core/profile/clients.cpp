@@ -2,6 +2,8 @@
 
 #include "profile/parse.hpp"
 #include "profile/read_file.hpp"
+#include "profile/secrets.hpp"
+#include "profile/server.hpp"
 
 namespace bulkhead {
 
@@ -20,11 +22,11 @@ struct Candidate {
   std::vector<Section> sections;
 };
 
-std::vector<Candidate> candidates(const std::string &home, const std::string &cwd) {
+std::vector<Candidate> candidates(const std::string &home, const std::string &cwd, bool folder) {
   const Section plain{"mcpServers"};
   const std::vector<Section> code{{"servers"}, {"mcp", "servers"}, {"mcp.servers"}};
   const std::string mac = home + "/Library/Application Support";
-  return {
+  std::vector<Candidate> out = {
       {"Claude Code", home + "/.claude.json", {plain, {"projects", cwd, "mcpServers"}}},
       {"Claude Code", home + "/.claude/settings.json", {plain}},
       {"Claude Desktop", home + "/.config/Claude/claude_desktop_config.json", {plain}},
@@ -35,11 +37,34 @@ std::vector<Candidate> candidates(const std::string &home, const std::string &cw
       {"VS Code", mac + "/Code/User/settings.json", code},
       {"Cursor", home + "/.cursor/mcp.json", {plain}},
       {"Gemini CLI", home + "/.gemini/settings.json", {plain}},
+  };
+  if (!folder) return out;
+  const Candidate theirs[] = {
       {"Claude Code", cwd + "/.mcp.json", {plain}},
       {"VS Code", cwd + "/.vscode/mcp.json", code},
       {"Cursor", cwd + "/.cursor/mcp.json", {plain}},
       {"Gemini CLI", cwd + "/.gemini/settings.json", {plain}},
   };
+  out.insert(out.end(), std::begin(theirs), std::end(theirs));
+  return out;
+}
+
+// What a person would see in a list of processes, or the address.
+std::string command_of(const Node &server) {
+  std::vector<std::string> words;
+  std::string url;
+  for (const Member &member : server.members) {
+    const std::string_view key = server_key(member.name);
+    const bool text = member.value.kind == Kind::string;
+    if (key == "command" && text) words.insert(words.begin(), member.value.text);
+    if (key == "url" && text) url = masked_url(member.value.text);
+    if (key != "args") continue;
+    for (const Node &item : member.value.items)
+      if (item.kind == Kind::string) words.push_back(item.text);
+  }
+  std::string out = url;
+  for (const std::string &word : masked_args(words)) out += (out.empty() ? "" : " ") + word;
+  return out;
 }
 
 void look(const Candidate &candidate, std::vector<FoundConfig> *out) {
@@ -53,7 +78,10 @@ void look(const Candidate &candidate, std::vector<FoundConfig> *out) {
     const Node *table = section_of(root, section);
     if (table == nullptr || table->members.empty()) continue;
     FoundConfig found{candidate.client, candidate.file, section, {}, {}};
-    for (const Member &member : table->members) found.servers.push_back(member.name);
+    for (const Member &member : table->members) {
+      found.servers.push_back(member.name);
+      found.commands.push_back(command_of(member.value));
+    }
     out->push_back(std::move(found));
   }
 }
@@ -61,7 +89,7 @@ void look(const Candidate &candidate, std::vector<FoundConfig> *out) {
 }  // namespace
 
 bool read_client_file(const std::string &path, Node *out, std::string *error) {
-  auto text = read_whole(path, kClientBytes);
+  auto text = read_whole(path, kClientBytes, true);
   if (!text) {
     // Most people have one or two of these clients.
     if (text.error().code != BH_E_NOT_FOUND) *error = text.error().text;
@@ -87,9 +115,10 @@ const Node *section_of(const Node &root, const std::vector<std::string> &section
 
 }  // namespace profiles
 
-std::vector<FoundConfig> find_client_configs(const std::string &home, const std::string &cwd) {
+std::vector<FoundConfig> find_client_configs(const std::string &home, const std::string &cwd,
+                                             bool folder) {
   std::vector<FoundConfig> out;
-  for (const profiles::Candidate &candidate : profiles::candidates(home, cwd)) {
+  for (const profiles::Candidate &candidate : profiles::candidates(home, cwd, folder)) {
     // Started in the home folder, the user's files and the folder's are the same.
     bool seen = false;
     for (const FoundConfig &found : out) seen = seen || found.file == candidate.file;

@@ -222,6 +222,17 @@ Origin Diagnostics::origin(const Place &place) const {
   return {layers_[place.layer].name, layers_[place.layer].file, place.line};
 }
 
+bool Diagnostics::lenient(const Place &place) const {
+  return place.layer < layers_.size() && layers_[place.layer].lenient;
+}
+
+std::string Diagnostics::take_back(std::size_t kept) {
+  const ProfileError &first = errors_[kept].error;
+  std::string text = first.path + ": " + first.what;
+  errors_.resize(kept);
+  return text;
+}
+
 std::vector<ProfileError> Diagnostics::take_errors() {
   std::sort(errors_.begin(), errors_.end(), [](const Entry &a, const Entry &b) {
     return std::tie(a.place.layer, a.place.line, a.place.column, a.number) <

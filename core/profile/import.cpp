@@ -275,6 +275,7 @@ std::string loadable_name(const std::string &name) {
   }
   out = out.substr(0, 56);  // leaves room for a suffix
   while (out.ends_with('_') || out.ends_with('-')) out.pop_back();
+  out.erase(0, out.find_first_not_of(".-"));
   if (out.empty()) return "server";
   return out == "builtin" ? "builtin-server" : out;
 }

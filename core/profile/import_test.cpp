@@ -52,7 +52,7 @@ TEST_CASE("the files of all clients are found") {
   f.write(f.cwd + "/.vscode/mcp.json", R"({"servers": {"w": {"command": "w"}}})");
   f.write(f.cwd + "/.cursor/mcp.json", "{ broken");
   std::string all;
-  for (const FoundConfig &found : find_client_configs(f.home, f.cwd)) {
+  for (const FoundConfig &found : find_client_configs(f.home, f.cwd, true)) {
     all += found.client + ":";
     for (const std::string &server : found.servers) all += server + ",";
     if (!found.error.empty()) all += "!";
@@ -62,9 +62,29 @@ TEST_CASE("the files of all clients are found") {
         "Claude Code:a, Claude Code:p, Claude Code:s, Claude Desktop:d, VS Code:v, VS Code:vs, "
         "Gemini CLI:g, Claude Code:m, VS Code:w, Cursor:! ");
   const Profile profile =
-      good({{"file", "i.toml", import_profile(find_client_configs(f.home, f.cwd), nullptr)}});
+      good({{"file", "i.toml", import_profile(find_client_configs(f.home, f.cwd, true), nullptr)}});
   CHECK(names(profile) == "a p s d v vs g m w");
   CHECK(profile.servers[6].type == "sse");
+}
+
+TEST_CASE(
+    "the files of a folder, which a repository may have brought, are left out unless asked for") {
+  const Folders f;
+  f.write(f.home + "/.cursor/mcp.json",
+          R"({"mcpServers": {"mine": {"args": ["-y", "--token", "canary-8d1f0c"], "command": "npx"},
+                             "far": {"url": "https://u:canary-8d1f0c@h/"}}})");
+  for (const char *file : {"/.mcp.json", "/.cursor/mcp.json", "/.gemini/settings.json"})
+    f.write(f.cwd + file, R"({"mcpServers": {"theirs": {"command": "evil"}}})");
+  f.write(f.cwd + "/.vscode/mcp.json", R"({"servers": {"theirs": {"command": "evil"}}})");
+  const auto mine = find_client_configs(f.home, f.cwd, false);
+  REQUIRE(mine.size() == 1);
+  CHECK(mine[0].servers == std::vector<std::string>{"mine", "far"});
+  CHECK(mine[0].commands == std::vector<std::string>{"npx -y --token ***", "https://***@h/"});
+  CHECK(find_client_configs(f.home, f.cwd, true).size() == 5);
+  // Nothing that would never end.
+  fs::remove(f.home + "/.cursor/mcp.json");
+  fs::create_symlink("/dev/zero", f.home + "/.cursor/mcp.json");
+  CHECK(has(find_client_configs(f.home, f.cwd, false).at(0).error, "not a regular file"));
 }
 
 TEST_CASE("credentials are not copied, and the profile loads with their variables") {
@@ -84,7 +104,7 @@ TEST_CASE("credentials are not copied, and the profile loads with their variable
     "odd": 3
   }})");
   std::vector<std::string> secrets;
-  const std::string text = import_profile(find_client_configs(f.home, f.cwd), &secrets);
+  const std::string text = import_profile(find_client_configs(f.home, f.cwd, true), &secrets);
   INFO(text);
   CHECK(text.find(kCanary) == std::string::npos);
   const std::string from = " from " + f.home + "/.claude.json";
@@ -120,7 +140,7 @@ TEST_CASE("VS Code's inputs and folders") {
     "a": {"command": "${workspaceFolder}/run", "args": ["${workspaceFolder}", "${other}"],
           "env": {"K": "${input:key}", "N": null, "P": 80}, "envFile": ".env"}}})");
   std::vector<std::string> secrets;
-  const std::string text = import_profile(find_client_configs(f.home, f.cwd), &secrets);
+  const std::string text = import_profile(find_client_configs(f.home, f.cwd, true), &secrets);
   const Profile profile = good({{"file", "i.toml", text}});
   REQUIRE(names(profile) == "a");
   CHECK(profile.servers[0].command == f.cwd + "/run");
@@ -143,7 +163,7 @@ TEST_CASE("the same server in two clients comes once, another of the same name g
                              "b": {"command": "y"},
                              "a__b": {"command": "z"}, "builtin": {"command": "z"}}})");
   std::vector<std::string> secrets;
-  const std::string text = import_profile(find_client_configs(f.home, f.cwd), &secrets);
+  const std::string text = import_profile(find_client_configs(f.home, f.cwd, true), &secrets);
   const Profile profile = good({{"file", "i.toml", text}});
   CHECK(names(profile) == "a b b-2 a_b builtin-server");
   const std::string from = " from " + f.home + "/.claude.json";

@@ -22,6 +22,9 @@ inline constexpr std::size_t kProfileErrors = 100;      // of one load_profile()
 // One source, lowest priority first. Tables merge key by key, scalars and arrays replace; a server
 // of a higher layer replaces the one of the same name whole, and so does a plugin instance whose
 // `plugin` is another one.
+// What the reason of a server begins with that a lenient layer has wrong.
+inline constexpr std::string_view kWrongDefinition = "its definition is wrong: ";
+
 struct ProfileLayer {
   std::string name;  // "builtin", "file", "project", "command line"
   // For messages, and for relative paths in it. ".json" and ".jsonc" are read as JSON, ".toml" as
@@ -33,6 +36,9 @@ struct ProfileLayer {
   // disabled, and nothing of their definition is read (see profile/project.hpp).
   bool project = false;
   std::set<std::string, std::less<>> approved = {};
+  // A mistake in a server of this layer does not refuse the profile: the server is listed as
+  // disabled, with the mistake as the reason (kWrongDefinition), and there is a note.
+  bool lenient = false;
 };
 
 struct ProfileEnvironment {
@@ -61,10 +67,14 @@ struct FoundConfig {
   std::vector<std::string> section;  // the keys that lead to the table: {"mcp", "servers"}
   std::vector<std::string> servers;  // names found
   std::string error;                 // not readable, not JSON ...
+  // Of each server, what it runs or the address it has; credentials are masked.
+  std::vector<std::string> commands = {};
 };
-// Looks where the clients keep their files, the user's first, then those of the folder `cwd`.
-// Files that do not exist or configure nothing are left out.
-std::vector<FoundConfig> find_client_configs(const std::string &home, const std::string &cwd);
+// Looks where the clients keep their files, the user's first, then, with `folder`, those of the
+// folder `cwd`, which may have come with a repository. Files that do not exist or configure nothing
+// are left out; only regular files are read.
+std::vector<FoundConfig> find_client_configs(const std::string &home, const std::string &cwd,
+                                             bool folder);
 
 // A TOML profile with the servers of these files. Values that look like credentials are not copied
 // but become ${env:...} references, listed in *secrets as "NAME from FILE". Names that collide get

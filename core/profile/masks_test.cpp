@@ -100,15 +100,22 @@ TEST_CASE("an unquoted number is not repeated by the TOML parser's message") {
 TEST_CASE("what looks like a credential") {
   using namespace bulkhead::profiles;
   for (const char *name : {"GITHUB_TOKEN", "apiKey", "X-API-Key", "Authorization", "DB_PASSWORD",
-                           "clientSecret", "COOKIE", "GH_PAT", "basic_auth"})
+                           "clientSecret", "COOKIE", "GH_PAT", "basic_auth", "DB_PASS", "pass",
+                           "dbPass", "MYSQL-PW", "APP_JWT", "SENTRY_DSN", "SLACK_WEBHOOK_URL"})
     CHECK(credential_name(name));
-  for (const char *name : {"PATH", "HOME", "AUTHOR", "NODE_ENV", "LOG_LEVEL", "patch"})
+  for (const char *name : {"PATH", "HOME", "AUTHOR", "NODE_ENV", "LOG_LEVEL", "patch", "BYPASS",
+                           "compass", "PASSIVE", "pwa"})
     CHECK_FALSE(credential_name(name));
-  for (const char *value : {"sk-abcdef123", "ghp_abcdefgh", "Bearer abcd", "postgres://u:p@h/db"})
+  for (const char *value : {"sk-abcdef123", "ghp_abcdefgh", "Bearer abcd", "postgres://u:p@h/db",
+                            "postgres://u:p/w@h/db"})
     CHECK(credential_value(value));
-  for (const char *value : {"node", "https://example.com/a?b=c@d", "info", "sk-"})
+  for (const char *value : {"node", "https://example.com/a?b=c@d", "info", "sk-", "http://h:80/a@b",
+                            "http://[::1]:80/a@b"})
     CHECK_FALSE(credential_value(value));
   CHECK(masked_url("https://u:p@h/a/1234567890abcdefghijkl/b?x&y=1#f") ==
         "https://***@h/a/***/b?***&y=***#***");
   CHECK(masked_url("nonsense") == "nonsense");
+  CHECK(masked_url("postgres://u:canary/canary@h/db") == "postgres://***@h/db");
+  CHECK(masked_args({R"({"port":1,"token":"canary"})", R"([1,"ghp_canary1"])", R"({"a":1})"}) ==
+        std::vector<std::string>{"***", "***", R"({"a":1})"});
 }

@@ -128,12 +128,6 @@ std::string shell_word(std::string_view text) {
   return out + "'";
 }
 
-std::string type_of(const Node &server) {
-  for (const Member &member : server.members)
-    if (server_key(member.name) == "url") return "http";
-  return "stdio";
-}
-
 }  // namespace
 
 Node screen_project(Node &&root, const ProfileLayer &layer, const Node &below,
@@ -151,7 +145,7 @@ void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context)
     }
     ServerDef server;
     server.name = entry.name;
-    server.type = type_of(entry.value);
+    server.type = listed_type(entry.value);
     server.disabled = true;
     server.origin = diagnostics.origin(entry.place);
     server.disabled_reason = "not approved: run bulkhead approve --project " +

@@ -7,9 +7,12 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::string_view kNameParts[] = {
-    "token",  "key",     "secret",     "passw",   "passphrase", "pwd",
-    "cookie", "private", "credential", "authori", "bearer",     "signature",
+    "token",   "key",        "secret",  "passw",  "passphrase", "pwd",     "cookie",
+    "private", "credential", "authori", "bearer", "signature",  "webhook",
 };
+
+// These only as a whole name or as its last word.
+constexpr std::string_view kLastWords[] = {"pat", "auth", "pass", "pw", "jwt", "dsn"};
 
 constexpr std::string_view kValueStarts[] = {
     "sk-",   "sk_",  "pk_",    "rk_",    "ghp_", "gho_",    "ghs_",   "ghu_",  "ghr_",
@@ -24,9 +27,19 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
+// A ':' that no port follows: "user:pass" of a password with a '/' in it, "user:pass/word@host".
+bool half_userinfo(std::string_view authority) {
+  const std::size_t colon = authority.find(':');
+  return colon != std::string_view::npos && !authority.starts_with('[') &&
+         authority.find("${") == std::string_view::npos &&
+         authority.find_first_not_of("0123456789", colon + 1) != std::string_view::npos;
+}
+
 // "//user:password@" of a URL; npos if there is none.
 std::size_t userinfo_end(std::string_view url, std::size_t authority) {
-  const std::size_t end = url.find_first_of("/?#", authority);
+  std::size_t end = url.find_first_of("/?#", authority);
+  if (end != std::string_view::npos && half_userinfo(url.substr(authority, end - authority)))
+    end = std::string_view::npos;
   const std::size_t at = url.substr(0, end).rfind('@');
   return at != std::string_view::npos && at >= authority ? at : std::string_view::npos;
 }
@@ -89,8 +102,14 @@ bool credential_name(std::string_view name) {
   const std::string word = lowered(name);
   for (const std::string_view part : kNameParts)
     if (word.find(part) != std::string::npos) return true;
-  if (word == "pat" || word.ends_with("_pat") || word.ends_with("-pat")) return true;
-  return word == "auth" || word.ends_with("_auth") || word.ends_with("-auth");
+  for (const std::string_view last : kLastWords) {
+    if (!word.ends_with(last)) continue;
+    if (word.size() == last.size()) return true;
+    const std::size_t at = word.size() - last.size();
+    const bool camel = name[at] != word[at] && name[at - 1] == word[at - 1];  // "dbPass"
+    if (camel || std::string_view("_-.").find(name[at - 1]) != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 bool credential_value(std::string_view value) {
@@ -129,6 +148,22 @@ std::string masked_url(std::string_view original) {
   return out;
 }
 
+namespace {
+
+// JSON as an argument: a name or a string in it that looks like a credential.
+bool json_credential(std::string_view arg) {
+  if (!arg.starts_with('{') && !arg.starts_with('[')) return false;
+  while (true) {
+    const std::size_t quote = arg.find('"');
+    const std::string_view piece = arg.substr(0, quote);
+    if (credential_name(piece) || credential_value(piece)) return true;
+    if (quote == std::string_view::npos) return false;
+    arg.remove_prefix(quote + 1);
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> masked_args(const std::vector<std::string> &args) {
   std::vector<std::string> out;
   bool next = false;  // the last one was an option that takes a credential
@@ -136,7 +171,8 @@ std::vector<std::string> masked_args(const std::vector<std::string> &args) {
     const std::size_t split = arg.find_first_of("=:");
     const bool option = arg.starts_with('-');
     const bool header = lowered(arg).find("bearer ") != std::string::npos;
-    if ((next && !option) || header || (split == std::string::npos && credential_value(arg))) {
+    if ((next && !option) || header || json_credential(arg) ||
+        (split == std::string::npos && credential_value(arg))) {
       out.emplace_back(kMask);
       next = false;
       continue;

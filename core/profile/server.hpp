@@ -31,6 +31,9 @@ std::string refused_url(std::string_view url, bool any_scheme);
 void read_child_rules(const std::function<const Member *(std::string_view)> &given,
                       const std::string &path, Context &context, ServerDef *server);
 
+// "http" or "stdio", for a list, of a definition that nothing else is read of.
+std::string listed_type(const Node &server);
+
 // Adds the server to the profile, or reports what is wrong with it.
 void read_server(const Member &entry, Context &context);
 

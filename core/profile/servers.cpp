@@ -25,6 +25,11 @@ bool settle_with_tools(const Member &entry, const Places &tools, Context &contex
   const auto found = tools.find(entry.name);
   if (found == tools.end()) return true;
   const Place &place = found->second;
+  if (place.layer > entry.place.layer && context.diagnostics.lenient(entry.place)) {
+    context.diagnostics.note(entry.place, "server " + in_quotes(entry.name) +
+                                              " is left out: a tools plugin has the same name");
+    return false;
+  }
   if (place.layer >= entry.place.layer) {
     context.diagnostics.error(entry.place, join("mcpServers", entry.name),
                               "a tools plugin has the same name (line " +
@@ -38,7 +43,35 @@ bool settle_with_tools(const Member &entry, const Places &tools, Context &contex
   return true;
 }
 
+// Of a lenient layer: with the mistake as its reason.
+void list_wrong(const Member &entry, std::string what, Context &context) {
+  Diagnostics &diagnostics = context.diagnostics;
+  ServerDef server;
+  server.name = entry.name;
+  server.type = listed_type(entry.value);
+  server.disabled = true;
+  server.origin = diagnostics.origin(entry.place);
+  server.disabled_reason = std::string(kWrongDefinition) + printable(what, 1000);
+  diagnostics.note(entry.place,
+                   "server " + in_quotes(entry.name) + " is disabled: " + server.disabled_reason);
+  context.profile.servers.push_back(std::move(server));
+}
+
+void read_one(const Member &entry, Context &context) {
+  Diagnostics &diagnostics = context.diagnostics;
+  const std::size_t before = diagnostics.count();
+  read_server(entry, context);
+  if (diagnostics.count() > before && diagnostics.lenient(entry.place))
+    list_wrong(entry, diagnostics.take_back(before), context);
+}
+
 }  // namespace
+
+std::string listed_type(const Node &server) {
+  for (const Member &member : server.members)
+    if (server_key(member.name) == "url") return "http";
+  return "stdio";
+}
 
 void read_servers(const Node &table, const Node *tools, Context &context) {
   Diagnostics &diagnostics = context.diagnostics;
@@ -48,8 +81,8 @@ void read_servers(const Node &table, const Node *tools, Context &context) {
   for (const Member &entry : table.members) {
     const std::string why = refused_name(entry.name, naming, false);
     if (why.empty()) {
-      if (settle_with_tools(entry, running, context)) read_server(entry, context);
-    } else if (naming.bad_names_error) {
+      if (settle_with_tools(entry, running, context)) read_one(entry, context);
+    } else if (naming.bad_names_error && !diagnostics.lenient(entry.place)) {
       diagnostics.error(entry.place, join("mcpServers", entry.name),
                         "the server is refused: " + why);
     } else {

@@ -40,7 +40,11 @@ std::string help(std::string_view program) {
   line("-h, --help", "Print this help");
   line("-V, --version", "Print the version");
   out.append("\nExample, in a client's configuration:\n  { \"mcpServers\": { \"host\": { ");
-  out.append("\"command\": \"").append(program).append("\" } } }\n\n");
+  const std::size_t space = program.find(' ');  // "bulkhead relay" is a command of a program
+  out.append("\"command\": \"").append(program.substr(0, space)).append("\"");
+  if (space != program.npos)
+    out.append(", \"args\": [\"").append(program.substr(space + 1)).append("\"]");
+  out.append(" } } }\n\n");
   out +=
       "Exit codes: 0 done, 1 failed (no endpoint within 30 s; a check of doctor), 2 wrong usage.\n";
   return out;
@@ -63,6 +67,8 @@ bool to_number(std::string_view text, std::uint32_t *out) noexcept {
 
 // The error text, empty if it is good.
 std::string set(Options *options, std::string_view name, std::string_view value) {
+  const bool place = name == "--unix" || name == "--hybrid";
+  if (place && value.empty()) return std::string(name) + " needs a path";
   const auto number = [&](std::uint32_t *to) -> std::string {
     if (to_number(value, to)) return {};
     return std::string(name) + " must be a number from 0 to 4294967295";
