@@ -41,6 +41,7 @@ TEST_CASE("a connection may be lost inside of its own request's end") {
   w.up.hold_tools = true;
   w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
   REQUIRE(w.up.last("a").find("tools/list") != std::string::npos);
+  const std::size_t lanes = w.up.lanes.size();
   bool lost = false;
   w.up.on_abandon = [&](bh_lane lane) {
     w.up.on_abandon = nullptr;
@@ -52,6 +53,8 @@ TEST_CASE("a connection may be lost inside of its own request's end") {
   REQUIRE(w.turn_until([&] {
     return w.status("a").state == ServerState::ready && w.host->status().in_flight == 0;
   }));
+  // The request that was over has not taken the next connection along.
+  CHECK(w.up.lanes.size() == lanes + 1);
   Client c(*w.host);
   c.call("1", "a__x");
   CHECK(w.host->status().in_flight == 1);
