@@ -190,7 +190,12 @@ Result<void> ApprovalStore::update(Change change) const {
     return fail(BH_E_IO, describe_errno(folder_ + "/lock", errno));
   }
   auto key = read_key(folder_);
-  if (!key) key = make_key(folder_);  // what an unreadable one has sealed counts for nothing anyway
+  // What a key that is gone or not ours has sealed counts for nothing anyway. One that cannot be
+  // read just now (no descriptors left, an error of the disk) is not replaced.
+  const bool lost =
+      !key && (key.error().code == BH_E_NOT_FOUND || key.error().code == BH_E_DENIED ||
+               key.error().code == BH_E_INVALID || key.error().code == BH_E_LIMIT);
+  if (lost) key = make_key(folder_);
   if (!key) return std::unexpected(key.error());
   Content content = read();
   change(content.approvals);

@@ -140,6 +140,18 @@ TEST_CASE("F09 an approval that was edited by hand counts for nothing, the other
   CHECK(all.problem().empty());
 }
 
+TEST_CASE("a key that cannot be read just now is not replaced") {
+  Stored all;
+  const std::string key = all.store.folder() + "/key";
+  std::filesystem::rename(key, key + ".away");
+  std::filesystem::create_symlink("key", key);  // ELOOP, as EMFILE or EIO no word on the key
+  const auto put = all.store.put(approval("/repo/.mcp.json", "weather", std::string(64, 'd')));
+  CHECK_FALSE(put.has_value());
+  CHECK(std::filesystem::is_symlink(key));
+  std::filesystem::rename(key + ".away", key);
+  CHECK(all.count() == 3);
+}
+
 TEST_CASE("F09 another machine's approvals, another key, and no list count for nothing") {
   Stored here, there;
   write_text(here.file, read_text(there.file));

@@ -277,8 +277,8 @@ class Doctor {
     for (const Finding &finding : findings_) {
       std::string mark(word(finding.kind));
       mark.resize(6, ' ');
-      out += mark + finding.text + "\n";
-      if (!finding.advice.empty()) out += "      " + finding.advice + "\n";
+      out += mark + printable(finding.text) + "\n";
+      if (!finding.advice.empty()) out += "      " + printable(finding.advice) + "\n";
     }
     return out;
   }

@@ -11,7 +11,7 @@ namespace {
 
 std::string text_of(std::string_view value) {
   std::string scratch;
-  return value.starts_with('"') ? printable(mcp::unquote(value, &scratch), true) : "";
+  return value.starts_with('"') ? printable(mcp::unquote(value, &scratch)) : "";
 }
 
 // "  added: a, b" for a member that is an array of texts, or of objects with a name and a reason.

@@ -172,6 +172,7 @@ void Route::message(bh_lane lane, std::uint64_t exchange, std::string_view text)
   if (lane != lane_ || ended_) return;
   if (take_handshake_answer(exchange, text)) return;
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+  if (pending_.contains(exchange)) cancel(&end_timer_);  // more may come: the wait begins anew
   forget(exchange);
   if (exchange == 0) note_question(text);
   if (!text.empty()) ends_.to_client(text);

@@ -69,11 +69,16 @@ void Route::connected(bh_lane lane) {
 }
 
 void Route::send_waiting() {
-  std::deque<Waiting> waiting = std::exchange(waiting_, {});
-  waiting_bytes_ = 0;
-  for (const Waiting &message : waiting) {
-    if (ended_) return;
-    pass(message.kind, message.exchange, message.text);
+  // One by one: should the connection fall meanwhile, what is still here was not sent and waits on.
+  while (!waiting_.empty() && !ended_ && wire_ == Wire::up) {
+    const Waiting message = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting_bytes_ -= message.text.size();
+    const std::size_t left = waiting_.size();
+    send_now(message.kind, message.exchange, message.text);
+    if (waiting_.size() <= left) continue;
+    std::rotate(waiting_.begin(), waiting_.end() - 1, waiting_.end());  // kept: it stays the first
+    return;
   }
 }
 

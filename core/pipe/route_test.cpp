@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "mcp/scan.hpp"
@@ -282,6 +284,45 @@ TEST_CASE("end of input: half-close, the answers, the end") {
   CHECK(w.ends.printed == std::vector<std::string>{"answer"});
   CHECK(w.ends.failure.empty());
   CHECK(w.ends.opened.size() == 1);
+}
+
+TEST_CASE("end of input: the wait begins anew with each answer") {
+  constexpr std::uint64_t ms = 1'000'000, drain_ms = 60;
+  RouteLimits limits = quick();
+  limits.drain_ms = drain_ms;
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    World w(limits);
+    w.connect();
+    w.route.from_client(request(1, "tools/call"));
+    w.route.from_client(request(2, "tools/call"));
+    w.route.input_ended();
+    std::this_thread::sleep_for(std::chrono::milliseconds(drain_ms / 2));
+    w.reactor->poll(0);
+    if (w.ends.dones == 1) continue;  // a slow machine: the answer would come too late
+    const std::uint64_t answered = w.reactor->now_ns();
+    w.route.message(w.lane(), w.ends.sent[0].exchange, "answer");
+    w.until([&] { return w.ends.dones == 1; });
+    CHECK(w.reactor->now_ns() - answered >= drain_ms * ms);  // longer is no matter
+    return;
+  }
+  WARN("this machine was too slow to see it");
+}
+
+TEST_CASE("a connection that falls while the waiting is sent fails nothing that was not sent") {
+  World w;
+  w.route.from_client(request(1, "a"));
+  w.route.from_client(request(2, "b"));
+  w.route.from_client(request(3, "c"));
+  w.ends.send_status = BH_E_SESSION_LOST;
+  w.opened_before = w.ends.opened.size();
+  w.connect();
+  CHECK(w.ends.printed.empty());
+  w.ends.send_status = BH_OK;
+  w.reconnect();
+  REQUIRE(w.ends.sent.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(w.ends.sent[i].text.find("\"id\":" + std::to_string(i + 1)) != std::string::npos);
+  CHECK(w.ends.printed.empty());
 }
 
 TEST_CASE("end of input before the connection stands: what was asked is still asked") {

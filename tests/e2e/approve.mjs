@@ -229,7 +229,7 @@ test('F10 the prompt: verbatim, masked, with the warning; a yes and a no on a te
     '"API_KEY" = sk-***',
     '"SHORT_KEY" = ***',
     '"NODE_OPTIONS" = "--require ./x.js"',
-    '"TAKEN" = ${AWS_SECRET_ACCESS_KEY}',
+    '"TAKEN" = "${AWS_SECRET_ACCESS_KEY}"',
     'in a sandbox that hides credentials',
     'tools      not known',
     'Approve "weather"? Nothing of it has been started. [y/N]',
