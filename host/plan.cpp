@@ -162,10 +162,15 @@ class Planner {
     auto at = std::find_if(slices_.begin() + 1, slices_.end(),
                            [&](const Slice &slice) { return slice.name == name; });
     if (at == slices_.end()) at = slices_.insert(at, new_slice(name, role));
-    const bool there = std::any_of(at->plugins.begin(), at->plugins.end(),
-                                   [&](const SlicePlugin &p) { return p.use.id == use.id; });
-    if (!there) at->plugins.push_back({kind, use});
+    add_once(*at, kind, use);
     return *at;
+  }
+
+  static void add_once(Slice &slice, PluginKind kind, const PluginUse &use) {
+    const bool there =
+        std::any_of(slice.plugins.begin(), slice.plugins.end(),
+                    [&](const SlicePlugin &p) { return p.kind == kind && p.use.id == use.id; });
+    if (!there) slice.plugins.push_back({kind, use});
   }
 
   // It talks to local clients and to the supervisor, and has nothing of the profile.
@@ -225,7 +230,7 @@ class Planner {
       }
     }
     add_services(slice);
-    slices_.front().remote[use.id] = {slice.name, use.id};
+    slices_.front().remote[use.id] = {slice.name, link_name(PluginKind::tools, use.id)};
   }
 
   // A policy or telemetry plugin: alone in its compartment, if it has one. `use` is what the
@@ -249,11 +254,7 @@ class Planner {
   // The HTTP client, wherever something may call out.
   void add_services(Slice &slice) const {
     if (!slice.privileges.network || slice.privileges.exec) return;
-    for (const PluginUse &use : profile_.services) {
-      const bool there = std::any_of(slice.plugins.begin(), slice.plugins.end(),
-                                     [&](const SlicePlugin &p) { return p.use.id == use.id; });
-      if (!there) slice.plugins.push_back({PluginKind::service, use});
-    }
+    for (const PluginUse &use : profile_.services) add_once(slice, PluginKind::service, use);
   }
 
   const Profile &profile_;

@@ -145,7 +145,7 @@ PluginHost::PluginHost(Slice slice, HostContext context,
     parts_.push_back(std::make_unique<Part>());
     parts_.back()->host = this;
     parts_.back()->number = i;
-    plugins_[i].id = slice_.plugins[i].use.id;
+    plugins_[i].id = link_name(slice_.plugins[i].kind, slice_.plugins[i].use.id);
   }
   far_ = std::make_unique<link::Far>(*context_.reactor, limits_, plugins_, slice_.definitions);
   for (std::uint32_t i = 0; i < slice_.plugins.size(); ++i) {

@@ -18,6 +18,14 @@ struct SlicePlugin {
   PluginKind kind = PluginKind::connector;
   PluginUse use;
 };
+
+// A plugin's name on the link of its compartment. Instances of different kinds may have one id:
+// the builtin profile has a tool "http" and a service "http".
+inline std::string link_name(PluginKind kind, const std::string &id) {
+  if (kind == PluginKind::tools) return "tools/" + id;
+  return kind == PluginKind::service ? "services/" + id : id;
+}
+
 template <class Ar>
 void archive(Ar &ar, SlicePlugin &v) {
   auto &[kind, use] = v;

@@ -136,9 +136,9 @@ void HostImpl::call_progress(bh_call call, double value, double total, std::stri
 }
 void HostImpl::tools_changed(const std::string &plugin, std::uint32_t kind) {
   for (const auto &part : tools_) {
-    if (part->use.id == plugin && part->upstream != nullptr) {
-      router_->tools_changed(*part->upstream, kind);
-    }
+    const auto at = remote_.find(part->use.id);
+    if (at == remote_.end() || at->second.plugin != plugin || part->upstream == nullptr) continue;
+    router_->tools_changed(*part->upstream, kind);
   }
 }
 

@@ -1,5 +1,6 @@
 // One process per compartment: what each holds, and what happens when one falls.
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
 import { existsSync, readFileSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { alive, assert, descendants, fake, run, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -147,6 +148,16 @@ test('a session that its client has ended stays ended', async (t) => {
   const forged = sessionId.slice(0, 40) + (sessionId[40] === 'A' ? 'B' : 'A') + sessionId.slice(41);
   await crash(gateway, 'endpoint');
   assert.equal((await fetch(gateway.url, { method: 'POST', headers: { ...headers, 'mcp-session-id': forged }, body })).status, 404);
+});
+
+test('the builtin tools fetch: a tool and a service of one name share a compartment', async (t) => {
+  const web = createServer((_, answer) => answer.end('hello from afar')).listen(0, '127.0.0.1');
+  t.defer(() => web.close());
+  await once(web, 'listening');
+  const gateway = await t.gateway({ tools: { http: { plugin: 'builtin-http', allow_private: true } } });
+  const client = await t.http(gateway);
+  const result = await client.tool('http__fetch_http', { url: `http://127.0.0.1:${web.address().port}/` });
+  assert.match(JSON.stringify(result), /hello from afar/);
 });
 
 test('a child server dies with its launcher, and both come back', async (t) => {
