@@ -86,6 +86,7 @@ class Approving {
 
   // True if the server is approved in the end.
   bool handle(const ProjectEntry &entry) {
+    if (too_large(entry)) return false;
     write_stdout("\n" + describe_entry(entry, known_of(known_, file_, entry.name)));
     if (!approved(entry)) {
       if (!agreed(entry)) return false;
@@ -97,15 +98,22 @@ class Approving {
     return !arguments_.tools || look(entry);
   }
 
+  // Says so, before anybody has to read it.
+  static bool too_large(const ProjectEntry &entry) {
+    if (entry.serialisation.size() <= kProjectEntryBytes) return false;
+    complain("server " + verbatim(entry.name) +
+             " cannot be approved: its definition has more than " +
+             std::to_string(kProjectEntryBytes) + " bytes");
+    return true;
+  }
+
   bool agreed(const ProjectEntry &entry) const {
-    if (entry.serialisation.size() > kProjectEntryBytes) {
-      complain("server " + verbatim(entry.name) +
-               " cannot be approved: its definition has more than " +
-               std::to_string(kProjectEntryBytes) + " bytes");
-      return false;
-    }
+    if (too_large(entry)) return false;
     if (!arguments_.hash.empty()) {
-      if (arguments_.hash == entry.digest) return true;
+      std::string hash = arguments_.hash;
+      for (char &c : hash)
+        if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+      if (hash == entry.digest) return true;
       complain("server " + verbatim(entry.name) + " is not the one with --hash: it has changed");
       return false;
     }

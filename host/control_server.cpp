@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "bulkhead/abi/host.h"
 #include "http_text.hpp"
@@ -130,7 +131,8 @@ void ControlServer::take(Connection &connection) {
   if (head.state == HttpHead::State::bad) {
     return answer(connection, {head.status, error_body(head.why)});
   }
-  if (head.wants_continue && connection.in.size() < head.head_bytes + head.body_bytes) {
+  if (head.wants_continue && !std::exchange(connection.told_to_go_on, true) &&
+      connection.in.size() < head.head_bytes + head.body_bytes) {
     static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
     if (::send(connection.fd, go_on.data(), go_on.size(), MSG_NOSIGNAL) < 0) {
       return close(connection);

@@ -62,6 +62,7 @@ class ControlServer {
     std::string answer;
     std::size_t sent = 0;
     std::uint64_t watch = 0, timer = 0;
+    bool told_to_go_on = false;  // "100 Continue" is sent once
   };
 
   void accept_all();

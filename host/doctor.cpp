@@ -99,7 +99,11 @@ class Doctor {
   bool gateways() {
     const auto found = ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
     for (const FoundGateway &gateway : found) {
-      if (gateway.error.empty()) {
+      if (gateway.error.empty() && gateway.status != 200) {
+        bad("gateway at " + tilde(gateway.socket) + ": answers with status " +
+                std::to_string(gateway.status),
+            "It is starting, ending or overloaded: see its log.");
+      } else if (gateway.error.empty()) {
         gateway_answers(gateway.answer);
       } else {
         bad("gateway at " + tilde(gateway.socket) + ": " + gateway.error,

@@ -10,9 +10,7 @@
 #include "plugin/loader.hpp"
 #include "plugin/plugin_file.hpp"
 #include "plugin/text.hpp"
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
+#include "profile/toml.hpp"
 
 namespace bulkhead {
 namespace {
@@ -93,7 +91,11 @@ Result<Manifest> read_manifest(const std::string &path) {
   if (!fd) return std::unexpected(fd.error());
   const auto text = read_all(fd->get(), path);
   if (!text) return std::unexpected(text.error());
-  return parse(path, *text);
+  try {
+    return parse(path, *text);
+  } catch (const profiles::UnexpectedToml &) {
+    return bad(path, "is not valid TOML");
+  }
 }
 
 std::vector<FoundPlugin> list_plugins(const std::vector<std::string> &dirs) {

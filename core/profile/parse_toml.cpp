@@ -1,19 +1,4 @@
-// The one translation unit that knows toml++.
-namespace bulkhead::profiles {
-[[noreturn]] void unexpected_toml();
-}
-// toml++ asserts (with NDEBUG: assumes) what it believes of its text. A text that proves it wrong
-// must not end the program: here it ends the parse. The parser owns what it builds, so that nothing
-// is lost by an exception.
-#undef NDEBUG
-#define TOML_ASSERT(expression) \
-  (static_cast<bool>(expression) ? void() : ::bulkhead::profiles::unexpected_toml())
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-// 32 values inside each other, and at most kDotsPerLine names per key (below), bound the recursion
-// of the parser and of its destructors.
-#define TOML_MAX_NESTED_VALUES 32
-#include <toml++/toml.h>
+#include "profile/toml.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -23,16 +8,6 @@ namespace bulkhead::profiles {
 #include "profile/parse.hpp"
 
 namespace bulkhead::profiles {
-
-namespace {
-
-struct UnexpectedToml {};
-
-}  // namespace
-
-void unexpected_toml() {
-  throw UnexpectedToml();
-}
 
 namespace {
 

@@ -19,6 +19,9 @@ namespace bulkhead {
 // A longer definition (its serialisation) is never used: nobody reads that much before saying yes.
 inline constexpr std::size_t kProjectEntryBytes = 64u << 10;
 
+// Approved servers of one file that are used, and of the others those that are listed.
+inline constexpr std::size_t kProjectServers = 100;
+
 // One server of a project file, as it is written there: no reference is resolved, nothing checked.
 // All texts are untrusted; values of env and headers may be credentials.
 struct ProjectEntry {

@@ -58,6 +58,7 @@ class Screen {
   Node use(Node &&root, std::vector<Unapproved> *unapproved) {
     Node out(Kind::table, root.place);
     std::string left_out;
+    std::size_t over = 0;
     for (Member &section : root.members) {
       if (section.name != "mcpServers") {
         if (section.name != "schema")
@@ -67,7 +68,13 @@ class Screen {
       Member servers{section.name, section.place, Node(Kind::table, section.value.place)};
       for (Member &entry : section.value.members) {
         if (!possible(entry)) continue;
-        if (!approved(entry)) {
+        const bool used = approved(entry);
+        // Each costs memory and lines of every list; the approved ones are counted by themselves.
+        if ((used ? servers.value.members.size() : unapproved->size()) >= kProjectServers) {
+          ++over;
+          continue;
+        }
+        if (!used) {
           unapproved->push_back({std::move(entry)});
           continue;
         }
@@ -76,6 +83,10 @@ class Screen {
       }
       out.members.push_back(std::move(servers));
     }
+    if (over > 0)
+      diagnostics_.note(root.place, "a project file gives at most " +
+                                        std::to_string(kProjectServers) + " servers; " +
+                                        std::to_string(over) + " are left out");
     if (!left_out.empty())
       diagnostics_.note(root.place,
                         "a project file gives servers only; left out: " + printable(left_out, 400));

@@ -222,6 +222,21 @@ TEST_CASE("F10 an entry holds what a person has to see") {
   CHECK(good({project(kWeather)}).servers.size() == 1);
 }
 
+TEST_CASE("tens of thousands of servers of a project are one note") {
+  std::string text = R"({"mcpServers": {)";
+  for (int i = 0; i < 20'000; ++i)
+    text += "\"s" + std::to_string(i) + "\": {\"url\": \"http://h\"}, ";
+  text += R"("last": {"url": "http://h"}}})";
+  std::set<std::string, std::less<>> approved{entries(text).back().digest};
+  const Profile profile = good({project(text, approved)});
+  REQUIRE(profile.servers.size() == kProjectServers + 1);
+  CHECK(profile.servers[0].name == "last");
+  CHECK_FALSE(profile.servers[0].disabled);
+  std::string notes;
+  for (const auto &note : profile.notes) notes += note + "\n";
+  CHECK(has(notes, "at most 100 servers; 19900 are left out"));
+}
+
 TEST_CASE("what the sandbox opens is never masked") {
   const auto all = entries(R"({"servers": {"a": {"command": "x",
     "sandbox_paths": {"write": ["npm_x/../../../../root/.ssh"]}}}})");
