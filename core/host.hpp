@@ -30,7 +30,8 @@ class Reactor;
 enum class LogLevel : std::int32_t { debug, info, warn, error };
 
 // A server or a plugin that runs in another process: which compartment has it, and the plugin's
-// name on the link there. Not its number: a reload gives the plugins of a compartment other numbers.
+// name on the link there. Not its number: a reload gives the plugins of a compartment other
+// numbers.
 struct RemoteUse {
   std::string compartment;
   std::string plugin;
