@@ -6,8 +6,6 @@ namespace transport_http {
 
 namespace {
 
-constexpr auto npos = std::string_view::npos;
-
 std::size_t skip_space(std::string_view s, std::size_t at) noexcept {
   return std::min(s.find_first_not_of(" \t\r\n", at), s.size());
 }

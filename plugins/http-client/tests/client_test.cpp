@@ -1,8 +1,11 @@
 // The whole plugin against servers on loopback.
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <map>
+#include <thread>
 
 #include "../../connector-http/tests/server.hpp"
 #include "bulkhead/abi/ext/draft/http.h"
@@ -333,13 +336,17 @@ TEST_CASE("a handler may end, cancel and start from inside a callback") {
 }
 
 TEST_CASE("what is started inside a callback begins in that order") {
-  Server server([](const Request &r, Peer &peer) {
+  std::array<Call, 4> next;
+  std::atomic<std::size_t> arrived = 0;
+  Server server([&](const Request &r, Peer &peer) {
+    if (r.target != "/first") {  // each needs a connection of its own: none is answered before
+      ++arrived;
+      while (arrived < next.size()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     peer.answer(200, r.target);
-    if (r.target != "/first") peer.wait_closed();  // so that each needs a connection of its own
   });
   Fixture f;
   Call first;
-  std::array<Call, 4> next;
   std::vector<std::string> urls;
   for (std::size_t i = 0; i < next.size(); ++i) urls.push_back(server.url("/" + std::to_string(i)));
   first.in_body = [&] {
