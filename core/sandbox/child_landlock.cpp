@@ -40,7 +40,7 @@ bool takes_away(const ViewStep &step, std::uint64_t rights) {
 
 // Names everything in `top`, or in a folder below it, but what another step takes away.
 void add_around(const std::string &top, const std::string &folder, std::uint64_t rights,
-                const View &view, Rules *rules) {
+                const ChildView &view, Rules *rules) {
   bool whole = true;
   for (const ViewStep &step : view.steps) {
     if (step.path == top || !takes_away(step, rights)) continue;
@@ -55,7 +55,7 @@ void add_around(const std::string &top, const std::string &folder, std::uint64_t
 }
 
 // Whether the view shows or hides something in this folder that a rule for all of it would change.
-bool holds_others(const View &view, std::string_view folder) {
+bool holds_others(const ChildView &view, std::string_view folder) {
   return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
     return takes_away(step, ll_read_write) && step.path != folder && is_within(step.path, folder);
   });
@@ -70,7 +70,7 @@ void add_devices(Rules *rules) {
 
 }  // namespace
 
-Result<OwnedFd> child_landlock(const View &view, bool mounts, const std::string &cache) {
+Result<OwnedFd> child_landlock(const ChildView &view, bool mounts, const std::string &cache) {
   Rules rules;
   rules.rules.fs = ll_write | device_nodes;
   rules.rules.net = 0;  // the kernel filters ports; a server without network has none at all

@@ -13,6 +13,6 @@ namespace bulkhead {
 // out by naming everything around them, so that a folder with a covered one in it cannot be listed
 // and files that appear in it later cannot be opened; `cache` and /tmp may be written (/tmp not
 // if something in it is hidden: then TMPDIR is all there is).
-Result<OwnedFd> child_landlock(const View &view, bool mounts, const std::string &cache);
+Result<OwnedFd> child_landlock(const ChildView &view, bool mounts, const std::string &cache);
 
 }  // namespace bulkhead

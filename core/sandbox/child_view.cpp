@@ -219,7 +219,7 @@ class Planner {
   explicit Planner(const ViewRequest &request)
       : request_(request), policy_(*request.policy), home_(real_path(request.home)) {}
 
-  View plan() {
+  ChildView plan() {
     put(Kind::devices, "/dev");
     put(Kind::processes, "/proc");
     for (const std::string &folder : {std::string("/tmp"), real_path("/var/tmp")}) {
@@ -498,8 +498,8 @@ class Planner {
 
   // Parents come before what lies in them, so that a folder given as a whole still does not show
   // the secrets in it, and what was given in a covered folder is put into the cover.
-  View finish() {
-    View view;
+  ChildView finish() {
+    ChildView view;
     view.ignored = std::move(ignored_);
     for (auto &[path, step] : steps_) {
       ViewStep *above = nullptr;  // the nearest
@@ -540,7 +540,7 @@ std::string real_path(const std::string &path) {
   return path.empty() || ::realpath(path.c_str(), buffer) == nullptr ? std::string() : buffer;
 }
 
-View plan_view(const ViewRequest &request) {
+ChildView plan_view(const ViewRequest &request) {
   return Planner(request).plan();
 }
 

@@ -31,7 +31,7 @@ struct ViewStep {
   bool holds = false;  // of empty_folder: later steps lie in it
 };
 
-struct View {
+struct ChildView {
   std::vector<ViewStep> steps;       // parents before what lies in them
   std::vector<std::string> ignored;  // paths given by name that are not granted, with the reason
 };
@@ -47,7 +47,7 @@ struct ViewRequest {
 };
 
 // Looks at the file system (links, what exists), changes nothing but making folders in `cache`.
-View plan_view(const ViewRequest &request);
+ChildView plan_view(const ViewRequest &request);
 
 // True if `path` is `folder` or lies in it; both without a slash at the end.
 bool is_within(std::string_view path, std::string_view folder) noexcept;

@@ -70,7 +70,7 @@ struct Spawner::Launch {
   std::vector<std::string> arguments, environment;
   std::vector<char *> argv, envp;
   ChildPolicy policy;
-  View view;
+  ChildView view;
   std::vector<ChildMount> mounts;
   std::string uid_map, gid_map, scratch_options, cache;
   ServerGroups::Group group;
@@ -193,7 +193,7 @@ std::vector<char *> pointers(std::vector<std::string> *texts) {
   return out;
 }
 
-std::vector<ChildMount> mounts_of(const View &view) {
+std::vector<ChildMount> mounts_of(const ChildView &view) {
   std::vector<ChildMount> out;
   out.reserve(view.steps.size());
   for (const ViewStep &step : view.steps) {
