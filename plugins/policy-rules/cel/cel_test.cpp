@@ -187,3 +187,45 @@ TEST_CASE("JSON is read in place") {
                 call) == "true");
   CHECK(verdict("mcp.request.arguments.all(key, size(key) == 1)", call) == "true");
 }
+
+TEST_CASE("what an index may know of a program") {
+  const auto compiled = [](std::string_view text) {
+    auto program = Program::compile(text, rules(), true);
+    REQUIRE(program.has_value());
+    return std::move(*program);
+  };
+  const auto demands = [&](std::string_view text) {
+    std::string out;
+    const Program program = compiled(text);
+    for (const Program::Demand &demand : program.demands()) {
+      out += std::to_string(demand.slot) + ":";
+      for (const std::string_view one : demand.texts) out += std::string(one) + ",";
+    }
+    return out;
+  };
+  CHECK(demands("mcp.request.server_name == 'a'") == "0:a,");
+  CHECK(demands("'a' == mcp.request.server_name && (mcp.request.tool_name in ['b', 'c'])") ==
+        "0:a,1:b,c,");
+  CHECK(demands("mcp.request.server_name == 'a' && has(mcp.request.arguments.x) && "
+                "mcp.request.tool_name == 'b'") == "0:a,1:b,");
+  // Where the whole may be true without it, nothing is demanded.
+  CHECK(demands("mcp.request.server_name == 'a' || mcp.request.tool_name == 'b'").empty());
+  CHECK(demands("!(mcp.request.server_name == 'a')").empty());
+  CHECK(demands("mcp.request.server_name != 'a'").empty());
+  CHECK(demands("mcp.request.server_name == mcp.request.tool_name").empty());
+  CHECK(demands("(mcp.request.server_name == 'a') == false").empty());
+  CHECK(demands("mcp.request.server_name in []") == "0:");
+  CHECK(compiled("mcp.request.tool_name == 'a'").reads() == 2);
+  CHECK(compiled("has(mcp.request.arguments.a)").reads() == 4);
+  CHECK(compiled("numbers.all(n, n > 0) || true").reads() == 8);
+  CHECK(compiled("1 == 1").reads() == 0);
+}
+
+TEST_CASE("a variable that is not known makes its operators unknown, and no more") {
+  Call call;
+  call.values[2] = Value::error("not known");
+  CHECK(verdict("has(mcp.request.arguments)", call).ends_with("not known"));
+  CHECK(verdict("has(mcp.request.arguments.x)", call).ends_with("not known"));
+  CHECK(verdict("false && has(mcp.request.arguments)", call) == "false");
+  CHECK(verdict("mcp.request.arguments.exists(k, k == 'a') || true", call) == "true");
+}

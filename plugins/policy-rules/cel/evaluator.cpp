@@ -45,9 +45,12 @@ Value Evaluator::compute(const Node &node) {
       return select(node, false);
     case Op::kHas:
       return select(node, true);
-    case Op::kHasVariable:
-      return Value::of(node.slot < context_.variables.size() &&
-                       !context_.variables[node.slot].is(Kind::kAbsent));
+    case Op::kHasVariable: {
+      if (node.slot >= context_.variables.size()) return Value::of(false);
+      // One whose value is an error is not known, so neither is whether it is there.
+      const Value &variable = context_.variables[node.slot];
+      return variable.is_error() ? variable : Value::of(!variable.is(Kind::kAbsent));
+    }
     case Op::kIndex:
       return index(node);
     case Op::kCall:

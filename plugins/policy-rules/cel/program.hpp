@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ast.hpp"
 #include "environment.hpp"
@@ -53,6 +54,18 @@ class Program {
 
   // An error value in words, with its place in the source.
   Fault explain(const Value &error) const;
+
+  // Bit n: the value in slot n is looked at (slots from 64 on count as 63).
+  std::uint64_t reads() const;
+
+  // `variable == "text"` and `variable in ["text", ...]` that stand where the whole is false unless
+  // they are true: an index needs no evaluation to know that the program gives false for a call
+  // whose (present, string) variable has another value. The texts live as long as the program.
+  struct Demand {
+    std::uint32_t slot = 0;
+    std::vector<std::string_view> texts;  // one of them
+  };
+  std::vector<Demand> demands() const;
 
   const Type &type() const { return type_; }
   const std::string &source() const { return source_; }
