@@ -110,15 +110,29 @@ class SupervisedGateway {
 
   void apply(Profile next, std::function<void(Result<ApplyReport>)> done) {
     // The endpoint would say the same of its part; folders and services are the others' affair.
-    const std::vector<std::string> fixed = keep_fixed(profile_, &next);
+    // Whether a policy takes other rules while it runs, the endpoint knows.
+    const std::vector<std::string> fixed = keep_fixed(profile_, &next, true);
     supervisor_->apply(plan_compartments(next, facts_),
                        [this, next, fixed, done = std::move(done)](Result<ApplyReport> report) {
-                         if (report) {
-                           profile_ = next;
-                           report->needs_restart = fixed;
-                         }
-                         done(std::move(report));
+                         applied(next, fixed, std::move(report), done);
                        });
+  }
+
+  void applied(const Profile &next, const std::vector<std::string> &fixed,
+               Result<ApplyReport> report, const std::function<void(Result<ApplyReport>)> &done) {
+    if (report) {
+      profile_ = next;
+      std::erase_if(report->needs_restart,
+                    [](const std::string &line) { return !line.starts_with("policies."); });
+      for (const std::string &line : fixed) {
+        if (!line.starts_with("policies.")) report->needs_restart.push_back(line);
+      }
+    } else if (report.error().code == BH_E_INVALID) {
+      // A process that is started again must not start with what the endpoint has refused.
+      return supervisor_->apply(plan_compartments(profile_, facts_),
+                                [report, done](const Result<ApplyReport> &) { done(report); });
+    }
+    done(std::move(report));
   }
 
   void on_status() {

@@ -40,10 +40,11 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   Map &map = maps_[k];
   std::string scratch;
   const bool is_uri = kind == ItemKind::resource || kind == ItemKind::resource_template;
-  for (const auto &item : items->items) {
+  for (std::uint32_t number = 0; number < items->items.size(); ++number) {
+    const auto &item = items->items[number];
     const std::string_view raw = item.raw.in(items->bytes);
     const std::string_view token = item.key.in(items->bytes);
-    if (keep && !keep(kind, source, token)) continue;
+    if (keep && !keep(kind, source, token, raw)) continue;
     const std::string_view original = mcp::unquote(token, &scratch);
     const std::optional<std::string> composed =
         is_uri ? names.compose_uri(from.server, original) : names.compose(from.server, original);
@@ -51,8 +52,8 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
       note_collision(kind, std::string(original), from.server, "its name would be too long");
       continue;
     }
-    const auto [at, fresh] =
-        map.try_emplace(*composed, Resolved{source, std::string(token), item.hash});
+    const auto [at, fresh] = map.try_emplace(
+        *composed, Resolved{source, std::string(token), item.hash, kind, number});
     if (!fresh) {
       note_collision(kind, *composed, from.server,
                      "server \"" + servers_[at->second.source] + "\" has the same name");
@@ -89,7 +90,8 @@ std::optional<Resolved> Catalogue::resolve_uri(std::string_view uri, const Names
   if (const Resolved *listed = resolve(ItemKind::resource, uri)) return *listed;
   if (const Resolved *listed = resolve(ItemKind::resource_template, uri)) return *listed;
   const auto with = [](std::uint32_t source, std::string_view original) {
-    Resolved resolved{source, {}, {}};
+    Resolved resolved;
+    resolved.source = source;
     mcp::append_quoted(&resolved.original_token, original);
     return resolved;
   };

@@ -29,12 +29,16 @@ struct Resolved {
   std::uint32_t source = 0;          // index into the sources given to build()
   std::string original_token;        // JSON string token, as the upstream wrote it
   DefinitionHash definition_hash{};  // of the listed item; all zero: not listed
+  ItemKind kind = ItemKind::tool;    // of the listed item, which is this one of its list:
+  std::uint32_t item = 0;
 };
 
 class Catalogue {
  public:
-  // `keep` decides per item whether it is shown (a policy's filter); may be empty.
-  using Keep = std::function<bool(ItemKind, std::uint32_t source, std::string_view original_token)>;
+  // `keep` decides per item whether it is shown (a policy's filter); may be empty. `raw`: the item
+  // as it was listed.
+  using Keep = std::function<bool(ItemKind, std::uint32_t source, std::string_view original_token,
+                                  std::string_view raw)>;
   static Catalogue build(const std::vector<CatalogueSource> &sources, const Names &names,
                          const Keep &keep);
 

@@ -70,7 +70,8 @@ bh_status to_policy(void *ctx, F f) {
 
 bh_status decided(void *ctx, std::uint64_t number, const bh_verdict *verdict) {
   const link::VerdictText text{std::string(bh::view(verdict->rule)),
-                               std::string(bh::view(verdict->reason))};
+                               std::string(bh::view(verdict->reason)),
+                               BH_HAS(bh_verdict, verdict, flags) ? verdict->flags : 0};
   return to_policy(ctx, [number, kind = verdict->verdict, text,
                          rewritten = std::string(bh::view(verdict->arguments))](auto &policy) {
     policy.decided(number, kind, text, rewritten);

@@ -2,9 +2,11 @@
 // then the router gets the new set in one step.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/host_impl.hpp"
+#include "plugin/config_schema.hpp"
 #include "profile/difference.hpp"
 
 namespace bulkhead {
@@ -84,10 +86,18 @@ std::vector<ServerDef> HostImpl::all_servers(const Profile &profile,
 
 Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> servers) {
   ApplyReport report;
+  const std::vector<PluginUse> policies = reloadable_policies(&next);
   report.needs_restart = keep_fixed(profile_, &next);
   NextTools tools;
   if (auto loaded = load_tools(next, &tools); !loaded.has_value()) {
     return std::unexpected(loaded.error());
+  }
+  const auto other_rules = reload_policies(policies);
+  if (!other_rules.has_value()) return std::unexpected(other_rules.error());
+  for (const PluginUse &use : policies) {
+    std::replace_if(
+        next.policies.begin(), next.policies.end(),
+        [&](const PluginUse &kept) { return kept.id == use.id; }, use);
   }
   // Nothing fails from here on.
   const bool other_names = !(profile_.naming == next.naming) || !(profile_.expose == next.expose);
@@ -121,6 +131,11 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
                  [](const NextUpstream &is, const auto &was) { return is.kept == was.get(); });
   if (!same_order || !report.nothing_changed()) router_->exchange_upstreams(std::move(set));
   if (other_names) router_->profile_changed();
+  if (*other_rules) {
+    static_cast<void>(use_policies());  // what they need may be other now
+    router_->policy_changed();
+    log(BH_LOG_INFO, "host", "reload: the policy has other rules");
+  }
   for (auto &part : left) leaving_.push_back(std::move(part));
   end_left_parts();
   log(BH_LOG_INFO, "host", summary(report));
@@ -144,6 +159,46 @@ Result<void> HostImpl::load_tools(const Profile &next, NextTools *out) {
     entry.fresh = std::move(*part);
   }
   return {};
+}
+
+// Policies here that are the same but for their configuration, and take another: these are left as
+// they are in *next, and what they are to be is returned.
+std::vector<PluginUse> HostImpl::reloadable_policies(Profile *next) const {
+  std::vector<PluginUse> out;
+  for (PluginUse &use : next->policies) {
+    for (const auto &part : policies_) {
+      PluginUse same = use;
+      same.config_json = part->use.config_json;
+      if (part->instance == nullptr || same == use || !same_use(part->use, same)) continue;
+      const auto *table = part->instance->ext<bh_policy>(BH_EXT_POLICY);
+      if (table == nullptr || !BH_HAS(bh_policy, table, reconfigure)) continue;
+      if (table->reconfigure == nullptr) continue;
+      out.push_back(std::exchange(use, std::move(same)));
+    }
+  }
+  return out;
+}
+
+// True: there are other rules now. One that refuses its own keeps what it has.
+Result<bool> HostImpl::reload_policies(const std::vector<PluginUse> &uses) {
+  for (const PluginUse &use : uses) {
+    for (const auto &part : policies_) {
+      if (part->use.id != use.id) continue;
+      const std::string_view schema = part->instance->library().description().config_schema;
+      if (auto fits = check_config(schema, use.config_json); !fits.has_value()) {
+        return fail(fits.error().code, "policies." + use.id + ": " + fits.error().text);
+      }
+      const auto *table = part->instance->ext<bh_policy>(BH_EXT_POLICY);
+      bh_error error = bh::make_error();
+      const bh_status status =
+          table->reconfigure(part->instance->self(), bh::str(use.config_json), &error);
+      if (status != BH_OK) {
+        return fail(status, "policies." + use.id + ": " + std::string(bh::text(error)));
+      }
+      part->use = use;
+    }
+  }
+  return !uses.empty();
 }
 
 NextUpstream HostImpl::next_server(const ServerDef &def, ApplyReport *report) {

@@ -127,6 +127,8 @@ class HostImpl final : public Host,
   Result<void> set_up();
   Result<void> add_parts(std::string_view group, const std::vector<PluginUse> &uses, Parts *parts);
   Result<void> use_policies();
+  std::vector<PluginUse> reloadable_policies(Profile *next) const;
+  Result<bool> reload_policies(const std::vector<PluginUse> &uses);
   void use_telemetry();
   Result<std::unique_ptr<Part>> make_part(const PluginUse &use, bool starts_children = false);
   Result<std::unique_ptr<Part>> make_part_or_link(std::string_view group, const PluginUse &use);

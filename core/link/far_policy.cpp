@@ -25,6 +25,10 @@ bh_policy_request request_of(const PolicyText &text) {
   r.name = bh::str(text.name);
   r.meta = bh::str(text.meta);
   r.definition_hash = bh::str(text.definition_hash);
+  r.definition = bh::str(text.definition);
+  r.session_calls = text.session_calls;
+  r.session_age_ns = text.session_age_ns;
+  r.pin = text.pin;
   return r;
 }
 
@@ -109,9 +113,10 @@ void FarPolicy::ask(const Frame &frame, const bh_policy_request &asked, std::str
   }
   if (filter) return say(FrameKind::policy_filtered, frame.exchange, status == BH_OK ? 1 : 0);
   if (status != BH_OK) return say(FrameKind::policy_refused, frame.exchange, 0, bh::text(error));
-  say_verdict(frame.exchange, verdict.verdict,
-              {std::string(bh::view(verdict.rule)), std::string(bh::view(verdict.reason))},
-              bh::view(verdict.arguments));
+  say_verdict(
+      frame.exchange, verdict.verdict,
+      {std::string(bh::view(verdict.rule)), std::string(bh::view(verdict.reason)), verdict.flags},
+      bh::view(verdict.arguments));
 }
 
 // ---- what the plugin says later --------------------------------------------------------------

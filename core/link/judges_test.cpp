@@ -142,7 +142,7 @@ struct NearWorld : Loop {
 
 TEST_CASE("near: questions before the process is there wait for it, and everything is asked") {
   NearWorld w;
-  CHECK(w.table.needs(&w.near) == 15);
+  CHECK(w.table.needs(&w.near) == 31);
   CHECK(w.decide(1) == BH_PENDING);
   w.near.attach(w.peer.open(*w.reactor));
   w.turn();
@@ -307,7 +307,8 @@ struct Judge {
         [](void *self, const bh_policy_request *r, bh_str, bh_verdict *out, bh_error *) {
           return judge(self, r, out);
         },
-        [](void *self, const bh_policy_request *r) { return judge(self, r, nullptr); }};
+        [](void *self, const bh_policy_request *r) { return judge(self, r, nullptr); },
+        nullptr};
     return table;
   }
 };

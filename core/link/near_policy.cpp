@@ -25,6 +25,10 @@ PolicyText text_of(const bh_policy_request &r) {
   text.name = bh::view(r.name);
   text.meta = bh::view(r.meta);
   text.definition_hash = bh::view(r.definition_hash);
+  text.definition = bh::view(r.definition);
+  text.session_calls = r.session_calls;
+  text.session_age_ns = r.session_age_ns;
+  text.pin = r.pin;
   return text;
 }
 
@@ -159,6 +163,7 @@ bool NearPolicy::on_verdict(const Frame &frame, std::string_view payload) {
   verdict.rule = bh::str(text.rule);
   verdict.reason = bh::str(text.reason);
   verdict.arguments = bh::str(payload.substr(frame.value));
+  verdict.flags = text.flags;
   events_.policy_decided(frame.exchange, verdict);
   return true;
 }
@@ -245,7 +250,8 @@ const bh_policy &NearPolicy::table() noexcept {
                                    NearPolicyFunctions::needs,
                                    NearPolicyFunctions::decide,
                                    NearPolicyFunctions::observe,
-                                   NearPolicyFunctions::filter};
+                                   NearPolicyFunctions::filter,
+                                   nullptr};
   return table;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "profile/sections.hpp"
 
@@ -49,6 +50,23 @@ void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out)
   }
 }
 
+// Those of *next that differ from what runs in their configuration alone; in *next they are put
+// back.
+std::vector<PluginUse> take_reloads(const std::vector<PluginUse> &now,
+                                    std::vector<PluginUse> *next) {
+  std::vector<PluginUse> out;
+  for (PluginUse &use : *next) {
+    for (const PluginUse &was : now) {
+      PluginUse same = use;
+      same.config_json = was.config_json;
+      if (same.config_json == use.config_json || !same_use(was, same)) continue;
+      out.push_back(std::exchange(use, std::move(same)));
+      break;
+    }
+  }
+  return out;
+}
+
 // A new type of servers is fine; another plugin for a type that is in use is not.
 void keep_connectors(const Profile &now, Profile *next, std::vector<std::string> *out) {
   for (const auto &[type, plugin] : now.connectors) {
@@ -88,12 +106,19 @@ bool same_use(const PluginUse &was, const PluginUse &is) {
   return a == b;
 }
 
-std::vector<std::string> keep_fixed(const Profile &now, Profile *next) {
+std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool reload_policies) {
   std::vector<std::string> out;
+  std::vector<PluginUse> reloaded;
+  if (reload_policies) reloaded = take_reloads(now.policies, &next->policies);
   keep_uses("transports", now.transports, &next->transports, &out);
   keep_uses("policies", now.policies, &next->policies, &out);
   keep_uses("telemetry", now.telemetry, &next->telemetry, &out);
   keep_uses("services", now.services, &next->services, &out);
+  for (const PluginUse &use : reloaded) {
+    for (PluginUse &kept : next->policies) {
+      if (kept.id == use.id) kept = use;
+    }
+  }
   keep_connectors(now, next, &out);
   keep_limits(now.limits, &next->limits, &out);
   if (now.plugin_dirs != next->plugin_dirs) out.push_back("plugin_dirs" + std::string(restart));

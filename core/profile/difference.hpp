@@ -16,7 +16,9 @@ bool same_server(const ServerDef &was, const ServerDef &is);
 bool same_use(const PluginUse &was, const PluginUse &is);
 
 // What `next` would change and a running gateway cannot, as lines for people ("transports.http:
-// needs a restart"); those parts of `next` are put back to what runs.
-std::vector<std::string> keep_fixed(const Profile &now, Profile *next);
+// needs a restart"); those parts of `next` are put back to what runs. reload_policies: a policy
+// that differs in its configuration alone is left as it is to be.
+std::vector<std::string> keep_fixed(const Profile &now, Profile *next,
+                                    bool reload_policies = false);
 
 }  // namespace bulkhead

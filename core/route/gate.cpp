@@ -6,6 +6,12 @@
 namespace bulkhead {
 namespace {
 
+Gate::Decision pending() {
+  Gate::Decision decision;
+  decision.verdict = Gate::Verdict::pending;
+  return decision;
+}
+
 bh_verdict empty_verdict() {
   bh_verdict verdict{};
   verdict.size = sizeof verdict;
@@ -14,15 +20,21 @@ bh_verdict empty_verdict() {
 
 }  // namespace
 
+Gate::Decision Gate::refusal(std::string rule, std::string reason) {
+  Decision decision;
+  decision.verdict = Verdict::refuse;
+  decision.rule = std::move(rule);
+  decision.reason = std::move(reason);
+  return decision;
+}
+
 Gate::Decision Gate::failed(std::string reason) {
-  return {Verdict::refuse, std::string(failed_rule), std::move(reason), {}};
+  return refusal(std::string(failed_rule), std::move(reason));
 }
 
 Gate::Decision Gate::timed_out(std::uint64_t after_ms) {
-  return {Verdict::refuse,
-          std::string(timeout_rule),
-          "the policy has not answered within " + std::to_string(after_ms) + " ms",
-          {}};
+  return refusal(std::string(timeout_rule),
+                 "the policy has not answered within " + std::to_string(after_ms) + " ms");
 }
 
 void Gate::use(const bh_policy *table, void *self) {
@@ -35,6 +47,8 @@ Gate::Decision Gate::from(const bh_verdict &verdict) {
   Decision decision;
   decision.rule = bh::view(verdict.rule);
   decision.reason = bh::view(verdict.reason);
+  decision.action = verdict.verdict;
+  decision.warned = BH_HAS(bh_verdict, &verdict, flags) && (verdict.flags & BH_VERDICT_WARNED) != 0;
   switch (verdict.verdict) {
     case BH_VERDICT_ALLOW:
       return decision;
@@ -61,7 +75,7 @@ Gate::Decision Gate::decide(const bh_policy_request &request) const {
   bh_verdict verdict = empty_verdict();
   bh_error error = bh::make_error();
   const bh_status status = table_->decide(self_, &request, &verdict, &error);
-  if (status == BH_PENDING) return {Verdict::pending, {}, {}, {}};
+  if (status == BH_PENDING) return pending();
   if (status != BH_OK) return failed("the policy failed: " + std::string(bh::text(error)));
   return from(verdict);
 }
@@ -70,7 +84,7 @@ Gate::Decision Gate::observe(const bh_policy_request &request, std::string_view 
   bh_verdict verdict = empty_verdict();
   bh_error error = bh::make_error();
   const bh_status status = table_->observe(self_, &request, bh::str(result), &verdict, &error);
-  if (status == BH_PENDING) return {Verdict::pending, {}, {}, {}};
+  if (status == BH_PENDING) return pending();
   if (status != BH_OK) return failed("the policy failed: " + std::string(bh::text(error)));
   return from(verdict);
 }

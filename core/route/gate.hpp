@@ -17,13 +17,16 @@ class Gate {
     Verdict verdict = Verdict::allow;
     std::string rule;
     std::string reason;
-    std::string replacement;  // of arguments or result, for rewrite
+    std::string replacement;   // of arguments or result, for rewrite
+    std::uint32_t action = 0;  // BH_VERDICT_..., as the policy said it; 0: it did not
+    bool warned = false;
   };
 
   enum class Shown : std::uint8_t { no, yes, pending };
 
   // The rules of refusals that no policy has decided.
   static constexpr std::string_view failed_rule = "policy-failed", timeout_rule = "policy-timeout";
+  static Decision refusal(std::string rule, std::string reason);
   static Decision failed(std::string reason);
   static Decision timed_out(std::uint64_t after_ms);
 
@@ -32,6 +35,7 @@ class Gate {
 
   bool decides() const noexcept { return (needs_ & BH_POLICY_DECIDES) != 0; }
   bool reads_arguments() const noexcept { return (needs_ & BH_POLICY_READS_ARGUMENTS) != 0; }
+  bool reads_definitions() const noexcept { return (needs_ & BH_POLICY_READS_DEFINITION) != 0; }
   bool observes() const noexcept { return (needs_ & BH_POLICY_READS_RESULTS) != 0; }
   bool filters() const noexcept { return (needs_ & BH_POLICY_FILTERS_LISTS) != 0; }
 

@@ -104,6 +104,7 @@ bh_status Router::session_open(ClientEnd &end, const bh_peer &peer, bh_session *
   auto session = std::make_unique<Session>();
   Session &s = *session;
   s.end = &end;
+  s.start_ns = reactor_.now_ns();
   s.transport = bh::view(peer.transport);
   s.address = bh::view(peer.address);
   s.principal = bh::view(peer.principal);

@@ -172,6 +172,7 @@ Exchange *Router::open_call(Session &s, const ReplyTo &reply, std::string_view m
     return nullptr;
   }
   ++counters_.calls;
+  ++s.calls;
   e->method = scan.method;
   e->reply = reply;
   e->session = &s;

@@ -41,7 +41,8 @@ bool Router::ask_filter(View &view, FilteredList &list, const Session &s) {
   } while (filter_rounds_.contains(list.round));
   list.shown.clear();
   list.open = 0;
-  const auto keep = [&](ItemKind kind, std::uint32_t source, std::string_view token) {
+  const auto keep = [&](ItemKind kind, std::uint32_t source, std::string_view token,
+                        std::string_view raw) {
     std::string scratch;
     bh_policy_request request{};
     request.size = sizeof request;
@@ -54,6 +55,9 @@ bool Router::ask_filter(View &view, FilteredList &list, const Session &s) {
     request.method = bh::str(method_of(kind));
     request.server = bh::str(view.lanes[source]->upstream().name());
     request.name = bh::str(mcp::unquote(token, &scratch));
+    if (gate_.reads_definitions()) request.definition = bh::str(raw);
+    request.session_calls = s.calls;
+    request.session_age_ns = reactor_.now_ns() - s.start_ns;
     const Gate::Shown shown = gate_.shows(request);
     list.shown.push_back(shown == Gate::Shown::pending ? -1 : shown == Gate::Shown::yes ? 1 : 0);
     if (shown == Gate::Shown::pending) ++list.open;
@@ -96,8 +100,8 @@ void Router::policy_filtered(std::uint64_t question, bool listed) {
 // From the answers of the round that ends.
 void Router::build_filtered(const View &view, FilteredList &list) {
   std::size_t item = 0;
-  list.catalogue = build_catalogue(
-      view, [&](ItemKind, std::uint32_t, std::string_view) { return list.shown[item++] == 1; });
+  list.catalogue = build_catalogue(view, [&](ItemKind, std::uint32_t, std::string_view,
+                                             std::string_view) { return list.shown[item++] == 1; });
   filter_rounds_.erase(std::exchange(list.round, 0));
   list.shown = {};
 }

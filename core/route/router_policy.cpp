@@ -14,6 +14,15 @@ Gate::Decision too_much() {
   return Gate::failed("too much waits for the policy (limits.policy_waiting_bytes)");
 }
 
+// As it is listed now; empty: it is not (any more).
+std::string_view definition_of(const Resolved &resolved, const Lane &lane) {
+  const ItemList &list = lane.items(resolved.kind);
+  if (resolved.definition_hash == DefinitionHash{} || resolved.item >= list.items.size()) return {};
+  const ItemList::Item &item = list.items[resolved.item];
+  const bool same = item.hash == resolved.definition_hash;
+  return same ? item.raw.in(list.bytes) : std::string_view{};
+}
+
 }  // namespace
 
 bh_policy_request Router::policy_request(const Exchange &e) const {
@@ -25,6 +34,8 @@ bh_policy_request Router::policy_request(const Exchange &e) const {
     request.transport = bh::str(e.session->transport);
     request.peer = bh::str(e.session->address);
     request.principal = bh::str(e.session->principal);
+    request.session_calls = e.session->calls;
+    request.session_age_ns = reactor_.now_ns() - e.session->start_ns;
   }
   request.process_name = bh::str(e.process_name);
   request.method = bh::str(mcp::to_string(e.method));
@@ -39,10 +50,13 @@ Gate::Decision Router::judge_call(const Exchange &e, std::string_view message,
                                   const mcp::Scan &scan, const Target &target) const {
   const std::string_view arguments = scan.arguments.in(message);
   if (gate_.reads_arguments() && !arguments.empty() && mcp::has_duplicate_members(arguments)) {
-    return {Gate::Verdict::refuse, {}, "arguments hold an object with duplicate members", {}};
+    return Gate::refusal({}, "arguments hold an object with duplicate members");
   }
   bh_policy_request request = policy_request(e);
   if (gate_.reads_arguments()) request.arguments = bh::str(arguments);
+  if (gate_.reads_definitions()) {
+    request.definition = bh::str(definition_of(target.resolved, *target.lane));
+  }
   request.meta = bh::str(scan.meta.in(message));
   std::string hash;
   if (target.resolved.definition_hash != DefinitionHash{}) {
@@ -61,7 +75,7 @@ bool Router::passes_gate(Exchange &e, std::string_view message, const mcp::Scan 
       return true;
     case Gate::Verdict::rewrite:
       if (scan.arguments.empty()) {
-        refuse(e, {Gate::Verdict::refuse, decision.rule, "there are no arguments to rewrite", {}});
+        refuse(e, Gate::refusal(decision.rule, "there are no arguments to rewrite"));
         return false;
       }
       *rewritten = std::move(decision.replacement);
@@ -99,8 +113,7 @@ void Router::call_decided(Exchange &e, const Undecided &call, const Gate::Decisi
   mcp::ScanError error;
   if (!mcp::scan(call.message, &scan, &error)) return refuse(e, Gate::failed(error.what));
   if (decision.verdict == Gate::Verdict::rewrite && scan.arguments.empty()) {
-    return refuse(e,
-                  {Gate::Verdict::refuse, decision.rule, "there are no arguments to rewrite", {}});
+    return refuse(e, Gate::refusal(decision.rule, "there are no arguments to rewrite"));
   }
   // The server has its whole time, however long the policy took.
   arm(e, call.target.lane->upstream().timeout_ms(scan.method, e.name));

@@ -38,9 +38,11 @@ struct Session {
   bool input_ended = false;
   std::uint8_t revision = 0;
   ClientCaps caps = 0;
-  int log_level = -1;       // -1: never set
-  std::uint8_t listed = 0;  // bit per ItemKind: the client has seen that list
-  View *view = nullptr;     // set by initialize
+  int log_level = -1;          // -1: never set
+  std::uint64_t start_ns = 0;  // in this process
+  std::uint64_t calls = 0;     // that went to an upstream, or would have
+  std::uint8_t listed = 0;     // bit per ItemKind: the client has seen that list
+  View *view = nullptr;        // set by initialize
 
   SessionExchanges exchanges;
   std::uint32_t open_asks = 0;

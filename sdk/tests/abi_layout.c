@@ -66,11 +66,14 @@ SIZE(bh_result, 40);
 SIZE(bh_tools, 32);
 SIZE(bh_host_tools, 32);
 
-SIZE(bh_policy_request, 184);
+SIZE(bh_policy_request, 224);
 AT(bh_policy_request, exchange, 8);
 AT(bh_policy_request, definition_hash, 168);
-SIZE(bh_verdict, 56);
-SIZE(bh_policy, 40);
+AT(bh_policy_request, definition, 184);
+AT(bh_policy_request, pin, 216);
+SIZE(bh_verdict, 64);
+AT(bh_verdict, flags, 56);
+SIZE(bh_policy, 48);
 SIZE(bh_host_policy, 32);
 
 SIZE(bh_peer, 72);

@@ -66,7 +66,17 @@ const bh_tools *tools_table() noexcept {
 }
 
 // P: needs() -> bits, decide(const bh_policy_request&, bh_verdict *out, error), observe(request,
-// result, out, error), filter(request).
+// result, out, error), filter(request); optional: reconfigure(json, error).
+template <class P>
+constexpr auto policy_reconfigure() noexcept -> bh_status (*)(void *, bh_str, bh_error *) {
+  if constexpr (requires(P &p, bh_str json, bh_error *e) { p.reconfigure(json, e); }) {
+    return [](void *s, bh_str json, bh_error *e) {
+      return guarded(e, [&] { return self<P>(s).reconfigure(json, e); });
+    };
+  } else {
+    return nullptr;
+  }
+}
 template <class P>
 const bh_policy *policy_table() noexcept {
   static const bh_policy table{
@@ -81,7 +91,8 @@ const bh_policy *policy_table() noexcept {
       },
       [](void *s, const bh_policy_request *r) {
         return guarded(nullptr, [&] { return self<P>(s).filter(*r); });
-      }};
+      },
+      policy_reconfigure<P>()};
   return &table;
 }
 

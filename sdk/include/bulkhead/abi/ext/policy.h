@@ -32,12 +32,16 @@ enum { BH_VERDICT_ALLOW = 1, BH_VERDICT_ASK = 2, BH_VERDICT_BLOCK = 3, BH_VERDIC
 
 /* What a policy reads; asked once after start. The host then does just that work. */
 enum {
-  BH_POLICY_READS_ARGUMENTS = 1, /* arguments are given, and refused beforehand if any object in
-                                    them has duplicate members */
-  BH_POLICY_READS_RESULTS = 2,   /* observe() is called */
-  BH_POLICY_FILTERS_LISTS = 4,   /* filter() is called */
-  BH_POLICY_DECIDES = 8          /* decide() is called; without it every call is allowed */
+  BH_POLICY_READS_ARGUMENTS = 1,  /* arguments are given, and refused beforehand if any object in
+                                     them has duplicate members */
+  BH_POLICY_READS_RESULTS = 2,    /* observe() is called */
+  BH_POLICY_FILTERS_LISTS = 4,    /* filter() is called */
+  BH_POLICY_DECIDES = 8,          /* decide() is called; without it every call is allowed */
+  BH_POLICY_READS_DEFINITION = 16 /* definition is given */
 };
+
+/* Is the listed definition the one that was approved? */
+enum { BH_PIN_UNKNOWN = 0, BH_PIN_SAME = 1, BH_PIN_CHANGED = 2 };
 
 /* A resolved call. Borrowed until the function that got it returns. */
 typedef struct bh_policy_request {
@@ -55,7 +59,16 @@ typedef struct bh_policy_request {
   bh_str arguments;       /* JSON text; empty: absent or not asked for */
   bh_str meta;            /* JSON text of _meta; empty: absent */
   bh_str definition_hash; /* hex, of the listed definition; empty: not listed */
+  bh_str definition; /* JSON text of the listed item, as its server wrote it; empty: not listed,
+                        not asked for, or in observe() */
+  uint64_t session_calls;  /* calls of this session so far, with this one; in filter() without */
+  uint64_t session_age_ns; /* since the session began, in this process */
+  uint32_t pin;            /* BH_PIN_... */
+  uint32_t reserved2;
 } bh_policy_request;
+
+/* bh_verdict.flags: the call goes on, and what is recorded of it says that it was warned of. */
+enum { BH_VERDICT_WARNED = 1 };
 
 /* Filled by the plugin; its texts live until the next call on the same instance. */
 typedef struct bh_verdict {
@@ -64,6 +77,8 @@ typedef struct bh_verdict {
   bh_str rule;      /* id of the rule that decided */
   bh_str reason;    /* for the record and the client */
   bh_str arguments; /* REWRITE: the new JSON text of `arguments` */
+  uint32_t flags;   /* BH_VERDICT_WARNED; unknown ones are ignored */
+  uint32_t reserved;
 } bh_verdict;
 
 typedef struct bh_policy {
@@ -88,6 +103,11 @@ typedef struct bh_policy {
    * follows, once. BH_E_DENIED, or any other error: hide it. Asked once per principal and list, and
    * again after changed(). [io] */
   bh_status (*filter)(void *self, const bh_policy_request *request);
+
+  /* Another configuration while it runs, as in configure(). BH_OK: it holds from the next question
+   * on, and the host asks anew what is needed and what is listed. An error: the present one stays.
+   * NULL: another configuration needs another start. [control, on the thread of [io]] */
+  bh_status (*reconfigure)(void *self, bh_str config_json, bh_error *error);
 } bh_policy;
 
 typedef struct bh_host_policy {
