@@ -6,6 +6,7 @@
 #include "profile/layers.hpp"
 #include "profile/parse.hpp"
 #include "profile/project_screen.hpp"
+#include "profile/rule_sections.hpp"
 #include "profile/sections.hpp"
 #include "profile/show.hpp"
 
@@ -16,9 +17,9 @@ namespace profiles {
 namespace {
 
 constexpr std::string_view kSections[] = {
-    "schema",     "gateway",     "mcpServers", "naming",    "expose",    "limits",
-    "transports", "tools",       "policy",     "policies",  "telemetry", "services",
-    "connectors", "plugin_dirs", "state_dir",  "isolation",
+    "schema",    "gateway",   "mcpServers", "naming",    "expose",   "limits",     "transports",
+    "tools",     "policy",    "policies",   "telemetry", "services", "connectors", "plugin_dirs",
+    "state_dir", "isolation", "security",   "corp",      "profiles", "default",
 };
 constexpr std::string_view kSchema = "bulkhead.profile/1";
 constexpr std::size_t kForeignKeys = 8;  // more unknown sections than this: another program's file
@@ -66,7 +67,7 @@ void clamp_timeouts(const Node &place, Context &context) {
   }
 }
 
-void read_profile(const Node &root, Context &context) {
+void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context &context) {
   const auto with = [&](std::string_view name, auto read) {
     if (const Node *section = root.find(name)) read(*section, context);
   };
@@ -83,7 +84,9 @@ void read_profile(const Node &root, Context &context) {
   with("state_dir", read_state_dir);
   with("isolation", read_isolation);
   for (const std::string_view group : plugin_groups())
-    if (const Node *section = root.find(group)) read_plugins(group, *section, context);
+    if (const Node *section = root.find(group))
+      read_plugins(group, *section, !rules.empty(), context);
+  give_rules(rules, context);
   if (const Node *servers = root.find("mcpServers"))
     read_servers(*servers, root.find("tools"), context);
 }
@@ -98,6 +101,7 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
   Diagnostics diagnostics(layers);
   Node root(Kind::table, {});
   std::vector<Unapproved> unapproved;
+  std::vector<RuleLayer> rules;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const auto index = static_cast<std::uint16_t>(i);
     Node layer;
@@ -105,6 +109,7 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
     layer = canonical_layer(std::move(layer), diagnostics);
     if (layers[i].project)
       layer = screen_project(std::move(layer), layers[i], root, &unapproved, diagnostics);
+    collect_rules(layer, index, &rules);
     merge_layer(root, std::move(layer));
   }
   // What is left of a broken file would only produce errors that follow from the first.
@@ -115,7 +120,7 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
     if (!layer.file.empty() && !layer.project) profile.own_paths.push_back(layer.file);
   }
   Context context{environment, diagnostics, profile};
-  read_profile(root, context);
+  read_profile(root, rules, context);
   if (diagnostics.failed()) return diagnostics.take_errors();
   show(root, context);
   add_unapproved(unapproved, context);

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "profile/expand.hpp"
+#include "profile/rule_sections.hpp"
 #include "profile/sections.hpp"
 
 namespace bulkhead::profiles {
@@ -53,6 +54,8 @@ struct PluginReader {
   bool enabled = true;
   Node config{Kind::table, {}};
 
+  std::string with_rules{};  // the plugin that takes this one's place when there are rules
+
   bool judges() const { return group == "policies" || group == "telemetry"; }
 
   void take(const Member &member) {
@@ -66,6 +69,17 @@ struct PluginReader {
         use.plugin = std::move(*text);
       else if (text)
         diagnostics.error(member.value.place, key, "the name or path of a plugin is needed");
+    } else if (member.name == "with_rules" && group == "policies") {
+      auto text = diagnostics.string(member.value, key);
+      if (text && !text->empty())
+        with_rules = text->find('/') == std::string::npos
+                         ? std::move(*text)
+                         : resolve_path(*text, member.value.place, context);
+      else if (text)
+        diagnostics.error(member.value.place, key, "the name or path of a plugin is needed");
+    } else if (member.name == kRulesMember && group == "policies") {
+      diagnostics.error(member.place, key,
+                        "this is made of the profile's rules; write them as [security.rules...]");
     } else if (member.name == "required" || member.name == "enabled" || member.name == "disabled") {
       const auto flag = diagnostics.boolean(member.value, key);
       if (!flag) return;
@@ -124,7 +138,7 @@ void read_compartment(const Member &member, const std::string &path, std::string
 
 namespace {
 
-void read_plugin(std::string_view group, const Member &instance, Context &context) {
+void read_plugin(std::string_view group, const Member &instance, bool rules, Context &context) {
   const std::string path = join(std::string(group), instance.name);
   Diagnostics &diagnostics = context.diagnostics;
   Naming any = context.profile.naming;
@@ -147,6 +161,7 @@ void read_plugin(std::string_view group, const Member &instance, Context &contex
   }
   expand_strings(reader.config, path, context);
   if (diagnostics.count() > errors) return;
+  if (rules && !reader.with_rules.empty()) reader.use.plugin = reader.with_rules;
   reader.use.id = instance.name;
   reader.use.origin = diagnostics.origin(instance.place);
   append_json(reader.use.config_json, reader.config);
@@ -174,9 +189,9 @@ std::span<const std::string_view> plugin_groups() {
   return kGroups;
 }
 
-void read_plugins(std::string_view group, const Node &table, Context &context) {
+void read_plugins(std::string_view group, const Node &table, bool rules, Context &context) {
   if (!context.diagnostics.is_table(table, std::string(group))) return;
-  for (const Member &instance : table.members) read_plugin(group, instance, context);
+  for (const Member &instance : table.members) read_plugin(group, instance, rules, context);
   if (group == "policies") keep_one_policy(table, context);
 }
 

@@ -49,7 +49,8 @@ void read_isolation(const Node &table, Context &context);
 
 // The kinds of plugin tables: "transports", "tools", "policies", "telemetry", "services".
 std::span<const std::string_view> plugin_groups();
-void read_plugins(std::string_view group, const Node &table, Context &context);
+// `rules`: the profile has some for its policy.
+void read_plugins(std::string_view group, const Node &table, bool rules, Context &context);
 
 // After naming, limits, connectors and plugins. `tools`: the table of tools plugins, or null when
 // there is none.

@@ -1,0 +1,77 @@
+// The sections of rules: what the policy plugin gets of them.
+#include <catch2/catch.hpp>
+
+#include "profile/load.hpp"
+#include "profile/profile_test_util.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::test;
+
+namespace {
+
+const ProfileLayer base = {"builtin", "", R"([policies.default]
+plugin = "policy-allow"
+with_rules = "judge"
+)"};
+
+}  // namespace
+
+TEST_CASE("a profile without rules keeps its policy, with them another takes its place") {
+  CHECK(good({base}).policies.at(0).plugin == "policy-allow");
+  CHECK(good({base}).policies.at(0).config_json == "{}");
+  const Profile with = good({base, {"file", "a.toml", "[security]\ndefault = \"block\"\n"}});
+  REQUIRE(with.policies.size() == 1);
+  CHECK(with.policies[0].id == "default");
+  CHECK(with.policies[0].plugin == "judge");
+  // The user's own choice stands.
+  const Profile own = good(
+      {base, {"file", "a.toml", "[policies.default]\nplugin = \"mine\"\nx = 1\n[security]\n"}});
+  CHECK(own.policies.at(0).plugin == "mine");
+  CHECK(own.policies.at(0).config_json.starts_with(R"({"x":1,"profile_rules":[{"layer":)"));
+}
+
+TEST_CASE("rules come with the places of their keys, each layer by itself") {
+  const Profile profile = good({base,
+                                {"user", "u.json", R"({"security": {"rules": {"mcp": {
+  "a": {"if": "true",
+        "decision": "block"}}}}})"},
+                                {"file", "a.toml", R"(
+[security.rules.mcp.a]
+priority = 5
+rewrite_value = "${name}"
+[corp.rules."x.y"]
+match = 'has(mcp.method)'
+)"}});
+  CHECK(profile.policies.at(0).config_json ==
+        R"({"profile_rules":[{"layer":"user","file":"u.json","sections":{"security":{"rules":)"
+        R"({"mcp":{"a":{"if":"true","decision":"block"}}}}},"lines":{"security":1,)"
+        R"("security.rules":1,"security.rules.mcp":1,"security.rules.mcp.a":2,)"
+        R"("security.rules.mcp.a.if":2,"security.rules.mcp.a.decision":3}},)"
+        R"x({"layer":"file","file":"a.toml","sections":{"security":{"rules":{"mcp":{"a":)x"
+        R"x({"priority":5,"rewrite_value":"${name}"}}}},"corp":{"rules":{"x.y":{"match":)x"
+        R"x("has(mcp.method)"}}}},"lines":{"security":2,"security.rules":2,)x"
+        R"x("security.rules.mcp":2,"security.rules.mcp.a":2,"security.rules.mcp.a.priority":3,)x"
+        R"x("security.rules.mcp.a.rewrite_value":4,"corp":5,"corp.rules":5,)x"
+        R"x("corp.rules.\"x.y\"":5,"corp.rules.\"x.y\".match":6}}]})x");
+}
+
+TEST_CASE("rules that nobody would judge by are refused") {
+  const auto errors = bad({{"file", "a.toml", "\n[security.rules.mcp.a]\nif = \"true\"\n"}});
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0].line == 2);
+  CHECK(has(errors[0].what, "no policy plugin that judges by them"));
+  CHECK(has(bad({base, {"file", "a.toml", "security = 1\n"}})[0].what, "table"));
+  CHECK(has(bad({base, {"file", "a.toml", "[security]\nsince = 2026-01-01\n"}})[0].what,
+            "dates are not supported"));
+  CHECK(has(bad({{"file", "a.toml", "[policies.a]\nplugin = \"x\"\nprofile_rules = []\n"}})[0].what,
+            "made of the profile's rules"));
+}
+
+TEST_CASE("a repository's file has no say in policy") {
+  ProfileLayer project{"project", "/w/.bulkhead.toml", "[security]\ndefault = \"allow\"\n"};
+  project.project = true;
+  const Profile profile = good({base, project});
+  CHECK(profile.policies.at(0).plugin == "policy-allow");
+  REQUIRE(profile.notes.size() == 1);
+  CHECK(has(profile.notes[0], "left out: security"));
+}
