@@ -1,0 +1,70 @@
+// policy-lists: judges calls by lists of servers and tools. A second engine beside policy-rules, of
+// which a profile names one.
+#include <bulkhead/cpp/plugin.hpp>
+#include <bulkhead/cpp/tables.hpp>
+
+#include "lists.hpp"
+
+namespace {
+
+using bulkhead::lists::Decision;
+using bulkhead::lists::Lists;
+using bulkhead::lists::Permission;
+
+class PolicyLists {
+ public:
+  static constexpr bh::Info info{.id = "policy-lists",
+                                 .name = "Lists of servers and tools",
+                                 .version = "0.1.0",
+                                 .vendor = "Bulkhead",
+                                 .config_schema = R"({"type":"object"})",
+                                 .provides = {BH_EXT_POLICY}};
+
+  explicit PolicyLists(const bh_host *) {}
+
+  bh_status configure(bh_str json, bh_error *error) {
+    auto lists = Lists::load(bh::view(json));
+    if (!lists.has_value()) return bh::fail(error, BH_E_INVALID, lists.error());
+    lists_ = std::move(*lists);
+    return BH_OK;
+  }
+  bh_status reconfigure(bh_str json, bh_error *error) { return configure(json, error); }
+  bh_status start(bh_error *) { return BH_OK; }
+  void stop() noexcept {}
+  const void *get_ext(const char *id) noexcept {
+    return bh::is(id, BH_EXT_POLICY) ? bh::policy_table<PolicyLists>() : nullptr;
+  }
+
+  std::uint32_t needs() const noexcept {
+    return lists_.empty() ? 0 : BH_POLICY_DECIDES | BH_POLICY_FILTERS_LISTS;
+  }
+  bh_status decide(const bh_policy_request &request, bh_verdict *out, bh_error *) {
+    decision_ = judge(request);
+    const bool block = decision_.permission == Permission::block;
+    out->verdict = block ? BH_VERDICT_BLOCK : BH_VERDICT_ALLOW;
+    out->rule = bh::str(decision_.rule);
+    if (BH_HAS(bh_verdict, out, flags))
+      out->flags = decision_.permission == Permission::warn ? BH_VERDICT_WARNED : 0;
+    return BH_OK;
+  }
+  bh_status observe(const bh_policy_request &, bh_str, bh_verdict *out, bh_error *) {
+    out->verdict = BH_VERDICT_ALLOW;
+    return BH_OK;
+  }
+  bh_status filter(const bh_policy_request &request) {
+    return judge(request).permission == Permission::block ? BH_E_DENIED : BH_OK;
+  }
+
+ private:
+  Decision judge(const bh_policy_request &request) const {
+    const bool tool = bh::view(request.method) == "tools/call";
+    return lists_.decide(bh::view(request.server), tool ? bh::view(request.name) : "");
+  }
+
+  Lists lists_;
+  Decision decision_;  // its rule is borrowed until the next call
+};
+
+}  // namespace
+
+BH_PLUGIN(PolicyLists)
