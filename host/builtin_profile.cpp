@@ -12,6 +12,7 @@ plugin = "http-client"
 
 [policies.default]
 plugin = "policy-allow"
+with_rules = "policy-rules"
 )";
 
 const std::string_view builtin_http_transport = R"(

@@ -5,7 +5,8 @@
 
 namespace bulkhead::program {
 
-// Connectors, the pass-all policy and the services; no transport, no server.
+// Connectors, the pass-all policy (with rules in the profile: policy-rules in its place) and the
+// services; no transport, no server.
 extern const std::string_view builtin_base;
 // One transport, for `serve` and for `stdio`.
 extern const std::string_view builtin_http_transport;

@@ -34,7 +34,7 @@ constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
 constexpr Role telemetry_role{"", "telemetry", false, false, 0};
 
 // Those of our own run in the endpoint, unless the profile says otherwise.
-constexpr std::string_view our_judges[] = {"policy-allow"};
+constexpr std::string_view our_judges[] = {"policy-allow", "policy-lists", "policy-rules"};
 
 const Role *role_of(std::string_view plugin) {
   const auto at = std::find_if(std::begin(roles), std::end(roles),

@@ -52,8 +52,8 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
       note_collision(kind, std::string(original), from.server, "its name would be too long");
       continue;
     }
-    const auto [at, fresh] = map.try_emplace(
-        *composed, Resolved{source, std::string(token), item.hash, kind, number});
+    const auto [at, fresh] =
+        map.try_emplace(*composed, Resolved{source, std::string(token), item.hash, kind, number});
     if (!fresh) {
       note_collision(kind, *composed, from.server,
                      "server \"" + servers_[at->second.source] + "\" has the same name");

@@ -2,6 +2,7 @@
  * names and prototypes are watched by abi/check_slots.sh. */
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/draft/control.h"
+#include "bulkhead/abi/ext/draft/explain.h"
 #include "bulkhead/abi/ext/draft/flow.h"
 #include "bulkhead/abi/ext/draft/http.h"
 #include "bulkhead/abi/ext/draft/listen.h"
@@ -125,5 +126,7 @@ SIZE(bh_host_listen, 32);
 SIZE(bh_carried, 40);
 AT(bh_carried, last_stream, 8);
 SIZE(bh_host_resume, 64);
+
+SIZE(bh_explain, 16);
 
 int abi_layout_is_checked;

@@ -1,0 +1,157 @@
+#include "counters.hpp"
+
+#include <algorithm>
+
+#include "json_text.hpp"
+
+namespace bulkhead::rules {
+namespace {
+
+constexpr std::uint64_t kSweepEveryMs = 1'000;
+constexpr std::size_t kMostHosts = 1'024;  // of one call
+constexpr std::size_t kMostHostBytes = 256;
+
+bool matches_at(std::string_view text, std::size_t at, std::string_view word) {
+  if (text.size() - at < word.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    const char c = text[at + i];
+    const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (small != word[i]) return false;
+  }
+  return true;
+}
+
+std::string host_at(std::string_view rest) {
+  rest = rest.substr(0, rest.find_first_of("/\\?# \t\r\n\"'<>"));
+  if (const auto sign = rest.rfind('@'); sign != std::string_view::npos)
+    rest = rest.substr(sign + 1);
+  if (rest.starts_with('[')) {
+    rest = rest.substr(0, rest.find(']') + 1);
+  } else {
+    rest = rest.substr(0, rest.find(':'));
+  }
+  std::string host(rest.substr(0, kMostHostBytes));
+  for (char &c : host) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  if (host.ends_with('.')) host.pop_back();
+  return host;
+}
+
+void hosts_of(std::string_view text, std::set<std::string> *hosts) {
+  for (std::size_t at = text.find("://"); at != std::string_view::npos;
+       at = text.find("://", at + 3)) {
+    const bool web = (at >= 4 && matches_at(text, at - 4, "http")) ||
+                     (at >= 5 && matches_at(text, at - 5, "https"));
+    if (!web || hosts->size() >= kMostHosts) continue;
+    if (std::string host = host_at(text.substr(at + 3)); !host.empty())
+      hosts->insert(std::move(host));
+  }
+}
+
+}  // namespace
+
+// Depth is bounded by JsonText::kMaxDepth.
+void collect_hosts(const rapidjson::Value &value, std::set<std::string> *hosts) {
+  if (value.IsString()) {
+    hosts_of(text_of(value), hosts);
+  } else if (value.IsObject()) {
+    for (const auto &each : value.GetObject()) collect_hosts(each.value, hosts);
+  } else if (value.IsArray()) {
+    for (const auto &each : value.GetArray()) collect_hosts(each, hosts);
+  }
+}
+
+void Counters::turn(Count &count, const Budget &budget, std::uint64_t now_ms) {
+  count.used_ms = now_ms;
+  count.per_ms = budget.per_ms;
+  if (budget.per_ms == 0) return;
+  const std::uint64_t window = now_ms / budget.per_ms;
+  if (window == count.window) return;
+  const bool next = window == count.window + 1;
+  count.before = next ? count.now : 0;
+  count.seen_before = next ? std::move(count.seen) : std::set<std::string>{};
+  count.now = 0;
+  count.seen.clear();
+  count.window = window;
+}
+
+std::uint64_t Counters::amount(const Count &count, std::uint64_t now_ms) {
+  if (count.per_ms == 0) return count.now;
+  const std::uint64_t left = count.per_ms - now_ms % count.per_ms;
+  // Rounded up: rather too strict by one than too loose.
+  const double share = static_cast<double>(left) / static_cast<double>(count.per_ms);
+  const double before = static_cast<double>(count.before) * share;
+  const auto whole = static_cast<std::uint64_t>(before);
+  return count.now + whole + (before > static_cast<double>(whole) ? 1 : 0);
+}
+
+Counters::Count *Counters::find(const Budget &budget, const std::string &key,
+                                std::uint64_t now_ms) {
+  auto at = counts_.find(key);
+  if (at == counts_.end()) {
+    if (counts_.size() >= kMostCounts) sweep(now_ms);
+    if (counts_.size() >= kMostCounts) return nullptr;
+    at = counts_.try_emplace(key).first;
+    if (budget.per_ms != 0) at->second.window = now_ms / budget.per_ms;
+  }
+  turn(at->second, budget, now_ms);
+  return &at->second;
+}
+
+void Counters::sweep(std::uint64_t now_ms) {
+  if (now_ms < swept_ms_ + kSweepEveryMs && swept_ms_ != 0) return;
+  swept_ms_ = now_ms;
+  std::erase_if(counts_, [&](const auto &entry) {
+    const Count &count = entry.second;
+    return now_ms - count.used_ms > (count.per_ms == 0 ? kIdleMs : 2 * count.per_ms);
+  });
+}
+
+bool Counters::over(const Budget &budget, const std::string &key, const Addition &addition,
+                    std::uint64_t now_ms) {
+  const Count *count = find(budget, key, now_ms);
+  if (count == nullptr) return true;
+  if (budget.what == Budget::What::calls) return amount(*count, now_ms) + 1 > budget.most;
+  if (budget.what == Budget::What::bytes) {
+    return amount(*count, now_ms) + addition.bytes > budget.most;
+  }
+  // A destination of the window before still counts in this one.
+  std::set<std::string> all = count->seen;
+  all.insert(count->seen_before.begin(), count->seen_before.end());
+  const std::size_t before = all.size();
+  all.insert(addition.destinations->begin(), addition.destinations->end());
+  return all.size() > budget.most && all.size() > before;
+}
+
+void Counters::add(const Budget &budget, const std::string &key, const Addition &addition,
+                   std::uint64_t now_ms) {
+  Count *count = find(budget, key, now_ms);
+  if (count == nullptr) return;
+  if (budget.what == Budget::What::destinations) {
+    count->seen.insert(addition.destinations->begin(), addition.destinations->end());
+  } else {
+    count->now += budget.what == Budget::What::calls ? 1 : addition.bytes;
+  }
+}
+
+void Counters::expect_result(std::uint64_t exchange, const Budget &budget, std::string key) {
+  if (awaited_order_.size() >= kMostCalls) {
+    awaited_.erase(awaited_order_.front());
+    awaited_order_.pop_front();
+  }
+  auto [at, fresh] = awaited_.try_emplace(exchange);
+  if (fresh) awaited_order_.push_back(exchange);
+  at->second.push_back({std::move(key), budget});
+}
+
+void Counters::add_result(std::uint64_t exchange, std::uint64_t bytes, std::uint64_t now_ms) {
+  const auto at = awaited_.find(exchange);
+  if (at == awaited_.end()) return;
+  for (const Awaited &each : at->second) {
+    add(each.budget, each.key, {bytes, nullptr}, now_ms);
+  }
+  awaited_.erase(at);  // its place in the order goes when it is the oldest
+}
+
+}  // namespace bulkhead::rules

@@ -1,0 +1,139 @@
+// Rules with `over`: how much is too much.
+#include "rules_test.hpp"
+
+using namespace bulkhead::rules;
+using namespace bulkhead::rules::test;
+
+namespace {
+
+std::string limit(std::string_view over, std::string_view condition = "true") {
+  return rules("{\"r\": {\"on\": \"mcp.request\", \"if\": \"" + std::string(condition) +
+               "\", \"decision\": \"block\", \"over\": " + std::string(over) + "}}");
+}
+Call in_session(std::uint64_t session, std::string_view tool = "t", std::string_view args = "{}") {
+  Call out = call("s", tool, args);
+  out.session = session;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("so many calls of a session, and those of others are their own") {
+  World w(limit(R"({"calls": 2})"));
+  CHECK(w.decide(in_session(1)) == "allow");
+  CHECK(w.decide(in_session(1)) == "allow");
+  CHECK(w.decide(in_session(1)) == "block r");
+  CHECK(w.decide(in_session(1)) == "block r");
+  CHECK(w.decide(in_session(2)) == "allow");
+  w.steady += 24ull * 3'600'000;
+  CHECK(w.decide(in_session(1)) == "block r");  // without `per`, for good
+}
+
+TEST_CASE("so many calls a minute, in windows that overlap") {
+  World w(limit(R"({"calls": 60, "per": "1m"})"));
+  w.steady = 600'000;  // a window begins
+  for (int i = 0; i < 60; ++i) CHECK(w.decide("s", "t") == "allow");
+  CHECK(w.decide("s", "t") == "block r");
+  w.steady += 60'000;  // all of the window before still count
+  CHECK(w.decide("s", "t") == "block r");
+  w.steady += 30'000;  // half of them
+  for (int i = 0; i < 30; ++i) CHECK(w.decide("s", "t") == "allow");
+  CHECK(w.decide("s", "t") == "block r");
+  w.steady += 120'000;
+  CHECK(w.decide("s", "t") == "allow");
+}
+
+TEST_CASE("what is counted by") {
+  World tools(limit(R"({"calls": 1, "by": ["session", "tool"]})"));
+  CHECK(tools.decide(in_session(1, "a")) == "allow");
+  CHECK(tools.decide(in_session(1, "b")) == "allow");
+  CHECK(tools.decide(in_session(1, "a")) == "block r");
+  CHECK(tools.decide(in_session(2, "a")) == "allow");
+  World everybody(limit(R"({"calls": 1, "by": []})"));
+  CHECK(everybody.decide(in_session(1, "a")) == "allow");
+  CHECK(everybody.decide(in_session(2, "b")) == "block r");
+  World principals(limit(R"({"calls": 1, "by": "principal"})"));
+  CHECK(principals.decide(in_session(1)) == "allow");
+  CHECK(principals.decide(in_session(2)) == "block r");
+  Call other = in_session(3);
+  other.principal = "bert";
+  CHECK(principals.decide(other) == "allow");
+  // Names that are put together alike are still two.
+  World names(limit(R"({"calls": 1, "by": ["server", "tool"]})"));
+  CHECK(names.decide("a\n1:b", "c") == "allow");
+  CHECK(names.decide("a", "b\n1:c") == "allow");
+}
+
+TEST_CASE("only calls that match and pass are counted") {
+  World w(rules(R"j({
+    "many": {"on": "mcp.request", "priority": 1, "if": "mcp.request.tool_name == 'a'",
+             "decision": "block", "over": {"calls": 1}},
+    "never": {"on": "mcp.request", "priority": 2, "if": "has(mcp.request.arguments.bad)",
+              "decision": "block"}})j"));
+  CHECK(w.decide("s", "b") == "allow");
+  CHECK(w.decide("s", "a", R"({"bad":1})") == "block never");
+  CHECK(w.decide("s", "a") == "allow");
+  CHECK(w.decide("s", "a") == "block many");
+  // Looking does not count.
+  World looked(limit(R"({"calls": 1})"));
+  std::vector<Look> looks;
+  const Call c = call("s", "t");
+  for (int i = 0; i < 3; ++i) looked.judge.decide(looked.set, c, &looks);
+  REQUIRE(looks.size() == 6);
+  CHECK(looks[0].found == Look::Found::within);
+  CHECK(looks[1].found == Look::Found::matches);
+  CHECK(looked.decide("s", "t") == "allow");
+}
+
+TEST_CASE("bytes of arguments and results") {
+  World w(limit(R"({"bytes": 30})"));
+  Call c = in_session(1, "t", R"({"a":"bcdef"})");  // 13
+  c.exchange = 5;
+  CHECK(w.decide(c) == "allow");
+  w.judge.observe(w.set, c, R"({"x":1})");  // 7: 20 in all
+  c.exchange = 6;
+  CHECK(w.decide(c) == "block r");
+  CHECK(w.decide(in_session(1, "t", "{}")) == "allow");
+  CHECK(w.set.needs == (BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS));
+}
+
+TEST_CASE("distinct destinations") {
+  World w(limit(R"({"destinations": 2})"));
+  CHECK(w.decide("s", "t", R"({"url":"https://a.example/x"})") == "allow");
+  CHECK(w.decide("s", "t", R"({"urls":["HTTP://u:p@B.example.:80/?q","see https://a.example"]})") ==
+        "allow");
+  CHECK(w.decide("s", "t", R"({"url":"https://c.example"})") == "block r");
+  CHECK(w.decide("s", "t", R"({"url":"https://a.example/other"})") == "allow");
+  CHECK(w.decide("s", "t", R"({"url":"ftp://d.example"})") == "allow");
+  CHECK(w.decide("s", "t", "{broken") == "block security.mcp.evaluation_error");
+  rapidjson::Document json;
+  json.Parse(R"(["http://[::1]:80/","https://x@y@host/","http://","nothttp://z","xhttps://w"])");
+  std::set<std::string> hosts;
+  collect_hosts(json, &hosts);
+  CHECK(hosts == std::set<std::string>{"[::1]", "host", "w", "z"});
+}
+
+TEST_CASE("counts have a bound, and what finds no place is too much") {
+  World w(limit(R"({"calls": 5, "per": "1m"})"));
+  for (std::uint64_t i = 0; i < Counters::kMostCounts; ++i) {
+    if (w.judge.decide(w.set, in_session(i)).kind != BH_VERDICT_ALLOW) FAIL("refused: " << i);
+  }
+  CHECK(w.decide(in_session(1'000'000)) == "block r");
+  w.steady += 200'000;  // what has not been used is forgotten
+  CHECK(w.decide(in_session(1'000'000)) == "allow");
+}
+
+TEST_CASE("what is refused of a budget") {
+  has(bad(limit(R"({"calls": 0})")), "security.rules.mcp.r.over.calls: a number from 1 to ");
+  has(bad(limit(R"({"destinations": 1001})")), "a number from 1 to 1000 is needed");
+  has(bad(limit("{}")), "exactly one of calls, bytes and destinations");
+  has(bad(limit(R"({"calls": 1, "bytes": 1})")), "exactly one of calls, bytes and destinations");
+  for (const std::string_view per : {"1", "m", "1w", "32d", "0s", "-1m", "1.5m"}) {
+    has(bad(limit(R"({"calls": 1, "per": ")" + std::string(per) + "\"}")), "at most 31 days");
+  }
+  has(bad(limit(R"({"calls": 1, "by": "user"})")), "is nothing to count by");
+  has(bad(limit(R"({"cals": 1})")), "did you mean \"calls\"?");
+  has(bad(rules(R"({"r": {"on": "mcp.response", "if": "true", "decision": "block",
+                          "over": {"calls": 1}}})")),
+      "counted when a request is judged");
+}

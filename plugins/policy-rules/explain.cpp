@@ -1,0 +1,171 @@
+#include "explain.hpp"
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+
+namespace bulkhead::rules {
+namespace {
+
+using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
+
+constexpr std::string_view kKeys[] = {"server",        "name",         "method",    "arguments",
+                                      "meta",          "definition",   "transport", "peer",
+                                      "principal",     "process_name", "session",   "session_calls",
+                                      "session_age_s", "pinned",       "result"};
+
+std::string json_of(const rapidjson::Value &value) {
+  rapidjson::StringBuffer out;
+  Writer writer(out);
+  value.Accept(writer);
+  return {out.GetString(), out.GetSize()};
+}
+
+// A call whose texts it keeps.
+class Described {
+ public:
+  // Empty: it is one. Else what is wrong.
+  std::string read(const rapidjson::Value &json) {
+    if (!json.IsObject()) return "a call is a JSON object";
+    for (const auto &each : json.GetObject()) {
+      const std::string_view name = text_of(each.name);
+      if (std::find(std::begin(kKeys), std::end(kKeys), name) == std::end(kKeys)) {
+        const std::string_view near = nearest(name, kKeys);
+        return "\"" + std::string(name.substr(0, 80)) + "\" is not known" +
+               (near.empty() ? "" : "; did you mean \"" + std::string(near) + "\"?");
+      }
+    }
+    call.method = "tools/call";
+    call.principal = "local";
+    text(json, "server", &call.server);
+    text(json, "name", &call.name);
+    text(json, "method", &call.method);
+    text(json, "transport", &call.transport);
+    text(json, "peer", &call.peer);
+    text(json, "principal", &call.principal);
+    text(json, "process_name", &call.process_name);
+    object(json, "arguments", &arguments_, &call.arguments);
+    object(json, "meta", &meta_, &call.meta);
+    object(json, "definition", &definition_, &call.definition);
+    has_result = object(json, "result", &result_, &result);
+    call.session = number(json, "session", 1);
+    call.session_calls = number(json, "session_calls", 1);
+    call.session_age_ns =
+        std::min<std::uint64_t>(number(json, "session_age_s", 0), 1'000'000'000) * 1'000'000'000;
+    if (const rapidjson::Value *pinned = member(json, "pinned")) {
+      if (!pinned->IsBool()) wrong_ = "\"pinned\" is true or false";
+      call.pin = pinned->IsBool() && pinned->GetBool() ? BH_PIN_SAME : BH_PIN_UNKNOWN;
+    }
+    if (wrong_.empty() && (call.server.empty() || call.name.empty()))
+      wrong_ = "\"server\" and \"name\" are needed";
+    return wrong_;
+  }
+
+  Call call;
+  std::string_view result;
+  bool has_result = false;
+
+ private:
+  void text(const rapidjson::Value &json, std::string_view name, std::string_view *out) {
+    const rapidjson::Value *found = member(json, name);
+    if (found == nullptr) return;
+    if (found->IsString())
+      *out = text_of(*found);
+    else
+      wrong_ = "\"" + std::string(name) + "\" is a string";
+  }
+  bool object(const rapidjson::Value &json, std::string_view name, std::string *keep,
+              std::string_view *out) {
+    const rapidjson::Value *found = member(json, name);
+    if (found == nullptr) return false;
+    if (!found->IsObject()) wrong_ = "\"" + std::string(name) + "\" is a JSON object";
+    *keep = json_of(*found);
+    *out = *keep;
+    return true;
+  }
+  std::uint64_t number(const rapidjson::Value &json, std::string_view name, std::uint64_t usual) {
+    const rapidjson::Value *found = member(json, name);
+    if (found == nullptr) return usual;
+    if (found->IsUint64()) return found->GetUint64();
+    wrong_ = "\"" + std::string(name) + "\" is a whole number";
+    return usual;
+  }
+
+  std::string arguments_, meta_, definition_, result_, wrong_;
+};
+
+void put(Writer &writer, const char *key, std::string_view text) {
+  writer.Key(key);
+  writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+}
+
+std::string_view kind_name(std::uint32_t kind) {
+  constexpr std::string_view names[] = {"allow", "ask", "block", "rewrite"};
+  return names[(kind - BH_VERDICT_ALLOW) % 4];
+}
+
+std::string found_text(const Look &look) {
+  switch (look.found) {
+    case Look::Found::matches:
+      return "matches";
+    case Look::Found::within:
+      return "matches, and its budget is not used up";
+    case Look::Found::error:
+      return "cannot be evaluated: " + look.text;
+    default:
+      return "does not match";
+  }
+}
+
+void put_answer(Writer &writer, const char *key, const Verdict &verdict,
+                const std::vector<Look> &looks) {
+  writer.Key(key);
+  writer.StartObject();
+  put(writer, "decision", kind_name(verdict.kind));
+  put(writer, "rule", verdict.rule);
+  put(writer, "reason", verdict.reason);
+  writer.Key("warned");
+  writer.Bool(verdict.warned);
+  if (verdict.kind == BH_VERDICT_REWRITE) {
+    writer.Key("rewritten");
+    writer.RawValue(verdict.text.data(), verdict.text.size(), rapidjson::kObjectType);
+  }
+  writer.Key("rules");
+  writer.StartArray();
+  for (const Look &look : looks) {
+    writer.StartObject();
+    put(writer, "rule", look.rule->id);
+    put(writer, "place", look.rule->place.empty() ? "generated" : look.rule->place);
+    put(writer, "decision", to_string(look.rule->action));
+    put(writer, "found", found_text(look));
+    writer.EndObject();
+  }
+  writer.EndArray();
+  writer.EndObject();
+}
+
+}  // namespace
+
+std::expected<std::string, std::string> explain(const RuleSet &set, Judge &judge,
+                                                std::string_view call_json) {
+  JsonText json;
+  if (const char *why = json.parse(call_json)) return std::unexpected(std::string("it is ") + why);
+  Described described;
+  if (std::string wrong = described.read(json.value()); !wrong.empty())
+    return std::unexpected(std::move(wrong));
+  rapidjson::StringBuffer out;
+  Writer writer(out);
+  writer.StartObject();
+  std::vector<Look> looks;
+  put_answer(writer, "request", judge.decide(set, described.call, &looks), looks);
+  if (described.has_result) {
+    looks.clear();
+    put_answer(writer, "response", judge.observe(set, described.call, described.result, &looks),
+               looks);
+  }
+  writer.EndObject();
+  return std::string(out.GetString(), out.GetSize());
+}
+
+}  // namespace bulkhead::rules

@@ -1,0 +1,399 @@
+#include "judge.hpp"
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <bulkhead/cpp/basics.hpp>
+
+#include "cel/json_value.hpp"
+
+namespace bulkhead::rules {
+namespace {
+
+using cel::Value;
+
+constexpr char kNotKnown[] = "not known yet";
+
+// What is the same for all calls of one principal to one thing.
+constexpr std::uint64_t kLasting = bit(kMethod) | bit(kServer) | bit(kTool) | bit(kPrompt) |
+                                   bit(kUri) | bit(kPrincipal) | kDefinitionBits;
+
+const rapidjson::Value &empty_object() {
+  static const rapidjson::Value value(rapidjson::kObjectType);
+  return value;
+}
+const rapidjson::Value &empty_array() {
+  static const rapidjson::Value value(rapidjson::kArrayType);
+  return value;
+}
+
+void append_strings(const rapidjson::Value &value, std::string *out) {
+  if (value.IsString()) {
+    if (!out->empty()) *out += '\n';
+    out->append(value.GetString(), value.GetStringLength());
+  } else if (value.IsObject()) {
+    for (const auto &each : value.GetObject()) append_strings(each.value, out);
+  } else if (value.IsArray()) {
+    for (const auto &each : value.GetArray()) append_strings(each, out);
+  }
+}
+
+const rapidjson::Value &content_of(const rapidjson::Value &result) {
+  for (const std::string_view name : {"content", "contents", "messages"}) {
+    const rapidjson::Value *found = member(result, name);
+    if (found != nullptr && found->IsArray()) return *found;
+  }
+  return empty_array();
+}
+
+std::string key_of(const Rule &rule, const Call &call, std::string_view tool) {
+  const Budget &budget = *rule.over;
+  std::string key = rule.id;
+  // Lengths keep parts apart, whatever is in them.
+  const auto part = [&](bool wanted, std::string_view text) {
+    if (wanted) key.append("\n").append(std::to_string(text.size())).append(":").append(text);
+  };
+  part(budget.by_session, std::to_string(call.session));
+  part(budget.by_principal, call.principal);
+  part(budget.by_process, call.process_name);
+  part(budget.by_server, call.server);
+  part(budget.by_tool, tool);
+  return key;
+}
+
+}  // namespace
+
+Call call_of(const bh_policy_request &request) {
+  Call call;
+  call.exchange = request.exchange;
+  call.session = request.session;
+  call.transport = bh::view(request.transport);
+  call.peer = bh::view(request.peer);
+  call.principal = bh::view(request.principal);
+  call.process_name = bh::view(request.process_name);
+  call.method = bh::view(request.method);
+  call.server = bh::view(request.server);
+  call.name = bh::view(request.name);
+  call.arguments = bh::view(request.arguments);
+  call.meta = bh::view(request.meta);
+  if (!BH_HAS(bh_policy_request, &request, pin)) return call;
+  call.definition = bh::view(request.definition);
+  call.session_calls = request.session_calls;
+  call.session_age_ns = request.session_age_ns;
+  call.pin = request.pin;
+  return call;
+}
+
+// ---- roots -----------------------------------------------------------------------------------
+
+void Judge::begin(Event event, const Call &call) {
+  call_ = &call;
+  event_ = event;
+  filled_ = 0;
+  body_ = {};
+  arguments_parsed_ = hosts_known_ = false;
+  charges_.clear();
+  const bool tool = call.method == "tools/call", prompt = call.method == "prompts/get";
+  // What completion is asked for may be either.
+  const bool both = call.method == "completion/complete";
+  values_[kMethod] = Value::string(call.method);
+  values_[kServer] = Value::string(call.server);
+  values_[kTool] = Value::string(tool ? call.name : std::string_view{});
+  values_[kPrompt] = Value::string(prompt || both ? call.name : std::string_view{});
+  values_[kUri] = Value::string(tool || prompt ? std::string_view{} : call.name);
+  values_[kProcess] = Value::string(call.process_name);
+  values_[kTransport] = Value::string(call.transport);
+  values_[kPrincipal] = Value::string(call.principal);
+  values_[kPeer] = Value::string(call.peer);
+  values_[kSessionCalls] = Value::of(static_cast<std::int64_t>(call.session_calls));
+  values_[kSessionAge] =
+      Value::duration({static_cast<std::int64_t>(call.session_age_ns / 1'000'000'000),
+                       static_cast<std::int32_t>(call.session_age_ns % 1'000'000'000)});
+  filled_ = ((std::uint64_t{1} << kCommon) - 1) & ~bit(kSessionId) & ~bit(kTime);
+  if (event == Event::request) {
+    values_[kPinned] = Value::of(call.pin == BH_PIN_SAME);
+    filled_ |= bit(kPinned);
+  }
+}
+
+const char *Judge::parse_arguments() {
+  if (!arguments_parsed_) {
+    arguments_parsed_ = true;
+    arguments_fault_ = arguments_.parse(call_->arguments.empty() ? "{}" : call_->arguments);
+    if (arguments_fault_ == nullptr && !arguments_.value().IsObject())
+      arguments_fault_ = "not an object";
+  }
+  return arguments_fault_;
+}
+
+void Judge::fill_arguments(bool as_text) {
+  if (parse_arguments() != nullptr) return;
+  values_[kArguments] = cel::json_value(arguments_.value());
+  if (!as_text) return;
+  arguments_text_.clear();
+  if (!call_->arguments.empty()) {
+    rapidjson::StringBuffer out;
+    rapidjson::Writer<rapidjson::StringBuffer> writer(out);
+    arguments_.value().Accept(writer);
+    arguments_text_.assign(out.GetString(), out.GetSize());
+  }
+  values_[kArgumentsText] = Value::string(arguments_text_);
+}
+
+void Judge::fill_definition() {
+  const bool good = !call_->definition.empty() && definition_.parse(call_->definition) == nullptr;
+  const rapidjson::Value &item = good ? definition_.value() : empty_object();
+  const rapidjson::Value *annotations = member(item, "annotations");
+  const rapidjson::Value *description = member(item, "description");
+  const bool object = annotations != nullptr && annotations->IsObject();
+  values_[kAnnotations] = cel::json_value(object ? *annotations : empty_object());
+  values_[kDescription] = description != nullptr && description->IsString()
+                              ? cel::json_value(*description)
+                              : Value::string({});
+}
+
+void Judge::fill_response() {
+  const rapidjson::Value &result = result_.value();
+  const rapidjson::Value *flag = member(result, "isError");
+  const bool is_error = flag != nullptr && flag->IsBool() && flag->GetBool();
+  values_[kIsError] = Value::of(is_error);
+  values_[kStatus] = Value::string(is_error ? "error" : "ok");
+  values_[kContent] = cel::json_value(content_of(result));
+  const rapidjson::Value *structured = member(result, "structuredContent");
+  values_[kStructured] = structured != nullptr ? cel::json_value(*structured) : Value::absent();
+  response_text_.clear();
+  append_strings(result, &response_text_);
+  values_[kText] = Value::string(response_text_);
+}
+
+// Of what is asked for, what is not there yet; what cannot be had is an error value.
+void Judge::fill(std::uint64_t slots) {
+  slots &= ~filled_;
+  if (slots == 0) return;
+  if ((slots & bit(kSessionId)) != 0) {
+    session_id_ = std::to_string(call_->session);
+    values_[kSessionId] = Value::string(session_id_);
+  }
+  if ((slots & bit(kTime)) != 0) {
+    const std::uint64_t now = clock_.unix_ms();
+    values_[kTime] = Value::timestamp(
+        {static_cast<std::int64_t>(now / 1000), static_cast<std::int32_t>(now % 1000) * 1'000'000});
+  }
+  filled_ |= slots & (bit(kSessionId) | bit(kTime));
+  if (event_ == Event::response) {
+    if ((slots & kResultBits) == 0) return;
+    fill_response();
+    filled_ |= kResultBits;
+    return;
+  }
+  if ((slots & kArgumentBits) != 0) {
+    fill_arguments((slots & bit(kArgumentsText)) != 0);
+    filled_ |= bit(kArguments) | (slots & bit(kArgumentsText));
+  }
+  if ((slots & bit(kMeta)) != 0) {
+    const bool good = meta_.parse(call_->meta.empty() ? "{}" : call_->meta) == nullptr &&
+                      meta_.value().IsObject();
+    values_[kMeta] = good ? cel::json_value(meta_.value()) : Value::error("_meta is no object");
+    filled_ |= bit(kMeta);
+  }
+  if ((slots & kDefinitionBits) != 0) {
+    fill_definition();
+    filled_ |= kDefinitionBits;
+  }
+}
+
+// ---- one rule --------------------------------------------------------------------------------
+
+Judge::Match Judge::failed(std::string text) {
+  fault_ = std::move(text);
+  return Match::error;
+}
+
+Judge::Match Judge::list_matches(const Rule &rule) const {
+  if (call_->method != "tools/call" || call_->server != rule.server) return Match::no;
+  const bool listed = std::binary_search(rule.tools.begin(), rule.tools.end(), call_->name);
+  return listed == rule.listed ? Match::yes : Match::no;
+}
+
+Judge::Match Judge::match(const Rule &rule) {
+  if (rule.by_list) return list_matches(rule);
+  if (rule.condition) {
+    if (event_ == Event::request && (rule.reads & kArgumentBits) != 0 && filled_ != ~0ull &&
+        parse_arguments() != nullptr) {
+      return failed(std::string("the arguments are ") + arguments_fault_);
+    }
+    fill(rule.reads);
+    // What a call brings along may be looked at several times over; anything beyond has its bound.
+    const std::uint64_t budget =
+        cel::Program::kDefaultBudget + call_->arguments.size() + body_.size();
+    const Value value = rule.condition->evaluate(values_, scratch_, budget);
+    if (value.is_error()) return failed(rule.condition->explain(value).to_string());
+    if (!value.is(cel::Kind::kBool)) return failed("the condition gave no bool");
+    if (!value.as_bool()) return Match::no;
+  }
+  return rule.over && filled_ != ~0ull ? within(rule) : Match::yes;
+}
+
+// Is the rule's budget used up? While it is not, the rule does not match, and the call counts if it
+// is let through.
+Judge::Match Judge::within(const Rule &rule) {
+  const Budget &budget = *rule.over;
+  Counters::Addition addition{call_->arguments.size(), &hosts_};
+  if (budget.what == Budget::What::destinations && !hosts_known_) {
+    if (parse_arguments() != nullptr)
+      return failed(std::string("the arguments are ") + arguments_fault_);
+    hosts_known_ = true;
+    hosts_.clear();
+    collect_hosts(arguments_.value(), &hosts_);
+  }
+  std::string key = key_of(rule, *call_, values_[kTool].text());
+  if (counters_.over(budget, key, addition, clock_.steady_ms())) return Match::yes;
+  charges_.push_back({&budget, std::move(key)});
+  return Match::no;
+}
+
+void Judge::note(const Rule &rule, Match match) {
+  if (looks_ == nullptr) return;
+  Look look;
+  look.rule = &rule;
+  const bool within = !charges_.empty() && rule.over && charges_.back().budget == &*rule.over;
+  look.found = match == Match::yes     ? Look::Found::matches
+               : match == Match::error ? Look::Found::error
+               : within                ? Look::Found::within
+                                       : Look::Found::differs;
+  if (match == Match::error) look.text = fault_;
+  looks_->push_back(std::move(look));
+}
+
+// ---- verdicts --------------------------------------------------------------------------------
+
+Verdict Judge::evaluation_error(const Rule &rule) {
+  reason_ = "rule " + rule.id + (rule.place.empty() ? "" : " (" + rule.place + ")") +
+            " cannot be evaluated: " + fault_;
+  Verdict verdict;
+  verdict.kind = BH_VERDICT_BLOCK;
+  verdict.rule = kEvaluationError;
+  verdict.reason = reason_;
+  return verdict;
+}
+
+Verdict Judge::rewritten(const Rule &rule, std::string_view json) {
+  Verdict verdict;
+  verdict.rule = rule.id;
+  verdict.reason = rule.reason;
+  if (json.empty()) return verdict;  // nothing to rewrite
+  bool changed = false;
+  auto text = rule.rewrite->apply(json, &changed);
+  if (!text) {
+    fault_ = "what it rewrites is not valid JSON, nests too deeply or would become too large";
+    return evaluation_error(rule);
+  }
+  if (!changed) return verdict;
+  text_ = std::move(*text);
+  verdict.kind = BH_VERDICT_REWRITE;
+  verdict.text = text_;
+  return verdict;
+}
+
+Verdict Judge::act(const Rule &rule) {
+  if (rule.action == Action::rewrite) {
+    return rewritten(rule, event_ == Event::request ? call_->arguments : body_);
+  }
+  Verdict verdict;
+  verdict.kind = rule.action == Action::allow ? BH_VERDICT_ALLOW
+                 : rule.action == Action::ask ? BH_VERDICT_ASK
+                                              : BH_VERDICT_BLOCK;
+  verdict.rule = rule.id;
+  verdict.reason = rule.reason;
+  verdict.warned = rule.warned;
+  return verdict;
+}
+
+void Judge::charge() {
+  const std::uint64_t now = clock_.steady_ms();
+  for (Charge &each : charges_) {
+    counters_.add(*each.budget, each.key, {call_->arguments.size(), &hosts_}, now);
+    if (each.budget->what == Budget::What::bytes)
+      counters_.expect_result(call_->exchange, *each.budget, std::move(each.key));
+  }
+}
+
+Verdict Judge::decide(const RuleSet &set, const Call &call, std::vector<Look> *looks) {
+  looks_ = looks;
+  begin(Event::request, call);
+  Verdict verdict;
+  set.request_index.each(call.server, values_[kTool].text(), [&](std::uint32_t number) {
+    const Rule &rule = set.request[number];
+    const Match found = match(rule);
+    note(rule, found);
+    if (found == Match::no) return false;
+    verdict = found == Match::error ? evaluation_error(rule) : act(rule);
+    return true;
+  });
+  if (verdict.kind != BH_VERDICT_BLOCK && looks == nullptr) charge();
+  return verdict;
+}
+
+Verdict Judge::observe(const RuleSet &set, const Call &call, std::string_view result,
+                       std::vector<Look> *looks) {
+  looks_ = looks;
+  begin(Event::response, call);
+  body_ = result;
+  if (looks == nullptr) counters_.add_result(call.exchange, result.size(), clock_.steady_ms());
+  Verdict verdict;
+  bool parsed = false;
+  set.response_index.each(call.server, values_[kTool].text(), [&](std::uint32_t number) {
+    const Rule &rule = set.response[number];
+    const char *fault = nullptr;
+    if ((rule.reads & kResultBits) != 0 && !std::exchange(parsed, true)) {
+      fault = result_.parse(result);
+      if (fault == nullptr && !result_.value().IsObject()) fault = "not an object";
+    }
+    const Match found =
+        fault != nullptr ? failed(std::string("the result is ") + fault) : match(rule);
+    note(rule, found);
+    if (found == Match::no) return false;
+    verdict = found == Match::error ? evaluation_error(rule) : act(rule);
+    return true;
+  });
+  result_.clear();
+  return verdict;
+}
+
+// ---- lists -----------------------------------------------------------------------------------
+
+// What may be other in another call of the same thing by the same principal is not known, and so is
+// what a condition makes of it; && and || decide without it where they can.
+void Judge::hide_what_differs() {
+  fill(kDefinitionBits);
+  for (std::uint32_t slot = 0; slot < kRoots; ++slot) {
+    if ((kLasting & bit(slot)) == 0) values_[slot] = Value::error(kNotKnown);
+  }
+  // A template stands for addresses that nobody has named yet.
+  if (call_->name.find('{') != std::string_view::npos && !values_[kUri].text().empty())
+    values_[kUri] = Value::error(kNotKnown);
+  filled_ = ~0ull;
+}
+
+bool Judge::shows(const RuleSet &set, const Call &call) {
+  looks_ = nullptr;
+  begin(Event::request, call);
+  hide_what_differs();
+  bool shown = true, may_pass = false;
+  const std::string_view tool = call.method == "tools/call" ? call.name : std::string_view{};
+  set.request_index.each(call.server, tool, [&](std::uint32_t number) {
+    const Rule &rule = set.request[number];
+    const Match found = match(rule);
+    if (found == Match::no) return false;
+    if (found == Match::error || rule.over) {  // it may match, or not
+      may_pass = may_pass || rule.action != Action::block;
+      return false;
+    }
+    shown = may_pass || rule.action != Action::block;
+    return true;
+  });
+  return shown;
+}
+
+}  // namespace bulkhead::rules

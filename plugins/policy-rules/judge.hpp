@@ -1,0 +1,105 @@
+// Judges calls and results by a set of rules. Thread: one; memory is used again from call to call.
+#pragma once
+
+#include <bulkhead/abi/ext/policy.h>
+
+#include <array>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "counters.hpp"
+#include "json_text.hpp"
+#include "rule_set.hpp"
+
+namespace bulkhead::rules {
+
+inline constexpr std::string_view kEvaluationError = "security.mcp.evaluation_error";
+
+// A resolved call. Texts are borrowed.
+struct Call {
+  std::uint64_t exchange = 0, session = 0, session_calls = 0, session_age_ns = 0;
+  std::uint32_t pin = BH_PIN_UNKNOWN;
+  std::string_view transport, peer, principal, process_name, method, server, name, arguments, meta,
+      definition;
+};
+Call call_of(const bh_policy_request &request);
+
+// Texts live until the next question.
+struct Verdict {
+  std::uint32_t kind = BH_VERDICT_ALLOW;
+  std::string_view rule, reason;
+  std::string_view text;  // of a rewrite
+  bool warned = false;
+};
+
+// One rule that was looked at, for people.
+struct Look {
+  const Rule *rule = nullptr;
+  enum class Found : std::uint8_t { matches, differs, within, error } found = Found::differs;
+  std::string text;  // of an error
+};
+
+class Judge {
+ public:
+  // Milliseconds of a clock that never goes back, and of the calendar's (Unix time).
+  struct Clock {
+    std::function<std::uint64_t()> steady_ms, unix_ms;
+  };
+  explicit Judge(Clock clock) : clock_(std::move(clock)) {}
+
+  // `looks`: what was looked at is appended; nothing is counted then.
+  Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
+  Verdict observe(const RuleSet &set, const Call &call, std::string_view result,
+                  std::vector<Look> *looks = nullptr);
+  // Could a call of it be let through, whatever its arguments, its session and the time are?
+  bool shows(const RuleSet &set, const Call &call);
+
+ private:
+  enum class Match : std::uint8_t { no, yes, error };
+  struct Charge {
+    const Budget *budget;
+    std::string key;
+  };
+
+  void begin(Event event, const Call &call);
+  void fill(std::uint64_t slots);
+  void fill_arguments(bool as_text);
+  void fill_definition();
+  void fill_response();
+  void hide_what_differs();
+  Match match(const Rule &rule);
+  Match within(const Rule &rule);
+  Match list_matches(const Rule &rule) const;
+  Match failed(std::string text);
+  const char *parse_arguments();
+  void note(const Rule &rule, Match match);
+  Verdict act(const Rule &rule);
+  Verdict evaluation_error(const Rule &rule);
+  Verdict rewritten(const Rule &rule, std::string_view json);
+  void charge();
+
+  const Clock clock_;
+  Counters counters_;
+  cel::Scratch scratch_;
+  JsonText arguments_, meta_, definition_, result_;
+
+  // Of the question that is being answered.
+  const Call *call_ = nullptr;
+  std::string_view body_;  // the result
+  std::vector<Look> *looks_ = nullptr;
+  Event event_ = Event::request;
+  std::array<cel::Value, kRoots> values_;
+  std::uint64_t filled_ = 0;
+  const char *arguments_fault_ = nullptr;
+  bool arguments_parsed_ = false;
+  std::string fault_, reason_, text_, session_id_, arguments_text_, response_text_;
+  std::set<std::string> hosts_;
+  bool hosts_known_ = false;
+  std::vector<Charge> charges_;
+};
+
+}  // namespace bulkhead::rules

@@ -1,0 +1,286 @@
+// What becomes of calls, results and lists.
+#include "rules_test.hpp"
+
+using namespace bulkhead::rules;
+using namespace bulkhead::rules::test;
+
+TEST_CASE("the first rule in the order of priority and id decides") {
+  World w(rules(R"j({
+    "b": {"on": "mcp.request", "if": "mcp.request.tool_name == 'x'", "decision": "block", "priority": 20},
+    "a": {"on": "mcp.request", "if": "mcp.request.server_name == 's'", "decision": "allow", "priority": 20},
+    "first": {"on": "mcp.request", "if": "mcp.request.tool_name == 'y'", "decision": "ask", "priority": 1},
+    "off": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 2, "enabled": false}
+  })j"));
+  CHECK(w.decide("s", "x") == "allow a");
+  CHECK(w.decide("t", "x") == "block b");
+  CHECK(w.decide("s", "y") == "ask first");
+  CHECK(w.decide("t", "z") == "allow");
+}
+
+TEST_CASE("what no rule decides is what the profile says") {
+  CHECK(World(security("{}")).decide("s", "x") == "allow");
+  CHECK(World(security(R"({"default": "block"})")).decide("s", "x") == "block");
+  CHECK(World(security(R"({"default": "ask"})")).decide("s", "x") == "ask");
+  CHECK(World(security(R"({"capabilities": {"mcp_tools": "audit"}})")).decide("s", "x") == "allow");
+  CHECK(World(security(R"({"capabilities": {"mcp_tools": "ask"}})")).decide("s", "x") == "ask");
+  World none("{}");
+  CHECK(none.decide("s", "x") == "allow");
+  CHECK(none.set.needs == 0);
+}
+
+TEST_CASE("every root has what the call has") {
+  Call c = call("github", "delete", R"({"path": "/etc/passwd", "n": 3, "tags": ["a", "b"]})");
+  c.meta = R"({"trace": "t1"})";
+  c.definition =
+      R"({"name":"delete","description":"Deletes it","annotations":{"destructiveHint":true}})";
+  c.pin = BH_PIN_SAME;
+  for (const std::string condition : {
+           "mcp.request.method == 'tools/call'",
+           "mcp.request.server_name == 'github' && mcp.request.tool_name == 'delete'",
+           "mcp.request.uri == '' && mcp.request.prompt_name == ''",
+           "mcp.request.arguments.path.startsWith('/etc/') && mcp.request.arguments.n == 3",
+           "mcp.request.arguments.tags.exists(t, t == 'b') && !has(mcp.request.arguments.none)",
+           "mcp.request.arguments_text.contains('/etc/passwd')",
+           "mcp.request.meta.trace == 't1'",
+           "mcp.tool.annotations.destructiveHint && mcp.tool.description == 'Deletes it'",
+           "mcp.tool.pinned",
+           "client.process_name == 'claude' && client.transport == 'http'",
+           "client.principal == 'anna' && client.peer == '127.0.0.1'",
+           "session.id == '7' && session.calls == 3 && session.age == duration('5s')",
+           "time > timestamp('2026-01-01T00:00:00Z') && time.getFullYear() == 2026",
+       }) {
+    INFO(condition);
+    World w(rules("{\"r\": {\"on\": \"mcp.request\", \"decision\": \"block\", \"if\": \"" +
+                  condition + "\"}}"));
+    CHECK(w.decide(c) == "block r");
+  }
+  Call read = call("files", "file:///a");
+  read.method = "resources/read";
+  World by_uri(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
+      "if": "mcp.request.uri == 'file:///a' && mcp.request.tool_name == ''"}})j"));
+  CHECK(by_uri.decide(read) == "block r");
+}
+
+TEST_CASE("what a response's rules see") {
+  const auto said = [](const std::string &condition, std::string_view result) {
+    World w(rules("{\"r\": {\"on\": \"mcp.response\", \"decision\": \"block\", \"if\": \"" +
+                  condition + "\"}}"));
+    return w.observe("s", "t", result);
+  };
+  const std::string_view ok =
+      R"({"content":[{"type":"text","text":"the key is 42"}],"structuredContent":{"n":1}})";
+  CHECK(said("mcp.response.result_status == 'ok' && !mcp.response.is_error", ok) == "block r");
+  CHECK(said("mcp.response.result_status == 'error'", R"({"isError":true})") == "block r");
+  CHECK(said("mcp.response.content.exists(c, c.text.contains('key'))", ok) == "block r");
+  CHECK(said("mcp.response.text.matches('[0-9]+')", ok) == "block r");
+  CHECK(said("mcp.response.structured.n == 1", ok) == "block r");
+  CHECK(said("has(mcp.response.structured)", R"({"content":[]})") == "allow");
+  CHECK(said("mcp.response.content[0].text == 'x'", R"({"contents":[{"text":"x"}]})") == "block r");
+  CHECK(said("mcp.request.tool_name == 't' && client.principal == 'anna'", "{}") == "block r");
+}
+
+TEST_CASE("what cannot be evaluated is refused, with the place") {
+  World w(config({layer(
+      "file",
+      R"j({"security":{"rules":{"mcp":{"r":{"on":"mcp.request","decision":"allow","if":"mcp.request.arguments.n > 3"}}}}})j",
+      R"({"security.rules.mcp.r":12})")}));
+  CHECK(w.decide("s", "t", R"({"n":4})") == "allow r");
+  const Verdict verdict = w.judge.decide(w.set, call("s", "t", R"({"n":"four"})"));
+  CHECK(World::shown(verdict) == "block security.mcp.evaluation_error");
+  CHECK(verdict.reason ==
+        "rule security.rules.mcp.r (file.toml:12) cannot be evaluated: 1:25: no such overload for "
+        "the kinds of these values");
+  CHECK(w.decide("s", "t", "{}") == "block security.mcp.evaluation_error");
+  CHECK(w.decide("s", "t", "") == "block security.mcp.evaluation_error");
+  for (const std::string_view arguments :
+       {R"({"n":4,"n":5})", R"({"a":{"n":4,"n":5}})", "{", "[4]", "4", R"({"n":"\ud800"})"}) {
+    INFO(arguments);
+    CHECK(w.decide("s", "t", arguments) == "block security.mcp.evaluation_error");
+  }
+  World answers(rules(R"j({"r": {"on": "mcp.response", "decision": "block",
+                                 "if": "mcp.response.structured.n > 3"}})j"));
+  CHECK(answers.observe("s", "t", R"({"structuredContent":{"n":1}})") == "allow");
+  CHECK(answers.observe("s", "t", "{}") == "block security.mcp.evaluation_error");
+  CHECK(answers.observe("s", "t", R"({"a":1,"a":2})") == "block security.mcp.evaluation_error");
+  CHECK(answers.observe("s", "t", "[]") == "block security.mcp.evaluation_error");
+}
+
+TEST_CASE("arguments that no rule could look at are not parsed") {
+  World w(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
+      "if": "mcp.request.server_name == 's' && mcp.request.arguments.n > 3"}})j"));
+  CHECK(w.decide("other", "t", "{broken") == "allow");
+  CHECK(w.decide("s", "t", "{broken") == "block security.mcp.evaluation_error");
+  CHECK(w.set.needs == (BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS | BH_POLICY_FILTERS_LISTS));
+  CHECK(good(rules(R"j({"r": {"on": "mcp.request", "decision": "ask", "if": "mcp.tool.pinned"}})j"))
+            .needs == BH_POLICY_DECIDES);
+  CHECK(good(rules(R"j({"r": {"on": "mcp.request", "decision": "ask",
+                              "if": "mcp.tool.description == ''"}})j"))
+            .needs == (BH_POLICY_DECIDES | BH_POLICY_READS_DEFINITION));
+  CHECK(
+      good(rules(R"j({"r": {"on": "mcp.response", "decision": "block", "if": "true"}})j")).needs ==
+      BH_POLICY_READS_RESULTS);
+}
+
+TEST_CASE("requests are rewritten at their targets only") {
+  World w(rules(R"j({
+    "mask": {"on": "mcp.request", "if": "mcp.request.tool_name == 'all'", "decision": "rewrite",
+             "rewrite_target": "arguments =~ \"(?P<kind>sk|pk)-[a-z0-9]+\"", "rewrite_value": "${kind}-***"},
+    "path": {"on": "mcp.request", "if": "mcp.request.tool_name == 'path'", "decision": "rewrite",
+             "rewrite_target": "arguments.auth.token =~ \"^.*$\"", "rewrite_value": "\\1 $5 {}"},
+    "some": {"on": "mcp.request", "if": "mcp.request.tool_name == 'some'", "decision": "rewrite",
+             "rewrite_target": "arguments.list.1 =~ \"a\"", "rewrite_value": "b"},
+    "any": {"on": "mcp.request", "if": "mcp.request.tool_name == 'any'", "decision": "rewrite",
+             "rewrite_target": "arguments.list.*.x =~ \"a\"", "rewrite_value": "b"},
+    "strip": {"on": "mcp.request", "if": "mcp.request.tool_name == 'strip'", "decision": "rewrite",
+             "strip_arguments": ["secret", "a.b", "list.*.c"]}
+  })j"));
+  CHECK(
+      w.decide("s", "all",
+               R"({"a":"sk-1 pk-2","b":[{"c":"x sk-zz"}],"n":1.10,"k":12345678901234567890123})") ==
+      R"(rewrite mask {"a":"sk-*** pk-***","b":[{"c":"x sk-***"}],"n":1.10,"k":12345678901234567890123})");
+  CHECK(w.decide("s", "all", R"({"a":"nothing"})") == "allow mask");
+  CHECK(w.decide("s", "all", "") == "allow mask");
+  CHECK(w.decide("s", "all", R"({"a":"sk-\u0061"})") == R"(rewrite mask {"a":"sk-***"})");
+  CHECK(w.decide("s", "path", R"({"auth":{"token":"t","x":"t"},"token":"t"})") ==
+        R"(rewrite path {"auth":{"token":"\\1 $5 {}","x":"t"},"token":"t"})");
+  CHECK(w.decide("s", "some", R"({"list":["a","a",["a"]]})") ==
+        R"(rewrite some {"list":["a","b",["a"]]})");
+  CHECK(w.decide("s", "any", R"({"list":[{"x":"a"},{"y":"a","x":["a"]}],"x":"a"})") ==
+        R"(rewrite any {"list":[{"x":"b"},{"y":"a","x":["b"]}],"x":"a"})");
+  CHECK(
+      w.decide("s", "strip",
+               R"({"secret":{"x":[1,{"y":2}]},"a":{"b":"s","c":1},"list":[{"c":[1]},{"d":2}]})") ==
+      R"(rewrite strip {"a":{"c":1},"list":[{},{"d":2}]})");
+  CHECK(w.decide("s", "strip", R"({"b":1})") == "allow strip");
+  CHECK(w.decide("s", "all", "{broken") == "block security.mcp.evaluation_error");
+}
+
+TEST_CASE("responses are rewritten or withheld") {
+  World w(rules(R"j({
+    "mask": {"on": "mcp.response", "if": "mcp.request.tool_name == 'text'", "decision": "rewrite",
+             "rewrite_target": "response.text =~ \"secret\"", "rewrite_value": "***"},
+    "content": {"on": "mcp.response", "if": "mcp.request.tool_name == 'content'", "decision": "rewrite",
+             "rewrite_target": "response.content =~ \"secret\"", "rewrite_value": "***"},
+    "path": {"on": "mcp.response", "if": "mcp.request.tool_name == 'path'", "decision": "rewrite",
+             "rewrite_target": "response.structuredContent.a =~ \"secret\"", "rewrite_value": "***"},
+    "strip": {"on": "mcp.response", "if": "mcp.request.tool_name == 'strip'", "decision": "rewrite",
+             "strip_response": ["structuredContent"]},
+    "no": {"on": "mcp.response", "priority": 500, "if": "mcp.response.text.contains('secret')", "decision": "block"}
+  })j"));
+  const std::string_view result =
+      R"({"content":[{"type":"text","text":"a secret"}],"structuredContent":{"a":"secret"}})";
+  CHECK(
+      w.observe("s", "text", result) ==
+      R"(rewrite mask {"content":[{"type":"text","text":"a ***"}],"structuredContent":{"a":"***"}})");
+  CHECK(
+      w.observe("s", "content", result) ==
+      R"(rewrite content {"content":[{"type":"text","text":"a ***"}],"structuredContent":{"a":"secret"}})");
+  CHECK(
+      w.observe("s", "path", result) ==
+      R"(rewrite path {"content":[{"type":"text","text":"a secret"}],"structuredContent":{"a":"***"}})");
+  CHECK(w.observe("s", "strip", result) ==
+        R"(rewrite strip {"content":[{"type":"text","text":"a secret"}]})");
+  CHECK(w.observe("s", "other", result) == "block no");
+  CHECK(w.observe("s", "other", R"({"content":[{"text":"se\u0063ret"}]})") == "block no");
+  CHECK(w.observe("s", "other", R"({"content":[]})") == "allow");
+  // A name beside a written one is as good as that.
+  CHECK(w.decide("s", "other") == "allow");
+}
+
+TEST_CASE("large results are looked at, and endless conditions end") {
+  World w(rules(R"j({
+    "find": {"on": "mcp.response", "if": "mcp.response.text.matches('needle$')", "decision": "block"}
+  })j"));
+  const std::string hay(std::size_t{4} << 20, 'x');
+  CHECK(w.observe("s", "t", "{\"content\":[{\"text\":\"" + hay + "needle\"}]}") == "block find");
+  CHECK(w.observe("s", "t", "{\"content\":[{\"text\":\"" + hay + "\"}]}") == "allow");
+  World loops(rules(R"j({"r": {"on": "mcp.request", "decision": "allow", "if":
+    "mcp.request.arguments.l.all(a, mcp.request.arguments.l.all(b, mcp.request.arguments.l.all(c, a + b + c > 0)))"}})j"));
+  std::string list = "1";
+  for (int i = 0; i < 100; ++i) list += ",1";
+  CHECK(loops.decide("s", "t", "{\"l\":[" + list + "]}") == "block security.mcp.evaluation_error");
+}
+
+TEST_CASE("warn lets a call pass and says so, where that is switched on") {
+  World w(rules(R"({"w": {"on": "mcp.request", "if": "true", "decision": "warn"}})",
+                R"(,"legacy":true)"));
+  CHECK(w.decide("s", "t") == "allow w warned");
+}
+
+TEST_CASE("a list of allowed tools denies the rest") {
+  World w(security(R"j({"servers": {"gh": {"allowed_tools": ["read", "list"]}}, "default": "block",
+    "rules": {"mcp": {"deny": {"on": "mcp.request", "decision": "block",
+                               "if": "mcp.request.tool_name == 'list'"}}}})j"));
+  CHECK(w.decide("gh", "read") == "allow security.servers.gh.allowed_tools.listed");
+  CHECK(w.decide("gh", "list") == "block deny");
+  CHECK(w.decide("gh", "write") == "block security.servers.gh.allowed_tools");
+  CHECK(w.decide("other", "read") == "block");
+  CHECK(w.shows("gh", "read"));
+  CHECK_FALSE(w.shows("gh", "write"));
+  CHECK_FALSE(w.shows("gh", "list"));
+  CHECK_FALSE(w.shows("other", "read"));
+}
+
+TEST_CASE("a list hides what can never be called, and nothing else") {
+  World w(rules(R"j({
+    "args": {"on": "mcp.request", "priority": 10, "decision": "block",
+             "if": "mcp.request.tool_name == 'risky' && mcp.request.arguments.path == '/'"},
+    "perhaps": {"on": "mcp.request", "priority": 20, "decision": "allow",
+             "if": "mcp.request.tool_name == 'mostly' && has(mcp.request.arguments.ticket)"},
+    "late": {"on": "mcp.request", "priority": 30, "decision": "block",
+             "if": "mcp.request.tool_name == 'mostly'"},
+    "who": {"on": "mcp.request", "priority": 40, "decision": "block",
+             "if": "mcp.request.tool_name == 'admin' && client.principal != 'root'"},
+    "where": {"on": "mcp.request", "priority": 50, "decision": "block",
+             "if": "mcp.request.tool_name == 'local' && client.transport == 'http'"},
+    "note": {"on": "mcp.request", "priority": 60, "decision": "block",
+             "if": "mcp.tool.annotations.destructiveHint == true && mcp.request.server_name == 'd'"},
+    "many": {"on": "mcp.request", "priority": 70, "decision": "block",
+             "if": "mcp.request.tool_name == 'counted'", "over": {"calls": 1}},
+    "gone": {"on": "mcp.request", "priority": 80, "decision": "block",
+             "if": "mcp.request.tool_name == 'gone'"}
+  })j"));
+  CHECK(w.shows("s", "risky"));
+  CHECK(w.shows("s", "mostly"));
+  CHECK_FALSE(w.shows("s", "admin"));
+  CHECK(w.shows("s", "local"));  // another session of this principal may come by another way
+  CHECK(w.shows("s", "counted"));
+  CHECK_FALSE(w.shows("s", "gone"));
+  Call destructive = call("d", "x", "");
+  destructive.definition = R"({"name":"x","annotations":{"destructiveHint":true}})";
+  CHECK_FALSE(w.judge.shows(w.set, destructive));
+  destructive.definition = R"({"name":"x","annotations":{"destructiveHint":false}})";
+  CHECK(w.judge.shows(w.set, destructive));
+  // The judge decides as before afterwards.
+  CHECK(w.decide("s", "risky", R"({"path":"/"})") == "block args");
+  World by_uri(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
+      "if": "mcp.request.method == 'resources/read' && !mcp.request.uri.startsWith('file:///ok/')"}})j"));
+  Call read = call("f", "file:///etc");
+  read.method = "resources/read";
+  CHECK_FALSE(by_uri.judge.shows(by_uri.set, read));
+  read.name = "file:///{path}";
+  CHECK(by_uri.judge.shows(by_uri.set, read));
+}
+
+TEST_CASE("an index skips rules and never one that could match") {
+  std::string many;
+  for (int i = 0; i < 200; ++i) {
+    const std::string n = std::to_string(i);
+    many += (i ? ",\"r" : "\"r") + n + R"(": {"on": "mcp.request", "decision": "block", "if": ")" +
+            (i % 4 == 0 ? "mcp.request.server_name == 's" + n + "' && mcp.request.tool_name == 't'"
+             : i % 4 == 1 ? "mcp.request.tool_name in ['u" + n + "', 'v']"
+             : i % 4 == 2 ? "mcp.request.server_name == 's" + n +
+                                "' || mcp.request.tool_name == 'w" + n + "'"
+                          : "mcp.request.server_name == 'z' && mcp.request.server_name == 's'") +
+            "\", \"priority\": " + std::to_string(i + 1) + "}";
+  }
+  World w(rules("{" + many + "}"));
+  CHECK(w.decide("s8", "t") == "block r8");
+  CHECK(w.decide("s8", "other") == "allow");
+  CHECK(w.decide("s", "u9") == "block r9");
+  CHECK(w.decide("s", "v") == "block r1");
+  CHECK(w.decide("s10", "q") == "block r10");
+  CHECK(w.decide("q", "w10") == "block r10");
+  CHECK(w.decide("s4", "v") == "block r1");
+  CHECK(w.decide("z", "q") == "allow");
+}

@@ -1,0 +1,187 @@
+// What is refused at load, with its place; priorities, layers, the third generation's spelling.
+#include "rules_test.hpp"
+#include "third_condition.hpp"
+
+using namespace bulkhead::rules;
+using namespace bulkhead::rules::test;
+
+namespace {
+
+// One rule of the user's file with these members; on, if and decision are there unless given.
+std::string one(std::string_view members) {
+  std::string all(members);
+  for (const std::string_view pair :
+       {R"("on":"mcp.request")", R"("if":"true")", R"("decision":"block")"}) {
+    if (all.find(pair.substr(0, pair.find(':') + 1)) != std::string::npos) continue;
+    all.append(all.empty() ? "" : ",").append(pair);
+  }
+  return rules("{\"r\":{" + all + "}}");
+}
+
+std::string third(std::string_view members) {
+  return config({layer("file", R"({"profiles":{"rules":{"r":{)" + std::string(members) + "}}}}")});
+}
+
+}  // namespace
+
+TEST_CASE("what is wrong is said with file, line, rule, key and what is known") {
+  const std::string json = config({layer(
+      "file",
+      R"j({"security":{"rules":{"mcp":{"a.b":{"on":"mcp.request","if":"true","decision":"block","piority":3}}}}})j",
+      R"j({"security":2,"security.rules.mcp.\"a.b\"":12,"security.rules.mcp.\"a.b\".piority":15})j")});
+  CHECK(bad(json) ==
+        "file.toml:15: security.rules.mcp.\"a.b\".piority: unknown key; did you mean "
+        "\"priority\"? Known: on, if, decision, priority, reason, enabled, over, rewrite_target, "
+        "rewrite_value, strip_arguments, strip_response");
+  has(bad(one(R"("if":"mcp.request.tool_name = 'x'")")), "security.rules.mcp.r.if: 1:23: ");
+  has(bad(one(R"("if":"mcp.request.tol_name == 'x'")")), "is not declared");
+  has(bad(one(R"("if":"mcp.request.tool_name")")), "a condition is a bool, this is string");
+  has(bad(one(R"("if":"event.type == 'x'")")), "event.* is internal");
+  has(bad(one(R"("if":"subject.x == 'x'")")), "subject.* is internal");
+  has(bad(one(R"("if":"mcp.response.is_error")")), "not there yet when a request is judged");
+  has(bad(one(R"("on":"mcp.response","if":"mcp.request.arguments.x == 1")")),
+      "not there any more when a response is judged");
+  has(bad(one(R"("if":1)")), "a string is needed");
+  has(bad(rules(R"({"r":{"on":"mcp.request","decision":"block"}})")), "the key \"if\" is needed");
+  has(bad(rules(R"({"r":{"if":"true","decision":"block"}})")), "the key \"on\" is needed");
+  has(bad(one(R"("on":"mcp.tool_list")")), "is not judged here");
+  has(bad(one(R"("decision":"deny")")), "\"allow\", \"ask\", \"block\" or \"rewrite\"");
+  has(bad(one(R"("decision":"warn")")), "\"warn\" is no decision");
+  has(bad(one(R"("on":"mcp.response","decision":"ask")")), "cannot wait for an approval");
+  has(bad(rules(R"({"default":{}})")), "the generated rule's");
+  has(bad(rules("[]")), "a table is needed");
+  has(bad(security(R"({"rules":{"http":{}}})")), "this gateway sees MCP only");
+  has(bad(security(R"({"defualt":"block"})")), "did you mean \"default\"?");
+  has(bad(security(R"({"default":"deny"})")), "is needed here");
+  has(bad(security(R"({"servers":{"a":{"allowed_tools":[]}}})")), "would allow nothing");
+  has(bad("[]"), "the configuration is refused");
+  has(bad(R"({"profile_rules":1})"), "no array of layers");
+  has(bad(R"({"profile_rules":[{"layer":"x"}]})"), "has no table");
+  // All of them at once.
+  CHECK(bad(rules(R"({"a":{"on":1},"b":{"on":1}})")).find("\n") != std::string::npos);
+}
+
+TEST_CASE("rewrites are checked when they are loaded") {
+  const std::string head = R"("decision":"rewrite",)";
+  const auto target = [&](std::string_view field, std::string_view pattern,
+                          std::string_view value) {
+    return one(head + "\"rewrite_target\":\"" + std::string(field) + " =~ \\\"" +
+               std::string(pattern) + "\\\"\",\"rewrite_value\":\"" + std::string(value) + "\"");
+  };
+  has(bad(target("name", "a", "b")),
+      "security.rules.mcp.r.rewrite_target: \"name\" cannot be rewritten");
+  has(bad(target("response.text", "a", "b")), "cannot be rewritten");
+  has(bad(target("argumentsx", "a", "b")), "cannot be rewritten");
+  has(bad(target("arguments.", "a", "b")), "a name between all of its dots");
+  has(bad(target("arguments", "(", "b")), "is refused: missing )");
+  has(bad(target("arguments", "(a)", "${x}")), "${x} is no named group");
+  has(bad(target("arguments", "(?P<x>a)", "${x")), "has no }");
+  has(bad(one(head + R"("rewrite_target":"arguments")")), "needs rewrite_target and rewrite_value");
+  has(bad(one(head + R"("rewrite_target":"arguments ~ \"a\"","rewrite_value":"b")")), "FIELD =~");
+  has(bad(one(R"("decision":"rewrite")")), "needs rewrite_target and rewrite_value");
+  has(bad(one(R"("rewrite_target":"arguments =~ \"a\"","rewrite_value":"b")")),
+      "go with \"rewrite\" only");
+  has(bad(one(head + R"("strip_response":["a"])")), "this is for on = \"mcp.response\"");
+  has(bad(one(head + R"("strip_request_headers":["a"])")), "has no headers");
+  has(bad(one(head + R"("strip_arguments":["a..b"])")), "a name between all of its dots");
+  CHECK(good(target("arguments.a.b", "(?P<x>a)", "${x}${x}")).request.size() == 2);
+}
+
+TEST_CASE("priorities have their ranges, and layers their rules") {
+  for (const int number : {1, 999}) good(one("\"priority\":" + std::to_string(number)));
+  for (const int number : {-1001, -10, 0, 1000, 1001}) {
+    has(bad(one("\"priority\":" + std::to_string(number))), "your rules (1 to 999)");
+  }
+  has(bad(one("\"priority\":-10")), "those below 0 are the corporation's");
+  has(bad(one("\"priority\":1.5")), "a whole number");
+  const auto rule = [](std::string_view layer_name, std::string_view id, std::string_view decision,
+                       int priority) {
+    return layer(layer_name, R"({"security":{"rules":{"mcp":{")" + std::string(id) +
+                                 R"(":{"on":"mcp.request","if":"true","decision":")" +
+                                 std::string(decision) + R"(","priority":)" +
+                                 std::to_string(priority) + "}}}}}");
+  };
+  World w(config({rule("corp", "no", "block", -10), rule("file", "yes", "allow", 1)}));
+  CHECK(w.decide("s", "t") == "block no");
+  has(bad(config({rule("corp", "no", "block", 5)})), "the corporation's profile (-1000 to -1)");
+  has(bad(config({rule("corp", "no", "block", -10), rule("file", "no", "allow", 1)})),
+      "the corporation's profile has a rule of this name (corp.toml), which stays as it is");
+  // A higher layer's rule takes the place of a lower one's as a whole.
+  World over(config({rule("user", "x", "block", 1), rule("file", "x", "allow", 500)}));
+  CHECK(over.decide("s", "t") == "allow x");
+  World off(config({rule("user", "x", "block", 1),
+                    layer("file", R"({"security":{"rules":{"mcp":{"x":{"on":"mcp.request",
+                      "if":"true","decision":"block","enabled":false}}}}})")}));
+  CHECK(off.decide("s", "t") == "allow");
+  has(bad(config({layer("corp", R"({"security":{"default":"block"}})"),
+                  layer("file", R"({"security":{"default":"allow"}})")})),
+      "the corporation's profile has said \"block\"");
+  CHECK(World(config({layer("user", R"({"security":{"default":"block"}})"),
+                      layer("file", R"({"security":{"default":"ask"}})")}))
+            .decide("s", "t") == "ask");
+}
+
+TEST_CASE("the third generation's rules") {
+  World w(config({layer("corp", R"j({"corp":{"rules":{"no-push":{"match":
+             "mcp.tool_call.name == \"push\" && mcp.server.name == \"git\"", "action":"block"}}}})j"),
+                  layer("file", R"j({"profiles":{"rules":{
+             "pii":{"match":"mcp.request.arguments.contains_pii()","action":"ask","reason":"look"},
+             "answers":{"match":"mcp.response.content.contains(\"top secret\")","action":"block"},
+             "ok":{"match":"mcp.server.name.startsWith(\"g\") || (mcp.tool_call.name.endsWith(\"_list\"))",
+                   "action":"allow","priority":20,"name":"ok_rule","detection_level":"low",
+                   "managed":{"kind":"mcp_tool"}},
+             "off":{"match":"has(mcp.method)","action":"block","enabled":false}}},
+             "default":{"deny":{"match":"has(mcp.method)","action":"block"}}})j")}));
+  CHECK(w.decide("git", "push") == "block corp.rules.no-push");
+  CHECK(w.decide("git", "pull") == "allow profiles.rules.ok");
+  CHECK(w.decide("x", "the_list") == "allow profiles.rules.ok");
+  CHECK(w.decide("x", "t", R"({"to":"a@b"})") == "ask profiles.rules.pii");
+  CHECK(w.decide("x", "t") == "block default.deny");
+  CHECK(w.observe("x", "t", R"({"content":[{"text":"it is top secret"}]})") ==
+        "block profiles.rules.answers");
+  CHECK(w.observe("x", "t", R"({"content":[]})") == "allow");
+  CHECK_FALSE(w.shows("x", "t") == false);  // the arguments could ask
+  // Before the generated default of the other spelling.
+  CHECK(w.set.request.back().id == "security.rules.mcp.default");
+}
+
+TEST_CASE("a call without the field makes each of its atoms false") {
+  const auto cel = [](std::string_view text) {
+    const auto made = third_condition(text);
+    return made ? made->cel : "refused " + made.error();
+  };
+  CHECK(cel("mcp.tool_call.name != \"x\"") ==
+        "(mcp.request.tool_name != '' && mcp.request.tool_name != 'x')");
+  CHECK(cel("mcp.tool_call.name == \"x\" && mcp.server.name == 'y'") ==
+        "mcp.request.tool_name == 'x' && mcp.request.server_name == 'y'");
+  CHECK(cel("has(mcp.tool_call.name)") == "(mcp.request.tool_name != '')");
+  // Strings are raw.
+  CHECK(cel(R"(mcp.server.name.matches("\d'"))") == R"(mcp.request.server_name.matches('\\d\''))");
+  CHECK(cel("!has(mcp.method)") == "refused 1: there is no negation but !=");
+  CHECK(cel("mcp.server.nam == 'x'").starts_with("refused "));
+  CHECK(cel("http.host == 'x'").find("is not known") != std::string::npos);
+  CHECK(cel("mcp.tool_list == 'x'").find("nothing would match") != std::string::npos);
+  CHECK(cel("mcp.method == 5").find("a string is needed") != std::string::npos);
+  CHECK(cel("mcp.method.size()").find("only contains") != std::string::npos);
+  CHECK(cel("mcp.method == 'a' mcp").find("&&, || or the end") != std::string::npos);
+  CHECK(cel(std::string(100, '(')).find("64 brackets") != std::string::npos);
+}
+
+TEST_CASE("what is refused of the third generation's rules") {
+  const std::string match = R"j("match":"has(mcp.method)")j";
+  has(bad(third(match + R"(,"action":"rewrite")")), "does not say what is rewritten");
+  has(bad(third(match + R"(,"action":"preprocess")")), "no plugins of that sort");
+  has(bad(third(match + R"(,"action":"deny")")), "\"allow\", \"ask\" or \"block\"");
+  has(bad(third(R"("if":"true","action":"block")")), "an older spelling");
+  has(bad(third(R"("action":"block")")), "the key \"match\" is needed");
+  has(bad(third(R"("match":"event.x == 'a'","action":"block")")), "is not known");
+  has(bad(third(match + R"(,"action":"block","priorty":5)")), "did you mean \"priority\"?");
+  for (const std::string_view number : {"-10", "0", "9", "1001"}) {
+    has(bad(third(match + R"(,"action":"block","priority":)" + std::string(number))),
+        "10 to 1000 are");
+  }
+  CHECK(good(third(match + R"(,"action":"block","priority":"default")")).request[0].priority ==
+        1001);
+  has(bad(config({layer("file", R"({"corp":{"rules":{}}})")})), "corporation's profile only");
+  has(bad(config({layer("file", R"({"profiles":{"rules":{"A B":{}}}})")})), "the id of a rule");
+}

@@ -1,0 +1,104 @@
+// policy-rules: judges calls and results by the rules of the profile.
+#include <bulkhead/abi/ext/draft/explain.h>
+
+#include <bulkhead/cpp/plugin.hpp>
+#include <bulkhead/cpp/tables.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "explain.hpp"
+#include "judge.hpp"
+#include "rule_set.hpp"
+
+namespace {
+
+using bulkhead::rules::Judge;
+using bulkhead::rules::RuleSet;
+using bulkhead::rules::Verdict;
+
+template <class Clock>
+std::uint64_t now_ms() {
+  const auto now = Clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+class PolicyRules {
+ public:
+  static constexpr bh::Info info{.id = "policy-rules",
+                                 .name = "Rules",
+                                 .version = "0.1.0",
+                                 .vendor = "Bulkhead",
+                                 .config_schema = R"({"type":"object","additionalProperties":false,
+                           "properties":{"profile_rules":{"type":"array"}}})",
+                                 .provides = {BH_EXT_POLICY, BH_EXT_EXPLAIN}};
+
+  explicit PolicyRules(const bh_host *host)
+      : host_(host),
+        judge_({now_ms<std::chrono::steady_clock>, now_ms<std::chrono::system_clock>}) {}
+
+  bh_status configure(bh_str json, bh_error *error) {
+    auto rules = RuleSet::load(bh::view(json));
+    if (rules.has_value()) {
+      rules_ = std::make_unique<const RuleSet>(std::move(*rules));
+      return BH_OK;
+    }
+    const std::vector<std::string> &faults = rules.error();
+    std::string text = faults.front();
+    if (faults.size() > 1) {
+      for (const std::string &fault : faults) host_.log(BH_LOG_ERROR, fault);
+      text += " (and " + std::to_string(faults.size() - 1) + " more mistakes, in the log)";
+    }
+    return bh::fail(error, BH_E_INVALID, text);
+  }
+  bh_status reconfigure(bh_str json, bh_error *error) { return configure(json, error); }
+
+  bh_status start(bh_error *) { return BH_OK; }
+  void stop() noexcept {}
+  const void *get_ext(const char *id) noexcept {
+    if (bh::is(id, BH_EXT_EXPLAIN)) return &explain_table;
+    return bh::is(id, BH_EXT_POLICY) ? bh::policy_table<PolicyRules>() : nullptr;
+  }
+
+  std::uint32_t needs() const noexcept { return rules_->needs; }
+  bh_status decide(const bh_policy_request &request, bh_verdict *out, bh_error *) {
+    return give(judge_.decide(*rules_, bulkhead::rules::call_of(request)), out);
+  }
+  bh_status observe(const bh_policy_request &request, bh_str result, bh_verdict *out, bh_error *) {
+    return give(judge_.observe(*rules_, bulkhead::rules::call_of(request), bh::view(result)), out);
+  }
+  bh_status filter(const bh_policy_request &request) {
+    return judge_.shows(*rules_, bulkhead::rules::call_of(request)) ? BH_OK : BH_E_DENIED;
+  }
+
+ private:
+  static bh_status explain(void *self, bh_str call, bh_buf *out, bh_error *error) {
+    return bh::guarded(error, [&] {
+      auto &plugin = bh::self<PolicyRules>(self);
+      auto text = bulkhead::rules::explain(*plugin.rules_, plugin.judge_, bh::view(call));
+      if (!text.has_value()) return bh::fail(error, BH_E_INVALID, text.error());
+      *out = bh::buf(std::move(*text));
+      return bh_status(BH_OK);
+    });
+  }
+  static constexpr bh_explain explain_table{sizeof(bh_explain), 0, explain};
+
+  static bh_status give(const Verdict &verdict, bh_verdict *out) {
+    out->verdict = verdict.kind;
+    out->rule = bh::str(verdict.rule);
+    out->reason = bh::str(verdict.reason);
+    out->arguments = bh::str(verdict.text);
+    if (BH_HAS(bh_verdict, out, flags)) out->flags = verdict.warned ? BH_VERDICT_WARNED : 0;
+    return BH_OK;
+  }
+
+  bh::Host host_;
+  std::unique_ptr<const RuleSet> rules_;
+  Judge judge_;
+};
+
+}  // namespace
+
+BH_PLUGIN(PolicyRules)

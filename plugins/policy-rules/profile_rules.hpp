@@ -1,0 +1,84 @@
+// The rules of a profile as the host hands them over ("profile_rules" of the configuration), layer
+// by layer, with the places of keys; and what is wrong with them, for people.
+#pragma once
+
+#include <rapidjson/document.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace bulkhead::rules {
+
+// One layer. Points into the configuration.
+struct Layer {
+  std::string name, file;
+  const rapidjson::Value *sections = nullptr;                 // an object
+  std::unordered_map<std::string_view, std::uint32_t> lines;  // by path
+
+  bool is_corp() const { return name == "corp"; }
+  // "FILE:LINE", as near as it is known.
+  std::string place(std::string_view path) const;
+};
+
+// "a.b", with names that would be ambiguous in double quotes.
+std::string join(std::string_view path, std::string_view name);
+
+// The known word nearest to this one, or empty.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
+
+class Faults {
+ public:
+  static constexpr std::size_t kMost = 100;
+
+  void add(const Layer &layer, std::string_view path, std::string_view what);
+  void add(std::string text) {
+    if (texts_.size() < kMost) texts_.push_back(std::move(text));
+  }
+  const std::vector<std::string> &texts() const { return texts_; }
+  bool any() const { return !texts_.empty(); }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+// A table with typed, known keys; what is not right is a fault.
+class Table {
+ public:
+  Table(const Layer &layer, std::string path, const rapidjson::Value &value, Faults &faults)
+      : layer_(layer), path_(std::move(path)), value_(value), faults_(faults) {}
+
+  // False (and a fault): no table. Unknown keys are faults that name the nearest known one.
+  bool is_table() const;
+  void only(std::span<const std::string_view> known) const;
+
+  const rapidjson::Value *find(std::string_view key) const;
+  std::optional<std::string> text(std::string_view key) const;
+  std::optional<bool> flag(std::string_view key) const;
+  std::optional<std::int64_t> integer(std::string_view key) const;
+  // A string alone counts as a list of one.
+  std::optional<std::vector<std::string>> texts(std::string_view key) const;
+  Table table(std::string_view key) const;                        // find(key) is there
+  void fault(std::string_view key, std::string_view what) const;  // empty key: the table itself
+
+  const Layer &layer() const { return layer_; }
+  const std::string &path() const { return path_; }
+  const rapidjson::Value &value() const { return value_; }
+  std::string place(std::string_view key = {}) const;
+
+ private:
+  const Layer &layer_;
+  const std::string path_;
+  const rapidjson::Value &value_;
+  Faults &faults_;
+};
+
+// The layers of a configuration; faults if it is not what a host writes.
+std::vector<Layer> layers_of(const rapidjson::Value &config, Faults *faults);
+
+}  // namespace bulkhead::rules

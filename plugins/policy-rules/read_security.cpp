@@ -1,0 +1,309 @@
+// [security]: the default, rules as [security.rules.mcp.NAME], lists of allowed tools as
+// [security.servers.NAME].
+#include <algorithm>
+#include <utility>
+
+#include "json_text.hpp"
+#include "read_budget.hpp"
+#include "rule_set.hpp"
+
+namespace bulkhead::rules {
+namespace {
+
+constexpr std::string_view kSectionKeys[] = {"default", "legacy", "capabilities", "servers",
+                                             "rules"};
+constexpr std::string_view kRuleKeys[] = {"on",
+                                          "if",
+                                          "decision",
+                                          "priority",
+                                          "reason",
+                                          "enabled",
+                                          "over",
+                                          "rewrite_target",
+                                          "rewrite_value",
+                                          "strip_arguments",
+                                          "strip_response"};
+constexpr int kLeastCorp = -1000, kMostCorp = -1, kLeastUser = 1, kMostUser = 999;
+
+std::optional<Action> fallback_named(std::string_view text) {
+  if (text == "allow" || text == "audit") return Action::allow;
+  if (text == "ask") return Action::ask;
+  if (text == "block") return Action::block;
+  return std::nullopt;
+}
+
+void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *out) {
+  const auto text = table.text(key);
+  if (!text) return;
+  const auto action = fallback_named(*text);
+  if (!action || (*text == "audit" && !audit)) {
+    return table.fault(key, std::string("\"allow\", ") + (audit ? "\"audit\", " : "") +
+                                "\"ask\" or \"block\" is needed here");
+  }
+  const bool corp = table.layer().is_corp();
+  if (out->fallback_fixed && !corp && *action != out->fallback) {
+    return table.fault(key, "the corporation's profile has said \"" +
+                                std::string(to_string(out->fallback)) + "\" (" +
+                                out->fallback_place + "), which stays");
+  }
+  out->fallback = *action;
+  out->fallback_place = table.place(key);
+  out->fallback_fixed = corp;
+}
+
+// One rule.
+class RuleReader {
+ public:
+  RuleReader(const Table &table, const Drafts &drafts) : table_(table), legacy_(drafts.legacy) {}
+
+  // Nothing: it is switched off, or wrong.
+  std::optional<Rule> read() {
+    rule_.id = table_.path();
+    rule_.place = table_.place();
+    rule_.layer = table_.layer().name;
+    if (refused_header_key()) return std::nullopt;
+    table_.only(kRuleKeys);
+    event();
+    decision();
+    priority();
+    rule_.reason = table_.text("reason").value_or("");
+    const bool enabled = table_.flag("enabled").value_or(true);
+    condition();
+    change();
+    if (table_.find("over") != nullptr) budget();
+    if (failed_ || !enabled) return std::nullopt;
+    return std::move(rule_);
+  }
+
+ private:
+  void fault(std::string_view key, std::string_view what) {
+    failed_ = true;
+    table_.fault(key, what);
+  }
+
+  bool refused_header_key() {
+    for (const std::string_view key : {"strip_request_headers", "strip_response_headers"}) {
+      if (table_.find(key) == nullptr) continue;
+      fault(key,
+            "an MCP message has no headers; strip_arguments and strip_response leave members "
+            "of arguments and results out");
+      return true;
+    }
+    return false;
+  }
+
+  void event() {
+    const auto text = table_.text("on");
+    if (text == "mcp.request") {
+      rule_.event = Event::request;
+    } else if (text == "mcp.response") {
+      rule_.event = Event::response;
+    } else {
+      fault("on", text ? "\"" + text->substr(0, 80) +
+                             "\" is not judged here; \"mcp.request\" or \"mcp.response\" is needed"
+                       : "the key \"on\" is needed: \"mcp.request\" or \"mcp.response\"");
+    }
+  }
+
+  void decision() {
+    const auto text = table_.text("decision");
+    const bool response = rule_.event == Event::response;
+    if (text == "allow") {
+      rule_.action = Action::allow;
+    } else if (text == "block") {
+      rule_.action = Action::block;
+    } else if (text == "rewrite") {
+      rule_.action = Action::rewrite;
+    } else if (text == "ask" && response) {
+      fault("decision", "a response cannot wait for an approval: \"block\" or \"rewrite\" it");
+    } else if (text == "ask") {
+      rule_.action = Action::ask;
+    } else if (text == "warn" && legacy_) {
+      rule_.action = Action::allow;
+      rule_.warned = true;
+    } else if (text == "warn") {
+      fault("decision",
+            "\"warn\" is no decision: \"allow\", \"ask\", \"block\" or \"rewrite\" is needed (with "
+            "legacy = true in [security] it allows, and the record says that it warned)");
+    } else {
+      fault("decision", "\"allow\", \"ask\", \"block\" or \"rewrite\" is needed");
+    }
+  }
+
+  void priority() {
+    const bool corp = table_.layer().is_corp();
+    const auto number = table_.integer("priority");
+    if (!number) {
+      if (table_.find("priority") != nullptr) failed_ = true;
+      rule_.priority = corp ? -100 : 100;
+      return;
+    }
+    const int least = corp ? kLeastCorp : kLeastUser, most = corp ? kMostCorp : kMostUser;
+    if (*number >= least && *number <= most) {
+      rule_.priority = static_cast<int>(*number);
+      return;
+    }
+    std::string text = std::to_string(*number) + " is not among the priorities of ";
+    text += corp ? "the corporation's profile (-1000 to -1)" : "your rules (1 to 999)";
+    if (*number == 0 || *number == 1000) {
+      text += "; 0 and 1000 are for generated rules";
+    } else if (!corp && *number < 0) {
+      text += "; those below 0 are the corporation's";
+    }
+    fault("priority", text);
+  }
+
+  void condition() {
+    const auto text = table_.text("if");
+    if (!text) {
+      if (table_.find("if") == nullptr)
+        fault("if", "the key \"if\" is needed: a condition, or \"true\"");
+      failed_ = true;
+    } else if (!compile_condition(table_, "if", *text, &rule_)) {
+      failed_ = true;
+    }
+  }
+
+  void change() {
+    const bool target = table_.find("rewrite_target") != nullptr;
+    const bool value = table_.find("rewrite_value") != nullptr;
+    const bool request = rule_.event == Event::request;
+    const std::string_view strip = request ? "strip_arguments" : "strip_response";
+    const std::string_view other = request ? "strip_response" : "strip_arguments";
+    if (table_.find(other) != nullptr) {
+      return fault(other,
+                   std::string("this is for on = \"mcp.") + (request ? "response\"" : "request\""));
+    }
+    const int ways = (target || value ? 1 : 0) + (table_.find(strip) != nullptr ? 1 : 0);
+    if (rule_.action != Action::rewrite) {
+      if (ways != 0)
+        fault("decision", "rewrite_target, rewrite_value and strip_* go with \"rewrite\" only");
+      return;
+    }
+    if (ways != 1 || target != value) {
+      return fault("decision", "\"rewrite\" needs rewrite_target and rewrite_value, or else " +
+                                   std::string(strip));
+    }
+    if (table_.find(strip) != nullptr) {
+      const auto paths = table_.texts(strip);
+      if (!paths) {
+        failed_ = true;
+        return;
+      }
+      return take(Rewrite::stripping(*paths), strip);
+    }
+    const auto target_text = table_.text("rewrite_target");
+    const auto value_text = table_.text("rewrite_value");
+    if (!target_text || !value_text) {
+      failed_ = true;
+      return;
+    }
+    take(Rewrite::replacing(rule_.event, *target_text, *value_text), "rewrite_target");
+  }
+
+  void take(std::expected<Rewrite, std::string> made, std::string_view key) {
+    if (!made) return fault(key, made.error());
+    rule_.rewrite = std::move(*made);
+  }
+
+  void budget() {
+    if (rule_.event == Event::response)
+      return fault("over", "what has happened is counted when a request is judged");
+    rule_.over = read_budget(table_.table("over"));
+    failed_ = failed_ || !rule_.over;
+  }
+
+  const Table &table_;
+  const bool legacy_;
+  Rule rule_;
+  bool failed_ = false;
+};
+
+void read_rules(const Table &rules, Drafts *out) {
+  if (!rules.is_table()) return;
+  for (const auto &type : rules.value().GetObject()) {
+    const std::string_view name = text_of(type.name);
+    if (name != "mcp") {
+      rules.fault(name, "this gateway sees MCP only: rules are [security.rules.mcp.NAME]");
+      continue;
+    }
+    const Table mcp = rules.table(name);
+    if (!mcp.is_table()) continue;
+    for (const auto &each : mcp.value().GetObject()) {
+      const Table table = mcp.table(text_of(each.name));
+      if (!table.is_table()) continue;
+      if (text_of(each.name) == "default") {
+        table.fault({},
+                    "the name \"default\" is the generated rule's; default = in [security] "
+                    "says what it does");
+        continue;
+      }
+      if (auto rule = RuleReader(table, *out).read()) {
+        add_rule(table, std::move(*rule), out);
+      } else if (const auto at = out->rules.find(table.path());
+                 at != out->rules.end() && !at->second.corp) {
+        out->rules.erase(at);  // switched off by a higher layer
+      }
+    }
+  }
+}
+
+// A list denies the rest; what it names goes on to the other rules, and is allowed if none decides.
+void read_server(const Table &table, std::string_view server, Drafts *out) {
+  static constexpr std::string_view known[] = {"allowed_tools"};
+  if (!table.is_table()) return;
+  table.only(known);
+  auto tools = table.texts("allowed_tools");
+  if (!tools) return;
+  if (tools->empty()) {
+    return table.fault("allowed_tools",
+                       "an empty list would allow nothing: name tools, or leave it out");
+  }
+  std::sort(tools->begin(), tools->end());
+  Rule deny;
+  deny.id = join(table.path(), "allowed_tools");
+  deny.layer = table.layer().name;
+  deny.action = Action::block;
+  deny.priority = 0;
+  deny.reason = "the tool is not in the list of allowed tools (" + table.place() + ")";
+  deny.by_list = true;
+  deny.server = server;
+  deny.tools = *tools;
+  Rule allow;
+  allow.id = deny.id + ".listed";
+  allow.layer = deny.layer;
+  allow.action = Action::allow;
+  allow.priority = 1000;
+  allow.by_list = allow.listed = true;
+  allow.server = server;
+  allow.tools = std::move(*tools);
+  add_rule(table, std::move(deny), out);
+  add_rule(table, std::move(allow), out);
+}
+
+}  // namespace
+
+void read_security(const Table &section, Drafts *out) {
+  if (!section.is_table()) return;
+  section.only(kSectionKeys);
+  if (const auto legacy = section.flag("legacy")) out->legacy = *legacy;
+  if (section.find("capabilities") != nullptr) {
+    static constexpr std::string_view known[] = {"mcp_tools"};
+    const Table capabilities = section.table("capabilities");
+    if (capabilities.is_table()) {
+      capabilities.only(known);
+      set_fallback(capabilities, "mcp_tools", true, out);
+    }
+  }
+  set_fallback(section, "default", false, out);
+  if (section.find("servers") != nullptr) {
+    const Table servers = section.table("servers");
+    if (servers.is_table()) {
+      for (const auto &each : servers.value().GetObject())
+        read_server(servers.table(text_of(each.name)), text_of(each.name), out);
+    }
+  }
+  if (section.find("rules") != nullptr) read_rules(section.table("rules"), out);
+}
+
+}  // namespace bulkhead::rules

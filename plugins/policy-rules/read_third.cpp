@@ -1,0 +1,189 @@
+// The third generation's tables: [corp.rules.ID], [profiles.rules.ID] and [default.ID], with
+// `match` and `action`.
+#include <algorithm>
+
+#include "json_text.hpp"
+#include "rule_set.hpp"
+#include "third_condition.hpp"
+
+namespace bulkhead::rules {
+namespace {
+
+constexpr std::string_view kKeys[] = {"name",        "action",          "match",
+                                      "enabled",     "detection_level", "priority",
+                                      "corp_locked", "reason",          "managed"};
+constexpr std::string_view kOldKeys[] = {"on", "if", "decision", "actions", "level", "plugin"};
+constexpr std::string_view kLevels[] = {"informational", "low", "medium", "high", "critical"};
+constexpr std::string_view kManaged[] = {"kind", "server", "tool", "operation"};
+constexpr int kDefaultPriority = 1001;
+
+enum class Section { corp, profiles, fallback };
+
+bool good_id(std::string_view id) {
+  return !id.empty() && id.size() <= 64 &&
+         id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string_view::npos;
+}
+
+template <std::size_t N>
+bool among(const std::string_view (&known)[N], std::string_view word) {
+  return std::find(std::begin(known), std::end(known), word) != std::end(known);
+}
+
+class Reader {
+ public:
+  Reader(const Table &table, Section section) : table_(table), section_(section) {}
+
+  std::optional<Rule> read() {
+    rule_.id = table_.path();
+    rule_.place = table_.place();
+    rule_.layer = table_.layer().name;
+    for (const std::string_view key : kOldKeys) {
+      if (table_.find(key) == nullptr) continue;
+      fault(key,
+            "this key is of an older spelling; here there are match and action (on, if and "
+            "decision go with [security.rules.mcp.NAME])");
+      return std::nullopt;
+    }
+    table_.only(kKeys);
+    names();
+    condition();
+    action();
+    priority();
+    rule_.reason = table_.text("reason").value_or("");
+    const bool enabled = table_.flag("enabled").value_or(true);
+    static_cast<void>(table_.flag("corp_locked"));
+    if (failed_ || !enabled) return std::nullopt;
+    return std::move(rule_);
+  }
+
+ private:
+  void fault(std::string_view key, std::string_view what) {
+    failed_ = true;
+    table_.fault(key, what);
+  }
+
+  void names() {
+    if (const auto name = table_.text("name"); name && !good_id(*name))
+      fault("name", "1 to 64 characters of a-z, 0-9, '_' and '-' are needed");
+    if (const auto level = table_.text("detection_level"); level && !among(kLevels, *level))
+      fault("detection_level", "informational, low, medium, high or critical is needed");
+    if (table_.find("managed") != nullptr) {
+      const Table managed = table_.table("managed");
+      if (managed.is_table()) managed.only(kManaged);
+    }
+  }
+
+  void condition() {
+    const auto text = table_.text("match");
+    if (!text) {
+      if (table_.find("match") == nullptr)
+        fault("match", "the key \"match\" is needed: a condition");
+      failed_ = true;
+      return;
+    }
+    const auto condition = third_condition(*text);
+    if (!condition) return fault("match", "1:" + condition.error());
+    rule_.event = condition->event;
+    failed_ = !compile_condition(table_, "match", condition->cel, &rule_) || failed_;
+  }
+
+  void action() {
+    const auto text = table_.text("action");
+    if (text == "allow") {
+      rule_.action = Action::allow;
+    } else if (text == "block") {
+      rule_.action = Action::block;
+    } else if (text == "ask" && rule_.event == Event::response) {
+      fault("action", "a response cannot wait for an approval");
+    } else if (text == "ask") {
+      rule_.action = Action::ask;
+    } else if (text == "rewrite" || text == "redact" || text == "mutate" || text == "neutralize") {
+      fault("action",
+            "this spelling does not say what is rewritten; write the rule as "
+            "[security.rules.mcp.NAME] with rewrite_target and rewrite_value");
+    } else if (text == "preprocess" || text == "postprocess") {
+      fault("action", "this gateway has no plugins of that sort");
+    } else {
+      fault("action", "\"allow\", \"ask\" or \"block\" is needed");
+    }
+  }
+
+  void priority() {
+    const bool corp = section_ == Section::corp;
+    rule_.priority = corp ? -10 : section_ == Section::fallback ? kDefaultPriority : 10;
+    const rapidjson::Value *given = table_.find("priority");
+    if (given == nullptr) return;
+    if (given->IsString() && text_of(*given) == "default") {
+      rule_.priority = kDefaultPriority;
+      return;
+    }
+    const auto number = table_.integer("priority");
+    if (!number) {
+      failed_ = true;
+      return;
+    }
+    const bool fits = section_ == Section::fallback ? *number == kDefaultPriority
+                      : corp                        ? *number >= -1'000'000 && *number <= -10
+                                                    : *number >= 10 && *number <= 1000;
+    if (!fits) {
+      return fault("priority", std::to_string(*number) + " is not among the priorities of " +
+                                   (section_ == Section::fallback ? "[default]: 1001 is"
+                                    : corp ? "[corp.rules]: -10 and below are"
+                                           : "[profiles.rules]: 10 to 1000 are"));
+    }
+    rule_.priority = static_cast<int>(*number);
+  }
+
+  const Table &table_;
+  const Section section_;
+  Rule rule_;
+  bool failed_ = false;
+};
+
+void read_all(const Table &rules, Section section, Drafts *out) {
+  if (!rules.is_table()) return;
+  for (const auto &each : rules.value().GetObject()) {
+    const Table table = rules.table(text_of(each.name));
+    if (!table.is_table()) continue;
+    if (!good_id(text_of(each.name))) {
+      table.fault({}, "the id of a rule has 1 to 64 characters of a-z, 0-9, '_' and '-'");
+      continue;
+    }
+    if (auto rule = Reader(table, section).read()) {
+      add_rule(table, std::move(*rule), out);
+    } else if (const auto at = out->rules.find(table.path());
+               at != out->rules.end() && !at->second.corp) {
+      out->rules.erase(at);  // switched off by a higher layer
+    }
+  }
+}
+
+void read_nested(const Layer &layer, std::string_view name, Section section, Drafts *out,
+                 Faults *faults) {
+  static constexpr std::string_view known[] = {"rules"};
+  const rapidjson::Value *found = member(*layer.sections, name);
+  if (found == nullptr) return;
+  const Table table(layer, std::string(name), *found, *faults);
+  if (!table.is_table()) return;
+  table.only(known);
+  if (table.find("rules") != nullptr) read_all(table.table("rules"), section, out);
+}
+
+}  // namespace
+
+void read_third(const Layer &layer, Drafts *out, Faults *faults) {
+  if (const rapidjson::Value *corp = member(*layer.sections, "corp"); corp != nullptr) {
+    if (layer.is_corp()) {
+      read_nested(layer, "corp", Section::corp, out, faults);
+    } else {
+      faults->add(layer, "corp",
+                  "these rules are for the corporation's profile only; yours are "
+                  "[profiles.rules.ID] or [security.rules.mcp.NAME]");
+    }
+  }
+  read_nested(layer, "profiles", Section::profiles, out, faults);
+  if (const rapidjson::Value *fallback = member(*layer.sections, "default"))
+    read_all(Table(layer, "default", *fallback, *faults), Section::fallback, out);
+}
+
+}  // namespace bulkhead::rules

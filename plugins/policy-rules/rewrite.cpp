@@ -1,0 +1,258 @@
+#include "rewrite.hpp"
+
+#include <rapidjson/reader.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "json_text.hpp"
+
+namespace bulkhead::rules {
+
+// The events of a parse on their way to a writer. A path's name matches a member's name, the number
+// of an element, or as "*" any of them.
+class Rewriter {
+ public:
+  Rewriter(const Rewrite &rewrite, rapidjson::StringBuffer *out)
+      : rewrite_(rewrite), out_(*out), writer_(*out) {}
+
+  bool changed() const { return changed_; }
+
+  bool Null() {
+    return scalar([&] { return writer_.Null(); });
+  }
+  bool Bool(bool value) {
+    return scalar([&] { return writer_.Bool(value); });
+  }
+  bool Int(int) { return false; }  // numbers come as text
+  bool Uint(unsigned) { return false; }
+  bool Int64(std::int64_t) { return false; }
+  bool Uint64(std::uint64_t) { return false; }
+  bool Double(double) { return false; }
+  bool RawNumber(const char *text, rapidjson::SizeType size, bool) {
+    return scalar([&] { return writer_.RawValue(text, size, rapidjson::kNumberType); });
+  }
+  bool String(const char *text, rapidjson::SizeType size, bool) {
+    return scalar([&] { return string(text, size); });
+  }
+  bool Key(const char *text, rapidjson::SizeType size, bool) {
+    if (skipping_ > 0) return true;
+    levels_.back().name.assign(text, size);
+    if (stripped()) {
+      changed_ = true;
+      strip_next_ = true;
+      return true;
+    }
+    return writer_.Key(text, size);
+  }
+  bool StartObject() {
+    return begin(false, [&] { return writer_.StartObject(); });
+  }
+  bool EndObject(rapidjson::SizeType) {
+    return end([&] { return writer_.EndObject(); });
+  }
+  bool StartArray() {
+    return begin(true, [&] { return writer_.StartArray(); });
+  }
+  bool EndArray(rapidjson::SizeType) {
+    return end([&] { return writer_.EndArray(); });
+  }
+
+ private:
+  struct Level {
+    bool array = false;
+    std::size_t next = 0;  // element of an array
+    std::string name;      // of the member that is read
+  };
+
+  template <class F>
+  bool scalar(F write) {
+    if (skipping_ > 0) return true;
+    step();
+    if (std::exchange(strip_next_, false)) return true;
+    return write() && out_.GetSize() <= Rewrite::kMaxOutput;
+  }
+  template <class F>
+  bool begin(bool array, F write) {
+    if (levels_.size() + skipping_ >= JsonText::kMaxDepth) return false;
+    if (skipping_ > 0 || strip_next_) {
+      if (skipping_ == 0) step();
+      strip_next_ = false;
+      ++skipping_;
+      return true;
+    }
+    step();
+    levels_.push_back({array, 0, {}});
+    return write();
+  }
+  template <class F>
+  bool end(F write) {
+    if (skipping_ > 0) {
+      --skipping_;
+      return true;
+    }
+    levels_.pop_back();
+    return write();
+  }
+  // The next element of the array that is read, if it is one.
+  void step() {
+    if (!levels_.empty() && levels_.back().array)
+      levels_.back().name = std::to_string(levels_.back().next++);
+  }
+
+  bool below(const Rewrite::Path &path, bool exactly) const {
+    if (levels_.size() < path.size() || (exactly && levels_.size() != path.size())) return false;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      if (path[i] != "*" && path[i] != levels_[i].name) return false;
+    }
+    return true;
+  }
+  bool stripped() const {
+    return std::any_of(rewrite_.strip_.begin(), rewrite_.strip_.end(),
+                       [&](const auto &path) { return below(path, true); });
+  }
+
+  bool string(const char *text, rapidjson::SizeType size) {
+    if (rewrite_.regex_ == nullptr || !below(rewrite_.path_, false)) {
+      return writer_.String(text, size);
+    }
+    std::string copy(text, size);
+    if (RE2::GlobalReplace(&copy, *rewrite_.regex_, rewrite_.value_) == 0) {
+      return writer_.String(text, size);
+    }
+    changed_ = changed_ || std::string_view(text, size) != copy;
+    return writer_.String(copy.data(), static_cast<rapidjson::SizeType>(copy.size()));
+  }
+
+  const Rewrite &rewrite_;
+  rapidjson::StringBuffer &out_;
+  rapidjson::Writer<rapidjson::StringBuffer> writer_;
+  std::vector<Level> levels_;
+  unsigned skipping_ = 0;  // levels inside what is left out
+  bool strip_next_ = false;
+  bool changed_ = false;
+};
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
+}
+
+std::expected<std::vector<std::string>, std::string> path_of(std::string_view text) {
+  std::vector<std::string> path;
+  for (;;) {
+    const std::size_t dot = text.find('.');
+    path.emplace_back(text.substr(0, dot));
+    if (path.back().empty()) return std::unexpected("a path has a name between all of its dots");
+    if (path.size() > Rewrite::kMaxPath) return std::unexpected("a path has at most 32 names");
+    if (dot == std::string_view::npos) return path;
+    text.remove_prefix(dot + 1);
+  }
+}
+
+// The path that is searched, below arguments or below the result.
+std::expected<std::vector<std::string>, std::string> field_of(Event event, std::string_view field) {
+  const bool request = event == Event::request;
+  const std::string_view root = request ? "arguments" : "response";
+  if (request && field == root) return std::vector<std::string>{};
+  if (!request && field == "response.text") return std::vector<std::string>{};
+  if (!field.starts_with(root) || field.size() <= root.size() || field[root.size()] != '.') {
+    return std::unexpected("\"" + std::string(field.substr(0, 80)) + "\" cannot be rewritten; of " +
+                           (request
+                                ? "mcp.request: arguments, arguments.PATH"
+                                : "mcp.response: response.content, response.text, response.PATH"));
+  }
+  return path_of(field.substr(root.size() + 1));
+}
+
+// ${name} becomes \1; a backslash is doubled.
+std::expected<std::string, std::string> value_of(std::string_view value, const RE2 &regex) {
+  const std::map<std::string, int> &groups = regex.NamedCapturingGroups();
+  std::string out;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    if (value[i] == '\\') {
+      out += "\\\\";
+    } else if (value.substr(i, 2) == "${") {
+      const std::size_t end = value.find('}', i);
+      if (end == std::string_view::npos) return std::unexpected("a ${ has no }");
+      const std::string name(value.substr(i + 2, end - i - 2));
+      const auto group = groups.find(name);
+      if (group == groups.end()) {
+        return std::unexpected("${" + name.substr(0, 80) + "} is no named group of \"" +
+                               regex.pattern() + "\": (?P<name>...) makes one");
+      }
+      if (group->second > 9) return std::unexpected("only the first nine groups have names here");
+      out += "\\" + std::to_string(group->second);
+      i = end;
+    } else {
+      out += value[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::expected<Rewrite, std::string> Rewrite::replacing(Event event, std::string_view target,
+                                                       std::string_view value) {
+  const std::size_t sign = target.find("=~");
+  const std::string_view quoted =
+      sign == std::string_view::npos ? std::string_view{} : trimmed(target.substr(sign + 2));
+  if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"') {
+    return std::unexpected("rewrite_target is written FIELD =~ \"REGEX\"");
+  }
+  const std::string_view pattern = quoted.substr(1, quoted.size() - 2);
+  if (pattern.empty() || pattern.size() > kMaxPattern || value.size() > kMaxValue) {
+    return std::unexpected("the regular expression has 1 to 4096 bytes, the value at most 65536");
+  }
+  auto path = field_of(event, trimmed(target.substr(0, sign)));
+  if (!path) return std::unexpected(std::move(path.error()));
+  RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(1 << 20);
+  auto regex =
+      std::make_unique<const RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
+  if (!regex->ok()) {
+    return std::unexpected("the regular expression of rewrite_target is refused: " +
+                           regex->error());
+  }
+  auto replacement = value_of(value, *regex);
+  if (!replacement) return std::unexpected("rewrite_value: " + replacement.error());
+  Rewrite out;
+  out.regex_ = std::move(regex);
+  out.value_ = std::move(*replacement);
+  out.path_ = std::move(*path);
+  return out;
+}
+
+std::expected<Rewrite, std::string> Rewrite::stripping(const std::vector<std::string> &paths) {
+  Rewrite out;
+  for (const std::string &text : paths) {
+    auto path = path_of(text);
+    if (!path) return std::unexpected("\"" + text + "\": " + path.error());
+    out.strip_.push_back(std::move(*path));
+  }
+  return out;
+}
+
+std::optional<std::string> Rewrite::apply(std::string_view json, bool *changed) const {
+  rapidjson::StringBuffer out;
+  Rewriter rewriter(*this, &out);
+  rapidjson::Reader reader;
+  rapidjson::MemoryStream stream(json.data(), json.size());
+  rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> input(stream);
+  const rapidjson::ParseResult parsed = reader.Parse < rapidjson::kParseIterativeFlag |
+                                        rapidjson::kParseValidateEncodingFlag |
+                                        rapidjson::kParseNumbersAsStringsFlag > (input, rewriter);
+  if (parsed.IsError()) return std::nullopt;
+  *changed = rewriter.changed();
+  return std::string(out.GetString(), out.GetSize());
+}
+
+}  // namespace bulkhead::rules

@@ -1,0 +1,49 @@
+// What a rewriting rule does to a JSON text: replaces what a regular expression finds in strings,
+// or leaves members out. Bytes that it does not touch keep their spelling, but for white space and
+// escapes.
+#pragma once
+
+#include <re2/re2.h>
+
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "roots.hpp"
+
+namespace bulkhead::rules {
+
+class Rewrite {
+ public:
+  static constexpr std::size_t kMaxPattern = 4096;  // bytes
+  static constexpr std::size_t kMaxValue = 65536;
+  static constexpr std::size_t kMaxPath = 32;  // names
+  static constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
+
+  // `target`: FIELD =~ "REGEX"; FIELD is arguments or arguments.PATH of a request,
+  // response.content, response.text (every string of the result) or response.PATH of a response.
+  // `value` may use
+  // ${name} for what a named group found. An error says what is wrong and what is allowed.
+  static std::expected<Rewrite, std::string> replacing(Event event, std::string_view target,
+                                                       std::string_view value);
+  // `paths` below arguments, or below the result.
+  static std::expected<Rewrite, std::string> stripping(const std::vector<std::string> &paths);
+
+  // The new text of `json` (arguments, or a result), or nothing: it is not JSON, nests deeper than
+  // JsonText::kMaxDepth or would be longer than kMaxOutput. *changed: is it other than before?
+  std::optional<std::string> apply(std::string_view json, bool *changed) const;
+
+ private:
+  using Path = std::vector<std::string>;
+  friend class Rewriter;
+
+  std::unique_ptr<const RE2> regex_;
+  std::string value_;  // in RE2's spelling: \1 is a group
+  Path path_;          // of what is searched; empty: everything
+  std::vector<Path> strip_;
+};
+
+}  // namespace bulkhead::rules

@@ -1,0 +1,149 @@
+#include "rule_set.hpp"
+
+#include <bulkhead/abi/ext/policy.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "json_text.hpp"
+
+namespace bulkhead::rules {
+namespace {
+
+// Those that are generated last come after all others, whatever these say.
+constexpr int kGeneratedLast = 1000;
+
+bool comes_first(const Rule &a, const Rule &b) {
+  const bool last_a = a.place.empty() && a.priority == kGeneratedLast;
+  const bool last_b = b.place.empty() && b.priority == kGeneratedLast;
+  if (last_a != last_b) return last_b;
+  if (a.priority != b.priority) return a.priority < b.priority;
+  return a.id < b.id;
+}
+
+Rule fallback_of(const Drafts &drafts) {
+  Rule rule;
+  rule.id = "security.rules.mcp.default";
+  rule.layer = "generated";
+  rule.action = drafts.fallback;
+  rule.priority = kGeneratedLast;
+  rule.reason = drafts.fallback == Action::allow ? "" : "no rule allows it";
+  return rule;
+}
+
+std::uint32_t needs_of(const RuleSet &set) {
+  std::uint32_t needs = 0;
+  for (const Rule &rule : set.request) {
+    const bool passes = rule.action == Action::allow && !rule.warned && !rule.over;
+    if (set.request.size() > 1 || !passes) needs |= BH_POLICY_DECIDES;
+    if ((rule.reads & kArgumentBits) != 0 || rule.rewrite) needs |= BH_POLICY_READS_ARGUMENTS;
+    if ((rule.reads & kDefinitionBits) != 0) needs |= BH_POLICY_READS_DEFINITION;
+    if (rule.action == Action::block && !rule.over) needs |= BH_POLICY_FILTERS_LISTS;
+    if (!rule.over) continue;
+    if (rule.over->what != Budget::What::calls) needs |= BH_POLICY_READS_ARGUMENTS;
+    if (rule.over->what == Budget::What::bytes) needs |= BH_POLICY_READS_RESULTS;
+  }
+  if (!set.response.empty()) needs |= BH_POLICY_READS_RESULTS;
+  return needs;
+}
+
+void build_index(const std::vector<Rule> &rules, Index *index) {
+  for (std::uint32_t i = 0; i < rules.size(); ++i) index->add(i, rules[i]);
+}
+
+}  // namespace
+
+std::string_view to_string(Action action) noexcept {
+  constexpr std::string_view names[] = {"allow", "ask", "block", "rewrite"};
+  return names[static_cast<std::size_t>(action)];
+}
+
+void Index::put(Tools &tools, const std::vector<std::string_view> *names, std::uint32_t number) {
+  if (names == nullptr) {
+    tools.any.push_back(number);
+    return;
+  }
+  for (const std::string_view name : *names) {
+    List &list = tools.by_name[std::string(name)];
+    if (list.empty() || list.back() != number) list.push_back(number);
+  }
+}
+
+void Index::add(std::uint32_t number, const Rule &rule) {
+  std::vector<cel::Program::Demand> demands;
+  if (rule.condition) demands = rule.condition->demands();
+  if (rule.by_list) demands.push_back({kServer, {rule.server}});
+  const std::vector<std::string_view> *servers = nullptr;
+  const std::vector<std::string_view> *tools = nullptr;
+  for (const cel::Program::Demand &demand : demands) {
+    if (demand.slot == kServer && servers == nullptr) servers = &demand.texts;
+    if (demand.slot == kTool && tools == nullptr) tools = &demand.texts;
+  }
+  if (servers == nullptr) return put(any_, tools, number);
+  std::vector<std::string_view> distinct = *servers;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  for (const std::string_view server : distinct) put(servers_[std::string(server)], tools, number);
+}
+
+bool compile_condition(const Table &table, std::string_view key, std::string_view text,
+                       Rule *rule) {
+  auto program = cel::Program::compile(text, environment(rule->event), true);
+  if (!program) {
+    table.fault(key, program.error().to_string());
+    return false;
+  }
+  rule->reads = program->reads();
+  rule->condition = std::move(*program);
+  return true;
+}
+
+void add_rule(const Table &table, Rule rule, Drafts *out) {
+  const bool corp = table.layer().is_corp();
+  const auto at = out->rules.find(rule.id);
+  if (at != out->rules.end() && at->second.corp && !corp) {
+    return table.fault({}, "the corporation's profile has a rule of this name (" +
+                               at->second.rule.place + "), which stays as it is");
+  }
+  std::string id = rule.id;
+  out->rules.insert_or_assign(std::move(id), RuleDraft{std::move(rule), corp});
+}
+
+std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view config_json) {
+  Faults faults;
+  JsonText config;
+  if (const char *why = config.parse(config_json); why != nullptr || !config.value().IsObject()) {
+    return std::unexpected(std::vector<std::string>{std::string("the configuration is refused: ") +
+                                                    (why != nullptr ? why : "no table")});
+  }
+  Drafts drafts;
+  const std::vector<Layer> layers = layers_of(config.value(), &faults);
+  for (const Layer &layer : layers) {
+    if (const rapidjson::Value *security = member(*layer.sections, "security")) {
+      read_security(Table(layer, "security", *security, faults), &drafts);
+    }
+    read_third(layer, &drafts, &faults);
+  }
+  if (drafts.rules.size() > kMostRules) faults.add("there are more than 10000 rules");
+  if (faults.any()) return std::unexpected(faults.texts());
+  RuleSet set;
+  set.legacy = drafts.legacy;
+  for (auto &[id, draft] : drafts.rules) {
+    auto &list = draft.rule.event == Event::request ? set.request : set.response;
+    list.push_back(std::move(draft.rule));
+  }
+  set.request.push_back(fallback_of(drafts));
+  std::sort(set.request.begin(), set.request.end(), comes_first);
+  std::sort(set.response.begin(), set.response.end(), comes_first);
+  // "mcp.default" is the very last, behind the generated rules that allow what a list names.
+  const auto fallback = std::find_if(set.request.begin(), set.request.end(), [](const Rule &rule) {
+    return rule.id == "security.rules.mcp.default";
+  });
+  std::rotate(fallback, fallback + 1, set.request.end());
+  build_index(set.request, &set.request_index);
+  build_index(set.response, &set.response_index);
+  set.needs = needs_of(set);
+  return set;
+}
+
+}  // namespace bulkhead::rules

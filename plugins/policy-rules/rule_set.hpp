@@ -1,0 +1,104 @@
+// All rules of one profile, in the order in which they are asked. Never changed: another profile
+// makes another set.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "profile_rules.hpp"
+#include "rule.hpp"
+
+namespace bulkhead::rules {
+
+// Which rules could match a call of this server's tool, by their conditions' comparisons with
+// constants.
+class Index {
+ public:
+  void add(std::uint32_t number, const Rule &rule);  // numbers ascend
+
+  // Calls visit(number) in ascending order until it gives true.
+  template <class Visit>
+  void each(std::string_view server, std::string_view tool, Visit visit) const {
+    const List *lists[4] = {};
+    std::size_t count = 0;
+    const auto take = [&](const Tools &tools) {
+      if (!tools.any.empty()) lists[count++] = &tools.any;
+      if (tools.by_name.empty()) return;
+      if (const auto at = tools.by_name.find(tool); at != tools.by_name.end()) {
+        lists[count++] = &at->second;
+      }
+    };
+    take(any_);
+    if (const auto at = servers_.find(server); at != servers_.end()) take(at->second);
+    std::size_t next[4] = {};
+    for (;;) {
+      std::size_t first = count;
+      for (std::size_t i = 0; i < count; ++i) {
+        if (next[i] == lists[i]->size()) continue;
+        if (first == count || (*lists[i])[next[i]] < (*lists[first])[next[first]]) first = i;
+      }
+      if (first == count || visit((*lists[first])[next[first]++])) return;
+    }
+  }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view s) const noexcept {
+      return std::hash<std::string_view>{}(s);
+    }
+  };
+  using List = std::vector<std::uint32_t>;
+  template <class T>
+  using Map = std::unordered_map<std::string, T, Hash, std::equal_to<>>;
+  struct Tools {
+    List any;
+    Map<List> by_name;
+  };
+  static void put(Tools &tools, const std::vector<std::string_view> *names, std::uint32_t number);
+
+  Tools any_;
+  Map<Tools> servers_;
+};
+
+struct RuleSet {
+  static constexpr std::size_t kMostRules = 10'000;
+
+  std::vector<Rule> request, response;  // in the order of (priority, id)
+  Index request_index, response_index;
+  bool legacy = false;
+  std::uint32_t needs = 0;  // BH_POLICY_... bits
+
+  // By the configuration of the plugin: an object. The faults are for people, a line each.
+  static std::expected<RuleSet, std::vector<std::string>> load(std::string_view config_json);
+};
+
+// Where the readers of both spellings put what they have read.
+struct RuleDraft {
+  Rule rule;
+  bool corp = false;  // of the corporation's layer: nobody replaces it
+};
+struct Drafts {
+  std::map<std::string, RuleDraft> rules;  // by id
+  Action fallback = Action::allow;         // what no rule decides
+  std::string fallback_place;
+  bool fallback_fixed = false;  // by the corporation's layer
+  bool legacy = false;
+};
+
+// Adds the rule, in place of one of that id in a lower layer.
+void add_rule(const Table &table, Rule rule, Drafts *out);
+
+// [security]; [corp.rules], [profiles.rules] and [default].
+void read_security(const Table &section, Drafts *out);
+void read_third(const Layer &layer, Drafts *out, Faults *faults);
+
+// Compiles a condition, with a fault at `key` if it cannot be.
+bool compile_condition(const Table &table, std::string_view key, std::string_view text, Rule *rule);
+
+}  // namespace bulkhead::rules

@@ -1,0 +1,207 @@
+#include "third_condition.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace bulkhead::rules {
+namespace {
+
+constexpr unsigned kMaxDepth = 64;
+constexpr std::size_t kMaxText = std::size_t{16} << 10;
+
+// What a field is in CEL. `there`: whether a call has it; empty: each has.
+struct Field {
+  std::string_view name, cel, there;
+  bool response = false;
+};
+constexpr Field kFields[] = {
+    {"mcp.method", "mcp.request.method", ""},
+    {"mcp.request.method", "mcp.request.method", ""},
+    {"mcp.server.name", "mcp.request.server_name", ""},
+    {"mcp.tool_call.name", "mcp.request.tool_name", "mcp.request.tool_name != ''"},
+    {"mcp.request.arguments", "mcp.request.arguments_text", "mcp.request.arguments_text != ''"},
+    {"mcp.response.content", "mcp.response.text", "mcp.response.text != ''", true},
+    {"mcp.valid", "'true'", ""},
+    {"mcp.event.valid", "'true'", ""},
+    {"mcp.server.name.valid", "'true'", ""},
+};
+
+// In words that CEL reads as these very bytes.
+std::string quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\\' || c == '\'') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\r') {
+      out += "\\r";
+    } else {
+      out += c;
+    }
+  }
+  return out += '\'';
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  std::expected<ThirdCondition, std::string> run() {
+    if (text_.size() > kMaxText) return std::unexpected("1: a condition has at most 16384 bytes");
+    std::string cel = any(0);
+    space();
+    if (!fault_ && at_ < text_.size()) fail("&&, || or the end is needed here");
+    if (fault_) return std::unexpected(std::move(*fault_));
+    return ThirdCondition{std::move(cel), response_ ? Event::response : Event::request};
+  }
+
+ private:
+  std::string fail(std::string_view what) {
+    if (!fault_) fault_ = std::to_string(at_ + 1) + ": " + std::string(what);
+    return {};
+  }
+  void space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n'))
+      ++at_;
+  }
+  bool take(std::string_view token) {
+    space();
+    if (!text_.substr(at_).starts_with(token)) return false;
+    at_ += token.size();
+    return true;
+  }
+  void need(std::string_view token) {
+    if (!take(token)) fail("'" + std::string(token) + "' is needed here");
+  }
+
+  std::string any(unsigned depth) {
+    std::string out = all(depth);
+    while (!fault_ && take("||")) out += " || " + all(depth);
+    return out;
+  }
+  std::string all(unsigned depth) {
+    std::string out = one(depth);
+    while (!fault_ && take("&&")) out += " && " + one(depth);
+    return out;
+  }
+  std::string one(unsigned depth) {
+    if (depth == kMaxDepth) return fail("more than 64 brackets in each other");
+    if (take("(")) {
+      std::string out = "(" + any(depth + 1) + ")";
+      need(")");
+      return out;
+    }
+    space();
+    if (at_ < text_.size() && text_[at_] == '!') return fail("there is no negation but !=");
+    if (take("has(")) {
+      const Field *field = this->field(word());
+      need(")");
+      if (fault_) return {};
+      return field->there.empty() ? "true" : "(" + std::string(field->there) + ")";
+    }
+    return atom();
+  }
+
+  std::string atom() {
+    const std::size_t begin = (space(), at_);
+    const std::string_view path = word();
+    space();
+    if (text_.substr(at_).starts_with("==") || text_.substr(at_).starts_with("!=")) {
+      const std::string op(text_.substr(at_, 2));
+      const Field *field = this->field(path);
+      at_ += 2;
+      return said(field, op, literal());
+    }
+    const std::size_t dot = path.rfind('.');
+    if (dot == std::string_view::npos || !take("("))
+      return fail("==, != or a function such as .contains(\"...\") is needed here");
+    const std::string_view function = path.substr(dot + 1);
+    const std::size_t here = std::exchange(at_, begin);
+    const Field *field = this->field(path.substr(0, dot));
+    at_ = here;
+    if (function == "contains_pii") {
+      need(")");
+      return fault_ ? ""
+                    : guarded(*field,
+                              std::string(field->cel) + ".matches('@|[0-9]{3}-[0-9]{2}-[0-9]{4}')");
+    }
+    if (function != "contains" && function != "startsWith" && function != "endsWith" &&
+        function != "matches") {
+      return fail("only contains, startsWith, endsWith, matches and contains_pii are known");
+    }
+    const std::string argument = literal();
+    need(")");
+    if (fault_) return {};
+    return guarded(*field,
+                   std::string(field->cel) + "." + std::string(function) + "(" + argument + ")");
+  }
+
+  std::string said(const Field *field, const std::string &op, const std::string &literal) const {
+    if (fault_) return {};
+    std::string plain = std::string(field->cel) + " " + op + " " + literal;
+    // A call without the field has an empty text there, which equals no other.
+    if (op == "==" && literal != "''") return plain;
+    return guarded(*field, plain);
+  }
+  static std::string guarded(const Field &field, const std::string &condition) {
+    if (field.there.empty()) return condition;
+    return "(" + std::string(field.there) + " && " + condition + ")";
+  }
+
+  std::string_view word() {
+    space();
+    const std::size_t begin = at_;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '_' || c == '.';
+      if (!letter) break;
+      ++at_;
+    }
+    if (begin == at_) fail("a field is needed here");
+    return text_.substr(begin, at_ - begin);
+  }
+
+  const Field *field(std::string_view name) {
+    for (const Field &known : kFields) {
+      if (known.name != name) continue;
+      response_ = response_ || known.response;
+      return &known;
+    }
+    if (name == "mcp.tool_list" || name == "mcp.request.id") {
+      fail("no call has " + std::string(name) + " here, so that nothing would match");
+    } else {
+      fail("\"" + std::string(name.substr(0, 80)) +
+           "\" is not known; of MCP there is mcp.method, mcp.server.name, mcp.tool_call.name, "
+           "mcp.request.method, mcp.request.arguments, mcp.response.content, mcp.valid");
+    }
+    return nullptr;
+  }
+
+  // Raw: it ends with the next quote of its sort.
+  std::string literal() {
+    space();
+    const char quote = at_ < text_.size() ? text_[at_] : '\0';
+    if (quote != '"' && quote != '\'') return fail("a string is needed here");
+    const std::size_t end = text_.find(quote, at_ + 1);
+    if (end == std::string_view::npos) return fail("this string has no end");
+    const std::string_view content = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return quoted(content);
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  bool response_ = false;
+  std::optional<std::string> fault_;
+};
+
+}  // namespace
+
+std::expected<ThirdCondition, std::string> third_condition(std::string_view text) {
+  return Parser(text).run();
+}
+
+}  // namespace bulkhead::rules

@@ -1,0 +1,291 @@
+// Rules of the profile, through the real program: policy-rules in the endpoint (the default), in one
+// process, and in a compartment of its own.
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { assert, build, fake, run, runProgram, show, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const telemetryPlugin = join(build, 'tests/judges/test-telemetry.so');
+const modes = { compartments: [], 'one process': ['--single-process'] };
+const both = (name, fn) => {
+  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
+};
+const quoted = (text) => JSON.stringify(String(text));
+
+// A profile in TOML: servers, then what the test is about.
+function profile(servers, rules) {
+  const tables = Object.entries(servers).map(
+    ([name, def]) => `[mcpServers.${name}]\ncommand = ${quoted(def.command)}\nargs = [${def.args.map(quoted).join(', ')}]\n`,
+  );
+  return `${tables.join('\n')}\n[telemetry.book]\nplugin = ${quoted(telemetryPlugin)}\n${rules}\n`;
+}
+const rule = (name, keys) =>
+  `[security.rules.mcp.${name}]\n${Object.entries({ on: 'mcp.request', if: 'true', ...keys })
+    .map(([key, value]) => `${key} = ${typeof value === 'string' ? `'''${value}'''` : JSON.stringify(value)}`)
+    .join('\n')}\n`;
+
+async function ruled(t, args, rules, options = {}) {
+  const log = t.path('log');
+  const servers = { local: fake('--tool', 'a', '--tool', 'b', ...(options.fake ?? []), '--log', log) };
+  const gateway = await t.gateway(profile(servers, rules), { args });
+  return { gateway, log, servers, client: await t.http(gateway) };
+}
+const call = (client, tool = 'local__a', args = {}) =>
+  client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
+const calls = (log) => (existsSync(log) ? [...readFileSync(log, 'utf8').matchAll(/^< .*"tools\/call".*$/gm)].map((m) => m[0]) : []);
+function records(gateway) {
+  const file = readdirSync(gateway.dir, { recursive: true }).find((name) => name.endsWith('records.jsonl'));
+  if (file === undefined) return [];
+  return readFileSync(join(gateway.dir, file), 'utf8').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
+}
+const recorded = (gateway, what, matches) => until(`${what} is on record`, () => records(gateway).find(matches));
+async function reload(gateway) {
+  const { socket } = await statusOf(gateway);
+  return new Promise((done, failed) => {
+    const req = request({ socketPath: socket, method: 'POST', path: '/reload-config' }, (res) => {
+      let data = '';
+      res.on('data', (chunk) => (data += chunk));
+      res.on('end', () => done({ status: res.statusCode, ...JSON.parse(data) }));
+    });
+    req.on('error', failed);
+    req.end();
+  });
+}
+// What is said when it does not start.
+function refusal(t, args, rules) {
+  const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0', ...args],
+    { profile: profile({ local: fake('--tool', 'a') }, rules), file: 'gateway.toml' });
+  assert.equal(done.code, 1, show(done));
+  return done.stderr;
+}
+const tool = (name) => `mcp.request.server_name == 'local' && mcp.request.tool_name == '${name}'`;
+
+both('B20 decision allow: it runs', async (t, args) => {
+  const { client } = await ruled(t, args, `[security]\ndefault = "block"\n${rule('yes', { if: tool('a'), decision: 'allow' })}`);
+  const { result } = await call(client, 'local__a', { n: 1 });
+  assert.deepEqual(result.echo, { n: 1 });
+  assert.match((await call(client, 'local__b')).error.message, /blocked by policy \(security\.rules\.mcp\.default\)/);
+});
+
+both('B21 decision ask fails closed where nobody can answer', async (t, args) => {
+  const { client, log, gateway } = await ruled(t, args, rule('look', { if: tool('a'), decision: 'ask', reason: 'have a look' }));
+  const { error } = await call(client);
+  assert.equal(error.code, -32600);
+  assert.match(error.message, /security\.rules\.mcp\.look.*needs approval.*have a look/);
+  assert.deepEqual(calls(log), []);
+  await recorded(gateway, 'the refusal', (one) => one.rule === 'security.rules.mcp.look' && one.outcome === 3);
+});
+
+both('B22 decision block: -32600 names the rule, the server sees nothing', async (t, args) => {
+  const { client, log, gateway } = await ruled(t, args, rule('no', { if: tool('a'), decision: 'block', reason: 'not today' }));
+  const { error } = await call(client, 'local__a', { secret: 'hunter2' });
+  assert.equal(error.code, -32600);
+  assert.match(error.message, /MCP request blocked by policy \(security\.rules\.mcp\.no\): not today/);
+  assert.deepEqual(calls(log), []);
+  assert.ok((await call(client, 'local__b')).result);
+  const record = await recorded(gateway, 'the refusal', (one) => one.rule === 'security.rules.mcp.no');
+  assert.ok(!JSON.stringify(record).includes('hunter2'), show(record));
+});
+
+both('B23 decision rewrite: the server gets the masked arguments', async (t, args) => {
+  const { client, log } = await ruled(t, args, rule('mask', {
+    if: tool('a'), decision: 'rewrite', rewrite_target: 'arguments =~ "(?P<kind>sk|pk)-[A-Za-z0-9]+"', rewrite_value: '${kind}-***',
+  }));
+  const { result } = await call(client, 'local__a', '{"deep":[{"token":"use sk-1234 or pk-77"}],"n":1.10}');
+  assert.deepEqual(result.echo, { deep: [{ token: 'use sk-*** or pk-***' }], n: 1.1 });
+  const [line] = calls(log);
+  assert.ok(line.includes('"n":1.10'), line);
+  assert.ok(!line.includes('1234'), line);
+});
+
+const secretResult = { content: [{ type: 'text', text: 'the password is hunter2' }], structuredContent: { p: 'hunter2' } };
+both('B24 decision rewrite and block of a response: the original does not leave', async (t, args) => {
+  const { client, gateway } = await ruled(t, args, rule('mask', {
+    on: 'mcp.response', if: tool('a'), decision: 'rewrite', rewrite_target: 'response.text =~ "hunter[0-9]"', rewrite_value: '***',
+  }) + rule('withhold', { on: 'mcp.response', if: "mcp.response.text.contains('hunter2')", decision: 'block', priority: 500, reason: 'a password' }),
+  { fake: ['--result', `a=${JSON.stringify(secretResult)}`, '--result', `b=${JSON.stringify(secretResult)}`] });
+  const masked = await call(client, 'local__a');
+  assert.deepEqual(masked.result.content, [{ type: 'text', text: 'the password is ***' }]);
+  assert.deepEqual(masked.result.structuredContent, { p: '***' });
+  const { error } = await call(client, 'local__b');
+  assert.match(error.message, /MCP response blocked by policy \(security\.rules\.mcp\.withhold\)/);
+  assert.ok(!error.message.includes('hunter'));
+  await recorded(gateway, 'the refusal', (one) => one.rule === 'security.rules.mcp.withhold');
+  assert.ok(!readFileSync(join(gateway.dir, readdirSync(gateway.dir, { recursive: true }).find((n) => n.endsWith('records.jsonl'))), 'utf8').includes('hunter'));
+});
+
+test('B25 a rewrite that cannot be is an error that names the rule', async (t) => {
+  for (const [keys, text] of [
+    [{ rewrite_target: 'name =~ "a"', rewrite_value: 'b' }, /cannot be rewritten/],
+    [{ rewrite_target: 'arguments =~ "("', rewrite_value: 'b' }, /regular expression of rewrite_target is refused/],
+    [{ rewrite_target: 'arguments =~ "(a)"', rewrite_value: '${x}' }, /no named group/],
+  ]) {
+    const said = refusal(t, [], rule('broken', { decision: 'rewrite', ...keys }));
+    assert.match(said, text);
+    assert.match(said, /gateway\.toml:\d+: security\.rules\.mcp\.broken/);
+  }
+});
+
+both('B26 the roots match as they are written', async (t, args) => {
+  const { client } = await ruled(t, args,
+    rule('args', { if: `mcp.request.server_name == 'local' && mcp.request.tool_name == 'a' && mcp.request.arguments.path.startsWith('/etc/')`, decision: 'block' })
+    + rule('answer', { on: 'mcp.response', if: `mcp.response.result_status == 'ok' && mcp.response.content.exists(c, c.text == 'fake/b') && mcp.request.tool_name == 'b'`, decision: 'block' }));
+  assert.match((await call(client, 'local__a', { path: '/etc/passwd' })).error.message, /security\.rules\.mcp\.args/);
+  assert.ok((await call(client, 'local__a', { path: '/tmp/x' })).result);
+  assert.match((await call(client, 'local__b')).error.message, /security\.rules\.mcp\.answer/);
+});
+test('B26 event.* does not compile', async (t) => {
+  assert.match(refusal(t, [], rule('old', { if: "event.type == 'x'", decision: 'block' })), /security\.rules\.mcp\.old\.if: 1:\d+: event\.\* is internal/);
+});
+
+both('B27 what cannot be evaluated is refused', async (t, args) => {
+  const { client, log, gateway } = await ruled(t, args, rule('typed', { if: `${tool('a')} && mcp.request.arguments.n > 3`, decision: 'block' }));
+  assert.match((await call(client, 'local__a', { n: 'four' })).error.message, /blocked by policy \(security\.mcp\.evaluation_error\)/);
+  assert.match((await call(client, 'local__a', {})).error.message, /evaluation_error/);
+  assert.match((await call(client, 'local__a', '{"n":1,"n":5}')).error.message, /duplicate members/);
+  assert.deepEqual(calls(log), []);
+  assert.ok((await call(client, 'local__a', { n: 1 })).result);
+  await recorded(gateway, 'the error', (one) => one.rule === 'security.mcp.evaluation_error');
+});
+
+test('B28 a priority of the corporation is refused in a user\'s file', async (t) => {
+  assert.match(refusal(t, [], rule('mine', { decision: 'allow', priority: -10 })), /security\.rules\.mcp\.mine\.priority: -10 is not among the priorities of your rules \(1 to 999\)/);
+});
+
+both('B29 warn: an error, or with legacy = true it allows', async (t, args) => {
+  assert.match(refusal(t, args, rule('w', { decision: 'warn' })), /"warn" is no decision/);
+  const { client } = await ruled(t, args, `[security]\nlegacy = true\n${rule('w', { decision: 'warn' })}`);
+  assert.ok((await call(client)).result);
+});
+
+for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.default]\nplugin = "policy-rules"\ncompartment = "own"\n' })) {
+  const asked = where === 'endpoint' ? both : (name, fn) => test(name, (t) => fn(t, []));
+  asked(`B30 other rules hold for an open connection (policy: ${where})`, async (t, args) => {
+    const rules = (name) => table + rule('r', { if: tool(name), decision: 'block' });
+    const { client, gateway, servers } = await ruled(t, args, rules('b'));
+    await until('the policy is there', async () => (await call(client)).result);
+    assert.deepEqual(await client.toolNames(), ['local__a']);
+    writeFileSync(gateway.config, profile(servers, rules('a')));
+    const answer = await reload(gateway);
+    assert.equal(answer.status, 200, show(answer));
+    const { error } = await until('the rules hold', async () => {
+      const outcome = await call(client);
+      return /security\.rules\.mcp\.r/.test(outcome.error?.message) && outcome;
+    });
+    assert.equal(error.code, -32600);
+    await until('the other tool is let through', async () => (await call(client, 'local__b')).result);
+    await until('lists follow', async () => String(await client.toolNames()) === 'local__b');
+  });
+}
+
+both('rules that are refused at a reload leave the old ones in place', async (t, args) => {
+  const { client, gateway, servers } = await ruled(t, args, rule('r', { if: tool('a'), decision: 'block' }));
+  writeFileSync(gateway.config, profile(servers, rule('r', { if: 'mcp.request.tol_name == 1', decision: 'block' })));
+  const answer = await reload(gateway);
+  assert.equal(answer.success, false, show(answer));
+  assert.match(show(answer), /security\.rules\.mcp\.r\.if/);
+  assert.match((await call(client)).error.message, /security\.rules\.mcp\.r/);
+  assert.ok((await call(client, 'local__b')).result);
+});
+
+test('in a compartment of its own it decides, rewrites and filters the same', async (t) => {
+  const { client, gateway } = await ruled(t, [], '[policies.default]\nplugin = "policy-rules"\ncompartment = "own"\n'
+    + rule('hidden', { if: `${tool('b')} && mcp.tool.description != 'never'`, decision: 'block' })
+    + rule('mask', { if: tool('a'), decision: 'rewrite', rewrite_target: 'arguments.x =~ "y+"', rewrite_value: 'z' })
+    + rule('session', { if: 'session.calls > 1000 || session.age < duration("0s")', decision: 'block', priority: 1 }));
+  await until('the policy is there', async () => (await call(client)).result);
+  assert.deepEqual((await call(client, 'local__a', { x: 'yyy' })).result.echo, { x: 'z' });
+  assert.match((await call(client, 'local__b')).error.message, /security\.rules\.mcp\.hidden/);
+  assert.deepEqual(await client.toolNames(), ['local__a']);
+  assert.ok((await statusOf(gateway)).compartments.some((one) => one.name.startsWith('policy')));
+});
+
+both('what the tool\'s definition says decides, and the list shows what is left', async (t, args) => {
+  const item = (name, destructiveHint) => JSON.stringify({ name, description: `it is ${name}`, inputSchema: { type: 'object' }, annotations: { destructiveHint } });
+  const { client } = await ruled(t, args, rule('d', { if: `has(mcp.tool.annotations.destructiveHint) && mcp.tool.annotations.destructiveHint == true`, decision: 'block' })
+    + rule('e', { if: "mcp.tool.description == 'it is odd'", decision: 'block' }),
+  { fake: ['--tool-json', item('wipe', true), '--tool-json', item('look', false), '--tool-json', item('odd', false)] });
+  assert.deepEqual((await client.toolNames()).sort(), ['local__a', 'local__b', 'local__look']);
+  assert.match((await call(client, 'local__wipe')).error.message, /security\.rules\.mcp\.d/);
+  assert.match((await call(client, 'local__odd')).error.message, /security\.rules\.mcp\.e/);
+  assert.ok((await call(client, 'local__look')).result);
+});
+
+both('a list of allowed tools denies the rest', async (t, args) => {
+  const { client } = await ruled(t, args, '[security.servers.local]\nallowed_tools = ["b"]\n');
+  assert.deepEqual(await client.toolNames(), ['local__b']);
+  assert.match((await call(client)).error.message, /security\.servers\.local\.allowed_tools/);
+  assert.ok((await call(client, 'local__b')).result);
+});
+
+both('the third generation\'s spelling', async (t, args) => {
+  const { client } = await ruled(t, args, `[profiles.rules.no-etc]
+match = 'mcp.tool_call.name == "a" && mcp.request.arguments.contains("/etc/")'
+action = "block"
+[default.deny]
+match = 'mcp.tool_call.name == "b"'
+action = "block"
+`);
+  assert.match((await call(client, 'local__a', { p: '/etc/x' })).error.message, /profiles\.rules\.no-etc/);
+  assert.ok((await call(client, 'local__a', { p: '/tmp/x' })).result);
+  assert.match((await call(client, 'local__b')).error.message, /default\.deny/);
+});
+
+test('rules are taken by a policy that knows them, or refused', async (t) => {
+  assert.match(refusal(t, [], `[policies.mine]\nplugin = "policy-allow"\n${rule('r', { decision: 'block' })}`), /profile_rules/);
+  const gateway = await t.gateway(profile({ local: fake('--tool', 'a') }, ''));
+  const { stdout } = runProgram(t, ['profile', 'show', '--config', gateway.config]);
+  assert.ok(stdout.includes('policy-allow'), stdout);
+});
+
+// ---- policy-lists: the other engine -----------------------------------------------------------
+
+const lists = (keys) => `[policies.default]\nplugin = "policy-lists"\n${keys}\n`;
+
+both('E01 a blocked server comes before its tools (policy-lists)', async (t, args) => {
+  const { client, log } = await ruled(t, args, lists('server_enabled = { local = false }\ntool_permissions = { local__a = "allow" }'));
+  const { error } = await call(client);
+  assert.equal(error.code, -32600);
+  assert.match(error.message, /blocked_servers\.local/);
+  assert.deepEqual(calls(log), []);
+});
+
+both('E02 allowed servers deny the rest, an empty list does not (policy-lists)', async (t, args) => {
+  const { client } = await ruled(t, args, lists('allowed_servers = ["other"]'));
+  assert.equal((await call(client)).error.code, -32600);
+  const { client: open } = await ruled(t, args, lists('allowed_servers = []'));
+  assert.ok((await call(open)).result);
+});
+
+both('E03 the tool, then the default (policy-lists)', async (t, args) => {
+  const { client } = await ruled(t, args, lists('default_tool_permission = "block"\ntool_permissions = { local__a = "allow" }'));
+  assert.ok((await call(client)).result);
+  assert.equal((await call(client, 'local__b')).error.code, -32600);
+  assert.deepEqual(await client.toolNames(), ['local__a']);
+});
+
+both('E04 warn runs (policy-lists)', async (t, args) => {
+  const { client } = await ruled(t, args, lists('tool_permissions = { local__a = "warn" }'));
+  assert.ok((await call(client)).result);
+});
+
+both('E05 the corporation\'s value counts (policy-lists)', async (t, args) => {
+  const { client } = await ruled(t, args, `${lists('tool_permissions = { local__a = "allow" }')}\n[policies.default.corp]\ntool_permissions = { local__a = "block" }`);
+  assert.equal((await call(client)).error.code, -32600);
+  assert.ok((await call(client, 'local__b')).result);
+});
+
+test('H03 one engine is exchanged for the other by profile alone', async (t) => {
+  const names = async (rules) => {
+    const { client } = await ruled(t, [], rules);
+    return [(await call(client)).error?.message, Boolean((await call(client, 'local__b')).result)];
+  };
+  const [byRules, otherRuns] = await names(rule('r', { if: tool('a'), decision: 'block' }));
+  assert.match(byRules, /security\.rules\.mcp\.r/);
+  const [byLists, otherRunsToo] = await names(lists('tool_permissions = { local__a = "block" }'));
+  assert.match(byLists, /tool_permissions\.local__a/);
+  assert.ok(otherRuns && otherRunsToo);
+});
+
+await run();

@@ -1,0 +1,49 @@
+// The loader of rules, and what is loaded on a call: arbitrary configurations, split by a zero byte
+// into the configuration, the arguments and the result. What is accepted must decide, observe and
+// filter, and what is rewritten must be JSON again.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "judge.hpp"
+#include "rule_set.hpp"
+
+using namespace bulkhead::rules;
+
+namespace {
+
+std::string_view part(std::string_view *rest) {
+  const std::size_t end = rest->find('\0');
+  const std::string_view out = rest->substr(0, end);
+  *rest = end == std::string_view::npos ? std::string_view{} : rest->substr(end + 1);
+  return out;
+}
+
+void check(const Verdict &verdict) {
+  if (verdict.kind != BH_VERDICT_REWRITE) return;
+  JsonText again;
+  const char *fault = again.parse(verdict.text);
+  // Twins stay where nobody has looked for them; the gate refuses them in arguments.
+  if (fault != nullptr && std::string_view(fault) == "not valid JSON") std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+  std::string_view rest(reinterpret_cast<const char *>(data), size);
+  const std::string_view config = part(&rest), arguments = part(&rest), result = part(&rest);
+  const auto set = RuleSet::load(config);
+  if (!set) return 0;
+  Judge judge(
+      {[] { return std::uint64_t{1'000}; }, [] { return std::uint64_t{1'700'000'000'000}; }});
+  Call call;
+  call.method = "tools/call";
+  call.server = "s";
+  call.name = "t";
+  call.principal = "p";
+  call.arguments = arguments;
+  check(judge.decide(*set, call));
+  check(judge.observe(*set, call, result));
+  static_cast<void>(judge.shows(*set, call));
+  return 0;
+}
