@@ -161,6 +161,34 @@ void add_relay(CLI::App &app) {
   command->add_subcommand("doctor", "Check the way to the gateway, and explain what fails");
 }
 
+void add_policy(CLI::App &app, Arguments &to) {
+  auto *policy = app.add_subcommand("policy", "Try the rules of a configuration");
+  auto *check = policy->add_subcommand("check", "Are the rules right; else every mistake");
+  add_profile_options(*check, to);
+  check->footer("Example:\n  bulkhead policy check --config gateway.toml");
+  auto *explain = policy->add_subcommand("explain", "What becomes of one call, and why");
+  explain->add_option("call", to.policy_file, "The call, a JSON object; - reads standard input")
+      ->required()
+      ->type_name(file_type);
+  add_profile_options(*explain, to);
+  add_json(*explain, to);
+  explain->footer(
+      "Example:\n  echo "
+      "'{\"server\":\"files\",\"name\":\"read\",\"arguments\":{\"path\":\"/etc\"}}'"
+      " |\n    bulkhead policy explain -\n\nNothing is called; docs/policy.md has the members.");
+  auto *test = policy->add_subcommand("test", "Do these cases hold");
+  test->add_option("cases", to.policy_file, "A case a line; - reads standard input")
+      ->required()
+      ->type_name(file_type);
+  add_profile_options(*test, to);
+  test->footer(
+      "Example:\n  bulkhead policy test rules.cases\n\n"
+      "A case: {\"call\": {...}, \"expect\": \"block\", \"rule\": \"no-etc\"}\n"
+      "Exit code 1 when one does not hold.");
+  policy->require_subcommand(1);
+  policy->footer("Example:\n  bulkhead policy check");
+}
+
 void add_others(CLI::App &app, Arguments &to) {
   auto *status = app.add_subcommand("status", "Show running gateways and their servers");
   add_json(*status, to);
@@ -207,6 +235,7 @@ void add_others(CLI::App &app, Arguments &to) {
   list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
   plugin->require_subcommand(1);
   plugin->footer("Example:\n  bulkhead plugin list");
+  add_policy(app, to);
   auto *completion = app.add_subcommand("completion", "Print a completion script for a shell");
   completion->add_subcommand("bash", "For bash")
       ->footer("Example:\n  eval \"$(bulkhead completion bash)\"");
@@ -251,6 +280,12 @@ Command chosen(const CLI::App &app) {
   if (name == "import") return Command::import_configs;
   if (name == "profile") return Command::profile_show;
   if (name == "plugin") return Command::plugin_list;
+  if (name == "policy") {
+    const std::string &what = command->get_subcommands().front()->get_name();
+    return what == "check"     ? Command::policy_check
+           : what == "explain" ? Command::policy_explain
+                               : Command::policy_test;
+  }
   if (name == "relay") return Command::relay;
   if (name == "completion") return Command::completion;
   return Command::serve;

@@ -27,6 +27,9 @@ enum class Command : std::uint8_t {
   revoke,
   profile_show,
   plugin_list,
+  policy_check,
+  policy_explain,
+  policy_test,
   relay,
   completion
 };
@@ -42,6 +45,7 @@ struct Arguments {
   std::string server;                    // tools, resources, prompts
   std::string name, call_arguments;      // call
   std::string write_to;                  // import
+  std::string policy_file;               // policy explain, policy test; "-": standard input
   std::string project;                   // a project file; empty: the one of the working folder
   bool no_project = false;               // none, whatever the working folder has
   std::vector<std::string> names;        // approve, revoke: servers; empty: all of the file

@@ -17,6 +17,7 @@ int run_reload(const Arguments &arguments);
 int run_import(const Arguments &arguments);
 int run_profile_show(const Arguments &arguments);
 int run_plugin_list(const Arguments &arguments);
+int run_policy(const Arguments &arguments);  // policy check, explain, test
 
 // Prints configuration errors, one a line, and returns exit_failed.
 int report_config_errors(const std::vector<std::string> &lines);

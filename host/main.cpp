@@ -70,6 +70,10 @@ int run(const Arguments &arguments) {
       return run_profile_show(arguments);
     case Command::plugin_list:
       return run_plugin_list(arguments);
+    case Command::policy_check:
+    case Command::policy_explain:
+    case Command::policy_test:
+      return run_policy(arguments);
     case Command::relay:  // main() has taken it
       break;
     case Command::completion:
