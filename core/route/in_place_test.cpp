@@ -44,6 +44,7 @@ const bh_policy policy_table = {
       static_cast<std::vector<std::uint64_t> *>(self)->push_back(request->exchange);
       return BH_PENDING;
     },
+    nullptr,
 };
 
 struct Alone : private ClientEnd {
