@@ -29,13 +29,14 @@ void archive(Ar &ar, Progress &v) {
 
 struct PolicyText {
   std::uint64_t session = 0;
+  std::uint32_t flags = 0;
   std::string transport, peer, principal, process_name, method, server, name, meta, definition_hash;
 };
 template <class Ar>
 void archive(Ar &ar, PolicyText &v) {
-  auto &[session, transport, peer, principal, process_name, method, server, name, meta,
+  auto &[session, flags, transport, peer, principal, process_name, method, server, name, meta,
          definition_hash] = v;
-  ar(session, transport, peer, principal, process_name, method, server, name, meta,
+  ar(session, flags, transport, peer, principal, process_name, method, server, name, meta,
      definition_hash);
 }
 

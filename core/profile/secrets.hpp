@@ -1,4 +1,5 @@
-// What looks like a credential, and how it is shown. Internal to core/profile.
+// What looks like a credential, and how it is shown. For core/profile, and for
+// what a person is asked (route/shown_json.hpp).
 #pragma once
 
 #include <string>

@@ -18,6 +18,7 @@ class Gate {
     std::string rule;
     std::string reason;
     std::string replacement;  // of arguments or result, for rewrite
+    bool asks = false;        // of a refusal: a person could allow it
   };
 
   enum class Shown : std::uint8_t { no, yes, pending };

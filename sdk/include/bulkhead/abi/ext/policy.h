@@ -39,10 +39,15 @@ enum {
   BH_POLICY_DECIDES = 8          /* decide() is called; without it every call is allowed */
 };
 
+/* decide() once more of a call that this policy wanted a person to allow, and that a person has
+ * allowed: its rules may be others by now. ASK by the same rule lets it pass; it is still one call,
+ * to be counted once. */
+enum { BH_REQUEST_APPROVED = 1 };
+
 /* A resolved call. Borrowed until the function that got it returns. */
 typedef struct bh_policy_request {
   uint32_t size;
-  uint32_t reserved;
+  uint32_t flags;    /* BH_REQUEST_...; unknown ones are ignored */
   uint64_t exchange; /* the same number in every look at this call; of filter(): of this question */
   uint64_t session;
   bh_str transport; /* of the client */
