@@ -21,6 +21,7 @@
 #include "plugin/loader.hpp"
 #include "plugin/services.hpp"
 #include "profile/profile.hpp"
+#include "route/approval.hpp"
 
 namespace bulkhead {
 
@@ -61,6 +62,9 @@ struct HostOptions {
   // The process of that compartment hangs or sends what it may not: it is of no use any more. On
   // the reactor thread.
   std::function<void(const std::string &compartment)> on_useless;
+  // A question to a person (policy verdict "ask") has ended, however that was; the log has a line
+  // of it, too. On the reactor thread, from inside the router: it takes a note and returns.
+  std::function<void(const ApprovalOutcome &)> on_approval;
   // 32 bytes, the same in every life of this gateway: its clients' sessions can go on in the next
   // one. Empty: they end with the process. `epoch` grows with each life.
   std::string sealing_key;
@@ -159,6 +163,14 @@ class Host {
   virtual void attach(const std::string &compartment, OwnedFd trunk) = 0;
   // It will not come (again); its servers fail with this reason.
   virtual void give_up(const std::string &compartment, const std::string &reason) = 0;
+
+  // Calls that wait for a person, oldest first. watch_ms: the caller is a surface that will look
+  // again within so long (at most 60,000): until then calls wait for it instead of being refused;
+  // 0: it was just a look.
+  virtual ApprovalList approvals(std::uint64_t watch_ms) = 0;
+  // BH_E_NOT_FOUND: that question does not wait (any more). BH_E_INVALID: there is no such scope.
+  // Both on the loop's thread, never from inside a plugin's or client's callback.
+  virtual Result<void> answer_approval(const ApprovalAnswer &answer) = 0;
 
   virtual HostStatus status() const = 0;
   virtual Reactor &reactor() noexcept = 0;

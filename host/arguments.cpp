@@ -7,6 +7,7 @@
 
 #include "console.hpp"
 #include "relay/options.hpp"
+#include "route/approval.hpp"
 #include "text.hpp"
 
 #ifndef BULKHEAD_VERSION
@@ -122,6 +123,43 @@ void add_approvals(CLI::App &app, Arguments &to) {
       ->type_name(file_type);
   revoke->add_flag("--all", to.all, "Those of every project file");
   revoke->footer("Example:\n  bulkhead revoke weather");
+}
+
+void add_questions(CLI::App &app, Arguments &to) {
+  auto *command = app.add_subcommand(
+      "approvals", "List the calls that wait for a person, since a rule says \"ask\"");
+  add_json(*command, to);
+  command->require_subcommand(0, 1);
+  command->footer(
+      "Example:\n  bulkhead approvals watch\n\n"
+      "Calls wait only while somebody can be asked: a terminal that watches, a client that the\n"
+      "profile trusts with it, or the service API ([approval] in the profile). Exit code 3 when "
+      "no\n"
+      "gateway is running.");
+  auto *watch = command->add_subcommand("watch", "Show them as they come, and answer with keys");
+  add_json(*watch, to);
+  watch->footer(
+      "Example:\n  bulkhead approvals watch\n\n"
+      "Keys: a allows once, s for the session (this call with these arguments), d denies, the\n"
+      "arrows or j and k select, q ends. Where standard output is no terminal it prints one line\n"
+      "for each new question (--json: an object), to be answered with allow and deny.");
+  auto *allow = command->add_subcommand("allow", "Let one run");
+  auto *deny = command->add_subcommand("deny", "Refuse one");
+  for (CLI::App *one : {allow, deny}) {
+    one->add_option("id", to.question, "Its id, or the first characters of it")
+        ->required()
+        ->type_name("ID");
+  }
+  auto *session = allow->add_flag("--session", to.for_session,
+                                  "Exactly this call, until the client's session ends");
+  allow->add_option("--minutes", to.for_minutes, "Exactly this call, of this client, for so long")
+      ->type_name("N")
+      ->check(CLI::Range(1u, ApprovalScope::max_minutes).description(""))
+      ->excludes(session);
+  allow->footer(
+      "Example:\n  bulkhead approvals allow 3f9c --minutes 10\n\n"
+      "Exit code 1 when no such question waits (any more).");
+  deny->footer("Example:\n  bulkhead approvals deny 3f9c");
 }
 
 void add_aggregator(CLI::App &app, Arguments &to) {
@@ -253,6 +291,7 @@ void build(CLI::App &app, Arguments &to) {
   add_gateways(app, to);
   add_lists(app, to);
   add_approvals(app, to);
+  add_questions(app, to);
   add_aggregator(app, to);
   add_relay(app);
   add_others(app, to);
@@ -276,6 +315,7 @@ Command chosen(const CLI::App &app) {
   if (name == "reload") return Command::reload;
   if (name == "approve") return Command::approve;
   if (name == "revoke") return Command::revoke;
+  if (name == "approvals") return Command::approvals;
   if (name == "aggregator") return Command::aggregator;
   if (name == "import") return Command::import_configs;
   if (name == "profile") return Command::profile_show;
@@ -303,6 +343,14 @@ std::string empty_option(const CLI::App &app) {
     if (!name.empty()) return name;
   }
   return {};
+}
+
+Arguments::Approvals chosen_of_approvals(const CLI::App &app) {
+  const auto below = app.get_subcommands().front()->get_subcommands();
+  if (below.empty()) return Arguments::Approvals::list;
+  const std::string &name = below.front()->get_name();
+  if (name == "watch") return Arguments::Approvals::watch;
+  return name == "allow" ? Arguments::Approvals::allow : Arguments::Approvals::deny;
 }
 
 CommandTree tree_of(CLI::App &app) {
@@ -361,6 +409,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     return exit_usage;
   }
   out.command = chosen(app);
+  if (out.command == Command::approvals) out.approvals = chosen_of_approvals(app);
   return out;
 }
 

@@ -25,6 +25,7 @@ enum class Command : std::uint8_t {
   import_configs,
   approve,
   revoke,
+  approvals,
   profile_show,
   plugin_list,
   policy_check,
@@ -52,9 +53,14 @@ struct Arguments {
   std::string hash;                      // approve: only what has this digest
   bool yes = false, tools = false, list = false;  // approve
   bool all = false;                               // revoke
-  std::string codec = "auto", lock_path;          // aggregator
-  int parent_pid = -1;                            // aggregator; -1: who has started us, 0: nobody
-  bool folder = false;                            // import: also the files of the working folder
+  enum class Approvals : std::uint8_t { list, watch, allow, deny };
+  Approvals approvals = Approvals::list;  // what of it
+  std::string question;                   // approvals allow, deny: an id, or how one begins
+  bool for_session = false;               // approvals allow
+  std::uint32_t for_minutes = 0;          // approvals allow; 0: not given
+  std::string codec = "auto", lock_path;  // aggregator
+  int parent_pid = -1;                    // aggregator; -1: who has started us, 0: nobody
+  bool folder = false;                    // import: also the files of the working folder
   bool force = false, json = false, origin = false;
 };
 

@@ -44,7 +44,8 @@ TEST_CASE("every command of the issue is there") {
   std::string names;
   for (const auto &command : tree.commands) names += command.name + " ";
   CHECK(names ==
-        "serve stdio tools resources prompts call approve revoke aggregator relay status doctor "
+        "serve stdio tools resources prompts call approve revoke approvals aggregator relay status "
+        "doctor "
         "reload import profile plugin completion ");
 }
 

@@ -44,6 +44,13 @@ std::string read_answer(int fd, std::uint64_t wait_ms, std::string *out) {
   }
 }
 
+std::string request_text(std::string_view method, std::string_view target, std::string_view body) {
+  std::string request(method);
+  request.append(" ").append(target).append(" HTTP/1.1\r\nHost: bulkhead\r\n");
+  request.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n\r\n");
+  return request.append(body);
+}
+
 std::optional<FoundGateway> ask(const std::string &path, const std::string &request,
                                 std::uint64_t wait_ms) {
   sockaddr_un address{};
@@ -83,10 +90,8 @@ std::optional<FoundGateway> ask(const std::string &path, const std::string &requ
 
 std::vector<FoundGateway> ask_gateways(const std::vector<std::string> &dirs,
                                        std::string_view method, std::string_view target,
-                                       std::uint64_t wait_ms) {
-  std::string request(method);
-  request.append(" ").append(target).append(" HTTP/1.1\r\nHost: bulkhead\r\n");
-  request.append("Content-Length: 0\r\n\r\n");
+                                       std::uint64_t wait_ms, std::string_view body) {
+  const std::string request = request_text(method, target, body);
   std::vector<std::string> paths;
   for (const auto &dir : dirs) {
     DIR *open = ::opendir(dir.c_str());
@@ -103,6 +108,12 @@ std::vector<FoundGateway> ask_gateways(const std::vector<std::string> &dirs,
     if (auto found = ask(path, request, wait_ms)) out.push_back(std::move(*found));
   }
   return out;
+}
+
+std::optional<FoundGateway> ask_gateway(const std::string &socket, std::string_view method,
+                                        std::string_view target, std::uint64_t wait_ms,
+                                        std::string_view body) {
+  return ask(socket, request_text(method, target, body), wait_ms);
 }
 
 }  // namespace bulkhead::program

@@ -92,6 +92,10 @@ class Gateway {
     backend.log = [this](LogLevel level, std::string_view text) {
       front_.log(level, "service", text);
     };
+    backend.approvals = [this](ApprovalRequest request, const std::string &value,
+                               const std::function<void(Result<std::string>)> &done) {
+      done(answer_approval_request(*host_, static_cast<std::uint32_t>(request), value));
+    };
     return backend;
   }
 

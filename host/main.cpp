@@ -62,6 +62,8 @@ int run(const Arguments &arguments) {
       return run_approve(arguments);
     case Command::revoke:
       return run_revoke(arguments);
+    case Command::approvals:
+      return run_approvals(arguments);
     case Command::reload:
       return run_reload(arguments);
     case Command::import_configs:

@@ -89,10 +89,22 @@ void Service::ask(ServiceRequest request, std::string_view value, ServiceReply r
       return add(value, std::move(reply));
     case ServiceRequest::remove_connector:
       return remove(value, std::move(reply));
+    case ServiceRequest::list_approvals:
+      return approvals(ApprovalRequest::list, value, std::move(reply));
+    case ServiceRequest::answer_approval:
+      return approvals(ApprovalRequest::answer, value, std::move(reply));
     case ServiceRequest::admit:
       break;
   }
   reply(refuse_with(BH_E_UNSUPPORTED, "there is no such request"));
+}
+
+void Service::approvals(ApprovalRequest request, std::string_view value, ServiceReply reply) {
+  backend_.approvals(request, std::string(value),
+                     [reply = std::move(reply)](Result<std::string> answer) {
+                       if (answer) return reply({BH_OK, *std::move(answer)});
+                       reply(refuse_with(answer.error().code, answer.error().text));
+                     });
 }
 
 // What the files say, which is what the next reload brings.

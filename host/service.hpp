@@ -29,6 +29,10 @@ struct ServiceBackend {
   // The host's part of that.
   std::function<void(std::function<void(const HostStatus &)> done)> look;
   std::function<void(LogLevel level, std::string_view text)> log;
+  // Asks the endpoint about approvals; nobody on the way looks at the values. `done` once.
+  std::function<void(ApprovalRequest request, std::string value,
+                     std::function<void(Result<std::string>)> done)>
+      approvals;
 };
 
 class Service {
@@ -53,6 +57,7 @@ class Service {
   struct Listing;
   enum class What : std::uint8_t { reload, add, remove };
 
+  void approvals(ApprovalRequest request, std::string_view value, ServiceReply reply);
   void list_connectors(ServiceReply reply);
   void add(std::string_view value, ServiceReply reply);
   void remove(std::string_view value, ServiceReply reply);

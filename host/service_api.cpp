@@ -1,8 +1,10 @@
 #include "service_api.hpp"
 
+#include <chrono>
 #include <utility>
 #include <vector>
 
+#include "approval_json.hpp"
 #include "http_text.hpp"
 #include "mcp/scan.hpp"
 #include "profile/server_entry.hpp"
@@ -123,6 +125,17 @@ std::string json_of(const ConnectorRemoved &removed) {
   return out + ",\"removed\":true}";
 }
 
+std::string json_of(const ApprovalList &list) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return approvals_json(list,
+                        static_cast<std::uint64_t>(
+                            std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+}
+
+ControlAnswer answered(const std::string &) {
+  return {200, R"({"answered":true})"};
+}
+
 template <class T>
 ControlAnswer render(const std::string &value) {
   T typed;
@@ -149,6 +162,22 @@ Result<std::string> id_of_path(const std::string &, std::string_view id) {
   return to_bytes(std::string(id));
 }
 
+Result<std::string> look(const std::string &, std::string_view) {
+  return to_bytes(ApprovalWatch{});
+}
+
+Result<std::string> watch(const std::string &body, std::string_view) {
+  const auto wanted = read_approval_watch(body);
+  if (!wanted) return std::unexpected(wanted.error());
+  return to_bytes(*wanted);
+}
+
+Result<std::string> decision(const std::string &body, std::string_view id) {
+  const auto answer = read_approval_answer(body, id);
+  if (!answer) return std::unexpected(answer.error());
+  return to_bytes(*answer);
+}
+
 struct Route {
   std::string_view method;
   std::string_view path;  // one that ends with '/' takes one more part, an id
@@ -164,6 +193,9 @@ constexpr Route routes[] = {
     {"POST", "/mcp/connectors", ServiceRequest::add_connector, definition, render<ConnectorItem>},
     {"DELETE", "/mcp/connectors/", ServiceRequest::remove_connector, id_of_path,
      render<ConnectorRemoved>},
+    {"GET", "/confirm/pending", ServiceRequest::list_approvals, look, render<ApprovalList>},
+    {"POST", "/confirm/watch", ServiceRequest::list_approvals, watch, render<ApprovalList>},
+    {"POST", "/confirm/", ServiceRequest::answer_approval, decision, answered},
 };
 
 bool leads_to(std::string_view path, const Route &route, std::string_view *id) {

@@ -5,6 +5,9 @@
 //   GET    /mcp/connectors       the servers of the profile, with where they come from
 //   POST   /mcp/connectors       adds one to the user layer, and reloads
 //   DELETE /mcp/connectors/ID    takes one of the user layer away, and reloads
+//   GET    /confirm/pending      the calls that wait for a person
+//   POST   /confirm/watch        the same, and whoever asks will look again: calls may wait for it
+//   POST   /confirm/ID           answers one
 //
 // HTTP and JSON on the side of the client, typed values on the side of the gateway. Errors are
 // {"error":"..."}. A further path is a row of the table in service_api.cpp, and a ServiceRequest.

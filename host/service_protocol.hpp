@@ -13,6 +13,7 @@
 
 #include "base/archive.hpp"
 #include "bulkhead/abi/core.h"
+#include "compartment/approvals.hpp"
 #include "compartment/status_archive.hpp"
 #include "snapshot.hpp"
 
@@ -25,6 +26,8 @@ enum class ServiceRequest : std::uint16_t {
   list_connectors,   // -> ConnectorList
   add_connector,     // ServerEntry -> ConnectorItem
   remove_connector,  // std::string, its id -> ConnectorRemoved
+  list_approvals,    // ApprovalWatch -> ApprovalList
+  answer_approval,   // ApprovalAnswer -> nothing
 };
 
 // With a status other than BH_OK the value is a Refusal.

@@ -105,6 +105,10 @@ class SupervisedGateway {
     backend.log = [this](LogLevel level, std::string_view text) {
       front_.log(level, "service", text);
     };
+    backend.approvals = [this](ApprovalRequest request, const std::string &value,
+                               std::function<void(Result<std::string>)> done) {
+      supervisor_->ask_approvals(static_cast<std::uint32_t>(request), value, std::move(done));
+    };
     return backend;
   }
 

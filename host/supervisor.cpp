@@ -315,6 +315,9 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
     case control::useless:
       if (child.slice.router) end_useless(payload);
       return;
+    case control::approvals_answer:
+      if (child.slice.router) on_approvals(frame, payload);
+      return;
     case control::finished:
       child.finished = child.slice.router;
       return;
@@ -338,6 +341,7 @@ void Supervisor::ended(Child &child) {
   on_definitions_taken(child, child.definitions_asked);
   if (child.slice.router) {
     tell_status();
+    refuse_approvals();
     finish_apply(fail(BH_E_IO, "the endpoint has ended meanwhile"));
   }
   child.pidfd.reset();

@@ -44,6 +44,8 @@ class Supervisor {
   static constexpr std::uint64_t min_backoff_ms = 100;
   static constexpr std::uint64_t max_backoff_ms = 1'000;  // or the profile's retry_max_ms
   static constexpr std::uint64_t max_status_ms = 1'000;
+  static constexpr std::uint64_t max_approvals_ms = 2'000;  // the endpoint's answer about approvals
+  static constexpr std::size_t max_approvals_asked = 32;    // questions without one
   static constexpr std::uint64_t max_definitions_ms = 10'000;  // then the compartment is killed
   static constexpr std::uint64_t max_apply_ms = 20'000;        // the endpoint's part of a reload
   static constexpr std::uint64_t max_start_ms = 30'000;        // and plugin_init_ms for each plugin
@@ -78,10 +80,21 @@ class Supervisor {
   // does not answer within max_status_ms is not waited for.
   void ask_status(std::function<void()> done);
   std::vector<CompartmentStatus> compartments() const;
+  // Passes a question about approvals on to the endpoint, and its answer back; looks at neither.
+  // `done` once: BH_E_UNAVAILABLE when there is no endpoint, or when it says nothing within
+  // max_approvals_ms; BH_E_LIMIT when too many wait.
+  void ask_approvals(std::uint32_t request, std::string_view value,
+                     std::function<void(Result<std::string>)> done);
 
  private:
   struct Child;
   struct SecretJob;
+  // One question about approvals that the endpoint has not answered.
+  struct ApprovalJob {
+    Supervisor *supervisor = nullptr;
+    std::uint64_t number = 0, timer = 0;
+    std::function<void(Result<std::string>)> done;
+  };
   Supervisor(std::vector<Slice> slices, std::string state_dir, SupervisorHooks hooks);
 
   Result<void> start(Child &child);
@@ -107,6 +120,9 @@ class Supervisor {
   void revive(Child &child, bool was_retired);
   void on_definitions_taken(Child &child, std::uint64_t number);
   void on_applied(const link::Frame &frame, std::string_view payload);
+  void on_approvals(const link::Frame &frame, std::string_view payload);
+  void finish_approvals(std::uint64_t number, Result<std::string> answer);
+  void refuse_approvals();
   void finish_apply(Result<ApplyReport> result);
   void send_apply();
   void on_log(Child &child, bool over);
@@ -138,6 +154,8 @@ class Supervisor {
   DialRules dial_rules_;
   HostStatus status_;
   std::vector<std::function<void()>> status_asked_;
+  std::map<std::uint64_t, ApprovalJob> approvals_asked_;  // by number
+  std::uint64_t last_approvals_ = 0;
   std::function<void(Result<ApplyReport>)> apply_done_;
   std::uint64_t apply_number_ = 0;  // of the change under way, or the last one
   std::uint64_t apply_timer_ = 0, status_timer_ = 0;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "compartment/approvals.hpp"
 #include "compartment/blocking_frame.hpp"
 #include "compartment/control.hpp"
 #include "compartment/plugin_host.hpp"
@@ -313,6 +314,8 @@ class Runner final : public link::Channel::Receiver {
       }
       case control::apply:
         return apply(payload, frame.value);
+      case control::approvals:
+        return answer_approvals(frame, payload);
       case control::stop:
         return stop();
       default:
@@ -328,6 +331,16 @@ class Runner final : public link::Channel::Receiver {
     if (report) return say(control::applied, to_bytes(*report), 0, number);
     say(control::applied, report.error().text, static_cast<std::uint32_t>(report.error().code),
         number);
+  }
+
+  void answer_approvals(const link::Frame &asked, std::string_view payload) {
+    if (host_ == nullptr) return;
+    const auto value = answer_approval_request(*host_, asked.code, payload);
+    link::Frame answer;
+    answer.kind = control::approvals_answer;
+    answer.exchange = asked.exchange;
+    if (!value) answer.code = static_cast<std::uint32_t>(value.error().code);
+    channel_->send(answer, value ? *value : value.error().text);
   }
 
   void stop() {

@@ -32,6 +32,8 @@ enum Kind : std::uint16_t {
   definitions,    // not router; value: a number; payload: archived map of them; answered with
                   // definitions_taken
   apply,          // router; value: a number; payload: archived Apply; answered with applied
+  approvals,      // router; exchange: a number; code: an ApprovalRequest; payload: its value;
+                  // answered with approvals_answer
 
   // From the compartment.
   ready = 16,         // confined, plugins started; payload: archived Ready
@@ -42,7 +44,9 @@ enum Kind : std::uint16_t {
                // nothing was changed
   trunk_lost,  // not router; value: the number of the trunk that has ended
   useless,     // router; payload: a compartment whose process hangs or sends what it may not
-  finished     // router: no client can come any more, and all is answered; it exits
+  finished,    // router: no client can come any more, and all is answered; it exits
+  approvals_answer  // router; exchange: the number; code: status; payload: the answer's value, or
+                    // the error's text
 };
 
 inline constexpr std::uint32_t asked = 1;

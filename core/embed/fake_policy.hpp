@@ -19,6 +19,7 @@ struct FakeJudge {
     std::string look;  // "decide", "observe" or "filter"
     std::uint64_t number;
     std::string server, name, text;  // text: arguments or result
+    std::uint32_t flags = 0;
   };
   // Gives the status to return; may fill the verdict (its texts must outlive the call).
   std::function<bh_status(const Asked &, bh_verdict *)> judge;

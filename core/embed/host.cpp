@@ -104,6 +104,10 @@ Result<void> HostImpl::load() {
       if (part->near_policy != nullptr) part->near_policy->unanswered(number, late);
     }
   };
+  hooks.on_approval = [this](const ApprovalOutcome &outcome) {
+    log(BH_LOG_INFO, "approvals", describe(outcome));
+    if (options_.on_approval) options_.on_approval(outcome);
+  };
   router_ = std::make_unique<Router>(profile_, *reactor_, std::move(hooks));
   router_->use_ledger(options_.ledger.get());
   return set_up();
@@ -497,6 +501,15 @@ void HostImpl::shut_down() {
   }
 }
 
+ApprovalList HostImpl::approvals(std::uint64_t watch_ms) {
+  return router_ == nullptr ? ApprovalList{} : router_->approvals(watch_ms);
+}
+
+Result<void> HostImpl::answer_approval(const ApprovalAnswer &answer) {
+  if (router_ == nullptr) return fail(BH_E_UNAVAILABLE, "the gateway is stopping");
+  return router_->answer_approval(answer);
+}
+
 // ---- looking ---------------------------------------------------------------------------------
 
 HostStatus HostImpl::status() const {
@@ -533,6 +546,11 @@ HostStatus HostImpl::status() const {
                           {"refused_messages", c.refused_messages},
                           {"refused_by_policy", c.refused_by_policy},
                           {"policy_timeouts", c.policy_timeouts},
+                          {"approvals_asked", c.approvals_asked},
+                          {"approvals_allowed", c.approvals_allowed},
+                          {"approvals_denied", c.approvals_denied},
+                          {"approvals_expired", c.approvals_expired},
+                          {"approvals_waiting", router_->approvals_waiting()},
                           {"timeouts", c.timeouts},
                           {"bad_upstream_messages", c.bad_upstream_messages},
                           {"stray_answers", c.stray_answers},

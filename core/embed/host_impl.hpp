@@ -84,6 +84,8 @@ class HostImpl final : public Host,
   bool drained() const override;
   void attach(const std::string &compartment, OwnedFd trunk) override;
   void give_up(const std::string &compartment, const std::string &reason) override;
+  ApprovalList approvals(std::uint64_t watch_ms) override;
+  Result<void> answer_approval(const ApprovalAnswer &answer) override;
   HostStatus status() const override;
   Reactor &reactor() noexcept override { return *reactor_; }
   bool settled() const override { return router_->settled(); }

@@ -16,6 +16,7 @@ bh_policy_request request_of(const PolicyText &text) {
   bh_policy_request r{};
   r.size = sizeof r;
   r.session = text.session;
+  r.flags = text.flags;
   r.transport = bh::str(text.transport);
   r.peer = bh::str(text.peer);
   r.principal = bh::str(text.principal);

@@ -16,6 +16,7 @@ constexpr std::uint64_t max_head_bytes = 256u << 10;
 PolicyText text_of(const bh_policy_request &r) {
   PolicyText text;
   text.session = r.session;
+  text.flags = r.flags;
   text.transport = bh::view(r.transport);
   text.peer = bh::view(r.peer);
   text.principal = bh::view(r.principal);

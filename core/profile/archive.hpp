@@ -37,6 +37,12 @@ void archive(Ar &ar, Isolation &v) {
 }
 
 template <class Ar>
+void archive(Ar &ar, Approvers &v) {
+  auto &[elicitation, api] = v;
+  ar(elicitation, api);
+}
+
+template <class Ar>
 void archive(Ar &ar, Naming &v) {
   auto &[separator, prefix, scheme, shorten, max_length, strict_names, bad_names_error] = v;
   ar(separator, prefix, scheme, shorten, max_length, strict_names, bad_names_error);
@@ -56,13 +62,15 @@ void archive(Ar &ar, Limits &v) {
          first_list_wait_ms, grace_ms, drain_ms, retry_min_ms, retry_max_ms, in_flight_per_session,
          queued_per_server, asks_per_session, subscriptions_per_session, items_per_server,
          list_bytes_per_server, page_items, idle_view_ms, policy_timeout_ms, policy_waiting_bytes,
+         approval_timeout_ms, approvals_waiting, approvals_per_session, approvals_bytes,
          plugin_init_ms, stderr_bytes] = v;
   ar(message_bytes, header_bytes, sessions, session_idle_ms, event_buffer_bytes, write_queue_bytes,
      write_stall_ms, request_read_ms, shutdown_grace_ms, connect_timeout_ms, call_timeout_ms,
      request_timeout_ms, timeout_ceiling_ms, ask_timeout_ms, first_list_wait_ms, grace_ms, drain_ms,
      retry_min_ms, retry_max_ms, in_flight_per_session, queued_per_server, asks_per_session,
      subscriptions_per_session, items_per_server, list_bytes_per_server, page_items, idle_view_ms,
-     policy_timeout_ms, policy_waiting_bytes, plugin_init_ms, stderr_bytes);
+     policy_timeout_ms, policy_waiting_bytes, approval_timeout_ms, approvals_waiting,
+     approvals_per_session, approvals_bytes, plugin_init_ms, stderr_bytes);
 }
 
 template <class Ar>
@@ -80,9 +88,9 @@ void archive(Ar &ar, Profile::Shown &v) {
 template <class Ar>
 void archive(Ar &ar, Profile &v) {
   auto &[servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-         expose, limits, isolation, server_name, state_dir, own_paths, notes, shown] = v;
+         expose, limits, isolation, approval, server_name, state_dir, own_paths, notes, shown] = v;
   ar(servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-     expose, limits, isolation, server_name, state_dir, own_paths, notes, shown);
+     expose, limits, isolation, approval, server_name, state_dir, own_paths, notes, shown);
 }
 
 }  // namespace bulkhead

@@ -139,6 +139,10 @@ struct Limits {
   std::uint64_t idle_view_ms = 300'000;     // lanes that no client uses any more
   std::uint64_t policy_timeout_ms = 5'000;  // one answer of a policy
   std::uint64_t policy_waiting_bytes = 256ull << 20;
+  std::uint64_t approval_timeout_ms = 120'000;  // a person answering a policy's "ask"
+  std::uint32_t approvals_waiting = 256;        // calls that wait for that
+  std::uint32_t approvals_per_session = 128;
+  std::uint64_t approvals_bytes = 64ull << 20;
   std::uint64_t plugin_init_ms = 5'000;
   std::uint64_t stderr_bytes = 1ull << 20;  // a child's log before it is rotated
 };
@@ -162,6 +166,13 @@ struct Isolation {
   bool require = false;  // false: go on without what the kernel lacks, and say so
 };
 
+// Who may answer when a policy says "ask", beside a terminal that watches.
+struct Approvers {
+  bool elicitation = false;  // the client itself: MCP elicitation, where it can
+  bool api = false;          // the service API, although nobody watches it
+  bool operator==(const Approvers &) const = default;
+};
+
 struct Profile {
   std::vector<ServerDef> servers;
   std::vector<PluginUse> transports;
@@ -175,6 +186,7 @@ struct Profile {
   Expose expose;
   Limits limits;
   Isolation isolation;
+  Approvers approval;
   std::string server_name = "bulkhead";  // serverInfo.name
   std::string state_dir;  // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
   std::vector<std::string> own_paths;  // files and folders of the gateway that no server may see

@@ -1,5 +1,5 @@
-// What looks like a credential, and how it is shown. For core/profile, and for what `bulkhead
-// approve` shows.
+// What looks like a credential, and how it is shown. For core/profile, for what `bulkhead approve`
+// shows, and for what a person is asked (route/shown_json.hpp).
 #pragma once
 
 #include <string>

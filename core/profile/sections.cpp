@@ -51,6 +51,10 @@ constexpr LimitKey kLimits[] = {
     wide("idle_view_ms", &Limits::idle_view_ms, 0, 30 * kDay),
     wide("policy_timeout_ms", &Limits::policy_timeout_ms, 1, 600'000),
     wide("policy_waiting_bytes", &Limits::policy_waiting_bytes, 1024, 4 * kGiB),
+    wide("approval_timeout_ms", &Limits::approval_timeout_ms, 1000, kDay),
+    narrow("approvals_waiting", &Limits::approvals_waiting, 1, 10'000),
+    narrow("approvals_per_session", &Limits::approvals_per_session, 1, 10'000),
+    wide("approvals_bytes", &Limits::approvals_bytes, 1024, 4 * kGiB),
     wide("plugin_init_ms", &Limits::plugin_init_ms, 1, 600'000),
     wide("stderr_bytes", &Limits::stderr_bytes, 4096, kGiB),
 };
@@ -257,6 +261,23 @@ void read_isolation(const Node &table, Context &context) {
                   &context.profile.isolation.require, context);
     else
       context.diagnostics.unknown_key(member, "isolation", kKeys);
+  }
+}
+
+void read_approval(const Node &table, Context &context) {
+  static constexpr std::string_view kKeys[] = {"elicitation", "api"};
+  if (!context.diagnostics.is_table(table, "approval")) return;
+  for (const Member &member : table.members) {
+    Approvers &approval = context.profile.approval;
+    bool *flag = member.name == "elicitation" ? &approval.elicitation
+                 : member.name == "api"       ? &approval.api
+                                              : nullptr;
+    if (flag == nullptr) {
+      context.diagnostics.unknown_key(member, "approval", kKeys);
+      continue;
+    }
+    if (const auto on = context.diagnostics.boolean(member.value, join("approval", member.name)))
+      *flag = *on;
   }
 }
 

@@ -120,6 +120,9 @@ class Shower {
       missing(root.find("expose"), "expose", key.name, profile.expose.*key.flag ? "true" : "false");
     for (const LimitKey &key : limit_keys())
       missing(root.find("limits"), "limits", key.name, std::to_string(key.get(profile.limits)));
+    const Node *approval = root.find("approval");
+    missing(approval, "approval", "elicitation", profile.approval.elicitation ? "true" : "false");
+    missing(approval, "approval", "api", profile.approval.api ? "true" : "false");
     missing(root.find("gateway"), "gateway", "name", profile.server_name);
     missing(&root, "", "state_dir", "~/.local/state/bulkhead");
   }

@@ -49,6 +49,7 @@ void ExchangeTable::close(Exchange &e) {
   e.client_token.clear();
   e.server.clear();
   e.name.clear();
+  e.rule.clear();
   free_.push_back(e.index);
   --open_;
 }

@@ -51,6 +51,7 @@ struct Exchange {
   std::string server;        // of a call: whose it is, also while no lane has it
   std::string name;          // original tool or prompt name, or URI; for texts and records
   std::string process_name;  // of the client's process that has sent it
+  std::string rule;          // for whose sake a person was asked
   std::uint64_t timeout_ms = 0;
   std::uint64_t start_ns = 0;
   std::uint64_t bytes_in = 0;

@@ -60,8 +60,7 @@ Gate::Decision Gate::from(const bh_verdict &verdict) {
       return decision;
     case BH_VERDICT_ASK:
       decision.verdict = Verdict::refuse;
-      decision.reason = "needs approval, and nobody is there to give it" +
-                        (decision.reason.empty() ? "" : ": " + decision.reason);
+      decision.asks = true;
       return decision;
     case BH_VERDICT_BLOCK:
       decision.verdict = Verdict::refuse;

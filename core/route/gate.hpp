@@ -20,6 +20,7 @@ class Gate {
     std::string replacement;   // of arguments or result, for rewrite
     std::uint32_t action = 0;  // BH_VERDICT_..., as the policy said it; 0: it did not
     bool warned = false;
+    bool asks = false;  // of a refusal: a person could allow it
   };
 
   enum class Shown : std::uint8_t { no, yes, pending };

@@ -143,6 +143,7 @@ void Router::session_close(bh_session handle, std::uint32_t how) {
     s->input_ended = true;
     // Nobody can answer an ask any more; its call goes on and the upstream decides.
     end_asks([&](const Ask &ask) { return ask.session == handle; }, false, true);
+    withdraw_questions(*s);
   } else {
     close_session(*s);
   }
@@ -156,6 +157,8 @@ void Router::close_sessions_later() {
 }
 
 void Router::close_session(Session &s) {
+  s.closing = true;
+  approvals_.forget_session(s.handle);
   end_asks([&](const Ask &ask) { return ask.session == s.handle; }, false, true);
   forget(s);
   retract_exchanges(s);
@@ -308,7 +311,8 @@ void Router::drop(Exchange &exchange) {
 void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
                     std::string_view rule, std::string_view error) {
   if (recorder_.active() && exchange.purpose == Purpose::call) {
-    recorder_.record(exchange, outcome, reactor_.now_ns(), bytes_out, rule, error);
+    recorder_.record(exchange, outcome, reactor_.now_ns(), bytes_out,
+                     rule.empty() ? std::string_view(exchange.rule) : rule, error);
   }
   if (exchange.watches != nullptr) return finish_subscription(exchange, outcome);
   drop(exchange);
@@ -346,7 +350,7 @@ void Router::turn_wheel() {
 }
 
 void Router::timed_out(Exchange &e) {
-  if (policy_timed_out(e)) return;
+  if (approval_expired(e) || policy_timed_out(e)) return;
   ++counters_.timeouts;
   Lane *lane = e.lane;
   const std::string text = "server \"" +

@@ -23,6 +23,7 @@
 #include "catalog/catalogue.hpp"
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
+#include "route/approvals.hpp"
 #include "route/exchange.hpp"
 #include "route/gate.hpp"
 #include "route/ledger.hpp"
@@ -41,6 +42,8 @@ struct RouterCounters {
   std::uint64_t refused_by_policy = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t policy_timeouts = 0;  // answers that the policy did not give in time
+  std::uint64_t approvals_asked = 0;  // calls that have waited for a person
+  std::uint64_t approvals_allowed = 0, approvals_denied = 0, approvals_expired = 0;
   std::uint64_t bad_upstream_messages = 0;
   std::uint64_t stray_answers = 0;   // for an exchange that had ended
   std::uint64_t refused_asks = 0;    // of upstreams, not attributable or not possible
@@ -57,6 +60,8 @@ struct RouterHooks {
   // Nobody waits any more for what the policy has not answered: a call, a result or a place in a
   // list, by the number it was asked under. late: since it has had its time.
   std::function<void(std::uint64_t number, bool late)> on_unanswered;
+  // A question to a person has ended, however that was. For the record; it must do nothing else.
+  std::function<void(const ApprovalOutcome &)> on_approval;
 };
 
 // One server of the set that exchange_upstreams() makes.
@@ -87,6 +92,14 @@ class Router {
   bool is_draining(const Upstream *upstream) const noexcept;
   // Names, limits or what is exposed are others now (they are read through the profile).
   void profile_changed();
+
+  // ---- approvals (policy verdict "ask") ----
+  // What waits for a person. watch_ms: whoever asks will look again within so long, and so can be
+  // asked; at most Approvals::max_watch_ms; 0: it was just a look.
+  ApprovalList approvals(std::uint64_t watch_ms);
+  std::size_t approvals_waiting() const noexcept { return approvals_.size(); }
+  // BH_E_NOT_FOUND: it does not wait (any more). BH_E_INVALID: there is no such scope.
+  Result<void> answer_approval(const ApprovalAnswer &answer);
 
   Gate &gate() noexcept { return gate_; }
   Recorder &recorder() noexcept { return recorder_; }
@@ -193,7 +206,7 @@ class Router {
   // A request of an upstream that waits for a client's answer.
   struct Ask {
     std::uint64_t session = 0;
-    Lane *lane = nullptr;
+    Lane *lane = nullptr;               // null: the gateway's own, see router_approvals.cpp
     std::string upstream_id;            // its id token
     std::string upstream_token;         // its progress token
     std::uint64_t exchange = 0;         // the call that caused it, 0: unknown
@@ -219,6 +232,8 @@ class Router {
   struct Undecided {
     std::string message;
     Target target;
+    bool approved = false;  // a person has allowed it,
+    std::string rule;       // which this rule wanted
   };
   // Its result, which no lane has any more:
   struct Unobserved {
@@ -282,7 +297,8 @@ class Router {
   bool passes_gate(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                    const Target &target, std::string *rewritten);
   Gate::Decision judge_call(const Exchange &exchange, std::string_view message,
-                            const mcp::Scan &scan, const Target &target) const;
+                            const mcp::Scan &scan, const Target &target,
+                            std::uint32_t flags = 0) const;
   bool passes_result(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
   void answer_filtered(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                        const Gate::Decision &decision);
@@ -290,6 +306,7 @@ class Router {
   void refuse_result(Exchange &exchange, const Gate::Decision &decision);
   void call_decided(Exchange &exchange, const Undecided &call, const Gate::Decision &decision);
   void result_decided(Exchange &exchange, const Unobserved &result, const Gate::Decision &decision);
+  void wait_for_policy(Exchange &exchange, Undecided call);
   bool policy_timed_out(Exchange &exchange);
   void unanswered(std::uint64_t number, bool late) const;
   void forget_question(std::uint64_t exchange);
@@ -297,6 +314,32 @@ class Router {
   std::optional<Undecided> take_undecided(std::uint64_t exchange);
   std::optional<Unobserved> take_unobserved(std::uint64_t exchange);
   bh_policy_request policy_request(const Exchange &exchange) const;
+
+  // router_approvals.cpp: calls that a person is asked about
+  struct Answered {
+    Undecided call;
+    ApprovalQuestion question;
+  };
+  bool has_approval(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
+                    const Target &target, const Gate::Decision &decision);
+  ApprovalQuestion question_of(const Exchange &exchange, std::string_view arguments,
+                               const Gate::Decision &decision) const;
+  bool asks_client(const Session &session) const;
+  bool somebody_watches() const;
+  void elicit(Exchange &exchange, const ApprovalQuestion &question);
+  void form_answered(std::uint64_t exchange, std::string_view message, const mcp::Scan &scan);
+  void form_lost(std::uint64_t exchange);
+  void approval_given(Exchange &exchange, bool allow, ApprovalSurface surface,
+                      const ApprovalScope &scope);
+  void judge_again(Exchange &exchange, Undecided call);
+  bool approval_expired(Exchange &exchange);
+  void withdraw(Exchange &exchange, std::string_view why);
+  void withdraw_questions(const Session &session);
+  std::optional<Answered> take_unapproved(std::uint64_t exchange, ApprovalEnd end,
+                                          ApprovalSurface surface = ApprovalSurface::none,
+                                          const ApprovalScope &scope = {});
+  // Calls that are kept here and would go to this lane.
+  std::vector<std::uint64_t> kept_for(const Lane &lane) const;
 
   // router_upstream.cpp: what upstreams send
   WireLane *wire(bh_lane lane) noexcept;
@@ -330,6 +373,7 @@ class Router {
   void ask_ended(std::uint64_t ask);
   void start_ask_timer();
   void expire_asks();
+  void tell_ask_ended(std::uint64_t handle, const Ask &ask);
   void end_asks(const std::function<bool(const Ask &)> &which, bool tell_client,
                 bool tell_upstream);
 
@@ -440,6 +484,8 @@ class Router {
   std::vector<std::unique_ptr<View>> views_;
   std::unordered_map<std::uint64_t, Undecided> undecided_;
   std::unordered_map<std::uint64_t, Unobserved> unobserved_;
+  std::unordered_map<std::uint64_t, Undecided> unapproved_;  // wait for a person
+  Approvals approvals_;
   std::uint64_t waiting_bytes_ = 0;  // of both
   // Lists whose items the policy is being asked about, by the number of the round of questions.
   std::unordered_map<std::uint32_t, FilteredList *> filter_rounds_;

@@ -152,6 +152,7 @@ void Router::ask_ended(std::uint64_t handle) {
   const Ask ask = std::move(*found);
   asks_.erase(handle);
   if (Session *s = session(ask.session)) --s->open_asks;
+  if (ask.lane == nullptr) return;  // its call's time is the question's
   resume(ask.exchange);
   for (const std::uint64_t other : ask.others) resume(other);
 }
@@ -190,16 +191,20 @@ void Router::end_asks(const std::function<bool(const Ask &)> &which, bool tell_c
     // Off the table first: whoever is told may do anything, to this ask, too.
     const Ask ask = *found;
     ask_ended(handle);
-    if (tell_upstream) {
+    if (tell_upstream && ask.lane != nullptr) {
       refuse_ask(static_cast<WireLane &>(*ask.lane), ask.upstream_id, ask.method, false);
     }
-    if (!tell_client) continue;
-    const std::string text =
-        R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
-        std::to_string(handle) + R"(,"reason":"the request that caused it has ended"}})";
-    const bh_str part = bh::str(text);
-    send(asked_of(ask), BH_OUT_EVENT, &part, 1, 0);
+    if (tell_client) tell_ask_ended(handle, ask);
+    if (tell_upstream && ask.lane == nullptr) form_lost(ask.exchange);
   }
+}
+
+void Router::tell_ask_ended(std::uint64_t handle, const Ask &ask) {
+  const std::string text =
+      R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
+      std::to_string(handle) + R"(,"reason":"the request that caused it has ended"}})";
+  const bh_str part = bh::str(text);
+  send(asked_of(ask), BH_OUT_EVENT, &part, 1, 0);
 }
 
 // Where a client is told about an ask: on the stream of a call that may have caused it.

@@ -222,6 +222,7 @@ void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   s.initialized = true;
   s.log_level = -1;
   s.listed = 0;
+  approvals_.forget_session(s.handle);
   while (!s.subscriptions.empty()) {
     forget_subscription(s, std::string(s.subscriptions.begin()->first));
   }
@@ -382,6 +383,7 @@ void Router::handle_response(Session &s, std::string_view message, const mcp::Sc
   }
   const Ask ask = *found;  // more of them may come, and move it, while this is sent
   ask_ended(handle);
+  if (ask.lane == nullptr) return form_answered(ask.exchange, message, scan);
   Splice splice(message);
   splice.replace(scan.id, ask.upstream_id);
   const bh_str *parts = splice.parts();

@@ -47,12 +47,14 @@ bh_policy_request Router::policy_request(const Exchange &e) const {
 // ---- calls -----------------------------------------------------------------------------------
 
 Gate::Decision Router::judge_call(const Exchange &e, std::string_view message,
-                                  const mcp::Scan &scan, const Target &target) const {
+                                  const mcp::Scan &scan, const Target &target,
+                                  std::uint32_t flags) const {
   const std::string_view arguments = scan.arguments.in(message);
   if (gate_.reads_arguments() && !arguments.empty() && mcp::has_duplicate_members(arguments)) {
     return Gate::refusal({}, "arguments hold an object with duplicate members");
   }
   bh_policy_request request = policy_request(e);
+  request.flags = flags;
   if (gate_.reads_arguments()) request.arguments = bh::str(arguments);
   if (gate_.reads_definitions()) {
     request.definition = bh::str(definition_of(target.resolved, *target.lane));
@@ -81,19 +83,23 @@ bool Router::passes_gate(Exchange &e, std::string_view message, const mcp::Scan 
       *rewritten = std::move(decision.replacement);
       return true;
     case Gate::Verdict::pending:
-      if (!may_wait(message.size())) {
-        unanswered(e.id, false);
-        refuse(e, too_much());
-        return false;
-      }
-      waiting_bytes_ += message.size();
-      undecided_.emplace(e.id, Undecided{std::string(message), target});
-      arm(e, limits().policy_timeout_ms);
+      wait_for_policy(e, {std::string(message), target, false, {}});
       return false;
     default:
+      if (decision.asks) return has_approval(e, message, scan, target, decision);
       refuse(e, decision);
       return false;
   }
+}
+
+void Router::wait_for_policy(Exchange &e, Undecided call) {
+  if (!may_wait(call.message.size())) {
+    unanswered(e.id, false);
+    return refuse(e, too_much());
+  }
+  waiting_bytes_ += call.message.size();
+  undecided_.emplace(e.id, std::move(call));
+  arm(e, limits().policy_timeout_ms);
 }
 
 void Router::refuse(Exchange &e, const Gate::Decision &decision) {
@@ -108,10 +114,15 @@ void Router::refuse(Exchange &e, const Gate::Decision &decision) {
 }
 
 void Router::call_decided(Exchange &e, const Undecided &call, const Gate::Decision &decision) {
-  if (decision.verdict == Gate::Verdict::refuse) return refuse(e, decision);
+  if (decision.verdict == Gate::Verdict::refuse && !decision.asks) return refuse(e, decision);
   mcp::Scan scan;
   mcp::ScanError error;
   if (!mcp::scan(call.message, &scan, &error)) return refuse(e, Gate::failed(error.what));
+  // A person's answer is to one rule: another one asks anew.
+  const bool approved = call.approved && call.rule == decision.rule;
+  if (decision.asks && !approved && !has_approval(e, call.message, scan, call.target, decision)) {
+    return;
+  }
   if (decision.verdict == Gate::Verdict::rewrite && scan.arguments.empty()) {
     return refuse(e, Gate::refusal(decision.rule, "there are no arguments to rewrite"));
   }
@@ -169,7 +180,10 @@ void Router::refuse_result(Exchange &e, const Gate::Decision &decision) {
   if (!decision.rule.empty()) text += " (" + decision.rule + ")";
   const ReplyTo reply = e.reply;
   const std::string id = e.client_id;
-  finish(e, BH_OUTCOME_REFUSED, 0, decision.rule, decision.reason);
+  const std::string_view why =
+      decision.asks ? std::string_view("needs approval, which a result cannot wait for")
+                    : std::string_view(decision.reason);
+  finish(e, BH_OUTCOME_REFUSED, 0, decision.rule, why);
   answer_error(reply, id, code::invalid_request, text);
 }
 
@@ -182,6 +196,16 @@ void Router::result_decided(Exchange &e, const Unobserved &result, const Gate::D
 }
 
 // ---- what is pending -------------------------------------------------------------------------
+
+std::vector<std::uint64_t> Router::kept_for(const Lane &lane) const {
+  std::vector<std::uint64_t> ids;
+  for (const auto *kept : {&undecided_, &unapproved_}) {
+    for (const auto &[id, call] : *kept) {
+      if (call.target.lane == &lane) ids.push_back(id);
+    }
+  }
+  return ids;
+}
 
 bool Router::may_wait(std::size_t bytes) const noexcept {
   return waiting_bytes_ + bytes <= limits().policy_waiting_bytes;
@@ -228,6 +252,7 @@ bool Router::policy_timed_out(Exchange &e) {
 
 // The exchange ends for another reason.
 void Router::forget_question(std::uint64_t exchange) {
+  if (!unapproved_.empty()) take_unapproved(exchange, ApprovalEnd::withdrawn);
   if (undecided_.empty() && unobserved_.empty()) return;
   const bool waited = take_undecided(exchange).has_value() || take_unobserved(exchange).has_value();
   if (waited) unanswered(exchange, false);

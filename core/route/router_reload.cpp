@@ -159,8 +159,7 @@ bool Router::lane_busy(const Lane &lane) const {
   for (const Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->purpose == Purpose::call) return true;
   }
-  return std::any_of(undecided_.begin(), undecided_.end(),
-                     [&](const auto &entry) { return entry.second.target.lane == &lane; });
+  return !kept_for(lane).empty();
 }
 
 void Router::drain(std::vector<std::unique_ptr<Upstream>> gone) {
@@ -221,12 +220,9 @@ void Router::sweep() {
 }
 
 void Router::end_drained_calls(Lane &lane) {
-  std::vector<std::uint64_t> ids;
+  std::vector<std::uint64_t> ids = kept_for(lane);
   for (const Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->purpose == Purpose::call) ids.push_back(e->id);
-  }
-  for (const auto &[id, undecided] : undecided_) {
-    if (undecided.target.lane == &lane) ids.push_back(id);
   }
   for (const std::uint64_t id : ids) {
     Exchange *e = exchanges_.get(id);

@@ -137,18 +137,14 @@ void Router::drop_view(View &view) {
   status_changed();
 }
 
-// Calls that a policy has not decided yet would be sent to it.
+// Calls that a policy or a person has not decided yet would be sent to it.
 void Router::remove_lane(Lane &lane) {
-  std::vector<std::uint64_t> ids;
-  for (const auto &[id, undecided] : undecided_) {
-    if (undecided.target.lane == &lane) ids.push_back(id);
-  }
-  for (const std::uint64_t id : ids) {
+  for (const std::uint64_t id : kept_for(lane)) {
     Exchange *e = exchanges_.get(id);
     if (e == nullptr) continue;
     fail_exchange(*e, code::internal_error,
                   "server \"" + lane.upstream().name() +
-                      "\" was let go before a policy had decided; it has not run",
+                      "\" was let go before the call was decided; it has not run",
                   BH_OUTCOME_ERROR);
   }
   lane.upstream().remove(&lane);

@@ -36,6 +36,7 @@ struct Session {
   bool answers_only = false;        // is sent no events and no asks
   bool initialized = false;
   bool input_ended = false;
+  bool closing = false;
   std::uint8_t revision = 0;
   ClientCaps caps = 0;
   int log_level = -1;          // -1: never set

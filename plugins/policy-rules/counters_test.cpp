@@ -29,6 +29,15 @@ TEST_CASE("so many calls of a session, and those of others are their own") {
   CHECK(w.decide(in_session(1)) == "block r");  // without `per`, for good
 }
 
+TEST_CASE("a call that a person has allowed is counted once") {
+  World w(limit(R"({"calls": 1})"));
+  CHECK(w.decide(in_session(1)) == "allow");
+  Call again = in_session(1);
+  again.approved = true;
+  CHECK(w.decide(again) == "allow");
+  CHECK(w.decide(in_session(1)) == "block r");
+}
+
 TEST_CASE("so many calls a minute, in windows that overlap") {
   World w(limit(R"({"calls": 60, "per": "1m"})"));
   w.steady = 600'000;  // a window begins

@@ -77,6 +77,7 @@ Call call_of(const bh_policy_request &request) {
   call.name = bh::view(request.name);
   call.arguments = bh::view(request.arguments);
   call.meta = bh::view(request.meta);
+  call.approved = (request.flags & BH_REQUEST_APPROVED) != 0;
   if (!BH_HAS(bh_policy_request, &request, pin)) return call;
   call.definition = bh::view(request.definition);
   call.session_calls = request.session_calls;
@@ -238,6 +239,7 @@ Judge::Match Judge::match(const Rule &rule) {
 // Is the rule's budget used up? While it is not, the rule does not match, and the call counts if it
 // is let through.
 Judge::Match Judge::within(const Rule &rule) {
+  if (call_->approved) return Match::no;
   const Budget &budget = *rule.over;
   Counters::Addition addition{call_->arguments.size(), &hosts_};
   if (budget.what == Budget::What::destinations && !hosts_known_) {

@@ -25,6 +25,7 @@ struct Call {
   std::uint32_t pin = BH_PIN_UNKNOWN;
   std::string_view transport, peer, principal, process_name, method, server, name, arguments, meta,
       definition;
+  bool approved = false;  // asked once more, after a person has allowed it: it is counted already
 };
 Call call_of(const bh_policy_request &request);
 

@@ -67,7 +67,13 @@ class TestPolicy {
   bh_status decide(const bh_policy_request &request, bh_verdict *out, bh_error *error) {
     const std::string_view arguments = bh::view(request.arguments);
     results_[request.exchange] = value_of(arguments, "result");
-    return judge(value_of(arguments, "judge"), request.exchange, out, error);
+    const std::string wish = value_of(arguments, "judge");
+    // Other rules by the time that a person has answered.
+    const bool approved = (request.flags & BH_REQUEST_APPROVED) != 0;
+    if (wish == "ask-then-block") {
+      return judge(approved ? "block" : "ask", request.exchange, out, error);
+    }
+    return judge(wish, request.exchange, out, error);
   }
   bh_status observe(const bh_policy_request &request, bh_str, bh_verdict *out, bh_error *error) {
     const std::string wish = std::move(results_[request.exchange]);
@@ -98,6 +104,9 @@ class TestPolicy {
     if (wish == "block") {
       out->verdict = BH_VERDICT_BLOCK;
       out->reason = bh::str("as the call says");
+    } else if (wish == "ask") {
+      out->verdict = BH_VERDICT_ASK;
+      out->reason = bh::str("as the call says");
     } else if (wish == "rewrite") {
       out->verdict = BH_VERDICT_REWRITE;
     } else if (wish == "nonsense") {
@@ -109,9 +118,11 @@ class TestPolicy {
       return bh::fail(error, BH_E_IO, "an error of the policy");
     } else if (wish == "throw") {
       throw std::runtime_error("thrown by the policy");
-    } else if (wish == "later" || wish == "later-block") {
+    } else if (wish == "later" || wish == "later-block" || wish == "later-ask") {
       answer_later({this, number, false,
-                    std::uint32_t(wish == "later" ? BH_VERDICT_ALLOW : BH_VERDICT_BLOCK)});
+                    std::uint32_t(wish == "later"       ? BH_VERDICT_ALLOW
+                                  : wish == "later-ask" ? BH_VERDICT_ASK
+                                                        : BH_VERDICT_BLOCK)});
       return BH_PENDING;
     } else if (wish == "never") {
       return BH_PENDING;

@@ -42,11 +42,15 @@ enum {
 
 /* Is the listed definition the one that was approved? */
 enum { BH_PIN_UNKNOWN = 0, BH_PIN_SAME = 1, BH_PIN_CHANGED = 2 };
+/* decide() once more of a call that this policy wanted a person to allow, and that a person has
+ * allowed: its rules may be others by now. ASK by the same rule lets it pass; it is still one call,
+ * to be counted once. */
+enum { BH_REQUEST_APPROVED = 1 };
 
 /* A resolved call. Borrowed until the function that got it returns. */
 typedef struct bh_policy_request {
   uint32_t size;
-  uint32_t reserved;
+  uint32_t flags;    /* BH_REQUEST_...; unknown ones are ignored */
   uint64_t exchange; /* the same number in every look at this call; of filter(): of this question */
   uint64_t session;
   bh_str transport; /* of the client */

@@ -1,0 +1,57 @@
+// What waits for a person, asked of the endpoint from another process: values as bytes. Whoever is
+// between passes them on and looks at none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/archive.hpp"
+#include "host.hpp"
+
+namespace bulkhead {
+
+enum class ApprovalRequest : std::uint32_t {
+  list = 1,  // archived ApprovalWatch -> archived ApprovalList
+  answer     // archived ApprovalAnswer -> nothing
+};
+
+struct ApprovalWatch {
+  std::uint64_t watch_ms = 0;  // see Host::approvals()
+};
+
+// Answers a request that may come from a process that was taken over: its value, or an error.
+Result<std::string> answer_approval_request(Host &host, std::uint32_t request,
+                                            std::string_view value);
+
+// ---- as bytes --------------------------------------------------------------------------------
+
+template <class Ar>
+void archive(Ar &ar, ApprovalWatch &v) {
+  auto &[watch_ms] = v;
+  ar(watch_ms);
+}
+template <class Ar>
+void archive(Ar &ar, ApprovalScope &v) {
+  auto &[kind, minutes] = v;
+  ar(kind, minutes);
+}
+template <class Ar>
+void archive(Ar &ar, ApprovalAnswer &v) {
+  auto &[id, allow, scope, surface] = v;
+  ar(id, allow, scope, surface);
+}
+template <class Ar>
+void archive(Ar &ar, ApprovalQuestion &v) {
+  auto &[id, server, method, name, arguments, arguments_cut, arguments_bytes, digest, rule, reason,
+         process_name, principal, transport, peer, session, asked_unix_ms, expires_unix_ms] = v;
+  ar(id, server, method, name, arguments, arguments_cut, arguments_bytes, digest, rule, reason,
+     process_name, principal, transport, peer, session, asked_unix_ms, expires_unix_ms);
+}
+template <class Ar>
+void archive(Ar &ar, ApprovalList &v) {
+  auto &[questions, waiting] = v;
+  ar(questions, waiting);
+}
+
+}  // namespace bulkhead

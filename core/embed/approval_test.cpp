@@ -1,0 +1,453 @@
+// Calls that a person is asked about: who is asked, and what becomes of them.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "embed/fake_policy.hpp"
+#include "embed/fake_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+PluginUse use(const std::string &plugin) {
+  PluginUse out;
+  out.id = out.plugin = plugin;
+  out.config_json = "{}";
+  return out;
+}
+
+bh_status asks(const FakeJudge::Asked &, bh_verdict *out) {
+  out->verdict = BH_VERDICT_ASK;
+  out->rule = bh::str("r1");
+  out->reason = bh::str("because");
+  return BH_OK;
+}
+
+struct ApprovalWorld : World {
+  FakeJudge &judge = FakeJudge::get();
+  std::vector<std::string> outcomes;
+
+  ApprovalWorld() {
+    judge = FakeJudge{};
+    judge.judge = asks;
+    profile.policies = {use("fake-policy")};
+    profile.telemetry = {use("fake-telemetry")};
+    profile.limits.approval_timeout_ms = 60'000;
+    profile.approval.api = true;
+  }
+  void start() {
+    HostOptions options;
+    options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
+                              {"fake-policy", bh_static_entry_FakePolicy},
+                              {"fake-telemetry", bh_static_entry_FakeTelemetry}};
+    options.on_approval = [this](const ApprovalOutcome &outcome) {
+      outcomes.push_back(std::string(to_string(outcome.end)) + " " +
+                         std::string(to_string(outcome.surface)) + " " + to_string(outcome.scope));
+    };
+    auto created = Host::create(profile, std::move(options));
+    REQUIRE(created.has_value());
+    host = std::move(*created);
+    REQUIRE(host->start().has_value());
+    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
+  }
+  // Servers are connected for clients that can do more than those before.
+  void settle() {
+    REQUIRE(turn_until([&] { return host->settled(); }));
+  }
+  std::size_t sent_calls() {
+    std::size_t n = 0;
+    for (const std::string &message : up.lane("a").sent) {
+      n += message.find("tools/call") != std::string::npos;
+    }
+    return n;
+  }
+  bool sends(std::size_t n) {
+    return turn_until([&] { return sent_calls() == n; });
+  }
+  std::vector<ApprovalQuestion> pending() { return host->approvals(0).questions; }
+  Result<void> answer(const std::string &id, bool allow, ApprovalScope scope = {}) {
+    return host->answer_approval({id, allow, scope, ApprovalSurface::terminal});
+  }
+  void result() {
+    up.say("a",
+           R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"result":{}})");
+  }
+  const FakeJudge::Kept &record() {
+    REQUIRE(turn_until([&] { return !judge.records.empty(); }));
+    return judge.records.back();
+  }
+};
+
+constexpr ApprovalScope session_scope{ApprovalScope::Kind::session, 0};
+
+// The id token of the elicitation that a client has got, empty: it has got none.
+std::string form_id(const Client &c) {
+  for (const std::string &m : c.got) {
+    if (m.find("elicitation/create") == std::string::npos) continue;
+    const std::size_t at = m.find("\"id\":") + 5;
+    return m.substr(at, m.find(',', at) - at);
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("nobody is there to ask: refused at once, with the reason") {
+  ApprovalWorld w;
+  w.profile.approval.api = false;
+  w.start();
+  Client c(*w.host, R"({"elicitation":{}})");  // it could, and the profile does not trust it
+  w.settle();
+  c.call("1", "a__x");
+  CHECK(c.has("blocked by policy (r1): needs approval, and nobody is there"));
+  CHECK(c.has("because"));
+  CHECK(w.pending().empty());
+  CHECK(w.sent_calls() == 0);
+  CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
+  CHECK(w.record().rule == "r1");
+  // Whoever watches is somebody.
+  c.got.clear();
+  w.host->approvals(1000);
+  c.call("2", "a__x");
+  CHECK(c.got.empty());
+  CHECK(w.pending().size() == 1);
+}
+
+TEST_CASE("a question says what is asked, and the call waits for its answer") {
+  ApprovalWorld w;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x", R"(,"arguments":{"path":"/x","token":"t0ps3cret"})");
+  w.turn(20);
+  CHECK(w.sent_calls() == 0);
+  const auto pending = w.pending();
+  REQUIRE(pending.size() == 1);
+  const ApprovalQuestion &q = pending[0];
+  CHECK(q.server == "a");
+  CHECK(q.name == "x");
+  CHECK(q.method == "tools/call");
+  CHECK(q.arguments == R"({"path":"/x","token":"***"})");
+  CHECK(q.rule == "r1");
+  CHECK(q.reason == "because");
+  CHECK(q.transport == "local");
+  CHECK(q.principal == "local");
+  CHECK(q.expires_unix_ms - q.asked_unix_ms == 60'000);
+  SECTION("allowed: it runs, with its own bytes") {
+    REQUIRE(w.answer(q.id, true).has_value());
+    REQUIRE(w.sends(1));
+    CHECK(w.up.last("a").find("t0ps3cret") != std::string::npos);
+    w.result();
+    REQUIRE(c.has(R"("id":1,"result":{})"));
+    CHECK(w.record().outcome == BH_OUTCOME_OK);
+    CHECK(w.record().rule == "r1");
+    CHECK(w.outcomes == std::vector<std::string>{"allowed terminal once"});
+    SECTION("once") {
+      c.call("2", "a__x", R"(,"arguments":{"path":"/x","token":"t0ps3cret"})");
+      CHECK(w.pending().size() == 1);
+    }
+  }
+  SECTION("denied: it never runs") {
+    REQUIRE(w.answer(q.id, false).has_value());
+    CHECK(c.has("blocked by policy (r1): needs approval, and a person has denied it: because"));
+    CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
+    CHECK(w.outcomes == std::vector<std::string>{"denied terminal once"});
+  }
+  CHECK(w.answer(q.id, true).error().code == BH_E_NOT_FOUND);
+}
+
+TEST_CASE("an answer that is none changes nothing") {
+  ApprovalWorld w;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  const std::string id = w.pending().at(0).id;
+  CHECK(w.answer(id, true, {ApprovalScope::Kind::minutes, 0}).error().code == BH_E_INVALID);
+  CHECK(w.answer(id.substr(1), true).error().code == BH_E_NOT_FOUND);
+  CHECK(w.answer("", true).error().code == BH_E_NOT_FOUND);
+  CHECK(w.pending().size() == 1);
+  CHECK(w.sent_calls() == 0);
+}
+
+TEST_CASE("nobody answers: it expires to a refusal") {
+  ApprovalWorld w;
+  w.profile.limits.approval_timeout_ms = 60;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  const std::string id = w.pending().at(0).id;
+  REQUIRE(w.turn_until([&] { return c.has("nobody has given it within 60 ms"); }));
+  CHECK(w.pending().empty());
+  CHECK(w.answer(id, true).error().code == BH_E_NOT_FOUND);
+  CHECK(w.sent_calls() == 0);
+  CHECK(w.outcomes == std::vector<std::string>{"expired nobody once"});
+}
+
+TEST_CASE("for a session: the same call passes, any other asks") {
+  ApprovalWorld w;
+  w.start();
+  Client c(*w.host), other(*w.host);
+  c.call("1", "a__x", R"(,"arguments":{"n":1})");
+  REQUIRE(w.answer(w.pending().at(0).id, true, session_scope).has_value());
+  REQUIRE(w.sends(1));
+  c.call("2", "a__x", R"(,"arguments":{"n":1})");
+  REQUIRE(w.sends(2));
+  CHECK(w.pending().empty());
+  SECTION("other arguments") {
+    c.call("3", "a__x", R"(,"arguments":{"n":2})");
+  }
+  SECTION("other tool") {
+    c.call("3", "a__y", R"(,"arguments":{"n":1})");
+  }
+  SECTION("other session") {
+    other.call("3", "a__x", R"(,"arguments":{"n":1})");
+  }
+  SECTION("other rule") {
+    w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) {
+      asks(asked, out);
+      out->rule = bh::str("r2");
+      return bh_status{BH_OK};
+    };
+    c.call("3", "a__x", R"(,"arguments":{"n":1})");
+  }
+  CHECK(w.pending().size() == 1);
+  w.turn(20);
+  CHECK(w.sent_calls() == 2);
+}
+
+TEST_CASE("rules that are others when a person has answered hold") {
+  ApprovalWorld w;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x", R"(,"arguments":{"n":1})");
+  const std::string id = w.pending().at(0).id;
+  SECTION("one blocks now") {
+    w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *out) {
+      out->verdict = BH_VERDICT_BLOCK;
+      out->rule = bh::str("r9");
+      return bh_status{BH_OK};
+    };
+    REQUIRE(w.answer(id, true).has_value());
+    CHECK(c.has("blocked by policy (r9)"));
+    w.turn(20);
+    CHECK(w.sent_calls() == 0);
+    CHECK(w.record().rule == "r9");
+  }
+  SECTION("another one asks now") {
+    w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) {
+      asks(asked, out);
+      out->rule = bh::str("r2");
+      return bh_status{BH_OK};
+    };
+    REQUIRE(w.answer(id, true).has_value());
+    w.turn(20);
+    CHECK(w.sent_calls() == 0);
+    REQUIRE(w.pending().size() == 1);
+    CHECK(w.pending()[0].rule == "r2");
+    CHECK(w.pending()[0].id != id);
+    REQUIRE(w.answer(w.pending()[0].id, true).has_value());
+    REQUIRE(w.sends(1));
+  }
+  SECTION("one rewrites now") {
+    w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *out) {
+      out->verdict = BH_VERDICT_REWRITE;
+      out->arguments = bh::str(R"({"n":7})");
+      return bh_status{BH_OK};
+    };
+    REQUIRE(w.answer(id, true).has_value());
+    REQUIRE(w.sends(1));
+    CHECK(w.up.last("a").find(R"("arguments":{"n":7})") != std::string::npos);
+  }
+  SECTION("the policy decides later now") {
+    w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
+    REQUIRE(w.answer(id, true).has_value());
+    w.turn(20);
+    CHECK(w.sent_calls() == 0);
+    SECTION("the same rule asks") {
+      w.judge.decided(w.judge.last().number, BH_VERDICT_ASK);
+      REQUIRE(w.sends(1));
+    }
+    SECTION("blocked") {
+      w.judge.decided(w.judge.last().number, BH_VERDICT_BLOCK);
+      REQUIRE(w.turn_until([&] { return c.has("blocked by policy (r1)"); }));
+      CHECK(w.sent_calls() == 0);
+    }
+  }
+  // It is one call: the second look says so.
+  REQUIRE(w.judge.asked.size() >= 2);
+  CHECK(w.judge.asked[0].flags == 0);
+  CHECK(w.judge.asked[1].flags == BH_REQUEST_APPROVED);
+  CHECK(w.judge.asked[1].number == w.judge.asked[0].number);
+}
+
+TEST_CASE("a policy that asks later asks all the same") {
+  ApprovalWorld w;
+  w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  w.judge.decided(w.judge.last().number, BH_VERDICT_ASK);
+  REQUIRE(w.turn_until([&] { return w.pending().size() == 1; }));
+  w.judge.judge = asks;
+  REQUIRE(w.answer(w.pending()[0].id, true).has_value());
+  REQUIRE(w.sends(1));
+}
+
+TEST_CASE("what its client gives up is asked no more") {
+  ApprovalWorld w;
+  w.start();
+  {
+    Client c(*w.host);
+    c.call("1", "a__x");
+    c.call("2", "a__x");
+    REQUIRE(w.pending().size() == 2);
+    c.end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+    CHECK(w.pending().size() == 1);
+    CHECK(w.outcomes == std::vector<std::string>{"withdrawn nobody once"});
+  }
+  CHECK(w.pending().empty());
+  CHECK(w.outcomes.size() == 2);
+  w.turn(20);
+  CHECK(w.sent_calls() == 0);
+}
+
+TEST_CASE("calls that wait hold no place: not of the server, not of the session") {
+  ApprovalWorld w;
+  w.profile.limits.in_flight_per_session = 2;
+  for (ServerDef &def : w.profile.servers) def.max_in_flight = 1;
+  w.profile.limits.approvals_per_session = 5;
+  w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) {
+    return asked.name == "x" ? asks(asked, out) : bh_status{BH_OK};
+  };
+  w.start();
+  Client c(*w.host);
+  for (int i = 1; i <= 5; ++i) c.call(std::to_string(i), "a__x");
+  CHECK(w.pending().size() == 5);
+  CHECK(c.got.empty());
+  c.call("6", "a__x");
+  CHECK(c.has("too many calls of this session wait for it already (limits.approvals_per_session"));
+  c.call("7", "a__y");
+  REQUIRE(w.sends(1));
+  w.result();
+  CHECK(c.has(R"("id":7,"result")"));
+  CHECK(w.pending().size() == 5);
+}
+
+TEST_CASE("a server that goes while a person thinks takes the question along") {
+  ApprovalWorld w;
+  w.profile.limits.drain_ms = 20;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  REQUIRE(w.pending().size() == 1);
+  Profile next = w.profile;
+  next.servers.erase(next.servers.begin());
+  REQUIRE(w.host->apply(next).has_value());
+  REQUIRE(w.turn_until([&] { return c.has("it has not run"); }));
+  CHECK(w.pending().empty());
+  REQUIRE(w.turn_until([&] { return w.host->drained(); }));
+}
+
+TEST_CASE("a result cannot wait for a person") {
+  ApprovalWorld w;
+  w.judge.needs = BH_POLICY_READS_RESULTS;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  REQUIRE(w.sends(1));
+  w.result();
+  CHECK(c.has("MCP response blocked by policy (r1)"));
+  CHECK(w.pending().empty());
+}
+
+// ---- elicitation -----------------------------------------------------------------------------
+
+TEST_CASE("a client that is trusted with it is asked itself") {
+  ApprovalWorld w;
+  w.profile.approval = {true, false};
+  w.start();
+  const std::string revision = GENERATE(as<std::string>{}, "2025-06-18", "2025-11-25");
+  Client c(*w.host, R"({"elicitation":{}})", revision);
+  w.settle();
+  c.call("1", "a__x", R"(,"arguments":{"n":1})");
+  const std::string id = form_id(c);
+  REQUIRE_FALSE(id.empty());
+  const auto reply = [&](const std::string &rest) {
+    c.end->send(R"({"jsonrpc":"2.0","id":)" + id + "," + rest + "}");
+  };
+  SECTION("yes") {
+    reply(R"("result":{"action":"accept","content":{"decision":"allow"}})");
+    REQUIRE(w.sends(1));
+    CHECK_FALSE(c.has("notifications/cancelled"));
+    CHECK(w.outcomes == std::vector<std::string>{"allowed elicitation once"});
+  }
+  SECTION("yes, for the session") {
+    reply(R"("result":{"action":"accept","content":{"decision":"allow","scope":"session"}})");
+    REQUIRE(w.sends(1));
+    c.got.clear();
+    c.call("2", "a__x", R"(,"arguments":{"n":1})");
+    REQUIRE(w.sends(2));
+    CHECK(form_id(c).empty());
+  }
+  SECTION("no") {
+    reply(GENERATE(as<std::string>{}, R"("result":{"action":"decline"})",
+                   R"("result":{"action":"cancel"})",
+                   R"("result":{"action":"accept","content":{"decision":"deny"}})"));
+    CHECK(c.has("a person has denied it"));
+  }
+  SECTION("it cannot show it") {
+    reply(R"("error":{"code":-32601,"message":"no"})");
+    CHECK(c.has("the client cannot be asked for it"));
+  }
+  SECTION("somebody else answers: its question is taken back") {
+    REQUIRE(w.answer(w.pending().at(0).id, true).has_value());
+    REQUIRE(w.sends(1));
+    CHECK(c.has(R"("method":"notifications/cancelled","params":{"requestId":)" + id));
+    reply(R"("result":{"action":"decline"})");
+    w.result();
+    CHECK(c.has(R"("id":1,"result")"));
+  }
+  CHECK(w.pending().empty());
+}
+
+TEST_CASE("who cannot be shown a form is not asked") {
+  ApprovalWorld w;
+  w.profile.approval = {true, false};
+  w.start();
+  Client old(*w.host, R"({"elicitation":{}})", "2025-03-26");
+  Client urls(*w.host, R"({"elicitation":{"url":{}}})", "2025-11-25");
+  Client none(*w.host, "{}", "2025-11-25");
+  w.settle();
+  for (Client *c : {&old, &urls, &none}) {
+    c->call("1", "a__x");
+    CHECK(form_id(*c).empty());
+    CHECK(c->has("nobody is there"));
+  }
+}
+
+TEST_CASE("a client's error is no answer while somebody else is there") {
+  ApprovalWorld w;
+  w.profile.approval = {true, true};
+  w.start();
+  Client c(*w.host, R"({"elicitation":{}})");
+  w.settle();
+  c.call("1", "a__x");
+  c.end->send(R"({"jsonrpc":"2.0","id":)" + form_id(c) + R"(,"error":{"code":1,"message":"no"}})");
+  REQUIRE(w.pending().size() == 1);
+  REQUIRE(w.answer(w.pending()[0].id, true).has_value());
+  REQUIRE(w.sends(1));
+}
+
+TEST_CASE("no other client answers a form") {
+  ApprovalWorld w;
+  w.profile.approval = {true, false};
+  w.start();
+  Client c(*w.host, R"({"elicitation":{}})"), other(*w.host, R"({"elicitation":{}})");
+  w.settle();
+  c.call("1", "a__x");
+  other.end->send(R"({"jsonrpc":"2.0","id":)" + form_id(c) +
+                  R"(,"result":{"action":"accept","content":{"decision":"allow"}}})");
+  w.turn(20);
+  CHECK(w.sent_calls() == 0);
+  CHECK(w.pending().size() == 1);
+}

@@ -1,0 +1,79 @@
+#include "route/approval_form.hpp"
+
+namespace bulkhead {
+namespace {
+
+// Clients show a form in a dialogue; what is longer is for the other surfaces.
+constexpr std::size_t max_arguments = 4096;
+
+constexpr std::string_view schema =
+    R"({"type":"object","properties":{)"
+    R"("decision":{"type":"string","title":"Decision","description":"allow: the call runs now. )"
+    R"(deny: it does not run.","enum":["allow","deny"],"enumNames":["Allow","Deny"]},)"
+    R"("scope":{"type":"string","title":"For how long","description":"once: this call only. )"
+    R"(session: exactly this call, with these arguments, until the session ends.",)"
+    R"("enum":["once","session"],"enumNames":["Once","This session"]}},"required":["decision"]})";
+
+std::string message_text(const ApprovalQuestion &q, std::uint64_t timeout_ms) {
+  std::string out = "A rule of the gateway asks whether this call may run.\n";
+  const auto line = [&](std::string_view name, std::string_view text) {
+    if (!text.empty()) out.append("\n").append(name).append(": ").append(text);
+  };
+  line("Server", q.server);
+  line(q.method == "tools/call" ? std::string_view("Tool") : std::string_view(q.method), q.name);
+  if (q.arguments.size() > max_arguments || q.arguments_cut) {
+    std::string_view part = std::string_view(q.arguments).substr(0, max_arguments);
+    while (!part.empty() && (static_cast<unsigned char>(part.back()) & 0xC0) == 0x80) {
+      part.remove_suffix(1);
+    }
+    line("Arguments (the beginning of " + std::to_string(q.arguments_bytes) + " bytes)", part);
+  } else {
+    line("Arguments", q.arguments);
+  }
+  line("Rule", q.rule);
+  line("Reason", q.reason);
+  line("Client process", q.process_name);
+  return out + "\n\nWithout an answer within " + std::to_string(timeout_ms / 1000) +
+         " s it does not run.";
+}
+
+std::string text_member(std::string_view object, std::string_view name) {
+  const std::string_view token =
+      object.starts_with('{') ? mcp::member(object, name) : std::string_view{};
+  std::string scratch;
+  return token.starts_with('"') ? std::string(mcp::unquote(token, &scratch)) : std::string();
+}
+
+}  // namespace
+
+bool shows_forms(std::uint8_t revision, ClientCaps caps) noexcept {
+  if (revision < elicitation_revision || (caps & cap::elicitation) == 0) return false;
+  // An empty object means forms; one that names other modes means those.
+  return (caps & cap::elicitation_form) != 0 || (caps & cap::elicitation_url) == 0;
+}
+
+std::string approval_form(std::uint64_t id, const ApprovalQuestion &question,
+                          std::uint64_t timeout_ms, std::uint8_t revision) {
+  std::string out = R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+                    R"(,"method":"elicitation/create","params":{)";
+  if (revision >= elicitation_mode_revision) out += R"("mode":"form",)";
+  out += R"("message":)";
+  mcp::append_quoted(&out, message_text(question, timeout_ms));
+  return out.append(R"(,"requestedSchema":)").append(schema).append("}}");
+}
+
+FormAnswer read_approval_form(std::string_view message, const mcp::Scan &scan) {
+  FormAnswer out;
+  if (scan.kind != mcp::Kind::result) {
+    out.shown = false;
+    return out;
+  }
+  const std::string_view result = scan.result.in(message);
+  if (text_member(result, "action") != "accept") return out;
+  const std::string_view content = mcp::member(result, "content");
+  out.allow = text_member(content, "decision") == "allow";
+  if (text_member(content, "scope") == "session") out.scope.kind = ApprovalScope::Kind::session;
+  return out;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,221 @@
+#include "route/approvals.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "profile/project.hpp"
+
+namespace bulkhead {
+namespace {
+
+// Empty when the kernel has none to give.
+std::string new_id() {
+  std::array<unsigned char, 16> bytes;
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  for (const unsigned char byte : bytes) {
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+  return out;
+}
+
+std::size_t size_of(const ApprovalQuestion &q) {
+  constexpr std::size_t numbers = 128;
+  return numbers + q.id.size() + q.server.size() + q.method.size() + q.name.size() +
+         q.arguments.size() + q.digest.size() + q.rule.size() + q.reason.size() +
+         q.process_name.size() + q.principal.size() + q.transport.size() + q.peer.size();
+}
+
+void add_part(std::string *out, std::string_view part) {
+  // Its length first: no two calls have one text.
+  out->append(std::to_string(part.size())).append(":").append(part);
+}
+
+}  // namespace
+
+std::string approval_digest(std::string_view method, std::string_view server, std::string_view name,
+                            std::string_view arguments) {
+  std::string text = "bulkhead.approval/1;";
+  text.reserve(text.size() + method.size() + server.size() + name.size() + arguments.size() + 64);
+  for (const std::string_view part : {method, server, name, arguments}) add_part(&text, part);
+  return sha256_hex(text);
+}
+
+// ---- questions -------------------------------------------------------------------------------
+
+std::string Approvals::refusal(const Limits &limits, std::uint64_t session,
+                               std::uint64_t bytes) const {
+  const auto text = [](std::string_view what, std::string_view limit, std::uint64_t value) {
+    std::string out = "needs approval, and too many calls ";
+    out.append(what).append(" wait for it already (limits.").append(limit).append(" = ");
+    return out.append(std::to_string(value)).append("); try again when some are answered");
+  };
+  if (waiting_.size() >= limits.approvals_waiting) {
+    return text("of this gateway", "approvals_waiting", limits.approvals_waiting);
+  }
+  if (waiting_of(session) >= limits.approvals_per_session) {
+    return text("of this session", "approvals_per_session", limits.approvals_per_session);
+  }
+  if (bytes_ + bytes > limits.approvals_bytes) {
+    return "needs approval, and the calls that wait for it are too large together "
+           "(limits.approvals_bytes = " +
+           std::to_string(limits.approvals_bytes) + "); try again when some are answered";
+  }
+  return {};
+}
+
+const ApprovalQuestion *Approvals::add(Waiting waiting) {
+  waiting.question.id = new_id();
+  if (waiting.question.id.empty()) return nullptr;
+  bytes_ += waiting.bytes;
+  ++by_session_[waiting.question.session];
+  const auto at = waiting_.insert(waiting_.end(), std::move(waiting));
+  by_exchange_.emplace(at->exchange, at);
+  return &at->question;
+}
+
+const Approvals::Waiting *Approvals::find(std::string_view id) const noexcept {
+  const auto at = std::find_if(waiting_.begin(), waiting_.end(),
+                               [id](const Waiting &one) { return one.question.id == id; });
+  return at == waiting_.end() ? nullptr : &*at;
+}
+
+const Approvals::Waiting *Approvals::find(std::uint64_t exchange) const noexcept {
+  const auto at = by_exchange_.find(exchange);
+  return at == by_exchange_.end() ? nullptr : &*at->second;
+}
+
+std::optional<Approvals::Waiting> Approvals::take(std::uint64_t exchange) {
+  const auto at = by_exchange_.find(exchange);
+  if (at == by_exchange_.end()) return std::nullopt;
+  Waiting out = std::move(*at->second);
+  waiting_.erase(at->second);
+  by_exchange_.erase(at);
+  bytes_ -= out.bytes;
+  const auto session = by_session_.find(out.question.session);
+  if (session != by_session_.end() && --session->second == 0) by_session_.erase(session);
+  return out;
+}
+
+std::size_t Approvals::waiting_of(std::uint64_t session) const noexcept {
+  const auto at = by_session_.find(session);
+  return at == by_session_.end() ? 0 : at->second;
+}
+
+ApprovalList Approvals::list() const {
+  ApprovalList out;
+  out.waiting = waiting_.size();
+  std::size_t bytes = 0;
+  for (const Waiting &one : waiting_) {
+    bytes += size_of(one.question);
+    if (bytes > ApprovalList::max_bytes) break;
+    out.questions.push_back(one.question);
+  }
+  return out;
+}
+
+// ---- answers that stay -----------------------------------------------------------------------
+
+void Approvals::grant(const ApprovalQuestion &question, const ApprovalScope &scope,
+                      std::uint64_t now_ns) {
+  if (scope.kind == ApprovalScope::Kind::once) return;
+  Grant grant{question.digest,
+              question.rule,
+              question.principal,
+              question.transport,
+              question.process_name,
+              0,
+              0};
+  if (scope.kind == ApprovalScope::Kind::session) {
+    grant.session = question.session;
+  } else {
+    grant.until_ns = now_ns + std::uint64_t{scope.minutes} * 60'000'000'000u;
+  }
+  if (grants_.size() >= max_grants) grants_.pop_front();
+  grants_.push_back(std::move(grant));
+}
+
+bool Approvals::granted(const ApprovalQuestion &question, std::uint64_t now_ns) {
+  std::erase_if(grants_, [now_ns](const Grant &grant) {
+    return grant.until_ns != 0 && grant.until_ns <= now_ns;
+  });
+  return std::any_of(grants_.begin(), grants_.end(), [&](const Grant &grant) {
+    if (grant.digest != question.digest || grant.rule != question.rule ||
+        grant.process_name != question.process_name) {
+      return false;
+    }
+    if (grant.session != 0) return grant.session == question.session;
+    return grant.principal == question.principal && grant.transport == question.transport;
+  });
+}
+
+void Approvals::forget_session(std::uint64_t session) {
+  std::erase_if(grants_, [session](const Grant &grant) { return grant.session == session; });
+}
+
+void Approvals::watch(std::uint64_t now_ns, std::uint64_t ms) noexcept {
+  const std::uint64_t until = now_ns + std::min(ms, max_watch_ms) * 1'000'000u;
+  watched_until_ns_ = std::max(watched_until_ns_, until);
+}
+
+// ---- texts -----------------------------------------------------------------------------------
+
+std::string to_string(const ApprovalScope &scope) {
+  switch (scope.kind) {
+    case ApprovalScope::Kind::once:
+      return "once";
+    case ApprovalScope::Kind::session:
+      return "session";
+    case ApprovalScope::Kind::minutes:
+      return std::to_string(scope.minutes) + (scope.minutes == 1 ? " minute" : " minutes");
+  }
+  return "";
+}
+
+std::string_view to_string(ApprovalSurface surface) noexcept {
+  switch (surface) {
+    case ApprovalSurface::none:
+      return "nobody";
+    case ApprovalSurface::elicitation:
+      return "elicitation";
+    case ApprovalSurface::terminal:
+      return "terminal";
+    case ApprovalSurface::api:
+      return "api";
+  }
+  return "";
+}
+
+std::string_view to_string(ApprovalEnd end) noexcept {
+  switch (end) {
+    case ApprovalEnd::allowed:
+      return "allowed";
+    case ApprovalEnd::denied:
+      return "denied";
+    case ApprovalEnd::expired:
+      return "expired";
+    case ApprovalEnd::withdrawn:
+      return "withdrawn";
+  }
+  return "";
+}
+
+std::string describe(const ApprovalOutcome &outcome) {
+  const ApprovalQuestion &q = outcome.question;
+  std::string out = "approval " + q.id + " " + std::string(to_string(outcome.end));
+  if (outcome.surface != ApprovalSurface::none) {
+    out.append(" by ").append(to_string(outcome.surface));
+  }
+  if (outcome.end == ApprovalEnd::allowed) out += " (" + to_string(outcome.scope) + ")";
+  const std::uint64_t waited_ms =
+      outcome.ended_unix_ms > q.asked_unix_ms ? outcome.ended_unix_ms - q.asked_unix_ms : 0;
+  return out + " after " + std::to_string(waited_ms) + " ms: " + q.method + " \"" + q.name +
+         "\" at \"" + q.server + "\", rule \"" + q.rule + "\", digest " + q.digest;
+}
+
+}  // namespace bulkhead

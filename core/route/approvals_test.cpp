@@ -1,0 +1,288 @@
+// The queue of questions, what an approval is bound to, and what a person is shown.
+#include "route/approvals.hpp"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "mcp/scan.hpp"
+#include "route/approval_form.hpp"
+#include "route/shown_json.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+constexpr std::uint64_t second = 1'000'000'000;
+
+Approvals::Waiting waiting(std::uint64_t exchange, std::uint64_t session = 1,
+                           std::uint64_t bytes = 10) {
+  Approvals::Waiting out;
+  out.exchange = exchange;
+  out.bytes = bytes;
+  out.question.session = session;
+  out.question.digest = "d";
+  out.question.rule = "r";
+  return out;
+}
+
+Limits small() {
+  Limits limits;
+  limits.approvals_waiting = 3;
+  limits.approvals_per_session = 2;
+  limits.approvals_bytes = 100;
+  return limits;
+}
+
+mcp::Scan scanned(std::string_view text) {
+  mcp::Scan scan;
+  mcp::ScanError error;
+  REQUIRE(mcp::scan(text, &scan, &error));
+  return scan;
+}
+
+FormAnswer form(const std::string &result) {
+  const std::string text = R"({"jsonrpc":"2.0","id":1,"result":)" + result + "}";
+  return read_approval_form(text, scanned(text));
+}
+
+}  // namespace
+
+TEST_CASE("questions wait within three bounds, each refusal names its own") {
+  const Limits limits = small();
+  Approvals a;
+  CHECK(a.refusal(limits, 1, 10).empty());
+  a.add(waiting(1));
+  a.add(waiting(2));
+  CHECK(a.refusal(limits, 1, 10).find("approvals_per_session = 2") != std::string::npos);
+  CHECK(a.refusal(limits, 2, 80).empty());
+  CHECK(a.refusal(limits, 2, 81).find("approvals_bytes = 100") != std::string::npos);
+  a.add(waiting(3, 2));
+  CHECK(a.refusal(limits, 3, 1).find("approvals_waiting = 3") != std::string::npos);
+  CHECK(a.waiting_of(1) == 2);
+
+  REQUIRE(a.take(1).has_value());
+  CHECK_FALSE(a.take(1).has_value());
+  CHECK(a.refusal(limits, 1, 10).empty());
+  CHECK(a.waiting_of(1) == 1);
+  CHECK(a.size() == 2);
+}
+
+TEST_CASE("ids are long, differ, and find their question only") {
+  Approvals a;
+  std::set<std::string> ids;
+  for (std::uint64_t i = 1; i <= 200; ++i) ids.insert(a.add(waiting(i))->id);
+  CHECK(ids.size() == 200);
+  for (const std::string &id : ids) CHECK(id.size() == 32);
+  const std::string one = *ids.begin();
+  REQUIRE(a.find(one) != nullptr);
+  const std::uint64_t exchange = a.find(one)->exchange;
+  CHECK(a.find(one.substr(0, 31)) == nullptr);
+  CHECK(a.find("") == nullptr);
+  a.take(exchange);
+  CHECK(a.find(one) == nullptr);
+}
+
+TEST_CASE("the list has the oldest first, and as many as have room") {
+  Approvals a;
+  for (std::uint64_t i = 1; i <= 300; ++i) {
+    auto one = waiting(i);
+    one.question.name = std::to_string(i);
+    one.question.arguments.assign(16'000, 'x');
+    a.add(std::move(one));
+  }
+  const ApprovalList list = a.list();
+  CHECK(list.waiting == 300);
+  CHECK(list.questions.size() < 135);
+  REQUIRE(list.questions.size() > 100);
+  CHECK(list.questions[0].name == "1");
+  CHECK(list.questions[1].name == "2");
+}
+
+TEST_CASE("an approval is bound to every part of the call") {
+  const std::string base = approval_digest("tools/call", "s", "t", R"({"a":1})");
+  CHECK(base.size() == 64);
+  CHECK(base == approval_digest("tools/call", "s", "t", R"({"a":1})"));
+  for (const std::string &other : {approval_digest("prompts/get", "s", "t", R"({"a":1})"),
+                                   approval_digest("tools/call", "s2", "t", R"({"a":1})"),
+                                   approval_digest("tools/call", "s", "t2", R"({"a":1})"),
+                                   approval_digest("tools/call", "s", "t", R"({"a":2})"),
+                                   approval_digest("tools/call", "s", "t", R"({"a": 1})"),
+                                   approval_digest("tools/call", "st", "", R"({"a":1})"),
+                                   approval_digest("tools/call", "s", "t1:{", R"("a":1})")}) {
+    CHECK(other != base);
+  }
+}
+
+TEST_CASE("a grant is for its digest, rule, and session or client, and ends") {
+  Approvals a;
+  ApprovalQuestion q = waiting(1).question;
+  q.principal = "p";
+  q.transport = "http";
+  SECTION("once remembers nothing") {
+    a.grant(q, {}, 0);
+    CHECK_FALSE(a.granted(q, 1));
+  }
+  SECTION("session") {
+    a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
+    CHECK(a.granted(q, 3600 * second));
+    ApprovalQuestion other = q;
+    other.session = 2;
+    CHECK_FALSE(a.granted(other, 1));
+    other = q;
+    other.digest = "e";
+    CHECK_FALSE(a.granted(other, 1));
+    other = q;
+    other.rule = "r2";
+    CHECK_FALSE(a.granted(other, 1));
+    other = q;
+    other.process_name = "another";
+    CHECK_FALSE(a.granted(other, 1));
+    a.forget_session(1);
+    CHECK_FALSE(a.granted(q, 1));
+  }
+  SECTION("minutes") {
+    a.grant(q, {ApprovalScope::Kind::minutes, 2}, 0);
+    ApprovalQuestion other = q;
+    other.session = 2;
+    CHECK(a.granted(other, 119 * second));
+    other.principal = "another";
+    CHECK_FALSE(a.granted(other, 1));
+    a.forget_session(1);
+    CHECK(a.granted(q, 119 * second));
+    CHECK_FALSE(a.granted(q, 120 * second));
+  }
+  SECTION("the oldest of too many goes") {
+    a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
+    ApprovalQuestion other = q;
+    for (std::size_t i = 0; i < Approvals::max_grants; ++i) {
+      other.digest = std::to_string(i);
+      a.grant(other, {ApprovalScope::Kind::session, 0}, 0);
+    }
+    CHECK_FALSE(a.granted(q, 1));
+    CHECK(a.granted(other, 1));
+  }
+}
+
+TEST_CASE("who watches is there for so long, at most a minute") {
+  Approvals a;
+  CHECK_FALSE(a.watched(0));
+  a.watch(second, 5'000);
+  CHECK(a.watched(5 * second));
+  a.watch(second, 1'000);  // a second one that looks more often takes nothing from the first
+  CHECK(a.watched(5 * second));
+  CHECK_FALSE(a.watched(6 * second));
+  a.watch(10 * second, 1'000'000'000);
+  CHECK_FALSE(a.watched(70 * second));
+}
+
+TEST_CASE("scopes that there are not") {
+  CHECK(ApprovalScope{}.valid());
+  CHECK(ApprovalScope{ApprovalScope::Kind::minutes, 1}.valid());
+  CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::minutes, 0}.valid());
+  CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::minutes, 1441}.valid());
+  CHECK_FALSE(ApprovalScope{ApprovalScope::Kind::session, 1}.valid());
+  CHECK_FALSE(ApprovalScope{static_cast<ApprovalScope::Kind>(7), 0}.valid());
+}
+
+// ---- what is shown ---------------------------------------------------------------------------
+
+TEST_CASE("arguments are shown without what looks like a credential") {
+  const auto shown = [](std::string_view json) {
+    const ShownJson out = shown_json(json, 4096);
+    CHECK_FALSE(out.cut);
+    CHECK(mcp::valid_json(out.text));
+    return out.text;
+  };
+  CHECK(shown(R"({"path":"/a b","n":[1,-0.0,true,null],"o":{}})") ==
+        R"({"path":"/a b","n":[1,-0.0,true,null],"o":{}})");
+  CHECK(shown(R"({"api_key":"x","a":"y"})") == R"({"api_key":"***","a":"y"})");
+  CHECK(shown(R"({"Auth":{"user":"u","p":["q"]},"a":[{"token":["t"]}]})") ==
+        R"({"Auth":"***","a":[{"token":"***"}]})");
+  CHECK(shown(R"({"max_tokens":5,"keys":true})") == R"({"max_tokens":5,"keys":true})");
+  CHECK(shown(R"({"pass\u0077ord":"x"})") == R"({"password":"***"})");
+  CHECK(shown(R"(["ghp_0123456789abcdef","a"])") == R"(["***","a"])");
+  CHECK(shown(R"({"cmd":"curl -H 'Authorization: Bearer abcdef123456' https://u:p@h/x?q=1"})") ==
+        R"({"cmd":"curl -H 'Authorization: Bearer ***' https://***@h/x?q=1"})");
+  CHECK(shown(R"({"cmd":"x --api-key=abc TOKEN=\"abc\" sk-0123456789"})") ==
+        R"({"cmd":"x --api-key=*** TOKEN=\"***\" ***"})");
+  CHECK(shown(R"({"t":"Basically, it is basic."})") == R"({"t":"Basically, it is basic."})");
+  CHECK(shown(R"("-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY----- x")") ==
+        R"("*** x")");
+}
+
+TEST_CASE("what would not be seen is written out") {
+  CHECK(shown_json("{\"a\":\"x\xE2\x80\xAEy\"}", 100).text == R"({"a":"x\u202ey"})");
+  CHECK(shown_json(R"({"a":"x\u202ey\u0007"})", 100).text == R"({"a":"x\u202ey\u0007"})");
+  CHECK(visible_text("a\x1b[2J", 100) == "a\\u001b[2J");
+  CHECK(visible_text("a\xFF", 100) == "a\xEF\xBF\xBD");
+  CHECK(visible_text("ab\xE2\x82\xAC", 4) == "ab");
+}
+
+TEST_CASE("what is too long is cut, and says so") {
+  const std::string text = "{\"a\":\"" + std::string(100, 'x') + "\",\"evil\":1}";
+  const ShownJson part = shown_json(text, 50);
+  CHECK(part.cut);
+  CHECK(part.text.size() == 50);
+  CHECK(shown_json(text, text.size()).text == text);
+  CHECK_FALSE(shown_json(text, text.size()).cut);
+  CHECK(shown_json(text, text.size() - 1).cut);
+  const ShownJson huge = shown_json("\"" + std::string(1u << 20, 'y') + "\"", 100);
+  CHECK(huge.cut);
+  CHECK(huge.text.size() == 100);
+}
+
+// ---- the form --------------------------------------------------------------------------------
+
+TEST_CASE("who can be shown a form") {
+  CHECK_FALSE(shows_forms(1, cap::elicitation));
+  CHECK_FALSE(shows_forms(3, cap::sampling));
+  CHECK(shows_forms(2, cap::elicitation));
+  CHECK(shows_forms(3, cap::elicitation));
+  CHECK(shows_forms(3, cap::elicitation | cap::elicitation_form | cap::elicitation_url));
+  CHECK_FALSE(shows_forms(3, cap::elicitation | cap::elicitation_url));
+}
+
+TEST_CASE("the form says what is asked, in the words of the revision") {
+  ApprovalQuestion q;
+  q.server = "files";
+  q.method = "tools/call";
+  q.name = "delete";
+  q.arguments = R"({"path":"/x"})";
+  q.rule = "r7";
+  q.reason = "because \"so\"";
+  const std::string old = approval_form(9, q, 120'000, 2), fresh = approval_form(9, q, 120'000, 3);
+  for (const std::string &text : {old, fresh}) {
+    const mcp::Scan scan = scanned(text);
+    CHECK(scan.kind == mcp::Kind::request);
+    CHECK(scan.id.in(text) == "9");
+    std::string scratch;
+    const std::string said(mcp::unquote(mcp::member(scan.params.in(text), "message"), &scratch));
+    for (const char *part : {"Server: files", "Tool: delete", R"(Arguments: {"path":"/x"})",
+                             "Rule: r7", "Reason: because \"so\"", "within 120 s"}) {
+      INFO(part);
+      CHECK(said.find(part) != std::string::npos);
+    }
+  }
+  CHECK(old.find("\"mode\"") == std::string::npos);
+  CHECK(fresh.find(R"("mode":"form")") != std::string::npos);
+}
+
+TEST_CASE("only a clear yes is one") {
+  CHECK(form(R"({"action":"accept","content":{"decision":"allow"}})").allow);
+  const FormAnswer session =
+      form(R"({"action":"accept","content":{"decision":"allow","scope":"session"}})");
+  CHECK(session.allow);
+  CHECK(session.scope.kind == ApprovalScope::Kind::session);
+  for (const char *no :
+       {R"({"action":"decline"})", R"({"action":"cancel"})", R"({"action":"accept"})",
+        R"({"action":"accept","content":{"decision":"deny"}})",
+        R"({"action":"accept","content":{"decision":true}})",
+        R"({"action":"accept","content":["allow"]})",
+        R"({"action":"decline","content":{"decision":"allow"}})", "{}", "[]", "7"}) {
+    INFO(no);
+    CHECK_FALSE(form(no).allow);
+    CHECK(form(no).shown);
+  }
+  const std::string error = R"({"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}})";
+  CHECK_FALSE(read_approval_form(error, scanned(error)).shown);
+}

@@ -1,0 +1,252 @@
+#include "route/shown_json.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+
+#include "mcp/description_audit.hpp"
+#include "mcp/scan.hpp"
+#include "profile/secrets.hpp"
+
+namespace bulkhead {
+namespace {
+
+using profiles::credential_name;
+using profiles::credential_value;
+using profiles::kMask;
+
+constexpr std::string_view private_key = "-----BEGIN ";
+constexpr std::string_view spaces = " \t\r\n";
+// What a token stands between, inside a word.
+constexpr std::string_view delimiters = "\"'`=:,;&?()<>[]{}|";
+
+bool is_scheme(std::string_view word) {
+  const auto same = [&](std::string_view name) {
+    if (word.size() != name.size()) return false;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      if ((word[i] | 0x20) != name[i]) return false;
+    }
+    return true;
+  };
+  return same("bearer") || same("basic");
+}
+
+// Words of prose begin as these do, too ("Basically"); what counts is the word behind the scheme.
+bool token_shape(std::string_view part) {
+  return credential_value(part) && !part.starts_with("Basi") && !part.starts_with("Bearer");
+}
+
+// A word without spaces, maybe "https://user:password@host/?token=x" or "--api-key=x".
+void add_word(std::string *out, std::string_view word) {
+  const std::size_t scheme = word.find("://");
+  if (scheme != std::string_view::npos) {
+    const std::size_t end = word.find_first_of("/?#", scheme + 3);
+    const std::size_t at = word.substr(0, end).rfind('@');
+    if (at != std::string_view::npos && at > scheme) {
+      add_word(out, word.substr(0, scheme));
+      out->append("://").append(kMask);
+      word.remove_prefix(at);
+    }
+  }
+  std::string_view name;  // before an '='
+  while (!word.empty()) {
+    const std::size_t end = word.find_first_of(delimiters);
+    const std::string_view part = word.substr(0, end);
+    const bool secret = token_shape(part) || (!part.empty() && credential_name(name));
+    out->append(secret ? kMask : part);
+    if (end == std::string_view::npos) return;
+    *out += word[end];
+    if (word[end] == '=') {
+      name = part;
+    } else if (!part.empty() || (word[end] != '"' && word[end] != '\'')) {
+      name = {};
+    }
+    word.remove_prefix(end + 1);
+  }
+}
+
+std::string unquoted_word(std::string_view word) {
+  const std::size_t begin = word.find_first_not_of(delimiters);
+  if (begin == std::string_view::npos) return {};
+  return std::string(word.substr(begin, word.find_last_not_of(delimiters) + 1 - begin));
+}
+
+void add_character(std::string *out, char32_t c, std::string_view bytes) {
+  if (!mcp::hidden_character(c) || c == '\n' || c == '\t') {
+    out->append(bytes);
+    return;
+  }
+  char text[16];
+  if (c < 0x10000) {
+    std::snprintf(text, sizeof text, "\\u%04x", static_cast<unsigned>(c));
+  } else {
+    const auto rest = static_cast<unsigned>(c - 0x10000);
+    std::snprintf(text, sizeof text, "\\u%04x\\u%04x", 0xd800 + (rest >> 10),
+                  0xdc00 + (rest & 0x3ff));
+  }
+  out->append(text);
+}
+
+// As it stands in JSON, so that hidden characters can be written as escapes.
+std::string quoted_visible(std::string_view text) {
+  std::string quoted, out;
+  mcp::append_quoted(&quoted, text);
+  for (std::string_view rest = quoted; !rest.empty();) {
+    std::size_t size = 0;
+    const char32_t c = mcp::first_character(rest, &size);
+    add_character(&out, c, rest.substr(0, size));
+    rest.remove_prefix(size);
+  }
+  return out;
+}
+
+// One walk over a validated text. A value that is hidden is skipped, not copied.
+class Walk {
+ public:
+  Walk(std::string_view json, std::size_t max_bytes) : json_(json), max_(max_bytes) {}
+
+  ShownJson run() {
+    while (at_ < json_.size() && out_.size() < max_) step();
+    const bool cut = at_ < json_.size() || out_.size() > max_;
+    if (cut) out_ = visible_text(out_, max_);
+    return {std::move(out_), cut};
+  }
+
+ private:
+  void step() {
+    const char c = json_[at_];
+    if (c == '"') return string();
+    if (c == '{' || c == '[') {
+      if (hides_) return hidden(container_end());
+      objects_ += c == '{' ? '1' : '0';
+      key_next_ = c == '{';
+    } else if (c == '}' || c == ']') {
+      objects_.pop_back();
+      key_next_ = false;
+    } else if (c == ',') {
+      key_next_ = objects_.ends_with('1');
+      hides_ = false;
+    }
+    out_ += c;
+    ++at_;
+  }
+
+  void string() {
+    if (hides_ && !key_next_) return hidden(string_end(at_, json_.size()));
+    // Of a huge one only what has room is looked at; no escape has more than six bytes.
+    const std::size_t end = string_end(at_, 6 * max_);
+    std::string token(json_.substr(at_, end - at_)), scratch;
+    const bool all = token.size() > 1 && token.back() == '"' && end - at_ <= 6 * max_;
+    if (!all) token += '"';
+    const std::string_view text = mcp::unquote(token, &scratch);
+    if (key_next_) {
+      hides_ = credential_name(text);
+      key_next_ = false;
+      out_ += quoted_visible(text);
+    } else {
+      out_ += quoted_visible(masked_text(text));
+    }
+    at_ = end;
+    if (!all) out_.resize(std::max(out_.size(), max_ + 1), ' ');
+  }
+
+  void hidden(std::size_t end) {
+    out_.append("\"").append(kMask).append("\"");
+    hides_ = false;
+    at_ = end;
+  }
+
+  // Behind the closing quote, or between two characters not far behind `most` bytes.
+  std::size_t string_end(std::size_t begin, std::size_t most) const {
+    std::size_t at = begin + 1;
+    for (; json_[at] != '"'; ++at) {
+      if (at - begin > most) return at;
+      if (json_[at] == '\\') at += json_[at + 1] == 'u' ? 5 : 1;
+    }
+    return at + 1;
+  }
+  std::size_t container_end() const {
+    std::size_t depth = 0, at = at_;
+    do {
+      const char c = json_[at];
+      if (c == '"') {
+        at = string_end(at, json_.size());
+        continue;
+      }
+      if (c == '{' || c == '[') ++depth;
+      if (c == '}' || c == ']') --depth;
+      ++at;
+    } while (depth != 0);
+    return at;
+  }
+
+  const std::string_view json_;
+  const std::size_t max_;
+  std::size_t at_ = 0;
+  std::string out_, objects_;  // objects_: a '1' for each open object, '0' for an array
+  bool key_next_ = false;
+  bool hides_ = false;  // the name of the value that comes is that of a credential
+};
+
+}  // namespace
+
+ShownJson shown_json(std::string_view json, std::size_t max_bytes) {
+  return Walk(json, max_bytes).run();
+}
+
+std::string masked_text(std::string_view text) {
+  std::string out;
+  bool behind_scheme = false;
+  while (!text.empty()) {
+    const std::size_t begin = text.find_first_not_of(spaces);
+    out.append(text.substr(0, begin));
+    if (begin == std::string_view::npos) break;
+    text.remove_prefix(begin);
+    if (text.starts_with(private_key)) {
+      const std::size_t line = text.find("-----", private_key.size());
+      const std::string_view kind = text.substr(0, line);
+      if (kind.ends_with("PRIVATE KEY")) {
+        const std::size_t end = text.find("-----END", private_key.size());
+        const std::size_t close = end == std::string_view::npos ? end : text.find("-----", end + 8);
+        out += kMask;
+        if (close == std::string_view::npos) break;
+        text.remove_prefix(close + 5);
+        continue;
+      }
+    }
+    const std::size_t end = std::min(text.find_first_of(spaces), text.size());
+    const std::string_view word = text.substr(0, end);
+    const std::string plain = unquoted_word(word);
+    if (behind_scheme && plain.size() > 5) {
+      out += kMask;
+      if (delimiters.find(word.back()) != std::string_view::npos) out += word.back();
+    } else {
+      add_word(&out, word);
+    }
+    // "Authorization:Bearer" is one word, too.
+    const std::size_t last = plain.find_last_of(delimiters);
+    behind_scheme = is_scheme(last == std::string::npos ? plain : plain.substr(last + 1));
+    text.remove_prefix(end);
+  }
+  return out;
+}
+
+std::string visible_text(std::string_view text, std::size_t max_bytes) {
+  std::string out;
+  while (!text.empty()) {
+    std::size_t size = 0;
+    const char32_t c = mcp::first_character(text, &size);
+    std::string one;
+    if (c == 0xFFFD && size == 1) {
+      one = "\xEF\xBF\xBD";
+    } else {
+      add_character(&one, c, text.substr(0, size));
+    }
+    if (out.size() + one.size() > max_bytes) return out;
+    out += one;
+    text.remove_prefix(size);
+  }
+  return out;
+}
+
+}  // namespace bulkhead

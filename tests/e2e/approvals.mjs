@@ -1,0 +1,383 @@
+// B21: a policy says "ask", and a person answers: over the service API, in a terminal, in the client
+// by elicitation; or nobody is there. Each test with compartments and with --single-process.
+import { execFile, spawn } from 'node:child_process';
+import { request } from 'node:http';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { assert, build, fake, importFromNpm, program, run, show, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const execute = promisify(execFile);
+const sdk = '@modelcontextprotocol/sdk';
+const { Client } = await importFromNpm(`${sdk}/client/index.js`);
+const { StreamableHTTPClientTransport } = await importFromNpm(`${sdk}/client/streamableHttp.js`);
+const types = await importFromNpm(`${sdk}/types.js`);
+
+const policyPlugin = join(build, 'tests/judges/test-policy.so');
+const telemetryPlugin = join(build, 'tests/judges/test-telemetry.so');
+const modes = { compartments: [], 'one process': ['--single-process'] };
+const both = (name, fn, options) => {
+  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args), options);
+};
+
+function profileOf(log, { approval = { api: true }, limits = {}, policy = {} } = {}) {
+  return {
+    mcpServers: { local: { ...fake('--tool', 'a', '--tool', 'b', '--log', log), max_in_flight: 1 } },
+    policies: { judge: { plugin: policyPlugin, ...policy } },
+    telemetry: { book: { plugin: telemetryPlugin } },
+    approval,
+    limits,
+  };
+}
+async function asking(t, args, options) {
+  const log = t.path('log');
+  const gateway = await t.gateway(profileOf(log, options), { args });
+  const client = await t.http(gateway);
+  await until('calls are decided', async () => (await call(client, { judge: 'allow', first: true })).result);
+  const { socket } = await statusOf(gateway);
+  return { gateway, client, log, socket };
+}
+const call = (client, args, tool = 'local__a') => client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
+// Calls that the server has got, but the first one.
+const ran = (log) => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('tools/call') && !line.includes('"first"')).length;
+
+function ask(socket, method, path, body) {
+  return new Promise((done, failed) => {
+    const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
+    const req = request({ socketPath: socket, method, path, headers: { 'Content-Length': Buffer.byteLength(text) } }, (res) => {
+      let data = '';
+      res.on('data', (chunk) => (data += chunk));
+      res.on('end', () => done({ status: res.statusCode, ...JSON.parse(data) }));
+    });
+    req.on('error', failed);
+    req.end(text);
+  });
+}
+const pending = async (socket) => (await ask(socket, 'GET', '/confirm/pending')).pending;
+const waits = (socket, n = 1) =>
+  until(`${n} questions wait`, async () => {
+    const list = await pending(socket);
+    return list.length === n && list;
+  });
+const command = (gateway, ...args) =>
+  execute(program, ['approvals', ...args], { env: gateway.env(), timeout: 10_000 }).then(
+    (done) => ({ code: 0, ...done }),
+    (error) => ({ code: error.code, stdout: error.stdout, stderr: error.stderr }),
+  );
+function records(gateway) {
+  const file = readdirSync(gateway.dir, { recursive: true }).find((name) => name.endsWith('records.jsonl'));
+  if (file === undefined) return [];
+  return readFileSync(join(gateway.dir, file), 'utf8').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
+}
+const refused = 3;
+const ok = 1;
+
+both('B21 ask without a surface is refused at once; with one that says yes the call runs', async (t, args) => {
+  const { gateway, client, log, socket } = await asking(t, args, { approval: {} });
+  const none = await call(client, { judge: 'ask' });
+  assert.match(none.error?.message ?? show(none), /blocked by policy \(test-rule\): needs approval, and nobody is there.*as the call says/);
+  assert.equal(none.error.code, -32600);
+  assert.equal(ran(log), 0);
+  assert.deepEqual(await pending(socket), []);
+  await until('the refusal is on record', () => records(gateway).find((one) => one.outcome === refused && one.rule === 'test-rule'));
+
+  const watch = spawn(program, ['approvals', 'watch', '--json'], { env: gateway.env() });
+  t.defer(() => watch.kill('SIGKILL'));
+  let said = '';
+  watch.stdout.on('data', (data) => (said += data));
+  await until('somebody watches', async () => {
+    const waiting = call(client, { judge: 'ask', n: 1 });
+    if (await Promise.race([waiting, waits(socket).then(() => null)])) return false;
+    const [question] = await pending(socket);
+    await until('the terminal says so', () => said.includes(question.id));
+    assert.equal((await command(gateway, 'allow', question.id)).code, 0);
+    assert.deepEqual((await waiting).result.echo, { judge: 'ask', n: 1 });
+    return true;
+  });
+  assert.equal(ran(log), 1);
+  await until('the call is on record with its rule', () => records(gateway).find((one) => one.outcome === ok && one.rule === 'test-rule'));
+  const ended = new Promise((done) => watch.on('exit', (code) => done(code)));
+  watch.kill('SIGTERM');
+  assert.equal(await ended, 0);
+});
+
+both('over the service API: what is asked, allow, deny, and what is no answer', async (t, args) => {
+  const { client, log, socket } = await asking(t, args);
+  const first = call(client, { judge: 'ask', path: '/x', api_key: 'hunter2', note: 'token ghp_0123456789abcdef' });
+  const [q] = await waits(socket);
+  assert.match(q.id, /^[0-9a-f]{32}$/);
+  assert.deepEqual([q.server, q.name, q.method, q.rule, q.reason], ['local', 'a', 'tools/call', 'test-rule', 'as the call says']);
+  assert.deepEqual(JSON.parse(q.arguments), { judge: 'ask', path: '/x', api_key: '***', note: 'token ***' });
+  assert.equal(q.transport, 'http');
+  assert.ok(q.expires_in_ms > 60_000 && q.expires_in_ms <= 120_000, show(q));
+  assert.equal(ran(log), 0);
+  for (const [path, body, status] of [
+    [`/confirm/${q.id}`, {}, 400],
+    [`/confirm/${q.id}`, '', 400],
+    [`/confirm/${q.id}`, { decision: 'yes' }, 400],
+    [`/confirm/${q.id}`, { decision: 'allow', scope: 'always' }, 400],
+    [`/confirm/${q.id}`, '{"decision":"deny","decision":"allow"}', 400],
+    ['/confirm/00000000000000000000000000000000', { decision: 'allow' }, 404],
+    ['/confirm/pending', { decision: 'allow' }, 404],
+    ['/confirm/watch', { seconds: 61 }, 400],
+  ]) {
+    const answer = await ask(socket, 'POST', path, body);
+    assert.equal(answer.status, status, `${path} ${show(body)}: ${show(answer)}`);
+    assert.ok(answer.error, show(answer));
+  }
+  assert.equal((await ask(socket, 'GET', `/confirm/${q.id}`)).status, 405);
+  assert.equal(ran(log), 0);
+  assert.deepEqual(await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'allow' }), { status: 200, answered: true });
+  assert.equal((await first).result.echo.api_key, 'hunter2');
+  assert.equal((await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'allow' })).status, 404);
+
+  const second = call(client, { judge: 'ask' });
+  const [other] = await waits(socket);
+  assert.notEqual(other.id, q.id);
+  assert.equal((await ask(socket, 'POST', `/confirm/${other.id}`, { decision: 'deny' })).status, 200);
+  assert.match((await second).error.message, /needs approval, and a person has denied it/);
+  assert.equal(ran(log), 1);
+});
+
+both('in a terminal: list, allow, deny, exit codes', async (t, args) => {
+  const { gateway, client, log, socket } = await asking(t, args);
+  const none = await command(gateway);
+  assert.deepEqual([none.code, none.stdout], [0, 'No call waits for approval.\n']);
+  const calls = [1, 2].map((n) => call(client, { judge: 'ask', n }));
+  const questions = await waits(socket, 2);
+  const list = await command(gateway);
+  assert.equal(list.code, 0);
+  assert.match(list.stdout, /^ID +SERVER +NAME +RULE/);
+  const json = JSON.parse((await command(gateway, '--json')).stdout);
+  assert.deepEqual(json.pending.map((one) => one.id).sort(), questions.map((one) => one.id).sort());
+  const idOf = (n) => questions.find((one) => JSON.parse(one.arguments).n === n).id;
+  for (const [words, code, text] of [
+    [['allow', 'ffff'.padEnd(33, 'f')], 1, /waits/],
+    [['allow', 'ab'], 2, /at least 4/],
+    [['allow'], 2, /id/],
+    [['allow', idOf(1), '--minutes', '0'], 2, /minutes/],
+    [['allow', idOf(1), '--minutes', '5', '--session'], 2, /excludes/],
+    [['deny', idOf(1), '--session'], 2, /./],
+  ]) {
+    const done = await command(gateway, ...words);
+    assert.equal(done.code, code, `${words}: ${show(done)}`);
+    assert.match(done.stderr, text);
+  }
+  const allowed = await command(gateway, 'allow', idOf(1).slice(0, 12));
+  assert.deepEqual([allowed.code, allowed.stdout], [0, 'allowed: local a\n']);
+  assert.deepEqual((await calls[0]).result.echo, { judge: 'ask', n: 1 });
+  assert.equal((await command(gateway, 'deny', idOf(2))).code, 0);
+  assert.match((await calls[1]).error.message, /a person has denied it/);
+  assert.equal((await command(gateway, 'deny', idOf(2))).code, 1);
+  assert.equal(ran(log), 1);
+  await gateway.stop();
+  assert.equal((await command(gateway)).code, 3);
+  assert.equal((await command(gateway, 'watch')).code, 3);
+});
+
+both('in a terminal that watches: keys answer', async (t, args) => {
+  const { gateway, client, log } = await asking(t, args, { approval: {} });
+  const pty = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
+  const watch = spawn('python3', ['-c', pty, program, 'approvals', 'watch'], { env: { ...gateway.env(), TERM: 'xterm' } });
+  t.defer(() => watch.kill('SIGKILL'));
+  let screen = '';
+  watch.stdout.on('data', (data) => (screen += data));
+  const ended = new Promise((done) => watch.on('exit', (code) => done(code)));
+  await until('it watches', () => screen.includes('No call waits'));
+  const answered = async (key, n) => {
+    let outcome;
+    void call(client, { judge: 'ask', n }).then((got) => (outcome = got));
+    await until('it is on the screen', () => screen.includes(`"n":${n}`));
+    // A key is not taken while the question has only just come.
+    return until('the key is taken', async () => {
+      watch.stdin.write(key);
+      await new Promise((done) => setTimeout(done, 100));
+      return outcome;
+    });
+  };
+  assert.deepEqual((await answered('a', 1)).result?.echo, { judge: 'ask', n: 1 });
+  assert.match((await answered('d', 2)).error.message, /a person has denied it/);
+  assert.ok((await answered('s', 3)).result);
+  assert.ok((await call(client, { judge: 'ask', n: 3 })).result);
+  assert.equal(ran(log), 3);
+  watch.stdin.write('q');
+  assert.equal(await ended, 0);
+  assert.ok(screen.endsWith('\x1b[?25h\x1b[?1049l'), JSON.stringify(screen.slice(-60)));
+});
+
+both('for a session, for some minutes: the same call passes, other arguments ask again', async (t, args) => {
+  const { gateway, client, socket, log } = await asking(t, args);
+  const held = call(client, { judge: 'ask', n: 1 });
+  let [q] = await waits(socket);
+  assert.equal((await command(gateway, 'allow', q.id, '--session')).code, 0);
+  assert.ok((await held).result);
+  assert.ok((await call(client, { judge: 'ask', n: 1 })).result);
+  const changed = call(client, { judge: 'ask', n: 2 });
+  [q] = await waits(socket);
+  assert.equal(JSON.parse(q.arguments).n, 2);
+  const stranger = await t.http(gateway);
+  const theirs = call(stranger, { judge: 'ask', n: 1 });
+  await waits(socket, 2);
+  assert.equal(ran(log), 2);
+
+  assert.equal((await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'allow', scope: { minutes: 1 } })).status, 200);
+  assert.ok((await changed).result);
+  assert.ok((await call(stranger, { judge: 'ask', n: 2 })).result, 'minutes hold for the client, not for one session');
+  [q] = await waits(socket);
+  assert.equal((await command(gateway, 'deny', q.id)).code, 0);
+  assert.match((await theirs).error.message, /denied/);
+});
+
+both('nobody answers: it expires to a refusal, and nothing has run', async (t, args) => {
+  const { client, log, socket } = await asking(t, args, { limits: { approval_timeout_ms: 1000 } });
+  const outcome = await call(client, { judge: 'ask' });
+  assert.match(outcome.error.message, /needs approval, and nobody has given it within 1000 ms/);
+  assert.deepEqual(await pending(socket), []);
+  assert.equal(ran(log), 0);
+});
+
+both('rules that block by the time of the answer block; a policy that asks later asks', async (t, args) => {
+  const { client, log, socket } = await asking(t, args);
+  const blocked = call(client, { judge: 'ask-then-block' });
+  let [q] = await waits(socket);
+  assert.equal((await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'allow' })).status, 200);
+  assert.match((await blocked).error.message, /blocked by policy \(test-rule\): as the call says/);
+  assert.equal(ran(log), 0);
+  const later = call(client, { judge: 'later-ask' });
+  [q] = await waits(socket);
+  assert.equal((await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'allow' })).status, 200);
+  assert.ok((await later).result);
+});
+
+both('a client that cancels or goes takes its question along', async (t, args) => {
+  const { gateway, client, log, socket } = await asking(t, args);
+  void call(client, { judge: 'ask' }).catch(() => {});
+  await waits(socket);
+  const id = client.nextId - 1;
+  await client.notify('notifications/cancelled', { requestId: id });
+  await waits(socket, 0);
+  const other = await t.http(gateway);
+  void call(other, { judge: 'ask' }).catch(() => {});
+  await waits(socket);
+  await other.close();
+  await waits(socket, 0);
+  assert.equal(ran(log), 0);
+});
+
+both('100 calls that wait hold no place; the bound is a refusal that names itself', async (t, args) => {
+  const { client, log, socket } = await asking(t, args, { limits: { approvals_waiting: 100, in_flight_per_session: 10 } });
+  const calls = [];
+  // While the policy decides, a call does count for the session.
+  while (calls.length < 100) {
+    for (let i = 0; i < 10; ++i) calls.push(call(client, { judge: 'ask', n: calls.length }));
+    await waits(socket, calls.length);
+  }
+  const questions = await pending(socket);
+  const more = await call(client, { judge: 'ask', n: 100 });
+  assert.match(more.error.message, /limits\.approvals_waiting = 100/);
+  // max_in_flight of the server is 1.
+  assert.ok((await call(client, { judge: 'allow' })).result);
+  assert.equal(ran(log), 1);
+  for (const q of questions) await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'deny' });
+  for (const outcome of await Promise.all(calls)) assert.match(outcome.error.message, /denied/);
+  assert.equal(ran(log), 1);
+});
+
+test('an endpoint that is killed takes all questions along: refused, and nothing runs', async (t) => {
+  const { gateway, client, log, socket } = await asking(t, []);
+  const calls = Array.from({ length: 5 }, (_, n) => call(client, { judge: 'ask', n }));
+  const questions = await waits(socket, 5);
+  const endpoint = (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint');
+  process.kill(endpoint.pid, 'SIGKILL');
+  for (const outcome of await Promise.all(calls)) assert.ok(outcome.error, show(outcome));
+  await until('it is back', async () => {
+    const now = (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint');
+    return now.state === 'running' && now.pid !== endpoint.pid;
+  });
+  assert.deepEqual(await waits(socket, 0), []);
+  for (const q of questions) assert.equal((await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'allow' })).status, 404);
+  assert.equal(ran(log), 0);
+  const again = call(client, { judge: 'ask' });
+  const [q] = await waits(socket);
+  assert.equal((await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'allow' })).status, 200);
+  assert.ok((await again).result);
+});
+
+test('what is asked is in the log when it has ended, without its arguments', async (t) => {
+  const { gateway, client, socket } = await asking(t, []);
+  const held = call(client, { judge: 'ask', api_key: 'hunter2' });
+  const [q] = await waits(socket);
+  await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'deny' });
+  await held;
+  const { log: file } = await statusOf(gateway);
+  assert.ok(existsSync(file), file);
+  const line = await until('the log line', () => readFileSync(file, 'utf8').split('\n').find((one) => one.includes(q.id)));
+  assert.match(line, /denied by api.*"a" at "local", rule "test-rule", digest [0-9a-f]{64}/);
+  assert.ok(!readFileSync(file, 'utf8').includes('hunter2'));
+});
+
+// ---- elicitation: the official TypeScript client -----------------------------------------------
+
+async function official(t, gateway, transport, answer) {
+  const seen = [];
+  const client = new Client({ name: 'official', version: '1.0.0' }, { capabilities: { elicitation: {} } });
+  client.setRequestHandler(types.ElicitRequestSchema, (asked) => {
+    seen.push(asked.params);
+    return answer(asked.params, seen.length);
+  });
+  await client.connect(transport ?? new StreamableHTTPClientTransport(new URL(gateway.url)));
+  t.defer(() => client.close());
+  const use = (args) => client.callTool({ name: 'local__a', arguments: args }).then((result) => ({ result }), (error) => ({ error }));
+  return { client, seen, use };
+}
+
+both('the client is asked itself, where the profile trusts it', async (t, args) => {
+  const { gateway, log } = await asking(t, args, { approval: { elicitation: true } });
+  const accept = (content) => ({ action: 'accept', content });
+  const answers = [accept({ decision: 'allow' }), accept({ decision: 'deny' }), { action: 'decline' }, { action: 'cancel' },
+    accept({ decision: 'allow', scope: 'session' })];
+  const { seen, use } = await official(t, gateway, null, (_, n) => answers[n - 1]);
+  assert.ok((await use({ judge: 'ask', n: 1, password: 'hunter2' })).result);
+  assert.match(seen[0].message, /Server: local\nTool: a\nArguments: .*"n":1.*\nRule: test-rule\nReason: as the call says/);
+  assert.ok(!seen[0].message.includes('hunter2'));
+  for (let n = 2; n <= 4; ++n) {
+    const outcome = await use({ judge: 'ask', n: 1 });
+    assert.match(outcome.error?.message ?? show(outcome), /a person has denied it/);
+  }
+  assert.ok((await use({ judge: 'ask', n: 1 })).result);
+  assert.ok((await use({ judge: 'ask', n: 1 })).result);
+  assert.equal(seen.length, 5);
+  assert.equal(ran(log), 3);
+});
+
+both('over stdio, too; and a client that is not trusted with it is not asked', async (t, args) => {
+  for (const trusted of [true, false]) {
+    const log = t.path(`log-${trusted}`);
+    const plain = await t.stdio(profileOf(log, { approval: { elicitation: trusted } }), {
+      args, capabilities: { elicitation: {} }, onAsk: () => ({ action: 'accept', content: { decision: 'allow' } }),
+    });
+    const outcome = await until('decided', async () => {
+      const got = await call(plain, { judge: 'ask' });
+      return !/policy-failed/.test(got.error?.message ?? '') && got;
+    });
+    if (trusted) assert.ok(outcome.result, show(outcome));
+    else assert.match(outcome.error?.message ?? show(outcome), /nobody is there/);
+    assert.equal(plain.asks.length, trusted ? 1 : 0);
+    assert.equal(ran(log), trusted ? 1 : 0);
+  }
+});
+
+both('whoever answers first has answered: the client\'s form is taken back', async (t, args) => {
+  const { gateway, log, socket } = await asking(t, args, { approval: { elicitation: true, api: true } });
+  const client = await t.http(gateway, { capabilities: { elicitation: {} }, onAsk: () => null });
+  const held = call(client, { judge: 'ask' });
+  const [q] = await waits(socket);
+  await until('the form is there', () => client.asks.length === 1);
+  assert.equal((await command(gateway, 'allow', q.id)).code, 0);
+  assert.ok((await held).result);
+  await client.note('notifications/cancelled');
+  assert.equal(ran(log), 1);
+});
+
+await run();
