@@ -360,7 +360,7 @@ class Runner final : public link::Channel::Receiver {
 
 }  // namespace
 
-int run_compartment(MakeService make_service) {
+int run_compartment(const MakeService &make_service) {
   const pid_t parent = ::getppid();
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGINT, SIG_IGN);  // of the terminal's group; the supervisor says when to stop

@@ -18,6 +18,6 @@ using MakeService = std::function<std::shared_ptr<void>(
 
 // Runs until the supervisor says stop, or has gone; with the descriptors of control.hpp. Returns
 // the process's exit code; errors have gone to the supervisor.
-int run_compartment(MakeService make_service);
+int run_compartment(const MakeService &make_service);
 
 }  // namespace bulkhead
