@@ -44,7 +44,7 @@ bool settle_with_tools(const Member &entry, const Places &tools, Context &contex
 }
 
 // Of a lenient layer: with the mistake as its reason.
-void list_wrong(const Member &entry, std::string what, Context &context) {
+void list_wrong(const Member &entry, std::string_view what, Context &context) {
   Diagnostics &diagnostics = context.diagnostics;
   ServerDef server;
   server.name = entry.name;
