@@ -205,7 +205,8 @@ void make_place(const std::string &own, const std::string &below, bool folder) {
     const std::size_t end = std::min(below.find('/', begin), below.size());
     const std::string name = below.substr(begin, end - begin);
     if (end == below.size() && !folder) {
-      OwnedFd(::openat(at.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+      const OwnedFd made(
+          ::openat(at.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
       return;
     }
     ::mkdirat(at.get(), name.c_str(), 0700);
