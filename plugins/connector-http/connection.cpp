@@ -26,11 +26,11 @@ constexpr std::size_t kept_capacity = 64 * 1024;
 // "Content-Length: N\r\n\r\n", or the blank line alone.
 std::string_view last_header(const HttpRequest &request, std::array<char, 48> *room) {
   if (request.method != Method::post) return "\r\n";
-  constexpr std::string_view name = "Content-Length: ";
+  constexpr std::string_view name = "Content-Length: ", end = "\r\n\r\n";
   std::memcpy(room->data(), name.data(), name.size());
   char *at = std::to_chars(room->data() + name.size(), room->data() + 40, request.body_bytes).ptr;
-  std::memcpy(at, "\r\n\r\n", 4);
-  return {room->data(), static_cast<std::size_t>(at - room->data()) + 4};
+  std::memcpy(at, end.data(), end.size());
+  return {room->data(), static_cast<std::size_t>(at - room->data()) + end.size()};
 }
 
 std::string error_text(int error) {

@@ -20,7 +20,7 @@
 
 namespace connector_http {
 
-class Connection;
+class Connection;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final
 class Http1Client;
 
 struct Http1Limits {
