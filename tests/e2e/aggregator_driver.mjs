@@ -1,6 +1,6 @@
 // Drives `bulkhead aggregator`, as another program would, in either codec.
 import { spawn } from 'node:child_process';
-import { Gateway, program, sleep } from './lib.mjs';
+import { Gateway, ended, program, sleep } from './lib.mjs';
 import { decode, encode } from '../fixtures/msgpack.mjs';
 
 const codecs = {
@@ -40,10 +40,7 @@ export class Aggregator {
     const [command, ...args] = options.command ?? [program, 'aggregator', ...(options.args ?? [])];
     const env = { ...gateway.env(), BULKHEAD: program };
     this.child = spawn(command, args, { env, cwd: gateway.dir, stdio: ['pipe', 'pipe', 'pipe'] });
-    this.exited = new Promise((done) => this.child.on('exit', (code, signal) => {
-      this.exit = { code, signal };
-      done(this.exit);
-    }));
+    this.exited = ended(this.child).then((exit) => (this.exit = exit));
     this.child.stdin.on('error', () => {}); // it may have ended
     this.child.stdout.on('data', (data) => this.#take(data));
     this.child.stderr.on('data', (data) => (this.stderr += data));

@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { assert, build, fake, importFromNpm, program, run, show, test, until } from './lib.mjs';
+import { assert, build, ended, fake, importFromNpm, program, run, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
@@ -97,9 +97,9 @@ both('B21 ask without a surface is refused at once; with one that says yes the c
   });
   assert.equal(ran(log), 1);
   await until('the call is on record with its rule', () => records(gateway).find((one) => one.outcome === ok && one.rule === 'test-rule'));
-  const ended = new Promise((done) => watch.on('exit', (code) => done(code)));
+  const watching = ended(watch);
   watch.kill('SIGTERM');
-  assert.equal(await ended, 0);
+  assert.equal((await watching).code, 0);
 });
 
 both('over the service API: what is asked, allow, deny, and what is no answer', async (t, args) => {
@@ -183,7 +183,7 @@ both('in a terminal that watches: keys answer', async (t, args) => {
   t.defer(() => watch.kill('SIGKILL'));
   let screen = '';
   watch.stdout.on('data', (data) => (screen += data));
-  const ended = new Promise((done) => watch.on('exit', (code) => done(code)));
+  const watching = ended(watch);
   await until('it watches', () => screen.includes('No call waits'));
   const answered = async (key, n) => {
     let outcome;
@@ -202,7 +202,7 @@ both('in a terminal that watches: keys answer', async (t, args) => {
   assert.ok((await call(client, { judge: 'ask', n: 3 })).result);
   assert.equal(ran(log), 3);
   watch.stdin.write('q');
-  assert.equal(await ended, 0);
+  assert.equal((await watching).code, 0);
   assert.ok(screen.endsWith('\x1b[?25h\x1b[?1049l'), JSON.stringify(screen.slice(-60)));
 });
 

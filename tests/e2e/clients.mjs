@@ -2,6 +2,7 @@
 // an SDK would not.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
+import { ended } from './gateway.mjs';
 import { member } from '../fixtures/raw_json.mjs';
 
 const INFO = { name: 'bulkhead-tests', version: '1.0.0' };
@@ -307,7 +308,7 @@ export class StdioClient extends Client {
     this.waiting = new Map();
     this.child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], env: spawnOptions.env, cwd: spawnOptions.cwd });
     this.exited = new Promise((resolve) => {
-      this.child.on('exit', (code, signal) => resolve((this.exit = { code, signal })));
+      ended(this.child).then((exit) => resolve((this.exit = exit)));
       this.child.on('error', (error) => resolve((this.exit = { error })));
     });
     this.exited.then((exit) => this.#fail(new Error(`the server has ended: ${JSON.stringify(exit)}\n${this.stderr.slice(-2000)}`)));

@@ -21,6 +21,16 @@ export const fake = (...args) => ({ command: fakeMcp, args: args.map(String) });
 // A definition of an npm server run with the pinned Node.
 export const npmServer = (path, ...args) => ({ command: node, args: [npmBin(path), ...args] });
 
+// Resolves with { code, signal } when a child has ended and all that it wrote has been read. What it
+// left behind may hold its pipes: then half a second after its end.
+export const ended = (child) => new Promise((resolve) => {
+  child.once('exit', (code, signal) => {
+    const done = () => resolve({ code, signal });
+    child.once('close', done);
+    setTimeout(done, 500).unref();
+  });
+});
+
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 export const alive = (pid) => {
   try {
@@ -121,10 +131,7 @@ export class Gateway {
     const [command, ...words] = [...(this.options.wrap ?? []), program, ...args];
     this.child = spawn(command, words, { env: this.env(), cwd: this.dir, stdio: ['ignore', 'pipe', 'pipe'] });
     this.exited = new Promise((done) => {
-      this.child.on('exit', (code, signal) => {
-        this.exit = { code, signal };
-        done(this.exit);
-      });
+      ended(this.child).then((exit) => done((this.exit = exit)));
       this.child.on('error', (error) => {
         this.exit = { error };
         this.stderrText += `${error}\n`;

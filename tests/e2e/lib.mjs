@@ -1,7 +1,7 @@
 // What the end-to-end tests use, in one import.
 export { test, run, until, sleep, show, Skip } from './harness.mjs';
 export {
-  Gateway, alive, build, descendants, fake, fakeMcp, importFromNpm, node, npmBin, npmDir, npmServer, processesWith,
+  Gateway, alive, build, descendants, ended, fake, fakeMcp, importFromNpm, node, npmBin, npmDir, npmServer, processesWith,
   program, root, runProgram, sanitized,
 } from './gateway.mjs';
 export { HttpClient, RpcError, StdioClient, events } from './clients.mjs';

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Gateway, StdioClient, assert, build, fake, importFromNpm, run, test, until } from './lib.mjs';
+import { Gateway, StdioClient, assert, build, ended, fake, importFromNpm, run, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const sdk = '@modelcontextprotocol/sdk';
@@ -145,7 +145,7 @@ class Raw {
       rest = lines.pop();
       this.lines.push(...lines);
     });
-    this.exited = new Promise((done) => this.child.on('exit', (code) => done(code)));
+    this.exited = ended(this.child).then(({ code }) => code);
   }
   // Resolves when the gateway (or a small buffer before it) has taken it.
   write(text) {

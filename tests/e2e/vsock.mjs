@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { assert, build, fake, root, run, sleep, test, until } from './lib.mjs';
+import { assert, build, ended, fake, root, run, sleep, test, until } from './lib.mjs';
 import { Guest, frame, metadata } from './frames.mjs';
 import { statusOf } from './status.mjs';
 
@@ -79,7 +79,7 @@ test('B01 B02 B13 an independent implementation: vectors, refusals, a relay in s
     { jsonrpc: '2.0', id: 'b', method: 'tools/call', params: { name: 'up__a', arguments: {} } },
   ];
   child.stdin.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  const code = await new Promise((resolve) => child.on('exit', resolve));
+  const { code } = await ended(child);
   assert.equal(code, 0);
   const answers = out.trim().split('\n').map((line) => JSON.parse(line));
   assert.equal(answers.length, 3, 'B09: as many answers as requests');
