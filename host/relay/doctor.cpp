@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -95,14 +96,57 @@ class Doctor {
       error = ::poll(&ready, 1, connect_wait_ms) <= 0 ? ETIMEDOUT
                                                       : connector_vsock::connect_error(fd.get());
     }
-    if (error == 0) return good("connection to " + definition_.address());
-    return bad("no connection to " + definition_.address() + ": " + explain(definition_, error),
-               "Is the gateway running on the host, with transport-vsock on this port? Does the "
-               "port agree (--port; capsem.vsock_port_offset= on the kernel's command line)?");
+    const std::string to = definition_.address();
+    if (error != 0) {
+      return bad("no connection to " + to + ": " + explain(definition_, error),
+                 connect_advice(error));
+    }
+    if (definition_.kind == AddressKind::hybrid) {
+      if (const std::string fault = dialogue(fd.get()); !fault.empty()) {
+        return bad(
+            "no connection to " + to + ": " + fault,
+            "The monitor's socket is there; what shall answer behind it is not. Is it running "
+            "in the guest, and does it listen on this vsock port (--port)?");
+      }
+    }
+    return good("connection to " + to);
+  }
+
+  std::string connect_advice(int error) const {
+    if (definition_.kind != AddressKind::vsock && (error == EACCES || error == EPERM)) {
+      return "You are user " + std::to_string(::geteuid()) +
+             ". Only the gateway's own user may connect to its socket, unless allow_uids of its "
+             "transport names others (docs/guest.md); and you must be allowed to pass (x) each "
+             "folder of the path. A monitor's socket is its user's.";
+    }
+    return "Is the gateway running on the host, with transport-vsock on this port? Does the port "
+           "agree (--port; capsem.vsock_port_offset= on the kernel's command line)?";
+  }
+
+  // What a hybrid socket asks for before it is a connection; what went wrong, empty if nothing.
+  std::string dialogue(int fd) const {
+    const std::string request = connector_vsock::hybrid_request(definition_);
+    const std::string said = "CONNECT " + std::to_string(definition_.port);
+    if (::send(fd, request.data(), request.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(request.size())) {
+      return "it does not take " + said;
+    }
+    std::string answer;
+    std::size_t size = 0;
+    while (connector_vsock::hybrid_answer(answer, &size) == connector_vsock::Hybrid::more) {
+      pollfd ready{fd, POLLIN, 0};
+      if (::poll(&ready, 1, connect_wait_ms) <= 0) return "no answer to " + said;
+      char byte = 0;  // what comes behind the answer is not ours to read
+      if (::recv(fd, &byte, 1, 0) != 1) return said + " was refused: nobody listens on that port";
+      answer += byte;
+    }
+    const bool accepted =
+        connector_vsock::hybrid_answer(answer, &size) == connector_vsock::Hybrid::accepted;
+    return accepted ? std::string() : said + " was answered with " + answer + "instead of OK";
   }
 
   // An answer, or nothing with a line that says so.
-  std::string ask(const std::string &message, const char *what) {
+  std::string ask_anything(const std::string &message, const char *what) {
     if (relay_.send(message)) {
       if (auto text = relay_.answer()) return *text;
     }
@@ -110,9 +154,24 @@ class Doctor {
         "The relay's own lines above say why; else the endpoint is stuck: see its log.");
     return {};
   }
-  std::string ask(int id, std::string_view method, std::string_view params, const char *what) {
+  // The same for an answer that only the endpoint can give: -32001 is the relay's own.
+  std::string ask(const std::string &message, const char *what) {
+    std::string text = ask_anything(message, what);
+    const auto error = mcp::member(text, "error");
+    if (mcp::member(error, "code") != "-32001") return text;
+    bad(std::string(what) +
+            " got no answer of the endpoint: " + std::string(mcp::member(error, "message")),
+        "That error is the relay's own: the connection was closed, or was not there. The "
+        "gateway's log says whom it refuses and why (allow_cids, allow_uids, "
+        "max_connections_per_peer); `bulkhead status --json` counts it under vsock.*.");
+    return {};
+  }
+  static std::string request(int id, std::string_view method, std::string_view params) {
     std::string message = R"({"jsonrpc":"2.0","id":)" + std::to_string(id) + R"(,"method":")";
-    return ask(message.append(method).append("\",\"params\":").append(params).append("}"), what);
+    return message.append(method).append("\",\"params\":").append(params).append("}");
+  }
+  std::string ask(int id, std::string_view method, std::string_view params, const char *what) {
+    return ask(request(id, method, params), what);
   }
   static bool answers(std::string_view text, int id) {
     return pipe::classify(text).id == std::to_string(id);
@@ -198,8 +257,9 @@ class Doctor {
   }
 
   void too_large() {
-    const std::string text = ask(5, "ping", "{\"x\":\"" + std::string(oversize, 'x') + "\"}",
-                                 "a message that is too large");
+    const std::string text =
+        ask_anything(request(5, "ping", "{\"x\":\"" + std::string(oversize, 'x') + "\"}"),
+                     "a message that is too large");
     if (text.empty()) return;
     const auto code = mcp::member(mcp::member(text, "error"), "code");
     if (answers(text, 5) && code == "-32001" && still_answers(6)) {

@@ -1,11 +1,14 @@
 // The relay of a guest over a Unix socket: rows B04 to B11 against an endpoint written from the
 // layout alone, what goes beyond them, and doctor.
-import { spawnSync } from 'node:child_process';
-import { statSync, symlinkSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, statSync, symlinkSync } from 'node:fs';
 import net from 'node:net';
-import { assert, program, run, sanitized, sleep, test, until } from './lib.mjs';
-import { FrameEndpoint, encode, plain } from '../fixtures/frame_endpoint.mjs';
+import { join } from 'node:path';
+import { assert, program, root, run, sanitized, sleep, test, until } from './lib.mjs';
+import { FrameEndpoint, plain } from '../fixtures/frame_endpoint.mjs';
 import { Relay, relayProgram } from './relay_process.mjs';
+
+const framePeer = join(root, 'tests/interop/frame_peer.py');
 
 async function world(t, onFrame) {
   const endpoint = await new FrameEndpoint(t.path('endpoint'), onFrame).start();
@@ -244,61 +247,41 @@ test('a thousand requests at once, in order on the wire', async (t) => {
   assert.deepEqual(requests(endpoint).map((frame) => frame.stream), Array.from({ length: 1000 }, (_, i) => i + 1));
 });
 
-// What the codec's own tests refuse, seen from the relay: a frame with a good length is skipped, one
-// without ends the connection.
-test('bad frames and ten million bytes of garbage from the endpoint', async (t) => {
-  const { endpoint, relay } = await world(t, (frame, peer) => frame.flags === 0 && endpoint.reply(frame, peer));
-  endpoint.reply = plain;
-  const good = encode({ stream: 1, payload: '{"jsonrpc":"2.0","id":1,"result":{}}' });
-  const changed = (at, value) => {
-    const bytes = Buffer.from(good);
-    bytes[at] = value;
-    return bytes;
+// A second implementation of the layout is the endpoint: what it must not send is refused alone, if
+// the next frame can be found, and ends the connection if not.
+test('B02 refused frames and ten million bytes of noise from an independent endpoint', async (t) => {
+  const peer = spawn('python3', [framePeer, 'serve', `unix:${t.path('peer')}`], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let heard = '';
+  for (const output of [peer.stdout, peer.stderr]) output.on('data', (data) => (heard += data));
+  t.defer(() => peer.kill());
+  await until('it listens', () => heard === 'listening\n');
+  const relay = new Relay(t, ['--unix', t.path('peer')]);
+  const answerTo = async (id, method, params) => {
+    relay.request(id, method, params);
+    const start = `{"jsonrpc":"2.0","id":${text(id)},`;
+    const line = await until(`an answer to ${method}`, () => relay.lines.find((one) => one.replaceAll(' ', '').startsWith(start)));
+    return JSON.parse(line);
   };
-  // Magic, version, header length, reserved flag, flag with a stream, name length, payload length.
-  for (const [at, value] of [[4, 0], [6, 2], [7, 15], [12, 0x80], [13, 1], [14, 1], [19, 0]]) {
-    endpoint.reply = (frame, peer) => peer.socket.write(changed(at, value));
-    const bad = new Relay(t, ['--unix', endpoint.path]);
-    bad.request(1, 'ping');
-    const answer = await bad.line();
-    assert.equal(answer.id, 1, `byte ${at}`);
-    assert.match(answer.error.message, /frame cannot be read/);
-    endpoint.reply = plain;
-    bad.request(2, 'ping');
-    assert.equal((await bad.line()).id, 2);
+  const connectionLost = new Set([9, 10]); // the total length itself
+  const nobodys = 4; // stream 0: no request is spoilt by it
+  for (let n = 0; n < 11; ++n) {
+    const { error, result } = await answerTo(n, 'refused', { n });
+    if (n === nobodys) assert.equal(result.what, 'stream 0 without flag');
+    else assert.match(error.message, connectionLost.has(n) ? /refused: connection closed/ : /frame cannot be read/, `refusal ${n}`);
+    assert.equal((await answerTo(`after_${n}`, 'ping')).result.method, 'ping');
   }
-  // The length itself: too small, too large.
-  for (const total of [15, 1_052_673]) {
-    const bytes = Buffer.from(good);
-    bytes.writeUInt32BE(total, 0);
-    endpoint.reply = (frame, peer) => peer.socket.write(bytes);
-    relay.request(total, 'ping');
-    assert.match((await relay.line()).error.message, /ping: connection closed/);
-  }
-  // Whole frames with random bytes in them, the length of most of them right. The connection ends
-  // after each burst, since a wrong length may have swallowed the answer.
-  let seed = 4711;
-  const random = (n) => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) % n;
-  let sent = 0;
-  endpoint.reply = (frame, peer) => {
-    for (let burst = 0; burst < 1000 && sent < 10_000_000; ++burst) {
-      const bytes = encode({ stream: 1000 + random(1000), payload: 'x'.repeat(random(4000)) });
-      for (let i = random(4); i > 0; --i) bytes[(random(2000) ? 4 : 0) + random(bytes.length - 4)] = random(256);
-      sent += bytes.length;
-      if (!peer.socket.destroyed) peer.socket.write(bytes);
-    }
-    peer.socket.end();
-  };
-  for (let id = 1; sent < 10_000_000; ++id) {
-    relay.request(`r${id}`, 'ping');
-    await until('an answer', () => relay.lines.some((line) => line.includes(`"r${id}"`)));
+  assert.equal(relay.lines.length, 22, 'one line for each request');
+  relay.lines.length = 0;
+  const sent = () => heard.split('\n').slice(1).reduce((sum, line) => sum + Number(line), 0);
+  for (let i = 0; sent() < 10_000_000; ++i) {
+    assert.match((await answerTo(`noise_${i}`, 'noise')).error.message, /noise: (connection closed|write failed)/);
     relay.lines.length = 0;
   }
-  endpoint.reply = plain;
-  relay.request('last', 'ping');
-  await until('the last answer', () => relay.lines.some((line) => line.includes('"last"')));
+  assert.equal((await answerTo('last', 'ping')).result.method, 'ping');
   assert.ok(sanitized || relay.resident() <= 8192, `${relay.resident()} KiB resident`);
-}, { timeout: 60_000 });
+  assert.equal(await relay.end(), 0, relay.stderr);
+  assert.match(heard, /^listening\n(\d+\n)+$/, 'it had nothing to complain of');
+}, { timeout: 120_000 });
 
 // Nothing has moved any more for a while; how long that takes is not asserted.
 async function standstill(what, measure) {
@@ -465,6 +448,72 @@ test('doctor finds a good endpoint good and explains what is not', async (t) => 
   const bad = await doctor(endpoint.path);
   assert.equal(bad.code, 1);
   assert.match(bad.out, /FAIL {2}no connection to unix:.*no such socket[^]*Is the gateway running/);
+});
+
+// What a monitor's socket does with a connection: `answer` says what it is told.
+async function monitor(t, name, answer) {
+  const front = net.createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', (data) => answer(socket, data.toString()));
+  });
+  await new Promise((resolve) => front.listen(t.path(name), resolve));
+  t.defer(() => front.close());
+  return t.path(name);
+}
+const doctorOf = async (t, args, command = [relayProgram]) => {
+  const relay = new Relay(t, [], [...command, 'doctor', ...args]);
+  const code = await relay.exit;
+  return { code, out: relay.lines.join('\n') };
+};
+
+test('doctor goes through the dialogue of a hybrid socket, and says who did not answer', async (t) => {
+  const endpoint = await new FrameEndpoint(t.path('inner')).start();
+  t.defer(() => endpoint.stop());
+  const nobody = await monitor(t, 'closes', (socket) => socket.end());
+  const other = await monitor(t, 'other', (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n'));
+  const asked = [];
+  const good = await monitor(t, 'good', (socket, data) => {
+    asked.push(data);
+    const inner = net.connect(endpoint.path);
+    inner.on('error', () => {});
+    socket.write('OK 1073741824\n');
+    socket.pipe(inner).pipe(socket);
+  });
+  for (const [path, says] of [[nobody, /CONNECT 5007 was refused: nobody listens on that port/], [other, /CONNECT 5007 was answered with HTTP/]]) {
+    const { code, out } = await doctorOf(t, ['--hybrid', path, '--port', '5007']);
+    assert.equal(code, 1, out);
+    assert.match(out, /^FAIL {2}no connection to hybrid:/);
+    assert.match(out, says);
+    assert.match(out, /what shall answer behind it is not/);
+    assert.doesNotMatch(out, /^ok|initialize/m);
+  }
+  const { out } = await doctorOf(t, ['--hybrid', good, '--port', '5007']);
+  assert.match(out, /^ok {4}connection to hybrid:/);
+  assert.ok(asked.length >= 2 && asked.every((line) => line === 'CONNECT 5007\n'), text(asked));
+});
+
+test('doctor tells a lost connection from a refusal of the endpoint, and says who may connect', async (t) => {
+  const closes = await monitor(t, 'closes', (socket) => socket.destroy());
+  const lost = await doctorOf(t, ['--unix', closes]);
+  assert.equal(lost.code, 1);
+  assert.match(lost.out, /FAIL {2}initialize got no answer of the endpoint: .*connection closed/);
+  assert.match(lost.out, /relay's own.*[^]*allow_uids/);
+  assert.doesNotMatch(lost.out, /policy refuses/);
+  const endpoint = await new FrameEndpoint(t.path('refuses'), (frame, peer) => {
+    if (frame.flags === 0) peer.answer(frame, { jsonrpc: '2.0', id: JSON.parse(frame.payload).id, error: { code: -32600, message: 'no' } });
+  }).start();
+  t.defer(() => endpoint.stop());
+  assert.match((await doctorOf(t, ['--unix', endpoint.path])).out, /FAIL {2}initialize was refused: .*-32600.*\n.*policy refuses/);
+  // A socket of somebody else. Root may connect to any, so it is another user then.
+  const program = t.path('relay');
+  copyFileSync(relayProgram, program);
+  chmodSync(program, 0o755);
+  chmodSync(t.dir, 0o755);
+  chmodSync(endpoint.path, 0);
+  const as = process.getuid() === 0 ? ['setpriv', '--reuid=65533', '--regid=65533', '--clear-groups'] : [];
+  const { out } = await doctorOf(t, ['--unix', endpoint.path], [...as, program]);
+  const user = process.getuid() === 0 ? 65533 : process.getuid();
+  assert.match(out, new RegExp(`FAIL {2}no connection to unix:.*Permission denied\\n.*You are user ${user}\\..*allow_uids`));
 });
 
 test('help, wrong usage, and the same as a command of the program', async (t) => {

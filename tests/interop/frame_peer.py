@@ -5,29 +5,14 @@ frame_peer.py refusals                            checks that codec: vectors, an
 frame_peer.py client ADDRESS [--name X]           lines on stdin -> answers on stdout
 frame_peer.py refuse ADDRESS                      sends every refused frame to an endpoint
 frame_peer.py fuzz ADDRESS [--bytes N] [--seed N] random streams against an endpoint
+frame_peer.py serve unix:PATH                     is an endpoint that sends those to a relay
 ADDRESS: unix:PATH or vsock:CID:PORT. Standard library only.
 """
 import argparse, json, random, socket, sys, threading
 
 sys.dont_write_bytecode = True  # this folder is somebody's working tree
-from framecat import HEAD, MOST, Refused, pack, read_frame, unpack
-
-LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
-
-
-def bad_frames():
-    """The eleven refusals: (what, bytes, is the connection lost)."""
-    return [("magic", pack(7, 0, b"n", LIST, magic=0x4D44), False),
-            ("version", pack(7, 0, b"n", LIST, version=2), False),
-            ("header_len", pack(7, 0, b"n", LIST, header=15), False),
-            ("reserved flag", pack(7, 2, b"n", LIST), False),
-            ("stream 0 without flag", pack(0, 0, b"n", LIST), False),
-            ("flag with stream", pack(5, 1, b"n", LIST), False),
-            ("name 129", pack(7, 0, b"n" * 129, LIST), False),
-            ("name not UTF-8", pack(7, 0, b"\xff", LIST), False),
-            ("length mismatch", pack(7, 0, b"n", LIST, payload_len=3), False),
-            ("total 15", pack(7, 0, b"", b"", total=15), True),
-            ("total 1052673", pack(7, 0, b"", b"", total=1052673), True)]
+from bad_frames import LIST, bad_frames, noise, refusals
+from framecat import HEAD, MOST, pack, read_frame
 
 
 def connect(address, timeout=20):
@@ -41,20 +26,6 @@ def connect(address, timeout=20):
     s.settimeout(timeout)
     s.connect(target)
     return s
-
-
-def refusals():
-    for what, frame, fatal in bad_frames():
-        try:
-            unpack(frame)
-            sys.exit("accepted: " + what)
-        except Refused as refused:
-            assert refused.fatal == fatal, what
-    assert unpack(pack(1, 0, b"", b" " * (MOST - 16)))[3] == b" " * (MOST - 16)
-    assert pack(0, 1, b"x", b"{}").hex() == "000000134d4301100000000000010001000000" + "02787b7d"
-    assert pack(1, 0, b"claude", LIST)[:26].hex() == \
-        "000000444d430110" + "00000001" + "0000" + "0006" + "0000002e" + "636c61756465"
-    print("11 refused, the largest accepted, 2 vectors")
 
 
 def refuse(address):
@@ -84,22 +55,14 @@ def refuse(address):
 
 
 def fuzz(address, count, seed):
-    """Streams of noise, of good frames, and of good frames with flipped bytes. Nothing is read."""
+    """Nothing of what comes back is looked at, but for the end."""
     rng, sent, connections = random.Random(seed), 0, 0
     while sent < count:
         connections += 1
         try:
             with connect(address) as s:
-                threading.Thread(target=lambda: drain(s), daemon=True).start()
-                good, stream = rng.random() < 0.7, 0
-                for _ in range(rng.randrange(1, 200)):
-                    stream += rng.choice((1, 1, 1, 2, 1000, -1)) if good else rng.randrange(9)
-                    data = pack(max(stream, 0), 0, b"fuzz", rng.choice((LIST, rng.randbytes(40))))
-                    if rng.random() < 0.05:
-                        data = rng.randbytes(rng.randrange(1, 3000))
-                    if not good or rng.random() < 0.05:
-                        at = rng.randrange(len(data))
-                        data = data[:at] + rng.randbytes(1) + data[at + 1:]
+                threading.Thread(target=drain, args=(s,), daemon=True).start()
+                for data, _ in zip(noise(rng), range(rng.randrange(1, 200))):
                     sent += len(data)
                     s.sendall(data)
         except OSError:
@@ -141,25 +104,58 @@ def client(address, name):
     pending.acquire()
 
 
+def reply(s, rng, stream, name, message):
+    """refused: frame number params.n before the answer. noise: at most a million bytes of it, which
+    are no answers; then the connection ends, since a wrong length may wait for more."""
+    result = {"method": message["method"]}
+    if message["method"] == "refused":
+        result["what"], frame, _ = bad_frames(stream)[message["params"]["n"]]
+        s.sendall(frame)
+    if message["method"] == "noise":
+        sent = 0
+        try:
+            for data in noise(rng, 1 << 20, lengths=True):
+                s.sendall(data)
+                sent += len(data)
+                if sent > 1_000_000:
+                    raise BrokenPipeError
+        finally:
+            print(sent, flush=True)
+    answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+    s.sendall(pack(stream, 0, name.encode(), json.dumps(answer).encode()))
+
+
+def serve(path, seed):
+    """One relay's connection after the other; a frame that a relay must not send is the end."""
+    rng, listener = random.Random(seed), socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    print("listening", flush=True)
+    while True:
+        s = listener.accept()[0]
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)  # what is sent is read, too
+        with s, s.makefile("rb") as stream:
+            assert stream.readline(512).startswith(b"\0CAPSEM_META:")
+            try:
+                for number, notification, name, payload in iter(lambda: read_frame(stream), None):
+                    if not notification:
+                        reply(s, rng, number, name, json.loads(payload))
+            except OSError:
+                pass  # closed by the relay
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=("refusals", "client", "refuse", "fuzz"))
-    parser.add_argument("address", nargs="?")
+    parser.add_argument("mode", choices=("refusals", "client", "refuse", "fuzz", "serve"))
+    parser.add_argument("address", nargs="?", default="")
     parser.add_argument("--name", default="frame_peer")
     parser.add_argument("--bytes", type=int, default=10_000_000)
     parser.add_argument("--seed", type=int, default=1)
     a = parser.parse_args()
-    if a.mode == "refusals":
-        refusals()
-    elif a.address is None:
-        parser.error(a.mode + " needs an address")
-    elif a.mode == "client":
-        client(a.address, a.name.encode())
-    elif a.mode == "refuse":
-        refuse(a.address)
-    else:
-        fuzz(a.address, a.bytes, a.seed)
+    {"refusals": refusals, "client": lambda: client(a.address, a.name.encode()),
+     "refuse": lambda: refuse(a.address), "fuzz": lambda: fuzz(a.address, a.bytes, a.seed),
+     "serve": lambda: serve(a.address.removeprefix("unix:"), a.seed)}[a.mode]()
 
 
 if __name__ == "__main__":
