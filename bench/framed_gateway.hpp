@@ -48,7 +48,7 @@ class Gateway {
     std::ofstream profile(config);
     profile << "state_dir = \"" << folder_ << "/state\"\n"
             << "[transports.frames]\nplugin = \"transport-vsock\"\nlisten = \"unix:"
-            << socket_path() << "\"\nmax_connections_per_peer = 1024\n"
+            << socket_path() << "\"\n"
             << "[transports.http]\nplugin = \"transport-http\"\n"
             << "listen = \"127.0.0.1:0\"\n"
             << "[tools.local]\nplugin = \"builtin-http\"\n";

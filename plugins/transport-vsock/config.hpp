@@ -29,7 +29,7 @@ struct Config {
   std::uint64_t sniff_timeout_ms = 5'000;
   std::uint64_t write_timeout_ms = 0;  // 0: the host's limits.write_stall_ms
   std::uint64_t max_connections = 1'024;
-  std::uint64_t max_connections_per_peer = 64;  // of one context id, one user
+  std::uint64_t max_connections_per_peer = 256;  // of one context id, one user
 };
 
 inline constexpr char config_schema[] = R"({

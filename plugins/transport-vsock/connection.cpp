@@ -189,8 +189,9 @@ bool Connection::check(std::uint64_t now_ns) {
   const std::uint64_t limit_ms =
       sniffing ? owner_.config.sniff_timeout_ms : owner_.config.write_timeout_ms;
   if (now_ns - since_ns_ < limit_ms * ns_per_ms) return true;
-  if (!sniffing && owner_.host.log_enabled(BH_LOG_INFO)) {
-    owner_.host.log(BH_LOG_INFO, peer_ + " does not read its answers; its connection is closed");
+  if (!sniffing && owner_.stalled.due(now_ns)) {
+    owner_.host.log(BH_LOG_INFO, peer_ + " does not read its answers; its connection is closed" +
+                                     owner_.stalled.left_out());
   }
   doom(sniffing ? owner_.counters.sniff_timeout : owner_.counters.too_slow);
   return false;
@@ -371,7 +372,10 @@ bool Connection::open_session() {
     return true;
   }
   session_ = 0;
-  owner_.host.log(BH_LOG_WARN, "no session for " + peer_ + ": " + std::string(bh::text(error)));
+  if (owner_.no_session.due(owner_.host.now_ns())) {
+    owner_.host.log(BH_LOG_WARN, "no session for " + peer_ + ": " + std::string(bh::text(error)) +
+                                     owner_.no_session.left_out());
+  }
   doom(owner_.counters.error);
   return false;
 }

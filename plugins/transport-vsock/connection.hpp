@@ -18,6 +18,7 @@
 #include "stdio-lines/line_writer.hpp"
 #include "transport-vsock/config.hpp"
 #include "transport-vsock/counters.hpp"
+#include "transport-vsock/seldom.hpp"
 
 namespace transport_vsock {
 
@@ -37,6 +38,7 @@ class ConnectionOwner {
   const Counters counters;
   stdio_lines::Scratch scratch;  // what is received is used up before the handler returns
   std::size_t unsent = 0;        // bytes that wait for all guests together
+  Seldom stalled, no_session;    // lines of the log about any of them
 
   // The connection has a session from now on.
   virtual void on_session(Connection &connection, bh_session session) = 0;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "stdio-lines/text.hpp"
+
 namespace transport_vsock {
 
 Endpoint::Endpoint(const bh::Host &plugin_host, const bh_host_transport *up, const Config &settings)
@@ -73,16 +75,24 @@ void Endpoint::accepted(int fd, const sockaddr_storage &peer) {
   std::uint32_t id = 0;
   std::string name = peer_name(fd, peer, &id);
   if (!allowed(peer, id)) {
-    counters.add(counters.refused);
-    ::close(fd);
-    return;
+    const bool vsock = peer.ss_family == AF_VSOCK;
+    return refuse(fd, counters.refused, not_listed_,
+                  name + " is not in " + (vsock ? "allow_cids" : "allow_uids"));
   }
   if (connections_of(id) >= config.max_connections_per_peer) {
-    counters.add(counters.too_many);
-    ::close(fd);
-    return;
+    return refuse(fd, counters.too_many, too_many_of_peer_,
+                  name + " has " + std::to_string(config.max_connections_per_peer) +
+                      " already; max_connections_per_peer allows more");
   }
   add(fd, std::move(name), id, {});
+}
+
+// Takes the descriptor.
+void Endpoint::refuse(int fd, bh_metric counter, Seldom &said, const std::string &why) {
+  counters.add(counter);
+  ::close(fd);
+  if (!said.due(host.now_ns())) return;
+  host.log(BH_LOG_WARN, "a connection was refused: " + why + said.left_out());
 }
 
 bool Endpoint::allowed(const sockaddr_storage &peer, std::uint32_t id) const {
@@ -105,8 +115,9 @@ void Endpoint::add(int fd, std::string peer, std::optional<std::uint32_t> id,
   const bool from_dialer = !id.has_value();
   counters.add(counters.connections);
   if (connections_.size() + splices_.size() + handing_off_.size() >= config.max_connections) {
-    counters.add(counters.too_many);
-    ::close(fd);
+    refuse(fd, counters.too_many, too_many_,
+           "there are " + std::to_string(config.max_connections) +
+               " of all guests already; max_connections allows more");
     if (from_dialer) dialer_.connection_ended();
     return;
   }
@@ -225,28 +236,48 @@ void Endpoint::on_other(Connection &connection, std::string_view bytes) {
                                                                     const std::string &error) {
     handing_off_.erase(std::ranges::find(handing_off_, peer));
     if (service.get() >= 0) return splice(std::move(*guest), peer, std::move(service), early);
-    counters.add(counters.handoff_failed);
-    host.log(BH_LOG_WARN, "cannot hand a connection off to " + config.handoff + ": " + error);
+    handoff_failed(error);
   };
   if (dial(host, handoff_, alive_, done) == BH_OK) {
     handing_off_.push_back(peer);
   } else {
-    counters.add(counters.handoff_failed);
+    handoff_failed("the host has no thread for it");
   }
 }
 
+// Said once until it works again: how often this happens is for the guests to choose.
+void Endpoint::handoff_failed(const std::string &why) {
+  counters.add(counters.handoff_failed);
+  if (handoff_failures_++ != 0) return;
+  host.log(BH_LOG_WARN, "cannot hand a connection off to " + config.handoff + ": " + why +
+                            "; further failures are only counted (vsock.handoff_failed)");
+}
+
 void Endpoint::splice(Socket guest, std::uint32_t peer, Socket service, std::string_view early) {
-  auto made = std::make_unique<Splice>(host, guest.release(), service.release(), early,
-                                       on_splice_ended, this);
-  if (!made->start()) return counters.add(counters.handoff_failed);
-  counters.add(counters.handed_off);
+  auto made = std::make_unique<Splice>(
+      host, guest.release(), service.release(), early,
+      Splice::Events{on_service_reached, on_splice_ended, static_cast<void *>(this)});
+  if (!made->start()) return handoff_failed("the host cannot watch the sockets");
   made->peer_id = peer;
   made->index = splices_.size();
   splices_.push_back(std::move(made));
 }
 
+void Endpoint::on_service_reached(void *arg) {
+  auto &self = *static_cast<Endpoint *>(arg);
+  self.counters.add(self.counters.handed_off);
+  const std::uint64_t failed = std::exchange(self.handoff_failures_, 0);
+  if (failed == 0) return;
+  self.host.log(BH_LOG_INFO, "connections are handed off to " + self.config.handoff + " again; " +
+                                 std::to_string(failed) + " were lost before");
+}
+
 void Endpoint::on_splice_ended(void *arg, Splice &splice) {
-  auto &splices = static_cast<Endpoint *>(arg)->splices_;
+  auto &self = *static_cast<Endpoint *>(arg);
+  if (const int error = splice.unreached(); error != 0) {
+    self.handoff_failed("connect: " + stdio_lines::error_name(error));
+  }
+  auto &splices = self.splices_;
   const std::size_t i = splice.index;
   std::swap(splices[i], splices.back());
   splices[i]->index = i;

@@ -10,6 +10,7 @@
 #include "stream-listener/stream_listener.hpp"
 #include "transport-vsock/connection.hpp"
 #include "transport-vsock/guest_dialer.hpp"
+#include "transport-vsock/seldom.hpp"
 #include "transport-vsock/splice.hpp"
 
 namespace transport_vsock {
@@ -47,6 +48,7 @@ class Endpoint final : public ConnectionOwner {
 
   void begin();
   void accepted(int fd, const sockaddr_storage &peer);
+  void refuse(int fd, bh_metric counter, Seldom &said, const std::string &why);
   bool allowed(const sockaddr_storage &peer, std::uint32_t id) const;
   std::size_t connections_of(std::uint32_t peer) const;
   void add(int fd, std::string peer, std::optional<std::uint32_t> id, std::string_view early);
@@ -55,7 +57,9 @@ class Endpoint final : public ConnectionOwner {
   void settle();
   void destroy(Connection &connection) noexcept;
   void check_all();
+  void handoff_failed(const std::string &why);
   void splice(Socket guest, std::uint32_t peer, Socket service, std::string_view early);
+  static void on_service_reached(void *arg);
   static void on_splice_ended(void *arg, Splice &splice);
 
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -67,7 +71,9 @@ class Endpoint final : public ConnectionOwner {
   std::unordered_map<bh_session, Connection *> by_session_;
   std::vector<Connection *> doomed_, unflushed_;
   std::vector<std::uint32_t> handing_off_;  // peers' ids; they wait for their service's socket
-  std::uint64_t check_ms_;                  // coarseness of time-outs
+  Seldom not_listed_, too_many_of_peer_, too_many_;
+  std::uint64_t handoff_failures_ = 0;  // since it worked
+  std::uint64_t check_ms_;              // coarseness of time-outs
   bh_timer check_timer_ = 0;
   bool deferred_ = false, stopped_ = false;
 };

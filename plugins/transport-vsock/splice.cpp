@@ -9,8 +9,8 @@
 namespace transport_vsock {
 
 Splice::Splice(const bh::Host &host, int guest, int service, std::string_view early,
-               void (*ended)(void *arg, Splice &splice), void *arg)
-    : host_(host), ended_(ended), arg_(arg) {
+               const Events &events)
+    : host_(host), events_(events) {
   sides_[0].fd = guest;
   sides_[1].fd = service;
   sides_[1].out.append(early);
@@ -38,13 +38,17 @@ void Splice::handle(Side &side, Side &other, std::uint32_t events) {
   if ((events & BH_FD_READ) != 0) read(side, other);
   // Reported whatever is asked for, and for ever: not watched until there is room to read the rest.
   if ((events & (BH_FD_ERROR | BH_FD_READ | BH_FD_WRITE)) == BH_FD_ERROR) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(side.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (&side == &sides_[1]) service_failed(error);
     lose(side);
     host_.unwatch(side.watch);
     side.events = 0;
   }
   pass_end(side, other);
   pass_end(other, side);
-  if (over() || !want(side, other) || !want(other, side)) ended_(arg_, *this);
+  if (over() || !want(side, other) || !want(other, side)) events_.ended(events_.arg, *this);
 }
 
 // Only as much as there is room for; the kernel holds the rest back.
@@ -68,9 +72,11 @@ void Splice::write(Side &to) {
   const std::string_view rest = to.out.view().substr(to.done);
   const ssize_t n = ::send(to.fd, rest.data(), rest.size(), MSG_NOSIGNAL);
   if (n < 0) {
-    if (errno != EAGAIN && errno != EINTR) lose(to);
-    return;
+    if (errno == EAGAIN || errno == EINTR) return;
+    if (&to == &sides_[1]) service_failed(errno);
+    return lose(to);
   }
+  if (&to == &sides_[1]) service_took();
   to.done += static_cast<std::size_t>(n);
   if (to.done == to.out.size()) {
     to.out.clear();
@@ -83,6 +89,14 @@ void Splice::pass_end(Side &from, Side &to) {
   if (!from.ended || to.told || !to.out.empty()) return;
   to.told = true;
   if (::shutdown(to.fd, SHUT_WR) != 0) lose(to);
+}
+
+void Splice::service_took() noexcept {
+  if (!std::exchange(reached_, true)) events_.reached(events_.arg);
+}
+
+void Splice::service_failed(int error) noexcept {
+  if (!reached_ && error_ == 0) error_ = error;
 }
 
 void Splice::lose(Side &side) {

@@ -14,15 +14,25 @@ class Splice {
  public:
   static constexpr std::size_t buffer_bytes = 64u << 10;  // in each direction
 
-  // Takes both descriptors over. `early`: what the first one has sent already. ended(arg) is called
-  // once, from an event of the reactor, when nothing can pass any more; then destroy this.
+  // From an event of the reactor. reached: once, the service has taken something, so it is there.
+  // ended: once, nothing can pass any more; then destroy the splice.
+  struct Events {
+    void (*reached)(void *arg);
+    void (*ended)(void *arg, Splice &splice);
+    void *arg;
+  };
+
+  // Takes both descriptors over. `early`: what the first one has sent already. The service's
+  // connection may still be under way.
   Splice(const bh::Host &host, int guest, int service, std::string_view early,
-         void (*ended)(void *arg, Splice &splice), void *arg);
+         const Events &events);
   ~Splice();
   Splice(const Splice &) = delete;
   Splice &operator=(const Splice &) = delete;
 
   bool start();  // false: the host cannot watch them
+  // errno of a service that was never reached; 0: it was, or the guest left before that.
+  int unreached() const noexcept { return reached_ ? 0 : error_; }
 
   std::size_t index = 0;      // the owner's
   std::uint32_t peer_id = 0;  // the owner's
@@ -45,13 +55,16 @@ class Splice {
   void write(Side &to);
   void pass_end(Side &from, Side &to);
   void lose(Side &side);
+  void service_took() noexcept;
+  void service_failed(int error) noexcept;
   bool over() const noexcept;
   bool want(Side &side, const Side &other);
 
   const bh::Host &host_;
   Side sides_[2];  // guest, service
-  void (*const ended_)(void *, Splice &);
-  void *const arg_;
+  const Events events_;
+  bool reached_ = false;
+  int error_ = 0;  // of the service, before it was reached
 };
 
 }  // namespace transport_vsock

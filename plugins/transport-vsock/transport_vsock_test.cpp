@@ -2,6 +2,7 @@
 
 #include <bulkhead/testing/fake_host.hpp>
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -606,11 +608,69 @@ TEST_CASE("handed off: a service that says a lot and closes is heard to its end"
   CHECK(g.raw == said);
 }
 
+// The lines of the log that hold this text.
+std::vector<std::string> logged(const World &w, std::string_view part) {
+  std::vector<std::string> out;
+  for (const auto &line : w.host.logs()) {
+    if (line.text.find(part) != line.text.npos) out.push_back(line.text);
+  }
+  return out;
+}
+
+TEST_CASE("a service that is not there is said once, and once that it is back") {
+  World w(R"(,"handoff":"unix:FOLDER/tls")");
+  const auto lose = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      Guest g(w);
+      g.write("\x16 hello");
+      CHECK(g.closed());
+    }
+  };
+  lose(50);
+  CHECK(w.host.metric("vsock.handoff_failed") == 50);
+  REQUIRE(logged(w, "cannot hand a connection off to unix:").size() == 1);
+  CHECK(logged(w, "again").empty());
+  {
+    Service service(w);
+    Guest g(w);
+    g.write("\x16 hello");
+    service.accept();
+    const auto back = logged(w, "are handed off to unix:");
+    REQUIRE(back.size() == 1);
+    CHECK(back[0].find("again; 50 were lost before") != std::string::npos);
+  }
+  lose(2);
+  CHECK(logged(w, "cannot hand a connection off").size() == 2);
+}
+
+// Such a connection is under way when it is handed over; whether it comes about is seen later.
+TEST_CASE("nor is a service on a port where nobody listens taken for one that is there") {
+  sockaddr_in free_port{};
+  free_port.sin_family = AF_INET;
+  free_port.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof free_port;
+  const int holder = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // bound, not listening
+  auto *raw = reinterpret_cast<sockaddr *>(&free_port);
+  REQUIRE(::bind(holder, raw, size) == 0);
+  REQUIRE(::getsockname(holder, raw, &size) == 0);
+  World w(R"(,"handoff":"127.0.0.1:)" + std::to_string(ntohs(free_port.sin_port)) + "\"");
+  for (int i = 0; i < 3; ++i) {
+    Guest g(w);
+    g.write("\x16 hello");
+    CHECK(g.closed());
+  }
+  CHECK(w.until([&] { return w.host.metric("vsock.handoff_failed") == 3; }));
+  CHECK(w.host.metric("vsock.handed_off") == 0);
+  CHECK(logged(w, "cannot hand a connection off").size() == 1);
+  ::close(holder);
+}
+
 TEST_CASE("only those who are listed may come, and only so many") {
   World refused(R"(,"allow_uids":[4294967294])");
   Guest g(refused);
   CHECK(g.closed());
   CHECK(refused.host.metric("vsock.peers_refused") == 1);
+  CHECK(logged(refused, "uid:" + std::to_string(::getuid()) + " is not in allow_uids").size() == 1);
   World w(R"(,"max_connections":1,"allow_uids":[)" + std::to_string(::getuid()) + "]");
   Guest first(w);
   first.write(frame(1, request(1)));
@@ -618,6 +678,7 @@ TEST_CASE("only those who are listed may come, and only so many") {
   Guest second(w);
   CHECK(second.closed());
   CHECK(w.host.metric("vsock.connections_refused") == 1);
+  CHECK(logged(w, "max_connections allows more").size() == 1);
 }
 
 TEST_CASE("an empty list lets nobody in, and one peer gets only its share") {
@@ -635,6 +696,36 @@ TEST_CASE("an empty list lets nobody in, and one peer gets only its share") {
   fourth.write(frame(1, request(1)));
   CHECK(fourth.frames(1)[0].stream == 1);
   CHECK(w.host.metric("vsock.connections_refused") == 1);
+  for (int i = 0; i < 20; ++i) {
+    Guest more(w);
+    CHECK(more.closed());
+  }
+  CHECK(w.host.metric("vsock.connections_refused") == 21);
+  const auto said = logged(w, "a connection was refused");
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].find("has 2 already; max_connections_per_peer allows more") != said[0].npos);
+}
+
+TEST_CASE("a line that comes often is due once a minute, with the number of the others") {
+  transport_vsock::Seldom line_of;
+  constexpr std::uint64_t minute = transport_vsock::Seldom::pause_ns;
+  CHECK(line_of.due(5));
+  CHECK(line_of.left_out().empty());
+  for (int i = 0; i < 7; ++i) CHECK_FALSE(line_of.due(4 + minute));
+  CHECK(line_of.due(5 + minute));
+  CHECK(line_of.left_out() == " (7 more since the last such line)");
+  CHECK_FALSE(line_of.due(6 + minute));
+}
+
+TEST_CASE("two hundred clients of one guest, without a word in the configuration") {
+  World w;
+  std::vector<std::unique_ptr<Guest>> guests;
+  for (int i = 0; i < 200; ++i) {
+    guests.push_back(std::make_unique<Guest>(w));
+    guests.back()->write(frame(1, request(1)));
+  }
+  for (const auto &g : guests) CHECK(g->frames(1)[0].stream == 1);
+  CHECK(w.host.metric("vsock.connections_refused") == 0);
 }
 
 TEST_CASE("a guest that listens is reached through its monitor, and again when it has gone") {
