@@ -1,16 +1,15 @@
 // doctor: looks at the machine, the configuration, what runs and what the servers offer, and says
 // of each fault what to do. `bulkhead-relay doctor` is the same question from inside of a guest.
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
 
-#include "base/owned_fd.hpp"
 #include "commands.hpp"
 #include "console.hpp"
 #include "control_client.hpp"
+#include "doctor_transports.hpp"
+#include "findings.hpp"
 #include "local_session.hpp"
 #include "mcp/scan.hpp"
 #include "paths.hpp"
@@ -33,12 +32,6 @@ std::string text_of(std::string_view object, std::string_view key) {
   return value.starts_with('"') ? std::string(mcp::unquote(value, &scratch)) : std::string();
 }
 
-struct Finding {
-  enum class Kind : std::uint8_t { good, doubtful, bad };
-  Kind kind;
-  std::string text, advice;
-};
-
 class Doctor {
  public:
   explicit Doctor(const Arguments &arguments) : arguments_(arguments) {}
@@ -48,32 +41,29 @@ class Doctor {
     const bool running = gateways();
     if (auto profile = configuration()) {
       plugins(*profile);
-      sockets(*profile);
+      check_transports(*profile, served_, &findings_);
       servers(std::move(*profile), running);
     }
     const bool written = write_stdout(arguments_.json ? as_json() : as_text());
-    const bool bad = std::any_of(findings_.begin(), findings_.end(), [](const Finding &finding) {
-      return finding.kind == Finding::Kind::bad;
-    });
-    return written && !bad ? exit_ok : exit_failed;
+    return written && !findings_.any_bad() ? exit_ok : exit_failed;
   }
 
  private:
   using Kind = Finding::Kind;
 
-  void good(std::string text) { findings_.push_back({Kind::good, std::move(text), {}}); }
+  void good(std::string text) { findings_.good(std::move(text)); }
   void doubtful(std::string text, std::string advice) {
-    findings_.push_back({Kind::doubtful, std::move(text), std::move(advice)});
+    findings_.doubtful(std::move(text), std::move(advice));
   }
   void bad(std::string text, std::string advice) {
-    findings_.push_back({Kind::bad, std::move(text), std::move(advice)});
+    findings_.bad(std::move(text), std::move(advice));
   }
 
   // ---- the machine ---------------------------------------------------------------------------
 
   void machine() {
     const Features has = probe_features();
-    const std::size_t before = findings_.size();
+    const std::size_t before = findings_.all().size();
     if (has.landlock < 4) {
       doubtful(has.landlock == 0 ? "this kernel has no Landlock"
                                  : "this kernel's Landlock does not know TCP",
@@ -91,7 +81,7 @@ class Doctor {
       doubtful("this user cannot have network namespaces",
                "Compartments without network are kept from it by the filter alone.");
     }
-    if (findings_.size() == before) good("the kernel has all that isolation uses");
+    if (findings_.all().size() == before) good("the kernel has all that isolation uses");
   }
 
   // ---- what runs -----------------------------------------------------------------------------
@@ -120,6 +110,10 @@ class Doctor {
 
   void gateway_answers(std::string_view status) {
     good("a gateway runs, pid " + std::string(mcp::member(status, "pid")));
+    each(mcp::member(status, "endpoints"), [this](std::string_view one) {
+      std::string scratch;
+      if (one.starts_with('"')) served_.emplace_back(mcp::unquote(one, &scratch));
+    });
     each(mcp::member(status, "compartments"), [this](std::string_view one) {
       const std::string name = text_of(one, "name"), state = text_of(one, "state");
       if (state != "running") {
@@ -185,21 +179,6 @@ class Doctor {
           "Install them beside the program, or name a folder with "
           "--plugin-dir.");
     }
-  }
-
-  void sockets(const Profile &profile) {
-    const bool guests =
-        std::any_of(profile.transports.begin(), profile.transports.end(), [](const PluginUse &use) {
-          return use.plugin == "transport-vsock" &&
-                 use.config_json.find("\"unix:") == std::string::npos &&
-                 use.config_json.find("\"hybrid:") == std::string::npos;
-        });
-    if (!guests) return;
-    const OwnedFd fd(::socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (fd) return good("this kernel has AF_VSOCK");
-    bad("this kernel has no AF_VSOCK",
-        "Load vhost_vsock on the host of virtual machines (modprobe vhost_vsock), or listen on "
-        "unix: or hybrid:.");
   }
 
   // ---- the servers -----------------------------------------------------------------------------
@@ -278,7 +257,7 @@ class Doctor {
 
   std::string as_text() const {
     std::string out;
-    for (const Finding &finding : findings_) {
+    for (const Finding &finding : findings_.all()) {
       std::string mark(word(finding.kind));
       mark.resize(6, ' ');
       out += mark + printable(finding.text) + "\n";
@@ -289,7 +268,7 @@ class Doctor {
 
   std::string as_json() const {
     std::string out = "[";
-    for (const Finding &finding : findings_) {
+    for (const Finding &finding : findings_.all()) {
       out += out.size() > 1 ? ",\n {\"result\":" : "\n {\"result\":";
       mcp::append_quoted(&out, word(finding.kind));
       out += ",\"text\":";
@@ -302,7 +281,8 @@ class Doctor {
   }
 
   const Arguments &arguments_;
-  std::vector<Finding> findings_;
+  Findings findings_;
+  std::vector<std::string> served_;  // endpoints of the gateways that run
 };
 
 }  // namespace

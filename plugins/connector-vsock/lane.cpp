@@ -126,8 +126,11 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
     return bh::fail(error, BH_E_SESSION_LOST, "the connection's stream numbers are used up");
   }
   const std::size_t payload = total_size(message);
-  if (queue_.size() - written_ + payload + mcp_frame::max_head >
-      shared_.up->limits->write_queue_bytes) {
+  // What fits no frame is refused as that below, however much of the queue is free.
+  const std::size_t most =
+      mcp_frame::max_total - mcp_frame::header_bytes - definition_.process_name.size();
+  if (payload <= most && queue_.size() - written_ + payload + mcp_frame::max_head >
+                             shared_.up->limits->write_queue_bytes) {
     return bh::fail(error, BH_E_LIMIT, "write failed: the endpoint reads too slowly");
   }
   const std::uint32_t stream = request ? next_stream_ : 0;

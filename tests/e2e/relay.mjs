@@ -110,6 +110,10 @@ test('B10 a line that fits no frame is answered here, the next one works', async
   assert.match(first.error.message, /tools\/call.*frame encode failed/);
   assert.equal((await relay.line()).id, 2);
   assert.equal(requests(endpoint).length, 1);
+  relay.request(3, 'tools/call', { x: 'x'.repeat(16_000_000) }); // more than what may wait for the endpoint
+  const large = await relay.line();
+  assert.equal(large.id, 3);
+  assert.match(large.error.message, /tools\/call.*frame encode failed/);
 });
 
 test('B11 a lost connection: every pending request is answered, none is repeated, then it goes on', async (t) => {
@@ -543,6 +547,10 @@ test('small: the file and the memory', async (t) => {
   const resident = relay.resident();
   assert.ok(statSync(relayProgram).size <= 1_500_000, `${statSync(relayProgram).size} bytes`);
   assert.ok(resident <= 4096, `${resident} KiB resident`);
+  // Lines that it refuses leave nothing behind.
+  for (const size of [15_000_000, 17_000_000, 17_000_000]) relay.request(size, 'ping', { pad: 'p'.repeat(size) });
+  await until('the refusals', () => relay.lines.length === 105, 20_000);
+  await until('their memory is given back', () => relay.resident() <= 4096);
 });
 
 await run();

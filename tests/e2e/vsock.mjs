@@ -1,11 +1,11 @@
 // Guests: frames, lines and what is neither on one port, against the real program. A Unix socket
 // stands for AF_VSOCK, as it does on the host side of Firecracker and Cloud Hypervisor.
-import { execFile, spawn } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { assert, build, ended, fake, root, run, sleep, test, until } from './lib.mjs';
+import { assert, build, ended, fake, program, root, run, runProgram, sleep, test, until } from './lib.mjs';
 import { Guest, frame, metadata } from './frames.mjs';
 import { statusOf } from './status.mjs';
 
@@ -286,6 +286,56 @@ test('only listed users may connect', async (t) => {
   const guest = new Guest(t, socket);
   await end(guest.socket);
   await counts(gateway, 'peers_refused', 1);
+});
+
+test('doctor looks at guests\' sockets as serve would', async (t) => {
+  const look = (guest, more = {}) => {
+    const profile = { mcpServers: {}, transports: { guest: { plugin: 'transport-vsock', ...guest } }, ...more };
+    const { code, stdout } = runProgram(t, ['doctor', '--config', '{config}'], { profile });
+    return { code, stdout, of: stdout.split('\n').filter((line) => line.includes('transport guest')).join('\n') };
+  };
+  const bad = (guest, says) => {
+    const { code, stdout } = look(guest);
+    assert.equal(code, 1, stdout);
+    assert.match(stdout, says);
+    return stdout;
+  };
+  for (const [guest, says] of [[{ listen: 'tcp:5002' }, /listen must be like/], [{ listen: 'vsock:5002', allow_cids: [-1] }, /allow_cids/], [{ foo: 1 }, /foo/]]) {
+    const stdout = bad(guest, /^FAIL {2}transport guest: /m);
+    assert.match(stdout, says);
+    const profile = { mcpServers: {}, transports: { guest: { plugin: 'transport-vsock', ...guest } } };
+    const served = runProgram(t, ['serve', '--config', '{config}'], { profile });
+    assert.equal(served.code, 1);
+    assert.match(served.stderr, says);
+  }
+  // A Unix socket for what is not MCP says nothing about where guests come in.
+  const mixed = look({ listen: 'vsock:5002', handoff: `unix:${t.path('no-service')}` });
+  assert.match(mixed.of, /this kernel has (no )?AF_VSOCK/);
+  assert.match(mixed.of, /^warn .*hand-off service unix:.*No such file/m);
+  const service = createServer();
+  await new Promise((resolve) => service.listen(0, '127.0.0.1', resolve));
+  t.defer(() => service.close());
+  const socket = t.path('s');
+  const good = look({ listen: `unix:${socket}`, handoff: `127.0.0.1:${service.address().port}` });
+  assert.equal(good.code, 0, good.stdout);
+  assert.match(good.of, /^ok .*\/s can be made$/m);
+  assert.match(good.of, /^ok .*hand-off service 127/m);
+  assert.doesNotMatch(good.of, /AF_VSOCK/);
+  assert.match(look({ listen: `hybrid:${t.path('vm')}:5002`, dial: `hybrid:${t.path('vm')}:5003` }).of, /vm_5002 can be made\n.*no monitor at .*vm: No such file/);
+  bad({ listen: `unix:${t.path('none')}/s` }, /^FAIL {2}transport guest: there is no folder .*none\n {6}\S/m);
+  writeFileSync(t.path('file'), '');
+  bad({ listen: `unix:${t.path('file')}` }, /is there, and is no socket/);
+  const other = createServer();
+  await new Promise((resolve) => other.listen(socket, resolve));
+  bad({ listen: `unix:${socket}` }, /\/s is in use by another program/);
+  other.close();
+});
+
+test('doctor beside the gateway that has the socket finds nothing wrong with it', async (t) => {
+  const { gateway } = await start(t, { up: fake('--tool', 'a') });
+  const { stdout, status } = spawnSync(program, ['doctor', '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' });
+  assert.match(stdout, /^ok {4}transport guest: a gateway that runs listens on .*guest\.sock$/m);
+  assert.equal(status, 0, stdout);
 });
 
 test('the endpoint is killed: its guests are disconnected, the next connection waits and is served', async (t) => {
