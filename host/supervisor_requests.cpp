@@ -1,8 +1,10 @@
 // What compartments ask the supervisor for: sockets, and their plugins' secrets.
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <string>
 
 #include "paths.hpp"
 #include "plugin/secrets.hpp"
@@ -15,6 +17,22 @@ namespace {
 
 constexpr std::size_t max_secret_bytes = 65'536;
 constexpr std::size_t max_listeners = 32;
+
+// The numbers of users that a process knows, in the words of user_namespaces(7).
+std::string uid_map(const std::string &process) {
+  const std::string path = "/proc/" + process + "/uid_map";
+  const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(4096, '\0');
+  const ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
+}
+
+// Does this process know the users that we know?
+bool sees_all_users(pid_t pid) {
+  const std::string ours = uid_map("self");
+  return !ours.empty() && uid_map(std::to_string(pid)) == ours;
+}
 
 }  // namespace
 
@@ -135,7 +153,16 @@ Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wa
   }
   OwnedFd &kept = is_new ? listeners_[wanted.address] : at->second;
   if (!kept) {
-    auto opened = open_listener(wanted.address, wanted.as_configured);
+    if (wanted.for_everybody && !sees_all_users(child.pid)) {
+      return fail(BH_E_UNSUPPORTED,
+                  "the gateway of user " + std::to_string(::geteuid()) +
+                      " keeps its endpoint in a user namespace, where other users have no number "
+                      "and cannot be told apart; start it as root or with --single-process, or "
+                      "name no other users");
+    }
+    auto opened =
+        open_listener(wanted.address, wanted.as_configured,
+                      wanted.for_everybody ? SocketFile::everybody : SocketFile::own_user);
     if (!opened) return std::unexpected(opened.error());
     kept = std::move(*opened);
     remember_socket_file(wanted.address, &socket_files_);

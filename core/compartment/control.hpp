@@ -98,11 +98,12 @@ void archive(Ar &ar, LogLine &v) {
 struct Listen {
   std::string address;  // a sockaddr
   std::string as_configured;
+  bool for_everybody = false;  // a Unix socket's file
 };
 template <class Ar>
 void archive(Ar &ar, Listen &v) {
-  auto &[address, as_configured] = v;
-  ar(address, as_configured);
+  auto &[address, as_configured, for_everybody] = v;
+  ar(address, as_configured, for_everybody);
 }
 
 struct Secret {

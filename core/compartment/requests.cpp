@@ -75,19 +75,20 @@ HostServices services_over(int socket) {
     if (!answer) return std::unexpected(answer.error());
     return {};
   };
-  services.listen = [requests](std::string_view address,
-                               std::string_view as_configured) -> Result<OwnedFd> {
-    return requests->ask_for_socket(control::listen,
-                                    {std::string(address), std::string(as_configured)});
+  services.listen = [requests](std::string_view address, std::string_view as_configured,
+                               SocketFile file) -> Result<OwnedFd> {
+    return requests->ask_for_socket(
+        control::listen,
+        {std::string(address), std::string(as_configured), file == SocketFile::everybody});
   };
   services.will_dial = [requests](std::string_view address) -> Result<void> {
-    const control::Listen wanted{std::string(address), {}};
+    const control::Listen wanted{std::string(address), {}, false};
     auto answer = requests->ask(control::will_dial, to_bytes(wanted));
     if (!answer) return std::unexpected(answer.error());
     return {};
   };
   services.dial = [requests](std::string_view address) -> Result<OwnedFd> {
-    return requests->ask_for_socket(control::dial, {std::string(address), {}});
+    return requests->ask_for_socket(control::dial, {std::string(address), {}, false});
   };
   return services;
 }

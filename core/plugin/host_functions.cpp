@@ -45,7 +45,8 @@ const void *HostFunctions::get_ext(void *ctx, const char *id) noexcept {
   static constexpr bh_host_fd fd{sizeof(bh_host_fd), 0, watch, modify, unwatch};
   static constexpr bh_host_secrets secrets{sizeof(bh_host_secrets), 0, secret_get, secret_put};
   static constexpr bh_host_metrics metrics{sizeof(bh_host_metrics), 0, counter, add};
-  static constexpr bh_host_listen listening{sizeof(bh_host_listen), 0, listen, will_dial, dial};
+  static constexpr bh_host_listen listening{sizeof(bh_host_listen), 0, listen, will_dial, dial,
+                                            listen_for_all};
   static constexpr bh_host_store store{sizeof(bh_host_store), 0, folder};
   static constexpr std::pair<std::string_view, const void *> tables[] = {
       {BH_EXT_HOST_EXECUTOR, &executor}, {BH_EXT_HOST_FD, &fd},
@@ -102,13 +103,25 @@ Result<void> HostFunctions::keep_secret(Instance &instance, std::string_view nam
 
 bh_status HostFunctions::listen(void *ctx, const void *address, std::uint32_t size,
                                 bh_str as_configured, std::int32_t *fd, bh_error *error) noexcept {
+  return listen_as(ctx, address, size, as_configured, SocketFile::own_user, fd, error);
+}
+
+bh_status HostFunctions::listen_for_all(void *ctx, const void *address, std::uint32_t size,
+                                        bh_str as_configured, std::int32_t *fd,
+                                        bh_error *error) noexcept {
+  return listen_as(ctx, address, size, as_configured, SocketFile::everybody, fd, error);
+}
+
+bh_status HostFunctions::listen_as(void *ctx, const void *address, std::uint32_t size,
+                                   bh_str as_configured, SocketFile file, std::int32_t *fd,
+                                   bh_error *error) noexcept {
   Instance &instance = Instance::of(ctx);
   if (misused(instance, address == nullptr || fd == nullptr, "listen.open")) return BH_E_INVALID;
   try {
     const HostServices &services = instance.context_->services;
     const std::string_view bytes(static_cast<const char *>(address), size);
-    auto opened = services.listen ? services.listen(bytes, view(as_configured))
-                                  : open_listener(bytes, view(as_configured));
+    auto opened = services.listen ? services.listen(bytes, view(as_configured), file)
+                                  : open_listener(bytes, view(as_configured), file);
     if (!opened) return bh::fail(error, opened.error().code, opened.error().text);
     if (!services.listen) remember_socket_file(bytes, &instance.socket_files_);
     *fd = opened->release();

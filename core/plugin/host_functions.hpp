@@ -16,6 +16,11 @@ struct HostFunctions {
   static std::int32_t log_enabled(void *ctx, std::int32_t level) noexcept;
 
   // bh.host.listen/1
+  static bh_status listen_for_all(void *ctx, const void *address, std::uint32_t size,
+                                  bh_str as_configured, std::int32_t *fd, bh_error *error) noexcept;
+  static bh_status listen_as(void *ctx, const void *address, std::uint32_t size,
+                             bh_str as_configured, SocketFile file, std::int32_t *fd,
+                             bh_error *error) noexcept;
   static bh_status listen(void *ctx, const void *address, std::uint32_t size, bh_str as_configured,
                           std::int32_t *fd, bh_error *error) noexcept;
   static bh_status will_dial(void *ctx, const void *address, std::uint32_t size,

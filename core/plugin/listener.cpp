@@ -26,9 +26,24 @@ void remove_stale(const sockaddr_un &address, socklen_t size) {
   if (result != 0 && errno == ECONNREFUSED) ::unlink(address.sun_path);
 }
 
-std::string failure(int error, std::string_view as_configured) {
+// What is at the path of a Unix socket that cannot be bound.
+const char *in_the_way(const sockaddr_un &address) {
+  struct stat info{};
+  if (::lstat(address.sun_path, &info) != 0 || S_ISSOCK(info.st_mode)) {
+    return "another program listens there already; stop it, or choose another path";
+  }
+  return "something that is no socket is there; remove it, or choose another path";
+}
+
+std::string failure(int error, std::string_view as_configured, const sockaddr_storage &address) {
   std::string text = "cannot listen on " + std::string(as_configured) + ": ";
+  const int family = address.ss_family;
+  if (family == AF_VSOCK && error == EADDRNOTAVAIL) {
+    return text + "that context id is not this machine's; leave it out to listen on all";
+  }
   if (error != EADDRINUSE) return text + error_name(error);
+  if (family == AF_UNIX) return text + in_the_way(reinterpret_cast<const sockaddr_un &>(address));
+  if (family == AF_VSOCK) return text + "another program has that port; stop it, or choose another";
   return text +
          "the address is already in use by another program; stop that, or choose another one with "
          "--listen, for example --listen 127.0.0.1:0 for any free port";
@@ -59,7 +74,8 @@ std::string no_socket(int family, int error) {
 
 }  // namespace
 
-Result<OwnedFd> open_listener(std::string_view bytes, std::string_view as_configured) {
+Result<OwnedFd> open_listener(std::string_view bytes, std::string_view as_configured,
+                              SocketFile file) {
   sockaddr_storage address{};  // zeroed, so the path of a Unix socket is terminated
   if (bytes.size() < sizeof(sa_family_t) || bytes.size() >= sizeof address) {
     return fail(BH_E_INVALID, "that is no socket address");
@@ -79,12 +95,14 @@ Result<OwnedFd> open_listener(std::string_view bytes, std::string_view as_config
     // Inherited by accepted sockets: one system call less for each of them.
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
-  const mode_t mask = is_unix ? ::umask(0177) : 0;
+  const mode_t mask = is_unix ? ::umask(file == SocketFile::everybody ? 0111 : 0177) : 0;
   const int bound = ::bind(fd.get(), raw, size);
   const int why = errno;
   if (is_unix) ::umask(mask);
-  if (bound != 0) return fail(BH_E_IO, failure(why, as_configured));
-  if (::listen(fd.get(), backlog) != 0) return fail(BH_E_IO, failure(errno, as_configured));
+  if (bound != 0) return fail(BH_E_IO, failure(why, as_configured, address));
+  if (::listen(fd.get(), backlog) != 0) {
+    return fail(BH_E_IO, failure(errno, as_configured, address));
+  }
   return fd;
 }
 

@@ -3,6 +3,7 @@
 // before the process was confined.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@
 
 namespace bulkhead {
 
+// Who may connect to a Unix socket by its file.
+enum class SocketFile : std::uint8_t { own_user, everybody };  // 0600, 0666
+
 // Empty functions: this process does it itself. Thread: control, and any for dial.
 struct HostServices {
   std::function<Result<std::string>(const std::string &instance, std::string_view name)> get_secret;
@@ -21,13 +25,16 @@ struct HostServices {
       put_secret;
   std::function<Result<std::string>(const std::string &instance)> folder;
   // `address` holds a sockaddr.
-  std::function<Result<OwnedFd>(std::string_view address, std::string_view as_configured)> listen;
+  std::function<Result<OwnedFd>(std::string_view address, std::string_view as_configured,
+                                SocketFile file)>
+      listen;
   std::function<Result<void>(std::string_view address)> will_dial;
   std::function<Result<OwnedFd>(std::string_view address)> dial;
 };
 
 // Binds and listens. Removes the file of a Unix socket that nobody listens on any more.
-Result<OwnedFd> open_listener(std::string_view address, std::string_view as_configured);
+Result<OwnedFd> open_listener(std::string_view address, std::string_view as_configured,
+                              SocketFile file);
 // The path, if that was a Unix socket: whoever opened it removes it when it is done.
 void remember_socket_file(std::string_view address, std::vector<std::string> *paths);
 

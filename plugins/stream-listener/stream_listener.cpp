@@ -22,14 +22,17 @@ std::string reason(int error) {
 }  // namespace
 
 bh_status StreamListener::open(const sockaddr_storage &address, socklen_t size,
-                               std::string_view as_configured, bh_error *error) {
+                               std::string_view as_configured, bh_error *error, Reach reach) {
   const auto *sockets = host_.ext<bh_host_listen>(BH_EXT_HOST_LISTEN);
   if (sockets == nullptr) {
     return bh::fail(error, BH_E_UNSUPPORTED, "the host gives no listening sockets");
   }
   std::int32_t fd = -1;
-  const bh_status status =
-      sockets->open(host_.ctx(), &address, size, bh::str(as_configured), &fd, error);
+  if (reach == Reach::everybody && !BH_HAS(bh_host_listen, sockets, open_for_all)) {
+    return bh::fail(error, BH_E_UNSUPPORTED, "the host gives no sockets for other users");
+  }
+  const auto open = reach == Reach::everybody ? sockets->open_for_all : sockets->open;
+  const bh_status status = open(host_.ctx(), &address, size, bh::str(as_configured), &fd, error);
   if (status != BH_OK) return status;
   fd_ = fd;
   socklen_t room = sizeof bound_;

@@ -6,6 +6,7 @@
 
 #include <sys/socket.h>
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
@@ -25,9 +26,12 @@ class StreamListener {
   StreamListener(const StreamListener &) = delete;
   StreamListener &operator=(const StreamListener &) = delete;
 
+  // Who may connect by the file of a Unix socket; everybody: `accepted` turns away who may not.
+  enum class Reach : std::uint8_t { own_user, everybody };
+
   // Gets the socket and starts accepting. The error names the address and what to do.
   bh_status open(const sockaddr_storage &address, socklen_t size, std::string_view as_configured,
-                 bh_error *error);
+                 bh_error *error, Reach reach = Reach::own_user);
   void close() noexcept;
 
   // The address in use, with the port that was chosen for 0.

@@ -108,7 +108,8 @@ bool parse_vsock(std::string_view text, Address *out) {
     if (cid != "any" && !parse_number(cid, &raw.svm_cid)) return false;
     text.remove_prefix(colon + 1);
   }
-  return parse_number(text, &raw.svm_port) && store(raw, out);
+  // The last number would have the kernel choose a port that nobody knows.
+  return parse_number(text, &raw.svm_port) && raw.svm_port != VMADDR_PORT_ANY && store(raw, out);
 }
 
 // PATH:PORT. What guests connect to arrives on PATH_PORT; what we say to PATH reaches the guest.

@@ -7,6 +7,17 @@
 #include "stdio-lines/text.hpp"
 
 namespace transport_vsock {
+namespace {
+
+// A socket's file is for the gateway's user, and root may connect to any; who is on the list beside
+// them has to be let through by the file, and the list is the lock then.
+bool names_other_users(const Config &config) {
+  return config.allow_uids && std::ranges::any_of(*config.allow_uids, [](std::uint32_t uid) {
+           return uid != 0 && uid != ::geteuid();
+         });
+}
+
+}  // namespace
 
 Endpoint::Endpoint(const bh::Host &plugin_host, const bh_host_transport *up, const Config &settings)
     : ConnectionOwner(plugin_host, up, settings),
@@ -29,7 +40,9 @@ bh_status Endpoint::listen(bh_error *error) {
     if (const bh_status s = will_dial(host, address, error); s != BH_OK) return s;
   }
   if (parse_listen(config.listen, &address)) {
-    const bh_status s = listener_.open(address.raw, address.size, config.listen, error);
+    using Reach = stream_listener::StreamListener::Reach;
+    const Reach reach = names_other_users(config) ? Reach::everybody : Reach::own_user;
+    const bh_status s = listener_.open(address.raw, address.size, config.listen, error, reach);
     if (s != BH_OK) return s;
   }
   const bh_status s = host.post(call<&Endpoint::begin>, this);

@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -681,6 +682,20 @@ TEST_CASE("only those who are listed may come, and only so many") {
   CHECK(logged(w, "max_connections allows more").size() == 1);
 }
 
+TEST_CASE("the socket's file lets other users through only if the list names some") {
+  const auto mode = [](const std::string &more) {
+    World w(more);
+    struct stat status{};
+    REQUIRE(::stat((w.folder + "/s").c_str(), &status) == 0);
+    return status.st_mode & 0777;
+  };
+  const std::string own = std::to_string(::geteuid());
+  CHECK(mode("") == 0600);
+  CHECK(mode(R"(,"allow_uids":[])") == 0600);
+  CHECK(mode(R"(,"allow_uids":[0,)" + own + "]") == 0600);
+  CHECK(mode(R"(,"allow_uids":[)" + own + ",4000000000]") == 0666);
+}
+
 TEST_CASE("an empty list lets nobody in, and one peer gets only its share") {
   World nobody(R"(,"allow_uids":[])");
   Guest g(nobody);
@@ -777,7 +792,8 @@ TEST_CASE("configurations: the forms of addresses, and all faults at once") {
        {"vsock:5002", "vsock:any:5002", "vsock:3:5002", "unix:/s", "hybrid:/v:1"}) {
     CHECK(transport_vsock::parse_listen(good, &a));
   }
-  for (const char *bad : {"", "5002", "vsock:", "vsock:x:1", "unix:", "hybrid:/v", "tcp:1"}) {
+  for (const char *bad :
+       {"", "5002", "vsock:", "vsock:x:1", "vsock:4294967295", "unix:", "hybrid:/v", "tcp:1"}) {
     CHECK_FALSE(transport_vsock::parse_listen(bad, &a));
   }
   for (const char *good : {"unix:/s", "127.0.0.1:443", "[::1]:443", "localhost:1"}) {

@@ -19,6 +19,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -458,19 +460,35 @@ class FakeHost {
     listen_.size = sizeof listen_;
     listen_.open = [](void *, const void *address, std::uint32_t size, bh_str as_configured,
                       std::int32_t *fd, bh_error *error) -> bh_status {
-      const auto *raw = static_cast<const sockaddr *>(address);
-      const int made = ::socket(raw->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-      const int on = 1;
-      if (raw->sa_family != AF_UNIX) ::setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-      if (made < 0 || ::bind(made, raw, size) != 0 || ::listen(made, 64) != 0) {
-        const std::string why = std::strerror(errno);
-        if (made >= 0) ::close(made);
-        return fail(error, BH_E_IO,
-                    "cannot listen on " + std::string(view(as_configured)) + ": " + why);
-      }
-      *fd = made;
-      return BH_OK;
+      return open_listener(address, size, as_configured, 0600, fd, error);
     };
+    listen_.open_for_all = [](void *, const void *address, std::uint32_t size, bh_str as_configured,
+                              std::int32_t *fd, bh_error *error) -> bh_status {
+      return open_listener(address, size, as_configured, 0666, fd, error);
+    };
+    make_dial();
+    extensions_[BH_EXT_HOST_LISTEN] = &listen_;
+  }
+  // mode: of the file of a Unix socket.
+  static bh_status open_listener(const void *address, std::uint32_t size, bh_str as_configured,
+                                 mode_t mode, std::int32_t *fd, bh_error *error) {
+    const auto *raw = static_cast<const sockaddr *>(address);
+    const int made = ::socket(raw->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int on = 1;
+    if (raw->sa_family != AF_UNIX) ::setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (made < 0 || ::bind(made, raw, size) != 0 || ::listen(made, 64) != 0) {
+      const std::string why = std::strerror(errno);
+      if (made >= 0) ::close(made);
+      return fail(error, BH_E_IO,
+                  "cannot listen on " + std::string(view(as_configured)) + ": " + why);
+    }
+    if (raw->sa_family == AF_UNIX) {
+      ::chmod(reinterpret_cast<const sockaddr_un *>(raw)->sun_path, mode);
+    }
+    *fd = made;
+    return BH_OK;
+  }
+  void make_dial() {
     listen_.will_dial = [](void *, const void *, std::uint32_t, bh_error *) -> bh_status {
       return BH_OK;
     };
@@ -486,7 +504,6 @@ class FakeHost {
       *fd = made;
       return BH_OK;
     };
-    extensions_[BH_EXT_HOST_LISTEN] = &listen_;
   }
   void make_store() {
     store_.size = sizeof store_;

@@ -36,6 +36,14 @@ typedef struct bh_host_listen {
    * close-on-exec, the caller's to close. BH_E_DENIED: not announced. [blocking] */
   bh_status (*dial)(void *ctx, const void *address, uint32_t address_size, int32_t *fd,
                     bh_error *error);
+
+  /* open() for AF_UNIX whose file every user of this machine may connect to (0666; the folders on
+   * the way keep their own permissions). For who asks the kernel about each peer (SO_PEERCRED) and
+   * turns away those it does not know, before it reads a byte. BH_E_UNSUPPORTED: this process lives
+   * in a user namespace in which other users have no number, so it could not tell them apart.
+   * [control] */
+  bh_status (*open_for_all)(void *ctx, const void *address, uint32_t address_size,
+                            bh_str as_configured, int32_t *fd, bh_error *error);
 } bh_host_listen;
 
 #ifdef __cplusplus
