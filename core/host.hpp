@@ -65,6 +65,9 @@ struct HostOptions {
   // A question to a person (policy verdict "ask") has ended, however that was; the log has a line
   // of it, too. On the reactor thread, from inside the router: it takes a note and returns.
   std::function<void(const ApprovalOutcome &)> on_approval;
+  // Definitions of tools that were not known, or are others now (see profile/pins.hpp): whoever
+  // keeps them has them in the next profile as `pinned`. As on_approval.
+  std::function<void(const std::vector<PinNews> &)> on_pins;
   // 32 bytes, the same in every life of this gateway: its clients' sessions can go on in the next
   // one. Empty: they end with the process. `epoch` grows with each life.
   std::string sealing_key;

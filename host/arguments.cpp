@@ -199,6 +199,30 @@ void add_relay(CLI::App &app) {
   command->add_subcommand("doctor", "Check the way to the gateway, and explain what fails");
 }
 
+void add_pins(CLI::App &app, Arguments &to) {
+  auto *pins = app.add_subcommand("pins", "Tools whose definition is not the approved one");
+  add_profile_options(*pins, to);
+  pins->add_flag("--all", to.all, "Also those that are as approved");
+  add_json(*pins, to);
+  pins->footer("Example:\n  bulkhead pins\n\ndocs/pins.md says what is compared, and when.");
+  const auto add = [&](const char *name, const char *help, const char *example) {
+    auto *command = pins->add_subcommand(name, help);
+    command->add_option("server", to.server, "Name of the server")->required()->type_name("SERVER");
+    command->add_option("tool", to.names, "Tools, as the server names them (default: all)")
+        ->type_name("TOOL");
+    add_profile_options(*command, to);
+    command->footer(std::string("Example:\n  ") + example);
+    return command;
+  };
+  add("show", "What was approved, and what the server says now", "bulkhead pins show github");
+  add("approve", "Approve the definitions that the server has now",
+      "bulkhead pins approve github list_issues")
+      ->add_option("--hash", to.hash, "Only if the new definition has this hash; for one tool")
+      ->type_name("HASH");
+  add("forget", "Forget them: what the server lists next is approved",
+      "bulkhead pins forget github");
+}
+
 void add_policy(CLI::App &app, Arguments &to) {
   auto *policy = app.add_subcommand("policy", "Try the rules of a configuration");
   auto *check = policy->add_subcommand("check", "Are the rules right; else every mistake");
@@ -277,6 +301,7 @@ void add_others(CLI::App &app, Arguments &to) {
   auto *completion = app.add_subcommand("completion", "Print a completion script for a shell");
   completion->add_subcommand("bash", "For bash")
       ->footer("Example:\n  eval \"$(bulkhead completion bash)\"");
+  add_pins(app, to);
   completion->require_subcommand(1);
   completion->footer("Example:\n  bulkhead completion bash > /etc/bash_completion.d/bulkhead");
 }
@@ -320,6 +345,7 @@ Command chosen(const CLI::App &app) {
   if (name == "import") return Command::import_configs;
   if (name == "profile") return Command::profile_show;
   if (name == "plugin") return Command::plugin_list;
+  if (name == "pins") return Command::pins;
   if (name == "policy") {
     const std::string &what = command->get_subcommands().front()->get_name();
     return what == "check"     ? Command::policy_check
@@ -357,6 +383,14 @@ CommandTree tree_of(CLI::App &app) {
   CommandTree out;
   out.name = app.get_name();
   for (const CLI::Option *option : app.get_options()) {
+Arguments::Pins chosen_of_pins(const CLI::App &app) {
+  const auto below = app.get_subcommands().front()->get_subcommands();
+  if (below.empty()) return Arguments::Pins::list;
+  const std::string &name = below.front()->get_name();
+  if (name == "show") return Arguments::Pins::show;
+  return name == "approve" ? Arguments::Pins::approve : Arguments::Pins::forget;
+}
+
     CommandTree::Option entry;
     for (const auto &name : option->get_lnames()) entry.names.push_back("--" + name);
     for (const auto &name : option->get_snames()) entry.names.push_back("-" + name);
@@ -414,6 +448,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
 }
 
 CommandTree command_tree() {
+  if (out.command == Command::pins) out.pins = chosen_of_pins(app);
   Arguments unused;
   CLI::App app;
   build(app, unused);

@@ -26,6 +26,7 @@ enum class Command : std::uint8_t {
   approve,
   revoke,
   approvals,
+  pins,
   profile_show,
   plugin_list,
   policy_check,
@@ -49,15 +50,17 @@ struct Arguments {
   std::string policy_file;               // policy explain, policy test; "-": standard input
   std::string project;                   // a project file; empty: the one of the working folder
   bool no_project = false;               // none, whatever the working folder has
-  std::vector<std::string> names;        // approve, revoke: servers; empty: all of the file
-  std::string hash;                      // approve: only what has this digest
+  std::vector<std::string> names;  // approve, revoke: servers; empty: all of the file; pins: tools
+  std::string hash;                // approve, pins approve: only what has this digest
   bool yes = false, tools = false, list = false;  // approve
-  bool all = false;                               // revoke
+  bool all = false;                               // revoke, pins
   enum class Approvals : std::uint8_t { list, watch, allow, deny };
   Approvals approvals = Approvals::list;  // what of it
   std::string question;                   // approvals allow, deny: an id, or how one begins
   bool for_session = false;               // approvals allow
   std::uint32_t for_minutes = 0;          // approvals allow; 0: not given
+  enum class Pins : std::uint8_t { list, show, approve, forget };
+  Pins pins = Pins::list;                 // what of it; `server` and `names` (tools) say of which
   std::string codec = "auto", lock_path;  // aggregator
   int parent_pid = -1;                    // aggregator; -1: who has started us, 0: nobody
   bool folder = false;                    // import: also the files of the working folder

@@ -14,6 +14,7 @@ int run_doctor(const Arguments &arguments);
 int run_approve(const Arguments &arguments);
 int run_revoke(const Arguments &arguments);
 int run_approvals(const Arguments &arguments);
+int run_pins(const Arguments &arguments);
 int run_reload(const Arguments &arguments);
 int run_import(const Arguments &arguments);
 int run_profile_show(const Arguments &arguments);

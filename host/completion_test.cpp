@@ -29,7 +29,7 @@ std::string complete(const std::string &words) {
 
 TEST_CASE("bash completes commands, their options and values") {
   CHECK(complete("se") == "serve");
-  CHECK(complete("p") == "prompts profile plugin policy");
+  CHECK(complete("p") == "prompts profile plugin pins policy");
   CHECK(complete("profile ''") == "show --help");
   CHECK(complete("profile show --o") == "--origin");
   CHECK(complete("serve --li") == "--listen");
@@ -46,7 +46,7 @@ TEST_CASE("every command of the issue is there") {
   CHECK(names ==
         "serve stdio tools resources prompts call approve revoke approvals aggregator relay status "
         "doctor "
-        "reload import profile plugin policy completion ");
+        "reload import profile plugin pins policy completion ");
 }
 
 TEST_CASE("arguments are parsed, and refused with code 2") {

@@ -7,6 +7,7 @@
 #include "console.hpp"
 #include "gateway_front.hpp"
 #include "peer.hpp"
+#include "pin_keeper.hpp"
 #include "profile_source.hpp"
 #include "service.hpp"
 #include "service_api.hpp"
@@ -32,15 +33,25 @@ class Gateway {
     options.on_status = [this] { on_status(); };  // in the middle of a change: look at it later
     // On stdio there is one client; the servers are started with what it says that it can do, once.
     options.eager = front_.is_serve();
+    options.on_pins = [this](const std::vector<PinNews> &news) {
+      if (pins_ != nullptr) pins_->take(news);
+    };
+    const std::string state_dir = profile_.state_dir;
+    const Profile profile = profile_;
     auto host = Host::create(std::move(profile_), std::move(options));
     if (!host) return front_.give_up(host.error());
     host_ = std::move(*host);
+    PinKeeper::Hooks hooks;
+    hooks.warn = [this](std::string_view text) { front_.log(LogLevel::warn, "pins", text); };
+    pins_ = std::make_unique<PinKeeper>(host_->reactor(), state_dir, std::move(hooks));
+    pins_->use(profile);
     set_signalled_host(host_.get());
     const int code = start_and_run();
     set_signalled_host(nullptr);
     api_.reset();
     service_.reset();
     host_.reset();
+    pins_.reset();
     return code;
   }
 
@@ -84,7 +95,10 @@ class Gateway {
     };
     backend.apply = [this](LoadedProfile next,
                            const std::function<void(Result<ApplyReport>)> &done) {
-      done(host_->apply(std::move(next.profile)));
+      const Profile profile = next.profile;
+      auto report = host_->apply(std::move(next.profile));
+      if (report) pins_->use(profile);
+      done(std::move(report));
     };
     backend.look = [this](const std::function<void(const HostStatus &)> &done) {
       done(host_->status());
@@ -115,6 +129,7 @@ class Gateway {
   const Arguments arguments_;
   GatewayFront front_;
   Profile profile_;
+  std::unique_ptr<PinKeeper> pins_;  // the host's threads may still write
   std::unique_ptr<Host> host_;
   std::unique_ptr<ServiceSocket> socket_;
   std::unique_ptr<Service> service_;

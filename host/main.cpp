@@ -64,6 +64,8 @@ int run(const Arguments &arguments) {
       return run_revoke(arguments);
     case Command::approvals:
       return run_approvals(arguments);
+    case Command::pins:
+      return run_pins(arguments);
     case Command::reload:
       return run_reload(arguments);
     case Command::import_configs:

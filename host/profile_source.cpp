@@ -9,6 +9,7 @@
 #include "builtin_profile.hpp"
 #include "mcp/scan.hpp"
 #include "paths.hpp"
+#include "pin_store.hpp"
 #include "profile/load.hpp"
 #include "profile/project.hpp"
 #include "project_file.hpp"
@@ -82,6 +83,7 @@ void hide_from_servers(Profile &profile) {
   const std::string config = default_config_file();
   profile.own_paths.push_back(config.substr(0, config.find_last_of('/')));
   profile.own_paths.push_back(ApprovalStore().folder());
+  profile.own_paths.push_back(PinStore(profile.state_dir).folder());
   for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
 }
 
@@ -138,6 +140,22 @@ void fill_in_folders(Profile &profile, const Arguments &arguments) {
   if (arguments.plugin_dirs.empty()) return profile.plugin_dirs.push_back(own_plugin_dir());
   const auto &given = arguments.plugin_dirs;
   profile.plugin_dirs.insert(profile.plugin_dirs.end(), given.begin(), given.end());
+}
+
+// What is known of the servers' tools. Where that is enforced, not to know it is an error: all that
+// servers say now would be taken for approved.
+std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
+  if (profile.pins.mode == PinRules::Mode::off) return {};
+  auto pins = PinStore(profile.state_dir).read();
+  if (pins) {
+    profile.pinned = PinStore::known(*pins, pin_terms(profile));
+    return {};
+  }
+  if (profile.pins.mode == PinRules::Mode::enforce) {
+    return std::unexpected(Lines{"[pins] mode = \"enforce\": " + pins.error().text});
+  }
+  notes->push_back("pins: " + pins.error().text);
+  return {};
 }
 
 // Below the file: what the profile says by itself comes first.
@@ -207,10 +225,11 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   }
   out.profile = std::move(*profile);
   hide_unused_transports(out.profile);
+  fill_in_folders(out.profile, arguments);
+  if (auto added = add_pins(out.profile, &notes); !added) return std::unexpected(added.error());
   hide_from_servers(out.profile);
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
-  fill_in_folders(out.profile, arguments);
   return out;
 }
 

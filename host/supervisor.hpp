@@ -17,6 +17,7 @@
 #include "compartment/slice.hpp"
 #include "host.hpp"
 #include "link/channel.hpp"
+#include "pin_keeper.hpp"
 #include "plugin/dial_rules.hpp"
 #include "reactor/reactor.hpp"
 #include "service_protocol.hpp"
@@ -120,6 +121,8 @@ class Supervisor {
   void revive(Child &child, bool was_retired);
   void on_definitions_taken(Child &child, std::uint64_t number);
   void on_applied(const link::Frame &frame, std::string_view payload);
+  void make_keeper();
+  void on_pins(std::string_view payload);
   void on_approvals(const link::Frame &frame, std::string_view payload);
   void finish_approvals(std::uint64_t number, Result<std::string> answer);
   void refuse_approvals();
@@ -146,7 +149,8 @@ class Supervisor {
   SupervisedService service_;
   const std::string sealing_key_;     // of the sessions that clients hold
   OwnedFd ledger_;                    // what one endpoint leaves the next; never looked into
-  std::list<SecretJob> secret_jobs_;  // the reactor's pool may have them until it ends
+  std::list<SecretJob> secret_jobs_;  // the reactor's pool may have them until it ends,
+  std::unique_ptr<PinKeeper> pins_;   // and what this writes
   std::unique_ptr<Reactor> reactor_;
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint first
   std::map<std::string, OwnedFd> listeners_;      // by sockaddr

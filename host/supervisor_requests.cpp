@@ -1,4 +1,5 @@
-// What compartments ask the supervisor for: sockets, and their plugins' secrets.
+// What compartments ask the supervisor for: sockets, their plugins' secrets, and to keep what is
+// known of servers' tools.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -73,6 +74,23 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   if (child.secret_pending) return;
   secret_jobs_.pop_back();
   refuse({BH_E_LIMIT, "the gateway is busy"});
+}
+
+// The endpoint decides about calls by what is kept here, so it may add to it and note changes, but
+// not approve them: see PinStore::merge().
+void Supervisor::make_keeper() {
+  PinKeeper::Hooks hooks;
+  hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "pins", text); };
+  hooks.kept = [this](std::vector<ToolPin> pins) {
+    children_.front()->slice.profile.pinned = std::move(pins);  // for the next process
+  };
+  pins_ = std::make_unique<PinKeeper>(*reactor_, state_dir_, std::move(hooks));
+  pins_->use(children_.front()->slice.profile);
+}
+
+void Supervisor::on_pins(std::string_view payload) {
+  std::vector<PinNews> news;
+  if (from_bytes(payload, &news) && news.size() <= max_pins_told) pins_->take(std::move(news));
 }
 
 void Supervisor::on_secret(SecretJob &job) {

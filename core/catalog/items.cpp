@@ -22,13 +22,6 @@ bool hidden(const ServerDef &definition, std::string_view tool) {
   return definition.allow_tools.has_value() && !holds(*definition.allow_tools);
 }
 
-DefinitionHash hash_of(std::string_view raw) {
-  DefinitionHash hash;
-  crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char *>(raw.data()),
-                     raw.size(), nullptr, 0);
-  return hash;
-}
-
 struct Appending {
   ItemKind kind;
   const ServerDef &definition;
@@ -54,11 +47,18 @@ bool append_item(void *arg, std::string_view raw) {
   a.out->bytes.append(raw);
   a.out->items.push_back({{at, at + static_cast<std::uint32_t>(raw.size())},
                           {key_at, key_at + static_cast<std::uint32_t>(key.size())},
-                          hash_of(raw)});
+                          definition_hash(raw)});
   return true;
 }
 
 }  // namespace
+
+DefinitionHash definition_hash(std::string_view raw) {
+  DefinitionHash hash;
+  crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char *>(raw.data()),
+                     raw.size(), nullptr, 0);
+  return hash;
+}
 
 std::string to_hex(const DefinitionHash &hash) {
   std::string hex(2 * hash.size() + 1, '\0');

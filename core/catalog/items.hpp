@@ -32,6 +32,7 @@ const ItemKindFacts &facts(ItemKind kind) noexcept;
 // definition with the same one. All zero: there is no definition.
 using DefinitionHash = std::array<std::uint8_t, 16>;
 std::string to_hex(const DefinitionHash &hash);
+DefinitionHash definition_hash(std::string_view raw);
 
 // All items of one kind that one upstream listed. The items' bytes lie behind each other in
 // `bytes`.

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -226,6 +227,7 @@ class Runner final : public link::Channel::Receiver {
     options.checked_plugins = std::move(checked);
     options.services = services_;
     options.on_useless = [this](const std::string &name) { say(control::useless, name); };
+    options.on_pins = [this](const std::vector<PinNews> &news) { tell_pins(news); };
     auto host = Host::create(std::move(slice.profile), std::move(options));
     if (!host) return std::unexpected(host.error());
     host_ = std::move(*host);
@@ -277,6 +279,14 @@ class Runner final : public link::Channel::Receiver {
     service.reset();
     channel_.reset();
     return {};
+  }
+
+  void tell_pins(const std::vector<PinNews> &news) {
+    for (std::size_t at = 0; at < news.size() && channel_ != nullptr; at += max_pins_told) {
+      const std::size_t end = std::min(news.size(), at + max_pins_told);
+      say(control::pins, to_bytes(std::vector<PinNews>(news.begin() + static_cast<long>(at),
+                                                       news.begin() + static_cast<long>(end))));
+    }
   }
 
   void send_status() {

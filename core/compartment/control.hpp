@@ -45,8 +45,9 @@ enum Kind : std::uint16_t {
   trunk_lost,  // not router; value: the number of the trunk that has ended
   useless,     // router; payload: a compartment whose process hangs or sends what it may not
   finished,    // router: no client can come any more, and all is answered; it exits
-  approvals_answer  // router; exchange: the number; code: status; payload: the answer's value, or
-                    // the error's text
+  approvals_answer,  // router; exchange: the number; code: status; payload: the answer's value, or
+                     // the error's text
+  pins               // router; payload: archived vector of at most max_pins_told PinNews
 };
 
 inline constexpr std::uint32_t asked = 1;

@@ -131,6 +131,7 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
                  [](const NextUpstream &is, const auto &was) { return is.kept == was.get(); });
   if (!same_order || !report.nothing_changed()) router_->exchange_upstreams(std::move(set));
   if (other_names) router_->profile_changed();
+  router_->use_pins();
   if (*other_rules) {
     static_cast<void>(use_policies());  // what they need may be other now
     router_->policy_changed();

@@ -45,7 +45,8 @@ class FakePolicy : public Plain {
                          bh_verdict *out) {
     FakeJudge &judge = FakeJudge::get();
     judge.asked.push_back({look, r.exchange, std::string(bh::view(r.server)),
-                           std::string(bh::view(r.name)), std::string(bh::view(text)), r.flags});
+                           std::string(bh::view(r.name)), std::string(bh::view(text)), r.flags,
+                           r.event, std::string(bh::view(r.method))});
     out->verdict = BH_VERDICT_ALLOW;
     return judge.judge ? judge.judge(FakeJudge::Asked(judge.asked.back()), out) : BH_OK;
   }

@@ -19,7 +19,8 @@ struct FakeJudge {
     std::string look;  // "decide", "observe" or "filter"
     std::uint64_t number;
     std::string server, name, text;  // text: arguments or result
-    std::uint32_t flags = 0;
+    std::uint32_t flags = 0, event = 0;
+    std::string method;
   };
   // Gives the status to return; may fill the verdict (its texts must outlive the call).
   std::function<bh_status(const Asked &, bh_verdict *)> judge;

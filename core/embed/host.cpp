@@ -108,6 +108,7 @@ Result<void> HostImpl::load() {
     log(BH_LOG_INFO, "approvals", describe(outcome));
     if (options_.on_approval) options_.on_approval(outcome);
   };
+  hooks.on_pins = options_.on_pins;
   router_ = std::make_unique<Router>(profile_, *reactor_, std::move(hooks));
   router_->use_ledger(options_.ledger.get());
   return set_up();

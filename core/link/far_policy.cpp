@@ -30,6 +30,7 @@ bh_policy_request request_of(const PolicyText &text) {
   r.session_calls = text.session_calls;
   r.session_age_ns = text.session_age_ns;
   r.pin = text.pin;
+  r.event = text.event;
   return r;
 }
 

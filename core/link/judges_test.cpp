@@ -142,7 +142,7 @@ struct NearWorld : Loop {
 
 TEST_CASE("near: questions before the process is there wait for it, and everything is asked") {
   NearWorld w;
-  CHECK(w.table.needs(&w.near) == 31);
+  CHECK(w.table.needs(&w.near) == 127);
   CHECK(w.decide(1) == BH_PENDING);
   w.near.attach(w.peer.open(*w.reactor));
   w.turn();

@@ -30,6 +30,7 @@ PolicyText text_of(const bh_policy_request &r) {
   text.session_calls = r.session_calls;
   text.session_age_ns = r.session_age_ns;
   text.pin = r.pin;
+  text.event = r.event;
   return text;
 }
 

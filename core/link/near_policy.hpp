@@ -85,7 +85,8 @@ class NearPolicy {
   bool was_lost_ = false;  // an earlier process has ended
   // Everything, until it has said what it needs.
   std::uint32_t needs_ = BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS |
-                         BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES | BH_POLICY_READS_DEFINITION;
+                         BH_POLICY_FILTERS_LISTS | BH_POLICY_DECIDES | BH_POLICY_READS_DEFINITION |
+                         BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS;
   std::string failure_;
   std::unordered_map<std::uint64_t, Pending> pending_;
   std::deque<Held> held_;

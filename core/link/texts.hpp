@@ -39,16 +39,16 @@ void archive(Ar &ar, Progress &v) {
 
 struct PolicyText {
   std::uint64_t session = 0, session_calls = 0, session_age_ns = 0;
-  std::uint32_t flags = 0, pin = 0;
+  std::uint32_t flags = 0, pin = 0, event = 0;
   std::string transport, peer, principal, process_name, method, server, name, meta, definition_hash,
       definition;
 };
 template <class Ar>
 void archive(Ar &ar, PolicyText &v) {
-  auto &[session, session_calls, session_age_ns, flags, pin, transport, peer, principal,
+  auto &[session, session_calls, session_age_ns, flags, pin, event, transport, peer, principal,
          process_name, method, server, name, meta, definition_hash, definition] = v;
-  ar(session, session_calls, session_age_ns, flags, pin, transport, peer, principal, process_name,
-     method, server, name, meta, definition_hash, definition);
+  ar(session, session_calls, session_age_ns, flags, pin, event, transport, peer, principal,
+     process_name, method, server, name, meta, definition_hash, definition);
 }
 
 struct VerdictText {

@@ -43,6 +43,24 @@ void archive(Ar &ar, Approvers &v) {
 }
 
 template <class Ar>
+void archive(Ar &ar, PinRules &v) {
+  auto &[mode, accept_new] = v;
+  ar(mode, accept_new);
+}
+
+template <class Ar>
+void archive(Ar &ar, ToolPin &v) {
+  auto &[server, tool, hash, shape, seen, seen_shape, renamed_from] = v;
+  ar(server, tool, hash, shape, seen, seen_shape, renamed_from);
+}
+
+template <class Ar>
+void archive(Ar &ar, PinNews &v) {
+  auto &[pin, text] = v;
+  ar(pin, text);
+}
+
+template <class Ar>
 void archive(Ar &ar, Naming &v) {
   auto &[separator, prefix, scheme, shorten, max_length, strict_names, bad_names_error] = v;
   ar(separator, prefix, scheme, shorten, max_length, strict_names, bad_names_error);
@@ -88,9 +106,11 @@ void archive(Ar &ar, Profile::Shown &v) {
 template <class Ar>
 void archive(Ar &ar, Profile &v) {
   auto &[servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-         expose, limits, isolation, approval, server_name, state_dir, own_paths, notes, shown] = v;
+         expose, limits, isolation, approval, pins, server_name, state_dir, own_paths, notes,
+         pinned, shown] = v;
   ar(servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-     expose, limits, isolation, approval, server_name, state_dir, own_paths, notes, shown);
+     expose, limits, isolation, approval, pins, server_name, state_dir, own_paths, notes, pinned,
+     shown);
 }
 
 }  // namespace bulkhead

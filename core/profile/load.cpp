@@ -17,9 +17,10 @@ namespace profiles {
 namespace {
 
 constexpr std::string_view kSections[] = {
-    "schema",    "gateway",   "mcpServers", "naming",    "expose",   "limits",     "transports",
-    "tools",     "policy",    "policies",   "telemetry", "services", "connectors", "plugin_dirs",
-    "state_dir", "isolation", "approval",   "security",  "corp",     "profiles",   "default",
+    "schema",     "gateway",     "mcpServers", "naming",    "expose",    "limits",
+    "transports", "tools",       "policy",     "policies",  "telemetry", "services",
+    "connectors", "plugin_dirs", "state_dir",  "isolation", "approval",  "pins",
+    "security",   "corp",        "profiles",   "default",
 };
 constexpr std::string_view kSchema = "bulkhead.profile/1";
 constexpr std::size_t kForeignKeys = 8;  // more unknown sections than this: another program's file
@@ -84,6 +85,7 @@ void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context
   with("state_dir", read_state_dir);
   with("isolation", read_isolation);
   with("approval", read_approval);
+  with("pins", read_pins);
   for (const std::string_view group : plugin_groups())
     if (const Node *section = root.find(group))
       read_plugins(group, *section, !rules.empty(), context);

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "profile/pins.hpp"
+
 namespace bulkhead {
 
 // Where a value was written. line 0: not from a file.
@@ -187,10 +189,14 @@ struct Profile {
   Limits limits;
   Isolation isolation;
   Approvers approval;
+  PinRules pins;
   std::string server_name = "bulkhead";  // serverInfo.name
   std::string state_dir;  // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
   std::vector<std::string> own_paths;  // files and folders of the gateway that no server may see
   std::vector<std::string> notes;      // warnings for the operator, in order
+
+  // What is known of the tools of `servers`; of no file of the profile.
+  std::vector<ToolPin> pinned;
 
   // Every leaf value with its layer, for `profile show --origin`; secrets are masked.
   struct Shown {

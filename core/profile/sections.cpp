@@ -281,6 +281,26 @@ void read_approval(const Node &table, Context &context) {
   }
 }
 
+void read_pins(const Node &table, Context &context) {
+  static constexpr std::string_view kKeys[] = {"mode", "new_tools"};
+  static constexpr std::string_view kModes[] = {"off", "watch", "enforce"};
+  if (!context.diagnostics.is_table(table, "pins")) return;
+  for (const Member &member : table.members) {
+    if (member.name == "mode") {
+      const auto mode = context.diagnostics.one_of(member.value, "pins.mode", kModes);
+      if (!mode) continue;
+      context.profile.pins.mode = *mode == "off"     ? PinRules::Mode::off
+                                  : *mode == "watch" ? PinRules::Mode::watch
+                                                     : PinRules::Mode::enforce;
+    } else if (member.name == "new_tools") {
+      read_choice(member, "pins.new_tools", "accept", "hold", &context.profile.pins.accept_new,
+                  context);
+    } else {
+      context.diagnostics.unknown_key(member, "pins", kKeys);
+    }
+  }
+}
+
 std::string resolve_path(const std::string &path, const Place &place, const Context &context) {
   if (path.starts_with("~/")) return context.environment.home + path.substr(1);
   if (path.starts_with('/')) return path;

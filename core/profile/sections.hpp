@@ -47,6 +47,7 @@ void read_plugin_dirs(const Node &array, Context &context);
 void read_state_dir(const Node &text, Context &context);
 void read_isolation(const Node &table, Context &context);
 void read_approval(const Node &table, Context &context);
+void read_pins(const Node &table, Context &context);
 
 // The kinds of plugin tables: "transports", "tools", "policies", "telemetry", "services".
 std::span<const std::string_view> plugin_groups();

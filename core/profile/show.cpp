@@ -123,6 +123,10 @@ class Shower {
     const Node *approval = root.find("approval");
     missing(approval, "approval", "elicitation", profile.approval.elicitation ? "true" : "false");
     missing(approval, "approval", "api", profile.approval.api ? "true" : "false");
+    const Node *pins = root.find("pins");
+    constexpr std::string_view modes[] = {"off", "watch", "enforce"};
+    missing(pins, "pins", "mode", std::string(modes[static_cast<int>(profile.pins.mode)]));
+    missing(pins, "pins", "new_tools", profile.pins.accept_new ? "accept" : "hold");
     missing(root.find("gateway"), "gateway", "name", profile.server_name);
     missing(&root, "", "state_dir", "~/.local/state/bulkhead");
   }

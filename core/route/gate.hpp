@@ -26,7 +26,8 @@ class Gate {
   enum class Shown : std::uint8_t { no, yes, pending };
 
   // The rules of refusals that no policy has decided.
-  static constexpr std::string_view failed_rule = "policy-failed", timeout_rule = "policy-timeout";
+  static constexpr std::string_view failed_rule = "policy-failed", timeout_rule = "policy-timeout",
+                                    pin_rule = "tool-pin";
   static Decision refusal(std::string rule, std::string reason);
   static Decision failed(std::string reason);
   static Decision timed_out(std::uint64_t after_ms);
@@ -38,6 +39,10 @@ class Gate {
   bool reads_arguments() const noexcept { return (needs_ & BH_POLICY_READS_ARGUMENTS) != 0; }
   bool reads_definitions() const noexcept { return (needs_ & BH_POLICY_READS_DEFINITION) != 0; }
   bool observes() const noexcept { return (needs_ & BH_POLICY_READS_RESULTS) != 0; }
+  bool judges_inputs() const noexcept { return (needs_ & BH_POLICY_JUDGES_INPUT) != 0; }
+  bool judges_notifications() const noexcept {
+    return (needs_ & BH_POLICY_JUDGES_NOTIFICATIONS) != 0;
+  }
   bool filters() const noexcept { return (needs_ & BH_POLICY_FILTERS_LISTS) != 0; }
 
   Decision decide(const bh_policy_request &request) const;

@@ -28,6 +28,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       hooks_(std::move(hooks)),
       names_(profile.naming),
       recorder_(reactor) {
+  pins_.use(profile.pins, profile.pinned);
   if (::getrandom(&cursor_key_, sizeof cursor_key_, 0) != sizeof cursor_key_) {
     cursor_key_ = reinterpret_cast<std::uintptr_t>(this) ^ reactor.now_ns();
   }

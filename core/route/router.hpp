@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@
 #include "route/exchange.hpp"
 #include "route/gate.hpp"
 #include "route/ledger.hpp"
+#include "route/pins.hpp"
 #include "route/recorder.hpp"
 #include "route/session.hpp"
 #include "route/upstream.hpp"
@@ -62,6 +64,8 @@ struct RouterHooks {
   std::function<void(std::uint64_t number, bool late)> on_unanswered;
   // A question to a person has ended, however that was. For the record; it must do nothing else.
   std::function<void(const ApprovalOutcome &)> on_approval;
+  // Tools' definitions that were not known, or are others now. It must do nothing else.
+  std::function<void(const std::vector<PinNews> &)> on_pins;
 };
 
 // One server of the set that exchange_upstreams() makes.
@@ -92,6 +96,8 @@ class Router {
   bool is_draining(const Upstream *upstream) const noexcept;
   // Names, limits or what is exposed are others now (they are read through the profile).
   void profile_changed();
+  // So are the approved definitions of tools.
+  void use_pins();
 
   // ---- approvals (policy verdict "ask") ----
   // What waits for a person. watch_ms: whoever asks will look again within so long, and so can be
@@ -185,6 +191,7 @@ class Router {
                      std::uint32_t outcome);
   void lane_changed(Lane &lane);   // state
   void items_changed(Lane &lane);  // lists
+  void tools_listed(const Lane &lane);
   void lane_ready(Lane &lane);
   void lane_lost(Lane &lane);  // its connection: what the server had asked is void
   void attach(Exchange &exchange, Lane &lane);
@@ -213,6 +220,7 @@ class Router {
     std::vector<std::uint64_t> others;  // or one of these did: the wire does not say
     mcp::Method method = mcp::Method::none;
     std::uint64_t deadline_ns = 0;
+    bool answered = false;  // the policy is being asked about the answer
   };
   struct Batch {
     ReplyTo reply;
@@ -240,6 +248,28 @@ class Router {
     std::string message;
   };
 
+  // A message beside the calls that the policy judges (router_events.cpp), and what is to become
+  // of it.
+  struct Event {
+    enum class Kind : std::uint8_t { ask, answer, to_client, to_server };
+    Kind kind = Kind::ask;
+    // While the policy is asked for the first time; then their handle (in `to`) and name.
+    Session *session = nullptr;
+    const Upstream *upstream = nullptr;
+    std::string server;
+    mcp::Method method = mcp::Method::none;
+    std::string method_text, tool;  // tool: of the call that it belongs to, if that is known
+    std::string_view body;          // params or result, while it is asked for the first time
+    bh_lane lane = 0;               // of the server; 0: it runs in place
+    std::uint64_t hint = 0;         // ask: of its exchange
+    std::uint64_t ask = 0;          // answer: to which
+    std::uint64_t exchange = 0;     // to_client: nothing is said after its end; 0: any time
+    ReplyTo to;                     // to_client
+    std::string id;                 // ask: the server's id token
+    std::string message;            // as it is to be sent; of asks and answers as it came
+    std::uint64_t deadline_ns = 0;
+  };
+
   // router_client.cpp: what clients send
   bool handle_message(Session &session, const ReplyTo &reply, std::string_view message,
                       bh_delivery *out);
@@ -247,6 +277,7 @@ class Router {
                       const mcp::Scan &scan);
   void handle_notification(Session &session, std::string_view message, const mcp::Scan &scan);
   void handle_response(Session &session, std::string_view message, const mcp::Scan &scan);
+  void pass_response(std::uint64_t ask, std::string_view message, const mcp::Scan &scan);
   void begin_session(Session &session, std::uint8_t revision, ClientCaps caps);
   void initialize(Session &session, const ReplyTo &reply, std::string_view message,
                   const mcp::Scan &scan);
@@ -315,6 +346,30 @@ class Router {
   std::optional<Unobserved> take_unobserved(std::uint64_t exchange);
   bh_policy_request policy_request(const Exchange &exchange) const;
 
+  // router_events.cpp: what is judged beside calls
+  bool passes_event(Event event);
+  void answer_judged(Session &session, Ask &ask, std::uint64_t handle, std::string_view message,
+                     const mcp::Scan &scan);
+  bh_policy_request event_request(const Event &event, std::uint64_t number) const;
+  void refuse_event(const Event &event, const Gate::Decision &decision);
+  void pass_event(const Event &event);
+  void event_decided(std::uint64_t number, const Gate::Decision &decision);
+  void drop_asked_event(const WireLane &lane, std::string_view id);
+  void start_event_timer();
+  void expire_events();
+  // Sends a notification of a server to its client, or back, once the policy has allowed it.
+  void tell(const ReplyTo &to, const Lane &lane, const Exchange *exchange, std::string_view message,
+            const mcp::Scan &scan, const bh_str *parts, std::uint32_t count);
+  void tell_server(Lane &lane, Session &session, std::string_view message, const mcp::Scan &scan,
+                   const bh_str *parts, std::uint32_t count);
+
+  // router_pins.cpp: definitions that are not approved
+  std::uint32_t pin_of(const Upstream &upstream, ItemKind kind, std::string_view tool,
+                       const DefinitionHash &hash) const;
+  std::uint32_t pin_of(const Upstream &upstream, ItemKind kind, std::string_view tool,
+                       std::string_view raw) const;
+  bool passes_pins(Exchange &exchange, const Target &target);
+
   // router_approvals.cpp: calls that a person is asked about
   struct Answered {
     Undecided call;
@@ -360,7 +415,12 @@ class Router {
   // router_asks.cpp: what upstreams ask clients
   void upstream_request(WireLane &lane, std::uint64_t hint, std::string_view message,
                         const mcp::Scan &scan);
-  void refuse_ask(WireLane &lane, std::string_view id, mcp::Method method, bool undeclared);
+  enum class Refused : std::uint8_t { undeclared, nobody, by_policy };
+  void ask_client(WireLane &lane, std::uint64_t hint, std::string_view message,
+                  const mcp::Scan &scan, bool judged);
+  void put_ask(WireLane &lane, std::uint64_t hint, std::string_view message, const mcp::Scan &scan,
+               Session &client, Exchange *exchange);
+  void refuse_ask(WireLane &lane, std::string_view id, mcp::Method method, Refused why);
   void cancel_ask(WireLane &lane, std::string_view message, const mcp::Scan &scan);
   // The client that the lane's present work belongs to, null if that is not one client. *exchange
   // is the call, if it is one.
@@ -473,6 +533,7 @@ class Router {
   const RouterHooks hooks_;
   Names names_;
   Gate gate_;
+  Pins pins_;
   Recorder recorder_;
   ExchangeTable exchanges_;
   Slots<std::unique_ptr<Session>> sessions_;
@@ -484,6 +545,10 @@ class Router {
   std::vector<std::unique_ptr<View>> views_;
   std::unordered_map<std::uint64_t, Undecided> undecided_;
   std::unordered_map<std::uint64_t, Unobserved> unobserved_;
+  // Events that the policy is being asked about, oldest first.
+  std::map<std::uint64_t, Event> events_;
+  std::uint32_t last_event_ = 0;
+  std::uint64_t event_timer_ = 0;
   std::unordered_map<std::uint64_t, Undecided> unapproved_;  // wait for a person
   Approvals approvals_;
   std::uint64_t waiting_bytes_ = 0;  // of both

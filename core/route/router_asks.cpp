@@ -14,6 +14,16 @@
 #include "route/wire_lane.hpp"
 
 namespace bulkhead {
+namespace {
+
+// What a client must have declared to be asked this; 0: nobody is.
+ClientCaps capability_for(mcp::Method method) {
+  if (method == mcp::Method::roots_list) return cap::roots;
+  if (method == mcp::Method::sampling_create_message) return cap::sampling;
+  return method == mcp::Method::elicitation_create ? cap::elicitation : ClientCaps{0};
+}
+
+}  // namespace
 
 // The server may still work on a call that another client has given up.
 bool Router::may_be_anothers(Lane &lane, const Session &s) const {
@@ -65,21 +75,50 @@ void Router::upstream_request(WireLane &lane, std::uint64_t hint, std::string_vi
                             bh::str(R"(,"result":{}})")};
     return lane.send(BH_LANE_RESPONSE, parts, 3);
   }
-  ClientCaps needed = 0;
-  if (scan.method == mcp::Method::roots_list) needed = cap::roots;
-  if (scan.method == mcp::Method::sampling_create_message) needed = cap::sampling;
-  if (scan.method == mcp::Method::elicitation_create) needed = cap::elicitation;
-  if (needed == 0 || (lane.caps() & needed) == 0) return refuse_ask(lane, id, scan.method, true);
+  const ClientCaps needed = capability_for(scan.method);
+  if (needed == 0 || (lane.caps() & needed) == 0) {
+    return refuse_ask(lane, id, scan.method, Refused::undeclared);
+  }
+  ask_client(lane, hint, message, scan, !gate_.judges_inputs());
+}
+
+// judged: the policy has allowed it, or there is none that looks at it.
+void Router::ask_client(WireLane &lane, std::uint64_t hint, std::string_view message,
+                        const mcp::Scan &scan, bool judged) {
+  const std::string_view id = scan.id.in(message);
+  const ClientCaps needed = capability_for(scan.method);
   Exchange *exchange = nullptr;
   Session *client = attribute(lane, hint, &exchange);
   if (client == nullptr || client->input_ended || (client->caps & needed) == 0 ||
       client->open_asks >= limits().asks_per_session) {
-    return refuse_ask(lane, id, scan.method, false);
+    return refuse_ask(lane, id, scan.method, Refused::nobody);
   }
+  if (!judged) {
+    const bool sure = exchange != nullptr && exchange->method == mcp::Method::tools_call &&
+                      (hint != 0 || other_calls(*exchange).empty());
+    Event event;
+    event.kind = Event::Kind::ask;
+    event.session = client;
+    event.upstream = &lane.upstream();
+    event.method = scan.method;
+    event.method_text = mcp::to_string(scan.method);
+    if (sure) event.tool = exchange->name;
+    event.body = scan.params.in(message);
+    event.lane = lane.handle();
+    event.hint = hint;
+    event.id = id;
+    event.message = message;
+    if (!passes_event(std::move(event))) return;
+  }
+  put_ask(lane, hint, message, scan, *client, exchange);
+}
+
+void Router::put_ask(WireLane &lane, std::uint64_t hint, std::string_view message,
+                     const mcp::Scan &scan, Session &client, Exchange *exchange) {
   Ask ask;
-  ask.session = client->handle;
+  ask.session = client.handle;
   ask.lane = &lane;
-  ask.upstream_id = id;
+  ask.upstream_id = scan.id.in(message);
   ask.upstream_token = scan.progress_token.in(message);
   ask.method = scan.method;
   ask.exchange = exchange != nullptr ? exchange->id : 0;
@@ -87,7 +126,7 @@ void Router::upstream_request(WireLane &lane, std::uint64_t hint, std::string_vi
   ask.deadline_ns = reactor_.now_ns() + limits().ask_timeout_ms * 1'000'000u;
   const std::uint64_t handle = asks_.insert(ask);
   start_ask_timer();
-  ++client->open_asks;
+  ++client.open_asks;
   suspend(ask.exchange);
   for (const std::uint64_t other : ask.others) suspend(other);
   const Digits number(handle);
@@ -95,17 +134,21 @@ void Router::upstream_request(WireLane &lane, std::uint64_t hint, std::string_vi
   splice.replace(scan.id, number.view());
   splice.replace(scan.progress_token, number.view());
   const bh_str *parts = splice.parts();
-  const ReplyTo to{client->handle, exchange != nullptr ? exchange->reply.stream : 0, 0};
+  const ReplyTo to{client.handle, exchange != nullptr ? exchange->reply.stream : 0, 0};
   send(to, BH_OUT_ASK, parts, splice.count(), 0);
 }
 
-// What a server gets that asks nobody in particular, or for what was never offered to it.
-void Router::refuse_ask(WireLane &lane, std::string_view id, mcp::Method method, bool undeclared) {
+// What a server gets that asks nobody in particular, for what was never offered to it, or what the
+// policy keeps from it.
+void Router::refuse_ask(WireLane &lane, std::string_view id, mcp::Method method, Refused why) {
   ++counters_.refused_asks;
   std::string tail;
-  if (!undeclared && method == mcp::Method::elicitation_create) {
-    tail = R"(,"result":{"action":"cancel"}})";
-  } else if (!undeclared && method == mcp::Method::sampling_create_message) {
+  if (why != Refused::undeclared && method == mcp::Method::elicitation_create) {
+    tail = why == Refused::by_policy ? R"(,"result":{"action":"decline"}})"
+                                     : R"(,"result":{"action":"cancel"}})";
+  } else if (why == Refused::by_policy) {
+    tail = R"(,"error":{"code":-1,"message":"The request was blocked by policy"}})";
+  } else if (why == Refused::nobody && method == mcp::Method::sampling_create_message) {
     tail = R"(,"error":{"code":-1,"message":"The request cannot be attributed to one client"}})";
   } else {
     tail = R"(,"error":{"code":-32601,"message":"Method not found"}})";
@@ -192,7 +235,7 @@ void Router::end_asks(const std::function<bool(const Ask &)> &which, bool tell_c
     const Ask ask = *found;
     ask_ended(handle);
     if (tell_upstream && ask.lane != nullptr) {
-      refuse_ask(static_cast<WireLane &>(*ask.lane), ask.upstream_id, ask.method, false);
+      refuse_ask(static_cast<WireLane &>(*ask.lane), ask.upstream_id, ask.method, Refused::nobody);
     }
     if (tell_client) tell_ask_ended(handle, ask);
     if (tell_upstream && ask.lane == nullptr) form_lost(ask.exchange);
@@ -226,7 +269,7 @@ void Router::cancel_ask(WireLane &lane, std::string_view message, const mcp::Sca
     if (ask.lane == &lane && ask.upstream_id == id) found = handle;
   });
   const Ask *ask = asks_.get(found);
-  if (ask == nullptr) return;
+  if (ask == nullptr) return drop_asked_event(lane, id);
   const ReplyTo to = asked_of(*ask);
   ask_ended(found);
   const Digits number(found);

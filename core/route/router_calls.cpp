@@ -54,6 +54,7 @@ void Router::call(Session &s, const ReplyTo &reply, std::string_view message,
   }
   Exchange *e = open_call(s, reply, message, scan, target);
   if (e == nullptr) return;
+  if (!passes_pins(*e, target)) return;
   std::string rewritten;
   if (gate_.decides() && !passes_gate(*e, message, scan, target, &rewritten)) return;
   dispatch(*e, message, scan, target, rewritten);

@@ -319,15 +319,15 @@ void Router::handle_notification(Session &s, std::string_view message, const mcp
       Splice splice(message);
       splice.replace(scan.token, token);
       const bh_str *parts = splice.parts();
-      ask->lane->send(BH_LANE_NOTIFICATION, parts, splice.count());
-      return;
+      Lane *lane = ask->lane;
+      return tell_server(*lane, s, message, scan, parts, splice.count());
     }
     case mcp::Method::notifications_roots_list_changed: {
       if (s.view == nullptr) return;
       const bh_str part = bh::str(message);
       for (Lane *lane : s.view->lanes) {
         if (lane->session() == s.handle && (lane->caps() & cap::roots_changed) != 0) {
-          lane->send(BH_LANE_NOTIFICATION, &part, 1);
+          tell_server(*lane, s, message, scan, &part, 1);
         }
       }
       return;
@@ -376,11 +376,21 @@ bool Router::cancel_waiting(Session &s, std::string_view id) {
 // The client's answer to an ask, back to the upstream that asked, under its id.
 void Router::handle_response(Session &s, std::string_view message, const mcp::Scan &scan) {
   const std::uint64_t handle = parse_number(scan.id.in(message));
-  const Ask *found = asks_.get(handle);
-  if (found == nullptr || found->session != s.handle) {
+  Ask *found = asks_.get(handle);
+  if (found == nullptr || found->session != s.handle || found->answered) {
     ++counters_.stray_answers;
     return;
   }
+  if (found->lane != nullptr && scan.kind == mcp::Kind::result && gate_.judges_inputs()) {
+    return answer_judged(s, *found, handle, message, scan);
+  }
+  pass_response(handle, message, scan);
+}
+
+// What the client says to the server's question, when the policy has nothing against it.
+void Router::pass_response(std::uint64_t handle, std::string_view message, const mcp::Scan &scan) {
+  const Ask *found = asks_.get(handle);
+  if (found == nullptr) return;
   const Ask ask = *found;  // more of them may come, and move it, while this is sent
   ask_ended(handle);
   if (ask.lane == nullptr) return form_answered(ask.exchange, message, scan);

@@ -27,7 +27,7 @@ const char *method_of(ItemKind kind) {
 // With a filtering policy the list is the principal's; names still resolve through the whole one,
 // since decide() judges calls.
 const Catalogue *Router::list_catalogue(View &view, const Session &s) {
-  if (!gate_.filters()) return &catalogue(view);
+  if (!gate_.filters() && !pins_.enforces()) return &catalogue(view);
   FilteredList &list = view.filtered[s.principal];
   list.view = &view;
   if (list.catalogue == nullptr && list.round == 0 && !ask_filter(view, list, s)) return nullptr;
@@ -44,6 +44,14 @@ bool Router::ask_filter(View &view, FilteredList &list, const Session &s) {
   const auto keep = [&](ItemKind kind, std::uint32_t source, std::string_view token,
                         std::string_view raw) {
     std::string scratch;
+    const Upstream &upstream = view.lanes[source]->upstream();
+    const std::string_view name = mcp::unquote(token, &scratch);
+    const std::uint32_t pin = pin_of(upstream, kind, name, raw);
+    const bool hidden = pins_.enforces() && kind == ItemKind::tool && pin != BH_PIN_SAME;
+    if (hidden || !gate_.filters()) {
+      list.shown.push_back(hidden ? 0 : 1);
+      return !hidden;
+    }
     bh_policy_request request{};
     request.size = sizeof request;
     request.exchange = question_number(list.round, list.shown.size());
@@ -53,11 +61,12 @@ bool Router::ask_filter(View &view, FilteredList &list, const Session &s) {
     request.principal = bh::str(s.principal);
     request.process_name = bh::str(s.process_name);
     request.method = bh::str(method_of(kind));
-    request.server = bh::str(view.lanes[source]->upstream().name());
-    request.name = bh::str(mcp::unquote(token, &scratch));
+    request.server = bh::str(upstream.name());
+    request.name = bh::str(name);
     if (gate_.reads_definitions()) request.definition = bh::str(raw);
     request.session_calls = s.calls;
     request.session_age_ns = reactor_.now_ns() - s.start_ns;
+    request.pin = pin;
     const Gate::Shown shown = gate_.shows(request);
     list.shown.push_back(shown == Gate::Shown::pending ? -1 : shown == Gate::Shown::yes ? 1 : 0);
     if (shown == Gate::Shown::pending) ++list.open;

@@ -60,6 +60,8 @@ Gate::Decision Router::judge_call(const Exchange &e, std::string_view message,
     request.definition = bh::str(definition_of(target.resolved, *target.lane));
   }
   request.meta = bh::str(scan.meta.in(message));
+  request.pin = pin_of(target.lane->upstream(), target.resolved.kind, e.name,
+                       target.resolved.definition_hash);
   std::string hash;
   if (target.resolved.definition_hash != DefinitionHash{}) {
     hash = to_hex(target.resolved.definition_hash);
@@ -126,6 +128,7 @@ void Router::call_decided(Exchange &e, const Undecided &call, const Gate::Decisi
   if (decision.verdict == Gate::Verdict::rewrite && scan.arguments.empty()) {
     return refuse(e, Gate::refusal(decision.rule, "there are no arguments to rewrite"));
   }
+  if (!passes_pins(e, call.target)) return;  // it may be another one by now
   // The server has its whole time, however long the policy took.
   arm(e, call.target.lane->upstream().timeout_ms(scan.method, e.name));
   dispatch(e, call.message, scan, call.target, decision.replacement);
@@ -226,6 +229,7 @@ std::optional<Router::Unobserved> Router::take_unobserved(std::uint64_t exchange
 }
 
 void Router::policy_decided(std::uint64_t exchange, const Gate::Decision &decision) {
+  if (events_.contains(exchange)) return event_decided(exchange, decision);
   Exchange *e = exchanges_.get(exchange);
   if (e == nullptr) return;
   if (const auto call = take_undecided(exchange)) return call_decided(*e, *call, decision);

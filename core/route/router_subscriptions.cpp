@@ -214,7 +214,7 @@ void Router::forward_updated(WireLane &lane, std::string_view message, const mcp
     Splice splice(message);
     splice.replace(scan.uri, token);
     const bh_str *parts = splice.parts();
-    send({client, 0, 0}, BH_OUT_EVENT, parts, splice.count(), 0);
+    tell({client, 0, 0}, lane, nullptr, message, scan, parts, splice.count());
   }
 }
 

@@ -63,7 +63,11 @@ void Router::tools_progress(bh_call call, double progress, double total, std::st
   }
   text.append("}}");
   const bh_str part = bh::str(text);
-  send(e->reply, BH_OUT_EVENT, &part, 1, 0);
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!gate_.judges_notifications()) return send(e->reply, BH_OUT_EVENT, &part, 1, 0);
+  if (e->lane == nullptr || !mcp::scan(text, &scan, &error)) return;
+  tell(e->reply, *e->lane, e, text, scan, &part, 1);
 }
 
 void Router::tools_changed(Upstream &upstream, std::uint32_t abi_kind) {

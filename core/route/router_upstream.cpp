@@ -157,7 +157,8 @@ void Router::upstream_notification(WireLane &lane, std::uint64_t hint, std::stri
         return;
       }
       const bh_str part = bh::str(message);
-      send({client->handle, e != nullptr ? e->reply.stream : 0, 0}, BH_OUT_EVENT, &part, 1, 0);
+      tell({client->handle, e != nullptr ? e->reply.stream : 0, 0}, lane, nullptr, message, scan,
+           &part, 1);
     }
   }
 }
@@ -171,7 +172,7 @@ void Router::forward_progress(WireLane &lane, std::string_view message, const mc
   Splice splice(message);
   splice.replace(scan.token, e->client_token);
   const bh_str *parts = splice.parts();
-  send(e->reply, BH_OUT_EVENT, parts, splice.count(), 0);
+  tell(e->reply, lane, e, message, scan, parts, splice.count());
 }
 
 void Router::forward_log(WireLane &lane, std::uint64_t hint, std::string_view message,
@@ -183,7 +184,8 @@ void Router::forward_log(WireLane &lane, std::uint64_t hint, std::string_view me
   Exchange *e = nullptr;
   if (Session *client = attribute(lane, hint, &e)) {
     if (client->log_level >= 0 && level >= 0 && level < client->log_level) return;
-    send({client->handle, e != nullptr ? e->reply.stream : 0, 0}, BH_OUT_EVENT, &part, 1, 0);
+    tell({client->handle, e != nullptr ? e->reply.stream : 0, 0}, lane, nullptr, message, scan,
+         &part, 1);
     return;
   }
   // Of nobody's call: to those who asked for logs. All of them first: a client may do anything
@@ -196,7 +198,9 @@ void Router::forward_log(WireLane &lane, std::uint64_t hint, std::string_view me
     }
   }
   if (clients.empty()) ++counters_.dropped_events;
-  for (const bh_session client : clients) send({client, 0, 0}, BH_OUT_EVENT, &part, 1, 0);
+  for (const bh_session client : clients) {
+    tell({client, 0, 0}, lane, nullptr, message, scan, &part, 1);
+  }
 }
 
 }  // namespace bulkhead

@@ -36,6 +36,8 @@ class WireLane final : public Lane {
   // The upstream says that a list is another now.
   void list_changed(ItemKind kind);
 
+  bh_lane handle() const noexcept { return handle_; }  // of the present connection; 0: none
+
  private:
   struct Listing {
     bool running = false;

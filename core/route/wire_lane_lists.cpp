@@ -111,6 +111,7 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
     items = std::move(listing.incoming);
     items.bytes.shrink_to_fit();
     items.items.shrink_to_fit();
+    if (kind == ItemKind::tool) router_.tools_listed(*this);
     if (!first) {
       router_.items_changed(*this);
       router_.lane_changed(*this);

@@ -10,10 +10,10 @@ namespace {
 
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
-constexpr std::string_view kKeys[] = {"server",        "name",         "method",    "arguments",
-                                      "meta",          "definition",   "transport", "peer",
-                                      "principal",     "process_name", "session",   "session_calls",
-                                      "session_age_s", "pinned",       "result"};
+constexpr std::string_view kKeys[] = {
+    "server",        "name",   "method",    "arguments",    "meta",     "definition",
+    "transport",     "peer",   "principal", "process_name", "session",  "session_calls",
+    "session_age_s", "pinned", "result",    "on",           "to_server"};
 
 std::string json_of(const rapidjson::Value &value) {
   rapidjson::StringBuffer out;
@@ -53,12 +53,24 @@ class Described {
     call.session_calls = number(json, "session_calls", 1);
     call.session_age_ns =
         std::min<std::uint64_t>(number(json, "session_age_s", 0), 1'000'000'000) * 1'000'000'000;
+    std::string_view on = to_string(Event::request);
+    text(json, "on", &on);
+    const auto event = event_named(on);
+    if (!event || event == Event::response) {
+      wrong_ = "\"on\" is mcp.request, mcp.input_request, mcp.input_response or mcp.notification";
+    } else {
+      call.event = *event;
+    }
+    if (const rapidjson::Value *to_server = member(json, "to_server"))
+      call.to_server = to_server->IsBool() && to_server->GetBool();
     if (const rapidjson::Value *pinned = member(json, "pinned")) {
       if (!pinned->IsBool()) wrong_ = "\"pinned\" is true or false";
       call.pin = pinned->IsBool() && pinned->GetBool() ? BH_PIN_SAME : BH_PIN_UNKNOWN;
     }
-    if (wrong_.empty() && (call.server.empty() || call.name.empty()))
+    const bool is_call = call.event == Event::request;
+    if (wrong_.empty() && (call.server.empty() || (is_call && call.name.empty())))
       wrong_ = "\"server\" and \"name\" are needed";
+    if (wrong_.empty() && !is_call && has_result) wrong_ = "only a call has a \"result\"";
     return wrong_;
   }
 
@@ -158,7 +170,11 @@ std::expected<std::string, std::string> explain(const RuleSet &set, Judge &judge
   Writer writer(out);
   writer.StartObject();
   std::vector<Look> looks;
-  put_answer(writer, "request", judge.decide(set, described.call, &looks), looks);
+  const Call &call = described.call;
+  const bool is_call = call.event == Event::request;
+  const Verdict verdict =
+      is_call ? judge.decide(set, call, &looks) : judge.judge(set, call, &looks);
+  put_answer(writer, "request", verdict, looks);
   if (described.has_result) {
     looks.clear();
     put_answer(writer, "response", judge.observe(set, described.call, described.result, &looks),

@@ -78,11 +78,16 @@ Call call_of(const bh_policy_request &request) {
   call.arguments = bh::view(request.arguments);
   call.meta = bh::view(request.meta);
   call.approved = (request.flags & BH_REQUEST_APPROVED) != 0;
-  if (!BH_HAS(bh_policy_request, &request, pin)) return call;
+  call.to_server = (request.flags & BH_REQUEST_TO_SERVER) != 0;
+  if (!BH_HAS(bh_policy_request, &request, event)) return call;
   call.definition = bh::view(request.definition);
   call.session_calls = request.session_calls;
   call.session_age_ns = request.session_age_ns;
   call.pin = request.pin;
+  call.event = request.event == BH_EVENT_INPUT_REQUEST    ? Event::input_request
+               : request.event == BH_EVENT_INPUT_RESPONSE ? Event::input_response
+               : request.event == BH_EVENT_NOTIFICATION   ? Event::notification
+                                                          : Event::request;
   return call;
 }
 
@@ -95,9 +100,10 @@ void Judge::begin(Event event, const Call &call) {
   body_ = {};
   arguments_parsed_ = hosts_known_ = false;
   charges_.clear();
-  const bool tool = call.method == "tools/call", prompt = call.method == "prompts/get";
+  const bool is_call = event == Event::request || event == Event::response;
+  const bool tool = call.method == "tools/call" || !is_call, prompt = call.method == "prompts/get";
   // What completion is asked for may be either.
-  const bool both = call.method == "completion/complete";
+  const bool both = call.method == "completion/complete" && is_call;
   values_[kMethod] = Value::string(call.method);
   values_[kServer] = Value::string(call.server);
   values_[kTool] = Value::string(tool ? call.name : std::string_view{});
@@ -168,6 +174,20 @@ void Judge::fill_response() {
   values_[kText] = Value::string(response_text_);
 }
 
+// Of an input or a notification; result_ has it.
+void Judge::fill_body() {
+  const rapidjson::Value &body = result_.value();
+  values_[kCommon] = cel::json_value(body);
+  response_text_.clear();
+  append_strings(body, &response_text_);
+  values_[kCommon + 1] = Value::string(response_text_);
+  if (event_ == Event::input_response) {
+    const rapidjson::Value *action = member(body, "action");
+    values_[kInputAction] =
+        Value::string(action != nullptr && action->IsString() ? text_of(*action) : "");
+  }
+}
+
 // Of what is asked for, what is not there yet; what cannot be had is an error value.
 void Judge::fill(std::uint64_t slots) {
   slots &= ~filled_;
@@ -182,10 +202,14 @@ void Judge::fill(std::uint64_t slots) {
         {static_cast<std::int64_t>(now / 1000), static_cast<std::int32_t>(now % 1000) * 1'000'000});
   }
   filled_ |= slots & (bit(kSessionId) | bit(kTime));
-  if (event_ == Event::response) {
-    if ((slots & kResultBits) == 0) return;
-    fill_response();
-    filled_ |= kResultBits;
+  if (event_ != Event::request) {
+    const bool response = event_ == Event::response;
+    const std::uint64_t bits = response                          ? kResultBits
+                               : event_ == Event::input_response ? kBodyBits | bit(kInputAction)
+                                                                 : kBodyBits;
+    if ((slots & bits) == 0) return;
+    response ? fill_response() : fill_body();
+    filled_ |= bits;
     return;
   }
   if ((slots & kArgumentBits) != 0) {
@@ -325,8 +349,9 @@ Verdict Judge::decide(const RuleSet &set, const Call &call, std::vector<Look> *l
   looks_ = looks;
   begin(Event::request, call);
   Verdict verdict;
-  set.request_index.each(call.server, values_[kTool].text(), [&](std::uint32_t number) {
-    const Rule &rule = set.request[number];
+  const std::vector<Rule> &rules = set.of(Event::request);
+  set.index_of(Event::request).each(call.server, values_[kTool].text(), [&](std::uint32_t number) {
+    const Rule &rule = rules[number];
     const Match found = match(rule);
     note(rule, found);
     if (found == Match::no) return false;
@@ -343,22 +368,41 @@ Verdict Judge::observe(const RuleSet &set, const Call &call, std::string_view re
   begin(Event::response, call);
   body_ = result;
   if (looks == nullptr) counters_.add_result(call.exchange, result.size(), clock_.steady_ms());
+  return judge_body(set, kResultBits);
+}
+
+Verdict Judge::judge(const RuleSet &set, const Call &call, std::vector<Look> *looks) {
+  looks_ = looks;
+  begin(call.event, call);
+  body_ = call.arguments.empty() ? std::string_view("{}") : call.arguments;
+  if (call.event == Event::notification) {
+    values_[kRecipient] = Value::string(call.to_server ? "server" : "client");
+    filled_ |= bit(kRecipient);
+  }
+  return judge_body(
+      set, call.event == Event::input_response ? kBodyBits | bit(kInputAction) : kBodyBits);
+}
+
+// body_bits: what is taken from the body, which is parsed when a rule needs it.
+Verdict Judge::judge_body(const RuleSet &set, std::uint64_t body_bits) {
   Verdict verdict;
   bool parsed = false;
-  set.response_index.each(call.server, values_[kTool].text(), [&](std::uint32_t number) {
-    const Rule &rule = set.response[number];
+  const std::vector<Rule> &rules = set.of(event_);
+  const auto visit = [&](std::uint32_t number) {
+    const Rule &rule = rules[number];
     const char *fault = nullptr;
-    if ((rule.reads & kResultBits) != 0 && !std::exchange(parsed, true)) {
-      fault = result_.parse(result);
+    if ((rule.reads & body_bits) != 0 && !std::exchange(parsed, true)) {
+      fault = result_.parse(body_);
       if (fault == nullptr && !result_.value().IsObject()) fault = "not an object";
     }
-    const Match found =
-        fault != nullptr ? failed(std::string("the result is ") + fault) : match(rule);
+    const char *what = event_ == Event::response ? "the result is " : "the message is ";
+    const Match found = fault != nullptr ? failed(std::string(what) + fault) : match(rule);
     note(rule, found);
     if (found == Match::no) return false;
     verdict = found == Match::error ? evaluation_error(rule) : act(rule);
     return true;
-  });
+  };
+  set.index_of(event_).each(call_->server, values_[kTool].text(), visit);
   result_.clear();
   return verdict;
 }
@@ -384,8 +428,9 @@ bool Judge::shows(const RuleSet &set, const Call &call) {
   hide_what_differs();
   bool shown = true, may_pass = false;
   const std::string_view tool = call.method == "tools/call" ? call.name : std::string_view{};
-  set.request_index.each(call.server, tool, [&](std::uint32_t number) {
-    const Rule &rule = set.request[number];
+  const std::vector<Rule> &rules = set.of(Event::request);
+  set.index_of(Event::request).each(call.server, tool, [&](std::uint32_t number) {
+    const Rule &rule = rules[number];
     const Match found = match(rule);
     if (found == Match::no) return false;
     if (found == Match::error || rule.over) {  // it may match, or not

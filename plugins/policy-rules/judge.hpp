@@ -25,6 +25,8 @@ struct Call {
   std::uint32_t pin = BH_PIN_UNKNOWN;
   std::string_view transport, peer, principal, process_name, method, server, name, arguments, meta,
       definition;
+  Event event = Event::request;  // otherwise `arguments` is what is judged, and `name` a tool's
+  bool to_server = false;        // of a notification
   bool approved = false;  // asked once more, after a person has allowed it: it is counted already
 };
 Call call_of(const bh_policy_request &request);
@@ -56,6 +58,8 @@ class Judge {
   Verdict decide(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
   Verdict observe(const RuleSet &set, const Call &call, std::string_view result,
                   std::vector<Look> *looks = nullptr);
+  // Of what is neither a call nor its result: call.event says what.
+  Verdict judge(const RuleSet &set, const Call &call, std::vector<Look> *looks = nullptr);
   // Could a call of it be let through, whatever its arguments, its session and the time are?
   bool shows(const RuleSet &set, const Call &call);
 
@@ -71,6 +75,8 @@ class Judge {
   void fill_arguments(bool as_text);
   void fill_definition();
   void fill_response();
+  void fill_body();
+  Verdict judge_body(const RuleSet &set, std::uint64_t body_bits);
   void hide_what_differs();
   Match match(const Rule &rule);
   Match within(const Rule &rule);
@@ -90,7 +96,7 @@ class Judge {
 
   // Of the question that is being answered.
   const Call *call_ = nullptr;
-  std::string_view body_;  // the result
+  std::string_view body_;  // the result, or what else is judged
   std::vector<Look> *looks_ = nullptr;
   Event event_ = Event::request;
   std::array<cel::Value, kRoots> values_;

@@ -84,7 +84,7 @@ TEST_CASE("rewrites are checked when they are loaded") {
   has(bad(one(head + R"("strip_response":["a"])")), "this is for on = \"mcp.response\"");
   has(bad(one(head + R"("strip_request_headers":["a"])")), "has no headers");
   has(bad(one(head + R"("strip_arguments":["a..b"])")), "a name between all of its dots");
-  CHECK(good(target("arguments.a.b", "(?P<x>a)", "${x}${x}")).request.size() == 2);
+  CHECK(good(target("arguments.a.b", "(?P<x>a)", "${x}${x}")).of(Event::request).size() == 2);
 }
 
 TEST_CASE("priorities have their ranges, and layers their rules") {
@@ -142,7 +142,7 @@ TEST_CASE("the third generation's rules") {
   CHECK(w.observe("x", "t", R"({"content":[]})") == "allow");
   CHECK_FALSE(w.shows("x", "t") == false);  // the arguments could ask
   // Before the generated default of the other spelling.
-  CHECK(w.set.request.back().id == "security.rules.mcp.default");
+  CHECK(w.set.of(Event::request).back().id == "security.rules.mcp.default");
 }
 
 TEST_CASE("a call without the field makes each of its atoms false") {
@@ -180,8 +180,9 @@ TEST_CASE("what is refused of the third generation's rules") {
     has(bad(third(match + R"(,"action":"block","priority":)" + std::string(number))),
         "10 to 1000 are");
   }
-  CHECK(good(third(match + R"(,"action":"block","priority":"default")")).request[0].priority ==
-        1001);
+  CHECK(good(third(match + R"(,"action":"block","priority":"default")"))
+            .of(Event::request)[0]
+            .priority == 1001);
   has(bad(config({layer("file", R"({"corp":{"rules":{}}})")})), "corporation's profile only");
   has(bad(config({layer("file", R"({"profiles":{"rules":{"A B":{}}}})")})), "the id of a rule");
 }

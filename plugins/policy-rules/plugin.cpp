@@ -63,8 +63,12 @@ class PolicyRules {
   }
 
   std::uint32_t needs() const noexcept { return rules_->needs; }
-  bh_status decide(const bh_policy_request &request, bh_verdict *out, bh_error *) {
-    return give(judge_.decide(*rules_, bulkhead::rules::call_of(request)), out);
+  bh_status decide(const bh_policy_request &request, bh_verdict *out, bh_error *error) {
+    if (BH_HAS(bh_policy_request, &request, event) && request.event > BH_EVENT_NOTIFICATION)
+      return bh::fail(error, BH_E_UNSUPPORTED, "there are no rules for that kind of message");
+    const bulkhead::rules::Call call = bulkhead::rules::call_of(request);
+    const bool is_call = call.event == bulkhead::rules::Event::request;
+    return give(is_call ? judge_.decide(*rules_, call) : judge_.judge(*rules_, call), out);
   }
   bh_status observe(const bh_policy_request &request, bh_str result, bh_verdict *out, bh_error *) {
     return give(judge_.observe(*rules_, bulkhead::rules::call_of(request), bh::view(result)), out);

@@ -5,7 +5,7 @@
 
 #include "json_text.hpp"
 #include "read_budget.hpp"
-#include "rule_set.hpp"
+#include "rule_reader.hpp"
 
 namespace bulkhead::rules {
 namespace {
@@ -52,35 +52,25 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
 }
 
 // One rule.
-class RuleReader {
+class SecurityReader : RuleReader {
  public:
-  RuleReader(const Table &table, const Drafts &drafts) : table_(table), legacy_(drafts.legacy) {}
+  SecurityReader(const Table &table, const Drafts &drafts)
+      : RuleReader(table), legacy_(drafts.legacy) {}
 
   // Nothing: it is switched off, or wrong.
   std::optional<Rule> read() {
-    rule_.id = table_.path();
-    rule_.place = table_.place();
-    rule_.layer = table_.layer().name;
     if (refused_header_key()) return std::nullopt;
     table_.only(kRuleKeys);
     event();
     decision();
     priority();
-    rule_.reason = table_.text("reason").value_or("");
-    const bool enabled = table_.flag("enabled").value_or(true);
     condition();
     change();
     if (table_.find("over") != nullptr) budget();
-    if (failed_ || !enabled) return std::nullopt;
-    return std::move(rule_);
+    return finish();
   }
 
  private:
-  void fault(std::string_view key, std::string_view what) {
-    failed_ = true;
-    table_.fault(key, what);
-  }
-
   bool refused_header_key() {
     for (const std::string_view key : {"strip_request_headers", "strip_response_headers"}) {
       if (table_.find(key) == nullptr) continue;
@@ -94,24 +84,31 @@ class RuleReader {
 
   void event() {
     const auto text = table_.text("on");
-    if (text == "mcp.request") {
-      rule_.event = Event::request;
-    } else if (text == "mcp.response") {
-      rule_.event = Event::response;
-    } else {
-      fault("on", text ? "\"" + text->substr(0, 80) +
-                             "\" is not judged here; \"mcp.request\" or \"mcp.response\" is needed"
-                       : "the key \"on\" is needed: \"mcp.request\" or \"mcp.response\"");
+    const auto event = text ? event_named(*text) : std::nullopt;
+    if (event) {
+      rule_.event = *event;
+      return;
     }
+    std::string known;
+    for (std::size_t i = 0; i < kEvents; ++i) {
+      known += (i == 0 ? "" : i + 1 == kEvents ? " or " : ", ");
+      known.append("\"").append(to_string(static_cast<Event>(i))).append("\"");
+    }
+    fault("on", text ? "\"" + text->substr(0, 80) + "\" is not judged here; " + known + " is needed"
+                     : "the key \"on\" is needed: " + known);
   }
 
   void decision() {
     const auto text = table_.text("decision");
     const bool response = rule_.event == Event::response;
+    const bool input = !response && rule_.event != Event::request;
     if (text == "allow") {
       rule_.action = Action::allow;
     } else if (text == "block") {
       rule_.action = Action::block;
+    } else if (input && (text == "rewrite" || text == "ask")) {
+      fault("decision", "on = \"" + std::string(to_string(rule_.event)) +
+                            "\" is allowed or blocked, nothing else");
     } else if (text == "rewrite") {
       rule_.action = Action::rewrite;
     } else if (text == "ask" && response) {
@@ -207,16 +204,13 @@ class RuleReader {
   }
 
   void budget() {
-    if (rule_.event == Event::response)
+    if (rule_.event != Event::request)
       return fault("over", "what has happened is counted when a request is judged");
     rule_.over = read_budget(table_.table("over"));
     failed_ = failed_ || !rule_.over;
   }
 
-  const Table &table_;
   const bool legacy_;
-  Rule rule_;
-  bool failed_ = false;
 };
 
 void read_rules(const Table &rules, Drafts *out) {
@@ -238,12 +232,7 @@ void read_rules(const Table &rules, Drafts *out) {
                     "says what it does");
         continue;
       }
-      if (auto rule = RuleReader(table, *out).read()) {
-        add_rule(table, std::move(*rule), out);
-      } else if (const auto at = out->rules.find(table.path());
-                 at != out->rules.end() && !at->second.corp) {
-        out->rules.erase(at);  // switched off by a higher layer
-      }
+      put_rule(table, SecurityReader(table, *out).read(), out);
     }
   }
 }

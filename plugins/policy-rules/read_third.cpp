@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "json_text.hpp"
-#include "rule_set.hpp"
+#include "rule_reader.hpp"
 #include "third_condition.hpp"
 
 namespace bulkhead::rules {
@@ -29,14 +29,11 @@ bool among(const std::string_view (&known)[N], std::string_view word) {
   return std::find(std::begin(known), std::end(known), word) != std::end(known);
 }
 
-class Reader {
+class ThirdReader : RuleReader {
  public:
-  Reader(const Table &table, Section section) : table_(table), section_(section) {}
+  ThirdReader(const Table &table, Section section) : RuleReader(table), section_(section) {}
 
   std::optional<Rule> read() {
-    rule_.id = table_.path();
-    rule_.place = table_.place();
-    rule_.layer = table_.layer().name;
     for (const std::string_view key : kOldKeys) {
       if (table_.find(key) == nullptr) continue;
       fault(key,
@@ -49,19 +46,11 @@ class Reader {
     condition();
     action();
     priority();
-    rule_.reason = table_.text("reason").value_or("");
-    const bool enabled = table_.flag("enabled").value_or(true);
     static_cast<void>(table_.flag("corp_locked"));
-    if (failed_ || !enabled) return std::nullopt;
-    return std::move(rule_);
+    return finish();
   }
 
  private:
-  void fault(std::string_view key, std::string_view what) {
-    failed_ = true;
-    table_.fault(key, what);
-  }
-
   void names() {
     if (const auto name = table_.text("name"); name && !good_id(*name))
       fault("name", "1 to 64 characters of a-z, 0-9, '_' and '-' are needed");
@@ -134,10 +123,7 @@ class Reader {
     rule_.priority = static_cast<int>(*number);
   }
 
-  const Table &table_;
   const Section section_;
-  Rule rule_;
-  bool failed_ = false;
 };
 
 void read_all(const Table &rules, Section section, Drafts *out) {
@@ -149,12 +135,7 @@ void read_all(const Table &rules, Section section, Drafts *out) {
       table.fault({}, "the id of a rule has 1 to 64 characters of a-z, 0-9, '_' and '-'");
       continue;
     }
-    if (auto rule = Reader(table, section).read()) {
-      add_rule(table, std::move(*rule), out);
-    } else if (const auto at = out->rules.find(table.path());
-               at != out->rules.end() && !at->second.corp) {
-      out->rules.erase(at);  // switched off by a higher layer
-    }
+    put_rule(table, ThirdReader(table, section).read(), out);
   }
 }
 

@@ -1,8 +1,8 @@
 #include "roots.hpp"
 
-#include <optional>
+#include <algorithm>
+#include <iterator>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,8 +53,39 @@ const std::vector<Declared> &own(Event event) {
       {"mcp.response.structured", Kind::kDyn},
       {"mcp.response.text", Kind::kString},
   };
-  return event == Event::request ? request : response;
+  static const std::vector<Declared> input_request = {
+      {"mcp.input.params", object},
+      {"mcp.input.text", Kind::kString},
+  };
+  static const std::vector<Declared> input_response = {
+      {"mcp.input.result", object},
+      {"mcp.input.text", Kind::kString},
+      {"mcp.input.action", Kind::kString},
+  };
+  static const std::vector<Declared> notification = {
+      {"mcp.notification.params", object},
+      {"mcp.notification.text", Kind::kString},
+      {"mcp.notification.recipient", Kind::kString},
+  };
+  switch (event) {
+    case Event::request:
+      return request;
+    case Event::response:
+      return response;
+    case Event::input_request:
+      return input_request;
+    case Event::input_response:
+      return input_response;
+    case Event::notification:
+      break;
+  }
+  return notification;
 }
+
+constexpr std::string_view kNames[kEvents] = {"mcp.request", "mcp.response", "mcp.input_request",
+                                              "mcp.input_response", "mcp.notification"};
+
+bool declares(Event event, std::string_view name);
 
 bool begins(std::string_view name, std::string_view root) {
   return name.starts_with(root) && (name.size() == root.size() || name[root.size()] == '.');
@@ -65,19 +96,29 @@ std::optional<std::string> refused(Event event, std::string_view name) {
     if (begins(name, internal)) {
       return std::string(internal) +
              ".* is internal; rules name mcp.request.*, mcp.response.*, "
-             "mcp.tool.*, client.*, session.* and time";
+             "mcp.tool.*, mcp.input.*, mcp.notification.*, client.*, session.* and time";
     }
   }
-  const Event other = event == Event::request ? Event::response : Event::request;
-  for (const Declared &root : own(other)) {
-    if (!begins(name, root.name)) continue;
-    return std::string(root.name) +
-           (event == Event::request
-                ? " is not there yet when a request is judged; on = \"mcp.response\" is for this"
-                : " is not there any more when a response is judged; on = \"mcp.request\" is for "
-                  "this");
+  if (declares(event, name)) return std::nullopt;
+  for (std::size_t i = 0; i < kEvents; ++i) {
+    if (!declares(static_cast<Event>(i), name)) continue;
+    std::string text(name);
+    if (event == Event::request && i == 1) {
+      text += " is not there yet when a request is judged";
+    } else if (event == Event::response && i == 0) {
+      text += " is not there any more when a response is judged";
+    } else {
+      text += " is not there when on = \"" + std::string(to_string(event)) + "\"";
+    }
+    return text + "; on = \"" + std::string(kNames[i]) + "\" is for this";
   }
   return std::nullopt;
+}
+
+bool declares(Event event, std::string_view name) {
+  const auto &roots = own(event);
+  return std::any_of(roots.begin(), roots.end(),
+                     [&](const Declared &root) { return begins(name, root.name); });
 }
 
 cel::Environment make(Event event) {
@@ -90,10 +131,21 @@ cel::Environment make(Event event) {
 
 }  // namespace
 
+std::string_view to_string(Event event) noexcept {
+  return kNames[static_cast<std::size_t>(event)];
+}
+
+std::optional<Event> event_named(std::string_view on) noexcept {
+  const auto *at = std::find(std::begin(kNames), std::end(kNames), on);
+  if (at == std::end(kNames)) return std::nullopt;
+  return static_cast<Event>(at - std::begin(kNames));
+}
+
 const cel::Environment &environment(Event event) {
-  static const cel::Environment request = make(Event::request);
-  static const cel::Environment response = make(Event::response);
-  return event == Event::request ? request : response;
+  static const std::array<cel::Environment, kEvents> all = {
+      make(Event::request), make(Event::response), make(Event::input_request),
+      make(Event::input_response), make(Event::notification)};
+  return all[static_cast<std::size_t>(event)];
 }
 
 }  // namespace bulkhead::rules

@@ -1,15 +1,23 @@
 // What conditions may name, and what it is in one call.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "cel/environment.hpp"
 
 namespace bulkhead::rules {
 
-enum class Event : std::uint8_t { request, response };
+// What a rule is about: the value of its `on`.
+enum class Event : std::uint8_t { request, response, input_request, input_response, notification };
+inline constexpr std::size_t kEvents = 5;
+std::string_view to_string(Event event) noexcept;  // "mcp.request"
+std::optional<Event> event_named(std::string_view on) noexcept;
 
-// Slots of the environments. Those behind kCommon mean another thing in each of the two.
+// Slots of the environments. Those behind kCommon mean another thing in each of them.
 enum Root : std::uint32_t {
   kMethod,
   kServer,
@@ -38,6 +46,17 @@ enum Root : std::uint32_t {
   kContent,
   kStructured,
   kText,
+  // mcp.input_request
+  kInputParams = kCommon,
+  kInputText,
+  // mcp.input_response
+  kInputResult = kCommon,
+  kResultText,
+  kInputAction,
+  // mcp.notification
+  kNoteParams = kCommon,
+  kNoteText,
+  kRecipient,
   kRoots = kPinned + 1
 };
 
@@ -48,6 +67,8 @@ inline constexpr std::uint64_t kArgumentBits = bit(kArguments) | bit(kArgumentsT
 inline constexpr std::uint64_t kDefinitionBits = bit(kAnnotations) | bit(kDescription);
 inline constexpr std::uint64_t kResultBits =
     bit(kStatus) | bit(kIsError) | bit(kContent) | bit(kStructured) | bit(kText);
+
+inline constexpr std::uint64_t kBodyBits = bit(kCommon) | bit(kCommon + 1);  // of the last three
 
 // Each lives forever.
 const cel::Environment &environment(Event event);

@@ -33,9 +33,10 @@ Rule fallback_of(const Drafts &drafts) {
 
 std::uint32_t needs_of(const RuleSet &set) {
   std::uint32_t needs = 0;
-  for (const Rule &rule : set.request) {
+  const std::vector<Rule> &requests = set.of(Event::request);
+  for (const Rule &rule : requests) {
     const bool passes = rule.action == Action::allow && !rule.warned && !rule.over;
-    if (set.request.size() > 1 || !passes) needs |= BH_POLICY_DECIDES;
+    if (requests.size() > 1 || !passes) needs |= BH_POLICY_DECIDES;
     if ((rule.reads & kArgumentBits) != 0 || rule.rewrite) needs |= BH_POLICY_READS_ARGUMENTS;
     if ((rule.reads & kDefinitionBits) != 0) needs |= BH_POLICY_READS_DEFINITION;
     if (rule.action == Action::block && !rule.over) needs |= BH_POLICY_FILTERS_LISTS;
@@ -43,7 +44,10 @@ std::uint32_t needs_of(const RuleSet &set) {
     if (rule.over->what != Budget::What::calls) needs |= BH_POLICY_READS_ARGUMENTS;
     if (rule.over->what == Budget::What::bytes) needs |= BH_POLICY_READS_RESULTS;
   }
-  if (!set.response.empty()) needs |= BH_POLICY_READS_RESULTS;
+  if (!set.of(Event::response).empty()) needs |= BH_POLICY_READS_RESULTS;
+  if (!set.of(Event::input_request).empty() || !set.of(Event::input_response).empty())
+    needs |= BH_POLICY_JUDGES_INPUT;
+  if (!set.of(Event::notification).empty()) needs |= BH_POLICY_JUDGES_NOTIFICATIONS;
   return needs;
 }
 
@@ -115,6 +119,12 @@ std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view 
   if (const char *why = config.parse(config_json); why != nullptr || !config.value().IsObject()) {
     return std::unexpected(std::vector<std::string>{std::string("the configuration is refused: ") +
                                                     (why != nullptr ? why : "no table")});
+void put_rule(const Table &table, std::optional<Rule> rule, Drafts *out) {
+  if (rule) return add_rule(table, std::move(*rule), out);
+  const auto at = out->rules.find(table.path());
+  if (at != out->rules.end() && !at->second.corp) out->rules.erase(at);
+}
+
   }
   Drafts drafts;
   const std::vector<Layer> layers = layers_of(config.value(), &faults);
@@ -129,19 +139,18 @@ std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view 
   RuleSet set;
   set.legacy = drafts.legacy;
   for (auto &[id, draft] : drafts.rules) {
-    auto &list = draft.rule.event == Event::request ? set.request : set.response;
+    auto &list = set.of(draft.rule.event);
     list.push_back(std::move(draft.rule));
   }
-  set.request.push_back(fallback_of(drafts));
-  std::sort(set.request.begin(), set.request.end(), comes_first);
-  std::sort(set.response.begin(), set.response.end(), comes_first);
+  std::vector<Rule> &requests = set.of(Event::request);
+  requests.push_back(fallback_of(drafts));
+  for (auto &list : set.rules) std::sort(list.begin(), list.end(), comes_first);
   // "mcp.default" is the very last, behind the generated rules that allow what a list names.
-  const auto fallback = std::find_if(set.request.begin(), set.request.end(), [](const Rule &rule) {
+  const auto fallback = std::find_if(requests.begin(), requests.end(), [](const Rule &rule) {
     return rule.id == "security.rules.mcp.default";
   });
-  std::rotate(fallback, fallback + 1, set.request.end());
-  build_index(set.request, &set.request_index);
-  build_index(set.response, &set.response_index);
+  std::rotate(fallback, fallback + 1, requests.end());
+  for (std::size_t i = 0; i < kEvents; ++i) build_index(set.rules[i], &set.indexes[i]);
   set.needs = needs_of(set);
   return set;
 }

@@ -2,9 +2,11 @@
 // makes another set.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <expected>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -69,10 +71,14 @@ class Index {
 struct RuleSet {
   static constexpr std::size_t kMostRules = 10'000;
 
-  std::vector<Rule> request, response;  // in the order of (priority, id)
-  Index request_index, response_index;
+  std::array<std::vector<Rule>, kEvents> rules;  // in the order of (priority, id)
+  std::array<Index, kEvents> indexes;
   bool legacy = false;
   std::uint32_t needs = 0;  // BH_POLICY_... bits
+
+  std::vector<Rule> &of(Event event) { return rules[static_cast<std::size_t>(event)]; }
+  const std::vector<Rule> &of(Event event) const { return rules[static_cast<std::size_t>(event)]; }
+  const Index &index_of(Event event) const { return indexes[static_cast<std::size_t>(event)]; }
 
   // By the configuration of the plugin: an object. The faults are for people, a line each.
   static std::expected<RuleSet, std::vector<std::string>> load(std::string_view config_json);
@@ -93,6 +99,9 @@ struct Drafts {
 
 // Adds the rule, in place of one of that id in a lower layer.
 void add_rule(const Table &table, Rule rule, Drafts *out);
+// The same with what was read of the table; nothing (switched off, or wrong) takes out what a lower
+// layer has there, but not the corporation's.
+void put_rule(const Table &table, std::optional<Rule> rule, Drafts *out);
 
 // [security]; [corp.rules], [profiles.rules] and [default].
 void read_security(const Table &section, Drafts *out);

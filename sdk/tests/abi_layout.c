@@ -72,6 +72,7 @@ AT(bh_policy_request, exchange, 8);
 AT(bh_policy_request, definition_hash, 168);
 AT(bh_policy_request, definition, 184);
 AT(bh_policy_request, pin, 216);
+AT(bh_policy_request, event, 220);
 SIZE(bh_verdict, 64);
 AT(bh_verdict, flags, 56);
 SIZE(bh_policy, 48);

@@ -239,6 +239,53 @@ test('rules are taken by a policy that knows them, or refused', async (t) => {
   assert.ok(stdout.includes('policy-allow'), stdout);
 });
 
+// ---- inputs and notifications -------------------------------------------------------------------
+
+const inputRules = rule('no-passwords', { on: 'mcp.input_request', if: "mcp.input.text.contains('password')", decision: 'block', reason: 'nobody asks for that' })
+  + rule('keep-mail', { on: 'mcp.input_response', if: "mcp.input.action == 'accept' && mcp.input.result.content.mail.endsWith('@corp.example')", decision: 'block' })
+  + rule('quiet', { on: 'mcp.notification', if: "mcp.request.method == 'notifications/message' && mcp.notification.params.data.contains('secret')", decision: 'block' })
+  + rule('once', { if: tool('a'), decision: 'block' }) + 'over = { calls = 2 }\n';
+const question = (message) => JSON.stringify({ method: 'elicitation/create', params: { message, requestedSchema: { type: 'object', properties: { mail: { type: 'string' } } } } });
+const logLine = (data) => JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'error', data } });
+
+for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.default]\nplugin = "policy-rules"\ncompartment = "own"\n' })) {
+  const asked = where === 'endpoint' ? both : (name, fn) => test(name, (t) => fn(t, []));
+  asked(`what servers ask, what clients answer and notifications are judged; the call counts once (policy: ${where})`, async (t, args) => {
+    const log = t.path('log');
+    const servers = { local: fake('--tool', 'a', '--ask', `a=${question('Your mail?')}`, '--notify', `a=${logLine('a secret')}`, '--notify', `a=${logLine('plain')}`,
+      '--tool', 'b', '--ask', `b=${question('Your password?')}`, '--log', log) };
+    const gateway = await t.gateway(profile(servers, table + inputRules), { args });
+    const asks = [];
+    let mail = 'me@home.example';
+    const client = await t.http(gateway, {
+      capabilities: { elicitation: {} },
+      onAsk: (method, params) => {
+        asks.push(params.message);
+        return { action: 'accept', content: { mail } };
+      },
+    });
+    await until('the policy is there', async () => !/policy-failed/.test((await call(client, 'local__b')).error?.message));
+    const allowed = await call(client);
+    assert.equal(allowed.result?.asked.result.content.mail, mail, show(allowed));
+    mail = 'me@corp.example';
+    const kept = await call(client);
+    assert.deepEqual(kept.result?.asked.result, { action: 'decline' }, show(kept));
+    assert.ok(!readFileSync(log, 'utf8').includes('@corp.example'));
+    assert.deepEqual(asks, ['Your mail?', 'Your mail?']);
+    const refused = await call(client, 'local__b');
+    assert.deepEqual(refused.result?.asked.result, { action: 'decline' }, show(refused));
+    assert.equal(asks.length, 2);
+    await until('the plain lines are there', () => client.notes.filter((note) => note.params?.data === 'plain').length === 2);
+    assert.ok(!client.notes.some((note) => note.params?.data === 'a secret'));
+    // Two calls with an input each are two calls; and what was refused is on record.
+    assert.match((await call(client)).error?.message, /security\.rules\.mcp\.once/);
+    await recorded(gateway, 'the refused question', (one) => one.rule === 'security.rules.mcp.no-passwords' && one.outcome === 3);
+    await recorded(gateway, 'the refused answer', (one) => one.rule === 'security.rules.mcp.keep-mail');
+    await recorded(gateway, 'the refused line', (one) => one.rule === 'security.rules.mcp.quiet');
+    assert.equal(records(gateway).filter((one) => one.name === 'a' && one.method === 'tools/call' && one.outcome === 1).length, 2);
+  });
+}
+
 // ---- policy-lists: the other engine -----------------------------------------------------------
 
 const lists = (keys) => `[policies.default]\nplugin = "policy-lists"\n${keys}\n`;

@@ -1,6 +1,6 @@
 // The loader of rules, and what is loaded on a call: arbitrary configurations, split by a zero byte
 // into the configuration, the arguments and the result. What is accepted must decide, observe and
-// filter, and what is rewritten must be JSON again.
+// filter, judge what is no call (the result again), and what is rewritten must be JSON again.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -45,5 +45,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   check(judge.decide(*set, call));
   check(judge.observe(*set, call, result));
   static_cast<void>(judge.shows(*set, call));
+  for (const Event event : {Event::input_request, Event::input_response, Event::notification}) {
+    call.event = event;
+    call.method = event == Event::notification ? "notifications/message" : "elicitation/create";
+    call.arguments = result;
+    const Verdict verdict = judge.judge(*set, call);
+    if (verdict.kind != BH_VERDICT_ALLOW && verdict.kind != BH_VERDICT_BLOCK) std::abort();
+  }
   return 0;
 }

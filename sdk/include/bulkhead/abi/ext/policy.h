@@ -32,12 +32,28 @@ enum { BH_VERDICT_ALLOW = 1, BH_VERDICT_ASK = 2, BH_VERDICT_BLOCK = 3, BH_VERDIC
 
 /* What a policy reads; asked once after start. The host then does just that work. */
 enum {
-  BH_POLICY_READS_ARGUMENTS = 1,  /* arguments are given, and refused beforehand if any object in
-                                     them has duplicate members */
-  BH_POLICY_READS_RESULTS = 2,    /* observe() is called */
-  BH_POLICY_FILTERS_LISTS = 4,    /* filter() is called */
-  BH_POLICY_DECIDES = 8,          /* decide() is called; without it every call is allowed */
-  BH_POLICY_READS_DEFINITION = 16 /* definition is given */
+  BH_POLICY_READS_ARGUMENTS = 1,   /* arguments are given, and refused beforehand if any object in
+                                      them has duplicate members */
+  BH_POLICY_READS_RESULTS = 2,     /* observe() is called */
+  BH_POLICY_FILTERS_LISTS = 4,     /* filter() is called */
+  BH_POLICY_DECIDES = 8,           /* decide() is called; without it every call is allowed */
+  BH_POLICY_READS_DEFINITION = 16, /* definition is given */
+  BH_POLICY_JUDGES_INPUT = 32,     /* decide() is called for BH_EVENT_INPUT_... */
+  BH_POLICY_JUDGES_NOTIFICATIONS = 64 /* decide() is called for BH_EVENT_NOTIFICATION */
+};
+
+/* What decide() is asked about. Of what is no call, `arguments` is the JSON text of `params`, or of
+ * the answer's `result` (empty: there is none), `method` the method of the message, `name` the tool
+ * whose call it belongs to (empty: not one), `exchange` the number of this question alone. ALLOW
+ * lets it go on; every other verdict is a refusal: of a request of a server, or of its answer, the
+ * server is told, a notification is dropped. A call that waits for its client's input is one call,
+ * decided once. Notifications that the gateway itself acts on (lists have changed, a request is
+ * cancelled) are not judged. */
+enum {
+  BH_EVENT_CALL = 0,
+  BH_EVENT_INPUT_REQUEST = 1,  /* of a server to the client: elicitation, sampling, roots */
+  BH_EVENT_INPUT_RESPONSE = 2, /* the client's result of one, on its way to the server */
+  BH_EVENT_NOTIFICATION = 3    /* to the client; with BH_REQUEST_TO_SERVER to the server */
 };
 
 /* Is the listed definition the one that was approved? */
@@ -45,7 +61,7 @@ enum { BH_PIN_UNKNOWN = 0, BH_PIN_SAME = 1, BH_PIN_CHANGED = 2 };
 /* decide() once more of a call that this policy wanted a person to allow, and that a person has
  * allowed: its rules may be others by now. ASK by the same rule lets it pass; it is still one call,
  * to be counted once. */
-enum { BH_REQUEST_APPROVED = 1 };
+enum { BH_REQUEST_APPROVED = 1, BH_REQUEST_TO_SERVER = 2 };
 
 /* A resolved call. Borrowed until the function that got it returns. */
 typedef struct bh_policy_request {
@@ -62,13 +78,13 @@ typedef struct bh_policy_request {
   bh_str name;            /* original tool or prompt name, or URI; unescaped */
   bh_str arguments;       /* JSON text; empty: absent or not asked for */
   bh_str meta;            /* JSON text of _meta; empty: absent */
-  bh_str definition_hash; /* hex, of the listed definition; empty: not listed */
+  bh_str definition_hash; /* 32 hex digits, of the listed definition; empty: not listed */
   bh_str definition; /* JSON text of the listed item, as its server wrote it; empty: not listed,
                         not asked for, or in observe() */
   uint64_t session_calls;  /* calls of this session so far, with this one; in filter() without */
   uint64_t session_age_ns; /* since the session began, in this process */
   uint32_t pin;            /* BH_PIN_... */
-  uint32_t reserved2;
+  uint32_t event;          /* BH_EVENT_...; refuse those that you do not know */
 } bh_policy_request;
 
 /* bh_verdict.flags: the call goes on, and what is recorded of it says that it was warned of. */

@@ -1,0 +1,258 @@
+// What a policy judges beside calls: servers' requests, the client's answers, notifications.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "embed/policy_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+constexpr const char *able = R"({"elicitation":{},"sampling":{}})";
+constexpr const char *elicit =
+    R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":{"message":"?"}})";
+constexpr const char *sample =
+    R"({"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{"maxTokens":1}})";
+constexpr const char *log_line =
+    R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}})";
+
+// A call of "x" at "a" is under way.
+struct EventWorld : PolicyWorld {
+  std::unique_ptr<Client> client;
+
+  explicit EventWorld(std::uint32_t needs) : PolicyWorld(needs) {}
+  void begin() {
+    start();
+    client = std::make_unique<Client>(*host, able);
+    REQUIRE(turn_until([&] { return host->settled(); }));
+    client->call("1", "a__x", R"(,"_meta":{"progressToken":"tok"})");
+    REQUIRE(sent_call());
+    REQUIRE(judge.asked.empty());
+  }
+  // The verdict that each question gets at once.
+  void say_at_once(std::uint32_t verdict) {
+    judge.judge = [verdict](const FakeJudge::Asked &, bh_verdict *out) {
+      out->verdict = verdict;
+      out->rule = bh::str("r1");
+      return bh_status(BH_OK);
+    };
+  }
+  bool server_got(std::string_view text) {
+    for (const std::string &m : up.lane("a").sent) {
+      if (m.find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+  std::string question() { return FakeUpstreams::id_of(client->got.back()); }
+  void finish() {
+    for (const std::string &m : up.lane("a").sent) {
+      if (m.find("tools/call") == std::string::npos) continue;
+      up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(m) + R"(,"result":{}})");
+      return;
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a server's request is judged before its client sees it, at once or later") {
+  EventWorld w(BH_POLICY_JUDGES_INPUT);
+  w.begin();
+  SECTION("allowed later") {
+    w.up.say("a", elicit);
+    REQUIRE(w.judge.asked.size() == 1);
+    CHECK(w.judge.last().look == "decide");
+    CHECK(w.judge.last().event == BH_EVENT_INPUT_REQUEST);
+    CHECK(w.judge.last().method == "elicitation/create");
+    CHECK(w.judge.last().server == "a");
+    CHECK(w.judge.last().name == "x");
+    CHECK(w.judge.last().text == R"({"message":"?"})");
+    w.turn(20);
+    CHECK(w.client->got.empty());
+    w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+    REQUIRE(w.turn_until([&] { return w.client->has("elicitation/create"); }));
+  }
+  SECTION("refused later") {
+    w.up.say("a", elicit);
+    w.judge.decided(w.judge.last().number, BH_VERDICT_BLOCK);
+    REQUIRE(w.turn_until([&] { return w.server_got(R"("result":{"action":"decline"})"); }));
+    CHECK(w.client->got.empty());
+    CHECK(w.record().rule == "r1");
+    CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
+    CHECK(w.record().name == "x");
+  }
+  SECTION("refused at once, and what is no plain yes is a refusal") {
+    constexpr std::uint32_t refusals[] = {BH_VERDICT_BLOCK, BH_VERDICT_ASK, 77};
+    for (const std::uint32_t verdict : refusals) {
+      w.up.lane("a").sent.clear();
+      w.say_at_once(verdict);
+      w.up.say("a", sample);
+      CHECK(w.server_got(R"("id":"s1","error":{"code":-1,"message":"The request was blocked)"));
+      CHECK(w.client->got.empty());
+    }
+  }
+  SECTION("two members of one name are refused unseen") {
+    w.up.say("a", R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create",)"
+                  R"("params":{"requestedSchema":{"a":1,"a":2}}})");
+    CHECK(w.judge.asked.empty());
+    CHECK(w.server_got(R"("action":"decline")"));
+  }
+  SECTION("the server takes it back meanwhile") {
+    w.up.say("a", elicit);
+    w.up.say("a",
+             R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s1"}})");
+    w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+    w.turn(20);
+    CHECK(w.client->got.empty());
+  }
+  SECTION("its call ends meanwhile") {
+    w.up.say("a", elicit);
+    w.finish();
+    w.client->got.clear();
+    w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+    REQUIRE(w.turn_until([&] { return w.server_got(R"("action":"cancel")"); }));
+    CHECK(w.client->got.empty());
+  }
+}
+
+TEST_CASE("a client's answer is judged before the server sees it") {
+  EventWorld w(BH_POLICY_JUDGES_INPUT);
+  w.begin();
+  w.say_at_once(BH_VERDICT_ALLOW);
+  w.up.say("a", elicit);
+  REQUIRE(w.client->has("elicitation/create"));
+  const std::string id = w.question();
+  w.judge.judge = later;
+  const std::string accept =
+      R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept","content":{"a":"b"}}})";
+  SECTION("allowed; a second answer is nobody's") {
+    w.client->end->send(accept);
+    CHECK(w.judge.last().event == BH_EVENT_INPUT_RESPONSE);
+    CHECK(w.judge.last().text == R"({"action":"accept","content":{"a":"b"}})");
+    CHECK(w.judge.last().name == "x");
+    const std::size_t asked = w.judge.asked.size();
+    w.client->end->send(accept);
+    CHECK(w.judge.asked.size() == asked);
+    CHECK_FALSE(w.server_got("accept"));
+    w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+    REQUIRE(w.turn_until([&] { return w.server_got(R"("id":"s1","result":{"action":"accept")"); }));
+  }
+  SECTION("refused: the server does not get it, and its call goes on") {
+    w.client->end->send(accept);
+    w.judge.decided(w.judge.last().number, BH_VERDICT_BLOCK);
+    REQUIRE(w.turn_until([&] { return w.server_got(R"("action":"decline")"); }));
+    CHECK_FALSE(w.server_got("accept"));
+    w.finish();
+    CHECK(w.client->has(R"("id":1,"result")"));
+  }
+  SECTION("a client that cannot answer is not judged") {
+    const std::size_t asked = w.judge.asked.size();
+    w.client->end->send(R"({"jsonrpc":"2.0","id":)" + id +
+                        R"(,"error":{"code":-1,"message":"no"}})");
+    CHECK(w.judge.asked.size() == asked);
+    CHECK(w.server_got(R"("id":"s1","error")"));
+  }
+  SECTION("its call ends meanwhile") {
+    w.client->end->send(accept);
+    w.finish();
+    w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+    w.turn(20);
+    CHECK_FALSE(w.server_got("accept"));
+  }
+}
+
+TEST_CASE("notifications are judged both ways, and one that comes too late is not told") {
+  EventWorld w(BH_POLICY_JUDGES_NOTIFICATIONS);
+  w.begin();
+  SECTION("a log line") {
+    w.up.say("a", log_line);
+    CHECK(w.judge.last().event == BH_EVENT_NOTIFICATION);
+    CHECK(w.judge.last().flags == 0);
+    CHECK(w.judge.last().method == "notifications/message");
+    CHECK(w.judge.last().text == R"({"level":"error","data":"x"})");
+    CHECK(w.client->got.empty());
+    w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+    REQUIRE(w.turn_until([&] { return w.client->has("notifications/message"); }));
+    w.client->got.clear();
+    w.say_at_once(BH_VERDICT_BLOCK);
+    w.up.say("a", log_line);
+    CHECK(w.client->got.empty());
+    CHECK(w.record().rule == "r1");
+  }
+  SECTION("progress of a call that has ended") {
+    std::string call;
+    for (const std::string &m : w.up.lane("a").sent) {
+      if (m.find("tools/call") != std::string::npos) call = FakeUpstreams::id_of(m);
+    }
+    w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/progress","params":)"
+                  R"({"progressToken":)" +
+                      call + R"(,"progress":1}})");
+    REQUIRE(w.judge.asked.size() == 1);
+    CHECK(w.judge.last().name == "x");
+    w.finish();
+    w.client->got.clear();
+    w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+    w.turn(20);
+    CHECK(w.client->got.empty());
+  }
+  SECTION("of the client, about a question") {
+    w.up.say("a", R"({"jsonrpc":"2.0","id":"s1","method":"elicitation/create","params":)"
+                  R"({"message":"?","_meta":{"progressToken":"up"}}})");
+    CHECK(w.judge.asked.empty());  // no input is judged here
+    w.say_at_once(BH_VERDICT_BLOCK);
+    const std::string progress =
+        R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
+        w.question() + R"(,"progress":1}})";
+    w.client->end->send(progress);
+    REQUIRE(w.judge.asked.size() == 1);
+    CHECK(w.judge.last().flags == BH_REQUEST_TO_SERVER);
+    CHECK_FALSE(w.server_got(R"("progressToken":"up")"));
+    w.say_at_once(BH_VERDICT_ALLOW);
+    w.client->end->send(progress);
+    CHECK(w.server_got(R"("progressToken":"up")"));
+  }
+  SECTION("what the gateway itself acts on is not judged") {
+    w.client->end->send(
+        R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+    CHECK(w.judge.asked.empty());
+    CHECK(w.server_got("notifications/cancelled"));
+  }
+}
+
+TEST_CASE("an event that the policy does not answer is refused in its time") {
+  EventWorld w(BH_POLICY_JUDGES_INPUT);
+  w.profile.limits.policy_timeout_ms = 60;
+  w.begin();
+  w.up.say("a", elicit);
+  REQUIRE(w.turn_until([&] { return w.server_got(R"("action":"decline")"); }));
+  CHECK(w.record().rule == "policy-timeout");
+  w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+  w.turn(20);
+  CHECK(w.client->got.empty());
+}
+
+TEST_CASE("a call with inputs is one call: decided, counted and recorded once") {
+  EventWorld w(BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT | BH_POLICY_JUDGES_NOTIFICATIONS);
+  w.say_at_once(BH_VERDICT_ALLOW);
+  w.start();
+  w.client = std::make_unique<Client>(*w.host, able);
+  REQUIRE(w.turn_until([&] { return w.host->settled(); }));
+  w.client->call("1", "a__x");
+  for (int i = 0; i < 3; ++i) {
+    w.up.say("a", elicit);
+    REQUIRE(w.client->has("elicitation/create"));
+    const std::string id = w.question();
+    w.client->got.clear();
+    w.client->end->send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{"action":"accept"}})");
+    w.up.say("a", log_line);
+  }
+  w.finish();
+  CHECK(w.client->has(R"("id":1,"result")"));
+  std::size_t decided = 0;
+  for (const auto &asked : w.judge.asked) decided += asked.event == BH_EVENT_CALL ? 1 : 0;
+  CHECK(decided == 1);
+  CHECK(w.judge.asked.size() == 1 + 3 * 3);
+  CHECK(w.record().outcome == BH_OUTCOME_OK);
+  CHECK(w.judge.records.size() == 1);
+  CHECK(w.host->status().calls == 1);
+}

@@ -1,0 +1,134 @@
+#include "route/pins.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "bulkhead/abi/ext/policy.h"
+
+namespace bulkhead {
+namespace {
+
+// The definition without the tool's name.
+std::string shape_of(const ItemList &tools, const ItemList::Item &item) {
+  std::string text(tools.bytes, item.raw.begin, item.key.begin - item.raw.begin);
+  text.append(tools.bytes, item.key.end, item.raw.end - item.key.end);
+  return to_hex(definition_hash(text));
+}
+
+// Cut between two characters.
+std::string description_of(const ItemList &tools, const ItemList::Item &item) {
+  const std::string_view token = mcp::member(item.raw.in(tools.bytes), "description");
+  if (!token.starts_with('"')) return {};
+  std::string scratch;
+  std::string_view text = mcp::unquote(token, &scratch);
+  if (text.size() > max_pin_text_bytes) {
+    std::size_t end = max_pin_text_bytes;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    text = text.substr(0, end);
+  }
+  return std::string(text);
+}
+
+}  // namespace
+
+// One server's list while it is compared.
+struct Pins::Listed {
+  const ItemList &tools;
+  const PinRules &rules;
+  bool first;                                // nothing of this server was approved before
+  std::set<std::string, std::less<>> names;  // that it lists
+
+  // The approved tool that this was, if that is gone now.
+  std::string former_name(const Tools &known, std::string_view shape) const {
+    for (const auto &[name, pin] : known) {
+      if (pin.shape == shape && !names.contains(name)) return name;
+    }
+    return {};
+  }
+
+  // True: the pin is other than before.
+  bool compare(const Tools &known, const ItemList::Item &item, ToolPin *pin) const {
+    const std::string hash = to_hex(item.hash);
+    if (hash == pin->seen) return false;
+    if (hash == pin->hash) {  // it is what it was again
+      const bool other = !pin->seen.empty();
+      pin->seen.clear();
+      pin->seen_shape.clear();
+      return other;
+    }
+    const std::string shape = shape_of(tools, item);
+    if (pin->hash.empty() && pin->seen.empty()) {
+      pin->renamed_from = first ? std::string() : former_name(known, shape);
+      if (first || (rules.accept_new && pin->renamed_from.empty())) {
+        pin->hash = hash;
+        pin->shape = shape;
+        return true;
+      }
+    }
+    pin->seen = hash;
+    pin->seen_shape = shape;
+    return true;
+  }
+};
+
+void Pins::use(const PinRules &rules, const std::vector<ToolPin> &known) {
+  rules_ = rules;
+  servers_.clear();
+  count_ = 0;
+  if (!active()) return;
+  for (const ToolPin &pin : known) {
+    if (count_ == most_pins) return;
+    if (servers_[pin.server].insert_or_assign(pin.tool, pin).second) ++count_;
+  }
+}
+
+std::vector<ToolPin> Pins::all() const {
+  std::vector<ToolPin> out;
+  for (const auto &[server, tools] : servers_) {
+    for (const auto &[tool, pin] : tools) out.push_back(pin);
+  }
+  return out;
+}
+
+// Null: there is no room for it.
+ToolPin *Pins::pin_of(Tools &tools, const std::string &server, const std::string &tool) {
+  const auto at = tools.find(tool);
+  if (at != tools.end()) return &at->second;
+  if (count_ == most_pins || tool.size() > max_pin_name_bytes) return nullptr;
+  ++count_;
+  ToolPin &pin = tools[tool];
+  pin.server = server;
+  pin.tool = tool;
+  return &pin;
+}
+
+std::vector<PinNews> Pins::listed(const std::string &server, const ItemList &tools) {
+  std::vector<PinNews> news;
+  if (!active() || tools.items.empty()) return news;
+  Tools &known = servers_[server];
+  const bool first = std::none_of(known.begin(), known.end(),
+                                  [](const auto &each) { return !each.second.hash.empty(); });
+  Listed list{tools, rules_, first, {}};
+  std::string scratch;
+  for (const ItemList::Item &item : tools.items) {
+    list.names.emplace(mcp::unquote(item.key.in(tools.bytes), &scratch));
+  }
+  for (const ItemList::Item &item : tools.items) {
+    const std::string name(mcp::unquote(item.key.in(tools.bytes), &scratch));
+    ToolPin *pin = pin_of(known, server, name);
+    if (pin == nullptr || !list.compare(known, item, pin)) continue;
+    news.push_back({*pin, description_of(tools, item)});
+  }
+  return news;
+}
+
+std::uint32_t Pins::state(std::string_view server, std::string_view tool,
+                          const DefinitionHash &hash) const {
+  const auto at = servers_.find(server);
+  if (at == servers_.end()) return BH_PIN_UNKNOWN;
+  const auto pin = at->second.find(tool);
+  if (pin == at->second.end() || pin->second.hash.empty()) return BH_PIN_UNKNOWN;
+  return pin->second.hash == to_hex(hash) ? BH_PIN_SAME : BH_PIN_CHANGED;
+}
+
+}  // namespace bulkhead

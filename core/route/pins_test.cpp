@@ -1,0 +1,139 @@
+// What servers list, compared with what was approved.
+#include "route/pins.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "bulkhead/abi/ext/policy.h"
+
+using namespace bulkhead;
+
+namespace {
+
+std::string tool(std::string_view name, std::string_view description) {
+  return R"({"name":")" + std::string(name) + R"(","description":")" + std::string(description) +
+         R"(","inputSchema":{"type":"object"}})";
+}
+
+ItemList list_of(const std::vector<std::string> &tools) {
+  std::string result = R"({"tools":[)";
+  for (const std::string &one : tools) result += (result.back() == '[' ? "" : ",") + one;
+  ItemList out;
+  REQUIRE(append_page(ItemKind::tool, result + "]}", ServerDef{}, Limits{}, &out).has_value());
+  return out;
+}
+
+std::uint32_t state(const Pins &pins, const ItemList &list, std::size_t item,
+                    const std::string &name) {
+  return pins.state("s", name, list.items[item].hash);
+}
+
+PinRules rules(PinRules::Mode mode, bool accept_new = false) {
+  return {mode, accept_new};
+}
+
+std::vector<ToolPin> pins_in(const std::vector<PinNews> &news) {
+  std::vector<ToolPin> out;
+  for (const PinNews &one : news) out.push_back(one.pin);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the first list of a server is approved, and the same one again is no news") {
+  Pins pins;
+  pins.use(rules(PinRules::Mode::enforce), {});
+  const ItemList list = list_of({tool("a", "reads"), tool("b", "writes")});
+  CHECK(state(pins, list, 0, "a") == BH_PIN_UNKNOWN);
+  const auto news = pins.listed("s", list);
+  REQUIRE(news.size() == 2);
+  CHECK(news[0].pin.approved());
+  CHECK(news[0].pin.hash.size() == 32);
+  CHECK(news[0].text == "reads");
+  CHECK(pins.listed("s", list).empty());
+  CHECK(state(pins, list, 0, "a") == BH_PIN_SAME);
+  CHECK(state(pins, list, 0, "b") == BH_PIN_CHANGED);  // the definition of another
+  CHECK(pins.state("other", "a", list.items[0].hash) == BH_PIN_UNKNOWN);
+
+  Pins next;  // the next process
+  next.use(rules(PinRules::Mode::enforce), pins_in(news));
+  CHECK(next.listed("s", list).empty());
+  CHECK(state(next, list, 0, "a") == BH_PIN_SAME);
+}
+
+TEST_CASE("another definition is told once, with both hashes, and again when it is what it was") {
+  Pins pins;
+  pins.use(rules(PinRules::Mode::watch), {});
+  const ItemList before = list_of({tool("a", "reads")}), after = list_of({tool("a", "steals")});
+  const std::string hash = pins.listed("s", before).at(0).pin.hash;
+  const auto news = pins.listed("s", after);
+  REQUIRE(news.size() == 1);
+  CHECK(news[0].pin.hash == hash);
+  CHECK(news[0].pin.seen == to_hex(after.items[0].hash));
+  CHECK_FALSE(news[0].pin.approved());
+  CHECK(news[0].text == "steals");
+  CHECK(state(pins, after, 0, "a") == BH_PIN_CHANGED);
+  CHECK(state(pins, before, 0, "a") == BH_PIN_SAME);
+  CHECK(pins.listed("s", after).empty());
+  const auto back = pins.listed("s", before);
+  REQUIRE(back.size() == 1);
+  CHECK(back[0].pin.approved());
+}
+
+TEST_CASE("a renamed tool is told with its former name; one whose former is still there is new") {
+  Pins pins;
+  pins.use(rules(PinRules::Mode::watch, true), {});
+  pins.listed("s", list_of({tool("a", "reads")}));
+  const auto copied = pins.listed("s", list_of({tool("a", "reads"), tool("a2", "reads")}));
+  REQUIRE(copied.size() == 1);
+  CHECK(copied[0].pin.renamed_from.empty());
+  CHECK(copied[0].pin.approved());  // the profile accepts new ones
+  const ItemList renamed = list_of({tool("a2", "reads"), tool("b", "reads")});
+  const auto news = pins.listed("s", renamed);
+  REQUIRE(news.size() == 1);
+  CHECK(news[0].pin.tool == "b");
+  CHECK(news[0].pin.renamed_from == "a");
+  CHECK_FALSE(news[0].pin.approved());
+  CHECK(state(pins, renamed, 1, "b") == BH_PIN_UNKNOWN);
+}
+
+TEST_CASE("a new tool of a known server is held unless the profile accepts it") {
+  for (const bool accept : {false, true}) {
+    Pins pins;
+    pins.use(rules(PinRules::Mode::enforce, accept), {});
+    pins.listed("s", list_of({tool("a", "reads")}));
+    const auto news = pins.listed("s", list_of({tool("a", "reads"), tool("c", "more")}));
+    REQUIRE(news.size() == 1);
+    CHECK(news[0].pin.approved() == accept);
+    CHECK(news[0].pin.seen.empty() == accept);
+  }
+}
+
+TEST_CASE("off: nothing is compared; and a tool beyond the bounds is not approved") {
+  Pins off;
+  off.use(rules(PinRules::Mode::off), {});
+  CHECK(off.listed("s", list_of({tool("a", "reads")})).empty());
+  Pins pins;
+  pins.use(rules(PinRules::Mode::enforce), {});
+  const std::string name(max_pin_name_bytes + 1, 'x');
+  const ItemList list = list_of({tool(name, "reads"), tool("a", "reads")});
+  CHECK(pins.listed("s", list).size() == 1);
+  CHECK(state(pins, list, 0, name) == BH_PIN_UNKNOWN);
+
+  std::vector<ToolPin> full(most_pins);
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    full[i] = {"full", std::to_string(i), "h", "h", "", "", ""};
+  }
+  pins.use(rules(PinRules::Mode::enforce), full);
+  CHECK(pins.listed("s", list).empty());
+}
+
+TEST_CASE("a kept description is cut between two characters") {
+  Pins pins;
+  pins.use(rules(PinRules::Mode::watch), {});
+  std::string text = "x";
+  while (text.size() <= max_pin_text_bytes) text += "\xC3\xA9";
+  const auto news = pins.listed("s", list_of({tool("a", text)}));
+  REQUIRE(news.size() == 1);
+  CHECK(news[0].text.size() == max_pin_text_bytes - 1);
+  CHECK(text.starts_with(news[0].text));
+}
