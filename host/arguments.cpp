@@ -226,8 +226,12 @@ void add_pins(CLI::App &app, Arguments &to) {
 void add_policy(CLI::App &app, Arguments &to) {
   auto *policy = app.add_subcommand("policy", "Try the rules of a configuration");
   auto *check = policy->add_subcommand("check", "Are the rules right; else every mistake");
+  // The same as --config; of both the one that is meant would be a guess.
+  auto *file =
+      check->add_option("file", to.config, "The profile with the rules")->type_name(file_type);
   add_profile_options(*check, to);
-  check->footer("Example:\n  bulkhead policy check --config gateway.toml");
+  file->excludes(check->get_option("--config"));
+  check->footer("Example:\n  bulkhead policy check gateway.toml");
   auto *explain = policy->add_subcommand("explain", "What becomes of one call, and why");
   explain->add_option("call", to.policy_file, "The call, a JSON object; - reads standard input")
       ->required()
@@ -248,7 +252,7 @@ void add_policy(CLI::App &app, Arguments &to) {
       "A case: {\"call\": {...}, \"expect\": \"block\", \"rule\": \"no-etc\"}\n"
       "Exit code 1 when one does not hold.");
   policy->require_subcommand(1);
-  policy->footer("Example:\n  bulkhead policy check");
+  policy->footer("Example:\n  bulkhead policy check gateway.toml");
 }
 
 void add_others(CLI::App &app, Arguments &to) {
@@ -297,11 +301,11 @@ void add_others(CLI::App &app, Arguments &to) {
   list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
   plugin->require_subcommand(1);
   plugin->footer("Example:\n  bulkhead plugin list");
+  add_pins(app, to);
   add_policy(app, to);
   auto *completion = app.add_subcommand("completion", "Print a completion script for a shell");
   completion->add_subcommand("bash", "For bash")
       ->footer("Example:\n  eval \"$(bulkhead completion bash)\"");
-  add_pins(app, to);
   completion->require_subcommand(1);
   completion->footer("Example:\n  bulkhead completion bash > /etc/bash_completion.d/bulkhead");
 }
@@ -341,11 +345,11 @@ Command chosen(const CLI::App &app) {
   if (name == "approve") return Command::approve;
   if (name == "revoke") return Command::revoke;
   if (name == "approvals") return Command::approvals;
+  if (name == "pins") return Command::pins;
   if (name == "aggregator") return Command::aggregator;
   if (name == "import") return Command::import_configs;
   if (name == "profile") return Command::profile_show;
   if (name == "plugin") return Command::plugin_list;
-  if (name == "pins") return Command::pins;
   if (name == "policy") {
     const std::string &what = command->get_subcommands().front()->get_name();
     return what == "check"     ? Command::policy_check
@@ -379,10 +383,6 @@ Arguments::Approvals chosen_of_approvals(const CLI::App &app) {
   return name == "allow" ? Arguments::Approvals::allow : Arguments::Approvals::deny;
 }
 
-CommandTree tree_of(CLI::App &app) {
-  CommandTree out;
-  out.name = app.get_name();
-  for (const CLI::Option *option : app.get_options()) {
 Arguments::Pins chosen_of_pins(const CLI::App &app) {
   const auto below = app.get_subcommands().front()->get_subcommands();
   if (below.empty()) return Arguments::Pins::list;
@@ -391,6 +391,10 @@ Arguments::Pins chosen_of_pins(const CLI::App &app) {
   return name == "approve" ? Arguments::Pins::approve : Arguments::Pins::forget;
 }
 
+CommandTree tree_of(CLI::App &app) {
+  CommandTree out;
+  out.name = app.get_name();
+  for (const CLI::Option *option : app.get_options()) {
     CommandTree::Option entry;
     for (const auto &name : option->get_lnames()) entry.names.push_back("--" + name);
     for (const auto &name : option->get_snames()) entry.names.push_back("-" + name);
@@ -444,11 +448,11 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
   }
   out.command = chosen(app);
   if (out.command == Command::approvals) out.approvals = chosen_of_approvals(app);
+  if (out.command == Command::pins) out.pins = chosen_of_pins(app);
   return out;
 }
 
 CommandTree command_tree() {
-  if (out.command == Command::pins) out.pins = chosen_of_pins(app);
   Arguments unused;
   CLI::App app;
   build(app, unused);

@@ -14,6 +14,14 @@ test('policy check: rules that are taken, and all mistakes of those that are not
   const good = cli(t, ['check'], rulesFile);
   assert.equal(good.code, 0, show(good));
   assert.match(good.stdout, /gateway\.toml: policy-rules has taken the rules/);
+  const named = runProgram(t, ['policy', 'check', '{config}'], { profile: rulesFile, file: 'gateway.toml' });
+  assert.equal(named.code, 0, show(named));
+  assert.match(named.stdout, /gateway\.toml: policy-rules has taken the rules/);
+  const both = runProgram(t, ['policy', 'check', '{config}', '--config', '{config}'], { profile: rulesFile, file: 'gateway.toml' });
+  assert.equal(both.code, 2, show(both));
+  const none = runProgram(t, ['policy', 'check', '/nowhere/gateway.toml'], {});
+  assert.equal(none.code, 1, show(none));
+  assert.match(none.stderr, /\/nowhere\/gateway\.toml/);
   const bad = cli(t, ['check'], rule('x', { if: 'mcp.nothing' , decision: 'block' }) + rule('y', { decision: 'deny' }));
   assert.equal(bad.code, 1, show(bad));
   assert.match(bad.stderr, /gateway\.toml:3: security\.rules\.mcp\.x\.if: 1:\d+: /);
