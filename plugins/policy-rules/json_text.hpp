@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace bulkhead::rules {
 
@@ -29,6 +30,7 @@ class JsonText {
   using Document = rapidjson::GenericDocument<rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>,
                                               rapidjson::MemoryPoolAllocator<>>;
 
+  std::vector<char> text_;  // parsed in place: strings of the tree lie in it
   std::unique_ptr<char[]> memory_, stack_memory_;
   rapidjson::MemoryPoolAllocator<> pool_, stack_;
   std::optional<Document> document_;

@@ -243,6 +243,9 @@ Judge::Match Judge::list_matches(const Rule &rule) const {
 
 Judge::Match Judge::match(const Rule &rule) {
   if (rule.by_list) return list_matches(rule);
+  for (const auto &[slot, text] : rule.begins) {
+    if (!values_[slot].text().starts_with(text)) return Match::no;
+  }
   if (rule.condition) {
     if (event_ == Event::request && (rule.reads & kArgumentBits) != 0 && filled_ != ~0ull &&
         parse_arguments() != nullptr) {

@@ -284,3 +284,20 @@ TEST_CASE("an index skips rules and never one that could match") {
   CHECK(w.decide("s4", "v") == "block r1");
   CHECK(w.decide("z", "q") == "allow");
 }
+
+TEST_CASE("a rule about the beginning of a name leaves other names alone, whatever else it says") {
+  World w(rules(R"j({
+    "del": {"on": "mcp.request", "decision": "block",
+      "if": "mcp.request.arguments.n > 1 && mcp.request.tool_name.startsWith('delete_')"},
+    "any": {"on": "mcp.request", "decision": "block", "priority": 500,
+      "if": "mcp.request.server_name.startsWith('prod-') || mcp.request.tool_name == 'x'"}})j"));
+  CHECK(w.decide("s", "delete_all", R"({"n":2})") == "block del");
+  CHECK(w.decide("s", "delete_all", R"({"n":1})") == "allow");
+  CHECK(w.decide("s", "delete_all", R"({"n":"?"})") == "block security.mcp.evaluation_error");
+  CHECK(w.decide("s", "list", R"({"n":"?"})") == "allow");
+  CHECK(w.decide("s", "delet", "no JSON") == "allow");
+  CHECK(w.decide("prod-1", "y") == "block any");
+  CHECK(w.decide("s", "x") == "block any");
+  CHECK_FALSE(w.shows("prod-1", "y"));
+  CHECK(w.shows("s", "delete_all"));
+}

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cel/program.hpp"
@@ -37,6 +39,9 @@ struct Rule {
   std::string reason;
   std::optional<cel::Program> condition;  // none: it always matches
   std::uint64_t reads = 0;                // bits of roots
+  // What the names of server and tool begin with where the condition is true: looked at before it
+  // is evaluated. In the condition's text.
+  std::vector<std::pair<Root, std::string_view>> begins;
   std::optional<Rewrite> rewrite;
   std::optional<Budget> over;
   // What a generated rule tests instead of a condition: tools of this server, (not) in the list.

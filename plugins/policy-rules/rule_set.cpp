@@ -76,7 +76,8 @@ void Index::put(Tools &tools, const std::vector<std::string_view> *names, std::u
 void Index::add(std::uint32_t number, const Rule &rule) {
   std::vector<cel::Program::Demand> demands;
   if (rule.condition) demands = rule.condition->demands();
-  if (rule.by_list) demands.push_back({kServer, {rule.server}});
+  std::erase_if(demands, [](const cel::Program::Demand &demand) { return demand.prefix; });
+  if (rule.by_list) demands.push_back({kServer, {rule.server}, false});
   const std::vector<std::string_view> *servers = nullptr;
   const std::vector<std::string_view> *tools = nullptr;
   for (const cel::Program::Demand &demand : demands) {
@@ -99,6 +100,11 @@ bool compile_condition(const Table &table, std::string_view key, std::string_vie
   }
   rule->reads = program->reads();
   rule->condition = std::move(*program);
+  for (const cel::Program::Demand &demand : rule->condition->demands()) {
+    const bool name = demand.slot == kServer || demand.slot == kTool;
+    if (demand.prefix && name)
+      rule->begins.emplace_back(static_cast<Root>(demand.slot), demand.texts.front());
+  }
   return true;
 }
 
@@ -113,18 +119,18 @@ void add_rule(const Table &table, Rule rule, Drafts *out) {
   out->rules.insert_or_assign(std::move(id), RuleDraft{std::move(rule), corp});
 }
 
-std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view config_json) {
-  Faults faults;
-  JsonText config;
-  if (const char *why = config.parse(config_json); why != nullptr || !config.value().IsObject()) {
-    return std::unexpected(std::vector<std::string>{std::string("the configuration is refused: ") +
-                                                    (why != nullptr ? why : "no table")});
 void put_rule(const Table &table, std::optional<Rule> rule, Drafts *out) {
   if (rule) return add_rule(table, std::move(*rule), out);
   const auto at = out->rules.find(table.path());
   if (at != out->rules.end() && !at->second.corp) out->rules.erase(at);
 }
 
+std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view config_json) {
+  Faults faults;
+  JsonText config;
+  if (const char *why = config.parse(config_json); why != nullptr || !config.value().IsObject()) {
+    return std::unexpected(std::vector<std::string>{std::string("the configuration is refused: ") +
+                                                    (why != nullptr ? why : "no table")});
   }
   Drafts drafts;
   const std::vector<Layer> layers = layers_of(config.value(), &faults);

@@ -198,7 +198,7 @@ TEST_CASE("what an index may know of a program") {
     std::string out;
     const Program program = compiled(text);
     for (const Program::Demand &demand : program.demands()) {
-      out += std::to_string(demand.slot) + ":";
+      out += std::to_string(demand.slot) + (demand.prefix ? "^" : ":");
       for (const std::string_view one : demand.texts) out += std::string(one) + ",";
     }
     return out;
@@ -215,6 +215,11 @@ TEST_CASE("what an index may know of a program") {
   CHECK(demands("mcp.request.server_name == mcp.request.tool_name").empty());
   CHECK(demands("(mcp.request.server_name == 'a') == false").empty());
   CHECK(demands("mcp.request.server_name in []") == "0:");
+  CHECK(demands("mcp.request.tool_name.startsWith('x') && mcp.request.server_name == 'a'") ==
+        "1^x,0:a,");
+  CHECK(demands("'x'.startsWith(mcp.request.tool_name)").empty());
+  CHECK(demands("mcp.request.tool_name.endsWith('x')").empty());
+  CHECK(demands("!mcp.request.tool_name.startsWith('x')").empty());
   CHECK(compiled("mcp.request.tool_name == 'a'").reads() == 2);
   CHECK(compiled("has(mcp.request.arguments.a)").reads() == 4);
   CHECK(compiled("numbers.all(n, n > 0) || true").reads() == 8);

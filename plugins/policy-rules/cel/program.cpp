@@ -21,7 +21,17 @@ std::optional<std::vector<std::string_view>> texts_of(const Value &value) {
   return texts;
 }
 
+std::optional<Program::Demand> prefix_of(const Ast &ast, const Node &node) {
+  if (!node.member || node.count != 2 || node.name != "startsWith") return std::nullopt;
+  const Node &variable = ast.nodes[ast.links[node.first]];
+  const Node &constant = ast.nodes[ast.links[node.first + 1]];
+  const bool text = constant.op == Op::kConstant && constant.value.is(Kind::kString);
+  if (variable.op != Op::kVariable || !text) return std::nullopt;
+  return Program::Demand{variable.slot, {constant.value.text()}, true};
+}
+
 std::optional<Program::Demand> demand_of(const Ast &ast, const Node &node) {
+  if (node.op == Op::kCall) return prefix_of(ast, node);
   if (node.op != Op::kEqual && node.op != Op::kIn) return std::nullopt;
   const Node *variable = &ast.nodes[ast.links[node.first]];
   const Node *constant = &ast.nodes[ast.links[node.first + 1]];
@@ -30,7 +40,7 @@ std::optional<Program::Demand> demand_of(const Ast &ast, const Node &node) {
   if (constant->value.is(Kind::kString) != (node.op == Op::kEqual)) return std::nullopt;
   auto texts = texts_of(constant->value);
   if (!texts) return std::nullopt;
-  return Program::Demand{variable->slot, std::move(*texts)};
+  return Program::Demand{variable->slot, std::move(*texts), false};
 }
 
 // Depth is bounded by Ast::kMaxHeight.

@@ -58,12 +58,14 @@ class Program {
   // Bit n: the value in slot n is looked at (slots from 64 on count as 63).
   std::uint64_t reads() const;
 
-  // `variable == "text"` and `variable in ["text", ...]` that stand where the whole is false unless
-  // they are true: an index needs no evaluation to know that the program gives false for a call
-  // whose (present, string) variable has another value. The texts live as long as the program.
+  // `variable == "text"`, `variable in ["text", ...]` and `variable.startsWith("text")` that stand
+  // where the whole is false unless they are true: an index needs no evaluation to know that the
+  // program gives false for a call whose (present, string) variable has another value. The texts
+  // live as long as the program.
   struct Demand {
     std::uint32_t slot = 0;
-    std::vector<std::string_view> texts;  // one of them
+    std::vector<std::string_view> texts;  // one of them,
+    bool prefix = false;                  // or what begins with the only one
   };
   std::vector<Demand> demands() const;
 

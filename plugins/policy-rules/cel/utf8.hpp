@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace bulkhead::cel {
@@ -16,6 +17,14 @@ inline std::size_t count_characters(std::string_view text) {
 // Neither overlong forms nor surrogates.
 inline bool is_valid_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
+    std::uint64_t eight = 0;  // at once, while they are all ASCII
+    if (text.size() - i >= sizeof eight) {
+      std::memcpy(&eight, text.data() + i, sizeof eight);
+      if ((eight & 0x8080808080808080) == 0) {
+        i += sizeof eight;
+        continue;
+      }
+    }
     const auto lead = static_cast<unsigned char>(text[i]);
     const std::size_t tails = lead < 0x80 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
     if ((lead >= 0x80 && lead < 0xC2) || lead > 0xF4 || text.size() - i <= tails) return false;
