@@ -122,7 +122,7 @@ SIZE(bh_host_flow, 16);
 
 SIZE(bh_host_control, 32);
 
-SIZE(bh_host_listen, 32);
+SIZE(bh_host_listen, 40);
 
 SIZE(bh_carried, 40);
 AT(bh_carried, last_stream, 8);
