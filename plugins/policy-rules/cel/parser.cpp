@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 
@@ -302,7 +304,8 @@ class Parser {
     if (lexer_.token() == Token::kDouble) {
       double number = 0;
       if (std::from_chars(text.data(), end, number).ec != std::errc()) {
-        return fail(position, "the number does not fit into a double");
+        number = std::strtod(text.c_str(), nullptr);  // too small is 0, or next to it
+        if (std::isinf(number)) return fail(position, "the number does not fit into a double");
       }
       value = Value::of(number);
     } else {
