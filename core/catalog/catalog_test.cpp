@@ -20,14 +20,16 @@ ItemList list_of(ItemKind kind, const std::string &array, const ServerDef &def =
 struct Tools {
   std::vector<std::string> servers;
   std::vector<ItemList> lists;
-  Catalogue build(const Naming &naming, ItemKind kind = ItemKind::tool) {
+  std::vector<bool> down = {};
+  Catalogue build(const Naming &naming, ItemKind kind = ItemKind::tool,
+                  const Catalogue::Keep &keep = {}) {
     std::vector<CatalogueSource> sources;
     for (std::size_t i = 0; i < servers.size(); ++i) {
-      CatalogueSource source{servers[i], {}};
+      CatalogueSource source{servers[i], {}, i >= down.size() || !down[i]};
       source.lists[static_cast<std::size_t>(kind)] = &lists[i];
       sources.push_back(source);
     }
-    return Catalogue::build(sources, Names(naming), {});
+    return Catalogue::build(sources, Names(naming), keep);
   }
 };
 
@@ -92,17 +94,73 @@ TEST_CASE("shortening cuts between characters") {
   CHECK(quoted.find("\xef\xbf\xbd") == std::string::npos);
 }
 
-TEST_CASE("a collision is reported, and the first server keeps the name") {
+TEST_CASE("a name of several servers is offered by none, and the servers are named") {
   Naming bare;
   bare.prefix = false;
   Tools tools{{"a", "b"},
               {list_of(ItemKind::tool, R"([{"name":"x"}])"),
                list_of(ItemKind::tool, R"([{"name":"x"},{"name":"y"}])")}};
   const Catalogue merged = tools.build(bare);
-  CHECK(merged.resolve(ItemKind::tool, "x")->source == 0);
+  CHECK(all(merged, ItemKind::tool) == R"({"name":"y"})");
+  CHECK(merged.resolve(ItemKind::tool, "x") == nullptr);
+  CHECK(merged.holders(ItemKind::tool, "x") == std::vector<std::string_view>{"a", "b"});
   CHECK(merged.resolve(ItemKind::tool, "y")->source == 1);
+  CHECK(merged.holders(ItemKind::tool, "y").empty());
   REQUIRE(merged.collisions().size() == 1);
-  CHECK(merged.collisions()[0].find("\"x\" of server \"b\"") != std::string::npos);
+  CHECK(merged.collisions()[0] ==
+        R"(tool "x" is not offered: servers "a", "b" have the same name)");
+}
+
+TEST_CASE("a server that is down goes on holding its names without prefix") {
+  Naming bare;
+  bare.prefix = false;
+  Tools tools{{"a", "b"},
+              {list_of(ItemKind::tool, R"([{"name":"x"},{"name":"own"}])"),
+               list_of(ItemKind::tool, R"([{"name":"x"}])")}};
+  tools.down = {true, false};
+  const Catalogue merged = tools.build(bare);
+  CHECK(all(merged, ItemKind::tool).empty());
+  CHECK(merged.resolve(ItemKind::tool, "x") == nullptr);
+  CHECK(merged.resolve(ItemKind::tool, "own") == nullptr);
+  CHECK(merged.holders(ItemKind::tool, "own") == std::vector<std::string_view>{"a"});
+  CHECK(merged.collisions().size() == 1);
+}
+
+TEST_CASE("a policy that hides a name from one client does not give it to another server") {
+  Naming bare;
+  bare.prefix = false;
+  Tools tools{
+      {"a", "b"},
+      {list_of(ItemKind::tool, R"([{"name":"x"}])"), list_of(ItemKind::tool, R"([{"name":"x"}])")}};
+  const Catalogue merged = tools.build(
+      bare, ItemKind::tool, [](ItemKind, std::uint32_t source, std::string_view, std::string_view) {
+        return source == 1;
+      });
+  CHECK(merged.count(ItemKind::tool) == 0);
+}
+
+TEST_CASE("a URI of several servers resolves to none, nor does a template make it one's") {
+  Naming bare;
+  bare.prefix = false;
+  Tools tools{{"a", "b"},
+              {list_of(ItemKind::resource, R"([{"uri":"r:1"}])"),
+               list_of(ItemKind::resource, R"([{"uri":"r:1"},{"uri":"r:2"}])")}};
+  const Catalogue merged = tools.build(bare, ItemKind::resource);
+  CHECK_FALSE(merged.resolve_uri("r:1", Names(bare)).has_value());
+  CHECK(merged.resolve_uri("r:2", Names(bare))->source == 1);
+  Tools templates{{"a", "b"},
+                  {list_of(ItemKind::resource_template, R"([{"uriTemplate":"r:{x}"}])"),
+                   list_of(ItemKind::resource_template, R"([{"uriTemplate":"r:{x}"}])")}};
+  const Catalogue both = templates.build(bare, ItemKind::resource_template);
+  CHECK_FALSE(both.resolve_uri("r:1", Names(bare)).has_value());
+  CHECK_FALSE(both.resolve_uri("r:{x}", Names(bare)).has_value());
+}
+
+TEST_CASE("a server that lists a name twice offers it once") {
+  Tools tools{{"a"}, {list_of(ItemKind::tool, R"([{"name":"x"},{"name":"x"}])")}};
+  const Catalogue merged = tools.build({});
+  CHECK(merged.count(ItemKind::tool) == 1);
+  CHECK(merged.collisions().size() == 1);
 }
 
 TEST_CASE("pages follow each other without gap") {

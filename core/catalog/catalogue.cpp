@@ -19,16 +19,56 @@ std::string compose_token(std::string_view composed, std::string_view original,
   return token;
 }
 
+std::optional<std::string> compose_name(ItemKind kind, const Names &names, std::string_view server,
+                                        std::string_view original) {
+  const bool is_uri = kind == ItemKind::resource || kind == ItemKind::resource_template;
+  return is_uri ? names.compose_uri(server, original) : names.compose(server, original);
+}
+
 }  // namespace
+
+std::string quoted_list(const std::vector<std::string_view> &servers) {
+  std::string text;
+  for (const std::string_view server : servers) {
+    text.append(text.empty() ? "\"" : ", \"").append(server).append("\"");
+  }
+  return text;
+}
 
 Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Names &names,
                            const Keep &keep) {
   Catalogue catalogue;
+  for (const CatalogueSource &source : sources) catalogue.servers_.emplace_back(source.server);
+  if (!names.naming().prefix && sources.size() > 1) {
+    for (const ItemKind kind : all_item_kinds) catalogue.find_held(kind, sources, names);
+  }
   for (std::uint32_t i = 0; i < sources.size(); ++i) {
-    catalogue.servers_.emplace_back(sources[i].server);
     for (const ItemKind kind : all_item_kinds) catalogue.add(kind, i, sources[i], names, keep);
   }
   return catalogue;
+}
+
+// Also of items that a policy hides: what one client does not see must not change whom a name
+// means.
+void Catalogue::find_held(ItemKind kind, const std::vector<CatalogueSource> &sources,
+                          const Names &names) {
+  const auto k = static_cast<std::size_t>(kind);
+  Holders &held = held_[k];
+  std::string scratch;
+  for (std::uint32_t i = 0; i < sources.size(); ++i) {
+    const ItemList *items = sources[i].lists[k];
+    if (items == nullptr) continue;
+    for (const ItemList::Item &item : items->items) {
+      const std::string_view original = mcp::unquote(item.key.in(items->bytes), &scratch);
+      const auto name = compose_name(kind, names, sources[i].server, original);
+      if (!name.has_value()) continue;
+      std::vector<std::uint32_t> &holders = held[*name];
+      if (holders.empty() || holders.back() != i) holders.push_back(i);
+    }
+  }
+  std::erase_if(held, [&](const auto &entry) {
+    return entry.second.size() == 1 && sources[entry.second.front()].up;
+  });
 }
 
 void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &from,
@@ -39,30 +79,40 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   List &out = lists_[k];
   Map &map = maps_[k];
   std::string scratch;
-  const bool is_uri = kind == ItemKind::resource || kind == ItemKind::resource_template;
   for (std::uint32_t number = 0; number < items->items.size(); ++number) {
     const auto &item = items->items[number];
     const std::string_view raw = item.raw.in(items->bytes);
     const std::string_view token = item.key.in(items->bytes);
-    if (keep && !keep(kind, source, token, raw)) continue;
+    if (from.up && keep && !keep(kind, source, token, raw)) continue;
     const std::string_view original = mcp::unquote(token, &scratch);
-    const std::optional<std::string> composed =
-        is_uri ? names.compose_uri(from.server, original) : names.compose(from.server, original);
+    const std::string label = std::string(facts(kind).noun) + " \"";
+    const std::optional<std::string> composed = compose_name(kind, names, from.server, original);
     if (!composed.has_value()) {
-      note_collision(kind, std::string(original), from.server, "its name would be too long");
+      note_collision(label + std::string(original) + "\" of server \"" + std::string(from.server) +
+                     "\" is not offered: its name would be too long");
+      continue;
+    }
+    const auto held = held_[k].find(*composed);
+    const bool offered = from.up && held == held_[k].end();
+    if (kind == ItemKind::resource_template && (from.up || held != held_[k].end())) {
+      templates_.push_back({std::string(original.substr(0, original.find('{'))), source});
+    }
+    if (!offered) {
+      if (held != held_[k].end() && held->second.size() > 1 && held->second.front() == source) {
+        note_collision(label + *composed + "\" is not offered: servers " +
+                       quoted_list(holders(kind, *composed)) + " have the same name");
+      }
       continue;
     }
     const auto [at, fresh] =
         map.try_emplace(*composed, Resolved{source, std::string(token), item.hash, kind, number});
     if (!fresh) {
-      note_collision(kind, *composed, from.server,
-                     "server \"" + servers_[at->second.source] + "\" has the same name");
+      note_collision(label + *composed + "\" of server \"" + std::string(from.server) +
+                     "\" is not offered: server \"" + servers_[at->second.source] +
+                     "\" has the same name");
       continue;
     }
     if (kind == ItemKind::resource) originals_[std::string(original)].push_back(source);
-    if (kind == ItemKind::resource_template) {
-      templates_.push_back({std::string(original.substr(0, original.find('{'))), source});
-    }
     if (!out.ends.empty()) out.bytes += ',';
     const std::size_t key_at = item.key.begin - item.raw.begin;
     out.bytes.append(raw.substr(0, key_at));
@@ -72,12 +122,18 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   }
 }
 
-void Catalogue::note_collision(ItemKind kind, const std::string &name, std::string_view server,
-                               std::string_view why) {
+void Catalogue::note_collision(std::string text) {
   constexpr std::size_t most = 100;
-  if (collisions_.size() >= most) return;
-  collisions_.push_back(std::string(facts(kind).noun) + " \"" + name + "\" of server \"" +
-                        std::string(server) + "\" is not offered: " + std::string(why));
+  if (collisions_.size() < most) collisions_.push_back(std::move(text));
+}
+
+std::vector<std::string_view> Catalogue::holders(ItemKind kind, std::string_view name) const {
+  std::vector<std::string_view> servers;
+  const Holders &held = held_[static_cast<std::size_t>(kind)];
+  if (const auto at = held.find(name); at != held.end()) {
+    for (const std::uint32_t source : at->second) servers.emplace_back(servers_[source]);
+  }
+  return servers;
 }
 
 const Resolved *Catalogue::resolve(ItemKind kind, std::string_view name) const {
@@ -89,6 +145,7 @@ const Resolved *Catalogue::resolve(ItemKind kind, std::string_view name) const {
 std::optional<Resolved> Catalogue::resolve_uri(std::string_view uri, const Names &names) const {
   if (const Resolved *listed = resolve(ItemKind::resource, uri)) return *listed;
   if (const Resolved *listed = resolve(ItemKind::resource_template, uri)) return *listed;
+  if (held_[static_cast<std::size_t>(ItemKind::resource)].contains(uri)) return std::nullopt;
   const auto with = [](std::uint32_t source, std::string_view original) {
     Resolved resolved;
     resolved.source = source;

@@ -2,7 +2,9 @@
 // from a client's name to (lane, original name). Built once per change, never once per request.
 //
 // Invariant: a name that is listed resolves, to the upstream that listed it, and a name that is not
-// listed does not (resources: see resolve_uri).
+// listed does not (resources: see resolve_uri). Where names have no prefix, one that several
+// upstreams have is listed for none of them and resolves to none: which one answers first, or is
+// up, must not decide who gets a call.
 #pragma once
 
 #include <array>
@@ -23,6 +25,8 @@ namespace bulkhead {
 struct CatalogueSource {
   std::string_view server;
   std::array<const ItemList *, item_kinds> lists{};  // null: nothing of that kind
+  // False: it is down. What it listed last is not offered, but goes on holding its names.
+  bool up = true;
 };
 
 struct Resolved {
@@ -32,6 +36,9 @@ struct Resolved {
   ItemKind kind = ItemKind::tool;    // of the listed item, which is this one of its list:
   std::uint32_t item = 0;
 };
+
+// "a", "b": for error texts.
+std::string quoted_list(const std::vector<std::string_view> &servers);
 
 class Catalogue {
  public:
@@ -44,6 +51,10 @@ class Catalogue {
 
   // Null: not listed. The pointer lives as long as the catalogue.
   const Resolved *resolve(ItemKind kind, std::string_view name) const;
+
+  // Without prefix, for a name that does not resolve: the servers that have it, which are several,
+  // or one that is down. Empty: nobody has it. The views live as long as the catalogue.
+  std::vector<std::string_view> holders(ItemKind kind, std::string_view name) const;
 
   // A resource URI: listed ones first, then composed ones of any source (templates produce URIs
   // that no list holds), then originals that exactly one source lists or has a template for:
@@ -58,7 +69,7 @@ class Catalogue {
   std::optional<Page> page(ItemKind kind, std::uint32_t first, std::uint32_t page_items) const;
 
   std::size_t count(ItemKind kind) const { return list(kind).ends.size(); }
-  // "tool a__x of server b is hidden: server a has the same name", for the operator.
+  // "tool "x" is not offered: servers "a", "b" have the same name", for the operator. At most 100.
   const std::vector<std::string> &collisions() const noexcept { return collisions_; }
 
   bool same_list(ItemKind kind, const Catalogue &other) const {
@@ -77,6 +88,8 @@ class Catalogue {
     }
   };
   using Map = std::unordered_map<std::string, Resolved, Hash, std::equal_to<>>;
+  using Holders =
+      std::unordered_map<std::string, std::vector<std::uint32_t>, Hash, std::equal_to<>>;
   struct Template {
     std::string literal;  // original template up to its first brace
     std::uint32_t source;
@@ -84,13 +97,14 @@ class Catalogue {
 
   void add(ItemKind kind, std::uint32_t source, const CatalogueSource &from, const Names &names,
            const Keep &keep);
-  void note_collision(ItemKind kind, const std::string &name, std::string_view server,
-                      std::string_view why);
+  void find_held(ItemKind kind, const std::vector<CatalogueSource> &sources, const Names &names);
+  void note_collision(std::string text);
   const List &list(ItemKind kind) const { return lists_[static_cast<std::size_t>(kind)]; }
 
   std::array<List, item_kinds> lists_;
   std::array<Map, item_kinds> maps_;
-  std::unordered_map<std::string, std::vector<std::uint32_t>, Hash, std::equal_to<>> originals_;
+  std::array<Holders, item_kinds> held_;  // names that must not resolve, with who has them
+  Holders originals_;
   std::vector<Template> templates_;
   std::vector<std::string> servers_;
   std::vector<std::string> collisions_;

@@ -301,6 +301,11 @@ class Router {
             const mcp::Scan &scan);
   bool find_target(Session &session, const ReplyTo &reply, std::string_view message,
                    const mcp::Scan &scan, Target *out);
+  void refuse_held(Session &session, const ReplyTo &reply, std::string_view message,
+                   const mcp::Scan &scan, ItemKind kind, std::string_view name,
+                   const std::vector<std::string_view> &holders);
+  bool say_unavailable(const Session &session, const ReplyTo &reply, std::string_view id,
+                       std::string_view server);
   void not_found(Session &session, const ReplyTo &reply, std::string_view message,
                  const mcp::Scan &scan, ItemKind kind, std::string_view name);
   Lane *lane_of_call(const Target &target, const mcp::Scan &scan);

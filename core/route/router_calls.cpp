@@ -94,6 +94,12 @@ bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view mess
   std::string scratch;
   const std::string_view name = mcp::unquote(naming.range.in(message), &scratch);
   View &view = *s.view;
+  // Without prefix nobody knows whose a name is before every server has answered or failed.
+  if (!names_.naming().prefix && view.lanes.size() > 1 && !view.deadline_passed &&
+      !view_settled(view)) {
+    wait_for_view(view, reply, message);
+    return false;
+  }
   const Catalogue &merged = catalogue(view);
   bool found = false;
   if (naming.kind == ItemKind::resource) {
@@ -106,6 +112,11 @@ bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view mess
     found = true;
   }
   if (!found) {
+    const auto holders = merged.holders(naming.kind, name);
+    if (!holders.empty()) {
+      refuse_held(s, reply, message, scan, naming.kind, name, holders);
+      return false;
+    }
     wake_unlisted(view);
     if (!view.deadline_passed && !view_settled(view)) {
       wait_for_view(view, reply, message);
@@ -118,6 +129,41 @@ bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view mess
   return true;
 }
 
+// Of a name without prefix: several servers have it, or the only one is down.
+void Router::refuse_held(Session &s, const ReplyTo &reply, std::string_view message,
+                         const mcp::Scan &scan, ItemKind kind, std::string_view name,
+                         const std::vector<std::string_view> &holders) {
+  const std::string_view id = scan.id.in(message);
+  if (holders.size() == 1 && say_unavailable(s, reply, id, holders.front())) return;
+  answer_error(reply, id, code::invalid_params,
+               std::string(facts(kind).noun) + " \"" + std::string(name.substr(0, 200)) +
+                   "\" is refused: servers " + quoted_list(holders) +
+                   " have the same name (naming.prefix = \"always\" tells them apart)");
+}
+
+// Answers with why this server cannot be called. False: it can, or there is none.
+bool Router::say_unavailable(const Session &s, const ReplyTo &reply, std::string_view id,
+                             std::string_view server) {
+  for (const auto &upstream : upstreams_) {
+    if (server.empty() || upstream->name() != server) continue;
+    if (upstream->def().disabled) {
+      const std::string &why = upstream->def().disabled_reason;
+      answer_error(reply, id, code::internal_error,
+                   "server \"" + upstream->name() + "\" is " +
+                       (why.empty() ? "disabled in the profile" : why));
+      return true;
+    }
+    for (const Lane *lane : s.view->lanes) {
+      if (&lane->upstream() != upstream.get() || lane->state() == LaneState::ready) continue;
+      answer_error(reply, id, code::internal_error,
+                   "server \"" + upstream->name() + "\" is not available: " +
+                       (lane->reason().empty() ? "still connecting" : lane->reason()));
+      return true;
+    }
+  }
+  return false;
+}
+
 void Router::not_found(Session &s, const ReplyTo &reply, std::string_view message,
                        const mcp::Scan &scan, ItemKind kind, std::string_view name) {
   const std::string_view id = scan.id.in(message);
@@ -125,21 +171,7 @@ void Router::not_found(Session &s, const ReplyTo &reply, std::string_view messag
   const std::string_view server = kind == ItemKind::resource
                                       ? (split.has_value() ? split->server : std::string_view{})
                                       : names_.server_of(name);
-  for (const auto &upstream : upstreams_) {
-    if (server.empty() || upstream->name() != server) continue;
-    if (upstream->def().disabled) {
-      const std::string &why = upstream->def().disabled_reason;
-      return answer_error(reply, id, code::internal_error,
-                          "server \"" + upstream->name() + "\" is " +
-                              (why.empty() ? "disabled in the profile" : why));
-    }
-    for (const Lane *lane : s.view->lanes) {
-      if (&lane->upstream() != upstream.get() || lane->state() == LaneState::ready) continue;
-      return answer_error(reply, id, code::internal_error,
-                          "server \"" + upstream->name() + "\" is not available: " +
-                              (lane->reason().empty() ? "still connecting" : lane->reason()));
-    }
-  }
+  if (say_unavailable(s, reply, id, server)) return;
   const std::string shown(name.substr(0, 200));
   if (kind == ItemKind::resource) {
     std::string data = "{\"uri\":";
