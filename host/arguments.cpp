@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "console.hpp"
+#include "listen_address.hpp"
 #include "relay/options.hpp"
 #include "route/approval.hpp"
 #include "text.hpp"
@@ -50,13 +51,22 @@ void add_json(CLI::App &app, Arguments &to) {
   app.add_flag("--json", to.json, "Print JSON");
 }
 
+// Wrong usage is said before anything starts. An empty text is a fault of its own (empty_option()).
+std::string check_listen(const std::string &text) {
+  if (text.empty() || is_listen_address(text)) return {};
+  return "\"" + printable(text) +
+         "\" is not an address: use 127.0.0.1:8808, [::1]:8808, 0.0.0.0:8808 or "
+         "unix:/path/to/socket";
+}
+
 void add_gateways(CLI::App &app, Arguments &to) {
   auto *serve = app.add_subcommand("serve", "Serve MCP over HTTP, at /mcp");
   add_profile_options(*serve, to);
   serve
       ->add_option("-l,--listen", to.listen,
                    "Address, default 127.0.0.1:8808; port 0: any free one")
-      ->type_name("HOST:PORT");
+      ->type_name("HOST:PORT")
+      ->check(CLI::Validator(check_listen, "", "address"));
   serve->add_flag("--single-process", to.single_process,
                   "Everything in one process, without compartments");
   serve->footer(

@@ -114,7 +114,7 @@ int call(ShortRun &run, const Arguments &arguments, const LoadedProfile &loaded,
 }  // namespace
 
 int run_call(const Arguments &arguments) {
-  auto loaded = load_for(arguments, Transports::none);
+  auto loaded = load_checked(arguments, Transports::none);
   if (!loaded) return report_config_errors(loaded.error());
   const Limits limits = loaded->profile.limits;
   std::string text = arguments.call_arguments.empty() ? "{}" : arguments.call_arguments;

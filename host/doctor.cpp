@@ -144,7 +144,7 @@ class Doctor {
   // ---- the configuration -----------------------------------------------------------------------
 
   std::optional<Profile> configuration() {
-    auto loaded = load_for(arguments_, Transports::served);
+    auto loaded = load_checked(arguments_, Transports::served);
     if (!loaded) {
       for (const std::string &line : loaded.error()) {
         bad("configuration: " + line,

@@ -142,7 +142,7 @@ class Gateway {
 int run_gateway(const Arguments &arguments) {
   const auto transports =
       arguments.command == Command::serve ? Transports::served : Transports::stdio;
-  auto loaded = load_for(arguments, transports);
+  auto loaded = load_checked(arguments, transports);
   if (!loaded) return report_config_errors(loaded.error());
   if (!arguments.single_process) return run_supervised(arguments, std::move(*loaded));
   return Gateway(arguments, std::move(*loaded)).run();

@@ -97,7 +97,7 @@ int list_all(ShortRun &run, const Arguments &arguments) {
 }  // namespace
 
 int run_list(const Arguments &arguments) {
-  auto loaded = load_for(arguments, Transports::none);
+  auto loaded = load_checked(arguments, Transports::none);
   if (!loaded) return report_config_errors(loaded.error());
   if (!arguments.server.empty()) {
     const auto names = ShortRun::server_names(loaded->profile);

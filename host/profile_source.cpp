@@ -10,6 +10,7 @@
 #include "mcp/scan.hpp"
 #include "paths.hpp"
 #include "pin_store.hpp"
+#include "plugin_check.hpp"
 #include "profile/load.hpp"
 #include "profile/project.hpp"
 #include "project_file.hpp"
@@ -231,6 +232,15 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
   return out;
+}
+
+std::expected<LoadedProfile, Lines> load_checked(const Arguments &arguments,
+                                                 Transports transports) {
+  auto loaded = load_for(arguments, transports);
+  if (!loaded) return loaded;
+  Lines wrong = check_plugins(loaded->profile);
+  if (!wrong.empty()) return std::unexpected(std::move(wrong));
+  return loaded;
 }
 
 std::expected<LoadedProfile, Lines> load_aggregator(const Arguments &arguments) {

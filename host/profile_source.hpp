@@ -37,6 +37,10 @@ std::expected<LoadedProfile, std::vector<std::string>> load_for(
     const Arguments &arguments, Transports transports,
     const std::optional<std::string> &user_text = std::nullopt);
 
+// load_for(), and then what plugin_check.hpp finds: for whoever is about to start or apply it.
+std::expected<LoadedProfile, std::vector<std::string>> load_checked(const Arguments &arguments,
+                                                                    Transports transports);
+
 // The profile of `bulkhead aggregator`: no server of its own and no default file. A file that is
 // named may set limits and more; its transports are left out.
 std::expected<LoadedProfile, std::vector<std::string>> load_aggregator(const Arguments &arguments);

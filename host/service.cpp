@@ -51,7 +51,7 @@ struct Service::Job {
     } else if (what == What::remove) {
       change = remove_connector(arguments, service->transports_, id);
     } else {
-      auto loaded = load_for(arguments, service->transports_);
+      auto loaded = load_checked(arguments, service->transports_);
       if (loaded.has_value()) {
         change.next = *std::move(loaded);
       } else {

@@ -364,14 +364,15 @@ void Supervisor::ended(Child &child) {
   if (!child.wanted) return;  // and stays as a name without a process
   if (std::exchange(child.replaced, false)) return start_again(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
-  log(LogLevel::error, child.slice.name,
-      was_ready || child.failure.empty() ? "the compartment " + describe_end(status) : reason);
-  if (!was_ready && ++child.failed_starts >= max_failed_starts) return give_up(child, reason);
   // What the profile demands and cannot be had is the person's to repair, not to be tried again.
+  // Whoever runs us says it, once.
   if (!was_ready && !all_ready_ && !child.failure.empty()) {
     outcome_ = fail(BH_E_UNAVAILABLE, reason);
     return stop_all();
   }
+  log(LogLevel::error, child.slice.name,
+      was_ready || child.failure.empty() ? "the compartment " + describe_end(status) : reason);
+  if (!was_ready && ++child.failed_starts >= max_failed_starts) return give_up(child, reason);
   schedule(child);
 }
 
@@ -411,13 +412,13 @@ void Supervisor::start_again(Child &child) {
 void Supervisor::give_up(Child &child, const std::string &reason) {
   child.given_up = true;
   child.failure = reason;
-  log(LogLevel::error, child.slice.name,
-      "it has ended " + std::to_string(max_failed_starts) +
-          " times without ever being ready, and is not started again: " + reason);
+  const std::string text = "it has ended " + std::to_string(max_failed_starts) +
+                           " times without ever being ready, and is not started again: " + reason;
   if (child.slice.router) {
-    outcome_ = fail(BH_E_UNAVAILABLE, reason);
+    outcome_ = fail(BH_E_UNAVAILABLE, "compartment \"" + child.slice.name + "\": " + text);
     return stop_all();
   }
+  log(LogLevel::error, child.slice.name, text);
   if (child.slice.service) {
     if (service_.gone) service_.gone();
   } else if (children_.front()->running()) {

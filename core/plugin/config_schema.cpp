@@ -6,6 +6,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -80,20 +81,126 @@ std::string known_members(const rapidjson::Value *schema) {
   return known.empty() ? "none" : clean_text(known, 500);
 }
 
+const rapidjson::Value *find(const rapidjson::Value *object, std::string_view name) {
+  if (object == nullptr || !object->IsObject()) return nullptr;
+  const auto at = object->FindMember(
+      rapidjson::Value(name.data(), static_cast<rapidjson::SizeType>(name.size())));
+  return at == object->MemberEnd() ? nullptr : &at->value;
+}
+
+// What is asked for where `keyword` has failed. `rule`: the schema that has it.
+std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
+  if (keyword == "additionalProperties") {
+    return "is unknown here; known are " + known_members(rule);
+  }
+  const rapidjson::Value *wanted = find(rule, keyword);
+  const rapidjson::Value *description = find(rule, "description");
+  if (keyword == "pattern" && description != nullptr && description->IsString()) {
+    return "must be " + clean_text({description->GetString(), description->GetStringLength()}, 300);
+  }
+  return "must match " + keyword + (wanted == nullptr ? "" : " " + text_of(*wanted));
+}
+
 std::string explain(const rapidjson::SchemaValidator &validator,
                     const rapidjson::Document &schema) {
-  const std::string keyword = validator.GetInvalidSchemaKeyword();
-  const std::string where = "config" + text_of(validator.GetInvalidDocumentPointer());
-  const rapidjson::Value *rule = validator.GetInvalidSchemaPointer().Get(schema);
-  if (keyword == "additionalProperties") {
-    return where + ": is unknown here; known are " + known_members(rule);
-  }
-  std::string what = where + ": must match " + keyword;
-  if (rule != nullptr && rule->IsObject() && rule->HasMember(keyword.c_str())) {
-    what += " " + text_of((*rule)[keyword.c_str()]);
-  }
-  return what;
+  return "config" + text_of(validator.GetInvalidDocumentPointer()) + ": " +
+         allowed(validator.GetInvalidSchemaKeyword(),
+                 validator.GetInvalidSchemaPointer().Get(schema));
 }
+
+// "a.b[0]" of a pointer into this document.
+template <class Pointer>
+std::string path_of(const Pointer &pointer, const rapidjson::Value &root) {
+  std::string path;
+  const rapidjson::Value *at = &root;
+  for (std::size_t i = 0; i < pointer.GetTokenCount(); ++i) {
+    const auto &token = pointer.GetTokens()[i];
+    const std::string name(token.name, token.length);
+    if (at != nullptr && at->IsArray()) {
+      path += '[' + name + ']';
+      at = token.index < at->Size() ? &(*at)[token.index] : nullptr;
+    } else {
+      path += (path.empty() ? "" : ".") + clean_text(name, 80);
+      at = find(at, name);
+    }
+  }
+  return path;
+}
+
+// Looks for one fault after the other: what has been found is taken out of the configuration, or
+// out of the schema where something is missing.
+class FaultFinder {
+ public:
+  FaultFinder(rapidjson::Document &schema, rapidjson::Document &config)
+      : schema_(schema), config_(config) {}
+
+  std::vector<ConfigFault> find_all() {
+    constexpr std::size_t most = 64;
+    for (std::size_t round = 0; round < 2 * most && out_.size() < most; ++round) {
+      if (!find_one()) break;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // False: nothing more can be found.
+  bool find_one() {
+    const rapidjson::SchemaDocument compiled(schema_);
+    rapidjson::SchemaValidator validator(compiled);
+    config_.Accept(validator);
+    if (validator.IsValid()) return false;
+    const std::string keyword = validator.GetInvalidSchemaKeyword();
+    const auto where = validator.GetInvalidDocumentPointer();
+    const auto rule_at = validator.GetInvalidSchemaPointer();
+    rapidjson::Value *rule = rule_at.Get(schema_);
+    if (keyword == "required") return say_missing(path_of(where, config_), rule);
+    out_.push_back({path_of(where, config_), allowed(keyword, rule)});
+    return take_out(where);
+  }
+
+  bool say_missing(const std::string &path, rapidjson::Value *rule) {
+    const rapidjson::Value *names = find(rule, "required");
+    if (names == nullptr || !names->IsArray()) return false;
+    for (const auto &name : names->GetArray()) {
+      if (!name.IsString()) continue;
+      const std::string member = (path.empty() ? "" : path + ".") + name.GetString();
+      const bool there = rapidjson::Pointer(pointer_text(member).c_str()).Get(config_) != nullptr;
+      const bool wrong = std::find(taken_.begin(), taken_.end(), member) != taken_.end();
+      if (!there && !wrong) out_.push_back({member, "is missing; it is required"});
+    }
+    return rule->RemoveMember("required");
+  }
+
+  static std::string pointer_text(const std::string &path) {
+    std::string text = "/";
+    for (const char c : path) {
+      if (c == ']') continue;
+      text += c == '.' || c == '[' ? '/' : c;
+    }
+    return text;
+  }
+
+  // The member that the fault is in. Of an array nothing is taken out: what comes behind would have
+  // other numbers.
+  template <class Pointer>
+  bool take_out(const Pointer &where) {
+    std::size_t depth = 0, tokens = where.GetTokenCount();
+    const rapidjson::Value *at = &config_;
+    while (depth < tokens && at != nullptr && at->IsObject()) {
+      const auto &token = where.GetTokens()[depth++];
+      at = find(at, {token.name, token.length});
+    }
+    if (depth == 0) return false;
+    const Pointer member(where.GetTokens(), depth);
+    taken_.push_back(path_of(member, config_));
+    return member.Erase(config_);
+  }
+
+  rapidjson::Document &schema_;
+  rapidjson::Document &config_;
+  std::vector<ConfigFault> out_;
+  std::vector<std::string> taken_;  // paths of what was wrong
+};
 
 }  // namespace
 
@@ -120,6 +227,18 @@ Result<void> check_config(std::string_view schema_json, std::string_view config_
   config.Accept(validator);
   if (validator.IsValid()) return {};
   return fail(BH_E_INVALID, explain(validator, schema));
+}
+
+std::vector<ConfigFault> config_faults(std::string_view schema_json, std::string_view config_json) {
+  if (config_json.size() > max_config_bytes) return {{"", "is larger than 1 MiB"}};
+  if (const char *what = beyond_bounds(config_json); what != nullptr) return {{"", what}};
+  if (schema_json.empty()) return {};
+  rapidjson::Document schema, config;
+  schema.Parse<parse_flags>(schema_json.data(), schema_json.size());
+  config.Parse<parse_flags>(config_json.data(), config_json.size());
+  if (config.HasParseError() || !config.IsObject()) return {{"", "is not a JSON object"}};
+  if (schema.HasParseError() || !schema.IsObject()) return {};
+  return FaultFinder(schema, config).find_all();
 }
 
 }  // namespace bulkhead

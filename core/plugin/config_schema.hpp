@@ -3,7 +3,9 @@
 // Thread: control.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -13,5 +15,14 @@ namespace bulkhead {
 // what is allowed, never the value that was given: it may be a credential. BH_E_INVALID: the
 // configuration is wrong; BH_E_ABI: the schema itself is no schema.
 Result<void> check_config(std::string_view schema_json, std::string_view config_json);
+
+// One thing that is wrong: where, as a path ("guests[0].port"; empty: the object itself), and what
+// is allowed there.
+struct ConfigFault {
+  std::string path, what;
+};
+// All that is wrong, at most 64; of an array the first fault only. Empty: nothing, or the schema is
+// no schema, which check_config() says.
+std::vector<ConfigFault> config_faults(std::string_view schema_json, std::string_view config_json);
 
 }  // namespace bulkhead

@@ -75,3 +75,47 @@ TEST_CASE("nesting is bounded") {
 
 }  // namespace
 }  // namespace bulkhead
+
+namespace {
+
+std::string faults_of(std::string_view schema, std::string_view config) {
+  std::string all;
+  for (const bulkhead::ConfigFault &fault : bulkhead::config_faults(schema, config)) {
+    all += fault.path + ": " + fault.what + "\n";
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("all faults are found, each with its place") {
+  constexpr std::string_view wanted = R"({"type":"object","additionalProperties":false,
+    "required":["name","size"],"properties":{
+    "name":{"type":"string"}, "size":{"type":"integer","minimum":1},
+    "listen":{"type":"string","pattern":"^[0-9]+$","description":"a port"},
+    "list":{"type":"array","items":{"type":"object","additionalProperties":false,
+      "required":["id"],"properties":{"id":{"type":"string"}}}}}})";
+  CHECK(faults_of(wanted, R"({"name":"x","size":1,"listen":"1","list":[{"id":"a"}]})").empty());
+  CHECK(faults_of(wanted,
+                  R"({"size":0,"bogus":1,"worse":2,"listen":"x","list":[{"id":"a"},{"id":1}]})") ==
+        "size: must match minimum 1\n"
+        "bogus: is unknown here; known are name, size, listen, list\n"
+        "worse: is unknown here; known are name, size, listen, list\n"
+        "listen: must be a port\n"
+        "list[1].id: must match type \"string\"\n"
+        "name: is missing; it is required\n");
+  CHECK(faults_of(wanted, R"({"name":1,"size":2})") == "name: must match type \"string\"\n");
+  CHECK(faults_of(wanted, R"({"name":"x","size":2,"list":[{}]})") ==
+        "list[0].id: is missing; it is required\n");
+}
+
+TEST_CASE("looking for faults ends, whatever the configuration is") {
+  std::string many = "{";
+  for (int i = 0; i < 500; ++i) many += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\":1";
+  CHECK(bulkhead::config_faults(R"({"type":"object","additionalProperties":false})", many + "}")
+            .size() == 64);
+  CHECK(bulkhead::config_faults(R"({"type":"object","minProperties":3})", "{}").size() == 1);
+  CHECK(bulkhead::config_faults(R"({"type":"object"})", "[1]").size() == 1);
+  CHECK(bulkhead::config_faults("{", "{}").empty());
+  CHECK(bulkhead::config_faults("", R"({"a":1})").empty());
+}

@@ -323,6 +323,14 @@ struct LibraryMaker {
   }
 };
 
+Result<std::string> schema_of(const CheckedLibrary &checked) {
+  constexpr std::size_t most = (1u << 20) + 1;
+  auto text = read_section(checked.fd(), BH_SCHEMA_SECTION, most);
+  if (!text) return about(checked.manifest.id, checked.path, text.error());
+  text->resize(std::min(text->size(), text->find('\0')));
+  return text;
+}
+
 Result<CheckedLibrary> Library::check(const std::string &plugin, const LoadOptions &options) {
   const auto place = place_of(plugin, options);
   if (!place) return about(plugin, {}, place.error());

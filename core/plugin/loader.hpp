@@ -49,6 +49,11 @@ struct CheckedLibrary {
   int fd() const noexcept { return file.get(); }
 };
 
+// The config_schema that the file itself shows (BH_SCHEMA_SECTION); empty: it shows none, and what
+// is in the descriptor is known only when its code runs. BH_E_INVALID, BH_E_LIMIT: the section is
+// wrong.
+Result<std::string> schema_of(const CheckedLibrary &checked);
+
 // For several instances of one plugin. BH_E_LIMIT: no descriptor is free.
 Result<CheckedLibrary> duplicate(const CheckedLibrary &checked);
 

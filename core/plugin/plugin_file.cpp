@@ -138,6 +138,31 @@ Result<std::vector<std::string>> read_exports(int fd) {
   }
 }
 
+Result<std::string> read_section(int fd, std::string_view name, std::size_t most) {
+  constexpr std::size_t most_names = 1u << 20;
+  struct stat status{};
+  Elf64_Ehdr elf{};
+  if (::fstat(fd, &status) != 0 || !read_at(fd, 0, &elf, sizeof elf)) return truncated();
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  const auto sections = read_table<Elf64_Shdr>(fd, elf.e_shoff, elf.e_shnum, elf.e_shentsize, size);
+  if (!sections) return std::unexpected(sections.error());
+  if (elf.e_shstrndx >= sections->size()) return truncated();
+  const auto contents = [&](const Elf64_Shdr &section, std::size_t bound) -> Result<std::string> {
+    if (!inside(section.sh_offset, section.sh_size, size)) return truncated();
+    if (section.sh_size > bound) return fail(BH_E_LIMIT, "has a section that is too large");
+    std::string bytes(section.sh_size, '\0');
+    if (!read_at(fd, section.sh_offset, bytes.data(), bytes.size())) return truncated();
+    return bytes;
+  };
+  const auto names = contents((*sections)[elf.e_shstrndx], most_names);
+  if (!names) return names;
+  for (const Elf64_Shdr &section : *sections) {
+    if (section.sh_type != SHT_PROGBITS || section.sh_name >= names->size()) continue;
+    if (std::string_view(names->c_str() + section.sh_name) == name) return contents(section, most);
+  }
+  return std::string();
+}
+
 Result<std::string> sha256_of(int fd) {
   crypto_hash_sha256_state state;
   crypto_hash_sha256_init(&state);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/owned_fd.hpp"
@@ -28,6 +29,10 @@ Result<void> check_elf(int fd, std::uint64_t size);
 
 // Names that the library exports, read without running anything of it. After check_elf().
 Result<std::vector<std::string>> read_exports(int fd);
+
+// What a section holds, empty if there is none of that name. After check_elf(). BH_E_LIMIT: more
+// than `most` bytes.
+Result<std::string> read_section(int fd, std::string_view name, std::size_t most);
 
 // Lower-case hex SHA-256 of the whole file.
 Result<std::string> sha256_of(int fd);

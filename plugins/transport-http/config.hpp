@@ -24,7 +24,9 @@ inline constexpr char config_schema[] = R"({
   "type": "object",
   "additionalProperties": false,
   "properties": {
-    "listen": {"type": "string"},
+    "listen": {"type": "string",
+      "description": "an address: 127.0.0.1:8808, [::1]:8808, 0.0.0.0:8808 or unix:/path/to/socket",
+      "pattern": "^(unix:.+|localhost:[0-9]+|[0-9]+[.][0-9.]+:[0-9]+|\\[[0-9a-fA-F:.]+\\]:[0-9]+)$"},
     "path": {"type": "string"},
     "sse_path": {"type": "string"},
     "allowed_hosts": {"type": "array", "items": {"type": "string"}},

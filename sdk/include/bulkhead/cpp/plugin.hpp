@@ -78,6 +78,14 @@ struct Instance {
   bh_plugin table{};
 };
 
+// The configuration's schema, with a NUL behind it, for the section below.
+template <class P>
+constexpr auto schema_bytes() noexcept {
+  std::array<char, P::info.config_schema.size() + 1> bytes{};
+  for (std::size_t i = 0; i + 1 < bytes.size(); ++i) bytes[i] = P::info.config_schema[i];
+  return bytes;
+}
+
 template <class P>
 struct Entry {
   static bh_status init(const bh_host *, bh_error *) noexcept { return BH_OK; }
@@ -131,7 +139,13 @@ P &self(void *p) noexcept {
     return bh::detail::Entry<Class>::entry();                \
   }
 #else
+// The schema is in a section of its own too, so that a host can check all configurations before it
+// lets any plugin's code run.
 #define BH_PLUGIN(Class)                                                                      \
+  namespace {                                                                                 \
+  __attribute__((section(BH_SCHEMA_SECTION), used)) constexpr auto bh_schema_bytes =          \
+      bh::detail::schema_bytes<Class>();                                                      \
+  }                                                                                           \
   extern "C" __attribute__((visibility("default"))) const bh_entry *bh_plugin_entry_v0(void); \
   extern "C" const bh_entry *bh_plugin_entry_v0(void) {                                       \
     return bh::detail::Entry<Class>::entry();                                                 \

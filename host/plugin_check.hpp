@@ -1,0 +1,18 @@
+// Do all plugins of a profile exist, and are their configurations what they ask for? Said of all of
+// them at once, before any of their code runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profile/profile.hpp"
+
+namespace bulkhead::program {
+
+// Every mistake as a line for people ("file:line: path: what"), each once. Instances that the
+// profile can do without are left out: they show their own failure. A plugin that says nothing of
+// its configuration in its file (docs/plugins.md) is checked when it is loaded. Thread: control. It
+// reads the plugins' files; nothing of them runs.
+std::vector<std::string> check_plugins(const Profile &profile);
+
+}  // namespace bulkhead::program
