@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -19,7 +20,10 @@ namespace {
 std::string as_table(const std::vector<FoundConfig> &found) {
   Table table({"CLIENT", "FILE", "SERVER", "COMMAND"});
   for (const auto &config : found) {
-    const std::string file = printable(tilde(config.file));
+    std::string file = printable(tilde(config.file));
+    if (!config.other_project.empty()) {
+      file += " of " + printable(tilde(config.other_project));
+    }
     if (!config.error.empty()) {
       table.add({config.client, file, "not read: " + printable(config.error), ""});
     }
@@ -40,6 +44,10 @@ std::string as_json(const std::vector<FoundConfig> &found,
     mcp::append_quoted(&out, config.client);
     out += R"(,"file":)";
     mcp::append_quoted(&out, config.file);
+    if (!config.other_project.empty()) {
+      out += R"(,"project":)";
+      mcp::append_quoted(&out, config.other_project);
+    }
     out += R"(,"servers":[)";
     for (const auto &name : config.servers) {
       if (!out.ends_with('[')) out += ',';
@@ -55,6 +63,14 @@ std::string as_json(const std::vector<FoundConfig> &found,
     mcp::append_quoted(&out, secret);
   }
   return out + "]}\n";
+}
+
+// What is shown and not written.
+std::string about_projects(const std::vector<FoundConfig> &found) {
+  const auto other = [](const FoundConfig &config) { return !config.other_project.empty(); };
+  if (std::none_of(found.begin(), found.end(), other)) return {};
+  return "\nServers of other projects are not written. To write those of one, run import in its "
+         "folder.\n";
 }
 
 // Writes beside the target and renames, so that a profile is there whole or not at all. Without
@@ -103,6 +119,7 @@ int run_import(const Arguments &arguments) {
     out += "\nTo use them:  bulkhead import --write " + tilde(default_config_file()) +
            (arguments.folder ? " --folder\n" : "\n");
   }
+  out += about_projects(found);
   if (!secrets.empty()) {
     out +=
         "\nValues that look like credentials are not copied; look the profile over for others.\n"

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kClientBytes = 64u << 20;  // Claude Code keeps its history in the same file
 constexpr std::size_t kClientValues = 1'000'000;
+constexpr std::size_t kOtherProjects = 200;  // shown at most
 
 using Section = std::vector<std::string>;
 
@@ -20,6 +21,7 @@ struct Candidate {
   const char *client;
   std::string file;
   std::vector<Section> sections;
+  bool has_projects = false;  // sections projects.FOLDER.mcpServers
 };
 
 std::vector<Candidate> candidates(const std::string &home, const std::string &cwd, bool folder) {
@@ -27,7 +29,7 @@ std::vector<Candidate> candidates(const std::string &home, const std::string &cw
   const std::vector<Section> code{{"servers"}, {"mcp", "servers"}, {"mcp.servers"}};
   const std::string mac = home + "/Library/Application Support";
   std::vector<Candidate> out = {
-      {"Claude Code", home + "/.claude.json", {plain, {"projects", cwd, "mcpServers"}}},
+      {"Claude Code", home + "/.claude.json", {plain, {"projects", cwd, "mcpServers"}}, true},
       {"Claude Code", home + "/.claude/settings.json", {plain}},
       {"Claude Desktop", home + "/.config/Claude/claude_desktop_config.json", {plain}},
       {"Claude Desktop", mac + "/Claude/claude_desktop_config.json", {plain}},
@@ -67,22 +69,36 @@ std::string command_of(const Node &server) {
   return out;
 }
 
-void look(const Candidate &candidate, std::vector<FoundConfig> *out) {
+void look_at(const Candidate &candidate, const Section &section, const Node &root,
+             std::vector<FoundConfig> *out) {
+  const Node *table = section_of(root, section);
+  if (table == nullptr || table->members.empty()) return;
+  FoundConfig found{candidate.client, candidate.file, section, {}, {}};
+  for (const Member &member : table->members) {
+    found.servers.push_back(member.name);
+    found.commands.push_back(command_of(member.value));
+  }
+  out->push_back(std::move(found));
+}
+
+void look(const Candidate &candidate, const std::string &cwd, std::vector<FoundConfig> *out) {
   Node root;
   std::string error;
   if (!read_client_file(candidate.file, &root, &error)) {
     if (!error.empty()) out->push_back({candidate.client, candidate.file, {}, {}, error});
     return;
   }
-  for (const Section &section : candidate.sections) {
-    const Node *table = section_of(root, section);
-    if (table == nullptr || table->members.empty()) continue;
-    FoundConfig found{candidate.client, candidate.file, section, {}, {}};
-    for (const Member &member : table->members) {
-      found.servers.push_back(member.name);
-      found.commands.push_back(command_of(member.value));
-    }
-    out->push_back(std::move(found));
+  for (const Section &section : candidate.sections) look_at(candidate, section, root, out);
+  const Node *projects = candidate.has_projects ? section_of(root, {"projects"}) : nullptr;
+  if (projects == nullptr) return;
+  std::size_t others = 0;
+  for (const Member &project : projects->members) {
+    if (project.name == cwd || others == kOtherProjects) continue;
+    const std::size_t before = out->size();
+    look_at(candidate, {"projects", project.name, "mcpServers"}, root, out);
+    if (out->size() == before) continue;
+    out->back().other_project = project.name;
+    ++others;
   }
 }
 
@@ -122,7 +138,7 @@ std::vector<FoundConfig> find_client_configs(const std::string &home, const std:
     // Started in the home folder, the user's files and the folder's are the same.
     bool seen = false;
     for (const FoundConfig &found : out) seen = seen || found.file == candidate.file;
-    if (!seen) profiles::look(candidate, &out);
+    if (!seen) profiles::look(candidate, cwd, &out);
   }
   return out;
 }

@@ -178,7 +178,6 @@ TEST_CASE("references that cannot be resolved") {
   CHECK(env("${env:unset_x}").code == "missing_env_var");
   CHECK(env("${secret:x}").code == kSchema);
   CHECK(has(env("${secret:x}").what, "use ${env:NAME}"));
-  CHECK(has(env("${input:api-key}").what, "${input:api-key} asks a person"));
   CHECK(has(env("${1x}").what, "no reference"));
   CHECK(has(env("${}").what, "no reference"));
   CHECK(has(env("${a").what, "without"));
@@ -278,12 +277,79 @@ TEST_CASE("two broken layers are both reported") {
   CHECK(errors[1].code == "invalid_json");
 }
 
-TEST_CASE("another program's settings get one message") {
-  std::string text = "{\"mcp\": {\"servers\": {}}";
+TEST_CASE(
+    "what an editor would ask for comes from a variable, else this server alone is disabled") {
+  const std::string text = R"({"inputs": [{"id": "api-key", "type": "promptString"}], "servers": {
+    "vs": {"command": "x", "env": {"K": "a${input:api-key}b"}, "args": ["--k=${input:api-key}", "${HOME}"]},
+    "web": {"url": "https://h.example/${input:tok}", "headers": {"X": "${input:tok}"}},
+    "arg": {"command": "x", "args": ["${input:vs_x}"]},
+    "other": {"command": "y"}}})";
+  std::map<std::string, std::optional<std::string>> set{{"VS_API_KEY", "s3"}, {"WEB_TOK", "t"}};
+  ProfileEnvironment some;
+  some.getenv = [&](const std::string &name) { return set[name]; };
+  auto loaded = load_profile({{"f", "mcp.json", text}}, some);
+  REQUIRE(std::holds_alternative<Profile>(loaded));
+  Profile profile = std::get<Profile>(loaded);
+  REQUIRE(names(profile) == "vs web arg other");
+  CHECK(profile.servers[0].env.at("K") == "as3b");
+  CHECK(profile.servers[0].args == std::vector<std::string>{"--k=s3", "${HOME}"});
+  CHECK(profile.servers[1].url == "https://h.example/t");
+  CHECK(profile.servers[2].disabled);
+  CHECK(profile.servers[2].disabled_reason ==
+        "disabled: ${input:vs_x} asks a person in the editor, which a gateway cannot; set the "
+        "environment variable ARG_VS_X");
+  CHECK_FALSE(profile.servers[3].disabled);
+  CHECK(profile.notes.size() == 1);
+  for (const Profile::Shown &value : profile.shown) CHECK_FALSE(has(value.value, "s3"));
+  set.clear();
+  loaded = load_profile({{"f", "mcp.json", text}}, some);
+  REQUIRE(std::holds_alternative<Profile>(loaded));
+  profile = std::get<Profile>(loaded);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(profile.servers[i].disabled);
+  CHECK_FALSE(profile.servers[3].disabled);
+  CHECK(profile.notes.size() == 3);
+}
+
+TEST_CASE("another program's settings without servers get one message") {
+  std::string text = "{\"mcp\": {}";
   for (int i = 0; i < 50; ++i) text += ",\n\"editor.x" + std::to_string(i) + "\": 1";
   const auto errors = bad({{"file", "settings.json", text + "}"}});
   REQUIRE(errors.size() == 1);
   CHECK(has(errors[0].what, "bulkhead import"));
+}
+
+TEST_CASE("clients' own files give their servers, and one note about the rest") {
+  std::string code = "{\"mcp\": {\"servers\": {\"a\": {\"command\": \"x\"}}, \"discovery\": true}";
+  for (int i = 0; i < 50; ++i) code += ",\n\"editor.x" + std::to_string(i) + "\": 1";
+  const std::pair<const char *, std::string> files[] = {
+      {"/h/.config/Code/User/settings.json", code + "}"},
+      {"/h/.gemini/settings.json",
+       R"({"theme": "x", "selectedAuthType": "y", "tools": {"core": ["ls"]}, "telemetry": {"enabled": true},
+           "security": {"auth": {}}, "mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "x"}}})"},
+      {"/h/.claude.json",
+       R"({"numStartups": 3, "projects": {"/p": {"mcpServers": {"b": {"command": "y"}}}}, "tipsHistory": {},
+           "mcpServers": {"a": {"command": "x"}}})"},
+      {"/h/claude_desktop_config.json",
+       R"({"globalShortcut": "", "mcpServers": {"a": {"command": "x"}}})"},
+      {"/h/mine.json", R"({"theme": "x", "mcpServers": {"a": {"command": "x"}}})"}};
+  for (const auto &[file, text] : files) {
+    INFO(file);
+    const Profile profile = good({{"file", file, text}});
+    CHECK(names(profile) == "a");
+    REQUIRE(profile.notes.size() == 1);
+    CHECK(has(profile.notes[0], "not read, since they belong to another program: "));
+    CHECK(has(profile.notes[0], file));
+  }
+}
+
+TEST_CASE("mistakes in our own sections stay errors beside servers") {
+  CHECK(bad({{"f", "a.json", R"({"namig": {}, "mcpServers": {}})"}})[0].code == "unknown_key");
+  CHECK(bad({{"f", "a.json", R"({"limits": {"sesions": 1}, "mcpServers": {}})"}})[0].code ==
+        "unknown_key");
+  CHECK(bad({{"f", "/h/.gemini/settings.json", R"({"limits": {"x": 1}, "mcpServers": {}})"}})[0]
+            .code == "unknown_key");
+  CHECK(bad({{"f", "a.json", R"({"theme": 1, "mcpServer": {}})"}}).size() == 2);
+  CHECK(bad({{"f", "a.toml", "theme = 1\n[mcpServers.a]\ncommand = \"x\""}}).size() == 1);
 }
 
 TEST_CASE("depth and number of values are bounded") {

@@ -1,6 +1,7 @@
 #include "profile/expand.hpp"
 
 #include "profile/diagnostics.hpp"
+#include "profile/secrets.hpp"
 
 namespace bulkhead::profiles {
 
@@ -67,16 +68,31 @@ void add(Expanded &out, std::string what, bool missing = false) {
   out.problems.push_back({std::move(what), missing});
 }
 
+// What an editor asks a person for, a gateway takes from the environment.
+void resolve_input(std::string_view id, std::string_view server,
+                   const ProfileEnvironment &environment, Expanded &out) {
+  const std::string name = variable_for(server, id);
+  const auto value = environment.getenv ? environment.getenv(name) : std::nullopt;
+  if (value && valid_utf8(*value)) {
+    out.text += *value;
+  } else if (value) {
+    add(out, "the environment variable " + printable(name) + " is not UTF-8 text");
+  } else {
+    add(out, reference("input:" + std::string(id)) +
+                 " asks a person in the editor, which a gateway cannot; set the environment "
+                 "variable " +
+                 printable(name));
+    out.problems.back().asked = true;
+  }
+}
+
 // One reference, the text between "${" and "}".
-void resolve(std::string_view body, const ProfileEnvironment &environment, Expanded &out) {
+void resolve(std::string_view body, const ProfileEnvironment &environment, std::string_view server,
+             Expanded &out) {
   if (body.starts_with("secret:")) {
     return add(out, "${secret:...} needs the secrets store, which comes later; use ${env:NAME}");
   }
-  if (body.starts_with("input:")) {
-    return add(out, reference(body) +
-                        " asks a person in the editor, which a gateway "
-                        "cannot; set an environment variable and write ${env:NAME}");
-  }
+  if (body.starts_with("input:")) return resolve_input(body.substr(6), server, environment, out);
   if (body.starts_with("env:")) body.remove_prefix(4);
   const std::size_t fallback = body.find(":-");
   const std::string_view name = body.substr(0, fallback);
@@ -103,14 +119,19 @@ void resolve(std::string_view body, const ProfileEnvironment &environment, Expan
 
 }  // namespace
 
-Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment &environment) {
+Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment &environment,
+                std::string_view server) {
   Expanded out;
   while (true) {
     const std::size_t open = text.find("${");
     out.text += text.substr(0, open);
     if (open == std::string_view::npos) break;
     text.remove_prefix(open + 2);
-    if (mode == ExpandMode::env_only && !text.starts_with("env:") && !text.starts_with("secret:")) {
+    const bool ours =
+        mode == ExpandMode::inputs
+            ? text.starts_with("input:")
+            : mode == ExpandMode::all || text.starts_with("env:") || text.starts_with("secret:");
+    if (!ours) {
       out.text += "${";
       continue;
     }
@@ -125,7 +146,7 @@ Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment
       add(out, "a reference inside a reference is not allowed");
       break;
     }
-    resolve(body, environment, out);
+    resolve(body, environment, server, out);
     text.remove_prefix(close + 1);
     if (out.text.size() > kExpandedBytes || out.problems.size() > 20) {
       add(out, "the value has more than " + std::to_string(kExpandedBytes) +

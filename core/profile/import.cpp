@@ -23,10 +23,7 @@ class Variables {
   std::string name(const std::string &server, const std::string &key) {
     const auto found = names_.find({server, key});
     if (found != names_.end()) return found->second;
-    const std::string prefix = upper(server) + "_";
-    std::string base = upper(key);
-    if (!base.starts_with(prefix)) base.insert(0, prefix);
-    if (base[0] >= '0' && base[0] <= '9') base.insert(0, "_");
+    const std::string base = variable_for(server, key);
     std::string out = base;
     for (int i = 2; !taken_.insert(out).second; ++i) out = base + '_' + std::to_string(i);
     names_[{server, key}] = out;
@@ -34,16 +31,6 @@ class Variables {
   }
 
  private:
-  // What is no letter or digit becomes _.
-  static std::string upper(const std::string &text) {
-    std::string out;
-    for (const char c : text) {
-      const bool plain = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-      out += plain ? c : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : '_';
-    }
-    return out;
-  }
-
   std::map<std::pair<std::string, std::string>, std::string> names_;
   std::set<std::string> taken_;
 };
@@ -375,7 +362,8 @@ class Importer {
 std::string import_profile(const std::vector<FoundConfig> &found,
                            std::vector<std::string> *secrets) {
   profiles::Importer importer(secrets);
-  for (const FoundConfig &config : found) importer.add(config);
+  for (const FoundConfig &config : found)
+    if (config.other_project.empty()) importer.add(config);
   return importer.take();
 }
 

@@ -56,10 +56,12 @@ TEST_CASE("the files of all clients are found") {
     all += found.client + ":";
     for (const std::string &server : found.servers) all += server + ",";
     if (!found.error.empty()) all += "!";
+    if (!found.other_project.empty()) all += "in " + found.other_project;
     all += " ";
   }
   CHECK(all ==
-        "Claude Code:a, Claude Code:p, Claude Code:s, Claude Desktop:d, VS Code:v, VS Code:vs, "
+        "Claude Code:a, Claude Code:p, Claude Code:not,in /other Claude Code:s, Claude Desktop:d, "
+        "VS Code:v, VS Code:vs, "
         "Gemini CLI:g, Claude Code:m, VS Code:w, Cursor:! ");
   const Profile profile =
       good({{"file", "i.toml", import_profile(find_client_configs(f.home, f.cwd, true), nullptr)}});

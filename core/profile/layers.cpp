@@ -1,14 +1,38 @@
 #include "profile/layers.hpp"
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
+#include "profile/parse.hpp"
 #include "profile/sections.hpp"
 
 namespace bulkhead::profiles {
 
 namespace {
+
+constexpr std::string_view kSections[] = {
+    "schema",     "gateway",     "mcpServers", "naming",    "expose",    "limits",
+    "transports", "tools",       "policy",     "policies",  "telemetry", "services",
+    "connectors", "plugin_dirs", "state_dir",  "isolation", "approval",  "pins",
+    "security",   "corp",        "profiles",   "default",
+};
+
+// Files that are a client's own, whatever else is in them. There these words of ours mean something
+// else (Gemini CLI has "tools", "telemetry" and "security", for example).
+constexpr std::string_view kClientFiles[] = {"settings.json", ".claude.json",
+                                             "claude_desktop_config.json"};
+constexpr std::string_view kClientWords[] = {"tools",   "telemetry", "security", "schema",
+                                             "default", "profiles",  "policy",   "corp"};
+
+bool in(std::span<const std::string_view> words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool is_client_file(const std::string &file) {
+  return in(kClientFiles, std::string_view(file).substr(file.rfind('/') + 1));
+}
 
 bool server_section(std::string_view name) {
   for (const std::string_view known : {"mcpServers", "mcp_servers", "servers", "mcp.servers"})
@@ -18,7 +42,10 @@ bool server_section(std::string_view name) {
 
 class Canonical {
  public:
-  explicit Canonical(Diagnostics &diagnostics) : diagnostics_(diagnostics) {}
+  Canonical(Diagnostics &diagnostics, const ProfileLayer &layer)
+      : diagnostics_(diagnostics),
+        shared_(is_json(layer) && !layer.project && !layer.lenient),
+        client_(shared_ && is_client_file(layer.file)) {}
 
   Node make(Node &&root) {
     Node out(Kind::table, root.place);
@@ -37,6 +64,7 @@ class Canonical {
         out.members.push_back(std::move(member));
       }
     }
+    if (has_servers_ && shared_) leave_out_foreign(out);
     if (has_servers_) out.members.push_back(std::move(servers_));
     if (has_policies_) out.members.push_back(std::move(policies_));
     return out;
@@ -71,8 +99,32 @@ class Canonical {
         take_servers(std::move(member), "mcp." + member.name);
       else if (member.name == "inputs")
         take_inputs(member);
+      else if (shared_ && (client_ || nearest(member.name, kKnown).empty()))
+        foreign(member, "mcp.");
       else
         diagnostics_.unknown_key(member, "mcp", kKnown);
+    }
+  }
+
+  // A JSON file with servers may be another program's, which keeps more in it. What is nearly a
+  // word of ours is a mistake all the same, unless the file is known to be a client's.
+  void leave_out_foreign(Node &out) {
+    std::erase_if(out.members, [this](const Member &member) {
+      const bool ours = in(section_names(), member.name);
+      const bool theirs = client_ ? !ours || in(kClientWords, member.name)
+                                  : !ours && nearest(member.name, section_names()).empty();
+      if (theirs) foreign(member, "");
+      return theirs;
+    });
+    if (foreign_ == 0) return;
+    diagnostics_.note(foreign_place_, "not read, since they belong to another program: " +
+                                          foreign_names_ + (foreign_ > 6 ? " and others" : ""));
+  }
+
+  void foreign(const Member &member, const std::string &path) {
+    if (foreign_ == 0) foreign_place_ = member.place;
+    if (++foreign_ <= 6) {
+      foreign_names_ += (foreign_names_.empty() ? "" : ", ") + path + printable(member.name);
     }
   }
 
@@ -114,6 +166,11 @@ class Canonical {
   }
 
   Diagnostics &diagnostics_;
+  const bool shared_;  // JSON, which another program may have written
+  const bool client_;  // and certainly has
+  std::size_t foreign_ = 0;
+  Place foreign_place_{};
+  std::string foreign_names_;
   Member servers_, policies_;
   bool has_servers_ = false, has_policies_ = false, has_default_policy_ = false;
   std::unordered_map<std::string, std::uint32_t> lines_;
@@ -154,8 +211,12 @@ bool plugin_group(std::string_view name) {
 
 }  // namespace
 
-Node canonical_layer(Node &&root, Diagnostics &diagnostics) {
-  return Canonical(diagnostics).make(std::move(root));
+std::span<const std::string_view> section_names() {
+  return kSections;
+}
+
+Node canonical_layer(Node &&root, const ProfileLayer &layer, Diagnostics &diagnostics) {
+  return Canonical(diagnostics, layer).make(std::move(root));
 }
 
 void merge_layer(Node &base, Node &&over) {

@@ -16,17 +16,12 @@ namespace profiles {
 
 namespace {
 
-constexpr std::string_view kSections[] = {
-    "schema",     "gateway",     "mcpServers", "naming",    "expose",    "limits",
-    "transports", "tools",       "policy",     "policies",  "telemetry", "services",
-    "connectors", "plugin_dirs", "state_dir",  "isolation", "approval",  "pins",
-    "security",   "corp",        "profiles",   "default",
-};
 constexpr std::string_view kSchema = "bulkhead.profile/1";
 constexpr std::size_t kForeignKeys = 8;  // more unknown sections than this: another program's file
 
 bool known_section(std::string_view name) {
-  return std::find(std::begin(kSections), std::end(kSections), name) != std::end(kSections);
+  const auto names = section_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 // Reports unknown sections; a whole settings file of an editor gets one message, not a hundred.
@@ -35,7 +30,7 @@ void check_sections(const Node &root, Diagnostics &diagnostics) {
   for (const Member &member : root.members)
     if (!known_section(member.name)) unknown.push_back(&member);
   if (unknown.size() <= kForeignKeys) {
-    for (const Member *member : unknown) diagnostics.unknown_key(*member, "", kSections);
+    for (const Member *member : unknown) diagnostics.unknown_key(*member, "", section_names());
     return;
   }
   std::string names;
@@ -109,7 +104,7 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
     const auto index = static_cast<std::uint16_t>(i);
     Node layer;
     if (!parse_layer(layers[i], index, {}, &layer, diagnostics)) continue;
-    layer = canonical_layer(std::move(layer), diagnostics);
+    layer = canonical_layer(std::move(layer), layers[i], diagnostics);
     if (layers[i].project)
       layer = screen_project(std::move(layer), layers[i], root, &unapproved, diagnostics);
     collect_rules(layer, index, &rules);

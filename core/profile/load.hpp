@@ -69,6 +69,9 @@ struct FoundConfig {
   std::string error;                 // not readable, not JSON ...
   // Of each server, what it runs or the address it has; credentials are masked.
   std::vector<std::string> commands = {};
+  // Claude Code keeps servers for each project folder too: the folder, where it is not `cwd`. They
+  // are found to be shown; import_profile() leaves them out.
+  std::string other_project = {};
 };
 // Looks where the clients keep their files, the user's first, then, with `folder`, those of the
 // folder `cwd`, which may have come with a repository. Files that do not exist or configure nothing

@@ -213,7 +213,7 @@ std::variant<std::vector<ProjectEntry>, std::vector<ProfileError>> read_project(
   Diagnostics diagnostics(layers);
   Node root;
   if (!parse_layer(layer, 0, {}, &root, diagnostics)) return diagnostics.take_errors();
-  root = canonical_layer(std::move(root), diagnostics);
+  root = canonical_layer(std::move(root), layer, diagnostics);
   if (diagnostics.failed()) return diagnostics.take_errors();
   std::vector<ProjectEntry> out;
   if (const Node *servers = root.find("mcpServers"))

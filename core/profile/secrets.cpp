@@ -190,4 +190,20 @@ std::vector<std::string> masked_args(const std::vector<std::string> &args) {
   return out;
 }
 
+std::string variable_for(std::string_view server, std::string_view key) {
+  const auto upper = [](std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+      const bool plain = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      out += plain ? c : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : '_';
+    }
+    return out;
+  };
+  const std::string prefix = upper(server) + "_";
+  std::string out = upper(key);
+  if (!out.starts_with(prefix)) out.insert(0, prefix);
+  if (out[0] >= '0' && out[0] <= '9') out.insert(0, "_");
+  return out;
+}
+
 }  // namespace bulkhead::profiles

@@ -24,4 +24,8 @@ std::string masked_url(std::string_view url);
 // A command line for people: values of options that look like credentials become "***".
 std::vector<std::string> masked_args(const std::vector<std::string> &args);
 
+// The environment variable for a value of a server that is asked for elsewhere: SERVER_KEY, or KEY
+// where it begins with SERVER_, in capitals; what is no letter or digit becomes _. Never empty.
+std::string variable_for(std::string_view server, std::string_view key);
+
 }  // namespace bulkhead::profiles

@@ -162,6 +162,7 @@ class ServerReader {
     if (const Member *args = given("args")) {
       if (given("command") == nullptr) wrong(*args, "only a server with a command has args");
       auto list = diagnostics_.strings(args->value, at(*args));
+      if (list) fill_in_inputs(&*list);
       if (list && few(*args, list->size())) server_.args = std::move(*list);
     }
     if (const Member *cwd = given("cwd")) {
@@ -171,6 +172,19 @@ class ServerReader {
     if (const Member *env = given("env")) read_env(*env);
     read_child_rules([this](std::string_view key) { return given(key); }, path_, context_,
                      &server_);
+  }
+
+  // Nothing else in arguments is a reference of ours.
+  void fill_in_inputs(std::vector<std::string> *args) {
+    if (context_.literal) return;
+    for (std::string &arg : *args) {
+      if (server_.disabled || arg.find("${input:") == std::string::npos) continue;
+      Expanded result = expand(arg, ExpandMode::inputs, context_.environment, entry_.name);
+      if (result.problems.empty())
+        arg = std::move(result.text);
+      else
+        disable(result.problems.front().what);
+    }
   }
 
   bool few(const Member &member, std::size_t count, std::size_t most = kEntries) {
@@ -201,12 +215,30 @@ class ServerReader {
                                       const std::string &path) {
     if (server_.disabled) return text;
     if (context_.literal) return literal(text, place, path);
-    Expanded result = expand(text, ExpandMode::all, context_.environment);
+    Expanded result = expand(text, ExpandMode::all, context_.environment, entry_.name);
+    if (const std::string why = only_asked(result); !why.empty()) {
+      disable(why);
+      return text;
+    }
     for (const Expanded::Problem &problem : result.problems)
       diagnostics_.error(place, path, "server " + in_quotes(entry_.name) + ": " + problem.what,
                          problem.missing ? kMissingVariable : kInvalidSchema);
     if (!result.problems.empty()) return std::nullopt;
     return literal(std::move(result.text), place, path);
+  }
+
+  // The first problem, if all of them are values that an editor would ask for; else empty.
+  static std::string only_asked(const Expanded &result) {
+    for (const Expanded::Problem &problem : result.problems)
+      if (!problem.asked) return {};
+    return result.problems.empty() ? std::string() : result.problems.front().what;
+  }
+
+  // Without what a person would be asked for: this server, and no other.
+  void disable(const std::string &why) {
+    server_.disabled = true;
+    server_.disabled_reason = "disabled: " + why;
+    diagnostics_.note(entry_.place, "server " + in_quotes(entry_.name) + " is disabled: " + why);
   }
 
   std::optional<std::string> literal(std::string text, const Place &place,

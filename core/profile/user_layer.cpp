@@ -16,12 +16,13 @@ namespace {
 constexpr std::string_view kServers = "mcpServers";
 
 Result<Node> read(const ProfileLayer &layer) {
-  const std::vector<ProfileLayer> layers{layer};
+  std::vector<ProfileLayer> layers{layer};
+  layers[0].lenient = true;  // nobody's file but ours
   Diagnostics diagnostics(layers);
   Node root(Kind::table, {});
   if (layer.text.find_first_not_of(" \t\r\n") == std::string::npos) return root;
   const bool good = parse_layer(layer, 0, {}, &root, diagnostics);
-  if (good) root = canonical_layer(std::move(root), diagnostics);
+  if (good) root = canonical_layer(std::move(root), layers[0], diagnostics);
   if (!good || diagnostics.failed()) {
     const std::vector<ProfileError> errors = diagnostics.take_errors();
     return fail(BH_E_INVALID, errors.empty() ? layer.file : to_string(errors.front()));
