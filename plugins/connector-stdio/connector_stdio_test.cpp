@@ -93,7 +93,7 @@ TEST_CASE("a message over the limit ends the lane with a reason") {
   REQUIRE(up.wait_down(1));
   REQUIRE(up.lanes[1].downs[0].first == BH_E_PROTOCOL);
   REQUIRE(up.lanes[1].downs[0].second ==
-          "server \"weather\" sent a message of more than 100000 bytes");
+          "server \"weather\" sent a message of more than 100000 bytes (limits.message_bytes)");
   up.close(1);
   REQUIRE(up.wait_closed(1));
 }

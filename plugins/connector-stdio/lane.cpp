@@ -196,7 +196,8 @@ bool Lane::on_too_long(std::string_view start) {
     return true;
   }
   report_down(BH_E_PROTOCOL, quoted() + " sent a message of more than " +
-                                 std::to_string(shared_.up->limits->message_bytes) + " bytes");
+                                 std::to_string(shared_.up->limits->message_bytes) +
+                                 " bytes (limits.message_bytes)");
   return false;
 }
 

@@ -32,13 +32,13 @@ bool parse_event_id(std::string_view text, EventId &out) noexcept {
 std::string_view refusal_text(int status) noexcept {
   switch (status) {
     case 408:
-      return "The request took too long to arrive";
+      return "The request took too long to arrive (limits.request_read_ms)";
     case 413:
-      return "The message is larger than this server takes";
+      return "The message is larger than this server takes (limits.message_bytes)";
     case 417:
       return "Unknown expectation";
     case 431:
-      return "The request head is larger than this server takes";
+      return "The request head is larger than this server takes (limits.header_bytes)";
     case 503:
       return "No memory for this request now: too much arrives at once. Try again later";
     case 505:
@@ -173,7 +173,9 @@ Session *Server::open_session(Connection &c) {
   bh_session handle = 0;
   bh_error error = bh::make_error();
   if (!id || transport_->session_open(host_.ctx(), &peer, &handle, &error) != BH_OK) {
-    respond_error(c, 503, error_code, "No further session can be opened now", "Retry-After: 5\r\n");
+    std::string text = "No further session can be opened now";
+    if (const std::string_view why = bh::text(error); !why.empty()) text.append(": ").append(why);
+    respond_error(c, 503, error_code, text, "Retry-After: 5\r\n");
     return nullptr;
   }
   Session &session = sessions_.add(handle, *id);

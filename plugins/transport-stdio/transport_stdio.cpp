@@ -209,7 +209,7 @@ bool TransportStdio::on_line(std::string_view line) {
 bool TransportStdio::on_too_long(std::string_view) {
   const std::string text =
       R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"message too large: more than )" +
-      std::to_string(up_->limits->message_bytes) + R"( bytes"}})";
+      std::to_string(up_->limits->message_bytes) + " bytes (limits.message_bytes)\"}}";
   const bh_str part = bh::str(text);
   if (session_ == 0 || !writer_.add({&part, 1})) return true;
   carried_.queued(0, writer_.end());

@@ -318,9 +318,10 @@ TEST_CASE("a message over the limit is answered and skipped, the next one delive
   f.client_writes("{\"id\":1," + std::string(300'000, 'x') + "}\n{2}\n");
   REQUIRE(f.host.run_until([&] { return f.delivered.size() == 1; }, 10'000));
   REQUIRE(f.delivered[0] == "{2}");
-  REQUIRE(f.client_reads_line() == R"({"jsonrpc":"2.0","error":{"code":-32600,"message":)"
-                                   R"("message too large: more than 100000 bytes"}})"
-                                   "\n");
+  REQUIRE(f.client_reads_line() ==
+          R"({"jsonrpc":"2.0","error":{"code":-32600,"message":)"
+          "\"message too large: more than 100000 bytes (limits.message_bytes)\"}}"
+          "\n");
 }
 
 TEST_CASE("large messages pass both ways") {
