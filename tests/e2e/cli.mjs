@@ -190,6 +190,20 @@ test('plugin list', async (t) => {
   assert.equal(runProgram(t, ['plugin', 'list', '--plugin-dir', t.dir]).code, 1);
 });
 
+test('import shows the servers of other projects with their project, and does not write them', async (t) => {
+  const home = t.path('home');
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, '.claude.json'), JSON.stringify({ numStartups: 1, projects: { '/p/one': { mcpServers: { proj: { command: 'x' } } } } }));
+  const written = join(home, 'profile.toml');
+  const done = runProgram(t, ['import', '--write', written], { env: { HOME: home } });
+  assert.equal(done.code, 0, done.stderr);
+  assert.match(done.stdout, /\.claude\.json of \/p\/one\s+proj\s+x/);
+  assert.match(done.stdout, /other projects are not written.*run import in its folder/);
+  assert.doesNotMatch(readFileSync(written, 'utf8'), /proj/);
+  const { configs } = JSON.parse(runProgram(t, ['import', '--json'], { env: { HOME: home } }).stdout);
+  assert.deepEqual(configs.map((config) => [config.project, config.servers]), [['/p/one', ['proj']]]);
+});
+
 test('import shows what clients have, and writes a profile without secrets', async (t) => {
   const first = runProgram(t, ['import']);
   assert.match(onStdout(first), /No client/);

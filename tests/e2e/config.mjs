@@ -1,7 +1,8 @@
 // Configuration: shapes that people have, names, filters, and errors that say where.
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { assert, fake, run, runProgram, test } from './lib.mjs';
+import { assert, fake, processesWith, program, run, runProgram, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 test('A17 names that are refused, the others load', async (t) => {
@@ -124,9 +125,105 @@ test('names without prefix; collisions are refused by name', async (t) => {
   assert.equal((await client.all('resources/list', 'resources'))[0].uri, 'r:1');
   const two = await t.gateway({ naming: { prefix: 'never' }, mcpServers: { a: fake('--tool', 'x'), b: fake('--tool', 'x', '--tool', 'y') } });
   const other = await t.http(two);
-  assert.equal((await other.toolNames()).filter((name) => name === 'x').length <= 1, true);
+  assert.deepEqual(await other.toolNames(), ['y']);
+  await assert.rejects(other.tool('x'), { code: -32602, message: /"x" is refused: servers "a", "b" have the same name/ });
   const { collisions } = await statusOf(two);
-  assert.match(JSON.stringify(collisions), /\bx\b/);
+  assert.deepEqual(collisions, ['tool "x" is not offered: servers "a", "b" have the same name']);
+});
+
+test('without prefix no name goes from one server to another', async (t) => {
+  const gate = t.path('gate');
+  const log = t.path('log-of-a');
+  const late = { command: 'sh', args: ['-c', 'while [ ! -e "$0" ]; do sleep 0.05; done; exec "$@"', gate, fake().command, '--tool', 'x', '--tool', 'own', '--log', log], sandbox: 'off' };
+  const gateway = await t.gateway({ naming: { prefix: 'never' }, limits: { first_list_wait_ms: 60000, connect_timeout_ms: 60000, grace_ms: 0 }, mcpServers: { a: late, b: fake('--tool', 'x', '--tool', 'y') } });
+  const client = await t.http(gateway);
+  // Whose x is, nobody knows before a has answered: the call waits, and is refused then.
+  const call = client.tool('x').then(() => 'answered', (error) => error.message);
+  writeFileSync(gate, '');
+  assert.match(await call, /servers "a", "b" have the same name/);
+  assert.deepEqual((await client.toolNames()).sort(), ['own', 'y']);
+  // What a has listed stays its own when it is down.
+  rmSync(gate);
+  for (const pid of processesWith(log)) process.kill(pid, 'SIGKILL');
+  await until('only y is listed', async () => (await client.toolNames()).join() === 'y', 10_000);
+  await assert.rejects(client.tool('x'), { code: -32602, message: /servers "a", "b" have the same name/ });
+  await assert.rejects(client.tool('own'), { message: /server "a" is not available/ });
+});
+
+test("clients' own files as CONFIG: their servers start, the rest is noted once", async (t) => {
+  const a = fake('--tool', 'x');
+  const files = {
+    'settings.json': { theme: 'x', selectedAuthType: 'y', tools: { core: ['ls'] }, telemetry: { enabled: true }, mcpServers: { a } },
+    '.claude.json': { numStartups: 3, projects: { '/p': { mcpServers: { b: a } } }, mcpServers: { a } },
+    'claude_desktop_config.json': { globalShortcut: '', mcpServers: { a } },
+    'other.json': { 'editor.fontSize': 12, 'mcp.servers': { a } } };
+  for (const [file, profile] of Object.entries(files)) {
+    const gateway = await t.gateway(profile, { file });
+    assert.deepEqual(await (await t.http(gateway)).toolNames(), ['a__x'], file);
+    assert.equal(gateway.stderr().split('belong to another program').length, 2, gateway.stderr());
+  }
+});
+
+test("VS Code's inputs: from the environment, else only that server is disabled", async (t) => {
+  const profile = { inputs: [{ id: 'key', type: 'promptString' }], servers: { vs: { ...fake('--tool', 'x'), env: { K: '${input:key}' } }, b: fake('--tool', 'y') } };
+  const without = await t.gateway(profile, { file: 'mcp.json' });
+  const client = await t.http(without);
+  assert.deepEqual(await client.toolNames(), ['b__y']);
+  assert.match(without.stderr(), /server "vs" is disabled: \$\{input:key\} asks a person.*set the environment variable VS_KEY/);
+  await assert.rejects(client.tool('vs__x'), /VS_KEY/);
+  const set = await t.gateway(profile, { file: 'mcp.json', env: { VS_KEY: 'v' } });
+  assert.deepEqual((await (await t.http(set)).toolNames()).sort(), ['b__y', 'vs__x']);
+});
+
+test('mistakes in tables of plugins are all said at once, each once, with their lines', async (t) => {
+  const toml = [
+    '[transports.http]', 'listen = "foo"', 'allowed_hosts = "x"', 'bogus = 1', '[transports.http.more]', 'a = 1',
+    '[tools.files]', 'plugin = "builtin-files"', 'wrong = 2',
+    '[tools.http]', 'plugin = "builtin-http"', 'timeout_ms = "x"',
+    '[tools.x]', 'plugin = "no-such"', '[tools.y]', 'plugin = "neither"', '[tools.z]', 'plugin = "nor-this"', 'required = false'].join('\n');
+  const wanted = [
+    /:2: transports\.http\.listen: must be an address: 127\.0\.0\.1:8808/, /:3: transports\.http\.allowed_hosts: must match type "array"/,
+    /:4: transports\.http\.bogus: is unknown here; known are listen, /, /:6: transports\.http\.more: is unknown here/,
+    /:9: tools\.files\.wrong: is unknown here; known are /, /:12: tools\.http\.timeout_ms: must match type "integer"/,
+    /:14: tools\.x\.plugin: plugin no-such: there is no no-such\.so in /, /:16: tools\.y\.plugin: plugin neither: there is no/];
+  for (const command of [['serve'], ['serve', '--single-process'], ['stdio'], ['tools']]) {
+    const done = runProgram(t, [...command, '--config', '{config}'], { profile: toml, file: 'pl.toml' });
+    assert.equal(done.code, 1, command.join(' '));
+    const lines = done.stderr.trim().split('\n');
+    // Who does not serve over HTTP does not use that transport.
+    const here = command[0] === 'serve' ? wanted : wanted.slice(4);
+    assert.equal(lines.length, here.length, `${command}: ${done.stderr}`);
+    here.forEach((pattern, i) => assert.match(lines[i], pattern));
+  }
+  const doctor = runProgram(t, ['doctor', '--config', '{config}'], { profile: toml, file: 'pl.toml' });
+  assert.equal(doctor.code, 1);
+  for (const pattern of wanted) assert.match(doctor.stdout, pattern);
+});
+
+test('a reload with mistakes in tables of plugins changes nothing and says all of them', async (t) => {
+  const gateway = await t.gateway(`[mcpServers.a]\ncommand = ${JSON.stringify(fake().command)}\nargs = ["--tool", "x"]\n`);
+  writeFileSync(gateway.config, '[tools.files]\nplugin = "builtin-files"\nwrong = 1\n[tools.y]\nplugin = "neither"\n');
+  const done = spawnSync(program, ['reload'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 20_000 });
+  assert.equal(done.status, 1);
+  assert.match(done.stdout + done.stderr, /:3: tools\.files\.wrong: is unknown here/);
+  assert.match(done.stdout + done.stderr, /:5: tools\.y\.plugin: plugin neither/);
+  assert.deepEqual(await (await t.http(gateway)).toolNames(), ['a__x']);
+});
+
+test('an address that is none is wrong usage, said once', async (t) => {
+  for (const address of ['foo', '127.0.0.1', ':8808', '127.0.0.1:99999', '127.0.0.1:', '[::1:80', 'unix:', 'example.org:80']) {
+    const done = runProgram(t, ['serve', '--listen', address, '--config', '{config}'], { profile: { mcpServers: {} } });
+    assert.equal(done.code, 2, address);
+    assert.equal(done.stderr.split('is not an address').length, 2, done.stderr);
+  }
+});
+
+test('what hinders the start is said once', async (t) => {
+  for (const more of [[], ['--single-process']]) {
+    const done = runProgram(t, ['serve', '--listen', '192.0.2.1:1', ...more, '--config', '{config}'], { profile: { mcpServers: {} } });
+    assert.equal(done.code, 1);
+    assert.equal(done.stderr.split('192.0.2.1:1').length, 2, done.stderr);
+  }
 });
 
 await run();
