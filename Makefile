@@ -43,7 +43,7 @@ relay: configure  ## Build build/bin/bulkhead-relay, the small static program fo
 	@stat -c '%n: %s bytes' $(BUILD)/bin/bulkhead-relay
 
 run: build  ## Start the gateway on http://127.0.0.1:8808/mcp  [CONFIG=mcp.json] [LISTEN=127.0.0.1:PORT]
-	@exec $(BUILD)/bin/bulkhead serve $(if $(CONFIG),--config '$(CONFIG)') $(if $(LISTEN),--listen '$(LISTEN)') $(ARGS)
+	@exec $(BUILD)/bin/bulkhead serve $(if $(CONFIG),--config '$(patsubst ~/%,$(HOME)/%,$(CONFIG))') $(if $(LISTEN),--listen '$(LISTEN)') $(ARGS)
 
 test-deps:
 	@scripts/install-packages.sh build test

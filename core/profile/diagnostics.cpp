@@ -133,7 +133,7 @@ void Diagnostics::unknown_key(const Member &member, const std::string &path,
   std::string what = "unknown key " + in_quotes(member.name);
   const std::string_view near = nearest(member.name, known);
   if (!near.empty()) what += "; did you mean \"" + std::string(near) + "\"?";
-  what += " Known here: " + list(known);
+  what += (near.empty() ? ". Known here: " : " Known here: ") + list(known);
   error(member.place, join(path, member.name), std::move(what), kUnknownKey);
 }
 

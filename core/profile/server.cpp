@@ -312,11 +312,31 @@ class ServerReader {
     if (token == nullptr) return;
     if (given("url") == nullptr) wrong(*token, "only a server with a url has a bearer token");
     auto text = diagnostics_.string(token->value, at(*token));
-    if (text && literal == nullptr) text = "${env:" + *text + "}";
+    if (text && literal == nullptr) return read_bearer_variable(*token, *text);
     if (text) text = expanded(*text, token->value.place, at(*token));
     if (!text) return;
-    if (text->empty()) return wrong(*token, "the token is empty");
-    add_header("Authorization", "Bearer " + *text, token->value.place, at(*token));
+    add_bearer(*token, *text);
+  }
+
+  // Codex's spelling: the name of the variable, without a default.
+  void read_bearer_variable(const Member &token, const std::string &name) {
+    const std::string reference = "${env:" + name + "}";
+    if (server_.disabled || context_.literal) return add_bearer(token, reference);
+    const bool good = name.find_first_of(":}") == std::string::npos;
+    const Expanded result = expand(reference, ExpandMode::all, context_.environment);
+    if (good && result.problems.empty()) return add_bearer(token, result.text);
+    const bool missing = good && result.problems.front().missing;
+    diagnostics_.error(token.value.place, at(token),
+                       "server " + in_quotes(entry_.name) + ": " +
+                           (missing ? "the environment variable " + printable(name) +
+                                          " is not set; set it, or write bearerToken"
+                                    : "the name of an environment variable is needed here"),
+                       missing ? kMissingVariable : kInvalidSchema);
+  }
+
+  void add_bearer(const Member &token, const std::string &text) {
+    if (text.empty()) return wrong(token, "the token is empty");
+    add_header("Authorization", "Bearer " + text, token.value.place, at(token));
   }
 
   void read_tools() {

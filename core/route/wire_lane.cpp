@@ -169,7 +169,7 @@ bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t coun
   const Error failure{status, std::string(bh::text(error))};
   if (still->purpose == Purpose::call) {
     router_.fail_exchange(*still, status == BH_E_LIMIT ? code::timeout : code::internal_error,
-                          "server \"" + upstream_.name() + "\": " + failure.text, BH_OUTCOME_ERROR);
+                          about(failure.text), BH_OUTCOME_ERROR);
   } else {
     own_answer(*still, nullptr, {}, &failure);
   }
@@ -202,6 +202,11 @@ void WireLane::submit(Exchange &e, const Submission &submission) {
 
 // Puts it into the queue. False: the bounds are reached, and it has been answered with an error.
 // One request may wait however large it is.
+std::string WireLane::about(std::string_view text) const {
+  const std::string name = "server \"" + upstream_.name() + "\"";
+  return text.starts_with(name) ? std::string(text) : (name + ": ").append(text);
+}
+
 bool WireLane::wait(Exchange &e, const bh_str *parts, std::uint32_t count) {
   const Limits &limits = router_.limits();
   std::uint64_t bytes = 0;

@@ -39,6 +39,8 @@ class WireLane final : public Lane {
   bh_lane handle() const noexcept { return handle_; }  // of the present connection; 0: none
 
  private:
+  // The text with the server's name before it, unless it begins with it (connectors name it too).
+  std::string about(std::string_view text) const;
   struct Listing {
     bool running = false;
     bool first = false;  // part of becoming ready

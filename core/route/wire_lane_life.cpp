@@ -97,7 +97,7 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   state_ = LaneState::waiting;
   settled_ = true;
   reason_ = error.text;
-  router_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + reason_);
+  router_.log(BH_LOG_WARN, about(reason_));
   // What was sent may have run and is never repeated; what was not sent waits for the retry, but
   // only where the connection stood before. A client may call again inside of this: such calls are
   // queued, and what is decided below is decided for them too.
@@ -135,7 +135,7 @@ void WireLane::drop_wire() {
 }
 
 void WireLane::fail_exchanges(const Error &error, bool also_queued) {
-  const std::string text = "server \"" + upstream_.name() + "\": " + error.text;
+  const std::string text = about(error.text);
   std::vector<std::uint64_t> ids;
   for (Exchange *e = exchanges.head; e != nullptr; e = e->lane_next) {
     if (e->purpose != Purpose::call || e->sent || also_queued) ids.push_back(e->id);

@@ -80,7 +80,7 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
     if (!next.has_value()) failure = next.error().text;
   }
   if (!failure.empty()) {
-    router_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + failure);
+    router_.log(BH_LOG_WARN, about(failure));
     // Without its tools a server is not there: better a visible failure that is retried than a
     // server that is "ready" with nothing. It is asked again first, since a new connection would
     // begin its warm-up anew.

@@ -112,7 +112,8 @@ struct Reader {
 
 std::expected<Lists, std::string> Lists::load(std::string_view config_json) {
   rapidjson::Document config;
-  config.Parse<rapidjson::kParseIterativeFlag>(config_json.data(), config_json.size());
+  constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
+  config.Parse<flags>(config_json.data(), config_json.size());
   if (config.HasParseError() || !config.IsObject())
     return std::unexpected("the configuration is no table");
   Lists lists;

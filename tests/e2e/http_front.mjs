@@ -44,8 +44,15 @@ test('a stream that is cut is taken up again with Last-Event-ID', async (t) => {
   assert.equal(rest.length, 3, 'two progress notes and the answer, each once');
   assert.equal(member(rest.at(-1), 'id'), '"cut"');
   const bad = await client.exchange('GET', { headers: client.headers({ accept: 'text/event-stream', 'last-event-id': 'no-such-event' }), stream: true });
-  assert.ok(bad.statusCode === 200 || bad.statusCode >= 400);
+  assert.equal(bad.statusCode, 400);
   bad.destroy();
+});
+
+test('a refused session names the limit', async (t) => {
+  const gateway = await t.gateway({ limits: { sessions: 1 }, mcpServers: { a: fake('--tool', 'x') } });
+  await t.http(gateway);
+  await assert.rejects(t.http(gateway), /limits\.sessions = 1/);
+  assert.match(await raw(gateway.port, `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`), /431[^]*limits\.header_bytes/);
 });
 
 test('several calls at once on one session', async (t) => {

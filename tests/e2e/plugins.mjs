@@ -1,8 +1,8 @@
 // Plugins as files: what they export, what happens without one, and with a bad one.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { assert, build, fake, root, run, runProgram, test } from './lib.mjs';
+import { assert, build, descendants, fake, program, root, run, runProgram, test } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const pluginDir = process.env.BULKHEAD_PLUGINS ?? join(build, 'lib/bulkhead/plugins');
@@ -17,6 +17,16 @@ test('H02 each plugin exports its entry and nothing else', async () => {
     const names = symbols.trim().split('\n').map((line) => line.split(' ').at(-1));
     assert.deepEqual(names, ['bh_plugin_entry_v0'], name);
   }
+});
+
+test('only http-client maps libcurl, and only where something asks for it', async (t) => {
+  const needs = (file) => /\[libcurl[.-]/.test(execFileSync('readelf', ['-d', file], { encoding: 'utf8' }));
+  assert.deepEqual(libraries(pluginDir).filter((name) => needs(join(pluginDir, name))), ['http-client.so']);
+  assert.equal(needs(program), false);
+  const upstream = await t.fakeHttp();
+  const gateway = await t.gateway({ mcpServers: { h: { url: upstream.url }, s: fake('--tool', 'x') } });
+  assert.ok((await (await t.http(gateway)).toolNames()).includes('s__x'));
+  for (const pid of [gateway.pid, ...descendants(gateway.pid)]) assert.doesNotMatch(readFileSync(`/proc/${pid}/maps`, 'utf8'), /libcurl/);
 });
 
 test('H02 no plugin includes what is not SDK', async () => {

@@ -88,9 +88,9 @@ typedef struct bh_entry {
 typedef const bh_entry *(*bh_plugin_entry_fn)(void);
 #define BH_PLUGIN_ENTRY_SYMBOL "bh_plugin_entry_v0"
 
-/* Optional: an ELF section that holds the config_schema of the manifest's plugin once more, ended by a
- * NUL. The host reads it from the file, and so can say what is wrong with all configurations before it
- * runs any plugin's code. */
+/* Optional: an ELF section that holds the config_schema of the manifest's plugin once more, ended
+ * by a NUL. The host reads it from the file, and so can say what is wrong with all configurations
+ * before it runs any plugin's code. */
 #define BH_SCHEMA_SECTION "bh_config_schema"
 
 #ifdef __cplusplus
