@@ -30,8 +30,7 @@ struct ProfileError {
   std::string path;          // "mcpServers.github.env.TOKEN"
   std::string what;          // what is wrong and what is allowed; never holds a credential
   // For programs: "file_not_found", "unreadable", "too_large", "invalid_json", "invalid_toml",
-  // "invalid_schema", "unknown_key" or "missing_env_var"; of plugins, "plugin_unusable" and
-  // "plugin_config".
+  // "invalid_schema", "unknown_key", "missing_env_var", "plugin_unusable" or "plugin_config".
   std::string code;
 };
 // "gateway.json:12:7: mcpServers.github.env.TOKEN: ... [missing_env_var]" for people.
