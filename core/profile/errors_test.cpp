@@ -277,6 +277,23 @@ TEST_CASE("two broken layers are both reported") {
   CHECK(errors[1].code == "invalid_json");
 }
 
+TEST_CASE("bearer_token_env_var takes the name of a variable, and says so") {
+  const auto said = [](const std::string &name) {
+    const std::string text =
+        "[mcpServers.a]\nurl = \"http://h\"\nbearer_token_env_var = \"" + name + "\"\n";
+    return bad({{"f", "a.toml", text}}).at(0);
+  };
+  CHECK(said("unset_x").code == "missing_env_var");
+  CHECK(has(said("unset_x").what, "set it, or write bearerToken"));
+  CHECK_FALSE(has(said("unset_x").what, ":-default"));
+  CHECK(has(said("A:-b").what, "the name of an environment variable is needed"));
+}
+
+TEST_CASE("a list of known keys begins a sentence of its own") {
+  const std::string what = bad({{"f", "a.toml", "[limits]\nfoobarfoobar = 1\n"}}).at(0).what;
+  CHECK(has(what, "unknown key \"foobarfoobar\". Known here: "));
+}
+
 TEST_CASE(
     "what an editor would ask for comes from a variable, else this server alone is disabled") {
   const std::string text = R"({"inputs": [{"id": "api-key", "type": "promptString"}], "servers": {
