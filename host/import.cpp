@@ -11,6 +11,7 @@
 #include "console.hpp"
 #include "mcp/scan.hpp"
 #include "paths.hpp"
+#include "private_file.hpp"
 #include "profile/load.hpp"
 #include "text.hpp"
 
@@ -73,28 +74,18 @@ std::string about_projects(const std::vector<FoundConfig> &found) {
          "folder.\n";
 }
 
-// Writes beside the target and renames, so that a profile is there whole or not at all. Without
-// `force`, a file that exists is left alone.
-Result<void> write_private(const std::string &path, std::string_view text, bool force) {
-  const std::string dir = path.substr(0, path.find_last_of('/') + 1);
-  if (!dir.empty() && ::access(dir.c_str(), F_OK) != 0) {
-    if (auto made = make_private_dir(dir.substr(0, dir.size() - 1)); !made) return made;
+// Without `force`, a file that exists is left alone.
+Result<void> write_profile(const std::string &path, std::string_view text, bool force) {
+  const std::size_t slash = path.find_last_of('/');
+  const bool here = slash == std::string::npos;
+  const std::string dir = here ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+  if (::access(dir.c_str(), F_OK) != 0) {
+    if (auto made = make_private_dir(dir); !made) return made;
   }
-  const std::string beside = path + ".new";
-  ::unlink(beside.c_str());
-  const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return fail(BH_E_INTERNAL, describe_errno(beside, errno));
-  bool good = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  good = ::fsync(fd) == 0 && good;
-  good = ::close(fd) == 0 && good;
-  // link() refuses an existing target, rename() replaces it.
-  good = good && (force ? ::rename(beside.c_str(), path.c_str())
-                        : ::link(beside.c_str(), path.c_str())) == 0;
-  const int error = errno;
-  ::unlink(beside.c_str());
-  if (good) return {};
-  if (error == EEXIST) return fail(BH_E_INTERNAL, path + ": exists already; --force overwrites it");
-  return fail(BH_E_INTERNAL, describe_errno(path, error));
+  auto done = write_private(dir, here ? path : path.substr(slash + 1), text,
+                            force ? Existing::replace : Existing::keep);
+  if (done || done.error().code != BH_E_DENIED) return done;
+  return fail(BH_E_DENIED, path + ": exists already; --force overwrites it");
 }
 
 }  // namespace
@@ -106,7 +97,7 @@ int run_import(const Arguments &arguments) {
   std::vector<std::string> secrets;
   const std::string profile = import_profile(found, &secrets);
   if (!arguments.write_to.empty()) {
-    if (auto done = write_private(arguments.write_to, profile, arguments.force); !done) {
+    if (auto done = write_profile(arguments.write_to, profile, arguments.force); !done) {
       return complain(done.error().text);
     }
   }

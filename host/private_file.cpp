@@ -41,12 +41,12 @@ Result<std::string> read_private(const std::string &path, std::size_t most) {
 }
 
 Result<void> write_private(const std::string &folder, const std::string &name,
-                           std::string_view text) {
-  const std::string path = folder + "/" + name, beside = path + ".new";
-  ::unlink(beside.c_str());
-  OwnedFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!fd) return fail(BH_E_IO, describe_errno(beside, errno));
-  bool good = ::fchmod(fd.get(), 0600) == 0;  // whatever the umask is
+                           std::string_view text, Existing existing) {
+  const std::string path = folder + "/" + name;
+  std::string beside = path + ".XXXXXX";  // mkostemp's: nobody else's file, mode 0600
+  OwnedFd fd(::mkostemp(beside.data(), O_CLOEXEC));
+  if (!fd) return fail(BH_E_IO, describe_errno(path, errno));
+  bool good = true;
   while (good && !text.empty()) {
     const ssize_t n = ::write(fd.get(), text.data(), text.size());
     if (n > 0) {
@@ -56,15 +56,16 @@ Result<void> write_private(const std::string &folder, const std::string &name,
     }
   }
   good = good && ::fsync(fd.get()) == 0;
-  good = good && ::rename(beside.c_str(), path.c_str()) == 0;
+  // rename() replaces what is there, link() refuses it.
+  const bool replace = existing == Existing::replace;
+  good = good && (replace ? ::rename(beside.c_str(), path.c_str())
+                          : ::link(beside.c_str(), path.c_str())) == 0;
   const int error = errno;
-  if (good) {
-    const OwnedFd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (dir) ::fsync(dir.get());
-    return {};
-  }
-  ::unlink(beside.c_str());
-  return fail(BH_E_IO, describe_errno(path, error));
+  if (!good || !replace) ::unlink(beside.c_str());
+  if (!good) return fail(error == EEXIST ? BH_E_DENIED : BH_E_IO, describe_errno(path, error));
+  const OwnedFd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (dir) ::fsync(dir.get());
+  return {};
 }
 
 Result<OwnedFd> lock_file(const std::string &path, std::uint64_t wait_ms) {

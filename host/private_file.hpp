@@ -1,6 +1,7 @@
 // Files that only this user reads and writes: whole or not at all.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,9 +14,12 @@ namespace bulkhead::program {
 // BH_E_DENIED: it is another's or open to others; BH_E_LIMIT: it has more than `most` bytes.
 Result<std::string> read_private(const std::string &path, std::size_t most);
 
-// Replaces folder/name: written beside it, synchronised, renamed. Mode 0600.
+enum class Existing : std::uint8_t { replace, keep };
+
+// Writes folder/name whole or not at all: beside it under a name that nothing else has, synchronised,
+// then put in its place. Mode 0600. BH_E_DENIED: there is one already, and it is to be kept.
 Result<void> write_private(const std::string &folder, const std::string &name,
-                           std::string_view text);
+                           std::string_view text, Existing existing = Existing::replace);
 
 // The lock file, held until the result is closed. BH_E_UNAVAILABLE: another process holds it, and
 // still does after wait_ms. Blocks so long.

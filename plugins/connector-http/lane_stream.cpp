@@ -53,15 +53,14 @@ void Lane::stream_ended(const EventStream::End &end) {
 
 void Lane::reopen_stream(const EventStream::End &end) {
   const Settings &s = context_.settings;
-  if (end.refused) {
-    const HttpFailure &failure = *stream_.failure();
+  if (const auto &failure = stream_.failure(); end.refused && failure) {
     // A stream that worked before and is refused now: the server has forgotten the session.
-    if (stream_worked_ && has_session() && (failure.status == 404 || failure.status == 400)) {
+    if (stream_worked_ && has_session() && (failure->status == 404 || failure->status == 400)) {
       return session_lost(
           nullptr, bh::make_error(BH_E_SESSION_LOST,
-                                  "session expired (HTTP " + std::to_string(failure.status) + ")"));
+                                  "session expired (HTTP " + std::to_string(failure->status) + ")"));
     }
-    const bool offered = failure.status > 400 && failure.status != 404 && failure.status != 405;
+    const bool offered = failure->status > 400 && failure->status != 404 && failure->status != 405;
     if (!offered) {
       want_stream_ = false;
       return;

@@ -242,7 +242,7 @@ void Post::finish_failed(const bh_error &error) {
 
 void Post::stream_over(const bh_error *error) {
   if (answered_) return lane_->post_finished(*this);
-  if (mode_ == Mode::error && failure_->status < 500 && failure_->status != 429) {
+  if (mode_ == Mode::error && failure_ && failure_->status < 500 && failure_->status != 429) {
     return lane_->post_refused(*this);  // the server will not resume
   }
   if (progressed_) attempts_ = 0;

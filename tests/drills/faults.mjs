@@ -222,6 +222,7 @@ test(`${count} faults`, async (t) => {
   if (trouble) throw trouble;
   assert.deepEqual(load.wrong, []);
   assert.deepEqual(load.misdeeds(world.records()), []);
+  assert.equal(load.lost, 0, 'HTTP sessions go on without a new handshake');
   assert.ok(load.results > count, 'there was load');
   assert.ok(Math.max(...times) <= within, `whole within ${within.toFixed(0)} ms`);
   const seen = tree.look().map(({ pid }) => pid);

@@ -9,6 +9,7 @@ export class Load {
   results = 0;
   errors = new Map(); // what -> how often
   handshakes = 0;
+  lost = 0; // sessions that the gateway no longer knew
   notes = 0; // notifications that came
   slowest = 0; // ms
   wrong = []; // what no fault explains
@@ -94,7 +95,9 @@ export class Load {
       if (late.aborted) this.wrong.push(`${call} of ${tool.name} has no answer after ${this.deadline} ms`);
       this.#count(kindOf(error));
       await sleep(10);
-      return error.status === 404;
+      if (error.status !== 404) return false;
+      ++this.lost;
+      return true;
     } finally {
       this.slowest = Math.max(this.slowest, performance.now() - started);
     }
@@ -121,7 +124,7 @@ export class Load {
   report() {
     const errors = [...this.errors].sort((a, b) => b[1] - a[1]);
     return [
-      `${this.results} results, ${errors.reduce((sum, [, count]) => sum + count, 0)} errors, ${this.handshakes} handshakes, slowest ${this.slowest.toFixed(0)} ms`,
+      `${this.results} results, ${errors.reduce((sum, [, count]) => sum + count, 0)} errors, ${this.handshakes} handshakes, ${this.lost} sessions lost, slowest ${this.slowest.toFixed(0)} ms`,
       ...errors.slice(0, 25).map(([what, count]) => `  ${count} x ${what}`),
     ].join('\n    ');
   }

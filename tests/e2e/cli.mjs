@@ -215,6 +215,8 @@ test('import shows what clients have, and writes a profile without secrets', asy
   assert.match(shown, /Cursor +~\/\.cursor\/mcp\.json +weather/);
   assert.ok(!shown.includes('k123'), shown);
   const target = t.path('new/profile.toml');
+  mkdirSync(t.path('new'));
+  writeFileSync(`${target}.new`, 'somebody else\'s');
   const wrote = onStdout(runProgram(t, ['import', '--write', target], { env }));
   assert.match(wrote, /WEATHER_API_KEY/);
   const text = readFileSync(target, 'utf8');
@@ -224,6 +226,7 @@ test('import shows what clients have, and writes a profile without secrets', asy
   assert.equal(again.code, 1);
   assert.match(again.stderr, /exists/);
   onStdout(runProgram(t, ['import', '--write', target, '--force'], { env }));
+  assert.deepEqual(readdirSync(t.path('new')).sort(), ['profile.toml', 'profile.toml.new']);
   assert.ok(json(runProgram(t, ['import', '--json'], { env })).configs.length === 1);
 });
 

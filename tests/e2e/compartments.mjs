@@ -136,6 +136,31 @@ test('pain-1 an endpoint that is started again goes on with its sessions', async
   assert.equal((await client.tool('local__a')).content[0].text, 'fake/a');  // the same session id
 });
 
+// Fault: under load throughput collapses, and the processor stays busy after it has ended.
+test('pain-12 load is answered whole, and all is quiet after it', async (t) => {
+  const web = await t.fakeHttp();
+  const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a'), web: { url: web.url } } });
+  const clients = await Promise.all(Array.from({ length: 64 }, () => t.http(gateway)));
+  const [name] = (await clients[0].toolNames()).filter((one) => one.startsWith('web__'));
+  const answers = await Promise.all(clients.flatMap((client) =>
+    Array.from({ length: 32 }, (_, i) => client.tool(i % 2 ? 'local__a' : name))));
+  assert.equal(answers.filter((one) => one.content.length > 0).length, 64 * 32);
+  const tree = [gateway.pid, ...descendants(gateway.pid)];
+  // Clock ticks (user and system) and times that a process was put on a processor.
+  const used = () => tree.map((pid) => {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const turns = [...status.matchAll(/voluntary_ctxt_switches:\s+(\d+)/g)].reduce((sum, one) => sum + Number(one[1]), 0);
+    return { ticks: Number(stat[11]) + Number(stat[12]), turns };
+  }).reduce((sum, one) => ({ ticks: sum.ticks + one.ticks, turns: sum.turns + one.turns }));
+  await sleep(300); // what ends with the load has ended
+  const before = used();
+  await sleep(1000);
+  const after = used();
+  assert.ok(after.ticks - before.ticks <= 10, `${after.ticks - before.ticks} ticks in a second without a call`);
+  assert.ok(after.turns - before.turns <= 10 * tree.length, `${after.turns - before.turns} turns of ${tree.length} processes`);
+});
+
 test('a session that its client has ended stays ended', async (t) => {
   const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'a') } });
   const client = await t.http(gateway);
