@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,8 +71,15 @@ std::uint64_t resident_bytes(int pid) {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+// Linux 6.2 and later say it without the right to look at them (proc_pid_fd(5)); the folder of a
+// process that is not dumpable is closed to its own user.
 std::uint32_t count_descriptors(int pid) {
-  DIR *folder = ::opendir(("/proc/" + std::to_string(pid) + "/fd").c_str());
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd";
+  struct stat about{};
+  if (::stat(path.c_str(), &about) == 0 && about.st_size > 0) {
+    return static_cast<std::uint32_t>(about.st_size);
+  }
+  DIR *folder = ::opendir(path.c_str());
   if (folder == nullptr) return 0;
   std::uint32_t count = 0;
   while (const dirent *entry = ::readdir(folder)) count += entry->d_name[0] != '.' ? 1 : 0;

@@ -3,6 +3,8 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 
 #include "mcp/scan.hpp"
 #include "paths.hpp"
@@ -11,7 +13,8 @@ namespace bulkhead::program {
 namespace {
 
 // The compartments of the plugins that come with this program. Any other plugin gets one of its
-// own, named after its instance, that may call out but nothing else.
+// own, named after its instance: a connector's may call out, since reaching servers is what it is
+// for; another's does so with the grant "network" only.
 struct Role {
   std::string_view plugin, compartment;
   bool network, exec;
@@ -119,6 +122,28 @@ std::string compartment_name(const Role *role, const PluginUse &use, const std::
   return usual + "." + (wanted == "own" ? owner : wanted);
 }
 
+// The TCP ports that one server can need: its own, those of redirects, and of name resolution.
+// Empty when a proxy decides.
+std::vector<std::uint16_t> ports_of(std::string_view url) {
+  for (const char *name :
+       {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
+    if (const char *value = std::getenv(name); value != nullptr && *value != '\0') return {};
+  }
+  std::vector<std::uint16_t> out = {53, 80, 443};
+  const std::size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) return {};
+  url.remove_prefix(scheme + 3);
+  url = url.substr(0, url.find_first_of("/?#"));
+  const std::size_t colon = url.rfind(':');
+  if (colon == std::string_view::npos || url.ends_with(']')) return out;
+  std::uint16_t port = 0;
+  const char *const end = url.data() + url.size();
+  const auto [at, error] = std::from_chars(url.data() + colon + 1, end, port);
+  if (error != std::errc() || at != end) return {};
+  if (std::find(out.begin(), out.end(), port) == out.end()) out.push_back(port);
+  return out;
+}
+
 class Planner {
  public:
   Planner(const Profile &profile, const PlanFacts &facts) : profile_(profile), facts_(facts) {}
@@ -161,9 +186,25 @@ class Planner {
     const std::string name = compartment_name(role, use, wanted, owner);
     auto at = std::find_if(slices_.begin() + 1, slices_.end(),
                            [&](const Slice &slice) { return slice.name == name; });
-    if (at == slices_.end()) at = slices_.insert(at, new_slice(name, role));
+    if (at == slices_.end()) {
+      at = slices_.insert(at, new_slice(name, role));
+      if (role == nullptr) grant_network(use, &at->privileges);
+      if (kind == PluginKind::connector) at->privileges.network = true;
+    }
     add_once(*at, kind, use);
     return *at;
+  }
+
+  static void grant_network(const PluginUse &use, SlicePrivileges *may) {
+    bool any = false;
+    for (const std::string &grant : use.grants) {
+      const auto port = granted_port(grant);
+      if (!port) continue;
+      may->network = true;
+      any = any || *port == 0;
+      may->ports.push_back(*port);
+    }
+    if (any) may->ports.clear();
   }
 
   static void add_once(Slice &slice, PluginKind kind, const PluginUse &use) {
@@ -196,7 +237,7 @@ class Planner {
     slice.profile.own_paths = profile_.own_paths;
     SlicePrivileges &may = slice.privileges;
     may.required = profile_.isolation.require;
-    may.network = role == nullptr || role->network;
+    may.network = role != nullptr && role->network;
     may.exec = role != nullptr && role->exec;
     const std::uint32_t uid = role == nullptr ? other_uid : role->uid;
     if (facts_.is_root) may.uid = may.gid = uid;
@@ -218,6 +259,9 @@ class Planner {
     use.required = false;
     Slice &slice = place(PluginKind::connector, use, def.compartment, def.name);
     slice.definitions[def.name] = definition_of(profile_, def);
+    if (def.compartment == "own" && use.plugin == "connector-http") {
+      slice.privileges.ports = ports_of(def.url);
+    }
     add_services(slice);
     slices_.front().remote[def.name] = {slice.name, use.id};
   }
@@ -242,8 +286,7 @@ class Planner {
     if (stays) return;
     const std::string usual(role.compartment);
     Slice slice = new_slice(use->id == usual ? usual : usual + "." + use->id, &role);
-    slice.privileges.network =
-        std::find(use->grants.begin(), use->grants.end(), "network") != use->grants.end();
+    grant_network(*use, &slice.privileges);
     slice.plugins.push_back({kind, *use});
     add_services(slice);
     slices_.front().remote[remote_name(group, use->id)] = {slice.name, use->id};

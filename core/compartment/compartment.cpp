@@ -88,6 +88,7 @@ Confinement confinement_of(const Slice &slice, const std::map<std::string, Check
   Confinement wish;
   wish.role = slice.name;
   wish.network = may.network;
+  wish.connect_ports = may.ports;
   wish.exec = may.exec;
   wish.namespaces = may.exec;
   wish.unix_sockets = may.exec;

@@ -45,12 +45,14 @@ struct SlicePrivileges {
   std::vector<std::string> read, write;
   std::vector<std::string> hide;   // with exec: from the programs
   std::uint32_t uid = 0, gid = 0;  // 0: stay who we are
+  // With `network`: TCP to these ports only; empty: to any.
+  std::vector<std::uint16_t> ports;
   bool operator==(const SlicePrivileges &) const = default;
 };
 template <class Ar>
 void archive(Ar &ar, SlicePrivileges &v) {
-  auto &[network, exec, required, read, write, hide, uid, gid] = v;
-  ar(network, exec, required, read, write, hide, uid, gid);
+  auto &[network, exec, required, read, write, hide, uid, gid, ports] = v;
+  ar(network, exec, required, read, write, hide, uid, gid, ports);
 }
 
 struct Slice {

@@ -1,10 +1,27 @@
 // The tables of plugin instances: [transports.ID], [tools.ID], [policies.ID] ...
 #include <algorithm>
+#include <charconv>
 #include <unordered_map>
 
 #include "profile/expand.hpp"
 #include "profile/rule_sections.hpp"
 #include "profile/sections.hpp"
+
+namespace bulkhead {
+
+std::optional<std::uint16_t> granted_port(std::string_view grant) {
+  constexpr std::string_view word = "network";
+  if (!grant.starts_with(word)) return std::nullopt;
+  grant.remove_prefix(word.size());
+  if (grant.empty()) return 0;
+  std::uint16_t port = 0;
+  const char *const end = grant.data() + grant.size();
+  const auto [at, error] = std::from_chars(grant.data() + 1, end, port);
+  const bool good = grant.front() == ':' && error == std::errc() && at == end && port != 0;
+  return good ? std::optional(port) : std::nullopt;
+}
+
+}  // namespace bulkhead
 
 namespace bulkhead::profiles {
 
@@ -105,9 +122,12 @@ struct PluginReader {
     } else if (member.name == "grants") {
       auto list = diagnostics.strings(member.value, key);
       if (!list) return;
-      const std::string_view known = judges() ? "network" : "control";
       for (const std::string &grant : *list) {
-        if (grant == known) continue;
+        const bool network = granted_port(grant) && (judges() || group == "tools");
+        if (network || (grant == "control" && !judges())) continue;
+        const std::string_view known = judges()           ? "network, network:PORT"
+                                       : group == "tools" ? "control, network, network:PORT"
+                                                          : "control";
         diagnostics.error(member.value.place, key,
                           in_quotes(grant) + " is not known; allowed: " + std::string(known));
       }

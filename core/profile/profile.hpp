@@ -158,10 +158,15 @@ struct PluginUse {
   bool required = true;     // false: go on without it when it fails to load
   std::string compartment;  // "own", a name, of policies and telemetry also "endpoint"; empty: the
                             // usual one
-  std::vector<std::string> grants;  // powers that not every plugin gets: "control", "network"
+  std::vector<std::string>
+      grants;  // powers that not every plugin gets: "control", "network[:PORT]"
   Origin origin;
   bool operator==(const PluginUse &) const = default;
 };
+
+// What a grant says of the network: nothing, 0 for "network" (to any port), or the port of
+// "network:PORT".
+std::optional<std::uint16_t> granted_port(std::string_view grant);
 
 // How much of the isolation must be there.
 struct Isolation {

@@ -12,8 +12,8 @@ const hostileServer = join(build, 'tests/hostile_server');
 
 // What the own process may do to itself; each has bounds that are tested elsewhere.
 const ownBusiness = ['take all descriptors'];
-// A plugin of somebody else's may call out: that is what most are for.
-const pluginMay = new Set([...ownBusiness, 'connect to a TCP port that is not allowed', 'send a UDP packet']);
+const pluginMay = new Set(ownBusiness);
+const [tcp, udp] = ['connect to a TCP port that is not allowed', 'send a UDP packet'];
 
 // Some hundred calls, one after the other.
 const timeout = 120_000;
@@ -54,6 +54,8 @@ async function hostileGateway(t, evil = {}) {
       tools: {
         files: { plugin: 'builtin-files', path: t.path('workspace') },
         hostile: { plugin: hostilePlugin },
+        caller: { plugin: hostilePlugin, grants: ['network'] },
+        one_port: { plugin: hostilePlugin, grants: ['network:443'] },
       },
     },
     { env: { HOME: home } },
@@ -109,6 +111,16 @@ test('break-out: a hostile plugin reaches nothing, and everybody else is served 
   assert.deepEqual(after.map((one) => [one.name, one.pid]), compartments.map((one) => [one.name, one.pid]));
 }, { timeout });
 
+test('break-out: what a plugin is granted of the network, and nothing more', async (t) => {
+  const { client, target } = await hostileGateway(t);
+  const aim = asText({ ...target, sibling: 0, sibling_secret: 0 });
+  const worked = async (id, name) => textOf(await client.tool(`${id}__attempt`, { name, target: aim })).endsWith('WORKED');
+  const around = ['connect to it with MSG_FASTOPEN', 'connect to it with MPTCP', 'listen on a TCP port', 'turn an inherited listener outward'];
+  for (const [id, may] of [['hostile', []], ['caller', [tcp, udp]], ['one_port', [udp]]]) {
+    for (const name of [tcp, udp, ...around]) assert.equal(await worked(id, name), may.includes(name), `${id}: ${name}`);
+  }
+}, { timeout });
+
 test('break-out: a hostile plugin keeps no place after a reload, and fills no disk', async (t) => {
   const servers = { good: fake('--tool', 'echo') };
   const gateway = await t.gateway({
@@ -139,7 +151,7 @@ test('break-out: a hostile plugin keeps no place after a reload, and fills no di
 
 // A server is a program: it may do what programs do, with what it was given.
 const serverMay = [
-  ...pluginMay, 'connect to it with MSG_FASTOPEN', 'connect to it with MPTCP', 'listen on a TCP port', 'read /etc/passwd',
+  ...pluginMay, tcp, udp, 'connect to it with MSG_FASTOPEN', 'connect to it with MPTCP', 'listen on a TCP port', 'read /etc/passwd',
   'start a program', 'run code that was written (W^X)', 'become dumpable again',
 ];
 // These ask for it and do not touch it; what a control group does then is shown in spawn_test.
