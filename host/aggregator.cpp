@@ -1,14 +1,17 @@
 // aggregator: the program that has started us gives the servers and asks for what they offer.
 #include <unistd.h>
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "commands.hpp"
 #include "instance_lock.hpp"
 #include "logger.hpp"
 #include "parent_watch.hpp"
 #include "paths.hpp"
+#include "plugin/loader.hpp"
 #include "profile_source.hpp"
 #include "reactor/reactor.hpp"
 #include "run_host.hpp"
@@ -57,6 +60,27 @@ Result<Enforced> confine_to_servers(const Profile &profile) {
   return confine(wish);
 }
 
+// Opened and checked while files still have their owners: confined, an ordinary user is in a user
+// namespace, in which root's files seem to be nobody's. One that cannot be opened fails later,
+// where it is known whether the profile can do without.
+std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {
+  std::map<std::string, CheckedLibrary> checked;
+  const auto check = [&](const std::string &plugin, const std::string &sha256) {
+    if (checked.contains(plugin)) return;
+    LoadOptions options;
+    options.dirs = profile.plugin_dirs;
+    options.sha256 = sha256;
+    if (auto library = Library::check(plugin, options))
+      checked.emplace(plugin, *std::move(library));
+  };
+  for (const auto *uses : {&profile.transports, &profile.tools, &profile.policies,
+                           &profile.telemetry, &profile.services}) {
+    for (const PluginUse &use : *uses) check(use.plugin, use.sha256);
+  }
+  for (const auto &[type, plugin] : profile.connectors) check(plugin, {});
+  return checked;
+}
+
 class Aggregator {
  public:
   Aggregator(const Arguments &arguments, Guards guards)
@@ -66,13 +90,14 @@ class Aggregator {
 
   int run(Profile profile) {
     raise_file_limit();
+    HostOptions options;
+    options.checked_plugins = check_plugins(profile);
     const auto enforced = confine_to_servers(profile);
     if (!enforced) return complain(enforced.error().text);
     for (const std::string &part : enforced->missing) {
       logger_.log(LogLevel::warn, "aggregator", "runs without a part of its confinement: " + part);
     }
     for (const auto &note : profile.notes) logger_.log(LogLevel::warn, "profile", note);
-    HostOptions options;
     options.log = [this](LogLevel level, std::string_view component, std::string_view text) {
       logger_.log(level, component, text);
     };

@@ -111,7 +111,8 @@ void Supervisor::stop_all() {
     frame.kind = control::stop;
     // The endpoint ends first: its lanes tell the others to end their servers in good order.
     if (child->slice.router || !children_.front()->running()) child->control->send(frame);
-    grace = std::max(grace, 2 * child->slice.profile.limits.shutdown_grace_ms + stop_margin_ms);
+    // Once for calls under way, and twice for servers: their closed input, and SIGTERM.
+    grace = std::max(grace, 3 * child->slice.profile.limits.shutdown_grace_ms + stop_margin_ms);
   }
   if (!any) {
     done_ = true;

@@ -481,6 +481,9 @@ void HostImpl::shut_down() {
     part->instance->ext<bh_transport>(BH_EXT_TRANSPORT)->stop_accepting(part->instance->self());
     part->instance->drain(deadline);
   }
+  router_->take_no_more();
+  wait_for([this] { return !router_->busy(); }, grace);
+  router_->end_calls();
   router_->end_sessions("the gateway is stopping");
   router_->close_lanes();
   // Children get their grace twice: for the closed stdin and for SIGTERM.

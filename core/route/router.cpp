@@ -396,6 +396,37 @@ bool Router::idle() const {
   return true;
 }
 
+bool Router::busy() const {
+  bool busy = false;
+  sessions_.for_each([&](bh_session handle, const std::unique_ptr<Session> &s) {
+    busy = busy || s->exchanges.size > approvals_.waiting_of(handle);
+  });
+  return busy;
+}
+
+void Router::end_calls() {
+  std::vector<std::uint64_t> ids;
+  sessions_.for_each([&](bh_session, const std::unique_ptr<Session> &s) {
+    for (const Exchange *e = s->exchanges.head; e != nullptr; e = e->session_next) {
+      ids.push_back(e->id);
+    }
+  });
+  for (const std::uint64_t id : ids) {
+    Exchange *e = exchanges_.get(id);
+    if (e == nullptr) continue;
+    Lane *lane = e->lane;
+    const bool sent = e->sent;
+    const bh_session client = e->reply.session;
+    fail_exchange(*e, code::internal_error,
+                  "the gateway is stopping; " +
+                      (sent && lane != nullptr
+                           ? "server \"" + lane->upstream().name() + "\" may have run this"
+                           : "this has not run"),
+                  BH_OUTCOME_CANCELLED);
+    retract(lane, id, sent, session(client), {}, nullptr);
+  }
+}
+
 void Router::check_idle() {
   if (hooks_.on_idle) hooks_.on_idle();
 }

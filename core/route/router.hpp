@@ -203,6 +203,12 @@ class Router {
   bool settled() const;
   // No session, or every session's input has ended and its answers are out.
   bool idle() const;
+  // Calls that were made before go on; further ones are refused, since the gateway is stopping.
+  void take_no_more() noexcept { stopping_ = true; }
+  // Some client's call is under way, and waits for more than a person.
+  bool busy() const;
+  // What is still under way is answered with an error that says whether it may have run.
+  void end_calls();
   const std::vector<std::unique_ptr<Upstream>> &upstreams() const noexcept { return upstreams_; }
   const RouterCounters &counters() const noexcept { return counters_; }
   std::vector<std::string> collisions();
@@ -578,6 +584,7 @@ class Router {
   bool filter_again_pending_ = false;
   bool any_per_client_ = false;
   bool status_pending_ = false;
+  bool stopping_ = false;  // see take_no_more()
   bool ending_ = false;
   RouterCounters counters_;
 };

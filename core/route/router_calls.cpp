@@ -193,6 +193,10 @@ void Router::not_found(Session &s, const ReplyTo &reply, std::string_view messag
 Exchange *Router::open_call(Session &s, const ReplyTo &reply, std::string_view message,
                             const mcp::Scan &scan, const Target &target) {
   const std::string_view id = scan.id.in(message);
+  if (stopping_) {
+    answer_error(reply, id, code::internal_error, "the gateway is stopping; this has not run");
+    return nullptr;
+  }
   // Those that wait for a person have a bound of their own.
   if (s.exchanges.size - approvals_.waiting_of(s.handle) >= limits().in_flight_per_session) {
     answer_error(reply, id, code::timeout,

@@ -1,6 +1,6 @@
 // What happens when upstream servers do not behave: at start, later, and at the end.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { alive, assert, fake, processesWith, run, sleep, test, until } from './lib.mjs';
+import { alive, assert, fake, processesWith, run, show, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const pidIn = (log) => processesWith(log)[0];
@@ -117,6 +117,29 @@ test('the end: children that ignore everything, with children of their own, are 
   await gateway.stop();
   await until('all are gone', () => !pids.some(alive));
 });
+
+// A status of 404 would tell the client that its call was not taken, and to try again.
+for (const args of [[], ['--single-process']]) {
+  const how = args.length ? 'in one process' : 'in compartments';
+  test(`SIGTERM: calls under way have the grace to end; then the error says what may have run (${how})`, async (t) => {
+    const gateway = await t.gateway({
+      limits: { shutdown_grace_ms: 1500 },
+      mcpServers: { s: fake('--tool', 'soon', '--delay', 'soon=700', '--tool', 'never', '--hang', 'tool:never') },
+    }, { args });
+    gateway.mayExit = true;
+    const client = await t.http(gateway);
+    await client.toolNames();
+    const soon = client.tool('s__soon');
+    const never = client.tool('s__never').catch((error) => error);
+    await until('both are under way', async () => (await statusOf(gateway)).servers[0].in_flight === 2);
+    process.kill(gateway.pid, 'SIGTERM');
+    assert.equal((await soon).content[0].text, 'fake/soon');
+    const error = await never;
+    assert.equal(error.code, -32603, show(error));
+    assert.equal(error.message, 'the gateway is stopping; server "s" may have run this');
+    assert.deepEqual(await gateway.exited, { code: 0, signal: null });
+  });
+}
 
 test('standard error of a child is kept, bounded', async (t) => {
   const gateway = await t.gateway({
