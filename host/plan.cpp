@@ -1,10 +1,14 @@
 #include "plan.hpp"
 
 #include <sodium.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "mcp/scan.hpp"
 #include "paths.hpp"
@@ -26,7 +30,7 @@ constexpr Role roles[] = {
     {"connector-http", "aggregator", true, false, first_uid + 1},
     {"connector-stdio", "launcher", true, true, 0},
     {"builtin-http", "web", true, false, first_uid + 2},
-    // The workspace belongs to whoever started the program.
+    // Becomes whoever the workspace belongs to.
     {"builtin-files", "files", false, false, 0},
 };
 constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
@@ -64,6 +68,34 @@ std::vector<std::string> workspace_folders(std::string_view config) {
   }
   if (out.empty()) out.emplace_back(".");
   return out;
+}
+
+// Whether this user can come to the folder: each one above it is open to all, or the user's.
+bool reachable(const std::filesystem::path &folder, uid_t uid) {
+  for (std::filesystem::path above = folder; above.has_relative_path();) {
+    above = above.parent_path();
+    struct stat about{};
+    if (::stat(above.c_str(), &about) != 0) return false;
+    const bool own = about.st_uid == uid && (about.st_mode & S_IXUSR) != 0;
+    if (!own && (about.st_mode & S_IXOTH) == 0) return false;
+  }
+  return true;
+}
+
+// The user that all these folders belong to, and its group; nullopt: there is no such one, it is
+// root, or the folders are out of its reach.
+std::optional<std::pair<uid_t, gid_t>> owner_of(const std::vector<std::string> &folders) {
+  std::optional<std::pair<uid_t, gid_t>> owner;
+  for (const std::string &folder : folders) {
+    std::error_code error;
+    const auto path = std::filesystem::canonical(folder, error);
+    struct stat about{};
+    if (error || ::stat(path.c_str(), &about) != 0 || about.st_uid == 0) return std::nullopt;
+    if (owner && owner->first != about.st_uid) return std::nullopt;
+    if (!reachable(path, about.st_uid)) return std::nullopt;
+    owner = {about.st_uid, about.st_gid};
+  }
+  return owner;
 }
 
 // Tells the endpoint that a definition has changed, and nothing else about it.
@@ -271,6 +303,11 @@ class Planner {
     if (use.plugin == "builtin-files") {
       for (std::string &folder : workspace_folders(use.config_json)) {
         slice.privileges.read.push_back(std::move(folder));
+      }
+      if (facts_.is_root) {
+        const auto [uid, gid] = owner_of(slice.privileges.read).value_or(std::pair(0u, 0u));
+        slice.privileges.uid = uid;
+        slice.privileges.gid = gid;
       }
     }
     add_services(slice);

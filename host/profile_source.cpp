@@ -79,8 +79,37 @@ void give_launchers_time(Profile &profile) {
   }
 }
 
+// The file of a Unix socket that a transport listens on: "unix:PATH", or of a monitor's
+// "hybrid:PATH:PORT". Empty: it is none.
+std::string socket_file(std::string_view address) {
+  constexpr std::string_view unix_prefix = "unix:", hybrid_prefix = "hybrid:";
+  if (address.starts_with(unix_prefix)) return std::string(address.substr(unix_prefix.size()));
+  if (!address.starts_with(hybrid_prefix)) return {};
+  std::string path(address.substr(hybrid_prefix.size()));
+  const std::size_t colon = path.rfind(':');
+  if (colon != std::string::npos) path[colon] = '_';
+  return path;
+}
+
+void hide_sockets(const PluginUse &transport, std::vector<std::string> &hidden) {
+  std::string scratch;
+  const auto add = [&](std::string_view value) {
+    if (!value.starts_with('"')) return;
+    std::string path = socket_file(mcp::unquote(value, &scratch));
+    if (path.starts_with('/')) hidden.push_back(std::move(path));
+  };
+  const std::string_view listen = mcp::member(transport.config_json, "listen");
+  if (!listen.starts_with('[')) return add(listen);
+  auto each = [&](std::string_view item) { add(item); };
+  mcp::for_each_item(listen, &each, [](void *arg, std::string_view item) {
+    (*static_cast<decltype(each) *>(arg))(item);
+    return true;
+  });
+}
+
 // No server sees where the gateway keeps its configuration and its sockets.
 void hide_from_servers(Profile &profile) {
+  for (const PluginUse &use : profile.transports) hide_sockets(use, profile.own_paths);
   const std::string config = default_config_file();
   profile.own_paths.push_back(config.substr(0, config.find_last_of('/')));
   profile.own_paths.push_back(ApprovalStore().folder());

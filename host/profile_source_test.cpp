@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -286,4 +287,18 @@ TEST_CASE("a broken project file stops nothing unless it was asked for") {
   const auto missing = load_for(setting.arguments, Transports::served);
   REQUIRE_FALSE(missing);
   CHECK(missing.error().front().find("[file_not_found]") != std::string::npos);
+}
+
+TEST_CASE("the sockets that transports listen on are hidden from servers") {
+  Setting setting(R"(
+[transports.web]
+plugin = "transport-http"
+listen = "unix:/x/mcp.sock"
+[transports.guests]
+plugin = "transport-vsock"
+listen = ["vsock:5002", "hybrid:/x/vm.sock:5002"]
+)");
+  const auto hidden = setting.load(Transports::served).own_paths;
+  CHECK(std::count(hidden.begin(), hidden.end(), "/x/mcp.sock") == 1);
+  CHECK(std::count(hidden.begin(), hidden.end(), "/x/vm.sock_5002") == 1);
 }

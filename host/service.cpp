@@ -211,8 +211,10 @@ void Service::prepared(Job &job) {
 void Service::applied(Job &job, Result<ApplyReport> report) {
   if (!report.has_value()) {
     backend_.log(LogLevel::error, "reload: " + report.error().text);
+    // Started again meanwhile, the endpoint has it from the start.
+    const bool later = report.error().code == BH_E_UNAVAILABLE;
     const char *what = job.what == What::reload
-                           ? "nothing was changed"
+                           ? (later ? "not confirmed" : "nothing was changed")
                            : "saved; it takes effect when the gateway is back, or with a reload";
     return finish(refuse_with(BH_E_INTERNAL, what, {report.error().text}));
   }

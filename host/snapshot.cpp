@@ -80,6 +80,8 @@ void add_compartments(std::string *out, const std::vector<CompartmentStatus> &co
     item.text("name", one.name).text("state", one.state);
     item.number("pid", static_cast<std::uint64_t>(one.pid)).number("restarts", one.restarts);
     item.number("memory_bytes", one.memory_bytes).number("descriptors", one.descriptors);
+    item.name("plugins");
+    add_texts(out, one.plugins);
     item.name("in_force");
     add_texts(out, one.in_force);
     item.name("missing");

@@ -18,6 +18,7 @@ struct CompartmentStatus {
   std::vector<std::string> in_force, missing;  // of its confinement
   std::uint64_t memory_bytes = 0;              // resident
   std::uint32_t descriptors = 0;
+  std::vector<std::string> plugins;  // by name; of the endpoint: those that it has itself
 };
 
 // What the host does not know about its process.

@@ -86,6 +86,7 @@ Result<void> Supervisor::run() {
   for (const auto &child : children_) {
     if (auto started = start(*child); !started) return started;
   }
+  look_after_all();
   while (!done_) {
     if (stop_requested_.load(std::memory_order_relaxed) && !stopping_) stop_all();
     reactor_->poll(-1);
@@ -157,6 +158,7 @@ Result<void> Supervisor::start(Child &child) {
   child.ready = child.finished = child.replaced = child.ending = child.secret_pending = false;
   child.failure.clear();
   child.started_ns = reactor_->now_ns();
+  child.unanswered = 0;
   child.grace_ms = child.slice.profile.limits.shutdown_grace_ms;
   reactor_->timer_cancel(std::exchange(child.trunk_timer, 0));
   child.control =
@@ -307,6 +309,9 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       if (frame.code == control::asked) tell_status();
       return;
     }
+    case control::pong:
+      child.unanswered = 0;
+      return;
     case control::definitions_taken:
       return on_definitions_taken(child, frame.value);
     case control::applied:

@@ -117,6 +117,7 @@ class Supervisor {
   void tell_status();
   void end(Child &child);
   void watch_over(Child &child);
+  void look_after_all();
   void apply_to(Child &child, Slice slice);
   void revive(Child &child, bool was_retired);
   void on_definitions_taken(Child &child, std::uint64_t number);

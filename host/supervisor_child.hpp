@@ -56,6 +56,7 @@ struct Supervisor::Child {
   std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;
   std::uint64_t trunk = 0, lost_trunk = 0, trunk_timer = 0;
   std::uint64_t grace_ms = 0, kill_timer = 0;                         // of this process
+  std::uint32_t unanswered = 0;                                       // pings, of this process
   std::uint64_t log_bytes = 0, log_since_ns = 0, lines_left_out = 0;  // of its log lines of late
   control::Ready enforced;
   std::uint32_t questions = 0;        // of the service API, not answered yet

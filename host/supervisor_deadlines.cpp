@@ -7,6 +7,14 @@
 #include "supervisor_child.hpp"
 
 namespace bulkhead::program {
+namespace {
+
+// A process that answers nothing for the product of both hangs. Counted, not timed: a clock that
+// jumps condemns nobody.
+constexpr std::uint64_t ping_ms = 5'000;
+constexpr std::uint32_t max_unanswered = 6;
+
+}  // namespace
 
 // Ends it in good order, or by force after its grace.
 void Supervisor::end(Child &child) {
@@ -46,6 +54,23 @@ void Supervisor::watch_over(Child &child) {
         ::kill(it.pid, SIGKILL);
       },
       &child);
+}
+
+void Supervisor::look_after_all() {
+  for (const auto &child : children_) {
+    if (!child->running() || !child->ready || child->ending || stopping_) continue;
+    if (child->unanswered >= max_unanswered) {
+      log(LogLevel::error, child->slice.name, "it hangs, and is killed");
+      ::kill(child->pid, SIGKILL);
+      continue;
+    }
+    ++child->unanswered;
+    link::Frame frame;
+    frame.kind = control::ping;
+    child->control->send(frame);
+  }
+  reactor_->timer_start(
+      this, ping_ms, [](void *arg) { static_cast<Supervisor *>(arg)->look_after_all(); }, this);
 }
 
 }  // namespace bulkhead::program

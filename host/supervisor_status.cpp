@@ -42,6 +42,25 @@ void Supervisor::tell_status() {
   for (const auto &done : std::exchange(status_asked_, {})) done();
 }
 
+namespace {
+
+std::vector<std::string> plugins_of(const Slice &slice) {
+  std::vector<std::string> out;
+  for (const SlicePlugin &plugin : slice.plugins) out.push_back(plugin.use.plugin);
+  if (!slice.router) return out;
+  const auto add = [&](std::string_view group, const std::vector<PluginUse> &uses) {
+    for (const PluginUse &use : uses) {
+      if (!slice.remote.contains(remote_name(group, use.id))) out.push_back(use.plugin);
+    }
+  };
+  for (const PluginUse &use : slice.profile.transports) out.push_back(use.plugin);
+  add("policies", slice.profile.policies);
+  add("telemetry", slice.profile.telemetry);
+  return out;
+}
+
+}  // namespace
+
 std::vector<CompartmentStatus> Supervisor::compartments() const {
   std::vector<CompartmentStatus> out;
   for (const auto &child : children_) {
@@ -50,6 +69,7 @@ std::vector<CompartmentStatus> Supervisor::compartments() const {
     one.name = child->slice.name;
     one.pid = child->pid;
     one.restarts = child->restarts;
+    one.plugins = plugins_of(child->slice);
     one.in_force = child->enforced.in_force;
     one.missing = child->enforced.missing;
     if (child->given_up) {

@@ -12,11 +12,7 @@ step() { printf '\n== %s\n' "$*"; }
 scripts/install-packages.sh build test full
 scripts/kernel-features.sh
 
-step "clang 19, -Werror"
-cmake --preset clang >/dev/null
-cmake --build build-clang -j "$jobs"
-
-step "AddressSanitizer and UndefinedBehaviorSanitizer"
+step "clang 19 -Werror, AddressSanitizer and UndefinedBehaviorSanitizer"
 cmake --preset asan >/dev/null
 cmake --build build-asan -j "$jobs"
 ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 \
@@ -37,6 +33,7 @@ TSAN_OPTIONS="halt_on_error=1 external_symbolizer_path=/usr/bin/llvm-symbolizer-
   ctest --test-dir build-tsan -j "$jobs" --output-on-failure -LE 'e2e|no_tsan'
 
 step "clang-tidy on the files that changed"
+cmake --preset clang >/dev/null  # for its compile commands
 scripts/tidy-changed.sh build-clang "${TIDY_BASE:-}"
 
 step "drills"

@@ -317,6 +317,8 @@ class Runner final : public link::Channel::Receiver {
       case control::status_wanted:
         if (host_ != nullptr) say(control::status, to_bytes(host_->status()), control::asked);
         return;
+      case control::ping:
+        return say(control::pong, {});
       case control::definitions: {
         std::map<std::string, std::string> fresh;
         if (plugins_ == nullptr || !from_bytes(payload, &fresh)) return;

@@ -32,6 +32,7 @@ enum Kind : std::uint16_t {
   definitions,    // not router; value: a number; payload: archived map of them; answered with
                   // definitions_taken
   apply,          // router; value: a number; payload: archived Apply; answered with applied
+  ping,           // answered with pong, by each: it does not hang
   approvals,      // router; exchange: a number; code: an ApprovalRequest; payload: its value;
                   // answered with approvals_answer
 
@@ -42,6 +43,7 @@ enum Kind : std::uint16_t {
   definitions_taken,  // value: the number
   applied,     // router; value: the number; code: status; payload: archived ApplyReport, or why
                // nothing was changed
+  pong,
   trunk_lost,  // not router; value: the number of the trunk that has ended
   useless,     // router; payload: a compartment whose process hangs or sends what it may not
   finished,    // router: no client can come any more, and all is answered; it exits

@@ -90,6 +90,14 @@ class JsonObject {
     }
     *out_ += ']';
   }
+  void json(std::string_view key, std::string_view value) {
+    name(key);
+    *out_ += value;
+  }
+  // What is as it is by default is left out.
+  void number(std::string_view key, std::uint64_t value, std::uint64_t usual) {
+    if (value != usual) json(key, std::to_string(value));
+  }
   void masked(std::string_view key, const std::map<std::string, std::string> &values) {
     if (values.empty()) return;
     name(key);
@@ -128,6 +136,47 @@ Result<std::string> without_server(const ProfileLayer &layer, std::string_view n
   return written(*root);
 }
 
+namespace profiles {
+namespace {
+
+// What else the profile can say of a server, by the names that it has there.
+void add_process(JsonObject &object, const ServerDef &def, std::string *out) {
+  const SandboxRules usual;
+  const SandboxRules &box = def.sandbox;
+  if (box.mode != usual.mode) object.text("sandbox", std::string(to_string(box.mode)));
+  if (!box.read.empty() || !box.write.empty()) {
+    object.name("sandbox_paths");
+    JsonObject paths(out);
+    if (!box.read.empty()) paths.texts("read", box.read);
+    if (!box.write.empty()) paths.texts("write", box.write);
+  }
+  if (!box.network) object.json("network", "false");
+  object.number("memory_bytes", box.memory_bytes, usual.memory_bytes);
+  object.number("processes", box.processes, usual.processes);
+  if (def.lazy) object.text("start", "lazy");
+  object.number("idle_stop_ms", def.idle_stop_ms, 0);
+  object.number("pool_size", def.pool_size, 1);
+  if (!def.pool_safe_tools.empty()) object.texts("pool_safe_tools", def.pool_safe_tools);
+}
+
+void add_bounds(JsonObject &object, const ServerDef &def, std::string *out) {
+  if (def.timeout_ms) object.json("timeout_ms", std::to_string(*def.timeout_ms));
+  if (!def.tool_timeouts_ms.empty()) {
+    object.name("tool_timeouts");
+    JsonObject tools(out);
+    for (const auto &[tool, ms] : def.tool_timeouts_ms) tools.json(tool, std::to_string(ms));
+  }
+  if (def.connect_timeout_ms) {
+    object.json("connect_timeout_ms", std::to_string(*def.connect_timeout_ms));
+  }
+  if (def.session == SessionScope::per_client) object.text("session", "per-client");
+  object.number("max_in_flight", def.max_in_flight, ServerDef{}.max_in_flight);
+  object.text("compartment", def.compartment);
+}
+
+}  // namespace
+}  // namespace profiles
+
 std::string masked_json(const ServerDef &def) {
   using namespace profiles;
   std::string out;
@@ -142,6 +191,8 @@ std::string masked_json(const ServerDef &def) {
     object.masked("headers", def.headers);
     if (def.allow_tools.has_value()) object.texts("allowTools", *def.allow_tools);
     if (!def.deny_tools.empty()) object.texts("denyTools", def.deny_tools);
+    add_process(object, def, &out);
+    add_bounds(object, def, &out);
     object.name("enabled");
     out += def.disabled ? "false" : "true";
   }

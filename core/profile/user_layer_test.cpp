@@ -109,6 +109,19 @@ TEST_CASE("a definition for people holds no credential") {
   CHECK(masked_json(def) ==
         R"({"type":"stdio","command":"x","args":["--token","***","--plain","value"],)"
         R"("env":{"SECRET":"***"},"enabled":true})");
+  def.sandbox = {SandboxMode::strict, {"/r"}, {"/w"}, false, 1 << 24, 7};
+  def.lazy = true;
+  def.pool_size = 2;
+  def.pool_safe_tools = {"t"};
+  def.timeout_ms = 5;
+  def.tool_timeouts_ms = {{"slow", 9}};
+  def.session = SessionScope::per_client;
+  def.compartment = "own";
+  CHECK(masked_json(def).ends_with(
+      R"("env":{"SECRET":"***"},"sandbox":"strict","sandbox_paths":{"read":["/r"],"write":["/w"]},)"
+      R"("network":false,"memory_bytes":16777216,"processes":7,"start":"lazy","pool_size":2,)"
+      R"("pool_safe_tools":["t"],"timeout_ms":5,"tool_timeouts":{"slow":9},)"
+      R"("session":"per-client","compartment":"own","enabled":true})"));
   ServerDef web;
   web.type = "http";
   web.url = "https://u:canary@h/p?key=canary";

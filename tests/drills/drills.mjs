@@ -2,7 +2,7 @@
 // that does not read, a full disk, upstreams killed in the middle of calls.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
-import { Gateway, StdioClient, assert, descendants, fake, processesWith, run, sleep, test, until } from '../e2e/lib.mjs';
+import { Gateway, StdioClient, alive, assert, descendants, fake, processesWith, run, sleep, test, until } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
 
 // The gateway's own processes, without the servers.
@@ -161,6 +161,24 @@ test('kill -9 in the middle of calls: each is answered once, with an error or a 
 
 // In the middle of whatever it does. Two instants cannot be had whole (docs/architecture.md): between taking bytes from the
 // pipe and noting them, and between writing an answer and noting that.
+test('a compartment that hangs is killed after half a minute, and comes back', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'ok') } });
+  const client = await t.http(gateway);
+  await client.tool('up__ok');
+  for (const name of ['launcher', 'endpoint', 'control']) {
+    const find = async () => (await statusOf(gateway)).compartments.find((one) => one.name === name);
+    const { pid } = await find();
+    process.kill(pid, 'SIGSTOP');
+    await until(`${name} has gone`, () => !alive(pid), 60_000);
+    await until(`${name} is there again`, async () => {
+      const one = await find();
+      return one.state === 'running' && one.pid !== pid && one.restarts === 1;
+    }, 20_000);
+    await until('calls are answered', () => client.tool('up__ok'), 20_000);
+    assert.ok(gateway.stderr().includes(`${name}: it hangs, and is killed`), gateway.stderr());
+  }
+}, { timeout: 240_000 });
+
 test('a client on stdio, whose endpoint is killed 100 times at any moment', async (t) => {
   const log = t.path('log');
   const gateway = new Gateway(t.dir, { limits: quickly, mcpServers: { up: fake('--tool', 'ok', '--log', log) } });

@@ -57,9 +57,14 @@ test('A01 each compartment is a child of the supervisor and holds only what it n
     assert.equal(one.state, 'running');
     assert.equal(parentOf(one.pid), gateway.pid);
     assert.ok(one.in_force.length > 0, `${one.name} is confined`);
+    assert.ok(one.descriptors > 3 && one.memory_bytes > 1e6, `${one.name}: ${one.descriptors} descriptors`);
     const status = readFileSync(`/proc/${one.pid}/status`, 'utf8');
     assert.match(status, /^NoNewPrivs:\s+1$/m);
   }
+  const pluginsOf = (name) => compartments.find((one) => one.name === name).plugins;
+  assert.deepEqual(pluginsOf('aggregator'), ['connector-http', 'http-client'], 'H01');
+  assert.deepEqual(pluginsOf('launcher'), ['connector-stdio']);
+  assert.ok(pluginsOf('endpoint').includes('transport-http'));
   if (!mayLook) return;
   const aggregator = compartments.find((one) => one.name === 'aggregator');
   for (const open of descriptors(aggregator.pid)) {
