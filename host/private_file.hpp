@@ -16,8 +16,9 @@ Result<std::string> read_private(const std::string &path, std::size_t most);
 
 enum class Existing : std::uint8_t { replace, keep };
 
-// Writes folder/name whole or not at all: beside it under a name that nothing else has, synchronised,
-// then put in its place. Mode 0600. BH_E_DENIED: there is one already, and it is to be kept.
+// Writes folder/name whole or not at all: beside it under a name that nothing else has,
+// synchronised, then put in its place. Mode 0600. BH_E_DENIED: there is one already, and it is to
+// be kept.
 Result<void> write_private(const std::string &folder, const std::string &name,
                            std::string_view text, Existing existing = Existing::replace);
 

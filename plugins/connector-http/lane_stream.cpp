@@ -57,8 +57,8 @@ void Lane::reopen_stream(const EventStream::End &end) {
     // A stream that worked before and is refused now: the server has forgotten the session.
     if (stream_worked_ && has_session() && (failure->status == 404 || failure->status == 400)) {
       return session_lost(
-          nullptr, bh::make_error(BH_E_SESSION_LOST,
-                                  "session expired (HTTP " + std::to_string(failure->status) + ")"));
+          nullptr, bh::make_error(BH_E_SESSION_LOST, "session expired (HTTP " +
+                                                         std::to_string(failure->status) + ")"));
     }
     const bool offered = failure->status > 400 && failure->status != 404 && failure->status != 405;
     if (!offered) {
