@@ -41,12 +41,12 @@ enum Kind : std::uint16_t {
   failed,             // payload: why it cannot run; it exits
   status,             // router; payload: archived HostStatus; code: asked, if it was
   definitions_taken,  // value: the number
-  applied,     // router; value: the number; code: status; payload: archived ApplyReport, or why
-               // nothing was changed
+  applied,  // router; value: the number; code: status; payload: archived ApplyReport, or why
+            // nothing was changed
   pong,
-  trunk_lost,  // not router; value: the number of the trunk that has ended
-  useless,     // router; payload: a compartment whose process hangs or sends what it may not
-  finished,    // router: no client can come any more, and all is answered; it exits
+  trunk_lost,        // not router; value: the number of the trunk that has ended
+  useless,           // router; payload: a compartment whose process hangs or sends what it may not
+  finished,          // router: no client can come any more, and all is answered; it exits
   approvals_answer,  // router; exchange: the number; code: status; payload: the answer's value, or
                      // the error's text
   pins               // router; payload: archived vector of at most max_pins_told PinNews
