@@ -25,7 +25,9 @@ ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19 \
 
 # ThreadSanitizer's run-time has a thread of its own, with which no process can enter a user namespace,
 # and does not survive a child on its parent's memory: tests that start sandboxes (no_tsan) are left
-# out. They have one thread.
+# out. So nothing but review watches the threads that start children (core/sandbox/starters.cpp): they take
+# a plan from a queue under one lock and give it back under it; between, nobody else looks at the
+# plan but for the words that it names.
 step "ThreadSanitizer"
 cmake --preset tsan >/dev/null
 cmake --build build-tsan -j "$jobs"

@@ -130,6 +130,7 @@ PluginHost::PluginHost(Slice slice, HostContext context,
     options.own = slice_.profile.own_paths;
     options.require = slice_.profile.isolation.require;
     options.groups = std::move(groups);
+    options.reactor = context_.reactor;
     options.log = [this](std::int32_t level, std::string_view text) {
       log(level, "sandbox", std::string(text));
     };

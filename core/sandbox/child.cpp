@@ -1,11 +1,15 @@
 // Between clone and exec: only system calls, nothing allocated, nothing returned, no lock taken.
-// The memory is the parent's, which waits (CLONE_VM | CLONE_VFORK): copying page tables would cost
-// more than all the rest, and a copy of our memory must not stay behind in the sandbox.
+// The memory is the parent's, whose calling thread waits (CLONE_VM | CLONE_VFORK): copying page
+// tables would cost more than all the rest, and a copy of our memory must not stay behind in the
+// sandbox. Without CLONE_VFORK the child would share errno with a thread that runs, its
+// oom_score_adj would be the gateway's too, and the kernel could choose it, and with it the
+// gateway, when memory is short.
 #include "sandbox/child.hpp"
 
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
+#include <linux/futex.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <net/if.h>
@@ -49,15 +53,40 @@ void default_signals() {
   for (int s = 1; s < NSIG; ++s) ::sigaction(s, &standard, nullptr);
 }
 
+// What else the parent has open stays the parent's: a connection that it closes meanwhile is
+// closed.
+void close_others(const ChildPlan &plan) {
+  unsigned next = 3;
+  for (std::size_t i = 0; i < plan.kept_count; ++i) {
+    const auto fd = static_cast<unsigned>(plan.kept[i]);
+    if (fd > next) ::syscall(SYS_close_range, next, fd - 1, 0);
+    next = fd + 1;
+  }
+  ::syscall(SYS_close_range, next, ~0u, 0);
+}
+
 // ---- identity --------------------------------------------------------------------------------
 
-bool write_file(const char *path, const char *text) {
-  const int fd = ::open(path, O_WRONLY | O_CLOEXEC);
+bool write_at(int folder, const char *path, const char *text) {
+  const int fd = ::openat(folder, path, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return false;
   const auto size = static_cast<ssize_t>(::strlen(text));
   const bool good = ::write(fd, text, static_cast<std::size_t>(size)) == size;
   ::close(fd);
   return good;
+}
+
+bool write_file(const char *path, const char *text) {
+  return write_at(AT_FDCWD, path, text);
+}
+
+// In a PID namespace only /proc, which is still the parent's, tells it.
+pid_t pid_for_parent() {
+  char text[16];
+  const ssize_t size = ::readlink("/proc/self", text, sizeof text);
+  pid_t pid = 0;
+  for (ssize_t i = 0; i < size; ++i) pid = pid * 10 + (text[i] - '0');
+  return pid;
 }
 
 // The user keeps the own id inside; no other id exists there. The files of a process that is not
@@ -281,8 +310,8 @@ void drop_privileges(ChildPlan *plan) {
   set_limit(plan, RLIMIT_NOFILE, most_descriptors);
   // Counted per user namespace; without one it would count all that this user runs.
   if (plan->namespaces && plan->processes != 0) set_limit(plan, RLIMIT_NPROC, plan->processes);
-  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability) {
-    ::prctl(PR_CAPBSET_DROP, capability);  // may fail outside of a namespace: then there is none
+  // EINVAL: beyond the last one. EPERM, outside of a namespace: there are none that could be in it.
+  for (int capability = 0; ::prctl(PR_CAPBSET_DROP, capability) == 0; ++capability) {
   }
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -297,10 +326,12 @@ void drop_privileges(ChildPlan *plan) {
   }
 }
 
-// Before anything is counted, and as the user who made the groups.
+// Before there is anything to count. As the user who made the groups above, whose id inside is the
+// same. The kernel may take milliseconds for it (a grace period of RCU), during which nobody else
+// can make or enter one; starts side by side wait together.
 void enter_groups(ChildPlan *plan) {
-  for (const int group : plan->groups) {
-    if (group >= 0 && ::write(group, "0", 1) != 1) plan->groups_failed = true;
+  for (const ChildGroup &group : plan->groups) {
+    if (group.parent >= 0 && !enter_group(group)) plan->groups_failed = true;
   }
 }
 
@@ -332,19 +363,26 @@ BULKHEAD_CHILD_SIDE int run_first(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
   // Handlers of the parent must not run here; signals are blocked until all are back to default.
   default_signals();
+  close_others(*plan);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // It may have died before the line above. (In a PID namespace no parent is ever seen; then the
   // end of the standard input tells the server.)
   if (!plan->namespaces && ::getppid() != plan->parent) ::_exit(127);
-  enter_groups(plan);
   if (!plan->namespaces) {
+    plan->pid = ::getpid();
+    reach(plan, SpawnPhase::identified);
+    enter_groups(plan);
     drop_privileges(plan);
     return run_server(plan);
   }
   ::setsid();
   take_identity(plan);
+  plan->pid = pid_for_parent();
+  reach(plan, SpawnPhase::identified);
   build_view(plan);
   if (plan->own_network) raise_loopback(plan);
+  reach(plan, SpawnPhase::viewed);
+  enter_groups(plan);
   drop_privileges(plan);
   const int server =
       ::clone(run_server, plan->second_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, plan);
@@ -361,26 +399,46 @@ BULKHEAD_CHILD_SIDE int run_first(void *arg) {
 
 }  // namespace
 
-pid_t start_child(ChildPlan *plan, int *pidfd) noexcept {
+bool enter_group(const ChildGroup &group) noexcept {
+  if (::mkdirat(group.parent, group.folder, 0755) != 0) return false;
+  if (group.processes != nullptr &&
+      !write_at(group.parent, group.processes_file, group.processes)) {
+    return false;
+  }
+  if (group.memory != nullptr && !write_at(group.parent, group.memory_file, group.memory)) {
+    return false;
+  }
+  return write_at(group.parent, group.procs, "0");
+}
+
+void reach(ChildPlan *plan, SpawnPhase phase) noexcept {
+  plan->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_release);
+  // Whoever waits for `over` may have freed the plan by now; a wake of nobody does no harm.
+  ::syscall(SYS_futex, &plan->phase, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept {
+  for (;;) {
+    const std::uint32_t now = plan.phase.load(std::memory_order_acquire);
+    if (now >= static_cast<std::uint32_t>(phase)) return;
+    ::syscall(SYS_futex, &plan.phase, FUTEX_WAIT_PRIVATE, now, nullptr, nullptr, 0);
+  }
+}
+
+void start_child(ChildPlan *plan) noexcept {
   int flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
   if (plan->namespaces) flags |= CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID;
   if (plan->namespaces && plan->own_network) flags |= CLONE_NEWNET;
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t pid = ::clone(run_first, plan->first_stack, flags, plan, pidfd);
+  const pid_t pid = ::clone(run_first, plan->first_stack, flags, plan, &plan->pidfd);
   const int error = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (pid < 0) {
-    plan->failed = SpawnStep::clone;
-    plan->error = error;
-    return -1;
-  }
-  if (plan->failed == SpawnStep::none) return pid;
-  ::close(*pidfd);
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  return -1;
+  if (pid >= 0) return;
+  plan->pidfd = -1;
+  plan->failed = SpawnStep::clone;
+  plan->error = error;
 }
 
 }  // namespace bulkhead

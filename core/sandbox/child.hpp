@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -44,8 +45,26 @@ struct ChildMount {
   int tree = -1;                 // the child's
 };
 
+// A control group to make and to enter, in one hierarchy; see ServerGroups::Part. Null: no bound.
+struct ChildGroup {
+  int parent = -1;  // -1: there is none
+  const char *folder = nullptr, *procs = nullptr;
+  const char *processes_file = nullptr, *processes = nullptr;
+  const char *memory_file = nullptr, *memory = nullptr;
+};
+// For the calling process, and what it starts. False: it is in no group; errno says why.
+bool enter_group(const ChildGroup &group) noexcept;
+
+// How far a start is. Until `identified` the pid is not known and the gateway's own process is
+// changed for a moment, so that only one start at a time may be there. `viewed`: past all that a
+// kernel may not be able to do. `over`: both programs run, or it has failed; the plan is free
+// again.
+enum class SpawnPhase : std::uint32_t { begun, identified, viewed, over };
+
 // Everything the child needs, made ready before: it allocates nothing. Pointers are borrowed.
 struct ChildPlan {
+  static constexpr std::size_t most_kept = 8;
+
   const char *program = nullptr;
   char *const *argv = nullptr;
   char *const *envp = nullptr;
@@ -53,9 +72,7 @@ struct ChildPlan {
   bool cwd_given = false;           // else "/" will do
   int in = -1, out = -1, err = -1;  // above 2
 
-  // Who writes "0" to these is in the server's control groups; -1: none. Failing is no reason not
-  // to start.
-  int groups[2] = {-1, -1};
+  ChildGroup groups[2];  // failing is no reason not to start
 
   bool namespaces = false;
   bool own_network = false;  // with namespaces
@@ -72,19 +89,33 @@ struct ChildPlan {
   std::uint64_t memory_bytes = 0, processes = 0;  // 0: as they are
 
   pid_t parent = 0;
+  int kept[most_kept] = {};    // in order: the descriptors above 2 that the child needs; it closes
+  std::size_t kept_count = 0;  // the others at once, which may be somebody's connections
   void *first_stack = nullptr, *second_stack = nullptr;  // their upper ends
 
-  // Written by the child.
+  // Written by the child (the kernel: pidfd); to be read when `phase` says so.
+  std::atomic<std::uint32_t> phase{0};  // SpawnPhase; a futex
+  int pidfd = -1;                       // from `identified` on, like pid
+  pid_t pid = -1;                       // as the parent sees it; 0: not known
   volatile SpawnStep failed = SpawnStep::none;
   volatile int error = 0;
   const char *volatile what = nullptr;  // the path of a failed mount
   volatile bool processes_hidden = false;
   volatile bool groups_failed = false;
+
+  // Of Spawner and Starters.
+  std::uint64_t child = 0;
+  ChildPlan *next = nullptr;
 };
 
 // Starts it; returns when the program runs (and with namespaces, child_init.c too) or has failed
-// to. The pid and pidfd are those of the first process. Blocks all signals meanwhile. -1: failed,
-// nothing is left and plan->failed says where. Thread: one that lives as long as the child should.
-pid_t start_child(ChildPlan *plan, int *pidfd) noexcept;
+// to, with `phase` still short of `over`. The pid and pidfd are those of the first process, which
+// is the caller's to reap if plan->pidfd is not -1, failed or not. Blocks all signals meanwhile.
+// Thread: one that lives as long as the child should; other threads go on.
+void start_child(ChildPlan *plan) noexcept;
+
+// Says that a start has come so far, and waits for one that has. Any thread.
+void reach(ChildPlan *plan, SpawnPhase phase) noexcept;
+void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept;
 
 }  // namespace bulkhead

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
@@ -223,7 +224,7 @@ class Planner {
   ChildView plan() {
     put(Kind::devices, "/dev");
     put(Kind::processes, "/proc");
-    for (const std::string &folder : {std::string("/tmp"), real_path("/var/tmp")}) {
+    for (const std::string &folder : {std::string("/tmp"), real_place("/var/tmp")}) {
       if (is_folder(folder)) put(Kind::scratch, folder);
     }
     if (policy_.mode == Mode::strict) {
@@ -263,8 +264,13 @@ class Planner {
     step.folder = is_folder(from);
   }
 
+  // Of the places that every view looks for, and of no other.
+  std::string real_place(const std::string &path) const {
+    return request_.places == nullptr ? real_path(path) : request_.places->real(path);
+  }
+
   void cover(const std::string &path) {
-    const std::string real = real_path(path);
+    const std::string real = real_place(path);
     if (real.empty() || real == "/" || is_within(home_, real)) return;
     put_cover(real);
   }
@@ -313,7 +319,7 @@ class Planner {
       put_cover(path);
     }
     for (const std::string_view path : roots_secrets) {
-      const std::string real = real_path(std::string(path));
+      const std::string real = real_place(std::string(path));
       if (!real.empty() && !is_covered(real)) cover(real);
     }
     cover_host_keys();
@@ -342,7 +348,7 @@ class Planner {
     const std::string tool = " " + base_of(policy_.command) + " ";
     for (const Cache &cache : caches) {
       const std::string at = joined(home_, cache.at);
-      const std::string real = real_path(at);
+      const std::string real = real_place(at);
       const bool made = policy_.mode == Mode::strict || is_covered(at);
       if (real.empty() && !made) {
         if (cache.made_for.find(tool) == std::string_view::npos) continue;
@@ -399,7 +405,7 @@ class Planner {
   // Where the names of hosts come from may be a link into a covered folder.
   void show_name_service() {
     for (const char *path : {"/etc/resolv.conf", "/etc/hosts", "/etc/localtime"}) {
-      const std::string real = real_path(path);
+      const std::string real = real_place(path);
       if (!real.empty() && is_covered(real)) show(real, false);
     }
   }
@@ -539,6 +545,31 @@ bool is_within(std::string_view path, std::string_view folder) noexcept {
 std::string real_path(const std::string &path) {
   char buffer[PATH_MAX];
   return path.empty() || ::realpath(path.c_str(), buffer) == nullptr ? std::string() : buffer;
+}
+
+void KnownPlaces::refresh(std::uint64_t now_ns) {
+  if (now_ns - since_ns_ < fresh_ns && known_.size() < most) return;
+  known_.clear();
+  since_ns_ = now_ns;
+}
+
+std::string KnownPlaces::real(const std::string &path) {
+  if (path.size() < 2 || !path.starts_with('/') || path.ends_with('/')) return real_path(path);
+  if (const auto at = known_.find(path); at != known_.end()) return at->second;
+  std::string found = look_up(path);
+  if (known_.size() < most) known_.emplace(path, found);
+  return found;
+}
+
+// One component at a time, so that what lies above several of them is looked up once.
+std::string KnownPlaces::look_up(const std::string &path) {
+  const std::string above = parent_of(path);
+  const std::string folder = above == "/" ? above : real(above);
+  if (folder.empty()) return {};
+  std::string at = joined(folder, base_of(path));
+  char link[1];
+  if (::readlink(at.c_str(), link, sizeof link) >= 0) return real_path(path);
+  return errno == EINVAL ? at : std::string();  // EINVAL: it is there and no link
 }
 
 ChildView plan_view(const ViewRequest &request) {

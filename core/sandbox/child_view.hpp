@@ -12,6 +12,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,27 @@ struct ChildView {
   std::vector<std::string> ignored;  // paths given by name that are not granted, with the reason
 };
 
+// Where the places lie that are looked for in every view: secrets, services, caches. Servers that
+// are started together share the answers. What is found counts for `fresh_ns` from the first
+// look-up on, then all is looked up anew: what comes to be meanwhile is seen as if this start had
+// been that much earlier. Paths that a person or a definition names are never taken from here: what
+// a server can write to may have changed since.
+class KnownPlaces {
+ public:
+  static constexpr std::uint64_t fresh_ns = 500'000'000;
+  static constexpr std::size_t most = 1024;  // paths
+
+  // Forgets what is no longer fresh. Before a view is planned.
+  void refresh(std::uint64_t now_ns);
+  // As real_path(). `path`: absolute, without "." and "..".
+  std::string real(const std::string &path);
+
+ private:
+  std::string look_up(const std::string &path);
+  std::map<std::string, std::string> known_;
+  std::uint64_t since_ns_ = 0;
+};
+
 struct ViewRequest {
   const ChildPolicy *policy = nullptr;
   std::string program;  // the file to execute
@@ -44,6 +67,7 @@ struct ViewRequest {
   uid_t user = 0;
   // The gateway's own files and folders: shown to no server, whatever it was given.
   std::vector<std::string> own;
+  KnownPlaces *places = nullptr;  // null: looks everything up
 };
 
 // Looks at the file system (links, what exists), changes nothing but making folders in `cache`.

@@ -63,7 +63,9 @@ int add_path(int ruleset_fd, int path_fd, std::uint64_t rights) noexcept {
 }  // namespace
 
 int landlock_abi() noexcept {
-  const long abi = ::syscall(nr_create_ruleset, nullptr, static_cast<std::size_t>(0), ask_version);
+  // It stays the same as long as the process lives.
+  static const long abi =
+      ::syscall(nr_create_ruleset, nullptr, static_cast<std::size_t>(0), ask_version);
   return abi < 0 ? 0 : static_cast<int>(abi);
 }
 

@@ -138,7 +138,8 @@ void ServerGroups::use(const std::string &parent, bool unified) {
   made.processes = counts && there("pids.max") && !counts_processes();
   made.memory =
       counts && there(unified ? "memory.max" : "memory.limit_in_bytes") && !counts_memory();
-  if (made.processes || made.memory) {
+  made.folder = OwnedFd(::open(made.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (made.folder && (made.processes || made.memory)) {
     hierarchies_.push_back(std::move(made));
   } else {
     ::rmdir(made.path.c_str());
@@ -159,31 +160,24 @@ bool ServerGroups::counts_memory() const noexcept {
   return false;
 }
 
-bool ServerGroups::limit(const Hierarchy &in, const std::string &folder, const Limits &limits) {
-  if (in.processes && limits.processes != 0 &&
-      !write_text(folder + "/pids.max", std::to_string(limits.processes))) {
-    return false;
-  }
-  const char *memory = in.unified ? "/memory.max" : "/memory.limit_in_bytes";
-  return !in.memory || limits.memory_bytes == 0 ||
-         write_text(folder + memory, std::to_string(limits.memory_bytes));
-}
-
-ServerGroups::Group ServerGroups::make(const Limits &limits) {
+ServerGroups::Group ServerGroups::plan(const Limits &limits) {
   Group group;
   if (hierarchies_.empty()) return group;
   group.name = "server-" + std::to_string(++next_);
   for (const Hierarchy &hierarchy : hierarchies_) {
-    const std::string folder = hierarchy.path + "/" + group.name;
-    OwnedFd entry;
-    if (::mkdir(folder.c_str(), 0755) == 0 && limit(hierarchy, folder, limits)) {
-      entry = OwnedFd(::open((folder + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    Part &part = group.parts.emplace_back();
+    part.parent = hierarchy.folder.get();
+    part.folder = group.name;
+    part.procs = group.name + "/cgroup.procs";
+    if (hierarchy.processes && limits.processes != 0) {
+      part.processes_file = group.name + "/pids.max";
+      part.processes = std::to_string(limits.processes);
     }
-    if (!entry) {
-      remove(group.name);
-      return {};
+    if (hierarchy.memory && limits.memory_bytes != 0) {
+      part.memory_file =
+          group.name + (hierarchy.unified ? "/memory.max" : "/memory.limit_in_bytes");
+      part.memory = std::to_string(limits.memory_bytes);
     }
-    group.entries.push_back(std::move(entry));
   }
   return group;
 }

@@ -20,10 +20,17 @@ class ServerGroups {
   struct Limits {
     std::uint64_t processes = 0, memory_bytes = 0;  // 0: no bound
   };
-  // A server's group. Who writes "0" to all `entries` is in it, and so is what it starts.
+  // One hierarchy's part of a server's group, which does not exist before enter_group(). Paths lie
+  // in `parent`, which is ours.
+  struct Part {
+    int parent = -1;
+    std::string folder, procs;
+    std::string processes_file, processes;  // empty: no bound
+    std::string memory_file, memory;        // likewise
+  };
   struct Group {
     std::string name;  // empty: there is none
-    std::vector<OwnedFd> entries;
+    std::vector<Part> parts;
   };
 
   // Finds out what there is; may find nothing.
@@ -38,18 +45,19 @@ class ServerGroups {
   // Of processes that are no more. Those of running ones stay.
   static void remove_leftovers();
 
-  // Without a name: it could not be made.
-  Group make(const Limits &limits);
+  // The next server's. Nothing is made here: the kernel makes whoever changes groups wait for all
+  // who do, so the child does it.
+  Group plan(const Limits &limits);
   // After its last process has ended; one that is still in use is tried again with the next.
   void remove(const std::string &name);
 
  private:
   struct Hierarchy {
     std::string path;  // of our folder
+    OwnedFd folder;
     bool unified = false, processes = false, memory = false;
   };
   void use(const std::string &parent, bool unified);
-  static bool limit(const Hierarchy &in, const std::string &folder, const Limits &limits);
 
   std::vector<Hierarchy> hierarchies_;
   std::vector<std::string> ended_;

@@ -12,23 +12,23 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "reactor/reactor.hpp"
 #include "sandbox/child.hpp"
 #include "sandbox/child_filter.hpp"
 #include "sandbox/child_image.hpp"
 #include "sandbox/child_landlock.hpp"
 #include "sandbox/child_view.hpp"
+#include "sandbox/starters.hpp"
 
 namespace bulkhead {
 namespace {
 
 using Mode = ChildPolicy::Mode;
-
-// Each of the two child sides runs on one; they call shallowly and hold one path at most.
-constexpr std::size_t stack_bytes = 64u << 10;
 
 std::string name_of(int error) {
   const char *text = ::strerrordesc_np(error);
@@ -57,6 +57,13 @@ bool plain_text(bh_str text) {
   return text.n == 0 || (text.p != nullptr && std::memchr(text.p, 0, text.n) == nullptr);
 }
 
+std::uint64_t monotonic_ns() {
+  timespec t{};
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
 std::string own_map(std::uint64_t id) {
   const std::string text = std::to_string(id);
   return text + " " + text + " 1";
@@ -82,15 +89,29 @@ struct Spawner::Launch {
   }
 };
 
+Spawner::Child::Child() = default;
+Spawner::Child::Child(Child &&) noexcept = default;
+Spawner::Child &Spawner::Child::operator=(Child &&) noexcept = default;
+Spawner::Child::~Child() = default;
+
 Spawner::Spawner(SpawnOptions options)
-    : options_(std::move(options)), namespaces_(options_.namespaces), groups_(options_.groups) {}
+    : options_(std::move(options)),
+      namespaces_(options_.namespaces),
+      groups_(options_.groups),
+      places_(std::make_unique<KnownPlaces>()) {}
 
 Spawner::~Spawner() {
+  if (watch_ != 0) options_.reactor->unwatch(watch_);
   children_.for_each([this](std::uint64_t id, Child &child) {
     kill(id, SIGKILL);
-    while (::waitpid(child.pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    wait_end(child.pidfd.get());
   });
+}
+
+void Spawner::wait_end(int pidfd) noexcept {
+  siginfo_t info{};
+  while (::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED) != 0 && errno == EINTR) {
+  }
 }
 
 void Spawner::log(std::int32_t level, std::string_view text) const {
@@ -113,30 +134,30 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   if (!plain || request.program.n == 0) {
     return bh::fail(error, BH_E_INVALID, "a child needs a program, and texts without NUL");
   }
-  Launch launch;
-  launch.server = bh::view(request.server);
-  launch.program = bh::view(request.program);
-  launch.cwd = bh::view(request.cwd);
+  auto launch = std::make_unique<Launch>();
+  launch->server = bh::view(request.server);
+  launch->program = bh::view(request.program);
+  launch->cwd = bh::view(request.cwd);
   for (std::uint32_t i = 0; i < request.argc; ++i)
-    launch.arguments.emplace_back(bh::view(request.argv[i]));
+    launch->arguments.emplace_back(bh::view(request.argv[i]));
   for (std::uint32_t i = 0; i < request.envc; ++i)
-    launch.environment.emplace_back(bh::view(request.env[i]));
-  auto policy = parse_child_policy(launch.server, bh::view(request.definition));
+    launch->environment.emplace_back(bh::view(request.env[i]));
+  auto policy = parse_child_policy(launch->server, bh::view(request.definition));
   if (!policy) return bh::fail(error, policy.error().code, policy.error().text);
-  launch.policy = std::move(*policy);
-  bh_status status = prepare(launch, error);
+  launch->policy = std::move(*policy);
+  bh_status status = prepare(*launch, error);
   if (status != BH_OK) return status;
   status = start(launch, out, error);
-  if (status == BH_OK || !can_do_without_namespaces(launch)) return status;
+  if (status == BH_OK || launch == nullptr || !can_do_without_namespaces(*launch)) return status;
   // Once more, and from now on, without them.
-  Launch again;
-  again.server = launch.server;
-  again.program = launch.program;
-  again.cwd = bh::view(request.cwd);
-  again.arguments = std::move(launch.arguments);
-  again.environment = std::move(launch.environment);
-  again.policy = std::move(launch.policy);
-  status = prepare(again, error);
+  auto again = std::make_unique<Launch>();
+  again->server = launch->server;
+  again->program = launch->program;
+  again->cwd = bh::view(request.cwd);
+  again->arguments = std::move(launch->arguments);
+  again->environment = std::move(launch->environment);
+  again->policy = std::move(launch->policy);
+  status = prepare(*again, error);
   return status != BH_OK ? status : start(again, out, error);
 }
 
@@ -221,7 +242,6 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
     return bh::fail(error, number == EMFILE || number == ENFILE ? BH_E_LIMIT : BH_E_IO,
                     "server \"" + launch.server + "\": cannot make pipes: " + name_of(number));
   }
-  if (!stacks_) stacks_ = std::make_unique<std::byte[]>(2 * stack_bytes);
   ChildPlan &plan = launch.plan;
   plan.confined = launch.policy.mode != Mode::off;
   plan.namespaces = plan.confined && namespaces_;
@@ -251,6 +271,8 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
       view.home = home;
     view.cache = make_cache_folder(options_.state_dir, launch.server);
     view.user = ::geteuid();
+    places_->refresh(monotonic_ns());
+    view.places = places_.get();
     view.own = options_.own;
     if (!options_.state_dir.empty()) view.own.push_back(options_.state_dir);
     launch.view = plan_view(view);
@@ -286,9 +308,13 @@ void Spawner::prepare_groups(Launch &launch) {
     lacks("process-limit", "no control group can be made here, and nothing else counts root's");
   }
   // One more: the first process of the sandbox is ours.
-  launch.group = groups_->make({launch.policy.processes + 1, launch.policy.memory_bytes});
-  for (std::size_t i = 0; i < launch.group.entries.size(); ++i) {
-    launch.plan.groups[i] = launch.group.entries[i].get();
+  launch.group = groups_->plan({launch.policy.processes + 1, launch.policy.memory_bytes});
+  const auto text = [](const std::string &s) { return s.empty() ? nullptr : s.c_str(); };
+  for (std::size_t i = 0; i < launch.group.parts.size(); ++i) {
+    const ServerGroups::Part &part = launch.group.parts[i];
+    launch.plan.groups[i] = {
+        part.parent,          part.folder.c_str(),    part.procs.c_str(), text(part.processes_file),
+        text(part.processes), text(part.memory_file), text(part.memory)};
   }
 }
 
@@ -311,14 +337,8 @@ bool Spawner::prepare_landlock(Launch &launch, Error *why) {
   return true;
 }
 
-bh_status Spawner::start(Launch &launch, bh_child *out, bh_error *error) {
+void Spawner::fill_plan(Launch &launch) {
   ChildPlan &plan = launch.plan;
-  if (plan.namespaces) {
-    launch.exit_report = above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!launch.exit_report) {
-      return bh::fail(error, BH_E_LIMIT, launch.who() + "cannot be started: " + name_of(errno));
-    }
-  }
   plan.program = launch.program.c_str();
   plan.argv = launch.argv.data();
   plan.envp = launch.envp.data();
@@ -339,38 +359,127 @@ bh_status Spawner::start(Launch &launch, bh_child *out, bh_error *error) {
   plan.memory_bytes = launch.policy.memory_bytes;
   plan.processes = launch.policy.processes;
   plan.parent = ::getpid();
-  // 16: what the processors' calling conventions ask of a stack.
-  plan.first_stack = stacks_.get() + stack_bytes;
-  plan.second_stack = stacks_.get() + 2 * stack_bytes;
-  int pidfd = -1;
-  const pid_t pid = start_child(&plan, &pidfd);
-  if (pid < 0) {
-    if (groups_) groups_->remove(launch.group.name);
-    return failure(launch, error);
+  static_assert(ChildPlan::most_kept >= 8);
+  for (const int fd : {plan.in, plan.out, plan.err, plan.groups[0].parent, plan.groups[1].parent,
+                       plan.init_image, plan.exit_report, plan.landlock}) {
+    if (fd > 2) plan.kept[plan.kept_count++] = fd;
   }
-  if (plan.groups_failed) lacks("process-limit", "its control group cannot be entered");
-  if (plan.namespaces && !plan.processes_hidden) lacks("own-proc", "/proc cannot be mounted here");
-  Child child;
-  child.pid = pid;
-  child.pidfd = OwnedFd(pidfd);
-  child.exit_report = std::move(launch.exit_report);
-  child.group = std::move(launch.group.name);
-  const int shared = ::fcntl(pidfd, F_DUPFD_CLOEXEC, 3);
-  out->pid = pid;
-  out->id = children_.insert(std::move(child));
+  std::sort(plan.kept, plan.kept + plan.kept_count);
+}
+
+// Whether there is somebody to tell when a child is ready.
+bool Spawner::can_go_on_meanwhile() {
+  if (options_.reactor == nullptr) return false;
+  if (watch_ != 0) return true;
+  if (!starters_) starters_ = std::make_unique<Starters>();
+  const auto finished = [](void *self, std::int32_t, std::uint32_t) {
+    static_cast<Spawner *>(self)->on_finished();
+  };
+  return starters_->prepare() && options_.reactor->watch(this, starters_->finished_fd(), BH_FD_READ,
+                                                         finished, this, &watch_) == BH_OK;
+}
+
+// True: it gets ready while we go on, as far as that has been waited for.
+bool Spawner::begin(Launch &launch) {
+  ChildPlan &plan = launch.plan;
+  if (can_go_on_meanwhile() && starters_->start(&plan)) {
+    // What a kernel may refuse altogether is known when the first child has done it.
+    const bool sure = proven_ || !plan.namespaces;
+    wait_for(plan, sure ? SpawnPhase::identified : SpawnPhase::viewed);
+    const SpawnStep failed = plan.failed;
+    const SpawnStep last_awaited = sure ? SpawnStep::identity : SpawnStep::network;
+    if (failed == SpawnStep::none || failed > last_awaited) return true;
+    wait_for(plan, SpawnPhase::over);
+    starters_->forget(&plan);
+    return false;
+  }
+  const ChildStacks stacks;
+  stacks.give(&plan);
+  start_child(&plan);
+  return false;
+}
+
+bh_status Spawner::start(std::unique_ptr<Launch> &launch, bh_child *out, bh_error *error) {
+  ChildPlan &plan = launch->plan;
+  if (plan.namespaces) {
+    launch->exit_report = above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!launch->exit_report) {
+      return bh::fail(error, BH_E_LIMIT, launch->who() + "cannot be started: " + name_of(errno));
+    }
+  }
+  fill_plan(*launch);
+  const bool on_its_own = begin(*launch);
+  if (!on_its_own && plan.failed != SpawnStep::none) {
+    if (plan.pidfd >= 0) {
+      wait_end(plan.pidfd);
+      ::close(plan.pidfd);
+    }
+    if (groups_) groups_->remove(launch->group.name);
+    return failure(*launch, error);
+  }
+  if (plan.namespaces) proven_ = true;
+  return hand_out(std::move(launch), !on_its_own, out, error);
+}
+
+bh_status Spawner::hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child *out,
+                            bh_error *error) {
+  const int shared = ::fcntl(launch->plan.pidfd, F_DUPFD_CLOEXEC, 3);
   if (shared < 0) {
     const int number = errno;
-    kill(out->id, SIGKILL);
-    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    children_.erase(out->id);
-    return bh::fail(error, BH_E_LIMIT, launch.who() + "cannot be watched: " + name_of(number));
+    bh::fail(error, BH_E_LIMIT, launch->who() + "cannot be watched: " + name_of(number));
   }
+  // The child has its own of these.
+  for (OwnedFd *fd : {&launch->child_in, &launch->child_out, &launch->child_err, &launch->landlock})
+    fd->reset();
+  out->pid = launch->plan.pid;
   out->pidfd = shared;
-  out->in = launch.in.release();
-  out->out = launch.out.release();
-  out->err = launch.err.release();
-  return BH_OK;
+  out->in = launch->in.release();
+  out->out = launch->out.release();
+  out->err = launch->err.release();
+  Child child;
+  child.pid = launch->plan.pid;
+  child.pidfd = OwnedFd(launch->plan.pidfd);
+  child.exit_report = std::move(launch->exit_report);
+  child.group = launch->group.name;
+  child.launch = std::move(launch);
+  out->id = children_.insert(std::move(child));
+  Child &kept = *children_.get(out->id);
+  kept.launch->plan.child = out->id;
+  if (ready) settle(kept);
+  if (shared >= 0) return BH_OK;
+  for (const int fd : {out->in, out->out, out->err}) ::close(fd);
+  kill(out->id, SIGKILL);
+  wait_end(kept.pidfd.get());
+  bh_child_end ignored{};
+  ignored.size = sizeof ignored;
+  reap(out->id, &ignored);
+  return BH_E_LIMIT;
+}
+
+void Spawner::note_lacks(const ChildPlan &plan) {
+  if (plan.groups_failed) lacks("process-limit", "its control group cannot be entered");
+  if (plan.namespaces && plan.failed == SpawnStep::none && !plan.processes_hidden)
+    lacks("own-proc", "/proc cannot be mounted here");
+}
+
+// Its start is over.
+void Spawner::settle(Child &child) {
+  Launch &launch = *child.launch;
+  note_lacks(launch.plan);
+  if (launch.plan.failed != SpawnStep::none) {
+    bh_error why = bh::make_error();
+    const bh_status code = failure(launch, &why);
+    child.failure = Error{code, std::string(bh::text(why))};
+    can_do_without_namespaces(launch);  // the next start does
+  }
+  child.launch.reset();
+}
+
+void Spawner::on_finished() {
+  while (const ChildPlan *plan = starters_->next_finished()) {
+    Child *child = children_.get(plan->child);
+    if (child != nullptr && child->launch) settle(*child);
+  }
 }
 
 bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
@@ -411,10 +520,11 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   if (child == nullptr) return BH_STALE;
   // Somebody else may have reaped it; then its number can be another process's by now.
   if (::syscall(SYS_pidfd_send_signal, child->pidfd.get(), 0, nullptr, 0) != 0) return BH_OK;
-  if (!child->exit_report && signal == SIGKILL) kill_below(child->pid);
+  const bool led = !child->exit_report && child->pid > 0;
+  if (led && signal == SIGKILL) kill_below(child->pid);
   // In a namespace the first process passes a signal on to the server's group, and with its own
   // death everything ends. Else the child leads the group.
-  if (!child->exit_report) ::kill(-child->pid, signal);
+  if (led) ::kill(-child->pid, signal);
   ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), signal, nullptr, 0);
   return BH_OK;
 }
@@ -445,6 +555,11 @@ bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
   const int result =
       ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED | WNOHANG);
   if (result == 0 && info.si_pid == 0) return BH_PENDING;
+  if (child->launch) {
+    wait_for(child->launch->plan, SpawnPhase::over);  // its thread notices a moment later
+    starters_->forget(&child->launch->plan);
+    settle(*child);
+  }
   // ECHILD: the program that embeds us has reaped it; then only its status is unknown.
   out->how = BH_CHILD_UNKNOWN;
   out->status = 0;
@@ -457,6 +572,11 @@ bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
   } else if (result == 0) {
     out->how = info.si_code == CLD_EXITED ? BH_CHILD_EXITED : BH_CHILD_KILLED;
     out->status = info.si_status;
+  }
+  if (child->failure) {
+    out->how = BH_CHILD_NOT_STARTED;
+    if (BH_HAS(bh_child_end, out, why))
+      bh::fail(out->why, child->failure->code, child->failure->text);
   }
   if (groups_) groups_->remove(child->group);
   children_.erase(id);

@@ -6,6 +6,9 @@
 // server needs. Without namespaces Landlock alone does what it can, or nothing is started, as the
 // options say.
 //
+// With a reactor a child gets ready on a thread of its own (starters.hpp) while the caller goes on:
+// what fails after the first steps is told by reap(). Without one spawn() waits.
+//
 // Owner: the host. Thread: the reactor's, which must live as long as the children.
 #pragma once
 
@@ -14,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +30,11 @@
 
 namespace bulkhead {
 
+struct ChildPlan;
+class KnownPlaces;
+class Reactor;
+class Starters;
+
 struct SpawnOptions {
   std::string home;              // whose secrets are hidden; empty: $HOME
   std::string state_dir;         // caches are made in cache/SERVER of it; hidden from servers
@@ -35,6 +44,7 @@ struct SpawnOptions {
   // Made before a confinement that leaves no right to; null: made with the first confined child.
   std::shared_ptr<ServerGroups> groups;
   std::uint64_t scratch_bytes = 512u << 20;  // of a server's /tmp
+  Reactor *reactor = nullptr;                // outlives the Spawner; null: spawn() waits
   // One line for the operator; never holds a credential.
   std::function<void(std::int32_t level, std::string_view text)> log;
 };
@@ -58,16 +68,29 @@ class Spawner {
   const std::vector<std::string> &missing() const noexcept { return missing_; }
 
  private:
+  struct Launch;  // one start under way
   struct Child {
-    pid_t pid = -1;
-    OwnedFd pidfd;        // our own
-    OwnedFd exit_report;  // in namespaces: how the server ended
-    std::string group;    // in groups_; empty: none
+    pid_t pid = -1;                  // 0: not known
+    OwnedFd pidfd;                   // our own
+    OwnedFd exit_report;             // in namespaces: how the server ended
+    std::string group;               // in groups_; empty: none
+    std::unique_ptr<Launch> launch;  // while it gets ready
+    std::optional<Error> failure;    // it never got ready
+    Child();
+    Child(Child &&) noexcept;
+    Child &operator=(Child &&) noexcept;
+    ~Child();
   };
-  struct Launch;  // one spawn() under way
   using Missing = std::vector<std::string>;
 
-  bh_status start(Launch &launch, bh_child *out, bh_error *error);
+  bh_status start(std::unique_ptr<Launch> &launch, bh_child *out, bh_error *error);
+  void fill_plan(Launch &launch);
+  bool begin(Launch &launch);
+  bool can_go_on_meanwhile();
+  bh_status hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child *out, bh_error *error);
+  void settle(Child &child);
+  void note_lacks(const ChildPlan &plan);
+  void on_finished();
   bh_status prepare(Launch &launch, bh_error *error);
   bool prepare_landlock(Launch &launch, Error *why);
   void prepare_groups(Launch &launch);
@@ -76,14 +99,18 @@ class Spawner {
   void lacks(std::string_view what, std::string_view why);
   void log(std::int32_t level, std::string_view text) const;
   void kill_below(pid_t pid) const;
+  static void wait_end(int pidfd) noexcept;
 
   const SpawnOptions options_;
   bool namespaces_;
   std::vector<std::string> missing_;
   std::shared_ptr<ServerGroups> groups_;
   OwnedFd init_image_;
-  std::unique_ptr<std::byte[]> stacks_;
+  std::unique_ptr<KnownPlaces> places_;
+  bool proven_ = false;  // a child has been in its namespaces
   Slots<Child> children_;
+  std::unique_ptr<Starters> starters_;  // before children_ goes, the threads are gone
+  std::uint64_t watch_ = 0;             // of what they have finished
 };
 
 }  // namespace bulkhead

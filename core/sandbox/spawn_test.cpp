@@ -1,5 +1,6 @@
 // Children as they are started: what they see, what they can do, how they end. As the user who runs
-// the tests, and as root also as another, ordinary one.
+// the tests, and as root also as another, ordinary one. With BULKHEAD_SPAWN_WAITS in the
+// environment spawn() waits for them, else they get ready meanwhile.
 #include "sandbox/spawn.hpp"
 
 #include <dirent.h>
@@ -23,6 +24,9 @@
 #include <optional>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "reactor/reactor.hpp"
+#include "sandbox/child.hpp"
+#include "sandbox/child_view.hpp"
 #include "sandbox/landlock.hpp"
 
 using namespace bulkhead;
@@ -44,6 +48,7 @@ std::string in_quotes(const std::string &text) {
 struct World {
   std::string folder, home, project, state;
   std::vector<std::string> log;
+  std::unique_ptr<Reactor> reactor;  // null: spawn() waits
   std::unique_ptr<Spawner> spawner;
 
   explicit World(const std::function<void(SpawnOptions &)> &change = {}) {
@@ -68,6 +73,10 @@ struct World {
     options.own = {home + "/.config/bulkhead", folder + "/gateway.json"};
     put_file(folder + "/gateway.json");
     options.log = [this](std::int32_t, std::string_view text) { log.emplace_back(text); };
+    if (std::getenv("BULKHEAD_SPAWN_WAITS") == nullptr) {
+      reactor = std::move(*Reactor::create());
+      options.reactor = reactor.get();
+    }
     if (change) change(options);
     spawner = std::make_unique<Spawner>(std::move(options));
   }
@@ -116,6 +125,7 @@ struct Running {
     world.spawner->kill(child.id, SIGKILL);
     wait_end();
     bh_child_end end{};
+    end.size = sizeof end;
     world.spawner->reap(child.id, &end);
     for (const int fd : {child.in, child.out, child.err, child.pidfd}) ::close(fd);
   }
@@ -142,9 +152,13 @@ struct Running {
     return ::poll(&ready, 1, 20'000) == 1;
   }
   bh_child_end reap() {
+    bh_error why = bh::make_error();
     bh_child_end end{};
+    end.size = sizeof end;
+    end.why = &why;
     REQUIRE(wait_end());
     REQUIRE(world.spawner->reap(child.id, &end) == BH_OK);
+    error = bh::text(why);
     return end;
   }
   const std::string &of(const std::string &attempt) {
@@ -404,21 +418,33 @@ TEST_CASE("control groups count where they can be made, and are gone with their 
       WARN("SKIP cgroups: this user may not make any here");
       return;
     }
-    const auto exists = [&](const ServerGroups::Group &group) {
-      // The kernel names the file behind the descriptor.
-      const std::string link = "/proc/self/fd/" + std::to_string(group.entries[0].get());
-      name = fs::read_symlink(link).parent_path();
-      return fs::exists(name);
-    };
-    ServerGroups::Group first = groups.make({8, 64u << 20});
-    REQUIRE(first.entries.size() >= 1);
-    CHECK(exists(first));
-    first.entries.clear();
+    const ServerGroups::Group first = groups.plan({8, 64u << 20}), second = groups.plan({8, 0});
+    CHECK(first.name != second.name);
+    const auto counting =
+        std::find_if(first.parts.begin(), first.parts.end(),
+                     [](const ServerGroups::Part &p) { return !p.processes_file.empty(); });
+    REQUIRE(counting != first.parts.end());
+    const ServerGroups::Part &part = *counting;
+    // The kernel names the folder behind the descriptor.
+    name = fs::read_symlink("/proc/self/fd/" + std::to_string(part.parent)) / part.folder;
+    CHECK_FALSE(fs::exists(name));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ChildGroup group{part.parent, part.folder.c_str(), part.procs.c_str()};
+      group.processes_file = part.processes_file.c_str();
+      group.processes = part.processes.c_str();
+      std::string own;
+      const bool in = enter_group(group);
+      std::ifstream file("/proc/self/cgroup");
+      for (std::string line; std::getline(file, line);) own += line + "\n";
+      ::_exit(in && own.find("/" + first.name + "\n") != std::string::npos ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK(fs::exists(name));
     groups.remove(first.name);
     CHECK_FALSE(fs::exists(name));
-    const ServerGroups::Group second = groups.make({8, 0});
-    CHECK(second.name != first.name);
-    CHECK(exists(second));
   }
   CHECK_FALSE(fs::exists(name));
   CHECK_FALSE(fs::exists(fs::path(name).parent_path()));
@@ -564,7 +590,10 @@ TEST_CASE("what cannot be started says why, and nothing is left") {
   const std::string definition = R"("command":"x","sandbox":{"mode":")" + mode + "\"}";
   const auto text = [&](const std::string &program, const std::string &cwd = {}) {
     Running run(w, definition, {}, {}, cwd, program);
-    REQUIRE(run.status != BH_OK);
+    if (run.status == BH_OK) {
+      REQUIRE(w.reactor != nullptr);
+      CHECK(run.reap().how == BH_CHILD_NOT_STARTED);
+    }
     return run.error;
   };
   CHECK(text("/no/such/program") ==
@@ -579,6 +608,129 @@ TEST_CASE("what cannot be started says why, and nothing is left") {
   siginfo_t info{};
   CHECK(::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0);
   CHECK(w.spawner->size() == 0);
+}
+
+namespace {
+
+// How many there are of ours: "fd" (and the one to look with), "task".
+std::ptrdiff_t count_own(const char *what) {
+  return std::distance(fs::directory_iterator(std::string("/proc/self/") + what), {});
+}
+
+}  // namespace
+
+TEST_CASE("more children than threads get ready side by side, and leave no descriptor") {
+  World w;
+  {
+    const Running first(w, R"("command":"x")", {"pid:2"});
+  }  // what is made once
+  if (w.reactor) w.reactor->poll(0);
+  const auto before = count_own("fd");
+  constexpr std::size_t count = 2 * 16 + 3;
+  std::vector<bh_child> children;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string name = "s" + std::to_string(i),
+                      program = i % 3 == 2 ? "/no/such" : TEST_CHILD;
+    const std::string definition =
+        i % 2 == 0 ? R"({"command":"x"})" : R"({"command":"x","sandbox":{"mode":"off"}})";
+    const std::vector<bh_str> argv{bh::str(program), bh::str("leader")};
+    bh_spawn request{};
+    request.size = sizeof request;
+    request.server = bh::str(name);
+    request.definition = bh::str(definition);
+    request.program = bh::str(program);
+    request.argv = argv.data();
+    request.argc = 2;
+    bh_child child{};
+    child.size = sizeof child;
+    bh_error why = bh::make_error();
+    const bh_status status = w.spawner->spawn(request, &child, &why);
+    INFO(bh::text(why));
+    if (status == BH_OK) {
+      children.push_back(child);
+    } else {
+      CHECK(w.reactor == nullptr);
+      CHECK(i % 3 == 2);
+    }
+  }
+  if (w.reactor) CHECK(children.size() == count);
+  for (const bh_child &child : children) {
+    pollfd ended{child.pidfd, POLLIN, 0};
+    char line[64];
+    pollfd ready{child.out, POLLIN, 0};
+    REQUIRE(::poll(&ready, 1, 20'000) == 1);
+    const bool answered = ::read(child.out, line, sizeof line) > 0;
+    w.spawner->kill(child.id, SIGKILL);
+    REQUIRE(::poll(&ended, 1, 20'000) == 1);
+    bh_error why = bh::make_error();
+    bh_child_end end{};
+    end.size = sizeof end;
+    end.why = &why;
+    REQUIRE(w.spawner->reap(child.id, &end) == BH_OK);
+    CHECK(answered == (end.how == BH_CHILD_KILLED));
+    if (!answered) {
+      CHECK(end.how == BH_CHILD_NOT_STARTED);
+      CHECK(why.code == BH_E_NOT_FOUND);
+      CHECK(std::string(bh::text(why)).find("does not exist") != std::string::npos);
+    }
+    for (const int fd : {child.in, child.out, child.err, child.pidfd}) ::close(fd);
+  }
+  if (w.reactor) w.reactor->poll(0);
+  CHECK(count_own("fd") == before);
+  CHECK(w.spawner->size() == 0);
+  siginfo_t info{};
+  CHECK(::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0);
+  w.spawner.reset();
+  CHECK(count_own("task") == 1);
+}
+
+TEST_CASE("a child can be ended while it gets ready, and its input is kept for it until then") {
+  World w;
+  const std::string mode = GENERATE("home-read-only", "off");
+  const bool spawner_goes = GENERATE(false, true);
+  const std::string definition = R"("command":"x","sandbox":{"mode":")" + mode + "\"}";
+  for (int i = 0; i < 8; ++i) {
+    Running run(w, definition, {});  // waits for no answer
+    REQUIRE(run.status == BH_OK);
+    CHECK(::write(run.child.in, "x", 1) == 1);
+    if (spawner_goes) continue;
+    CHECK(w.spawner->kill(run.child.id, SIGKILL) == BH_OK);
+    CHECK(run.reap().how == BH_CHILD_KILLED);
+  }
+  if (!spawner_goes) {
+    CHECK(w.spawner->size() == 0);
+    return;
+  }
+  std::optional<Running> left(std::in_place, w, definition, std::vector<std::string>{});
+  const int ended = ::dup(left->child.pidfd);
+  left->status = BH_STALE;  // it closes nothing
+  w.spawner.reset();
+  pollfd ready{ended, POLLIN, 0};
+  CHECK(::poll(&ready, 1, 0) == 1);
+  for (const int fd : {left->child.in, left->child.out, left->child.err, left->child.pidfd, ended})
+    ::close(fd);
+  siginfo_t info{};
+  CHECK(::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0);
+}
+
+TEST_CASE("places that were looked up are looked up again after a while, and follow links") {
+  World w;
+  KnownPlaces places;
+  std::uint64_t now = 1'000'000'000;
+  places.refresh(now);
+  const std::string secret = w.home + "/.late", real = real_path(w.project);
+  CHECK(places.real(secret).empty());
+  CHECK(places.real(w.home + "/.config/bulkhead/profile.toml") ==
+        real_path(w.home + "/.config/bulkhead/profile.toml"));
+  CHECK(places.real(w.home + "/notes.txt/below").empty());
+  fs::create_directory_symlink(w.project, w.home + "/link");
+  CHECK(places.real(w.home + "/link") == real);
+  CHECK(places.real(w.home + "/link/data.txt") == real + "/data.txt");
+  put_file(secret);
+  places.refresh(now + KnownPlaces::fresh_ns - 1);
+  CHECK(places.real(secret).empty());
+  places.refresh(now + KnownPlaces::fresh_ns);
+  CHECK(places.real(secret) == real_path(secret));
 }
 
 TEST_CASE("a definition that is not understood starts nothing") {

@@ -302,7 +302,11 @@ void Lane::on_exit() {
   shared_.host.timer_cancel(timer_);
   for (Watched *w : {&in_, &out_, &err_}) release(w);
   writer_.drop();
-  report_down(BH_E_UNAVAILABLE, describe_exit());
+  if (end_.how == BH_CHILD_NOT_STARTED) {
+    report_down(start_error_.code, std::string(bh::text(start_error_)));
+  } else {
+    report_down(BH_E_UNAVAILABLE, describe_exit());
+  }
   if (closing_ && !std::exchange(done_, true)) shared_.finished(*this);
 }
 
@@ -314,6 +318,7 @@ bool Lane::reap(std::uint64_t deadline_ns) {
     ::poll(&ready, 1, static_cast<int>((deadline_ns - now) / 1'000'000));
   }
   end_.size = sizeof end_;
+  end_.why = &start_error_;
   if (shared_.children->reap(shared_.host.ctx(), child_, &end_) == BH_PENDING) return false;
   child_ = 0;
   release(&process_);

@@ -62,7 +62,8 @@ class Lane final : private stdio_lines::LineSink {
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
 
-  // Starts the child. On failure nothing is left of it.
+  // Starts the child, which may still be getting ready afterwards: then a failure is an end like
+  // others. On failure nothing is left of it.
   bh_status open(const bh_lane_info &info, bh_error *error);
   bh_status send(const bh_lane_message &message, bh_error *error);
   void flush();
@@ -126,8 +127,9 @@ class Lane final : private stdio_lines::LineSink {
   std::string server_;
   std::vector<std::string> hidden_;
 
-  bh_child_id child_ = 0;             // 0: none, or reaped
-  bh_child_end end_{};                // how it ended
+  bh_child_id child_ = 0;  // 0: none, or reaped
+  bh_child_end end_{};     // how it ended
+  bh_error start_error_ = bh::make_error();
   Watched in_, out_, err_, process_;  // the child's, seen from the child
   stdio_lines::LineReader reader_;
   stdio_lines::LineWriter writer_;

@@ -111,7 +111,7 @@ AT(bh_spawn, argv, 56);
 AT(bh_spawn, cwd, 80);
 SIZE(bh_child, 32);
 AT(bh_child, pidfd, 16);
-SIZE(bh_child_end, 16);
+SIZE(bh_child_end, 24);
 SIZE(bh_host_spawn, 32);
 SIZE(bh_wire, 24);
 AT(bh_wire, lane_hold, 16);

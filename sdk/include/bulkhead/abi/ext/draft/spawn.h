@@ -41,22 +41,30 @@ typedef struct bh_child {
   int32_t err;   /* reads its standard error */
 } bh_child;
 
-enum { BH_CHILD_EXITED = 1, BH_CHILD_KILLED = 2, BH_CHILD_UNKNOWN = 3 /* reaped by others */ };
+enum {
+  BH_CHILD_EXITED = 1,
+  BH_CHILD_KILLED = 2,
+  BH_CHILD_UNKNOWN = 3,    /* reaped by others */
+  BH_CHILD_NOT_STARTED = 4 /* it never ran its program; why says what failed */
+};
 
 typedef struct bh_child_end {
   uint32_t size;
   uint32_t how;   /* BH_CHILD_... */
   int32_t status; /* exit status, or the signal's number */
   int32_t reserved;
+  bh_error *why; /* the caller's, may be null; filled for BH_CHILD_NOT_STARTED only */
 } bh_child_end;
 
 typedef struct bh_host_spawn {
   uint32_t size;
   uint32_t reserved;
 
-  /* Starts a child; returns when it runs its program or has failed to. On an error nothing is left
-   * of it and the text names server and command, no value of the environment. It leads a session of
-   * its own, has default signal handling, and dies with the host. [io] */
+  /* Starts a child. It may still be getting ready when this returns: its pipes are there and can be
+   * used, and a start that fails later is an end (pidfd, reap) that says BH_CHILD_NOT_STARTED. On
+   * an error nothing is left of it. Both texts name server and command, no value of the
+   * environment. It leads a session of its own, has default signal handling, and dies with the
+   * host. [io] */
   bh_status (*spawn)(void *ctx, const bh_spawn *request, bh_child *out, bh_error *error);
 
   /* SIGKILL: the child and everything that it started (without a PID namespace: its process group
