@@ -88,6 +88,9 @@ std::vector<Place> find_places() {
     words >> type >> word >> options;
     if (type != "cgroup" && type != "cgroup2") continue;
     const bool unified = type == "cgroup2";
+    // Of the older kind each hierarchy counts what its controllers do; the others would be made for
+    // nothing.
+    if (!unified && !has_word(options, "pids") && !has_word(options, "memory")) continue;
     for (const auto &[controllers, path] : groups) {
       const bool this_one = unified
                                 ? controllers.empty()
