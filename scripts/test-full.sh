@@ -34,12 +34,12 @@ cmake --build build-tsan -j "$jobs"
 TSAN_OPTIONS="halt_on_error=1 external_symbolizer_path=/usr/bin/llvm-symbolizer-19" \
   ctest --test-dir build-tsan -j "$jobs" --output-on-failure -LE 'e2e|no_tsan'
 
-step "clang-tidy on the files that changed"
-cmake --preset clang >/dev/null  # for its compile commands
-scripts/tidy-changed.sh build-clang "${TIDY_BASE:-}"
-
 step "drills"
 for drill in tests/drills/*.sh; do
   echo "-- $drill"
   "$drill"
 done
+
+step "clang-tidy on the files that changed"
+cmake --preset clang >/dev/null  # for its compile commands
+scripts/tidy-changed.sh build-clang "${TIDY_BASE:-}"
