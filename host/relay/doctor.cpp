@@ -145,18 +145,23 @@ class Doctor {
     return accepted ? std::string() : said + " was answered with " + answer + "instead of OK";
   }
 
-  // An answer, or nothing with a line that says so.
-  std::string ask_anything(const std::string &message, const char *what) {
+  // The answer to `id` (empty: one without an id), or nothing with a line that says so.
+  std::string ask_anything(const std::string &message, std::string_view id, const char *what) {
     if (relay_.send(message)) {
-      if (auto text = relay_.answer()) return *text;
+      if (auto text = relay_.answer(id)) return *text;
+    }
+    if (const std::string stray = relay_.take_stray(); !stray.empty()) {
+      bad(std::string(what) + ": not answered by its id, but with " + stray.substr(0, 200),
+          "The endpoint must answer a request once, with the id of the request.");
+      return {};
     }
     bad(std::string(what) + ": no answer",
         "The relay's own lines above say why; else the endpoint is stuck: see its log.");
     return {};
   }
   // The same for an answer that only the endpoint can give: -32001 is the relay's own.
-  std::string ask(const std::string &message, const char *what) {
-    std::string text = ask_anything(message, what);
+  std::string ask(const std::string &message, std::string_view id, const char *what) {
+    std::string text = ask_anything(message, id, what);
     const auto error = mcp::member(text, "error");
     if (mcp::member(error, "code") != "-32001") return text;
     bad(std::string(what) +
@@ -171,10 +176,7 @@ class Doctor {
     return message.append(method).append("\",\"params\":").append(params).append("}");
   }
   std::string ask(int id, std::string_view method, std::string_view params, const char *what) {
-    return ask(request(id, method, params), what);
-  }
-  static bool answers(std::string_view text, int id) {
-    return pipe::classify(text).id == std::to_string(id);
+    return ask(request(id, method, params), std::to_string(id), what);
   }
 
   bool introduced() {
@@ -186,7 +188,7 @@ class Doctor {
     if (text.empty()) return false;
     const auto result = mcp::member(text, "result");
     const auto name = mcp::member(mcp::member(result, "serverInfo"), "name");
-    if (!answers(text, 1) || name.empty()) {
+    if (name.empty()) {
       return bad("initialize was refused: " + text.substr(0, 200),
                  "What answers there is no MCP endpoint, or its policy refuses this process.");
     }
@@ -199,10 +201,11 @@ class Doctor {
     relay_.send(R"({"jsonrpc":"2.0","method":"$/progress","params":{}})");
     const std::string text = ask(2, "ping", "{}", "ping");
     if (text.empty()) return;
-    if (answers(text, 2)) {
+    const std::string stray = relay_.take_stray();
+    if (stray.empty()) {
       good("notifications are not answered, ping is");
     } else {
-      bad("a notification was answered: " + text.substr(0, 200),
+      bad("a notification was answered: " + stray.substr(0, 200),
           "The endpoint must answer requests only.");
     }
   }
@@ -217,12 +220,19 @@ class Doctor {
       return;
     }
     struct Seen {
-      int count = 0, without_schema = 0, badly_described = 0;
+      int count = 0, without_schema = 0, without_properties = 0, badly_described = 0;
+      int without_annotations = 0;
     } seen;
     mcp::for_each_item(list, &seen, [](void *arg, std::string_view tool) {
       auto &s = *static_cast<Seen *>(arg);
       ++s.count;
-      if (mcp::member(mcp::member(tool, "inputSchema"), "type") != "\"object\"") ++s.without_schema;
+      const auto schema = mcp::member(tool, "inputSchema");
+      if (mcp::member(schema, "type") != "\"object\"") {
+        ++s.without_schema;
+      } else if (!mcp::member(schema, "properties").starts_with('{')) {
+        ++s.without_properties;
+      }
+      if (!mcp::member(tool, "annotations").starts_with('{')) ++s.without_annotations;
       if (mcp::member(tool, "description").size() <= good_description + 2) ++s.badly_described;
       return true;
     });
@@ -236,6 +246,15 @@ class Doctor {
       warn(std::to_string(seen.without_schema) + " tools have an inputSchema that is no object",
            "Clients may refuse them; their server has to be corrected.");
     }
+    if (seen.without_properties > 0) {
+      say("      ",
+          "Of these, " + std::to_string(seen.without_properties) + " take no arguments by name.");
+    }
+    if (seen.without_annotations > 0) {
+      say("      ",
+          "Of these, " + std::to_string(seen.without_annotations) +
+              " have no annotations: clients take them for ones that may destroy something.");
+    }
     if (seen.badly_described > 0) {
       warn(std::to_string(seen.badly_described) + " tools have no description worth the name",
            "Models will not know when to use them.");
@@ -243,27 +262,30 @@ class Doctor {
   }
 
   void invalid_json() {
-    const std::string text = ask("{oops", "invalid JSON");
+    const std::string text = ask("{oops", {}, "invalid JSON");
     if (text.empty()) return;
-    const auto line = pipe::classify(text);
-    const bool id_less = line.id.empty() || line.id == "null";
     const bool right = mcp::member(mcp::member(text, "error"), "code") == "-32700";
-    if (id_less && right && still_answers(4)) {
+    const bool goes_on = still_answers(4);
+    const std::string stray = relay_.take_stray();
+    if (right && goes_on && stray.empty()) {
       good("invalid JSON is answered with -32700, and the next request works");
-    } else {
-      bad("invalid JSON was answered with " + text.substr(0, 200),
+    } else if (!right || !stray.empty()) {
+      bad("invalid JSON was answered with " + (right ? stray : text).substr(0, 200) +
+              (right ? ", a second answer" : ""),
           "The endpoint must answer one error -32700 without an id and go on.");
     }
   }
 
   void too_large() {
     const std::string text =
-        ask_anything(request(5, "ping", "{\"x\":\"" + std::string(oversize, 'x') + "\"}"),
+        ask_anything(request(5, "ping", "{\"x\":\"" + std::string(oversize, 'x') + "\"}"), "5",
                      "a message that is too large");
     if (text.empty()) return;
     const auto code = mcp::member(mcp::member(text, "error"), "code");
-    if (answers(text, 5) && code == "-32001" && still_answers(6)) {
-      good("a message too large for a frame is answered with -32001, and the next request works");
+    if (code == "-32001") {
+      if (still_answers(6)) {
+        good("a message too large for a frame is answered with -32001, and the next request works");
+      }
     } else {
       bad("a message too large for a frame was answered with " + text.substr(0, 200),
           "This is the relay's own work: report it.");
@@ -284,10 +306,7 @@ class Doctor {
     }
   }
 
-  bool still_answers(int id) {
-    const std::string text = ask(id, "ping", "{}", "ping");
-    return !text.empty() && answers(text, id);
-  }
+  bool still_answers(int id) { return !ask(id, "ping", "{}", "ping").empty(); }
 
   void ending() {
     const int code = relay_.end();

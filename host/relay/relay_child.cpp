@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "pipe/line.hpp"
 #include "relay/write_out.hpp"
@@ -44,18 +45,27 @@ bool RelayChild::send(std::string_view line) {
   return write_all(in_.get(), line) && write_all(in_.get(), "\n");
 }
 
-std::optional<std::string> RelayChild::answer() {
+std::optional<std::string> RelayChild::answer(std::string_view id) {
   while (auto text = line()) {
-    if (pipe::classify(*text).method.empty()) return text;
+    const auto what = pipe::classify(*text);
+    if (!what.method.empty()) continue;
+    const bool without = what.id.empty() || what.id == "null";
+    if (id.empty() ? without : what.id == id) return text;
+    if (stray_.empty()) stray_ = std::move(*text);
   }
+  wait_ms_ = next_wait_ms;
   return std::nullopt;
+}
+
+std::string RelayChild::take_stray() {
+  return std::exchange(stray_, {});
 }
 
 std::optional<std::string> RelayChild::line() {
   std::size_t end = 0;
   while ((end = read_.find('\n')) == std::string::npos) {
     pollfd ready{out_.get(), POLLIN, 0};
-    const int n = ::poll(&ready, 1, answer_wait_ms);
+    const int n = ::poll(&ready, 1, wait_ms_);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0 || read_.size() > max_line_bytes) return std::nullopt;
     char some[65'536];

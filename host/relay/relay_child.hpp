@@ -15,6 +15,7 @@ namespace bulkhead::relay {
 class RelayChild {
  public:
   static constexpr int answer_wait_ms = 40'000;  // the relay itself tries for 30 s to connect
+  static constexpr int next_wait_ms = 5'000;     // once it has been waited for in vain
   static constexpr std::size_t max_line_bytes = 16u << 20;
 
   // This very program, with these arguments.
@@ -25,8 +26,11 @@ class RelayChild {
 
   bool started() const noexcept { return pid_ > 0; }
   bool send(std::string_view line);
-  // The next answer (what has a method is not one); nullopt: none in time, or the relay has ended.
-  std::optional<std::string> answer();
+  // The answer to this id (JSON text; empty: one without an id, or with null). What has a method
+  // is none, and another answer is a stray. nullopt: none in time, or the relay has ended.
+  std::optional<std::string> answer(std::string_view id);
+  // The first answer that nobody has asked for since the last look; empty: there was none.
+  std::string take_stray();
   // Ends its input and waits for it; its exit code, -1 if it did not end by itself.
   int end();
 
@@ -35,7 +39,8 @@ class RelayChild {
 
   pid_t pid_ = -1;
   OwnedFd in_, out_;
-  std::string read_;
+  std::string read_, stray_;
+  int wait_ms_ = answer_wait_ms;
 };
 
 }  // namespace bulkhead::relay

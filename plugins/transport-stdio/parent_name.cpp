@@ -21,6 +21,17 @@ std::string read_file(const std::string &path) {
   return text;
 }
 
+// Without the beginning of a character at its end whose rest the kernel has cut off.
+std::string_view whole_characters(std::string_view text) noexcept {
+  for (std::size_t behind = 1; behind <= 3 && behind <= text.size(); ++behind) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - behind]);
+    if ((byte & 0xC0) == 0x80) continue;  // inside a character
+    const std::size_t size = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    return size > behind ? text.substr(0, text.size() - behind) : text;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string_view whole_name(std::string_view comm, std::string_view command_line) noexcept {
@@ -28,7 +39,7 @@ std::string_view whole_name(std::string_view comm, std::string_view command_line
   if (comm.size() < kernel_bytes) return comm;
   std::string_view program = command_line.substr(0, command_line.find('\0'));
   program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
-  return program.starts_with(comm) ? program : comm;
+  return program.starts_with(comm) ? program : whole_characters(comm);
 }
 
 std::string parent_name() {

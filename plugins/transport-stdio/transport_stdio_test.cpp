@@ -452,6 +452,11 @@ TEST_CASE("a name that the kernel has cut is completed from the command line") {
         "a-very-long-name-indeed");
   CHECK(whole_name("a-very-long-nam\n", "a-very-long-name\0/x/y\0"sv) == "a-very-long-name");
   CHECK(whole_name("a-very-long-nam\n", "/usr/bin/python3\0"sv) == "a-very-long-nam");
+  // The kernel cuts at 15 bytes, also inside a character.
+  CHECK(whole_name("a\u20AC\u20AC\u20AC\u20AC\xE2\x82\n", "/usr/bin/python3\0"sv) ==
+        "a\u20AC\u20AC\u20AC\u20AC");
+  CHECK(whole_name("aaa\u20AC\u20AC\u20AC\u20AC\n", "/usr/bin/python3\0"sv) ==
+        "aaa\u20AC\u20AC\u20AC\u20AC");
   CHECK(whole_name("", "").empty());
 }
 

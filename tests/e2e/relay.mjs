@@ -458,6 +458,36 @@ test('doctor finds a good endpoint good and explains what is not', async (t) => 
   assert.match(bad.out, /FAIL {2}no connection to unix:.*no such socket[^]*Is the gateway running/);
 });
 
+// Each fault is told once, and the checks behind it say what is true.
+test('doctor tells the faults of an endpoint apart', async (t) => {
+  const tool = { name: 'say', description: 'Says what it is told', inputSchema: { type: 'object' } };
+  const results = { initialize: { serverInfo: { name: 'fake' }, protocolVersion: '2025-06-18' }, 'tools/list': { tools: [tool] }, 'tools/call': { isError: true, content: [] } };
+  const good = (frame, peer) => {
+    if (frame.flags === 1 || !frame.payload.startsWith('{"')) return plain(frame, peer);
+    const { id, method } = JSON.parse(frame.payload);
+    peer.answer(frame, { jsonrpc: '2.0', id, result: results[method] ?? {} });
+  };
+  const methodOf = (frame) => (frame.payload.startsWith('{"') ? JSON.parse(frame.payload).method : '');
+  const faults = {
+    'initialize was refused: .*-32600': (frame, peer) =>
+      methodOf(frame) === 'initialize' ? peer.answer(frame, { jsonrpc: '2.0', id: 1, error: { code: -32600, message: 'no' } }) : good(frame, peer),
+    'tools/list was refused: .*-32603': (frame, peer) =>
+      methodOf(frame) === 'tools/list' ? peer.answer(frame, { jsonrpc: '2.0', id: 3, error: { code: -32603, message: 'no' } }) : good(frame, peer),
+    'an unknown tool was called': (frame, peer) =>
+      methodOf(frame) === 'tools/call' ? peer.answer(frame, { jsonrpc: '2.0', id: 7, result: { content: [] } }) : good(frame, peer),
+    'invalid JSON was answered with .*-32600': (frame, peer) =>
+      frame.payload.startsWith('{oops') ? peer.answer(frame, { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'no' } }) : good(frame, peer),
+  };
+  for (const [what, how] of Object.entries(faults)) {
+    const endpoint = await new FrameEndpoint(t.path(`f${Object.keys(faults).indexOf(what)}`), how).start();
+    const { code, out } = await doctorOf(t, ['--unix', endpoint.path]);
+    assert.equal(code, 1, out);
+    assert.match(out, new RegExp(`^FAIL {2}${what}`, 'm'), out);
+    assert.equal(out.match(/^FAIL/gm).length, 1, out);
+    await endpoint.stop();
+  }
+});
+
 // What a monitor's socket does with a connection: `answer` says what it is told.
 async function monitor(t, name, answer) {
   const front = net.createServer((socket) => {
