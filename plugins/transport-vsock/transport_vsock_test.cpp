@@ -612,8 +612,8 @@ TEST_CASE("handed off: a service that says a lot and closes is heard to its end"
 // The lines of the log that hold this text.
 std::vector<std::string> logged(const World &w, std::string_view part) {
   std::vector<std::string> out;
-  for (const auto &line : w.host.logs()) {
-    if (line.text.find(part) != line.text.npos) out.push_back(line.text);
+  for (const auto &entry : w.host.logs()) {
+    if (entry.text.find(part) != entry.text.npos) out.push_back(entry.text);
   }
   return out;
 }
