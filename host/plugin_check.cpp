@@ -21,10 +21,9 @@ class PluginCheck {
     check("policies", profile_.policies);
     check("telemetry", profile_.telemetry);
     check("services", profile_.services);
-    std::stable_sort(errors_.begin(), errors_.end(),
-                     [](const ProfileError &a, const ProfileError &b) {
-                       return std::tie(a.file, a.line) < std::tie(b.file, b.line);
-                     });
+    std::sort(errors_.begin(), errors_.end(), [](const ProfileError &a, const ProfileError &b) {
+      return std::tie(a.file, a.line, a.path, a.what) < std::tie(b.file, b.line, b.path, b.what);
+    });
     std::vector<std::string> lines;
     for (const ProfileError &error : errors_) {
       std::string text = to_string(error);
