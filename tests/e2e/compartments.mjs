@@ -1,8 +1,10 @@
 // One process per compartment: what each holds, and what happens when one falls.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
-import { existsSync, readFileSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
-import { alive, assert, descendants, fake, run, sleep, test, until } from './lib.mjs';
+import {
+  chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync,
+} from 'node:fs';
+import { Skip, alive, assert, descendants, fake, run, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const compartment = async (gateway, name) =>
@@ -164,6 +166,23 @@ test('pain-12 load is answered whole, and all is quiet after it', async (t) => {
   const after = used();
   assert.ok(after.ticks - before.ticks <= 10, `${after.ticks - before.ticks} ticks in a second without a call`);
   assert.ok(after.turns - before.turns <= 10 * tree.length, `${after.turns - before.turns} turns of ${tree.length} processes`);
+});
+
+test('files is the user that its folder belongs to', async (t) => {
+  if (process.getuid() !== 0) throw new Skip('only root can become another user');
+  const uid = 60998;
+  const above = mkdtempSync('/tmp/bulkhead-owner-');
+  t.defer(() => rmSync(above, { recursive: true }));
+  chmodSync(above, 0o755);
+  const folder = `${above}/w`;
+  mkdirSync(folder, { mode: 0o700 });
+  writeFileSync(`${folder}/a.txt`, 'hello');
+  for (const path of [folder, `${folder}/a.txt`]) chownSync(path, uid, uid);
+  const gateway = await t.gateway({ tools: { files: { plugin: 'builtin-files', path: folder } } });
+  const client = await t.http(gateway);
+  assert.match(JSON.stringify(await client.tool('files__file_read', { path: 'a.txt' })), /hello/);
+  const { pid } = await compartment(gateway, 'files');
+  assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), new RegExp(`^Uid:\\s+${uid}\\s`, 'm'));
 });
 
 test('a session that its client has ended stays ended', async (t) => {
