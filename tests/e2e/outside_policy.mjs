@@ -1,0 +1,149 @@
+// A policy plugin written outside the tree (examples/policy-plugin), built against the installed SDK
+// alone, in the place of policy-rules by profile alone; and what becomes of calls when it goes wrong,
+// in its own compartment and in the endpoint.
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { assert, build, fake, root, run, runProgram, show, Skip, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const telemetryPlugin = join(build, 'tests/judges/test-telemetry.so');
+const refused = 3;
+const timeout = 120_000; // the plugin is built, and a watchdog waits for 30 s
+
+process.umask(0o022); // a plugin that others may write is not loaded
+const work = mkdtempSync(join(tmpdir(), 'bulkhead-outside-'));
+process.on('exit', () => rmSync(work, { recursive: true, force: true }));
+
+function step(command, args) {
+  const done = spawnSync(command, args, { encoding: 'utf8', cwd: work, timeout: 300_000 });
+  if (done.error?.code === 'ENOENT') throw new Skip(`${command} is not there`);
+  assert.equal(done.status, 0, `${command} ${args.join(' ')}\n${done.stdout}${done.stderr}`);
+}
+// Built once, as the README says. A build with a sanitizer wants plugins that are built alike.
+let plugin;
+let failure;
+function outside() {
+  if (failure) throw failure;
+  if (plugin) return plugin;
+  try {
+    plugin = buildOutside();
+  } catch (error) {
+    failure = error;
+    throw error;
+  }
+  return plugin;
+}
+function buildOutside() {
+  cpSync(join(root, 'examples/policy-plugin'), join(work, 'policy-plugin'), { recursive: true });
+  step('cmake', ['--install', build, '--component', 'sdk', '--prefix', join(work, 'prefix')]);
+  step('cmake', [
+    '-S', 'policy-plugin', '-B', 'policy-plugin/build', '-DCMAKE_BUILD_TYPE=Release',
+    `-DCMAKE_PREFIX_PATH=${join(work, 'prefix')}`, '-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wshadow -Werror',
+  ]);
+  step('cmake', ['--build', 'policy-plugin/build']);
+  step('cmake', ['--install', 'policy-plugin/build', '--prefix', join(work, 'prefix')]);
+  const file = join(work, 'policy-plugin/build/policy-words.so');
+  assert.ok(existsSync(file));
+  return file;
+}
+
+const call = (client, args) => client.tool('local__a', args).then((result) => ({ result }), (error) => ({ error }));
+const compartment = async (gateway, name) => (await statusOf(gateway)).compartments.find((one) => one.name === name);
+function records(gateway) {
+  const file = readdirSync(gateway.dir, { recursive: true }).find((name) => name.endsWith('records.jsonl'));
+  if (file === undefined) return [];
+  return readFileSync(join(gateway.dir, file), 'utf8').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
+}
+async function judged(t, policy = {}) {
+  const gateway = await t.gateway({
+    mcpServers: { local: fake('--tool', 'a') },
+    policies: { default: { plugin: outside(), words: 'password,id_rsa', rehearse: true, ...policy } },
+    telemetry: { book: { plugin: telemetryPlugin } },
+    limits: { policy_timeout_ms: 1500 },
+  });
+  const client = await t.http(gateway);
+  await until('calls are decided', async () => (await call(client, { n: 0 })).result);
+  return { gateway, client };
+}
+
+test('the profile alone puts it in the place of policy-rules', async (t) => {
+  const mcpServers = { local: fake('--tool', 'a') };
+  const rules = await t.http(await t.gateway({
+    mcpServers,
+    security: { rules: { mcp: { no_password: { on: 'mcp.request', if: 'mcp.request.arguments_text.contains("password")', decision: 'block' } } } },
+  }));
+  assert.match((await call(rules, { say: 'the password' })).error.message, /blocked by policy \(.*no_password\)/);
+  const gateway = await t.gateway({ mcpServers, policies: { default: { plugin: outside(), words: 'password,id_rsa' } } });
+  const client = await t.http(gateway);
+  assert.match((await call(client, { say: 'the PassWord' })).error.message, /blocked by policy \(words\): the word "password" may not pass/);
+  assert.deepEqual((await call(client, { say: 'hello' })).result.echo, { say: 'hello' });
+  assert.deepEqual((await call(client, { rehearse: 'throw' })).result.echo, { rehearse: 'throw' }, 'nobody asked it to');
+  const { compartments, plugins } = await statusOf(gateway);
+  assert.ok(compartments.some(({ name }) => name === 'policy.default'), show(compartments));
+  assert.ok(!plugins.some((one) => one.plugin === 'policy-rules'), show(plugins));
+}, { timeout });
+
+test('its configuration is checked by its own schema before it sees it', (t) => {
+  const { code, stderr } = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {
+    profile: { mcpServers: {}, policies: { default: { plugin: outside(), words: 'a b' } } },
+  }, { timeout });
+  assert.notEqual(code, 0);
+  assert.match(stderr, /words/);
+}, { timeout });
+
+for (const where of ['own', 'endpoint']) {
+  test(`throws, errors, garbage and silence refuse the call, on record (${where})`, async (t) => {
+    const { gateway, client } = await judged(t, where === 'own' ? {} : { compartment: where });
+    assert.equal((await compartment(gateway, 'policy.default')) !== undefined, where === 'own');
+    for (const [fault, rule] of [['throw', 'failed'], ['error', 'failed'], ['garbage', 'failed'], ['silence', 'timeout']]) {
+      const { error, result } = await call(client, { rehearse: fault });
+      assert.match(error?.message ?? show(result), new RegExp(`MCP request blocked by policy \\(policy-${rule}\\)`), fault);
+      assert.ok((await call(client, { n: 1 })).result, `after ${fault}`);
+      await until(`${fault} is on record`, () => records(gateway).some((one) => one.outcome === refused && one.rule === `policy-${rule}`));
+    }
+    assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
+    if (where === 'own') assert.equal((await compartment(gateway, 'policy.default')).restarts, 0);
+  }, { timeout });
+}
+
+for (const [fault, rule] of [['crash', 'failed'], ['hang', 'timeout']]) {
+  test(`in its own compartment a ${fault} is a refusal on record, and the endpoint goes on`, async (t) => {
+    const { gateway, client } = await judged(t);
+    const { pid } = await compartment(gateway, 'policy.default');
+    const { error, result } = await call(client, { rehearse: fault });
+    assert.match(error?.message ?? show(result), new RegExp(`MCP request blocked by policy \\(policy-${rule}\\)`));
+    await until('it is started again', async () => {
+      const one = await compartment(gateway, 'policy.default');
+      return one.state === 'running' && one.pid !== pid;
+    });
+    await until('it decides again', async () => (await call(client, { n: 1 })).result);
+    assert.match((await call(client, { say: 'password' })).error.message, /\(words\)/);
+    await until('it is on record', () => records(gateway).some((one) => one.outcome === refused && one.rule === `policy-${rule}`));
+    assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
+  }, { timeout });
+
+  test(`in the endpoint a ${fault} ends the endpoint${fault === 'hang' ? ', by watchdog' : ''}; it is started again, and the log says why`, async (t) => {
+    const { gateway, client } = await judged(t, { compartment: 'endpoint' });
+    const { pid } = await compartment(gateway, 'endpoint');
+    const { error, result } = await call(client, { rehearse: fault });
+    assert.ok(error, show(result));
+    const fresh = await until('it is started again', async () => {
+      const one = await compartment(gateway, 'endpoint');
+      return one.state === 'running' && one.pid !== pid && one;
+    }, 60_000);
+    assert.equal(fresh.restarts, 1);
+    const other = await t.http(gateway);
+    assert.ok((await call(other, { n: 1 })).result);
+    assert.match((await call(other, { say: 'password' })).error.message, /\(words\)/);
+    const why = fault === 'hang' ? /endpoint: it hangs, and is killed/ : /endpoint: the compartment was ended by SIG/;
+    assert.match(gateway.stderr(), why);
+  }, { timeout });
+}
+
+// Before anything waits for a clock: a build takes its time, and nothing else runs meanwhile.
+try {
+  outside();
+} catch { /* each test says so */ }
+await run();
