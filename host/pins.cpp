@@ -2,7 +2,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "approve_text.hpp"
@@ -79,14 +78,14 @@ class PinsCommand {
     if (!loaded) return report_config_errors(loaded.error());
     profile_ = std::move(loaded->profile);
     terms_ = pin_terms(profile_);
-    store_.emplace(profile_.state_dir);
+    PinStore store(profile_.state_dir);
     if (!arguments_.server.empty() && !terms_.files.contains(arguments_.server)) {
       return complain("the profile has no server " + verbatim(arguments_.server), exit_usage);
     }
     if (!arguments_.hash.empty() && arguments_.names.size() != 1) {
       return complain("--hash is for one tool: give its name", exit_usage);
     }
-    auto all = store_->read();
+    auto all = store.read();
     if (!all) return complain(all.error().text);
     switch (arguments_.pins) {
       case Arguments::Pins::list:
@@ -94,9 +93,9 @@ class PinsCommand {
       case Arguments::Pins::show:
         return show(*all);
       case Arguments::Pins::approve:
-        return approve();
+        return approve(store);
       case Arguments::Pins::forget:
-        return forget();
+        return forget(store);
     }
     return exit_usage;
   }
@@ -152,10 +151,10 @@ class PinsCommand {
     return write_stdout(text) ? exit_ok : exit_failed;
   }
 
-  int approve() const {
+  int approve(PinStore &store) const {
     std::string text;
     bool other = false;
-    const auto done = store_->update([&](std::vector<StoredPin> &all) {
+    const auto done = store.update([&](std::vector<StoredPin> &all) {
       std::vector<std::pair<std::string, std::string>> former;  // of renamed ones: file, tool
       for (StoredPin &pin : all) {
         if (!meant(pin) || pin.pin.approved()) continue;
@@ -184,9 +183,9 @@ class PinsCommand {
     return finish(text);
   }
 
-  int forget() const {
+  int forget(PinStore &store) const {
     std::size_t gone = 0;
-    const auto done = store_->update([&](std::vector<StoredPin> &all) {
+    const auto done = store.update([&](std::vector<StoredPin> &all) {
       gone = std::erase_if(all, [&](const StoredPin &pin) { return meant(pin); });
       return gone != 0;
     });
@@ -204,7 +203,6 @@ class PinsCommand {
   const Arguments &arguments_;
   Profile profile_;
   PinTerms terms_;
-  std::optional<PinStore> store_;
 };
 
 }  // namespace

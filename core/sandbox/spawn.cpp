@@ -575,6 +575,7 @@ bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
   }
   if (child->failure) {
     out->how = BH_CHILD_NOT_STARTED;
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): of the member, which is a pointer
     if (BH_HAS(bh_child_end, out, why))
       bh::fail(out->why, child->failure->code, child->failure->text);
   }
