@@ -23,8 +23,8 @@ inline ProfileEnvironment environment(const std::map<std::string, std::string> &
 }
 
 inline Profile good(const std::vector<ProfileLayer> &layers,
-                    std::map<std::string, std::string> values = {}) {
-  auto result = load_profile(layers, environment(std::move(values)));
+                    const std::map<std::string, std::string> &values = {}) {
+  auto result = load_profile(layers, environment(values));
   if (auto *errors = std::get_if<std::vector<ProfileError>>(&result)) {
     std::string all;
     for (const ProfileError &error : *errors) all += to_string(error) + "\n";
@@ -34,8 +34,8 @@ inline Profile good(const std::vector<ProfileLayer> &layers,
 }
 
 inline std::vector<ProfileError> bad(const std::vector<ProfileLayer> &layers,
-                                     std::map<std::string, std::string> values = {}) {
-  auto result = load_profile(layers, environment(std::move(values)));
+                                     const std::map<std::string, std::string> &values = {}) {
+  auto result = load_profile(layers, environment(values));
   if (std::holds_alternative<Profile>(result)) FAIL("the profile was accepted");
   return std::move(std::get<std::vector<ProfileError>>(result));
 }
