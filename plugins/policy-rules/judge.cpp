@@ -47,9 +47,9 @@ const rapidjson::Value &content_of(const rapidjson::Value &result) {
   return empty_array();
 }
 
-std::string key_of(const Rule &rule, const Call &call, std::string_view tool) {
-  const Budget &budget = *rule.over;
-  std::string key = rule.id;
+std::string key_of(const std::string &rule_id, const Budget &budget, const Call &call,
+                   std::string_view tool) {
+  std::string key = rule_id;
   // Lengths keep parts apart, whatever is in them.
   const auto part = [&](bool wanted, std::string_view text) {
     if (wanted) key.append("\n").append(std::to_string(text.size())).append(":").append(text);
@@ -260,14 +260,13 @@ Judge::Match Judge::match(const Rule &rule) {
     if (!value.is(cel::Kind::kBool)) return failed("the condition gave no bool");
     if (!value.as_bool()) return Match::no;
   }
-  return rule.over && filled_ != ~0ull ? within(rule) : Match::yes;
+  return rule.over && filled_ != ~0ull ? within(rule.id, *rule.over) : Match::yes;
 }
 
 // Is the rule's budget used up? While it is not, the rule does not match, and the call counts if it
 // is let through.
-Judge::Match Judge::within(const Rule &rule) {
+Judge::Match Judge::within(const std::string &rule_id, const Budget &budget) {
   if (call_->approved) return Match::no;
-  const Budget &budget = *rule.over;
   Counters::Addition addition{call_->arguments.size(), &hosts_};
   if (budget.what == Budget::What::destinations && !hosts_known_) {
     if (parse_arguments() != nullptr)
@@ -276,7 +275,7 @@ Judge::Match Judge::within(const Rule &rule) {
     hosts_.clear();
     collect_hosts(arguments_.value(), &hosts_);
   }
-  std::string key = key_of(rule, *call_, values_[kTool].text());
+  std::string key = key_of(rule_id, budget, *call_, values_[kTool].text());
   if (counters_.over(budget, key, addition, clock_.steady_ms())) return Match::yes;
   charges_.push_back({&budget, std::move(key)});
   return Match::no;
@@ -311,7 +310,7 @@ Verdict Judge::rewritten(const Rule &rule, std::string_view json) {
   Verdict verdict;
   verdict.rule = rule.id;
   verdict.reason = rule.reason;
-  if (json.empty()) return verdict;  // nothing to rewrite
+  if (json.empty() || !rule.rewrite) return verdict;  // nothing to rewrite
   bool changed = false;
   auto text = rule.rewrite->apply(json, &changed);
   if (!text) {

@@ -79,7 +79,7 @@ class Judge {
   Verdict judge_body(const RuleSet &set, std::uint64_t body_bits);
   void hide_what_differs();
   Match match(const Rule &rule);
-  Match within(const Rule &rule);
+  Match within(const std::string &rule_id, const Budget &budget);
   Match list_matches(const Rule &rule) const;
   Match failed(std::string text);
   const char *parse_arguments();
