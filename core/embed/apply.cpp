@@ -101,6 +101,8 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
   }
   // Nothing fails from here on.
   const bool other_names = !(profile_.naming == next.naming) || !(profile_.expose == next.expose);
+  // What a plugin changes of the servers knows no more of their tools than this profile did.
+  const bool other_pins = !(profile_.pins == next.pins) || profile_.pinned != next.pinned;
   profile_ = std::move(next);
   if (!servers.empty() && !profile_.state_dir.empty()) make_log_folder();
   std::vector<NextUpstream> set;
@@ -131,7 +133,7 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
                  [](const NextUpstream &is, const auto &was) { return is.kept == was.get(); });
   if (!same_order || !report.nothing_changed()) router_->exchange_upstreams(std::move(set));
   if (other_names) router_->profile_changed();
-  router_->use_pins();
+  if (other_pins) router_->use_pins();
   if (*other_rules) {
     static_cast<void>(use_policies());  // what they need may be other now
     router_->policy_changed();

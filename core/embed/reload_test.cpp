@@ -490,3 +490,38 @@ TEST_CASE("reload: under load every call gets exactly one answer") {
   CHECK(w.host->status().in_flight == 0);
   for (const FakeLane &lane : w.up.lanes) CHECK_FALSE(lane.open);
 }
+
+TEST_CASE("reload: what a server has listed at first stays the approved definition") {
+  for (const bool kept : {false, true}) {
+    INFO(kept);
+    World w;
+    w.profile.pins.mode = PinRules::Mode::enforce;
+    std::size_t news = 0;
+    HostOptions options;
+    options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector}};
+    if (kept) options.on_pins = [&](const std::vector<PinNews> &some) { news += some.size(); };
+    auto created = Host::create(w.profile, std::move(options));
+    REQUIRE(created.has_value());
+    w.host = std::move(*created);
+    REQUIRE(w.host->start().has_value());
+    REQUIRE(w.turn_until([&] { return w.host->settled(); }));
+    Client c(*w.host);
+    c.end->send(list_tools);
+    REQUIRE(c.has("a__x"));
+    w.up.tools["a"] = R"([{"name":"x","description":"other"},{"name":"y"}])";
+    w.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/tools/list_changed"})");
+    REQUIRE(w.turn_until([&] { return c.has("list_changed"); }));
+    // Nothing of the profile is another; then a bound is.
+    for (int i = 0; i < 2; ++i) {
+      c.got.clear();
+      c.end->send(list_tools);
+      CHECK_FALSE(c.has("a__x"));
+      CHECK(c.has("a__y"));
+      c.call("1", "a__x");
+      CHECK(c.has("tool-pin"));
+      w.profile.servers[0].tool_timeouts_ms["x"] = 60;
+      apply(w);
+    }
+    CHECK(news == (kept ? 4 : 0));
+  }
+}

@@ -160,6 +160,26 @@ TEST_CASE("near: questions before the process is there wait for it, and everythi
   CHECK(w.heard.said[1].text == "{}");
 }
 
+TEST_CASE("near: of what waited, events that the policy does not judge are allowed") {
+  NearWorld w;
+  const auto ask = [&](std::uint64_t number, std::uint32_t event) {
+    bh_policy_request request = request_of(number);
+    request.event = event;
+    bh_verdict verdict{};
+    return w.table.decide(&w.near, &request, &verdict, nullptr);
+  };
+  CHECK(ask(1, BH_EVENT_NOTIFICATION) == BH_PENDING);
+  CHECK(ask(2, BH_EVENT_INPUT_REQUEST) == BH_PENDING);
+  w.near.attach(w.peer.open(*w.reactor));
+  w.peer.say(policy_needs, 0, BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT);
+  REQUIRE(w.until([&] { return !w.peer.got.empty() && w.heard.said.size() == 2; }));
+  CHECK(w.heard.said[0].what == "decided");
+  CHECK(w.heard.said[0].number == 1);
+  CHECK(w.heard.said[0].code == BH_VERDICT_ALLOW);
+  CHECK(w.peer.got.size() == 1);
+  CHECK(w.peer.got[0].frame.exchange == 2);
+}
+
 TEST_CASE("near: answers that nobody waits for, or of another kind, are dropped") {
   NearWorld w;
   w.ready();

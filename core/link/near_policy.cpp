@@ -194,7 +194,7 @@ bh_status NearPolicy::ask(Frame frame, const bh_policy_request &request, bh_str 
       held_bytes_ -= head.size() + text.n;
       return bh::fail(error, BH_E_LIMIT, "compartment \"" + compartment_ + "\" is being started");
     }
-    held_.push_back({frame, head, std::string(bh::view(text))});
+    held_.push_back({frame, head, std::string(bh::view(text)), request.event});
   }
   pending_[request.exchange] = {frame.kind == policy_filter, false};
   return BH_PENDING;
@@ -205,11 +205,26 @@ bool NearPolicy::send(const Frame &frame, std::string_view head, std::string_vie
   return trunk_ != nullptr && trunk_->send(frame, parts, 2) == BH_OK;
 }
 
+bool NearPolicy::judges(std::uint32_t event) const noexcept {
+  if (event == BH_EVENT_CALL) return true;
+  const bool note = event == BH_EVENT_NOTIFICATION;
+  return (needs_ & (note ? BH_POLICY_JUDGES_NOTIFICATIONS : BH_POLICY_JUDGES_INPUT)) != 0;
+}
+
 void NearPolicy::send_held() {
   const auto held = std::exchange(held_, {});
   held_bytes_ = 0;
   for (const Held &one : held) {
-    if (!pending_.contains(one.frame.exchange) || send(one.frame, one.head, one.text)) continue;
+    if (!pending_.contains(one.frame.exchange)) continue;
+    if (!judges(one.event)) {  // it would not have been asked, had that been known
+      pending_.erase(one.frame.exchange);
+      bh_verdict verdict{};
+      verdict.size = sizeof verdict;
+      verdict.verdict = BH_VERDICT_ALLOW;
+      events_.policy_decided(one.frame.exchange, verdict);
+      continue;
+    }
+    if (send(one.frame, one.head, one.text)) continue;
     const bool filter = pending_.at(one.frame.exchange).filter;
     pending_.erase(one.frame.exchange);
     if (filter) {

@@ -64,11 +64,13 @@ class NearPolicy {
   struct Held {
     Frame frame;
     std::string head, text;
+    std::uint32_t event = BH_EVENT_CALL;
   };
 
   bh_status ask(Frame frame, const bh_policy_request &request, bh_str text, bh_error *error);
   bool send(const Frame &frame, std::string_view head, std::string_view text);
   void send_held();
+  bool judges(std::uint32_t event) const noexcept;
   void on_frame(const Frame &frame, std::string_view payload);
   bool on_verdict(const Frame &frame, std::string_view payload);
   void useless(std::string_view why);
