@@ -226,6 +226,7 @@ const char *PluginHost::find_tables(std::uint32_t number) {
       return plugin.policy == nullptr ? "the plugin is no policy" : nullptr;
     case PluginKind::telemetry:
       plugin.telemetry = instance.ext<bh_telemetry>(BH_EXT_TELEMETRY);
+      plugin.counters = [&instance] { return instance.counters(); };
       return plugin.telemetry == nullptr ? "the plugin takes no telemetry" : nullptr;
     default:
       plugin.tools = instance.ext<bh_tools>(BH_EXT_TOOLS);

@@ -68,14 +68,18 @@ class FakeTelemetry : public Plain {
     return bh::is(id, BH_EXT_TELEMETRY) ? bh::telemetry_table<FakeTelemetry>() : nullptr;
   }
   std::uint32_t batch(const bh_record *const *records, std::uint32_t n) {
+    if (!FakeJudge::get().takes) return 0;
+    const auto text = [](bh_str s) { return std::string(bh::view(s)); };
     for (std::uint32_t i = 0; i < n; ++i) {
       const bh_record &r = *records[i];
       FakeJudge::get().records.push_back(
-          {r.outcome, std::string(bh::view(r.server)), std::string(bh::view(r.name)),
-           std::string(bh::view(r.rule)), std::string(bh::view(r.error))});
+          {r.outcome, text(r.server), text(r.name), text(r.rule), text(r.error), text(r.method),
+           text(r.request_id), text(r.request), text(r.response), text(r.reason), text(r.trace_id),
+           r.params_bytes, r.result_bytes, r.number, r.action, r.flags});
     }
     return n;
   }
+  std::uint32_t needs() const noexcept { return FakeJudge::get().telemetry_needs; }
 };
 
 }  // namespace

@@ -36,8 +36,13 @@ struct FakeJudge {
   struct Kept {
     std::uint32_t outcome;
     std::string server, name, rule, error;
+    std::string method, request_id, request, response, reason, trace_id;
+    std::uint64_t params_bytes, result_bytes, number;
+    std::uint32_t action, flags;
   };
   std::vector<Kept> records;
+  std::uint32_t telemetry_needs = BH_TELEMETRY_TEXTS;
+  bool takes = true;  // records
 
   const bh_host *host = nullptr;
 };

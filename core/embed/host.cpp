@@ -529,6 +529,11 @@ HostStatus HostImpl::status() const {
       plugin.plugin = part->use.plugin;
       plugin.state = part->failure.empty() ? "started" : "failed: " + part->failure;
       if (!part->compartment.empty()) plugin.state = remote_state(*part);
+      if (part->near_telemetry != nullptr) {
+        for (const auto &[name, value] : part->near_telemetry->counters()) {
+          status.counters.emplace_back(part->use.id + "." + name, value);
+        }
+      }
       if (part->instance != nullptr) {
         plugin.path = part->instance->library().path();
         plugin.version = part->instance->library().manifest().version;
@@ -561,7 +566,8 @@ HostStatus HostImpl::status() const {
                           {"stray_answers", c.stray_answers},
                           {"refused_asks", c.refused_asks},
                           {"dropped_events", c.dropped_events},
-                          {"dropped_records", router_->recorder().dropped()}});
+                          {"dropped_records", router_->recorder().dropped()},
+                          {"refused_unrecorded", c.refused_unrecorded}});
   status.collisions = router_->collisions();
   status.sessions = router_->session_count();
   status.in_flight = router_->in_flight();

@@ -49,9 +49,16 @@ struct PolicyWorld : World {
     up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"result":)" +
                     result + "}");
   }
+  // Of the last call.
   const FakeJudge::Kept &record() {
-    REQUIRE(turn_until([&] { return !judge.records.empty(); }));
-    return judge.records.back();
+    const FakeJudge::Kept *found = nullptr;
+    REQUIRE(turn_until([&] {
+      for (const FakeJudge::Kept &one : judge.records) {
+        if (one.method == "tools/call") found = &one;
+      }
+      return found != nullptr;
+    }));
+    return *found;
   }
 };
 

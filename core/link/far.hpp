@@ -32,6 +32,8 @@ struct FarPlugin {
   const bh_telemetry *telemetry = nullptr;
   void *self = nullptr;
   std::string failure;
+  // Of telemetry: the instance's counters.
+  std::function<std::vector<std::pair<std::string, std::uint64_t>>()> counters;
 };
 
 class Far {

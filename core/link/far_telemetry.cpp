@@ -15,6 +15,10 @@ bh_record record_of(const RecordText &text) {
   bh_record r{};
   r.size = sizeof r;
   r.outcome = text.outcome;
+  r.action = text.action;
+  r.flags = text.flags;
+  r.params_bytes = text.params_bytes;
+  r.result_bytes = text.result_bytes;
   r.number = text.number;
   r.exchange = text.exchange;
   r.session = text.session;
@@ -31,6 +35,11 @@ bh_record record_of(const RecordText &text) {
   r.name = bh::str(text.name);
   r.rule = bh::str(text.rule);
   r.error = bh::str(text.error);
+  r.request_id = bh::str(text.request_id);
+  r.request = bh::str(text.request);
+  r.response = bh::str(text.response);
+  r.reason = bh::str(text.reason);
+  r.trace_id = bh::str(text.trace_id);
   return r;
 }
 
@@ -57,13 +66,42 @@ void FarTelemetry::attach(OwnedFd trunk, std::function<void()> on_lost) {
   waiting_.clear();
   taken_ = 0;
   on_lost_ = std::move(on_lost);
+  reactor_.timer_cancel(std::exchange(counters_timer_, 0));
   trunk_ =
       std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
                                 2 * NearTelemetry::max_bytes, 4 * NearTelemetry::max_bytes, false);
-  if (plugin_.telemetry != nullptr) return;
+  counters_said_.clear();
   Frame frame;
   frame.kind = FrameKind::plugin_failed;
-  trunk_->send(frame, plugin_.failure);
+  const bh_telemetry *table = plugin_.telemetry;
+  if (table == nullptr) {
+    trunk_->send(frame, plugin_.failure);
+    return;
+  }
+  frame.kind = FrameKind::telemetry_needs;
+  const bool asks = BH_HAS(bh_telemetry, table, needs) && table->needs != nullptr;
+  frame.code = asks ? table->needs(plugin_.self) : 0;
+  trunk_->send(frame);
+  say_counters();
+}
+
+// Now, and whenever they have changed, looked at once in counters_ms.
+void FarTelemetry::say_counters() {
+  counters_timer_ = reactor_.timer_start(
+      this, counters_ms,
+      [](void *arg) {
+        auto &self = *static_cast<FarTelemetry *>(arg);
+        self.counters_timer_ = 0;
+        if (self.trunk_ != nullptr) self.say_counters();
+      },
+      this);
+  if (!plugin_.counters) return;
+  CountersText text{plugin_.counters()};
+  if (text.values == counters_said_) return;
+  Frame frame;
+  frame.kind = FrameKind::telemetry_counters;
+  trunk_->send(frame, to_bytes(text));
+  counters_said_ = std::move(text.values);
 }
 
 void FarTelemetry::lost() {

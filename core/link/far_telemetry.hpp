@@ -9,6 +9,8 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bulkhead/abi/ext/telemetry.h"
 #include "link/channel.hpp"
@@ -20,6 +22,7 @@ namespace bulkhead::link {
 class FarTelemetry {
  public:
   static constexpr std::uint64_t retry_ms = 200;  // after the plugin has left some
+  static constexpr std::uint64_t counters_ms = 500;
 
   // `plugin` outlives this.
   FarTelemetry(Reactor &reactor, const FarPlugin &plugin);
@@ -37,6 +40,7 @@ class FarTelemetry {
   void offer();
   std::uint32_t offer_some(std::uint32_t n);
   void lost();
+  void say_counters();
 
   Reactor &reactor_;
   const FarPlugin &plugin_;
@@ -46,6 +50,8 @@ class FarTelemetry {
   std::deque<RecordText> waiting_;  // at most what a near end may have unacknowledged
   std::uint64_t taken_ = 0;         // numbers below this are
   std::uint64_t timer_ = 0;
+  std::uint64_t counters_timer_ = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> counters_said_;
 };
 
 }  // namespace bulkhead::link

@@ -59,7 +59,9 @@ enum FrameKind : std::uint16_t {
 
   // A telemetry plugin's trunk, far to near: it lives, and records below the number `exchange` are
   // taken (0: none). Or plugin_failed.
-  telemetry_taken = 112
+  telemetry_taken = 112,
+  telemetry_needs,    // first; code: BH_TELEMETRY_... bits. Or plugin_failed
+  telemetry_counters  // payload: archived CountersText, when they are others than before
 };
 
 }  // namespace bulkhead::link

@@ -453,7 +453,8 @@ struct Book {
           const std::uint32_t taken = std::min(n, book.at_most);
           for (std::uint32_t i = 0; i < taken; ++i) book.numbers.push_back(records[i]->number);
           return taken;
-        }};
+        },
+        [](void *) -> std::uint32_t { return BH_TELEMETRY_TEXTS | BH_TELEMETRY_BLOCKS; }};
     return table;
   }
 };
@@ -501,6 +502,106 @@ TEST_CASE("telemetry: a bounded number waits for a process that is not there, an
     CHECK(book.numbers == std::vector<std::uint64_t>{9000, 9001, 9002, 9003, 9004});
   }
   CHECK(heard.ended.empty());
+}
+
+TEST_CASE("telemetry: what the plugin wants and counts is known on the other side") {
+  Loop w;
+  Heard heard;
+  NearTelemetry near(*w.reactor, "telemetry", heard);
+  const auto needs = [&] { return NearTelemetry::table().needs(&near); };
+  CHECK(needs() == BH_TELEMETRY_TEXTS);  // not known yet
+  Book book;
+  FarPlugin plugin;
+  plugin.telemetry = &Book::table();
+  plugin.self = &book;
+  std::uint64_t written = 7;
+  plugin.counters = [&] {
+    return std::vector<std::pair<std::string, std::uint64_t>>{{"written", written}};
+  };
+  FarTelemetry far(*w.reactor, plugin);
+  auto pair = socket_pair();
+  far.attach(std::move(pair->first));
+  near.attach(std::move(pair->second));
+  REQUIRE(w.until([&] { return needs() == (BH_TELEMETRY_TEXTS | BH_TELEMETRY_BLOCKS); }));
+  REQUIRE(w.until([&] { return near.counters().size() == 1; }));
+  CHECK(near.counters()[0] == std::pair<std::string, std::uint64_t>{"written", 7});
+  written = 8;
+  REQUIRE(w.until([&] { return near.counters()[0].second == 8; }));
+  Peer peer;
+  SECTION("a process that ends takes neither along") {
+    near.attach(peer.open(*w.reactor));
+    peer.channel.reset();
+    REQUIRE(w.until([&] { return near.idle(); }));
+    CHECK(needs() == (BH_TELEMETRY_TEXTS | BH_TELEMETRY_BLOCKS));
+    CHECK(near.counters().size() == 1);
+  }
+  SECTION("counters that no plugin can have end the process") {
+    near.attach(peer.open(*w.reactor));
+    CountersText bad;
+    bad.values = {{"Not a\nname", 1}};
+    peer.say(FrameKind::telemetry_counters, 0, 0, to_bytes(bad));
+    REQUIRE(w.until([&] { return !heard.ended.empty(); }));
+  }
+}
+
+TEST_CASE("telemetry: all of a record arrives") {
+  Loop w;
+  Heard heard;
+  NearTelemetry near(*w.reactor, "telemetry", heard);
+  struct Reader {
+    std::string request, response, trace, reason, id;
+    std::uint64_t params = 0, result = 0;
+    std::uint32_t action = 0, flags = 0;
+  } reader;
+  static constexpr bh_telemetry table{
+      sizeof(bh_telemetry), 0,
+      [](void *self, const bh_record *const *records, std::uint32_t n) -> std::uint32_t {
+        auto &r = *static_cast<Reader *>(self);
+        const bh_record &one = *records[0];
+        r = {std::string(bh::view(one.request)),
+             std::string(bh::view(one.response)),
+             std::string(bh::view(one.trace_id)),
+             std::string(bh::view(one.reason)),
+             std::string(bh::view(one.request_id)),
+             one.params_bytes,
+             one.result_bytes,
+             one.action,
+             one.flags};
+        return n;
+      },
+      nullptr};
+  FarPlugin plugin;
+  plugin.telemetry = &table;
+  plugin.self = &reader;
+  FarTelemetry far(*w.reactor, plugin);
+  auto pair = socket_pair();
+  far.attach(std::move(pair->first));
+  near.attach(std::move(pair->second));
+  bh_record record{};
+  record.size = sizeof record;
+  record.number = 5;
+  const std::string large(BH_RECORD_TEXT_BYTES, 'x');
+  record.request = bh::str(large);
+  record.response = bh::str("{}");
+  record.trace_id = bh::str("t");
+  record.reason = bh::str("why");
+  record.request_id = bh::str("7");
+  record.params_bytes = 1u << 20;
+  record.result_bytes = 2;
+  record.action = BH_VERDICT_REWRITE;
+  record.flags = BH_RECORD_REQUEST_CUT;
+  const bh_record *pointer = &record;
+  REQUIRE(NearTelemetry::table().batch(&near, &pointer, 1) == 1);
+  REQUIRE(w.until([&] { return near.kept() == 0; }));
+  CHECK(reader.request == large);
+  CHECK(reader.response == "{}");
+  CHECK(reader.trace == "t");
+  CHECK(reader.reason == "why");
+  CHECK(reader.id == "7");
+  CHECK(reader.params == 1u << 20);
+  CHECK(reader.result == 2);
+  CHECK(reader.action == BH_VERDICT_REWRITE);
+  CHECK(reader.flags == BH_RECORD_REQUEST_CUT);
 }
 
 TEST_CASE("telemetry: what was not heard of as taken goes to the next process") {

@@ -13,6 +13,10 @@ namespace {
 std::string bytes_of(const bh_record &r) {
   RecordText text;
   text.outcome = r.outcome;
+  text.action = r.action;
+  text.flags = r.flags;
+  text.params_bytes = r.params_bytes;
+  text.result_bytes = r.result_bytes;
   text.number = r.number;
   text.exchange = r.exchange;
   text.session = r.session;
@@ -29,7 +33,18 @@ std::string bytes_of(const bh_record &r) {
   text.name = bh::view(r.name);
   text.rule = bh::view(r.rule);
   text.error = bh::view(r.error);
+  text.request_id = bh::view(r.request_id);
+  text.request = bh::view(r.request);
+  text.response = bh::view(r.response);
+  text.reason = bh::view(r.reason);
+  text.trace_id = bh::view(r.trace_id);
   return to_bytes(text);
+}
+
+bool is_counter_name(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  });
 }
 
 }  // namespace
@@ -103,6 +118,11 @@ void NearTelemetry::on_frame(const Frame &frame, std::string_view payload) {
     failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
     return;
   }
+  if (frame.kind == FrameKind::telemetry_needs) {
+    needs_ = frame.code;
+    return;
+  }
+  if (frame.kind == FrameKind::telemetry_counters && take_counters(payload)) return;
   if (frame.kind == FrameKind::telemetry_taken && acknowledge(frame.exchange)) return;
   lost();
   events_.process_useless(compartment_);
@@ -118,6 +138,17 @@ bool NearTelemetry::acknowledge(std::uint64_t number) {
     any = true;
   }
   if (any) events_.telemetry_taken();
+  return true;
+}
+
+// False: no plugin has those. They are kept when its process ends, and shown.
+bool NearTelemetry::take_counters(std::string_view payload) {
+  CountersText text;
+  if (!from_bytes(payload, &text) || text.values.size() > max_counters) return false;
+  for (const auto &[name, value] : text.values) {
+    if (!is_counter_name(name)) return false;
+  }
+  counters_ = std::move(text.values);
   return true;
 }
 
@@ -139,9 +170,11 @@ void NearTelemetry::watch_silence() {
 
 const bh_telemetry &NearTelemetry::table() noexcept {
   static constexpr bh_telemetry table{
-      sizeof(bh_telemetry), 0, [](void *self, const bh_record *const *records, std::uint32_t n) {
+      sizeof(bh_telemetry), 0,
+      [](void *self, const bh_record *const *records, std::uint32_t n) {
         return static_cast<NearTelemetry *>(self)->batch(records, n);
-      }};
+      },
+      [](void *self) { return static_cast<NearTelemetry *>(self)->needs_; }};
   return table;
 }
 

@@ -12,6 +12,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bulkhead/abi/ext/telemetry.h"
 #include "link/channel.hpp"
@@ -33,6 +35,7 @@ class NearTelemetry {
   static constexpr std::uint64_t max_bytes = 8u << 20;
   static constexpr std::size_t frame_records = 256;
   static constexpr std::uint64_t silence_ms = 30'000;  // with records to take: it hangs
+  static constexpr std::size_t max_counters = 256;
 
   NearTelemetry(Reactor &reactor, std::string compartment, TelemetryEvents &events);
   ~NearTelemetry();
@@ -49,6 +52,10 @@ class NearTelemetry {
   // Nothing waits for the other process, or nobody is there to take it.
   bool idle() const noexcept { return kept_.empty() || trunk_ == nullptr; }
   std::size_t kept() const noexcept { return kept_.size(); }
+  // The plugin's, as last heard.
+  const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
+    return counters_;
+  }
 
  private:
   struct Receiver;
@@ -62,6 +69,7 @@ class NearTelemetry {
   void send_from(std::size_t index);
   void on_frame(const Frame &frame, std::string_view payload);
   bool acknowledge(std::uint64_t number);
+  bool take_counters(std::string_view payload);
   void lost();
   void watch_silence();
 
@@ -71,6 +79,10 @@ class NearTelemetry {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::string failure_;
+  // Until the plugin has said what it wants: texts, which it may leave aside. What was said holds
+  // on while its process is started again.
+  std::uint32_t needs_ = BH_TELEMETRY_TEXTS;
+  std::vector<std::pair<std::string, std::uint64_t>> counters_;
   std::deque<Kept> kept_;  // sent, or to be sent when somebody is there
   std::uint64_t bytes_ = 0;
   std::uint64_t heard_ns_ = 0;  // or first sent to

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/archive.hpp"
 
@@ -62,17 +64,30 @@ void archive(Ar &ar, VerdictText &v) {
 }
 
 struct RecordText {
-  std::uint32_t outcome = 0;
+  std::uint32_t outcome = 0, action = 0, flags = 0;
   std::uint64_t number = 0, exchange = 0, session = 0, start_unix_ns = 0, duration_ns = 0,
-                bytes_in = 0, bytes_out = 0;
-  std::string transport, peer, principal, process_name, method, server, name, rule, error;
+                bytes_in = 0, bytes_out = 0, params_bytes = 0, result_bytes = 0;
+  std::string transport, peer, principal, process_name, method, server, name, rule, error,
+      request_id, request, response, reason, trace_id;
 };
 template <class Ar>
 void archive(Ar &ar, RecordText &v) {
-  auto &[outcome, number, exchange, session, start_unix_ns, duration_ns, bytes_in, bytes_out,
-         transport, peer, principal, process_name, method, server, name, rule, error] = v;
-  ar(outcome, number, exchange, session, start_unix_ns, duration_ns, bytes_in, bytes_out, transport,
-     peer, principal, process_name, method, server, name, rule, error);
+  auto &[outcome, action, flags, number, exchange, session, start_unix_ns, duration_ns, bytes_in,
+         bytes_out, params_bytes, result_bytes, transport, peer, principal, process_name, method,
+         server, name, rule, error, request_id, request, response, reason, trace_id] = v;
+  ar(outcome, action, flags, number, exchange, session, start_unix_ns, duration_ns, bytes_in,
+     bytes_out, params_bytes, result_bytes, transport, peer, principal, process_name, method,
+     server, name, rule, error, request_id, request, response, reason, trace_id);
+}
+
+// A plugin's counters, as they are now.
+struct CountersText {
+  std::vector<std::pair<std::string, std::uint64_t>> values;
+};
+template <class Ar>
+void archive(Ar &ar, CountersText &v) {
+  auto &[values] = v;
+  ar(values);
 }
 
 }  // namespace bulkhead::link

@@ -10,6 +10,16 @@ constexpr std::uint32_t generation_mask = (1u << 30) - 1;
 
 }  // namespace
 
+void Account::clear(std::size_t max_capacity) noexcept {
+  for (std::string *text : {&request, &response, &trace_id, &rule, &reason}) {
+    if (text->capacity() > max_capacity) std::string().swap(*text);
+    text->clear();
+  }
+  params_bytes = result_bytes = arguments_begin = arguments_end = 0;
+  action = flags = 0;
+  dispatched = false;
+}
+
 Exchange *ExchangeTable::open() {
   std::uint32_t index;
   if (free_.empty()) {
@@ -49,7 +59,6 @@ void ExchangeTable::close(Exchange &e) {
   e.client_token.clear();
   e.server.clear();
   e.name.clear();
-  e.rule.clear();
   free_.push_back(e.index);
   --open_;
 }

@@ -32,6 +32,19 @@ enum class Purpose : std::uint8_t {
   quiet       // subscribe, setLevel: sent on behalf of several clients, nobody waits
 };
 
+// What the record of a call will need; kept by the Recorder.
+struct Account {
+  std::string request;  // params, as far as they are kept
+  std::string response, trace_id, rule, reason;
+  std::uint64_t params_bytes = 0, result_bytes = 0;
+  std::uint64_t arguments_begin = 0, arguments_end = 0;  // in params; equal: there are none
+  std::uint32_t action = 0, flags = 0;                   // BH_VERDICT_..., BH_RECORD_...
+  bool dispatched = false;                               // the policy has let it pass
+
+  // Strings keep their capacity up to max_capacity.
+  void clear(std::size_t max_capacity) noexcept;
+};
+
 struct Exchange {
   std::uint64_t id = 0;  // 0: free slot
   std::uint32_t index = 0;
@@ -51,10 +64,10 @@ struct Exchange {
   std::string server;        // of a call: whose it is, also while no lane has it
   std::string name;          // original tool or prompt name, or URI; for texts and records
   std::string process_name;  // of the client's process that has sent it
-  std::string rule;          // for whose sake a person was asked
   std::uint64_t timeout_ms = 0;
   std::uint64_t start_ns = 0;
   std::uint64_t bytes_in = 0;
+  Account account;
 
   // Links of the lists below; owned by them.
   Exchange *session_prev = nullptr, *session_next = nullptr;

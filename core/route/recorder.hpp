@@ -1,5 +1,6 @@
-// Records of ended exchanges, handed to telemetry plugins in batches. Owner: the Router.
-// Thread: [io]. Without a telemetry plugin nothing is kept.
+// Records of clients' requests and notifications that have ended, handed to telemetry plugins in
+// batches. Owner: the Router. Thread: [io]. Without a telemetry plugin nothing is kept, and without
+// one that wants texts nothing is copied.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "bulkhead/abi/ext/telemetry.h"
+#include "mcp/scan.hpp"
 #include "reactor/reactor.hpp"
 #include "route/exchange.hpp"
 
@@ -16,19 +18,51 @@ namespace bulkhead {
 
 class Recorder {
  public:
-  static constexpr std::size_t max_waiting = 10'000;  // beyond: dropped and counted
+  static constexpr std::size_t max_waiting = 10'000;        // beyond: dropped and counted
+  static constexpr std::size_t max_text_bytes = 64u << 20;  // of messages, of calls under way and
+                                                            // of waiting records; beyond: left out
   static constexpr std::uint64_t flush_ms = 200;
   static constexpr std::uint32_t batch_size = 256;
-  static constexpr std::size_t max_text = 1024;  // of name, rule and error
+  static constexpr std::size_t max_text = 1024;  // of name, rule, reason, error and request id
 
   explicit Recorder(Reactor &reactor);
   ~Recorder();
 
+  // What it needs is asked whenever it counts: another process says it later.
   void add_sink(const bh_telemetry *table, void *self) { sinks_.push_back({table, self, 0}); }
   bool active() const noexcept { return !sinks_.empty(); }
 
-  void record(const Exchange &exchange, std::uint32_t outcome, std::uint64_t now_ns,
-              std::uint64_t bytes_out, std::string_view rule, std::string_view error);
+  // A request or notification that no exchange carries, or not yet.
+  struct Message {
+    const Session *session = nullptr;
+    std::uint64_t session_handle = 0;
+    std::string_view text;
+    const mcp::Scan *scan = nullptr;
+    std::uint64_t start_ns = 0;
+  };
+  // What a record says of the end.
+  struct End {
+    std::uint32_t outcome = BH_OUTCOME_OK;
+    std::uint64_t now_ns = 0, bytes_out = 0;
+    std::string_view rule, error;
+    std::string_view response;  // result or error object; empty: what note_response() has kept
+  };
+
+  // The call begins: what its record will need of the message.
+  void begin(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
+  // What will leave, or has left.
+  void note_response(Exchange &exchange, std::string_view json);
+  // One record. The exchange is not used afterwards but to be closed.
+  // has_place: must_refuse() has counted it.
+  void record(Exchange &exchange, const End &end, bool has_place = true);
+  void record(const Message &message, const End &end);
+  // The exchange ends without a record.
+  void forget(Exchange &exchange) noexcept;
+
+  // True: a call that begins now might end without a record, and some plugin wants none of that.
+  // Those that begin all the same have their place.
+  bool must_refuse(std::size_t under_way) const;
+
   // Offers what waits, now: when a sink may take more, and at the end.
   void flush();
   std::uint64_t dropped() const noexcept { return dropped_; }
@@ -36,13 +70,20 @@ class Recorder {
  private:
   struct Entry {
     bh_record facts{};
-    std::string transport, peer, principal, process_name, method, server, name, rule, error;
+    std::string transport, peer, principal, process_name, method, server, name, rule, error,
+        request_id, request, response, reason, trace_id;
+    std::size_t text_bytes() const noexcept { return request.size() + response.size(); }
   };
   struct Sink {
     const bh_telemetry *table;
     void *self;
-    std::uint64_t taken;  // records before this number are its past
+    std::uint64_t taken;  // entries before this place are its past
+    std::uint32_t needs() const;
   };
+  bool any_needs(std::uint32_t bit) const;
+  std::string kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags);
+  Entry *new_entry(const End &end, std::uint64_t start_ns, bool is_call);
+  static void describe(const Session &session, Entry *entry);
   void offer(Sink &sink);
   void drop_taken();
   void start_timer();
@@ -50,9 +91,14 @@ class Recorder {
   Reactor &reactor_;
   std::vector<Sink> sinks_;
   std::deque<Entry> waiting_;
-  std::uint64_t first_;  // number of waiting_.front()
+  std::uint64_t first_ = 0;    // place of waiting_.front()
+  std::uint64_t next_number_;  // a dropped record has one, too, so that the gap shows
+  std::size_t text_bytes_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t timer_ = 0;
 };
+
+// The 32 hex digits of the trace in a W3C traceparent; empty: it is none.
+std::string_view trace_of(std::string_view traceparent) noexcept;
 
 }  // namespace bulkhead

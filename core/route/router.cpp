@@ -20,6 +20,22 @@ class Nobody final : public ClientEnd {
   void session_ended(bh_session, std::string_view) override {}
 };
 
+std::string new_trace_id() {
+  unsigned char bytes[16];
+  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return {};
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  for (const unsigned char byte : bytes) out.append({digits[byte >> 4], digits[byte & 15]});
+  return out;
+}
+
+std::string error_object(std::int32_t error_code, std::string_view text, std::string_view data) {
+  std::string out = "{\"code\":" + std::to_string(error_code) + ",\"message\":";
+  mcp::append_quoted(&out, text);
+  if (!data.empty()) out.append(",\"data\":").append(data);
+  return out += '}';
+}
+
 }  // namespace
 
 Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
@@ -112,6 +128,7 @@ bh_status Router::session_open(ClientEnd &end, const bh_peer &peer, bh_session *
   s.process_name = bh::view(peer.process_name);
   s.handshake_optional = (peer.flags & BH_PEER_HANDSHAKE_OPTIONAL) != 0;
   s.answers_only = (peer.flags & BH_PEER_ANSWERS_ONLY) != 0;
+  if (recorder_.active()) s.trace_id = new_trace_id();
   s.handle = sessions_.insert(std::move(session));
   *out = s.handle;
   return BH_OK;
@@ -167,8 +184,11 @@ void Router::close_session(Session &s) {
     forget_subscription(s, std::string(s.subscriptions.begin()->first));
   }
   if (s.view != nullptr) {
-    std::erase_if(s.view->waiters,
-                  [&](const View::Waiter &waiter) { return waiter.reply.session == s.handle; });
+    std::erase_if(s.view->waiters, [&](const View::Waiter &waiter) {
+      if (waiter.reply.session != s.handle) return false;
+      record_cancelled(waiter, "the client has gone");
+      return true;
+    });
   }
   std::vector<std::uint64_t> batches;
   batches_.for_each([&](std::uint64_t handle, const Batch &batch) {
@@ -258,11 +278,15 @@ void Router::answer_result(const ReplyTo &reply, std::string_view id_token,
                            std::string_view result) {
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id_token),
                           bh::str(R"(,"result":)"), bh::str(result), bh::str("}")};
+  record_answer(reply, id_token, BH_OUTCOME_OK, {}, result);
   answer(reply, parts, 5);
 }
 
 void Router::answer_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
                           std::string_view text, std::uint32_t http_status, std::string_view data) {
+  if (incoming_ != nullptr) {
+    record_answer(reply, id_token, BH_OUTCOME_ERROR, text, error_object(error_code, text, data));
+  }
   answer_text(reply, error_text(id_token, error_code, text, data), http_status);
 }
 
@@ -271,10 +295,7 @@ std::string Router::error_text(std::string_view id_token, std::int32_t error_cod
   std::string out = R"({"jsonrpc":"2.0",)";
   // An unreadable id is left out: JSON-RPC's null is not an id that MCP's schema knows.
   if (!id_token.empty()) out.append("\"id\":").append(id_token).append(",");
-  out.append("\"error\":{\"code\":").append(std::to_string(error_code)).append(",\"message\":");
-  mcp::append_quoted(&out, text);
-  if (!data.empty()) out.append(",\"data\":").append(data);
-  return out.append("}}");
+  return out.append("\"error\":").append(error_object(error_code, text, data)).append("}");
 }
 
 // A cancelled request gets no answer, but the place that waits for one must be told.
@@ -301,6 +322,7 @@ void Router::drop(Exchange &exchange) {
   detach(exchange);
   if (exchange.session != nullptr) exchange.session->exchanges.remove(exchange);
   forget_question(exchange.id);
+  recorder_.forget(exchange);
   const std::uint64_t id = exchange.id;
   const bool asked = exchange.open_asks != 0;
   exchanges_.close(exchange);
@@ -310,10 +332,9 @@ void Router::drop(Exchange &exchange) {
 }
 
 void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
-                    std::string_view rule, std::string_view error) {
+                    std::string_view rule, std::string_view error, std::string_view response) {
   if (recorder_.active() && exchange.purpose == Purpose::call) {
-    recorder_.record(exchange, outcome, reactor_.now_ns(), bytes_out,
-                     rule.empty() ? std::string_view(exchange.rule) : rule, error);
+    recorder_.record(exchange, {outcome, reactor_.now_ns(), bytes_out, rule, error, response});
   }
   if (exchange.watches != nullptr) return finish_subscription(exchange, outcome);
   drop(exchange);
@@ -323,8 +344,45 @@ void Router::fail_exchange(Exchange &exchange, std::int32_t error_code, std::str
                            std::uint32_t outcome) {
   const ReplyTo reply = exchange.reply;
   const std::string id = exchange.client_id;
-  finish(exchange, outcome, 0, {}, text);
+  const std::string error = recorder_.active() ? error_object(error_code, text, {}) : std::string();
+  finish(exchange, outcome, 0, {}, text, error);
   answer_error(reply, id, error_code, text);
+}
+
+// ---- records of what has no exchange ---------------------------------------------------------
+
+void Router::record_message(const Session *from, bh_session handle, std::string_view message,
+                            const mcp::Scan &scan, std::uint64_t start_ns,
+                            const Recorder::End &end) {
+  if (recorder_.active()) recorder_.record({from, handle, message, &scan, start_ns}, end);
+}
+
+// The answer to the request that is being handled, if it is that one's.
+void Router::record_answer(const ReplyTo &reply, std::string_view id_token, std::uint32_t outcome,
+                           std::string_view error, std::string_view response) {
+  Incoming *in = incoming_;
+  if (in == nullptr || in->done || in->reply.session != reply.session ||
+      in->reply.stream != reply.stream || in->reply.batch != reply.batch ||
+      in->scan.id.in(in->message) != id_token) {
+    return;
+  }
+  in->done = true;
+  record_message(session(reply.session), reply.session, in->message, in->scan, in->start_ns,
+                 {outcome, reactor_.now_ns(), response.size(), {}, error, response});
+}
+
+// Of this message; null: it does not come from a client just now, or is on record already.
+Router::Incoming *Router::incoming(std::string_view message) noexcept {
+  const bool is_it = incoming_ != nullptr && incoming_->message.data() == message.data();
+  return is_it && !incoming_->done ? incoming_ : nullptr;
+}
+
+void Router::record_cancelled(const View::Waiter &waiter, std::string_view why) {
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!recorder_.active() || !mcp::scan(waiter.message, &scan, &error)) return;
+  record_message(session(waiter.reply.session), waiter.reply.session, waiter.message, scan,
+                 waiter.start_ns, {BH_OUTCOME_CANCELLED, reactor_.now_ns(), 0, {}, why, {}});
 }
 
 void Router::arm(Exchange &exchange, std::uint64_t timeout_ms) {

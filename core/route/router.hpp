@@ -47,9 +47,10 @@ struct RouterCounters {
   std::uint64_t approvals_asked = 0;  // calls that have waited for a person
   std::uint64_t approvals_allowed = 0, approvals_denied = 0, approvals_expired = 0;
   std::uint64_t bad_upstream_messages = 0;
-  std::uint64_t stray_answers = 0;   // for an exchange that had ended
-  std::uint64_t refused_asks = 0;    // of upstreams, not attributable or not possible
-  std::uint64_t dropped_events = 0;  // notifications that belong to nobody
+  std::uint64_t stray_answers = 0;       // for an exchange that had ended
+  std::uint64_t refused_asks = 0;        // of upstreams, not attributable or not possible
+  std::uint64_t dropped_events = 0;      // notifications that belong to nobody
+  std::uint64_t refused_unrecorded = 0;  // requests, since their records might have found no place
 };
 
 struct RouterHooks {
@@ -242,6 +243,16 @@ class Router {
     Resolved resolved;
     mcp::Range range;  // of the name or URI token
   };
+  // A client's request while it is handled, for its record: until it is answered, or an exchange
+  // or a view has it.
+  struct Incoming {
+    const ReplyTo &reply;
+    std::string_view message;
+    const mcp::Scan &scan;
+    std::uint64_t start_ns;
+    bool done;        // somebody else records it, or nobody does
+    Incoming *outer;  // handled when this one came
+  };
   // What waits for the policy. The call of an exchange, which no lane has yet:
   struct Undecided {
     std::string message;
@@ -279,6 +290,8 @@ class Router {
   // router_client.cpp: what clients send
   bool handle_message(Session &session, const ReplyTo &reply, std::string_view message,
                       bh_delivery *out);
+  void take_request(Session &session, const ReplyTo &reply, std::string_view message,
+                    const mcp::Scan &scan, std::uint64_t start_ns);
   void handle_request(Session &session, const ReplyTo &reply, std::string_view message,
                       const mcp::Scan &scan);
   void handle_notification(Session &session, std::string_view message, const mcp::Scan &scan);
@@ -349,6 +362,7 @@ class Router {
   void call_decided(Exchange &exchange, const Undecided &call, const Gate::Decision &decision);
   void result_decided(Exchange &exchange, const Unobserved &result, const Gate::Decision &decision);
   void wait_for_policy(Exchange &exchange, Undecided call);
+  void note_decision(Exchange &exchange, const Gate::Decision &decision) const;
   bool policy_timed_out(Exchange &exchange);
   void unanswered(std::uint64_t number, bool late) const;
   void forget_question(std::uint64_t exchange);
@@ -525,7 +539,13 @@ class Router {
                                 std::string_view text, std::string_view data);
   void end_without_answer(const ReplyTo &reply);
   void finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
-              std::string_view rule, std::string_view error);
+              std::string_view rule, std::string_view error, std::string_view response = {});
+  void record_answer(const ReplyTo &reply, std::string_view id_token, std::uint32_t outcome,
+                     std::string_view error, std::string_view response);
+  void record_message(const Session *session, bh_session handle, std::string_view message,
+                      const mcp::Scan &scan, std::uint64_t start_ns, const Recorder::End &end);
+  void record_cancelled(const View::Waiter &waiter, std::string_view why);
+  Incoming *incoming(std::string_view message) noexcept;
   void close_session(Session &session);
   void close_sessions_later();
   void retract_exchanges(Session &session);
@@ -546,6 +566,7 @@ class Router {
   Gate gate_;
   Pins pins_;
   Recorder recorder_;
+  Incoming *incoming_ = nullptr;
   ExchangeTable exchanges_;
   Slots<std::unique_ptr<Session>> sessions_;
   Slots<WireLane *> wires_;

@@ -79,7 +79,6 @@ bool Router::has_approval(Exchange &e, std::string_view message, const mcp::Scan
   const std::string_view arguments = approved_bytes(message, scan);
   Approvals::Waiting waiting{question_of(e, arguments, decision), e.id, message.size()};
   ApprovalQuestion &q = waiting.question;
-  e.rule = decision.rule;
   if (approvals_.granted(q, reactor_.now_ns())) return true;
   const bool elicits = e.session != nullptr && asks_client(*e.session);
   if (!elicits && !somebody_watches()) {

@@ -64,6 +64,7 @@ void Router::call(Session &s, const ReplyTo &reply, std::string_view message,
 void Router::dispatch(Exchange &e, std::string_view message, const mcp::Scan &scan,
                       const Target &target, std::string_view rewritten) {
   Lane &lane = *lane_of_call(target, scan);
+  e.account.dispatched = true;
   attach(e, lane);
   if (is_subscription(scan.method) && answer_subscription(e, message, target)) return;
   lane.submit(e, submission(message, scan, target, rewritten));
@@ -223,6 +224,13 @@ Exchange *Router::open_call(Session &s, const ReplyTo &reply, std::string_view m
   e->name.assign(mcp::unquote(target.resolved.original_token, &scratch));
   e->start_ns = reactor_.now_ns();
   e->bytes_in = message.size();
+  if (recorder_.active()) {
+    recorder_.begin(*e, message, scan);
+    if (Incoming *in = incoming(message)) {
+      e->start_ns = in->start_ns;
+      in->done = true;
+    }
+  }
   arm(*e, target.lane->upstream().timeout_ms(scan.method, e->name));
   return e;
 }

@@ -67,15 +67,18 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
     case mcp::Kind::batch:
       return handle_batch(s, reply, message);
     case mcp::Kind::request:
-      handle_request(s, reply, message, scan);
+      take_request(s, reply, message, scan, reactor_.now_ns());
       if (scan.method == mcp::Method::initialize) {
         const Session *still = session(reply.session);
         if (still != nullptr && still->initialized) out->flags |= BH_DELIVERED_INITIALIZE;
       }
       return true;
-    case mcp::Kind::notification:
+    case mcp::Kind::notification: {
+      const std::uint64_t now = reactor_.now_ns();
+      record_message(&s, reply.session, message, scan, now, {BH_OUTCOME_OK, now, 0, {}, {}, {}});
       handle_notification(s, message, scan);
       return false;
+    }
     default:
       handle_response(s, message, scan);
       return false;
@@ -107,9 +110,24 @@ bool Router::exposed(mcp::Method method) const {
   }
 }
 
+void Router::take_request(Session &s, const ReplyTo &reply, std::string_view message,
+                          const mcp::Scan &scan, std::uint64_t start_ns) {
+  Incoming in{reply, message, scan, start_ns, !recorder_.active(), incoming_};
+  incoming_ = &in;
+  handle_request(s, reply, message, scan);
+  incoming_ = in.outer;
+}
+
 void Router::handle_request(Session &s, const ReplyTo &reply, std::string_view message,
                             const mcp::Scan &scan) {
   const std::string_view id = scan.id.in(message);
+  if (recorder_.active() && recorder_.must_refuse(exchanges_.size())) {
+    ++counters_.refused_unrecorded;
+    if (Incoming *in = incoming(message)) in->done = true;
+    return answer_error(reply, id, code::internal_error,
+                        "the gateway cannot put calls on record at the moment, and its profile "
+                        "wants none without (on_failure = \"block\")");
+  }
   if (scan.method == mcp::Method::ping) return answer_result(reply, id, "{}");
   if (scan.method == mcp::Method::initialize) return initialize(s, reply, message, scan);
   if (scan.method == mcp::Method::server_discover || scan.modern) {
@@ -285,6 +303,12 @@ void Router::list(Session &s, const ReplyTo &reply, std::string_view message, co
                           bh::str("\":["),
                           bh::str(page->items),
                           bh::str(tail)};
+  if (recorder_.active()) {
+    std::string result = "{\"";
+    result.append(facts(kind).member).append("\":[").append(page->items).append(tail);
+    result.pop_back();  // the message's own brace
+    record_answer(reply, id, BH_OUTCOME_OK, {}, result);
+  }
   answer(reply, parts, 7);
 }
 
@@ -366,6 +390,7 @@ bool Router::cancel_waiting(Session &s, std::string_view id) {
     if (at->reply.session != s.handle || !mcp::scan(at->message, &scan, &error)) continue;
     if (scan.id.in(at->message) != id) continue;
     const ReplyTo reply = at->reply;
+    record_cancelled(*at, "cancelled by the client");
     waiters.erase(at);
     end_without_answer(reply);
     return true;

@@ -137,13 +137,19 @@ void Router::refuse_event(const Event &event, const Gate::Decision &decision) {
     refused.method = event.method;
     refused.server = event.upstream != nullptr ? event.upstream->name() : event.server;
     refused.name = event.tool;
-    if (refused.session != nullptr) refused.process_name = refused.session->process_name;
+    if (refused.session != nullptr) {
+      refused.process_name = refused.session->process_name;
+      refused.account.trace_id = refused.session->trace_id;
+    }
+    refused.account.reason = decision.reason;
     refused.start_ns = reactor_.now_ns();
     refused.bytes_in = event.message.size();
-    recorder_.record(refused, BH_OUTCOME_REFUSED, refused.start_ns, 0, decision.rule,
-                     decision.verdict == Gate::Verdict::refuse
-                         ? std::string_view(decision.reason)
-                         : std::string_view("this cannot be rewritten"));
+    const std::string_view why = decision.verdict == Gate::Verdict::refuse
+                                     ? std::string_view(decision.reason)
+                                     : std::string_view("this cannot be rewritten");
+    // Servers may send any number of them: no place is kept for their records.
+    recorder_.record(refused, {BH_OUTCOME_REFUSED, refused.start_ns, 0, decision.rule, why, {}},
+                     false);
   }
   if (event.kind == Event::Kind::ask) {
     if (WireLane *lane = wire(event.lane)) {

@@ -74,6 +74,7 @@ Gate::Decision Router::judge_call(const Exchange &e, std::string_view message,
 bool Router::passes_gate(Exchange &e, std::string_view message, const mcp::Scan &scan,
                          const Target &target, std::string *rewritten) {
   Gate::Decision decision = judge_call(e, message, scan, target);
+  note_decision(e, decision);
   switch (decision.verdict) {
     case Gate::Verdict::allow:
       return true;
@@ -116,6 +117,7 @@ void Router::refuse(Exchange &e, const Gate::Decision &decision) {
 }
 
 void Router::call_decided(Exchange &e, const Undecided &call, const Gate::Decision &decision) {
+  note_decision(e, decision);
   if (decision.verdict == Gate::Verdict::refuse && !decision.asks) return refuse(e, decision);
   mcp::Scan scan;
   mcp::ScanError error;
@@ -163,6 +165,7 @@ bool Router::passes_result(Exchange &e, std::string_view message, const mcp::Sca
 // A policy has looked at the result: it is replaced or withheld, the original never leaves.
 void Router::answer_filtered(Exchange &e, std::string_view message, const mcp::Scan &scan,
                              const Gate::Decision &decision) {
+  note_decision(e, decision);
   if (decision.verdict != Gate::Verdict::rewrite) return refuse_result(e, decision);
   Splice splice(message);
   splice.replace(scan.id, e.client_id);
@@ -172,7 +175,8 @@ void Router::answer_filtered(Exchange &e, std::string_view message, const mcp::S
   const bh_str *parts = splice.parts();
   answer(reply, parts, splice.count());
   if (Exchange *still = exchanges_.get(id)) {
-    finish(*still, BH_OUTCOME_OK, decision.replacement.size(), decision.rule, {});
+    finish(*still, BH_OUTCOME_OK, decision.replacement.size(), decision.rule, {},
+           decision.replacement);
     check_idle();
   }
 }
@@ -196,6 +200,21 @@ void Router::result_decided(Exchange &e, const Unobserved &result, const Gate::D
   if (!mcp::scan(result.message, &scan, &error)) return refuse_result(e, Gate::failed(error.what));
   if (decision.verdict == Gate::Verdict::allow) return pass_answer(e, result.message, scan);
   answer_filtered(e, result.message, scan, decision);
+}
+
+// For the record: what the policy said of the call, and whatever it changed of the result. Of a call
+// that a person was asked about the record says that, unless the rules refuse it by then.
+void Router::note_decision(Exchange &e, const Gate::Decision &decision) const {
+  if (!recorder_.active() || decision.verdict == Gate::Verdict::pending) return;
+  Account &account = e.account;
+  if (decision.warned) account.flags |= BH_RECORD_WARNED;
+  if (decision.verdict == Gate::Verdict::allow && account.action == BH_VERDICT_ASK) return;
+  account.action = decision.action;
+  if (decision.verdict == Gate::Verdict::refuse && !decision.asks) {
+    account.action = BH_VERDICT_BLOCK;  // the gate itself, too
+  }
+  account.rule = decision.rule;
+  account.reason = decision.reason;
 }
 
 // ---- what is pending -------------------------------------------------------------------------

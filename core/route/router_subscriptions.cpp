@@ -67,7 +67,7 @@ bool Router::answer_subscription(Exchange &e, std::string_view message, const Ta
   }
   const ReplyTo reply = e.reply;
   const std::string id = e.client_id;
-  finish(e, BH_OUTCOME_OK, 0, {}, {});
+  finish(e, BH_OUTCOME_OK, 0, {}, {}, "{}");
   answer_result(reply, id, "{}");
   return true;
 }

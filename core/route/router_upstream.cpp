@@ -107,7 +107,8 @@ void Router::pass_answer(Exchange &e, std::string_view message, const mcp::Scan 
   Exchange *still = exchanges_.get(id);  // the client may have gone while it was being answered
   if (still != nullptr) {
     finish(*still, ok ? BH_OUTCOME_OK : BH_OUTCOME_ERROR, message.size(), {},
-           ok ? std::string_view{} : scan.error.in(message));
+           ok ? std::string_view{} : scan.error.in(message),
+           (ok ? scan.result : scan.error).in(message));
     check_idle();
   }
 }

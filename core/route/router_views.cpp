@@ -231,8 +231,11 @@ void Router::wait_for_view(View &view, const ReplyTo &reply, std::string_view me
                         "the list is not known yet, and too many requests wait for it");
   }
   const Session *s = session(reply.session);
+  Incoming *in = incoming(message);
+  const std::uint64_t start_ns = in != nullptr ? in->start_ns : reactor_.now_ns();
+  if (in != nullptr) in->done = true;  // it is handled again
   view.waiters.push_back(
-      {reply, std::string(message), s == nullptr ? std::string() : s->process_name});
+      {reply, std::string(message), s == nullptr ? std::string() : s->process_name, start_ns});
 }
 
 void Router::serve_waiters(View &view) {
@@ -244,7 +247,7 @@ void Router::serve_waiters(View &view) {
     Session *s = session(waiter.reply.session);
     if (s == nullptr || !mcp::scan(waiter.message, &scan, &error)) continue;
     const std::string now = std::exchange(s->process_name, waiter.process_name);
-    handle_request(*s, waiter.reply, waiter.message, scan);
+    take_request(*s, waiter.reply, waiter.message, scan, waiter.start_ns);
     set_process_name(waiter.reply.session, now);
   }
   renew(view);

@@ -31,6 +31,7 @@ struct Session {
 
   // The peer, as the transport reported it.
   std::string transport, address, principal, process_name;
+  std::string trace_id;  // 32 hex digits, for records of what names no trace; empty: no telemetry
 
   bool handshake_optional = false;  // may skip initialize, and repeat it
   bool answers_only = false;        // is sent no events and no asks

@@ -52,6 +52,7 @@ struct View {
     ReplyTo reply;
     std::string message;
     std::string process_name;  // that has sent it
+    std::uint64_t start_ns = 0;
   };
   std::vector<Waiter> waiters;
   std::uint64_t deadline_timer = 0;

@@ -94,11 +94,13 @@ AT(bh_lane_message, parts, 32);
 SIZE(bh_connector, 48);
 SIZE(bh_host_connector, 48);
 
-SIZE(bh_record, 208);
+SIZE(bh_record, 312);
 AT(bh_record, duration_ns, 32);
 AT(bh_record, error, 184);
 AT(bh_record, number, 200);
-SIZE(bh_telemetry, 16);
+AT(bh_record, params_bytes, 256);
+AT(bh_record, trace_id, 296);
+SIZE(bh_telemetry, 24);
 
 SIZE(bh_http_header, 32);
 SIZE(bh_http_handler, 40);

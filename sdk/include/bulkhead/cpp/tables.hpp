@@ -96,12 +96,19 @@ const bh_policy *policy_table() noexcept {
   return &table;
 }
 
-// P: batch(records, n) -> taken.
+// P: batch(records, n) -> taken; needs() -> bits, if it wants anything.
 template <class P>
 const bh_telemetry *telemetry_table() noexcept {
   static const bh_telemetry table{sizeof(bh_telemetry), 0,
                                   [](void *s, const bh_record *const *records, std::uint32_t n) {
                                     return self<P>(s).batch(records, n);
+                                  },
+                                  [](void *s) -> std::uint32_t {
+                                    if constexpr (requires { self<P>(s).needs(); }) {
+                                      return self<P>(s).needs();
+                                    } else {
+                                      return 0;
+                                    }
                                   }};
   return &table;
 }

@@ -23,7 +23,26 @@ enum {
   BH_OUTCOME_CANCELLED = 5
 };
 
-/* One exchange that has ended. Texts are borrowed until batch() returns. */
+/* What a telemetry plugin wants; see needs(). */
+enum {
+  BH_TELEMETRY_TEXTS = 1, /* `request` and `response`; without it nothing of them is copied */
+  BH_TELEMETRY_BLOCKS = 2 /* rather no call than one without a record: while so many records wait
+                             that the next might find no place, calls are refused */
+};
+
+/* Bits of bh_record.flags. */
+enum {
+  BH_RECORD_WARNED = 1,       /* the policy let it pass, with a warning */
+  BH_RECORD_NOTIFICATION = 2, /* had no id, and so no answer */
+  BH_RECORD_REQUEST_CUT = 4,  /* `request` is not all of it; empty: there was no room for it */
+  BH_RECORD_RESPONSE_CUT = 8  /* likewise */
+};
+
+enum { BH_RECORD_TEXT_BYTES = 262144 }; /* the most of `request`, and of `response` */
+
+/* One request or notification of a client, when it has ended. Texts are borrowed until batch()
+ * returns. They may hold whatever client and server said to each other, credentials too: what keeps
+ * them masks them. */
 typedef struct bh_record {
   uint32_t size;
   uint32_t outcome; /* BH_OUTCOME_... */
@@ -46,6 +65,21 @@ typedef struct bh_record {
    * back). One that is offered twice has the same number: that happens when a plugin in a
    * compartment of its own ended after it had taken a record and before the host heard of it. */
   uint64_t number;
+
+  bh_str request_id; /* JSON text, as the client wrote it; empty: a notification */
+  /* JSON text of `params`, at most BH_RECORD_TEXT_BYTES and cut on a character boundary. Of a call
+   * that the policy has refused without `arguments`: {"redacted_by_policy":true} in their place.
+   * Empty: absent, or nobody wants texts. */
+  bh_str request;
+  /* Likewise of what has left: of `result` or of the error object, never what a policy withheld. */
+  bh_str response;
+  uint64_t params_bytes; /* lengths of these JSON texts, uncut; 0: absent */
+  uint64_t result_bytes;
+  uint32_t action; /* BH_VERDICT_...: what the policy said; 0: it was not asked */
+  uint32_t flags;  /* BH_RECORD_... */
+  bh_str reason;   /* of the policy; empty: none */
+  /* 32 hex digits: of the request's _meta.traceparent, else of the session */
+  bh_str trace_id;
 } bh_record;
 
 typedef struct bh_telemetry {
@@ -55,6 +89,10 @@ typedef struct bh_telemetry {
   /* Takes up to n records in order and returns how many it took; the host keeps the others
    * (bounded) and offers them again. [io] */
   uint32_t (*batch)(void *self, const bh_record *const *records, uint32_t n);
+
+  /* BH_TELEMETRY_... bits; asked after start, the same answer until the next configure. A plugin
+   * whose table ends before this wants none. [control] */
+  uint32_t (*needs)(void *self);
 } bh_telemetry;
 
 #ifdef __cplusplus

@@ -1,0 +1,308 @@
+// What telemetry is told of each request and notification of a client.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "embed/fake_policy.hpp"
+#include "embed/fake_world.hpp"
+#include "embed/host_impl.hpp"
+#include "route/recorder.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+PluginUse use(const std::string &plugin) {
+  PluginUse out;
+  out.id = out.plugin = plugin;
+  out.config_json = "{}";
+  return out;
+}
+
+struct RecordWorld : World {
+  FakeJudge &judge = FakeJudge::get();
+
+  explicit RecordWorld(std::uint32_t policy_needs = 0) {
+    judge = FakeJudge{};
+    judge.needs = policy_needs;
+    profile.policies = {use("fake-policy")};
+    profile.telemetry = {use("fake-telemetry")};
+  }
+  void start() {
+    HostOptions options;
+    options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
+                              {"fake-policy", bh_static_entry_FakePolicy},
+                              {"fake-telemetry", bh_static_entry_FakeTelemetry}};
+    auto created = Host::create(profile, std::move(options));
+    REQUIRE(created.has_value());
+    host = std::move(*created);
+    REQUIRE(host->start().has_value());
+    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
+  }
+  void answer(const std::string &member, const std::string &json) {
+    up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + ",\"" + member +
+                    "\":" + json + "}");
+  }
+  // The records so far, once there are n.
+  const std::vector<FakeJudge::Kept> &records(std::size_t n) {
+    turn_until([&] { return judge.records.size() >= n; });
+    REQUIRE(judge.records.size() == n);
+    return judge.records;
+  }
+};
+
+constexpr std::uint32_t decides = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
+constexpr const char *traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+}  // namespace
+
+TEST_CASE("one record for each request and notification") {
+  RecordWorld w;
+  w.start();
+  Client c(*w.host);
+  c.end->send(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+  c.end->send(list_tools);
+  c.end->send(R"({"jsonrpc":"2.0","id":2,"method":"resources/list","params":{}})");
+  c.call("3", "a__x", R"(,"arguments":{"n":1})");
+  w.answer("result", R"({"content":[]})");
+  c.call("\"four\"", "a__y");
+  w.answer("error", R"({"code":-32000,"message":"no"})");
+  c.call("5", "nowhere");
+  c.end->send(R"({"jsonrpc":"2.0","id":6,"method":"no/such"})");
+  const auto &r = w.records(8);
+
+  CHECK(r[0].method == "initialize");
+  CHECK(r[0].request_id == "\"i\"");
+  CHECK(r[0].server.empty());
+  CHECK(r[0].outcome == BH_OUTCOME_OK);
+  CHECK(r[0].request.starts_with(R"({"protocolVersion")"));
+  CHECK(r[0].params_bytes == r[0].request.size());
+  CHECK(r[0].response.starts_with(R"({"protocolVersion")"));
+  CHECK(r[0].result_bytes == r[0].response.size());
+
+  CHECK(r[1].method == "notifications/initialized");
+  CHECK(r[1].flags == BH_RECORD_NOTIFICATION);
+  CHECK(r[1].request_id.empty());
+  CHECK(r[1].response.empty());
+
+  CHECK(r[2].method == "tools/list");
+  CHECK(r[2].params_bytes == 0);
+  CHECK(r[2].response.starts_with(R"({"tools":[{"name":"a__x")"));
+  CHECK(r[2].response.ends_with("]}"));
+  CHECK(r[2].result_bytes == r[2].response.size());
+  CHECK(r[3].method == "resources/list");
+
+  CHECK(r[4].method == "tools/call");
+  CHECK(r[4].server == "a");
+  CHECK(r[4].name == "x");
+  CHECK(r[4].request == R"({"name":"a__x","arguments":{"n":1}})");
+  CHECK(r[4].response == R"({"content":[]})");
+  CHECK(r[4].result_bytes == 14);
+  CHECK(r[4].action == 0);
+
+  CHECK(r[5].request_id == "\"four\"");
+  CHECK(r[5].outcome == BH_OUTCOME_ERROR);
+  CHECK(r[5].response == R"({"code":-32000,"message":"no"})");
+
+  CHECK(r[6].method == "tools/call");
+  CHECK(r[6].server.empty());
+  CHECK(r[6].name == "nowhere");
+  CHECK(r[6].outcome == BH_OUTCOME_ERROR);
+  CHECK(r[7].method == "no/such");
+  for (std::size_t i = 1; i < r.size(); ++i) CHECK(r[i].number == r[i - 1].number + 1);
+  CHECK(r[0].trace_id.size() == 32);
+  CHECK(r[7].trace_id == r[0].trace_id);
+}
+
+TEST_CASE("a request names its trace, or has its session's") {
+  RecordWorld w;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x", R"(,"_meta":{"traceparent":")" + std::string(traceparent) + "\"}");
+  w.answer("result", "{}");
+  c.call("2", "a__x", R"(,"_meta":{"traceparent":"00-zz"})");
+  w.answer("result", "{}");
+  const auto &r = w.records(3);
+  CHECK(r[1].trace_id == "4bf92f3577b34da6a3ce929d0e0e4736");
+  CHECK(r[2].trace_id == r[0].trace_id);
+  Client other(*w.host);
+  CHECK(w.records(4)[3].trace_id != r[0].trace_id);
+}
+
+TEST_CASE("traceparent") {
+  CHECK(trace_of(traceparent) == "4bf92f3577b34da6a3ce929d0e0e4736");
+  CHECK(trace_of(std::string("cc") + (traceparent + 2) + "-more").size() == 32);
+  CHECK(trace_of("").empty());
+  CHECK(trace_of(std::string("ff") + (traceparent + 2)).empty());
+  CHECK(trace_of("00-00000000000000000000000000000000-00f067aa0ba902b7-01").empty());
+  CHECK(trace_of("00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01").empty());
+  CHECK(trace_of(std::string(traceparent) + "x").empty());
+}
+
+TEST_CASE("nobody wants texts: none are kept, their lengths are") {
+  RecordWorld w;
+  w.judge.telemetry_needs = 0;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x", R"(,"arguments":{"n":1})");
+  w.answer("result", R"({"a":1})");
+  const auto &r = w.records(2);
+  CHECK(r[1].request.empty());
+  CHECK(r[1].response.empty());
+  CHECK(r[1].params_bytes == 35);
+  CHECK(r[1].result_bytes == 7);
+  CHECK(r[1].flags == 0);
+}
+
+TEST_CASE("texts are cut on a character boundary, their lengths are not") {
+  RecordWorld w;
+  w.start();
+  Client c(*w.host);
+  std::string large;
+  while (large.size() < (1u << 20)) large += "\xE2\x82\xAC";  // three bytes each
+  c.call("1", "a__x", R"(,"arguments":{"t":")" + large + "\"}");
+  w.answer("result", R"({"t":")" + large + "\"}");
+  const auto &r = w.records(2);
+  CHECK(r[1].flags == (BH_RECORD_REQUEST_CUT | BH_RECORD_RESPONSE_CUT));
+  CHECK(r[1].request.size() <= BH_RECORD_TEXT_BYTES);
+  CHECK(r[1].request.size() > BH_RECORD_TEXT_BYTES - 3);
+  CHECK(mcp::valid_json(r[1].request + "\"}}"));
+  CHECK(r[1].params_bytes == large.size() + 36);
+  CHECK(r[1].result_bytes == large.size() + 8);
+}
+
+TEST_CASE("a refused call is on record without its arguments") {
+  RecordWorld w(decides);
+  w.start();
+  Client c(*w.host);
+  w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {
+    out->verdict = BH_VERDICT_BLOCK;
+    out->rule = bh::str("r9");
+    out->reason = bh::str("because");
+    return BH_OK;
+  };
+  SECTION("small") {
+    c.call("1", "a__x", R"(,"arguments":{"password":"p"},"_meta":{"k":1})");
+    CHECK(w.records(2)[1].request ==
+          R"({"name":"a__x","arguments":{"redacted_by_policy":true},"_meta":{"k":1}})");
+  }
+  SECTION("larger than what is kept") {
+    c.call("1", "a__x", R"(,"arguments":{"t":")" + std::string(1u << 20, 'p') + "\"}");
+    CHECK(w.records(2)[1].request == R"({"name":"a__x","arguments":{"redacted_by_policy":true}})");
+  }
+  SECTION("later") {
+    w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *) { return bh_status{BH_PENDING}; };
+    c.call("1", "a__x", R"(,"arguments":{"password":"p"})");
+    w.judge.decided(w.judge.last().number, BH_VERDICT_BLOCK);
+    const auto &r = w.records(2);
+    CHECK(r[1].request.find("password") == std::string::npos);
+    CHECK(r[1].rule == "r1");
+    return;
+  }
+  const auto &r = w.judge.records[1];
+  CHECK(r.outcome == BH_OUTCOME_REFUSED);
+  CHECK(r.action == BH_VERDICT_BLOCK);
+  CHECK(r.rule == "r9");
+  CHECK(r.reason == "because");
+}
+
+TEST_CASE("what a policy says of a call that passes is on record, too") {
+  RecordWorld w(decides);
+  w.start();
+  Client c(*w.host);
+  w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) -> bh_status {
+    out->verdict = asked.name == "x" ? BH_VERDICT_ALLOW : BH_VERDICT_ASK;
+    out->rule = bh::str("r2");
+    return BH_OK;
+  };
+  c.call("1", "a__x");
+  w.answer("result", "{}");
+  c.call("2", "a__y");
+  const auto &r = w.records(3);
+  CHECK(r[1].action == BH_VERDICT_ALLOW);
+  CHECK(r[1].rule == "r2");
+  CHECK(r[2].action == BH_VERDICT_ASK);
+  CHECK(r[2].outcome == BH_OUTCOME_REFUSED);
+}
+
+TEST_CASE("what a policy withholds or replaces of a result is not on record") {
+  RecordWorld w(BH_POLICY_READS_RESULTS);
+  w.start();
+  Client c(*w.host);
+  w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) -> bh_status {
+    out->verdict = asked.name == "x" ? BH_VERDICT_BLOCK : BH_VERDICT_REWRITE;
+    out->rule = bh::str("r3");
+    out->arguments = bh::str(R"({"public":1})");
+    return BH_OK;
+  };
+  c.call("1", "a__x", R"(,"arguments":{"n":1})");
+  w.answer("result", R"({"secret":1})");
+  c.call("2", "a__y");
+  w.answer("result", R"({"secret":1})");
+  const auto &r = w.records(3);
+  CHECK(r[1].outcome == BH_OUTCOME_REFUSED);
+  CHECK(r[1].response.find("secret") == std::string::npos);
+  CHECK(r[1].request.find(R"({"n":1})") != std::string::npos);  // these had passed
+  CHECK(r[2].response == R"({"public":1})");
+  CHECK(r[2].action == BH_VERDICT_REWRITE);
+}
+
+TEST_CASE("calls are refused when their records might find no place, if a plugin wants that") {
+  RecordWorld w;
+  w.judge.takes = false;
+  w.judge.telemetry_needs = BH_TELEMETRY_BLOCKS;
+  w.start();
+  Client c(*w.host);
+  c.call("0", "a__x");
+  for (std::size_t i = 0; i < Recorder::max_waiting + 10; ++i) {
+    c.end->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
+  }
+  CHECK(c.has("cannot put calls on record"));
+  // The call that was under way has its place.
+  w.answer("result", "{}");
+  const auto counter = [&](std::string_view name) -> std::uint64_t {
+    for (const auto &[key, value] : w.host->status().counters) {
+      if (key == name) return value;
+    }
+    return 0;
+  };
+  CHECK(counter("dropped_records") == 0);
+  CHECK(counter("refused_unrecorded") == 12);
+  w.judge.takes = true;
+  const auto &r = w.records(Recorder::max_waiting);
+  CHECK(r.back().method == "tools/call");
+  c.got.clear();
+  c.end->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
+  CHECK_FALSE(c.has("error"));
+}
+
+TEST_CASE("else records are dropped and counted, and the gap shows") {
+  RecordWorld w;
+  w.judge.takes = false;
+  w.start();
+  Client c(*w.host);
+  for (std::size_t i = 0; i < Recorder::max_waiting; ++i) {
+    c.end->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
+  }
+  w.judge.takes = true;
+  const auto last = w.records(Recorder::max_waiting).back().number;
+  c.end->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
+  CHECK(w.records(Recorder::max_waiting + 1).back().number == last + 2);
+}
+
+TEST_CASE("what a client gives up is on record") {
+  RecordWorld w;
+  w.start();
+  {
+    Client c(*w.host);
+    c.call("1", "a__x");
+    c.end->send(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})");
+    c.call("2", "a__x");
+  }
+  const auto &r = w.records(4);
+  CHECK(r[1].method == "notifications/cancelled");
+  CHECK(r[2].outcome == BH_OUTCOME_CANCELLED);
+  CHECK(r[2].request_id == "1");
+  CHECK(r[3].outcome == BH_OUTCOME_CANCELLED);
+  CHECK(r[3].request_id == "2");
+}
