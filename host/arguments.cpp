@@ -313,6 +313,7 @@ void add_others(CLI::App &app, Arguments &to) {
   plugin->footer("Example:\n  bulkhead plugin list");
   add_pins(app, to);
   add_policy(app, to);
+  add_records(app, to);
   auto *completion = app.add_subcommand("completion", "Print a completion script for a shell");
   completion->add_subcommand("bash", "For bash")
       ->footer("Example:\n  eval \"$(bulkhead completion bash)\"");
@@ -366,6 +367,10 @@ Command chosen(const CLI::App &app) {
            : what == "explain" ? Command::policy_explain
                                : Command::policy_test;
   }
+  if (name == "inspect") return Command::inspect;
+  if (name == "timeline") return Command::timeline;
+  if (name == "calls") return Command::calls;
+  if (name == "audit") return Command::audit_verify;
   if (name == "relay") return Command::relay;
   if (name == "completion") return Command::completion;
   return Command::serve;

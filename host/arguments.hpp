@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "record_arguments.hpp"
+
 namespace bulkhead::program {
 
 // Exit codes of every command.
@@ -32,6 +34,10 @@ enum class Command : std::uint8_t {
   policy_check,
   policy_explain,
   policy_test,
+  inspect,
+  timeline,
+  calls,
+  audit_verify,
   relay,
   completion
 };
@@ -65,6 +71,7 @@ struct Arguments {
   int parent_pid = -1;                    // aggregator; -1: who has started us, 0: nobody
   bool folder = false;                    // import: also the files of the working folder
   bool force = false, json = false, origin = false;
+  RecordArguments records;  // inspect, timeline, calls, audit verify
 };
 
 // What completion needs to know about a command.

@@ -112,7 +112,7 @@ TEST_CASE("a snapshot is JSON and comes back as text") {
   status.servers = {server("git\"hub", ServerState::failed, 0, "auth\nrequired")};
   status.servers[0].restarts = 7;
   status.collisions = {"x"};
-  status.counters = {{"drops", 3}};
+  status.counters = {{"drops", 3}, {"book.records_written", 12}, {"book.records_lost", 2}};
   PluginStatus plugin;
   plugin.id = "audit";
   plugin.state = "failed: no such file";
@@ -132,6 +132,7 @@ TEST_CASE("a snapshot is JSON and comes back as text") {
   CHECK(has(text, "git\"hub"));
   INFO(text);
   CHECK(has(text, "failed      -         7  auth\n"));
+  CHECK(has(text, "  book: 12 written, 2 lost\n"));
   CHECK(has(text, "not offered: x\n"));
   CHECK(has(text, "plugin audit: failed: no such file\n"));
 }

@@ -20,6 +20,10 @@ int run_import(const Arguments &arguments);
 int run_profile_show(const Arguments &arguments);
 int run_plugin_list(const Arguments &arguments);
 int run_policy(const Arguments &arguments);  // policy check, explain, test
+int run_inspect(const Arguments &arguments);
+int run_timeline(const Arguments &arguments);
+int run_calls(const Arguments &arguments);
+int run_audit_verify(const Arguments &arguments);
 
 // Prints configuration errors, one a line, and returns exit_failed.
 int report_config_errors(const std::vector<std::string> &lines);

@@ -30,6 +30,9 @@ std::string complete(const std::string &words) {
 TEST_CASE("bash completes commands, their options and values") {
   CHECK(complete("se") == "serve");
   CHECK(complete("p") == "prompts profile plugin pins policy");
+  CHECK(complete("audit ''") == "verify --help");
+  CHECK(complete("inspect --sc") == "--schema");
+  CHECK(complete("calls --f") == "--follow --file");
   CHECK(complete("profile ''") == "show --help");
   CHECK(complete("profile show --o") == "--origin");
   CHECK(complete("serve --li") == "--listen");
@@ -45,8 +48,7 @@ TEST_CASE("every command of the issue is there") {
   for (const auto &command : tree.commands) names += command.name + " ";
   CHECK(names ==
         "serve stdio tools resources prompts call approve revoke approvals aggregator relay status "
-        "doctor "
-        "reload import profile plugin pins policy completion ");
+        "doctor reload import profile plugin pins policy inspect timeline calls audit completion ");
 }
 
 TEST_CASE("arguments are parsed, and refused with code 2") {

@@ -164,7 +164,7 @@ void ControlServer::hand_over(Connection &connection, const ControlRequest &requ
 
 void ControlServer::answer(Connection &connection, const ControlAnswer &given) {
   connection.state = State::answering;
-  connection.answer = http_answer(given.status, given.body);
+  connection.answer = http_answer(given.status, given.body, given.type);
   connection.sent = 0;
   reactor_.modify(connection.watch, BH_FD_WRITE);
   set_timer(connection, answer_ms);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "reactor/reactor.hpp"
 
@@ -23,7 +24,8 @@ struct ControlRequest {
 
 struct ControlAnswer {
   int status = 200;
-  std::string body;  // JSON
+  std::string body;
+  std::string_view type = "application/json";
 };
 
 class ControlServer {

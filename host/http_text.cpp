@@ -126,12 +126,13 @@ HttpHead parse_head(std::string_view bytes, std::size_t max_head, std::size_t ma
   return head;
 }
 
-std::string http_answer(int status, std::string_view json) {
+std::string http_answer(int status, std::string_view body, std::string_view type) {
   std::string out = "HTTP/1.1 " + std::to_string(status) + " ";
   out.append(reason_of(status));
-  out += "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(json.size());
+  out.append("\r\nContent-Type: ").append(type);
+  out += "\r\nContent-Length: " + std::to_string(body.size());
   out += "\r\nConnection: close\r\n\r\n";
-  return out.append(json);
+  return out.append(body);
 }
 
 std::string error_body(std::string_view why) {

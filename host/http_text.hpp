@@ -22,7 +22,8 @@ struct HttpHead {
 // Reads a request's head from the bytes that have come so far.
 HttpHead parse_head(std::string_view bytes, std::size_t max_head, std::size_t max_body);
 
-std::string http_answer(int status, std::string_view json);
+std::string http_answer(int status, std::string_view body,
+                        std::string_view type = "application/json");
 // {"error":"..."}
 std::string error_body(std::string_view why);
 

@@ -78,6 +78,14 @@ int run(const Arguments &arguments) {
     case Command::policy_explain:
     case Command::policy_test:
       return run_policy(arguments);
+    case Command::inspect:
+      return run_inspect(arguments);
+    case Command::timeline:
+      return run_timeline(arguments);
+    case Command::calls:
+      return run_calls(arguments);
+    case Command::audit_verify:
+      return run_audit_verify(arguments);
     case Command::relay:  // main() has taken it
       break;
     case Command::completion:

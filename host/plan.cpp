@@ -276,6 +276,11 @@ class Planner {
     if (may.exec) {
       may.hide = control_dirs();
       may.hide.push_back(profile_.state_dir + "/secrets");
+      if (!profile_.telemetry.empty()) {
+        for (const std::string_view folder : record_folders) {
+          may.hide.push_back(profile_.state_dir + std::string(folder));
+        }
+      }
     }
     return slice;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compartment/slice.hpp"
@@ -17,6 +18,9 @@ struct PlanFacts {
   bool service = false;         // there is a service socket
   std::string fingerprint_key;  // random, of this run
 };
+
+// Below the state folder: what telemetry keeps, and what the supervisor has signed of it.
+inline constexpr std::string_view record_folders[] = {"/plugins", "/audit"};
 
 // A key of 32 random bytes.
 std::string random_key();

@@ -7,6 +7,7 @@
 #include "approval_json.hpp"
 #include "http_text.hpp"
 #include "mcp/scan.hpp"
+#include "metrics_text.hpp"
 #include "profile/server_entry.hpp"
 
 namespace bulkhead::program {
@@ -136,6 +137,12 @@ ControlAnswer answered(const std::string &) {
   return {200, R"({"answered":true})"};
 }
 
+ControlAnswer render_metrics(const std::string &value) {
+  ServiceStatus status;
+  if (!from_bytes(value, &status)) return {500, error_body("the gateway's answer is damaged")};
+  return {200, metrics_text(status), metrics_type};
+}
+
 template <class T>
 ControlAnswer render(const std::string &value) {
   T typed;
@@ -188,6 +195,7 @@ struct Route {
 
 constexpr Route routes[] = {
     {"GET", "/status", ServiceRequest::status, no_value, render<ServiceStatus>},
+    {"GET", "/metrics", ServiceRequest::status, no_value, render_metrics},
     {"POST", "/reload-config", ServiceRequest::reload, no_value, render<Reloaded>},
     {"GET", "/mcp/connectors", ServiceRequest::list_connectors, no_value, render<ConnectorList>},
     {"POST", "/mcp/connectors", ServiceRequest::add_connector, definition, render<ConnectorItem>},

@@ -1,6 +1,7 @@
 // What can be asked of a running gateway through its service socket:
 //
 //   GET    /status               the snapshot that `bulkhead status` shows
+//   GET    /metrics              its counters, as Prometheus reads them
 //   POST   /reload-config        reads the profile again and makes it the one that runs
 //   GET    /mcp/connectors       the servers of the profile, with where they come from
 //   POST   /mcp/connectors       adds one to the user layer, and reloads

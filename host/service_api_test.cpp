@@ -90,6 +90,24 @@ TEST_CASE("each path asks its question, and shows the answer") {
   CHECK(has(world.ask(request("GET", "/status?x=1")), R"("version":"1.2")"));
   CHECK(asked->request == ServiceRequest::status);
 
+  status.host.counters = {{"calls", 7}, {"my.book.records_written", 5}, {"policy_timeouts", 0}};
+  PluginStatus book;
+  book.id = "my.book";
+  status.host.plugins = {book};
+  ServerStatus up;
+  up.name = "a\"b";
+  up.state = ServerState::ready;
+  up.tools = 3;
+  status.host.servers = {up};
+  answer = answer_with(status);
+  const std::string metrics = world.ask(request("GET", "/metrics"));
+  CHECK(has(metrics, "Content-Type: text/plain; version=0.0.4"));
+  CHECK(has(metrics, "# TYPE bulkhead_calls_total counter\nbulkhead_calls_total 7\n"));
+  CHECK(has(metrics, "bulkhead_plugin_records_written_total{plugin=\"my.book\"} 5\n"));
+  CHECK(has(metrics, "bulkhead_server_tools{server=\"a\\\"b\"} 3\n"));
+  CHECK(has(metrics, "bulkhead_policy_timeouts_total 0\n"));
+  CHECK(asked->request == ServiceRequest::status);
+
   Reloaded done;
   done.report.added = {"a", "b"};
   done.not_connected = {{"b", "no \"such\" command"}};

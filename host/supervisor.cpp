@@ -3,12 +3,14 @@
 
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <random>
 
 #include "compartment/status_archive.hpp"
@@ -83,6 +85,7 @@ void Supervisor::log(LogLevel level, std::string_view component, std::string_vie
 // ---- running ---------------------------------------------------------------------------------
 
 Result<void> Supervisor::run() {
+  make_hidden_folders();
   for (const auto &child : children_) {
     if (auto started = start(*child); !started) return started;
   }
@@ -92,6 +95,22 @@ Result<void> Supervisor::run() {
     reactor_->poll(-1);
   }
   return std::move(outcome_);
+}
+
+// What the launcher's programs must not see can be covered only if it is there before they are.
+void Supervisor::make_hidden_folders() const {
+  if (state_dir_.empty()) return;
+  for (const auto &child : children_) {
+    for (const std::string &path : child->slice.privileges.hide) {
+      const auto is_it = [&](std::string_view folder) {
+        return path == state_dir_ + std::string(folder);
+      };
+      if (std::none_of(std::begin(record_folders), std::end(record_folders), is_it)) continue;
+      std::error_code ec;
+      std::filesystem::create_directories(state_dir_, ec);
+      ::mkdir(path.c_str(), 0700);
+    }
+  }
 }
 
 void Supervisor::request_stop() noexcept {

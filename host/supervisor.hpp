@@ -137,9 +137,11 @@ class Supervisor {
   void schedule(Child &child);
   void give_up(Child &child, const std::string &reason);
   void tell_gave_up(const Child &child);
+  void make_hidden_folders() const;
   void stop_all();
   void stop_others();
   bool holds(const Child &child, const std::string &instance) const;
+  bool signs(const Child &child, const std::string &instance) const;
   Result<OwnedFd> on_socket_request(const Child &child, const link::Frame &frame,
                                     std::string_view payload);
   Result<OwnedFd> listen(const Child &child, const control::Listen &wanted);

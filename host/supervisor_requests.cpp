@@ -56,9 +56,14 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   }
   control::Secret secret;
   // One that is ending may already be another than its slice says.
-  if (child.ending || !from_bytes(payload, &secret) || !holds(child, secret.instance) ||
+  // One that signs has its last checkpoint yet to make.
+  const bool ending = child.ending && frame.kind != control::sign;
+  if (ending || !from_bytes(payload, &secret) || !holds(child, secret.instance) ||
       !is_plain_name(secret.name)) {
     return refuse({BH_E_DENIED, "that instance is not in this compartment"});
+  }
+  if (frame.kind == control::sign && !signs(child, secret.instance)) {
+    return refuse({BH_E_DENIED, "only telemetry is signed"});
   }
   if (secret.value.size() > max_secret_bytes) return refuse({BH_E_LIMIT, "it is too large"});
   SecretJob &job = secret_jobs_.emplace_back(&child, child.life, frame.kind, frame.exchange,
@@ -109,6 +114,11 @@ void Supervisor::on_secret(SecretJob &job) {
 }
 
 void Supervisor::SecretJob::work() {
+  if (kind == control::sign) {
+    const auto made = sign_for_audit(state_dir, secret.instance, secret.value);
+    outcome = made ? Result<std::string>(to_bytes(*made)) : std::unexpected(made.error());
+    return;
+  }
   const auto folder = private_folder(state_dir, "secrets", secret.instance);
   if (!folder) {
     outcome = std::unexpected(folder.error());
@@ -144,6 +154,20 @@ bool Supervisor::holds(const Child &child, const std::string &instance) const {
             plugin.kind == PluginKind::policy || plugin.kind == PluginKind::telemetry;
         return is(plugin.use) && judge == judges;
       });
+}
+
+// The instance is one of `child`, and keeps records.
+bool Supervisor::signs(const Child &child, const std::string &instance) const {
+  if (!child.slice.router) {
+    return std::any_of(child.slice.plugins.begin(), child.slice.plugins.end(),
+                       [&](const SlicePlugin &plugin) {
+                         return plugin.kind == PluginKind::telemetry && plugin.use.id == instance;
+                       });
+  }
+  const auto &uses = child.slice.profile.telemetry;
+  return std::any_of(uses.begin(), uses.end(),
+                     [&](const PluginUse &use) { return use.id == instance; }) &&
+         !child.slice.remote.contains(remote_name("telemetry", instance));
 }
 
 // Where a gateway listens and what it may connect to is settled while it starts, before it has read

@@ -61,7 +61,9 @@ enum Request : std::uint16_t {
   get_secret,  // payload: archived Secret without a value
   put_secret,  // payload: archived Secret
   will_dial,   // payload: archived Listen. Only before `ready`
-  dial         // payload: archived Listen that was announced so; the answer has the fd
+  dial,        // payload: archived Listen that was announced so; the answer has the fd
+  sign         // payload: archived Secret: the statement is its value; the answer is an archived
+               // AuditSignature
 };
 inline constexpr int request_timeout_ms = 5'000;
 inline constexpr std::uint64_t max_request_bytes = 256u << 10;

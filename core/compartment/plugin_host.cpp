@@ -142,6 +142,10 @@ PluginHost::PluginHost(Slice slice, HostContext context,
       return connector ? spawner_.get() : nullptr;
     };
   }
+  context_.signs = [this](const Instance &instance) {
+    const auto *part = static_cast<const Part *>(instance.user);
+    return part != nullptr && slice_.plugins[part->number].kind == PluginKind::telemetry;
+  };
   plugins_.resize(slice_.plugins.size());
   for (std::uint32_t i = 0; i < slice_.plugins.size(); ++i) {
     parts_.push_back(std::make_unique<Part>());

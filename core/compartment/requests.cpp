@@ -75,6 +75,15 @@ HostServices services_over(int socket) {
     if (!answer) return std::unexpected(answer.error());
     return {};
   };
+  services.sign = [requests](const std::string &instance,
+                             std::string_view statement) -> Result<AuditSignature> {
+    const control::Secret wanted{instance, "statement", std::string(statement)};
+    auto answer = requests->ask(control::sign, to_bytes(wanted));
+    if (!answer) return std::unexpected(answer.error());
+    AuditSignature made;
+    if (!from_bytes(answer->payload, &made)) return fail(BH_E_INTERNAL, "a damaged answer");
+    return made;
+  };
   services.listen = [requests](std::string_view address, std::string_view as_configured,
                                SocketFile file) -> Result<OwnedFd> {
     return requests->ask_for_socket(

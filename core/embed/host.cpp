@@ -85,6 +85,10 @@ Result<void> HostImpl::load() {
     const auto *part = static_cast<const Part *>(instance.user);
     return part != nullptr && part->starts_children ? spawner_.get() : nullptr;
   };
+  context_.signs = [](const Instance &instance) {
+    const auto *part = static_cast<const Part *>(instance.user);
+    return part != nullptr && part->keeps_records;
+  };
   RouterHooks hooks;
   hooks.log = [this](std::int32_t level, std::string_view text) { log(level, "router", text); };
   hooks.on_status = [this] {
@@ -148,7 +152,7 @@ Result<void> HostImpl::add_parts(std::string_view group, const std::vector<Plugi
 Result<std::unique_ptr<Part>> HostImpl::make_part_or_link(std::string_view group,
                                                           const PluginUse &use) {
   const auto at = remote_.find(remote_name(group, use.id));
-  if (at == remote_.end()) return make_part(use);
+  if (at == remote_.end()) return make_part(use, false, group == "telemetry");
   auto part = std::make_unique<Part>();
   part->host = this;
   part->use = use;
@@ -158,10 +162,12 @@ Result<std::unique_ptr<Part>> HostImpl::make_part_or_link(std::string_view group
 }
 
 // A part that the profile can do without is kept with its failure, so that status can show it.
-Result<std::unique_ptr<Part>> HostImpl::make_part(const PluginUse &use, bool starts_children) {
+Result<std::unique_ptr<Part>> HostImpl::make_part(const PluginUse &use, bool starts_children,
+                                                  bool keeps_records) {
   auto part = std::make_unique<Part>();
   part->host = this;
   part->starts_children = starts_children;
+  part->keeps_records = keeps_records;
   part->use = use;
   LoadOptions load;
   load.dirs = profile_.plugin_dirs;

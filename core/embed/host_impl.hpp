@@ -36,6 +36,7 @@ struct Part {
   std::unique_ptr<Instance> instance;
   std::string failure;             // why it is not running
   bool starts_children = false;    // the connector of servers with a command
+  bool keeps_records = false;      // telemetry: what it keeps is signed
   bool finished = false;           // a transport: no client can come any more
   std::unique_ptr<ClientEnd> end;  // a transport: where its sessions' messages go
   Upstream *upstream = nullptr;    // a tools plugin: the server that it is
@@ -132,7 +133,8 @@ class HostImpl final : public Host,
   std::vector<PluginUse> reloadable_policies(Profile *next) const;
   Result<bool> reload_policies(const std::vector<PluginUse> &uses);
   void use_telemetry();
-  Result<std::unique_ptr<Part>> make_part(const PluginUse &use, bool starts_children = false);
+  Result<std::unique_ptr<Part>> make_part(const PluginUse &use, bool starts_children = false,
+                                          bool keeps_records = false);
   Result<std::unique_ptr<Part>> make_part_or_link(std::string_view group, const PluginUse &use);
   bool connects_children(const std::string &plugin) const;
   SpawnOptions spawn_options() const;

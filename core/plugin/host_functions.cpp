@@ -56,9 +56,14 @@ const void *HostFunctions::get_ext(void *ctx, const char *id) noexcept {
   for (const auto &[name, table] : tables) {
     if (name == id) return table;
   }
+  static constexpr bh_host_sign signing{sizeof(bh_host_sign), 0, sign};
   Instance &instance = Instance::of(ctx);
   try {
     if (std::string_view(id) == BH_EXT_HOST_SPAWN) return spawn_table(instance);
+    if (std::string_view(id) == BH_EXT_HOST_SIGN) {
+      const HostContext &context = *instance.context_;
+      return context.signs && context.signs(instance) ? &signing : nullptr;
+    }
     return instance.context_->extra_ext ? instance.context_->extra_ext(instance, id) : nullptr;
   } catch (const std::exception &) {
     return nullptr;
@@ -156,6 +161,30 @@ bh_status HostFunctions::dial(void *ctx, const void *address, std::uint32_t size
     auto made = services.dial ? services.dial(bytes) : instance.dial_rules_.dial(bytes);
     if (!made) return bh::fail(error, made.error().code, made.error().text);
     *fd = made->release();
+    return BH_OK;
+  } catch (const std::exception &) {
+    return BH_E_INTERNAL;
+  }
+}
+
+bh_status HostFunctions::sign(void *ctx, bh_str statement, bh_signature *out,
+                              bh_error *error) noexcept {
+  Instance &instance = Instance::of(ctx);
+  const bool wrong = out == nullptr || out->size < sizeof *out || statement.n > max_statement_bytes;
+  if (misused(instance, wrong, "sign.sign")) return BH_E_INVALID;
+  try {
+    const HostContext &context = *instance.context_;
+    const auto made = context.services.sign
+                          ? context.services.sign(instance.id_, view(statement))
+                          : sign_for_audit(context.state_dir, instance.id_, view(statement));
+    if (!made) return bh::fail(error, made.error().code, made.error().text);
+    if (made->public_key.size() != sizeof out->public_key ||
+        made->signature.size() != sizeof out->signature) {
+      return bh::fail(error, BH_E_INTERNAL, "the signature is damaged");
+    }
+    out->unix_s = made->unix_s;
+    std::memcpy(out->public_key, made->public_key.data(), sizeof out->public_key);
+    std::memcpy(out->signature, made->signature.data(), sizeof out->signature);
     return BH_OK;
   } catch (const std::exception &) {
     return BH_E_INTERNAL;

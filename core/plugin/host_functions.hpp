@@ -1,6 +1,7 @@
 // The functions behind an instance's bh_host: the common services every plugin is offered.
 #pragma once
 
+#include "bulkhead/abi/ext/draft/sign.h"
 #include "bulkhead/abi/ext/draft/spawn.h"
 #include "plugin/instance.hpp"
 
@@ -34,6 +35,9 @@ struct HostFunctions {
   static bh_status secret_get(void *ctx, bh_str name, char *buf, std::uint64_t cap,
                               std::uint64_t *n) noexcept;
   static bh_status secret_put(void *ctx, bh_str name, bh_str value) noexcept;
+
+  // bh.host.sign/1
+  static bh_status sign(void *ctx, bh_str statement, bh_signature *out, bh_error *error) noexcept;
 
   // bh.host.metrics/1
   static bh_metric counter(void *ctx, bh_str name) noexcept;

@@ -57,6 +57,8 @@ struct HostContext {
   // Host extensions beyond the common services (transport, connector ... tables), by id and
   // instance; returns the table or null. The table's first argument is the instance's ctx.
   std::function<const void *(class Instance &, std::string_view id)> extra_ext;
+  // Whether this instance may have statements signed (bh.host.sign/1); empty: it may not.
+  std::function<bool(const class Instance &)> signs;
   // What starts this instance's child processes; empty, or null: it may have none. Asked at each
   // use, so it must not change its mind while there are children.
   std::function<Spawner *(const class Instance &)> children;

@@ -11,19 +11,24 @@
 
 #include "base/owned_fd.hpp"
 #include "base/result.hpp"
+#include "plugin/audit_key.hpp"
 
 namespace bulkhead {
 
 // Who may connect to a Unix socket by its file.
 enum class SocketFile : std::uint8_t { own_user, everybody };  // 0600, 0666
 
-// Empty functions: this process does it itself. Thread: control, and any for dial.
+// Empty functions: this process does it itself. Thread: control, and any for dial and
+// sign.
 struct HostServices {
   std::function<Result<std::string>(const std::string &instance, std::string_view name)> get_secret;
   std::function<Result<void>(const std::string &instance, std::string_view name,
                              std::string_view value)>
       put_secret;
   std::function<Result<std::string>(const std::string &instance)> folder;
+  // Any thread.
+  std::function<Result<AuditSignature>(const std::string &instance, std::string_view statement)>
+      sign;
   // `address` holds a sockaddr.
   std::function<Result<OwnedFd>(std::string_view address, std::string_view as_configured,
                                 SocketFile file)>

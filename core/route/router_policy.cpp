@@ -202,8 +202,8 @@ void Router::result_decided(Exchange &e, const Unobserved &result, const Gate::D
   answer_filtered(e, result.message, scan, decision);
 }
 
-// For the record: what the policy said of the call, and whatever it changed of the result. Of a call
-// that a person was asked about the record says that, unless the rules refuse it by then.
+// For the record: what the policy said of the call, and whatever it changed of the result. Of a
+// call that a person was asked about the record says that, unless the rules refuse it by then.
 void Router::note_decision(Exchange &e, const Gate::Decision &decision) const {
   if (!recorder_.active() || decision.verdict == Gate::Verdict::pending) return;
   Account &account = e.account;

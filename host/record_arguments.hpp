@@ -1,0 +1,25 @@
+// Command lines of the commands that read the session database.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace bulkhead::program {
+
+struct RecordArguments {
+  std::string sql, file;             // file: empty: those of the profile's state folder
+  bool schema = false;               // inspect
+  std::string since, layers, trace;  // timeline
+  std::uint64_t limit = 0;           // timeline, calls; 0: the command's own
+  bool follow = false;               // calls
+  std::string key;                   // audit verify: hex, or a file with it
+};
+
+struct Arguments;
+void add_records(CLI::App &app, Arguments &to);
+
+}  // namespace bulkhead::program

@@ -1,0 +1,193 @@
+#include "record-store/chain.hpp"
+
+#include <sodium.h>
+
+#include <cstring>
+
+#include "record-store/schema.hpp"
+
+namespace record_store {
+namespace {
+
+constexpr int last_columns = 3;  // seq, prev, hash
+
+}  // namespace
+
+std::string hex_of(std::string_view bytes) {
+  std::string out(2 * bytes.size() + 1, '\0');
+  sodium_bin2hex(out.data(), out.size(), reinterpret_cast<const unsigned char *>(bytes.data()),
+                 bytes.size());
+  out.pop_back();
+  return out;
+}
+
+RowHash::RowHash(std::string_view table) {
+  static_assert(sizeof state_ >= sizeof(crypto_generichash_state));
+  crypto_generichash_init(reinterpret_cast<crypto_generichash_state *>(state_), nullptr, 0,
+                          sizeof(Hash));
+  text(table);
+}
+
+// Kind and length first, so that no two rows have one encoding.
+void RowHash::put(char kind, std::string_view bytes) {
+  auto *state = reinterpret_cast<crypto_generichash_state *>(state_);
+  unsigned char head[9];
+  head[0] = static_cast<unsigned char>(kind);
+  for (int i = 0; i < 8; ++i) head[1 + i] = static_cast<unsigned char>(bytes.size() >> (8 * i));
+  crypto_generichash_update(state, head, sizeof head);
+  crypto_generichash_update(state, reinterpret_cast<const unsigned char *>(bytes.data()),
+                            bytes.size());
+}
+
+void RowHash::null() {
+  put('n', {});
+}
+
+void RowHash::integer(std::int64_t value) {
+  char bytes[8];
+  for (int i = 0; i < 8; ++i) {
+    bytes[i] = static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i));
+  }
+  put('i', {bytes, sizeof bytes});
+}
+
+void RowHash::real(double value) {
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  put('r', {bytes, sizeof bytes});
+}
+
+void RowHash::text(std::string_view value) {
+  put('t', value);
+}
+
+void RowHash::blob(std::string_view value) {
+  put('b', value);
+}
+
+void RowHash::column(sqlite3_stmt *row, int column) {
+  const auto view = [&](const void *p) {
+    return std::string_view(
+        static_cast<const char *>(p),
+        p == nullptr ? 0 : static_cast<std::size_t>(sqlite3_column_bytes(row, column)));
+  };
+  switch (sqlite3_column_type(row, column)) {
+    case SQLITE_INTEGER:
+      return integer(sqlite3_column_int64(row, column));
+    case SQLITE_FLOAT:
+      return real(sqlite3_column_double(row, column));
+    case SQLITE_TEXT:
+      return text(view(sqlite3_column_text(row, column)));
+    case SQLITE_BLOB:
+      return blob(view(sqlite3_column_blob(row, column)));
+    default:
+      return null();
+  }
+}
+
+Hash RowHash::finish() {
+  Hash out;
+  crypto_generichash_final(reinterpret_cast<crypto_generichash_state *>(state_), out.data(),
+                           out.size());
+  return out;
+}
+
+int read_head(sqlite3 *db, Head *out) {
+  *out = Head{};
+  Statement segment;
+  int result = segment.prepare(
+      db, "SELECT previous_seq, previous_hash, previous_id FROM audit_segment LIMIT 1");
+  if (result == SQLITE_OK) result = segment.step();
+  if (result != SQLITE_ROW) return result == SQLITE_DONE ? SQLITE_CORRUPT : result;
+  out->seq = static_cast<std::uint64_t>(segment.integer(0));
+  segment.blob(1).copy(reinterpret_cast<char *>(out->hash.data()), out->hash.size());
+  out->call_id = segment.integer(2);
+  for (const std::string_view table : chained_tables) {
+    Statement last;
+    result = last.prepare(
+        db, "SELECT seq, hash, id FROM " + std::string(table) + " ORDER BY id DESC LIMIT 1");
+    if (result == SQLITE_OK) result = last.step();
+    if (result == SQLITE_DONE) continue;
+    if (result != SQLITE_ROW) return result;
+    if (table == "mcp_calls") out->call_id = last.integer(2);
+    const auto seq = static_cast<std::uint64_t>(last.integer(0));
+    if (seq <= out->seq) continue;
+    out->seq = seq;
+    out->hash = {};
+    last.blob(1).copy(reinterpret_cast<char *>(out->hash.data()), out->hash.size());
+  }
+  return SQLITE_OK;
+}
+
+int ChainedInsert::prepare(sqlite3 *db, std::string_view table, std::string_view columns) {
+  table_ = table;
+  int count = last_columns + 1;
+  for (const char c : columns) count += c == ',' ? 1 : 0;
+  std::string sql =
+      "INSERT INTO " + table_ + " (" + std::string(columns) + ", seq, prev, hash) VALUES (?";
+  for (int i = 1; i < count; ++i) sql += ",?";
+  return insert_.prepare(db, sql + ")");
+}
+
+void ChainedInsert::begin() {
+  insert_.reset();
+  hash_ = RowHash(table_);
+  at_ = 0;
+}
+
+void ChainedInsert::null() {
+  sqlite3_bind_null(insert_.get(), ++at_);
+  hash_.null();
+}
+
+void ChainedInsert::integer(std::int64_t value) {
+  insert_.bind(++at_, value);
+  hash_.integer(value);
+}
+
+void ChainedInsert::text(std::string_view value) {
+  insert_.bind(++at_, value);
+  hash_.text(value);
+}
+
+int ChainedInsert::finish(Head *head) {
+  const auto seq = static_cast<std::int64_t>(head->seq + 1);
+  insert_.bind(++at_, seq);
+  hash_.integer(seq);
+  sqlite3_bind_blob(insert_.get(), ++at_, head->hash.data(), static_cast<int>(head->hash.size()),
+                    SQLITE_STATIC);
+  hash_.blob(bytes_of(head->hash));
+  const Hash own = hash_.finish();
+  sqlite3_bind_blob(insert_.get(), ++at_, own.data(), static_cast<int>(own.size()), SQLITE_STATIC);
+  const int result = insert_.step();
+  insert_.reset();
+  if (result != SQLITE_DONE) return result;
+  head->seq = static_cast<std::uint64_t>(seq);
+  head->hash = own;
+  return result;
+}
+
+std::string checkpoint_statement(std::uint32_t chain, const Head &head) {
+  return "chain " + std::to_string(chain) + " seq " + std::to_string(head.seq) + " head " +
+         hex_of(bytes_of(head.hash));
+}
+
+std::string signed_message(std::string_view instance, std::uint64_t unix_s,
+                           std::string_view statement) {
+  std::string out = "bulkhead.audit/1\n";
+  out.append(instance).append("\n").append(std::to_string(unix_s)).append("\n");
+  return out.append(statement);
+}
+
+bool signature_fits(std::string_view message, std::string_view key, std::string_view signature) {
+  if (key.size() != crypto_sign_PUBLICKEYBYTES || signature.size() != crypto_sign_BYTES) {
+    return false;
+  }
+  const auto bytes = [](std::string_view s) {
+    return reinterpret_cast<const unsigned char *>(s.data());
+  };
+  return crypto_sign_verify_detached(bytes(signature), bytes(message), message.size(),
+                                     bytes(key)) == 0;
+}
+
+}  // namespace record_store

@@ -1,0 +1,76 @@
+// The chain: each row carries the hash of its predecessor (`prev`) and its own (`hash`), BLAKE2b of
+// the table's name and all other columns in their order. Rows of several tables are one chain, by
+// `seq`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "record-store/database.hpp"
+
+namespace record_store {
+
+using Hash = std::array<unsigned char, 32>;
+
+inline std::string_view bytes_of(const Hash &hash) noexcept {
+  return {reinterpret_cast<const char *>(hash.data()), hash.size()};
+}
+std::string hex_of(std::string_view bytes);
+
+// Hashes one row: a table, then every column but `hash`.
+class RowHash {
+ public:
+  explicit RowHash(std::string_view table);
+  void null();
+  void integer(std::int64_t value);
+  void real(double value);
+  void text(std::string_view value);
+  void blob(std::string_view value);
+  void column(sqlite3_stmt *row, int column);  // as it lies in the file
+  Hash finish();
+
+ private:
+  void put(char kind, std::string_view bytes);
+  // crypto_generichash_state, which libsodium wants aligned to 64 bytes.
+  alignas(64) unsigned char state_[384];
+};
+
+struct Head {
+  std::uint64_t seq = 0;     // of the last row; 0: there is none
+  std::int64_t call_id = 0;  // of the last row of mcp_calls
+  Hash hash{};
+};
+
+// The last row of an open file's chain, or what its first row will follow. SQLite's result code.
+int read_head(sqlite3 *db, Head *out);
+
+// Inserts rows of one table: the columns without seq, prev and hash in their order, then finish().
+class ChainedInsert {
+ public:
+  // columns: all of the table but the last three. SQLite's result code.
+  int prepare(sqlite3 *db, std::string_view table, std::string_view columns);
+  void begin();
+  void null();
+  void integer(std::int64_t value);
+  void text(std::string_view value);  // borrowed until finish() returns
+  void text_or_null(std::string_view value) { value.empty() ? null() : text(value); }
+  // SQLITE_DONE: *head is this row; else nothing was inserted, and *head is as before.
+  int finish(Head *head);
+
+ private:
+  Statement insert_;
+  std::string table_;
+  RowHash hash_{""};
+  int at_ = 0;
+};
+
+// What the supervisor is asked to sign, and what its signature covers.
+std::string checkpoint_statement(std::uint32_t chain, const Head &head);
+std::string signed_message(std::string_view instance, std::uint64_t unix_s,
+                           std::string_view statement);
+bool signature_fits(std::string_view message, std::string_view key, std::string_view signature);
+
+}  // namespace record_store

@@ -1,0 +1,56 @@
+// SQLite connections and statements that close themselves. Errors are values: what a call returned,
+// and message().
+//
+// Thread: one at a time per connection.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace record_store {
+
+class Database {
+ public:
+  static constexpr int busy_ms = 2'000;  // waited for another connection's lock
+
+  // flags: SQLITE_OPEN_...; the connection is there also when opening failed, for message().
+  int open(const std::string &path, int flags);
+  void close() noexcept { db_.reset(); }
+  int run(const char *sql);  // one or more statements without rows
+  sqlite3 *get() const noexcept { return db_.get(); }
+  std::string message() const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3 *db) const noexcept { sqlite3_close_v2(db); }
+  };
+  std::unique_ptr<sqlite3, Close> db_;
+};
+
+class Statement {
+ public:
+  int prepare(sqlite3 *db, std::string_view sql);
+  int step() noexcept { return sqlite3_step(stmt_.get()); }
+  void reset() noexcept { sqlite3_reset(stmt_.get()); }
+  void bind(int at, std::int64_t value) noexcept { sqlite3_bind_int64(stmt_.get(), at, value); }
+  void bind(int at, std::string_view value) noexcept;  // borrowed until reset()
+  std::int64_t integer(int column) const noexcept {
+    return sqlite3_column_int64(stmt_.get(), column);
+  }
+  // Borrowed until the next step().
+  std::string_view text(int column) const noexcept;
+  std::string_view blob(int column) const noexcept;
+  sqlite3_stmt *get() const noexcept { return stmt_.get(); }
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt *stmt) const noexcept { sqlite3_finalize(stmt); }
+  };
+  std::unique_ptr<sqlite3_stmt, Finalize> stmt_;
+};
+
+}  // namespace record_store

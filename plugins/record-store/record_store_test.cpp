@@ -1,0 +1,282 @@
+#include <catch2/catch.hpp>
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "record-store/schema.hpp"
+#include "record-store/verify.hpp"
+
+using namespace record_store;
+
+namespace {
+
+struct Folder {
+  std::string path;
+  Folder() {
+    std::string name = std::filesystem::temp_directory_path() / "record-store-XXXXXX";
+    path = ::mkdtemp(name.data());
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+int count_of(const Database &db, const std::string &sql) {
+  Statement rows;
+  REQUIRE(rows.prepare(db.get(), sql) == SQLITE_OK);
+  REQUIRE(rows.step() == SQLITE_ROW);
+  return static_cast<int>(rows.integer(0));
+}
+
+// A file with `calls` rows of mcp_calls, a mark after each third; goes on from *head.
+void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head) {
+  Database db;
+  const std::string path = folder.path + "/" + segment_name(1, number);
+  REQUIRE(db.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
+  REQUIRE(db.run(std::string(schema_sql()).c_str()) == SQLITE_OK);
+  REQUIRE(db.run("BEGIN") == SQLITE_OK);
+  {
+    Statement segment;
+    REQUIRE(segment.prepare(db.get(), "INSERT INTO audit_segment VALUES (1,?,'t','p',?,?,?)") ==
+            SQLITE_OK);
+    segment.bind(1, std::int64_t{number});
+    segment.bind(2, static_cast<std::int64_t>(head->seq));
+    sqlite3_bind_blob(segment.get(), 3, head->hash.data(), 32, SQLITE_STATIC);
+    segment.bind(4, head->call_id);
+    REQUIRE(segment.step() == SQLITE_DONE);
+  }
+  Head fresh;
+  REQUIRE(read_head(db.get(), &fresh) == SQLITE_OK);
+  CHECK(fresh.seq == head->seq);
+  ChainedInsert call, mark;
+  REQUIRE(call.prepare(db.get(), "mcp_calls",
+                       "id, timestamp, server_name, method, tool_name, request_id, "
+                       "request_preview, response_preview, decision, duration_ms, error_message, "
+                       "process_name, bytes_sent, bytes_received, policy_mode, policy_action, "
+                       "policy_rule, policy_reason, trace_id, target, outcome, transport, peer, "
+                       "principal, session, duration_us, flags, record_number") == SQLITE_OK);
+  REQUIRE(mark.prepare(db.get(), "audit_marks", "id, timestamp, kind, detail") == SQLITE_OK);
+  for (int i = 0; i < calls; ++i) {
+    call.begin();
+    call.integer(++head->call_id);
+    for (const char *text :
+         {"2026-01-01T00:00:00.000Z", "s", "tools/call", "t", "1", "{}", "{}", "allowed"}) {
+      call.text(text);
+    }
+    call.integer(i);
+    call.null();
+    call.text(std::string_view("a\0b", 3));
+    call.integer(2);
+    call.integer(3);
+    for (int rest = 0; rest < 6; ++rest) call.null();
+    call.text("ok");
+    for (int rest = 0; rest < 4; ++rest) call.null();
+    call.integer(7);
+    call.integer(0);
+    call.integer(1000 + i);
+    REQUIRE(call.finish(head) == SQLITE_DONE);
+    if (i % 3 != 2) continue;
+    mark.begin();
+    mark.integer(static_cast<std::int64_t>(head->seq + 1));
+    mark.text("2026-01-01T00:00:00.000Z");
+    mark.text(i == 2 ? "gap" : "start");
+    mark.text("some detail");
+    REQUIRE(mark.finish(head) == SQLITE_DONE);
+  }
+  REQUIRE(db.run("COMMIT") == SQLITE_OK);
+  REQUIRE(read_head(db.get(), &fresh) == SQLITE_OK);
+  CHECK(fresh.seq == head->seq);
+  CHECK(fresh.hash == head->hash);
+  CHECK(fresh.call_id == head->call_id);
+}
+
+// What somebody does who can write the file.
+void tamper(const Folder &folder, std::uint32_t number, const std::string &sql) {
+  Database db;
+  REQUIRE(db.open(folder.path + "/" + segment_name(1, number), SQLITE_OPEN_READWRITE) == SQLITE_OK);
+  for (const std::string_view table : chained_tables) {
+    const std::string name(table);
+    REQUIRE(db.run(("DROP TRIGGER " + name + "_no_update; DROP TRIGGER " + name + "_no_delete")
+                       .c_str()) == SQLITE_OK);
+  }
+  INFO(sql);
+  REQUIRE(db.run(sql.c_str()) == SQLITE_OK);
+}
+
+VerifyReport verify(const Folder &folder, const VerifyOptions &options = {}) {
+  return verify_chain(segment_files(folder.path), options);
+}
+
+bool has(const std::string &text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("names of files") {
+  std::uint32_t chain = 0, number = 0;
+  CHECK(segment_name(1, 2) == "calls-1-000002.db");
+  REQUIRE(parse_segment_name("calls-12-000345.db", &chain, &number));
+  CHECK(chain == 12);
+  CHECK(number == 345);
+  for (const char *bad : {"calls-1-000001.db-wal", "calls-1.db", "calls--1.db", "calls-1-.db", "x",
+                          "calls-1-2.dbx", "calls-99999999999-1.db"}) {
+    CHECK_FALSE(parse_segment_name(bad, &chain, &number));
+  }
+}
+
+TEST_CASE("the schema makes an empty file's tables, mcp_calls with 19 columns in their order") {
+  Database db;
+  REQUIRE(db.open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
+  REQUIRE(db.run(std::string(schema_sql()).c_str()) == SQLITE_OK);
+  Statement columns;
+  REQUIRE(columns.prepare(db.get(),
+                          "SELECT group_concat(name) FROM (SELECT name FROM "
+                          "pragma_table_info('mcp_calls') ORDER BY cid LIMIT 19)") == SQLITE_OK);
+  REQUIRE(columns.step() == SQLITE_ROW);
+  CHECK(columns.text(0) ==
+        "id,timestamp,server_name,method,tool_name,request_id,request_preview,response_preview,"
+        "decision,duration_ms,error_message,process_name,bytes_sent,bytes_received,policy_mode,"
+        "policy_action,policy_rule,policy_reason,trace_id");
+  for (const std::string_view table : chained_tables) {
+    const std::string info = "pragma_table_info('" + std::string(table) + "')";
+    CHECK(count_of(db, "SELECT count(*) FROM (SELECT name FROM " + info +
+                           " ORDER BY cid DESC LIMIT 3) WHERE name IN ('seq','prev','hash')") == 3);
+    CHECK(count_of(db, "SELECT count(*) FROM " + info + " WHERE cid = 0 AND name = 'id'") == 1);
+  }
+}
+
+TEST_CASE("rows on record are neither changed nor deleted") {
+  Folder folder;
+  Head head;
+  make_file(folder, 1, 3, &head);
+  Database db;
+  REQUIRE(db.open(folder.path + "/" + segment_name(1, 1), SQLITE_OPEN_READWRITE) == SQLITE_OK);
+  CHECK(db.run("UPDATE mcp_calls SET server_name = 'x'") == SQLITE_CONSTRAINT_TRIGGER);
+  CHECK(has(db.message(), "not changed"));
+  CHECK(db.run("DELETE FROM mcp_calls") == SQLITE_CONSTRAINT_TRIGGER);
+  CHECK(db.run("DELETE FROM audit_marks WHERE id = 1 OR 1") == SQLITE_CONSTRAINT_TRIGGER);
+}
+
+TEST_CASE("a chain over several files is whole, and its gaps are told") {
+  Folder folder;
+  Head head;
+  for (std::uint32_t number = 1; number <= 3; ++number) make_file(folder, number, 10, &head);
+  const VerifyReport report = verify(folder);
+  CHECK(report.broken.empty());
+  CHECK(report.files == 3);
+  CHECK(report.rows == 39);
+  CHECK(report.unsigned_rows == 39);
+  CHECK(report.first_seq == 1);
+  REQUIRE(report.notes.size() == 3);
+  CHECK(has(report.notes[0], "gap: some detail"));
+}
+
+TEST_CASE("the first row that is not what was written is named") {
+  Folder folder;
+  Head head;
+  make_file(folder, 1, 10, &head);
+  make_file(folder, 2, 10, &head);
+  const auto broken = [&] { return verify(folder).broken; };
+  SECTION("changed") {
+    tamper(folder, 1, "UPDATE mcp_calls SET server_name = 'x' WHERE id = 5");
+    CHECK(has(broken(), "calls-1-000001.db: mcp_calls id 5 (seq 6) was changed"));
+  }
+  SECTION("changed in type only") {
+    tamper(folder, 1, "UPDATE mcp_calls SET request_id = CAST('1' AS BLOB) WHERE id = 5");
+    CHECK(has(broken(), "mcp_calls id 5 (seq 6) was changed"));
+  }
+  SECTION("a column moved") {
+    tamper(folder, 1,
+           "UPDATE mcp_calls SET policy_rule = error_message, policy_reason = tool_name,"
+           "tool_name = NULL WHERE id = 2");
+    CHECK(has(broken(), "mcp_calls id 2 (seq 2) was changed"));
+  }
+  SECTION("deleted") {
+    tamper(folder, 1, "DELETE FROM mcp_calls WHERE id = 5");
+    CHECK(has(broken(), "row seq 6 is missing: mcp_calls id 6 (seq 7) comes next"));
+  }
+  SECTION("deleted, and the numbers closed up") {
+    tamper(folder, 1,
+           "DELETE FROM mcp_calls WHERE id = 5; UPDATE mcp_calls SET seq = 6 WHERE id = 6");
+    CHECK(has(broken(), "mcp_calls id 6 (seq 6)"));
+  }
+  SECTION("a mark deleted") {
+    tamper(folder, 1, "DELETE FROM audit_marks WHERE seq = 4");
+    CHECK(has(broken(), "row seq 4 is missing"));
+  }
+  SECTION("added") {
+    tamper(folder, 1,
+           "INSERT INTO audit_marks SELECT 900, timestamp, 'x', '', seq, prev, hash "
+           "FROM audit_marks LIMIT 1");
+    CHECK(has(broken(), "(seq 4) is a second row of that place"));
+  }
+  SECTION("the last rows of a file that others follow") {
+    tamper(folder, 1, "DELETE FROM mcp_calls WHERE id = 10");
+    CHECK(has(broken(), "calls-1-000002.db: does not follow the file before it"));
+  }
+  SECTION("a file is missing") {
+    make_file(folder, 3, 1, &head);
+    std::filesystem::remove(folder.path + "/" + segment_name(1, 2));
+    CHECK(has(broken(), "file number 2 before it is missing"));
+  }
+  SECTION("a file was renamed") {
+    std::filesystem::rename(folder.path + "/" + segment_name(1, 2),
+                            folder.path + "/" + segment_name(1, 3));
+    CHECK(has(broken(), "was renamed: it is number 2 of chain 1"));
+  }
+  SECTION("no database") {
+    std::filesystem::resize_file(folder.path + "/" + segment_name(1, 1), 5000);
+    CHECK(has(broken(), "calls-1-000001.db: "));
+  }
+}
+
+TEST_CASE("the oldest files may go") {
+  Folder folder;
+  Head head;
+  for (std::uint32_t number = 1; number <= 3; ++number) make_file(folder, number, 10, &head);
+  std::filesystem::remove(folder.path + "/" + segment_name(1, 1));
+  const VerifyReport report = verify(folder);
+  CHECK(report.broken.empty());
+  CHECK(report.first_seq == 14);
+  CHECK(has(report.notes.at(0), "the rows before seq 14 are not there any more"));
+}
+
+TEST_CASE("what the supervisor has signed must be there, as it was") {
+  Folder folder;
+  Head head;
+  make_file(folder, 1, 10, &head);
+  VerifyOptions options;
+  options.known = {{head.seq, hex_of(bytes_of(head.hash)), 1}};
+  CHECK(verify(folder, options).broken.empty());
+  SECTION("rows were cut off") {
+    options.known.push_back({head.seq + 5, std::string(64, '0'), 2});
+    CHECK(has(verify(folder, options).broken,
+              "row seq 14 is missing: the supervisor has signed the rows up to seq 18"));
+  }
+  SECTION("written anew") {
+    options.known[0].head = std::string(64, '0');
+    CHECK(has(verify(folder, options).broken, "row seq 13 is not the one that the supervisor"));
+  }
+}
+
+TEST_CASE("hashes of rows differ whenever the rows do") {
+  const auto of = [](const std::function<void(RowHash &)> &fill, std::string_view table = "t") {
+    RowHash hash(table);
+    fill(hash);
+    return hash.finish();
+  };
+  const auto a = of([](RowHash &h) { h.text("ab"), h.text("c"); });
+  CHECK(a == of([](RowHash &h) { h.text("ab"), h.text("c"); }));
+  CHECK(a != of([](RowHash &h) { h.text("a"), h.text("bc"); }));
+  CHECK(a != of([](RowHash &h) { h.text("ab"), h.text("c"); }, "u"));
+  CHECK(a != of([](RowHash &h) { h.text("ab"), h.blob("c"); }));
+  CHECK(of([](RowHash &h) { h.integer(1); }) != of([](RowHash &h) { h.integer(-1); }));
+  CHECK(of([](RowHash &h) { h.null(); }) != of([](RowHash &h) { h.text(""); }));
+  CHECK(of([](RowHash &h) { h.real(1); }) != of([](RowHash &h) { h.integer(1); }));
+}

@@ -1,0 +1,164 @@
+#include "record-store/schema.hpp"
+
+namespace record_store {
+namespace {
+
+// A table of the chain: its columns, and what every such table has.
+#define BH_CHAINED(name, columns)                                                 \
+  "CREATE TABLE " name " (\n" columns                                             \
+  ",\n  seq INTEGER NOT NULL,\n  prev BLOB NOT NULL,\n  hash BLOB NOT NULL\n);\n" \
+  "CREATE TRIGGER " name "_no_update BEFORE UPDATE ON " name                      \
+  " BEGIN SELECT RAISE(ABORT, 'rows on record are not changed'); END;\n"          \
+  "CREATE TRIGGER " name "_no_delete BEFORE DELETE ON " name                      \
+  " BEGIN SELECT RAISE(ABORT, 'rows on record are not deleted'); END;\n"
+
+constexpr std::string_view sql =
+    "-- One row for each request and notification of a client, when it has ended.\n"
+    "-- decision: allowed, denied, error. policy_mode: enforce where a policy was asked, else\n"
+    "-- audit_only. outcome: ok, error, refused, timeout, cancelled. flags: 1 warned,\n"
+    "-- 2 notification, 4 request_preview is not all of it, 8 nor is response_preview.\n"
+    "-- seq, prev, hash: the chain; see docs/telemetry.md.\n" BH_CHAINED(
+        "mcp_calls",
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  timestamp TEXT NOT NULL,\n"
+        "  server_name TEXT NOT NULL,\n"
+        "  method TEXT NOT NULL,\n"
+        "  tool_name TEXT,\n"
+        "  request_id TEXT,\n"
+        "  request_preview TEXT,\n"
+        "  response_preview TEXT,\n"
+        "  decision TEXT NOT NULL,\n"
+        "  duration_ms INTEGER DEFAULT 0,\n"
+        "  error_message TEXT,\n"
+        "  process_name TEXT,\n"
+        "  bytes_sent INTEGER DEFAULT 0,\n"
+        "  bytes_received INTEGER DEFAULT 0,\n"
+        "  policy_mode TEXT,\n"
+        "  policy_action TEXT,\n"
+        "  policy_rule TEXT,\n"
+        "  policy_reason TEXT,\n"
+        "  trace_id TEXT,\n"
+        "  target TEXT,\n"
+        "  outcome TEXT NOT NULL,\n"
+        "  transport TEXT,\n"
+        "  peer TEXT,\n"
+        "  principal TEXT,\n"
+        "  session TEXT,\n"
+        "  duration_us INTEGER,\n"
+        "  flags INTEGER,\n"
+        "  record_number INTEGER")
+    "CREATE INDEX mcp_calls_server_name ON mcp_calls(server_name);\n"
+    "CREATE INDEX mcp_calls_timestamp ON mcp_calls(timestamp);\n"
+    "-- Connections that the gateway's plugins make. Nothing fills it yet.\n" BH_CHAINED(
+        "net_events",
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  timestamp TEXT NOT NULL,\n"
+        "  domain TEXT NOT NULL,\n"
+        "  port INTEGER,\n"
+        "  decision TEXT NOT NULL,\n"
+        "  process_name TEXT,\n"
+        "  method TEXT,\n"
+        "  path TEXT,\n"
+        "  status_code INTEGER,\n"
+        "  bytes_sent INTEGER DEFAULT 0,\n"
+        "  bytes_received INTEGER DEFAULT 0,\n"
+        "  duration_ms INTEGER DEFAULT 0,\n"
+        "  policy_mode TEXT,\n"
+        "  policy_action TEXT,\n"
+        "  policy_rule TEXT,\n"
+        "  policy_reason TEXT,\n"
+        "  trace_id TEXT")
+    "-- Changes of files in the workspace. Nothing fills it yet.\n" BH_CHAINED(
+        "fs_events",
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  timestamp TEXT NOT NULL,\n"
+        "  action TEXT NOT NULL CHECK (action IN ('created', 'modified', 'deleted', 'restored')),\n"
+        "  path TEXT NOT NULL,\n"
+        "  size INTEGER,\n"
+        "  trace_id TEXT")
+    "-- Snapshots of the workspace. Nothing fills it yet.\n" BH_CHAINED(
+        "snapshot_events",
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  timestamp TEXT NOT NULL,\n"
+        "  slot INTEGER NOT NULL,\n"
+        "  origin TEXT NOT NULL,\n"
+        "  name TEXT,\n"
+        "  files_count INTEGER,\n"
+        "  start_fs_event_id INTEGER,\n"
+        "  stop_fs_event_id INTEGER,\n"
+        "  trace_id TEXT")
+    "-- Decisions in more detail than a call's row has. Nothing fills it yet.\n" BH_CHAINED(
+        "security_events",
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  event_id TEXT NOT NULL UNIQUE,\n"
+        "  timestamp TEXT NOT NULL,\n"
+        "  event_family TEXT NOT NULL,\n"
+        "  source_engine TEXT NOT NULL,\n"
+        "  final_action TEXT NOT NULL,\n"
+        "  enforceability TEXT NOT NULL CHECK (enforceability IN ('inline_blockable',"
+        " 'observe_only', 'remediation_only')),\n"
+        "  rule_id TEXT,\n"
+        "  reason TEXT,\n"
+        "  redaction_state TEXT NOT NULL CHECK (redaction_state IN ('raw', 'redacted',"
+        " 'summary-only')),\n"
+        "  trace_id TEXT")
+    "-- What people were asked, and what they said. Nothing fills it yet.\n" BH_CHAINED(
+        "approvals",
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  timestamp TEXT NOT NULL,\n"
+        "  approval_id TEXT NOT NULL,\n"
+        "  status TEXT NOT NULL CHECK (status IN ('pending', 'approved', 'denied', 'expired')),\n"
+        "  server_name TEXT NOT NULL,\n"
+        "  tool_name TEXT,\n"
+        "  arguments_digest TEXT,\n"
+        "  rule_id TEXT,\n"
+        "  reason TEXT,\n"
+        "  surface TEXT,\n"
+        "  principal TEXT,\n"
+        "  trace_id TEXT")
+    "-- What the record has to say about itself: start, end, gap, lost, carried, dropped.\n"
+    BH_CHAINED(
+        "audit_marks",
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  timestamp TEXT NOT NULL,\n"
+        "  kind TEXT NOT NULL,\n"
+        "  detail TEXT")
+    "-- Who this is the record of; at most one row.\n"
+    "CREATE TABLE session_identity (\n"
+    "  updated_at TEXT NOT NULL,\n"
+    "  vm_id TEXT,\n"
+    "  profile_id TEXT,\n"
+    "  user_id TEXT\n"
+    ");\n"
+    "-- Signatures of the supervisor for the chain as far as the row seq.\n"
+    "CREATE TABLE audit_checkpoints (\n"
+    "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+    "  timestamp TEXT NOT NULL,\n"
+    "  seq INTEGER NOT NULL,\n"
+    "  head BLOB NOT NULL,\n"
+    "  statement TEXT NOT NULL,\n"
+    "  instance TEXT NOT NULL,\n"
+    "  signed_at INTEGER NOT NULL,\n"
+    "  public_key BLOB NOT NULL,\n"
+    "  signature BLOB NOT NULL\n"
+    ");\n"
+    "-- Where this file stands in its chain; one row.\n"
+    "CREATE TABLE audit_segment (\n"
+    "  chain INTEGER NOT NULL,\n"
+    "  number INTEGER NOT NULL,\n"
+    "  created TEXT NOT NULL,\n"
+    "  previous_file TEXT,\n"
+    "  previous_seq INTEGER NOT NULL,\n"
+    "  previous_hash BLOB NOT NULL,\n"
+    "  previous_id INTEGER NOT NULL\n"
+    ");\n";
+
+#undef BH_CHAINED
+
+}  // namespace
+
+std::string_view schema_sql() noexcept {
+  return sql;
+}
+
+}  // namespace record_store

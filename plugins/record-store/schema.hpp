@@ -1,0 +1,22 @@
+// What is in a file of the session database.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace record_store {
+
+inline constexpr std::int32_t application_id = 0x42484442;  // "BHDB"
+inline constexpr std::int32_t schema_version = 1;
+
+// The whole of it as SQL that makes an empty file's tables, with what they are for as comments.
+std::string_view schema_sql() noexcept;
+
+// The tables whose rows are chained, in the order in which a file's schema has them. Each ends with
+// the columns seq, prev and hash.
+inline constexpr std::array<std::string_view, 7> chained_tables{
+    "mcp_calls",       "net_events", "fs_events",  "snapshot_events",
+    "security_events", "approvals",  "audit_marks"};
+
+}  // namespace record_store

@@ -1,0 +1,48 @@
+#include "telemetry-sqlite/config.hpp"
+
+#include <rapidjson/document.h>
+
+namespace telemetry_sqlite {
+
+bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
+  const auto invalid = [&](std::string_view what) { return bh::fail(error, BH_E_INVALID, what); };
+  rapidjson::Document root;
+  const std::string_view text = json.empty() ? std::string_view("{}") : json;
+  root.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
+  if (root.HasParseError() || !root.IsObject()) {
+    return invalid("the configuration is not a JSON object");
+  }
+  const auto number = [&](const char *name, std::uint64_t *value) {
+    const auto it = root.FindMember(name);
+    if (it != root.MemberEnd() && it->value.IsUint64()) *value = it->value.GetUint64();
+  };
+  const auto is = [&](const char *name, const char *value) {
+    const auto it = root.FindMember(name);
+    return it != root.MemberEnd() && it->value == value;
+  };
+  if (is("mode", "full")) {
+    return invalid(
+        "mode \"full\" (a row before each call is sent, and committed before it is answered) is "
+        "not there yet; use \"batch\", with on_failure = \"block\" for no call without a record");
+  }
+  out->block = is("on_failure", "block");
+  if (const auto it = root.FindMember("texts"); it != root.MemberEnd() && it->value.IsBool()) {
+    out->texts = it->value.GetBool();
+  }
+  number("flush_ms", &out->flush_ms);
+  number("checkpoint_rows", &out->checkpoint_rows);
+  number("segment_bytes", &out->segment_bytes);
+  number("max_bytes", &out->max_bytes);
+  number("retention_days", &out->retention_days);
+  number("spill_bytes", &out->spill_bytes);
+  if (!root.HasMember("segment_bytes")) {
+    out->segment_bytes = std::min(out->segment_bytes, out->max_bytes / 4);
+  }
+  if (out->segment_bytes > out->max_bytes / 2) {
+    return invalid(
+        "segment_bytes must be at most half of max_bytes: what is too old goes by files");
+  }
+  return BH_OK;
+}
+
+}  // namespace telemetry_sqlite

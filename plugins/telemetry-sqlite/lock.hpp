@@ -1,0 +1,27 @@
+// Which chain this gateway writes: the first that no other one does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace telemetry_sqlite {
+
+class ChainLock {
+ public:
+  static constexpr std::uint32_t max_chains = 64;  // gateways that share a folder
+
+  ChainLock() = default;
+  ~ChainLock();
+  ChainLock(const ChainLock &) = delete;
+  ChainLock &operator=(const ChainLock &) = delete;
+
+  // The error's text; empty: chain() is ours until this object or the process ends.
+  std::string take(const std::string &folder);
+  std::uint32_t chain() const noexcept { return chain_; }
+
+ private:
+  int fd_ = -1;
+  std::uint32_t chain_ = 0;
+};
+
+}  // namespace telemetry_sqlite

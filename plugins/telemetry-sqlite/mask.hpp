@@ -1,0 +1,22 @@
+// Credentials out of what is kept. The gateway's record keeper holds no credentials, so it cannot
+// know them by value: a value goes by the name of its member ("password"), or by its own shape
+// ("ghp_...", "Bearer ...").
+//
+// Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace telemetry_sqlite {
+
+// JSON text, perhaps cut at its end. What is masked becomes "***"; *count grows by how many.
+std::string mask_json(std::string_view json, std::uint64_t *count);
+
+// Any text: by shape only.
+std::string mask_text(std::string_view text, std::uint64_t *count);
+
+bool is_secret_name(std::string_view member_name);
+
+}  // namespace telemetry_sqlite

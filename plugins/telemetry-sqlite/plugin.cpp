@@ -1,0 +1,165 @@
+// telemetry-sqlite: keeps what was called in SQLite files of its own folder, as a chain of rows
+// that cannot be changed unnoticed. See docs/telemetry.md.
+#include <bulkhead/abi/ext/draft/sign.h>
+#include <bulkhead/cpp/host.hpp>
+#include <bulkhead/cpp/plugin.hpp>
+#include <bulkhead/cpp/tables.hpp>
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "telemetry-sqlite/config.hpp"
+#include "telemetry-sqlite/writer.hpp"
+
+namespace telemetry_sqlite {
+
+class TelemetrySqlite {
+ public:
+  static constexpr std::uint64_t count_ms = 500;  // how often the host's counters are brought up
+
+  static constexpr bh::Info info{.id = "telemetry-sqlite",
+                                 .name = "Session database",
+                                 .version = "0.1.0",
+                                 .vendor = "Bulkhead",
+                                 .config_schema = config_schema,
+                                 .provides = {BH_EXT_TELEMETRY}};
+
+  explicit TelemetrySqlite(const bh_host *host) : host_(host) {}
+
+  bh_status configure(bh_str json, bh_error *error) {
+    const auto *store = host_.ext<bh_host_store>(BH_EXT_HOST_STORE);
+    if (store == nullptr || !host_.has_reactor()) {
+      return bh::fail(error, BH_E_UNSUPPORTED, "the host offers no folder or has no reactor");
+    }
+    if (const bh_status status = parse_config(bh::view(json), &config_, error); status != BH_OK) {
+      return status;
+    }
+    folder_ = bh::view(store->folder(host_.ctx()));
+    if (folder_.empty()) {
+      return bh::fail(error, BH_E_UNAVAILABLE,
+                      "there is no folder to keep records in; the log says why (state_dir)");
+    }
+    sign_ = host_.ext<bh_host_sign>(BH_EXT_HOST_SIGN);
+    metrics_ = host_.ext<bh_host_metrics>(BH_EXT_HOST_METRICS);
+    if (metrics_ == nullptr) return BH_OK;
+    for (Counter &counter : shown_) {
+      counter.metric = metrics_->counter(host_.ctx(), bh::str(counter.name));
+    }
+    return BH_OK;
+  }
+
+  bh_status start(bh_error *error) {
+    writer_ = std::make_unique<Writer>(
+        config_, folder_.substr(folder_.rfind('/') + 1),
+        [this](std::int32_t level, const std::string &text) { host_.log(level, text); },
+        [this](const std::string &statement, bh_signature *out) {
+          return sign_ != nullptr &&
+                 sign_->sign(host_.ctx(), bh::str(statement), out, nullptr) == BH_OK;
+        });
+    if (const std::string problem = writer_->start(folder_); !problem.empty()) {
+      writer_.reset();
+      return bh::fail(error, BH_E_IO, problem);
+    }
+    if (sign_ == nullptr) host_.log(BH_LOG_WARN, "the host signs nothing: no checkpoints are made");
+    count();
+    return BH_OK;
+  }
+
+  void stop() noexcept {
+    host_.timer_cancel(timer_);
+    if (writer_ != nullptr) writer_->stop();
+    bring_up();
+  }
+
+  const void *get_ext(const char *id) noexcept {
+    return bh::is(id, BH_EXT_TELEMETRY) ? bh::telemetry_table<TelemetrySqlite>() : nullptr;
+  }
+
+  std::uint32_t needs() const noexcept {
+    std::uint32_t out = 0;
+    if (config_.texts) out |= BH_TELEMETRY_TEXTS;
+    if (config_.block) out |= BH_TELEMETRY_BLOCKS;
+    return out;
+  }
+
+  std::uint32_t batch(const bh_record *const *records, std::uint32_t n) {
+    if (writer_ == nullptr) return 0;
+    for (std::uint32_t i = 0; i < n; ++i) {
+      if (!writer_->put(row_of(*records[i]))) return i;
+    }
+    return n;
+  }
+
+ private:
+  struct Counter {
+    std::string_view name;
+    std::atomic<std::uint64_t> WriterCounters::*value;
+    bh_metric metric = 0;
+    std::uint64_t said = 0;
+  };
+
+  static Row row_of(const bh_record &r) {
+    const auto text = [](bh_str s) { return std::string(bh::view(s)); };
+    Row row;
+    row.outcome = r.outcome;
+    row.number = r.number;
+    row.session = r.session;
+    row.start_unix_ns = r.start_unix_ns;
+    row.duration_ns = r.duration_ns;
+    row.transport = text(r.transport);
+    row.peer = text(r.peer);
+    row.principal = text(r.principal);
+    row.process_name = text(r.process_name);
+    row.method = text(r.method);
+    row.server = text(r.server);
+    row.name = text(r.name);
+    row.rule = text(r.rule);
+    row.error = text(r.error);
+    if (!BH_HAS(bh_record, &r, trace_id)) return row;  // of an older host
+    row.action = r.action;
+    row.flags = r.flags;
+    row.params_bytes = r.params_bytes;
+    row.result_bytes = r.result_bytes;
+    row.request_id = text(r.request_id);
+    row.request = text(r.request);
+    row.response = text(r.response);
+    row.reason = text(r.reason);
+    row.trace_id = text(r.trace_id);
+    return row;
+  }
+
+  void count() {
+    bring_up();
+    timer_ = host_.timer_start(
+        count_ms, [](void *self) { static_cast<TelemetrySqlite *>(self)->count(); }, this);
+  }
+  void bring_up() noexcept {
+    if (writer_ == nullptr || metrics_ == nullptr) return;
+    for (Counter &counter : shown_) {
+      const std::uint64_t now = writer_->counters().*counter.value;
+      if (now != counter.said) metrics_->add(host_.ctx(), counter.metric, now - counter.said);
+      counter.said = now;
+    }
+  }
+
+  bh::Host host_;
+  Config config_;
+  std::string folder_;
+  const bh_host_sign *sign_ = nullptr;
+  const bh_host_metrics *metrics_ = nullptr;
+  std::unique_ptr<Writer> writer_;
+  bh_timer timer_ = 0;
+  std::array<Counter, 7> shown_{{{"records_written", &WriterCounters::written},
+                                 {"records_lost", &WriterCounters::lost},
+                                 {"records_spilled", &WriterCounters::spilled},
+                                 {"records_known", &WriterCounters::known},
+                                 {"values_masked", &WriterCounters::masked},
+                                 {"write_errors", &WriterCounters::write_errors},
+                                 {"checkpoints", &WriterCounters::checkpoints}}};
+};
+
+}  // namespace telemetry_sqlite
+
+using telemetry_sqlite::TelemetrySqlite;
+BH_PLUGIN(TelemetrySqlite)

@@ -1,0 +1,80 @@
+#include <catch2/catch.hpp>
+
+#include <bulkhead/abi/ext/draft/sign.h>
+#include <bulkhead/abi/ext/telemetry.h>
+#include <bulkhead/abi/plugin.h>
+#include <bulkhead/cpp/host.hpp>
+#include <bulkhead/testing/fake_host.hpp>
+
+#include "telemetry-sqlite/testing.hpp"
+
+extern "C" const bh_entry *bh_static_entry_TelemetrySqlite(void);
+
+using telemetry_sqlite::testing::one;
+
+namespace {
+
+struct Made {
+  bh::testing::FakeHost host;
+  const bh_plugin *plugin = nullptr;
+  bh_error error = bh::make_error();
+
+  Made() {
+    const bh_entry *entry = bh_static_entry_TelemetrySqlite();
+    REQUIRE(entry->create("telemetry-sqlite", host.host(), &plugin, &error) == BH_OK);
+  }
+  ~Made() { plugin->destroy(plugin->self); }
+  bh_status configure(std::string_view json) {
+    return plugin->configure(plugin->self, bh::str(json), &error);
+  }
+  const bh_telemetry *table() {
+    return static_cast<const bh_telemetry *>(plugin->get_ext(plugin->self, BH_EXT_TELEMETRY));
+  }
+  std::string file() {
+    const bh::Host view(host.host());
+    const auto *store = view.ext<bh_host_store>(BH_EXT_HOST_STORE);
+    return std::string(bh::view(store->folder(view.ctx()))) + "/calls-1-000001.db";
+  }
+};
+
+}  // namespace
+
+TEST_CASE("records become rows") {
+  Made m;
+  REQUIRE(m.configure("{}") == BH_OK);
+  REQUIRE(m.plugin->start(m.plugin->self, &m.error) == BH_OK);
+  CHECK(m.table()->needs(m.plugin->self) == BH_TELEMETRY_TEXTS);
+  bh_record record{};
+  record.size = sizeof record;
+  record.outcome = BH_OUTCOME_OK;
+  record.number = 5;
+  record.method = bh::str("initialize");
+  record.request = bh::str("{}");
+  record.trace_id = bh::str("4bf9");
+  const bh_record *pointer = &record;
+  CHECK(m.table()->batch(m.plugin->self, &pointer, 1) == 1);
+  bh_record old = record;  // of a host that knows less
+  old.size = offsetof(bh_record, request_id);
+  old.number = 6;
+  pointer = &old;
+  CHECK(m.table()->batch(m.plugin->self, &pointer, 1) == 1);
+  m.plugin->stop(m.plugin->self);
+  CHECK(one(m.file(), "SELECT server_name || method || trace_id FROM mcp_calls WHERE id = 1") ==
+        "gatewayinitialize4bf9");
+  CHECK(one(m.file(), "SELECT trace_id IS NULL FROM mcp_calls WHERE id = 2") == "1");
+  CHECK(m.host.faults().empty());
+}
+
+TEST_CASE("what it wants of the host follows its configuration") {
+  Made m;
+  REQUIRE(m.configure(R"({"texts":false,"on_failure":"block"})") == BH_OK);
+  CHECK(m.table()->needs(m.plugin->self) == BH_TELEMETRY_BLOCKS);
+}
+
+TEST_CASE("a configuration that cannot be is refused, with what to do") {
+  Made m;
+  CHECK(m.configure(R"({"mode":"full"})") == BH_E_INVALID);
+  CHECK(bh::text(m.error).find("use \"batch\"") != std::string::npos);
+  CHECK(m.configure(R"({"segment_bytes":2000000,"max_bytes":3000000})") == BH_E_INVALID);
+  CHECK(bh::text(m.error).find("half of max_bytes") != std::string::npos);
+}

@@ -1,0 +1,38 @@
+// One record as the writer's thread has it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace telemetry_sqlite {
+
+struct Row {
+  std::uint32_t outcome = 0, action = 0, flags = 0;
+  std::uint64_t number = 0, session = 0, start_unix_ns = 0, duration_ns = 0, params_bytes = 0,
+                result_bytes = 0;
+  std::string transport, peer, principal, process_name, method, server, name, rule, error,
+      request_id, request, response, reason, trace_id;
+
+  template <class F>
+  void each_text(F f) {
+    for (std::string *text :
+         {&transport, &peer, &principal, &process_name, &method, &server, &name, &rule, &error,
+          &request_id, &request, &response, &reason, &trace_id}) {
+      f(*text);
+    }
+  }
+  template <class F>
+  void each_number(F f) {
+    for (std::uint64_t *number_of :
+         {&number, &session, &start_unix_ns, &duration_ns, &params_bytes, &result_bytes}) {
+      f(*number_of);
+    }
+  }
+  std::size_t bytes() const {
+    std::size_t sum = sizeof(Row);
+    const_cast<Row *>(this)->each_text([&](const std::string &text) { sum += text.size(); });
+    return sum;
+  }
+};
+
+}  // namespace telemetry_sqlite

@@ -1,0 +1,92 @@
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "telemetry-sqlite/spill.hpp"
+#include "telemetry-sqlite/testing.hpp"
+
+using namespace telemetry_sqlite;
+using telemetry_sqlite::testing::Folder;
+using telemetry_sqlite::testing::row;
+
+namespace {
+
+constexpr std::uint64_t bytes = 65'536;
+
+std::vector<std::uint64_t> numbers(Spill &spill, std::size_t n) {
+  std::vector<std::uint64_t> out;
+  for (const Row &one : spill.peek(n)) out.push_back(one.number);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("spilled rows come back as they were, oldest first, once they were taken") {
+  Folder folder;
+  Spill spill;
+  REQUIRE(spill.open(folder / "s", bytes).empty());
+  CHECK(spill.empty());
+  for (std::uint64_t i = 1; i <= 5; ++i) REQUIRE(spill.put(row(i)));
+  CHECK_FALSE(spill.empty());
+  CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});
+  CHECK(numbers(spill, 3) == std::vector<std::uint64_t>{1, 2, 3});  // nobody has taken them
+  spill.taken();
+  const auto rest = spill.peek(9);
+  REQUIRE(rest.size() == 2);
+  CHECK(rest[0].request == row(4).request);
+  CHECK(rest[1].start_unix_ns == row(5).start_unix_ns);
+  spill.taken();
+  CHECK(spill.empty());
+}
+
+TEST_CASE("its blocks are there before, and what does not fit is refused") {
+  Folder folder;
+  Spill spill;
+  REQUIRE(spill.open(folder / "s", bytes).empty());
+  struct stat status{};
+  REQUIRE(::stat((folder / "s").c_str(), &status) == 0);
+  CHECK(status.st_size == static_cast<off_t>(bytes));
+  CHECK(status.st_blocks * 512 >= static_cast<off_t>(bytes));
+  std::uint64_t n = 0;
+  while (spill.put(row(n))) ++n;
+  CHECK(n > 100);
+  CHECK(numbers(spill, 10'000).size() == n);
+  REQUIRE(::stat((folder / "s").c_str(), &status) == 0);
+  CHECK(status.st_size == static_cast<off_t>(bytes));
+}
+
+TEST_CASE("the next process finds what the one before has left") {
+  Folder folder;
+  {
+    Spill spill;
+    REQUIRE(spill.open(folder / "s", bytes).empty());
+    for (std::uint64_t i = 1; i <= 4; ++i) spill.put(row(i));
+    spill.peek(1);
+    spill.taken();
+  }
+  Spill spill;
+  REQUIRE(spill.open(folder / "s", bytes).empty());
+  CHECK(numbers(spill, 9) == std::vector<std::uint64_t>{2, 3, 4});
+  SECTION("what was cut in the middle of a row is left aside") {
+    const int fd = ::open((folder / "s").c_str(), O_WRONLY);
+    REQUIRE(::pwrite(fd, "xxxx", 4, 500) == 4);
+    ::close(fd);
+    Spill again;
+    REQUIRE(again.open(folder / "s", bytes).empty());
+    CHECK(numbers(again, 9).size() < 3);
+  }
+}
+
+TEST_CASE("a file that is none of ours begins anew; a place that cannot be is said") {
+  Folder folder;
+  const int fd = ::open((folder / "s").c_str(), O_WRONLY | O_CREAT, 0600);
+  REQUIRE(::write(fd, "something else entirely", 23) == 23);
+  ::close(fd);
+  Spill spill;
+  REQUIRE(spill.open(folder / "s", bytes).empty());
+  CHECK(spill.empty());
+  Spill nowhere;
+  CHECK_FALSE(nowhere.open(folder / "no/such", bytes).empty());
+}

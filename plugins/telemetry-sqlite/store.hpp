@@ -1,0 +1,88 @@
+// The files that one chain consists of, as their only writer has them: the present one is open.
+//
+// Owner: the Writer. Thread: opened on the control thread, then the writer's. Whatever fails leaves
+// the chain as it was: head() is the last row that was committed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <bulkhead/abi/ext/draft/sign.h>
+
+#include "record-store/chain.hpp"
+#include "record-store/files.hpp"
+#include "telemetry-sqlite/config.hpp"
+#include "telemetry-sqlite/row.hpp"
+
+namespace telemetry_sqlite {
+
+class Store {
+ public:
+  using Sign = std::function<bool(const std::string &statement, bh_signature *out)>;
+  using Log = std::function<void(std::int32_t level, const std::string &text)>;
+
+  // What rows of an earlier life of the process may be offered again; see bh_record.number.
+  static constexpr std::size_t remembered_rows = 8'192;
+
+  Store(std::string folder, std::uint32_t chain, std::string instance, const Config &config,
+        Log log);
+
+  // Goes on with the chain's last file, or begins one. The error's text.
+  std::string open();
+  void close();
+  bool is_open() const noexcept { return db_.get() != nullptr; }
+
+  // One transaction; after a false rollback() is due.
+  bool begin();
+  // Sets *known when the row is there already, and inserts nothing.
+  bool put(const Row &row, bool *known);
+  bool mark(std::string_view kind, std::string_view detail);
+  bool commit();
+  void rollback();
+  std::string error() const { return is_open() ? db_.message() : "it is not open"; }
+
+  // Signed and kept; what it covers is on the disk before. False: nobody has signed, or it could
+  // not be written.
+  bool checkpoint(const Sign &sign);
+  std::uint64_t unsigned_rows() const noexcept { return head_.seq - signed_seq_; }
+  bool is_full();  // the present file, by segment_bytes
+  // Begins the next file, which carries the head over. The error's text.
+  std::string rotate();
+  // What max_bytes and retention_days do not keep; each is marked.
+  void drop_old();
+
+  const record_store::Head &head() const noexcept { return head_; }
+  bool was_unclean() const noexcept { return unclean_; }
+  std::uint64_t last_number() const noexcept { return last_number_; }  // of a record; 0: none
+  const std::string &path() const noexcept { return path_; }
+
+ private:
+  std::string open_file(std::uint32_t number, const std::string &previous_file);
+  std::string make_tables(std::uint32_t number, const std::string &previous_file);
+  std::string prepare();
+  void look_back(std::uint32_t number);
+  void remember_rows(sqlite3 *db);
+  bool look_for_end();
+  bool drop(const record_store::SegmentFile &file, std::string_view why);
+
+  const std::string folder_, instance_;
+  const std::uint32_t chain_;
+  const Config &config_;
+  const Log log_;
+  std::string path_;
+  std::uint32_t number_ = 0;
+  record_store::Database db_;
+  record_store::ChainedInsert insert_call_, insert_mark_;
+  record_store::Statement page_count_;
+  record_store::Head head_, before_;  // before_: as of begin()
+  std::uint64_t signed_seq_ = 0;
+  std::uint64_t page_bytes_ = 4096;
+  bool unclean_ = false;
+  std::uint64_t last_number_ = 0;
+  std::unordered_map<std::uint64_t, std::string> remembered_;  // record number -> its timestamp
+};
+
+}  // namespace telemetry_sqlite

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace telemetry_sqlite {
+
+// "2026-11-22T11:22:33.456Z".
+std::string time_text(std::uint64_t unix_ns);
+std::uint64_t unix_ns_now();
+
+}  // namespace telemetry_sqlite

@@ -1,0 +1,315 @@
+#include "telemetry-sqlite/writer.hpp"
+
+#include <bulkhead/abi/host.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "telemetry-sqlite/mask.hpp"
+
+namespace telemetry_sqlite {
+namespace {
+
+std::chrono::milliseconds ms(std::uint64_t n) {
+  return std::chrono::milliseconds(n);
+}
+
+void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
+  std::uint64_t count = 0;
+  row->request = mask_json(row->request, &count);
+  row->response = mask_json(row->response, &count);
+  for (std::string *text : {&row->error, &row->reason, &row->name}) {
+    *text = mask_text(*text, &count);
+  }
+  *masked += count;
+}
+
+}  // namespace
+
+Writer::Writer(const Config &config, std::string instance, Store::Log log, Store::Sign sign)
+    : config_(config),
+      instance_(std::move(instance)),
+      log_(std::move(log)),
+      sign_(std::move(sign)) {}
+
+Writer::~Writer() {
+  stop();
+}
+
+std::string Writer::start(const std::string &folder) {
+  if (std::string problem = lock_.take(folder); !problem.empty()) return problem;
+  store_ = std::make_unique<Store>(folder, lock_.chain(), instance_, config_, log_);
+  if (std::string problem = store_->open(); !problem.empty()) {
+    return "the session database cannot be opened (" + store_->path() + "): " + problem;
+  }
+  const std::string spill = folder + "/chain-" + std::to_string(lock_.chain()) + ".spill";
+  if (std::string problem = spill_.open(spill, config_.spill_bytes); !problem.empty()) {
+    return "spill_bytes cannot be reserved: " + problem;
+  }
+  const bool done =
+      store_->begin() &&
+      (!store_->was_unclean() ||
+       store_->mark("unclean",
+                    "the process before this one did not end in good order; what it had "
+                    "not written yet is not here")) &&
+      store_->mark("start", "process " + std::to_string(::getpid())) && store_->commit();
+  if (!done) {
+    const std::string problem = store_->error();
+    store_->rollback();
+    return "the session database cannot be written (" + store_->path() + "): " + problem;
+  }
+  // What the process before this one had taken and not written leaves a gap in the numbers.
+  if (store_->was_unclean() && store_->last_number() != 0) {
+    next_number_ = store_->last_number() + 1;
+  }
+  signed_at_ = sign_not_before_ = Clock::now();
+  // Signals are for the host's own threads.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return {};
+}
+
+void Writer::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+bool Writer::put(Row &&row) {
+  const std::size_t bytes = row.bytes();
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (held_rows_ >= max_rows || held_bytes_ + bytes > max_bytes) return false;
+    held_bytes_ += bytes;
+    ++held_rows_;
+    queue_.push_back(std::move(row));
+    wake = queue_.size() == 1 || queue_.size() == early_rows;
+  }
+  if (wake) wake_.notify_one();
+  return true;
+}
+
+// ---- the thread ------------------------------------------------------------------------------
+
+void Writer::run() {
+  write_batch();  // what the process before this one has spilled
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const auto ready = [&] { return stopping_ || !queue_.empty(); };
+    if (batch_.empty()) {
+      wake_.wait_for(lock, ms(failing_ ? retry_ms : idle_checkpoint_ms / 4), ready);
+      // More may come within flush_ms: one transaction for all.
+      if (!queue_.empty()) {
+        wake_.wait_for(lock, ms(config_.flush_ms),
+                       [&] { return stopping_ || queue_.size() >= early_rows; });
+      }
+      take_batch(lock);
+    } else {
+      wake_.wait_until(lock, retry_at_, [&] { return stopping_; });
+    }
+    const bool ending = stopping_;
+    lock.unlock();
+    const bool written = write_batch();
+    maintain(ending);
+    lock.lock();
+    if (ending && (!written || (queue_.empty() && batch_.empty()))) break;
+  }
+  // What could not be written is kept in the spill file, as far as there is room.
+  while (!queue_.empty() || !batch_.empty()) {
+    if (batch_.empty()) take_batch(lock);
+    lock.unlock();
+    spill_batch();
+    lock.lock();
+  }
+  lock.unlock();
+  end();
+}
+
+void Writer::take_batch(std::unique_lock<std::mutex> &) {
+  batch_masked_ = false;
+  while (!queue_.empty() && batch_.size() < batch_rows) {
+    batch_bytes_ += queue_.front().bytes();
+    batch_.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+}
+
+void Writer::mask_batch() {
+  if (std::exchange(batch_masked_, true)) return;
+  for (Row &row : batch_) mask_row(&row, &counters_.masked);
+}
+
+// True: nothing waits for another try.
+bool Writer::write_batch() {
+  if (failing_ && Clock::now() < retry_at_ && !config_.block) {
+    spill_batch();
+    return false;
+  }
+  if (batch_.empty() && !failing_ && spill_.empty() && lost_unmarked_ == 0) return true;
+  if (!replay()) {
+    if (!config_.block) spill_batch();
+    return false;
+  }
+  if (!batch_.empty() || lost_unmarked_ != 0) {
+    mask_batch();
+    if (!write_rows(batch_)) {
+      failed();
+      if (!config_.block) spill_batch();
+      return false;
+    }
+  }
+  if (std::exchange(failing_, false)) {
+    log_(BH_LOG_WARN, "the session database can be written again");
+  }
+  drop_batch();
+  return true;
+}
+
+// One transaction, or nothing of it.
+bool Writer::write_rows(const std::vector<Row> &rows) {
+  const std::uint64_t next = next_number_, lost = lost_unmarked_;
+  std::uint64_t written = 0, known_rows = 0;
+  bool done = store_->begin() && write_marks();
+  for (const Row &row : rows) {
+    bool known = false;
+    if (!done) break;
+    done = note_gap(row) && store_->put(row, &known);
+    ++(known ? known_rows : written);
+  }
+  done = done && store_->commit();
+  if (done) {
+    counters_.written += written;
+    counters_.known += known_rows;
+    return true;
+  }
+  next_number_ = next;
+  lost_unmarked_ = lost;
+  return false;
+}
+
+// Numbers follow each other as long as the gateway's process lives and drops nothing.
+bool Writer::note_gap(const Row &row) {
+  const std::uint64_t expected = std::exchange(next_number_, row.number + 1);
+  if (expected == 0 || row.number <= expected) {
+    next_number_ = std::max(next_number_, expected);
+    return true;
+  }
+  return store_->mark("gap", "records " + std::to_string(expected) + " to " +
+                                 std::to_string(row.number - 1) +
+                                 " did not come: the gateway has dropped them, or has been started "
+                                 "again");
+}
+
+bool Writer::write_marks() {
+  if (lost_unmarked_ == 0) return true;
+  const std::uint64_t lost = std::exchange(lost_unmarked_, 0);
+  return store_->mark(
+      "lost", std::to_string(lost) + " records could not be written, and the spill file was full");
+}
+
+// What lies in the spill file comes first. False: it cannot be written now.
+bool Writer::replay() {
+  while (!spill_.empty()) {
+    const std::vector<Row> rows = spill_.peek(batch_rows);
+    // They came when numbers did not matter.
+    const std::uint64_t next = std::exchange(next_number_, 0);
+    const bool done = write_rows(rows);
+    if (!done || rows.empty()) next_number_ = next;
+    if (!done) {
+      failed();
+      return false;
+    }
+    spill_.taken();
+  }
+  return true;
+}
+
+void Writer::failed() {
+  const std::string why = store_->error();
+  store_->rollback();
+  ++counters_.write_errors;
+  retry_at_ = Clock::now() + ms(retry_ms);
+  if (std::exchange(failing_, true)) return;
+  log_(BH_LOG_ERROR, "the session database cannot be written: " + why +
+                         (config_.block ? "; calls are refused when too many records wait"
+                                        : "; records go to the spill file"));
+}
+
+// The batch goes to the spill file; what finds no room there is lost, and counted.
+void Writer::spill_batch() {
+  std::uint64_t lost = 0;
+  mask_batch();
+  for (Row &row : batch_) {
+    spill_.put(row) ? ++counters_.spilled : ++lost;
+  }
+  if (lost > 0 && counters_.lost == 0) {
+    log_(BH_LOG_ERROR, "the spill file is full: records are lost");
+  }
+  counters_.lost += lost;
+  lost_unmarked_ += lost;
+  drop_batch();
+}
+
+void Writer::drop_batch() {
+  const std::lock_guard lock(mutex_);
+  held_rows_ -= batch_.size();
+  held_bytes_ -= batch_bytes_;
+  batch_.clear();
+  batch_bytes_ = 0;
+}
+
+// Signatures, the next file, what is too old.
+void Writer::maintain(bool ending) {
+  if (failing_ || ending) return;
+  const auto now = Clock::now();
+  const bool due = store_->unsigned_rows() >= config_.checkpoint_rows ||
+                   (store_->unsigned_rows() > 0 && now - signed_at_ >= ms(idle_checkpoint_ms));
+  const bool full = store_->is_full();
+  if ((due || full) && now >= sign_not_before_) {
+    if (store_->checkpoint(sign_)) {
+      ++counters_.checkpoints;
+      signed_at_ = now;
+      sign_failed_ = false;
+    } else {
+      sign_not_before_ = Clock::now() + ms(sign_again_ms);
+      if (!std::exchange(sign_failed_, true)) {
+        log_(BH_LOG_WARN, "a checkpoint could not be signed; it is tried again");
+      }
+    }
+  }
+  if (!full || now < rotate_not_before_) return;
+  const std::string before = store_->path();
+  if (const std::string problem = store_->rotate(); !problem.empty()) {
+    rotate_not_before_ = now + ms(rotate_again_ms);
+    log_(BH_LOG_ERROR, "the next file of the session database cannot be made: " + problem);
+    return;
+  }
+  if (!store_->begin() ||
+      !store_->mark("carried", "from " + before.substr(before.rfind('/') + 1)) ||
+      !store_->commit()) {
+    return failed();
+  }
+  store_->drop_old();
+}
+
+void Writer::end() {
+  spill_.flush();
+  if (store_ == nullptr || !store_->is_open()) return;
+  if (store_->begin() && store_->mark("end", "") && store_->commit()) {
+    if (store_->checkpoint(sign_)) ++counters_.checkpoints;
+  } else {
+    store_->rollback();
+  }
+  store_->close();
+}
+
+}  // namespace telemetry_sqlite

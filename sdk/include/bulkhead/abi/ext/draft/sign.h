@@ -1,0 +1,43 @@
+/* Draft: signatures of the host for what a plugin keeps. The key never enters the plugin's process:
+ * where the gateway runs in compartments, its supervisor signs. Draft ids may change between
+ * minors.
+ *
+ * Signed is the text "bulkhead.audit/1\n" INSTANCE "\n" UNIX_S "\n" STATEMENT, where INSTANCE is
+ * the plugin instance that asks and UNIX_S the time of the signer in seconds, in decimal. The host
+ * keeps a list of what it has signed. Offered to telemetry plugins.
+ */
+#ifndef BULKHEAD_ABI_EXT_DRAFT_SIGN_H
+#define BULKHEAD_ABI_EXT_DRAFT_SIGN_H
+
+#include "../../host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BH_EXT_HOST_SIGN "bh.host.sign/1"
+
+enum { BH_SIGN_KEY_BYTES = 32, BH_SIGN_BYTES = 64, BH_SIGN_MOST_BYTES = 512 };
+
+typedef struct bh_signature {
+  uint32_t size;
+  uint32_t reserved;
+  uint64_t unix_s;        /* when, by the signer's clock */
+  uint8_t public_key[32]; /* Ed25519 */
+  uint8_t signature[64];
+} bh_signature;
+
+typedef struct bh_host_sign {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* Fills *out. `statement` is at most BH_SIGN_MOST_BYTES of printable ASCII. May block for some
+   * seconds, so never from [io]. BH_E_UNAVAILABLE: nobody answered; ask again later. [any] */
+  bh_status (*sign)(void *ctx, bh_str statement, bh_signature *out, bh_error *error);
+} bh_host_sign;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

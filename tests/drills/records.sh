@@ -1,0 +1,9 @@
+#!/bin/sh
+# The session database under load, on a full disk, and killed 50 times; see records.mjs.
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+status=0
+"$here/../e2e/run.sh" "$here/records.mjs" "$@" || status=$?
+[ "$status" = 77 ] || exit "$status"
+TELEMETRY_ROUNDS=50 "$here/../e2e/run.sh" "$here/../e2e/telemetry.mjs" 'a kill -9'
+BULKHEAD_CRASH_ROUNDS=50 "${BULKHEAD_BUILD:-$here/../../build}/tests/telemetry_sqlite_test" 'killed at any moment*'

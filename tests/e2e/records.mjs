@@ -1,0 +1,49 @@
+// The session database of a gateway, read as a person would: with the program's own commands.
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { DatabaseSync } from 'node:sqlite';
+import { program } from './gateway.mjs';
+import { until } from './harness.mjs';
+
+const execute = promisify(execFile);
+
+export class Records {
+  constructor(gateway, state) {
+    this.gateway = gateway;
+    this.state = state ?? join(gateway.dir, 'state/bulkhead');
+    this.folder = join(this.state, 'plugins/records');
+  }
+  // Rejects with code, stdout and stderr when the exit code is not 0.
+  command(...words) {
+    return execute(program, [...words, '--config', this.gateway.config], {
+      env: this.gateway.env(), timeout: 30_000, maxBuffer: 64 << 20,
+    });
+  }
+  inspect(...words) {
+    return this.command('inspect', ...words);
+  }
+  verify(...words) {
+    return this.command('audit', 'verify', ...words);
+  }
+  async rows(sql) {
+    return JSON.parse((await this.inspect(sql, '--json')).stdout).rows;
+  }
+  // Until the first value of the answer is as it should be.
+  until(sql, ok) {
+    return until(sql, async () => ok((await this.rows(sql))[0][0]), 10_000);
+  }
+  files() {
+    return readdirSync(this.folder).filter((name) => /^calls-.*\.db$/.test(name)).sort().map((name) => join(this.folder, name));
+  }
+}
+
+// What somebody does who can write the file: the triggers go first.
+export async function tamper(file, sql) {
+  const db = new DatabaseSync(file);
+  const triggers = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
+  for (const { name } of triggers) db.exec(`DROP TRIGGER ${name}`);
+  db.exec(sql);
+  db.close();
+}

@@ -1,0 +1,362 @@
+// The session database: what is in it, what reads it, and what shows when somebody has been at it.
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { assert, fake, program, run, runProgram, show, test, until } from './lib.mjs';
+import { Records, tamper } from './records.mjs';
+import { statusOf } from './status.mjs';
+
+const execute = promisify(execFile);
+const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+const traceparent = `00-${trace}-00f067aa0ba902b7-01`;
+
+for (const place of ['compartments', 'single-process']) {
+  const args = place === 'single-process' ? ['--single-process'] : [];
+  const recorded = async (t, { tools = ['ok'], telemetry = {}, servers = {}, ...profile } = {}) => {
+    const gateway = await t.gateway(
+      {
+        mcpServers: { local: fake(...tools.flatMap((tool) => ['--tool', tool])), ...servers },
+        telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20, ...telemetry } },
+        ...profile,
+      },
+      { args },
+    );
+    return { gateway, records: new Records(gateway) };
+  };
+
+  test(`B31 mcp_calls has its 19 columns, in order (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t);
+    await (await t.http(gateway)).tool('local__ok');
+    await records.until('SELECT count(*) FROM mcp_calls', (n) => n > 0);
+    const [[columns]] = await records.rows(
+      "SELECT sql FROM sqlite_schema WHERE name = 'mcp_calls'");
+    const names = columns.slice(columns.indexOf('(') + 1).split(',').map((line) => line.trim().split(/\s/)[0]);
+    assert.deepEqual(names.slice(0, 19), [
+      'id', 'timestamp', 'server_name', 'method', 'tool_name', 'request_id', 'request_preview', 'response_preview',
+      'decision', 'duration_ms', 'error_message', 'process_name', 'bytes_sent', 'bytes_received', 'policy_mode',
+      'policy_action', 'policy_rule', 'policy_reason', 'trace_id']);
+  });
+
+  test(`B32 one row for each call (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t, {
+      servers: { slow: fake('--tool', 'slow', '--delay', 'slow=40') },
+    });
+    const client = await t.http(gateway, { initialize: false, initialized: false });
+    await client.initialize();
+    await client.tools();
+    await client.call('resources/list', {});
+    const sent = [];
+    for (let i = 0; i < 4; ++i) {
+      const params = `{"name":"local__ok","arguments":{"n":${i},"t":"€"}}`;
+      sent.push([Buffer.byteLength(params), (await client.request('tools/call', params)).resultText]);
+    }
+    await client.tool('slow__slow');
+    await records.until('SELECT count(*) FROM mcp_calls', (n) => n >= 8);
+    assert.deepEqual(await records.rows('SELECT count(*) FROM mcp_calls'), [[8]]);
+    assert.deepEqual(
+      await records.rows('SELECT method, server_name, tool_name, decision FROM mcp_calls ORDER BY id'),
+      [
+        ['initialize', 'gateway', null, 'allowed'],
+        ['tools/list', '*', null, 'allowed'],
+        ['resources/list', '*', null, 'allowed'],
+        ...Array.from({ length: 4 }, () => ['tools/call', 'local', 'ok', 'allowed']),
+        ['tools/call', 'slow', 'slow', 'allowed'],
+      ]);
+    const lengths = await records.rows(
+      "SELECT bytes_sent, bytes_received, length(CAST(request_preview AS BLOB)), response_preview FROM mcp_calls WHERE server_name = 'local' ORDER BY id");
+    lengths.forEach(([params, result, kept, response], i) => {
+      assert.equal(params, sent[i][0]);
+      assert.equal(kept, params);
+      assert.equal(response, sent[i][1]);
+      assert.equal(result, Buffer.byteLength(response));
+    });
+    const [[ms]] = await records.rows("SELECT duration_ms FROM mcp_calls WHERE tool_name = 'slow'");
+    assert.ok(ms > 0, `${ms}`);
+    await client.notify('notifications/initialized');
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'notifications/initialized'", (n) => n === 1);
+  });
+
+  test(`B33 a row has the trace of its request (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t);
+    const client = await t.http(gateway);
+    await client.tool('local__ok', {}, { meta: { traceparent } });
+    await client.tool('local__ok', {});
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 2);
+    const rows = await records.rows("SELECT trace_id FROM mcp_calls WHERE method = 'tools/call' ORDER BY id");
+    assert.equal(rows[0][0], trace);
+    assert.match(rows[1][0], /^[0-9a-f]{32}$/);
+    const [[session]] = await records.rows("SELECT trace_id FROM mcp_calls WHERE method = 'initialize'");
+    assert.equal(rows[1][0], session);
+  });
+
+  test(`B34 a preview has at most 256 KiB and is valid UTF-8 (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t);
+    const client = await t.http(gateway);
+    await client.tool('local__ok', { t: 'x' + '€'.repeat(350_000) });
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 1);
+    const [[chars, bytes, hex, flags]] = await records.rows(
+      "SELECT length(request_preview), length(CAST(request_preview AS BLOB)), hex(substr(CAST(request_preview AS BLOB), -3)), flags FROM mcp_calls WHERE method = 'tools/call'");
+    assert.ok(chars <= 262_144 && bytes <= 262_144 && bytes > 262_140, show([chars, bytes]));
+    assert.equal(hex, 'E282AC', 'it ends with a whole character');
+    assert.equal(flags & 4, 4);
+  });
+
+  test(`C10 inspect reads, and nothing else (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t);
+    await (await t.http(gateway)).tool('local__ok');
+    await records.until('SELECT count(*) FROM mcp_calls', (n) => n >= 3);
+    const answer = JSON.parse((await records.inspect('SELECT id, method FROM mcp_calls ORDER BY id LIMIT 1', '--json')).stdout);
+    assert.deepEqual(answer, { columns: ['id', 'method'], rows: [[1, 'initialize']] });
+    for (const sql of ['DELETE FROM mcp_calls', 'PRAGMA journal_mode=DELETE', "ATTACH '/tmp/x' AS x", 'UPDATE mcp_calls SET id = 1']) {
+      const refused = await records.inspect(sql).catch((error) => error);
+      assert.equal(refused.code, 1, sql);
+      assert.match(refused.stderr, /is refused: only SELECT, WITH and EXPLAIN/);
+    }
+    const endless = await records.inspect(
+      'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n').catch((error) => error);
+    assert.equal(endless.code, 1);
+    assert.match(endless.stderr, /was ended after 5 s/);
+    const many = JSON.parse((await records.inspect(
+      'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n', '--json')).stdout);
+    assert.equal(many.rows.length, 10_000);
+    assert.equal(many.truncated, true);
+    assert.match((await records.inspect('SELECT method FROM mcp_calls')).stdout, /METHOD|method/);
+    const wrong = await records.inspect('SELECT no_such FROM mcp_calls').catch((error) => error);
+    assert.match(wrong.stderr, /no such column: no_such.*--schema/);
+  });
+
+  test(`C11 inspect --schema (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t);
+    await (await t.http(gateway)).tools();
+    const { stdout } = await records.inspect('--schema');
+    for (const table of ['mcp_calls', 'net_events', 'fs_events']) assert.ok(stdout.includes(`CREATE TABLE ${table} (`), table);
+    if (existsSync('/usr/bin/sqlite3')) {
+      const child = spawn('/usr/bin/sqlite3', [':memory:'], { stdio: ['pipe', 'pipe', 'pipe'] });
+      let said = '';
+      child.stdout.on('data', (data) => (said += data));
+      child.stderr.on('data', (data) => (said += data));
+      child.stdin.end(`${stdout}\nSELECT count(*) FROM mcp_calls;\n`);
+      await new Promise((done) => child.on('exit', done));
+      assert.equal(said, '0\n');
+    }
+  });
+
+  test(`the record is whole, signed, and names the row that somebody has changed (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t, { telemetry: { checkpoint_rows: 5 } });
+    const client = await t.http(gateway);
+    for (let i = 0; i < 20; ++i) await client.tool('local__ok', { i });
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 20);
+    await gateway.stop();
+    const [report] = JSON.parse((await records.verify('--json')).stdout);
+    assert.equal(report.whole, true, show(report));
+    assert.equal(report.signatures_checked, true);
+    assert.equal(report.unsigned_rows, 0);
+    assert.ok(report.checkpoints >= 2, show(report));
+    assert.match((await records.verify()).stdout, /: whole\. \d+ rows in 1 file, \d+ signed checkpoints\n/);
+    // The key is where no plugin's folder is.
+    assert.match(readFileSync(join(records.state, 'audit/supervisor/public-key'), 'utf8'), /^[0-9a-f]{64}\n$/);
+    assert.equal(statSync(join(records.state, 'secrets/@audit/ed25519')).mode & 0o777, 0o600);
+    const file = records.files()[0];
+    assert.ok(!readFileSync(file).includes(readFileSync(join(records.state, 'secrets/@audit/ed25519'))));
+    await tamper(file, "UPDATE mcp_calls SET tool_name = 'other' WHERE id = 7");
+    const broken = await records.verify().catch((error) => error);
+    assert.equal(broken.code, 1);
+    assert.match(broken.stdout, /BROKEN\n {2}.*calls-1-000001\.db: mcp_calls id 7 \(seq \d+\) was changed/);
+    const named = await records.verify(file).catch((error) => error);
+    assert.match(named.stdout, /mcp_calls id 7/);
+  });
+
+  test(`rows that were cut off at the end are missed, as far as they were signed (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t, { telemetry: { checkpoint_rows: 5 } });
+    const client = await t.http(gateway);
+    for (let i = 0; i < 20; ++i) await client.tool('local__ok', { i });
+    await gateway.stop();
+    await tamper(records.files()[0], `DELETE FROM mcp_calls WHERE id > 5; DELETE FROM audit_marks WHERE seq > 6;
+      DELETE FROM audit_checkpoints WHERE seq > 6`);
+    const broken = await records.verify().catch((error) => error);
+    assert.match(broken.stdout, /BROKEN\n.*the supervisor has signed the rows up to seq/s);
+  });
+
+  test(`credentials are masked, refused arguments left out (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t);
+    const client = await t.http(gateway);
+    await client.tool('local__ok', { password: 'hunter2-canary', note: `it is ghp_${'a'.repeat(36)}` });
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 1);
+    const [[request]] = await records.rows("SELECT request_preview FROM mcp_calls WHERE method = 'tools/call'");
+    assert.equal(request, '{"name":"local__ok","arguments":{"password":"***","note":"it is ***"}}');
+    await gateway.stop();
+    for (const name of readdirSync(records.folder)) {
+      assert.ok(!readFileSync(join(records.folder, name)).includes('hunter2-canary'), name);
+    }
+  });
+
+  test(`timeline, calls and calls --follow (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t);
+    const client = await t.http(gateway);
+    await client.tool('local__ok', {}, { meta: { traceparent } });
+    await assert.rejects(client.tool('local__nothing'));
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 2);
+    const rows = JSON.parse((await records.command('timeline', '--since', '1h', '--json')).stdout);
+    assert.deepEqual(Object.keys(rows[0]), ['timestamp', 'layer', 'ref', 'summary', 'status', 'duration_ms', 'trace_id']);
+    assert.deepEqual(rows.map((row) => row.timestamp), rows.map((row) => row.timestamp).sort());
+    assert.ok(rows.some((row) => row.layer === 'audit' && row.status === 'start'), show(rows));
+    assert.ok(rows.some((row) => row.summary === 'local/ok' && row.status === 'allowed'), show(rows));
+    const traced = JSON.parse((await records.command('timeline', '--layers', 'mcp,nonsense', '--trace', trace, '--json')).stdout);
+    assert.ok(traced.length === 1 && traced[0].summary === 'local/ok', show(traced));
+    for (const words of [['--since', 'yesterday'], ['--layers', 'nonsense']]) {
+      assert.equal((await records.command('timeline', ...words).catch((error) => error)).code, 2);
+    }
+    assert.match((await records.command('calls', '-n', '1')).stdout, /^\d\d:\d\d:\d\d\.\d{3} {2}error .*nothing/);
+    const follow = spawn(program, ['calls', '--follow', '--json', '--config', gateway.config], { env: gateway.env() });
+    t.defer(() => follow.kill('SIGKILL'));
+    let said = '';
+    follow.stdout.on('data', (data) => (said += data));
+    await until('what was', () => said.includes('local__nothing'));
+    await client.tool('local__ok', { late: 1 });
+    await until('what comes', () => said.trim().split('\n').filter((line) => JSON.parse(line).name === 'ok').length === 2);
+    follow.kill('SIGINT');
+  });
+
+  test(`full files are followed by others, and read as one (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t, {
+      telemetry: { segment_bytes: 524_288, max_bytes: 2_097_152 },
+    });
+    const client = await t.http(gateway);
+    for (let i = 0; i < 60; ++i) {
+      await client.tool('local__ok', { i, t: 'y'.repeat(60_000) });
+      if (i % 5 === 4) {
+        const rows = i + 1;
+        await until('written', async () => (await statusOf(gateway)).counters['records.records_written'] >= rows);
+      }
+    }
+    await gateway.stop();
+    const files = records.files();
+    assert.ok(files.length >= 2 && !files.some((file) => file.endsWith('-000001.db')), show(files));
+    assert.ok(files.reduce((sum, file) => sum + statSync(file).size, 0) < 4_194_304);
+    const [[first, count]] = await records.rows(
+      "SELECT min(id), count(*) = max(id) - min(id) + 1 FROM mcp_calls");
+    assert.ok(first > 1);
+    assert.equal(count, 1);
+    const [report] = JSON.parse((await records.verify('--json')).stdout);
+    assert.equal(report.whole, true, show(report));
+    assert.ok(report.notes.some((note) => /dropped: calls-1-0000\d\d\.db by max_bytes/.test(note)), show(report.notes));
+  });
+
+  test(`every call is there, once (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t, { telemetry: { flush_ms: 250 } });
+    const client = await t.http(gateway);
+    const calls = Number(process.env.TELEMETRY_CALLS ?? 5000);
+    let next = 0;
+    await Promise.all(Array.from({ length: 16 }, async () => {
+      while (next < calls) await client.tool('local__ok', { i: next++ });
+    }));
+    await gateway.stop();
+    assert.deepEqual(
+      await records.rows("SELECT count(*), count(DISTINCT request_preview) FROM mcp_calls WHERE method = 'tools/call'"),
+      [[calls, calls]]);
+    const [report] = JSON.parse((await records.verify('--json')).stdout);
+    assert.equal(report.whole, true, show(report));
+    assert.deepEqual(report.notes, []);
+  }, { timeout: 120_000 });
+}
+
+test('the record keeper has a compartment of its own, with its folder and nothing else', async (t) => {
+  const gateway = await t.gateway({
+    mcpServers: { local: fake('--tool', 'ok') },
+    telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
+  });
+  const records = new Records(gateway);
+  await (await t.http(gateway)).tool('local__ok');
+  await records.until('SELECT count(*) FROM mcp_calls', (n) => n >= 3);
+  const status = await until('it counts', async () => {
+    const now = await statusOf(gateway);
+    return now.counters['records.records_written'] >= 3 && now;
+  });
+  const own = status.compartments.find((one) => one.name === 'telemetry.records');
+  assert.equal(own.state, 'running');
+  assert.ok(own.in_force.includes('seccomp'), show(own));
+  const { stdout } = await execute(program, ['status'], { env: gateway.env() });
+  assert.match(stdout, /records: \d+ written/);
+});
+
+test('killed, it starts again; what it had not written shows as a gap', async (t) => {
+  const gateway = await t.gateway({
+    mcpServers: { local: fake('--tool', 'ok') },
+    telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 10_000 } },
+  });
+  const records = new Records(gateway);
+  const client = await t.http(gateway);
+  await client.tool('local__ok', { before: 1 });
+  const pidOf = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'telemetry.records');
+  const { pid } = await until('it runs', async () => {
+    const one = await pidOf();
+    return one?.state === 'running' && one;
+  });
+  await new Promise((done) => setTimeout(done, 600)); // it has taken the records, and writes in a while
+  process.kill(pid, 'SIGKILL');
+  await until('it runs again', async () => {
+    const one = await pidOf();
+    return one?.state === 'running' && one.pid !== pid;
+  });
+  await client.tool('local__ok', { after: 1 });
+  await gateway.stop();
+  const [report] = JSON.parse((await records.verify('--json')).stdout);
+  assert.equal(report.whole, true, show(report));
+  assert.ok(report.notes.some((note) => / unclean: /.test(note)), show(report.notes));
+  assert.equal((await records.rows("SELECT count(*) FROM mcp_calls WHERE request_preview LIKE '%after%'"))[0][0], 1);
+});
+
+test('a kill -9 of all of it damages nothing', async (t) => {
+  const profile = {
+    mcpServers: { local: fake('--tool', 'ok') },
+    telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 10, checkpoint_rows: 10 } },
+  };
+  const rounds = Number(process.env.TELEMETRY_ROUNDS ?? 3);
+  const state = t.path('state');
+  for (let round = 0; round < rounds; ++round) {
+    const gateway = await t.gateway(profile, { env: { XDG_STATE_HOME: state } });
+    const client = await t.http(gateway);
+    for (let i = 0; i < 40; ++i) await client.tool('local__ok', { round, i });
+    gateway.mayExit = true;
+    process.kill(gateway.pid, 'SIGKILL');
+    await gateway.exited;
+    const records = new Records(gateway, join(state, 'bulkhead'));
+    await until('its processes have gone', async () => (await records.verify('--json').then(() => true, (error) => error.code === 1)));
+    const reports = JSON.parse((await records.verify('--json')).stdout);
+    assert.ok(reports.every((report) => report.whole), show(reports));
+  }
+}, { timeout: 120_000 });
+
+test('mode full is refused with what to do', (t) => {
+  const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0'],
+    { profile: { mcpServers: {}, telemetry: { records: { plugin: 'telemetry-sqlite', mode: 'full' } } } });
+  assert.equal(done.code, 1, show(done));
+  assert.match(done.stderr, /mode "full".*is not there yet; use "batch"/);
+});
+
+test('without a record inspect says how to get one', async (t) => {
+  const gateway = await t.gateway({ mcpServers: {} });
+  const refused = await new Records(gateway).inspect('SELECT 1').catch((error) => error);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /no session database below .*telemetry-sqlite/);
+});
+
+test('two gateways with one state folder keep two chains', async (t) => {
+  const state = t.path('state');
+  const profile = {
+    mcpServers: { local: fake('--tool', 'ok') },
+    telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
+  };
+  const gateways = [];
+  for (let i = 0; i < 2; ++i) gateways.push(await t.gateway(profile, { env: { XDG_STATE_HOME: state } }));
+  for (const gateway of gateways) await (await t.http(gateway)).tool('local__ok');
+  const records = new Records(gateways[0], join(state, 'bulkhead'));
+  await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 2);
+  assert.equal(records.files().length, 2);
+  for (const gateway of gateways) await gateway.stop();
+  const reports = JSON.parse((await records.verify('--json')).stdout);
+  assert.ok(reports.length === 2 && reports.every((report) => report.whole), show(reports));
+});
+
+await run();
