@@ -32,11 +32,11 @@ inline void pin(int cpu) {
   ::sched_setaffinity(0, sizeof set, &set);
 }
 
-// How it runs: in one process or in compartments, and with which policy (a plugin's path; empty:
-// none, so everything is allowed).
+// How it runs: in one process or in compartments, with which policy (a plugin's path; empty: none,
+// so everything is allowed), and with what more in its profile.
 struct Setup {
   bool compartments = false;
-  std::string policy;
+  std::string policy = {}, more = {};
 };
 
 class Gateway {
@@ -55,6 +55,7 @@ class Gateway {
     if (!setup.policy.empty()) {
       profile << "[policies.judge]\nplugin = \"" << setup.policy << "\"\n";
     }
+    profile << setup.more;
     profile.close();
     const std::string out = folder_ + "/out";
     pid_ = ::fork();

@@ -261,6 +261,19 @@ void add_policy(CLI::App &app, Arguments &to) {
       "Example:\n  bulkhead policy test rules.cases\n\n"
       "A case: {\"call\": {...}, \"expect\": \"block\", \"rule\": \"no-etc\"}\n"
       "Exit code 1 when one does not hold.");
+  auto *replay = policy->add_subcommand("replay", "What would become of the calls on record today");
+  replay->add_option("--since", to.records.since, "30s, 10m, 2h, 1d, or a time (RFC 3339)")
+      ->required()
+      ->type_name("TIME");
+  replay
+      ->add_option("--file", to.records.file,
+                   "A file of the session database (default: those of the profile's state_dir)")
+      ->type_name(file_type);
+  add_profile_options(*replay, to);
+  add_json(*replay, to);
+  replay->footer(
+      "Example:\n  bulkhead policy replay --since 7d --config next.toml\n\n"
+      "Lists the calls that the rules would decide otherwise now. Nothing is called.");
   policy->require_subcommand(1);
   policy->footer("Example:\n  bulkhead policy check gateway.toml");
 }
@@ -365,6 +378,7 @@ Command chosen(const CLI::App &app) {
     const std::string &what = command->get_subcommands().front()->get_name();
     return what == "check"     ? Command::policy_check
            : what == "explain" ? Command::policy_explain
+           : what == "replay"  ? Command::policy_replay
                                : Command::policy_test;
   }
   if (name == "inspect") return Command::inspect;

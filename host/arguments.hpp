@@ -34,6 +34,7 @@ enum class Command : std::uint8_t {
   policy_check,
   policy_explain,
   policy_test,
+  policy_replay,
   inspect,
   timeline,
   calls,

@@ -20,6 +20,7 @@ int run_import(const Arguments &arguments);
 int run_profile_show(const Arguments &arguments);
 int run_plugin_list(const Arguments &arguments);
 int run_policy(const Arguments &arguments);  // policy check, explain, test
+int run_policy_replay(const Arguments &arguments);
 int run_inspect(const Arguments &arguments);
 int run_timeline(const Arguments &arguments);
 int run_calls(const Arguments &arguments);

@@ -78,6 +78,8 @@ int run(const Arguments &arguments) {
     case Command::policy_explain:
     case Command::policy_test:
       return run_policy(arguments);
+    case Command::policy_replay:
+      return run_policy_replay(arguments);
     case Command::inspect:
       return run_inspect(arguments);
     case Command::timeline:

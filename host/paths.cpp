@@ -26,18 +26,26 @@ std::string config_dir() {
   return base + "/bulkhead";
 }
 
+// What the system knows of this user; empty: nothing.
+std::string account(char *passwd::*member) {
+  std::array<char, 16'384> buffer;
+  passwd entry{};
+  passwd *found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found) != 0) return {};
+  return found != nullptr && found->*member != nullptr ? found->*member : "";
+}
+
 }  // namespace
 
 std::string home_dir() {
   if (std::string home = absolute_env("HOME"); !home.empty()) return home;
-  std::array<char, 16'384> buffer;
-  passwd entry{};
-  passwd *found = nullptr;
-  if (::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
-      found != nullptr && found->pw_dir != nullptr && found->pw_dir[0] == '/') {
-    return found->pw_dir;
-  }
-  return "/";
+  const std::string known = account(&passwd::pw_dir);
+  return known.starts_with('/') ? known : "/";
+}
+
+std::string user_name() {
+  const std::string known = account(&passwd::pw_name);
+  return known.empty() ? std::to_string(::geteuid()) : known;
 }
 
 std::string default_config_file() {

@@ -11,6 +11,7 @@ namespace bulkhead::program {
 
 // $HOME, else the password database's; "/" when neither is known.
 std::string home_dir();
+std::string user_name();  // else the number
 
 // $XDG_CONFIG_HOME/bulkhead/profile.toml, read when no --config is given.
 std::string default_config_file();

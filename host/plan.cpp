@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "embed/profile_prints.hpp"
 #include "mcp/scan.hpp"
 #include "paths.hpp"
 
@@ -330,6 +331,9 @@ class Planner {
     Slice slice = new_slice(use->id == usual ? usual : usual + "." + use->id, &role);
     grant_network(*use, &slice.privileges);
     slice.plugins.push_back({kind, *use});
+    if (kind == PluginKind::telemetry) {
+      slice.prints = prints_of(profile_, facts_.fingerprint_key);
+    }
     add_services(slice);
     slices_.front().remote[remote_name(group, use->id)] = {slice.name, use->id};
     use->config_json = "{}";

@@ -6,16 +6,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "bulkhead/abi/ext/draft/explain.h"
-#include "bulkhead/abi/ext/policy.h"
-#include "bulkhead/cpp/basics.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "lone_policy.hpp"
 #include "mcp/scan.hpp"
 #include "paths.hpp"
-#include "plugin/instance.hpp"
-#include "profile_source.hpp"
-#include "reactor/reactor.hpp"
 #include "text.hpp"
 
 namespace bulkhead::program {
@@ -23,91 +18,6 @@ namespace {
 
 constexpr std::size_t max_call_bytes = std::size_t{64} << 20;
 constexpr std::size_t max_cases_bytes = std::size_t{64} << 20;
-
-// A policy here is asked by nobody who would wait for it.
-constexpr bh_host_policy inert_policy{
-    sizeof(bh_host_policy), 0,
-    [](void *, std::uint64_t, const bh_verdict *) -> bh_status { return BH_STALE; }, [](void *) {},
-    [](void *, std::uint64_t, std::uint32_t) -> bh_status { return BH_STALE; }};
-
-// The profile's policy, alone: configured, never started.
-class Policy {
- public:
-  explicit Policy(const Arguments &arguments) : arguments_(arguments) {}
-
-  // False: the mistakes have been printed.
-  bool load() {
-    auto loaded = load_for(arguments_, Transports::none);
-    if (!loaded) return refuse(loaded.error());
-    file_ = loaded->file;
-    const Profile &profile = loaded->profile;
-    if (profile.policies.empty()) return refuse({"the profile has no policy"});
-    const PluginUse &use = profile.policies.front();
-    name_ = use.plugin;
-    auto reactor = Reactor::create();
-    if (!reactor) return refuse({reactor.error().text});
-    reactor_ = std::move(*reactor);
-    context_.reactor = reactor_.get();
-    context_.name = "bulkhead";
-    context_.version = BULKHEAD_VERSION;
-    // A policy with several mistakes logs each and returns the first.
-    context_.log = [this](std::int32_t level, std::string_view, std::string_view text) {
-      if (level >= BH_LOG_ERROR) mistakes_.emplace_back(text);
-    };
-    context_.extra_ext = [](Instance &, std::string_view id) -> const void * {
-      return id == BH_EXT_HOST_POLICY ? &inert_policy : nullptr;
-    };
-    LoadOptions options;
-    options.dirs = profile.plugin_dirs;
-    options.init_timeout_ms = profile.limits.plugin_init_ms;
-    options.sha256 = use.sha256;
-    auto library = Library::load(use.plugin, nullptr, options);
-    if (!library) return refuse({library.error().text});
-    auto instance = Instance::create(use.id, std::move(*library), context_);
-    if (!instance) return refuse({instance.error().text});
-    instance_ = std::move(*instance);
-    const auto configured = instance_->configure(use.config_json);
-    if (configured) return true;
-    return refuse(mistakes_.size() > 1 ? mistakes_
-                                       : std::vector<std::string>{configured.error().text});
-  }
-
-  Result<std::string> explain(std::string_view call) const {
-    const auto *table = instance_->ext<bh_explain>(BH_EXT_EXPLAIN);
-    if (table == nullptr) {
-      return fail(BH_E_UNSUPPORTED, "the policy plugin \"" + name_ +
-                                        "\" cannot explain what it decides (bh.explain/1)");
-    }
-    bh_buf out{};
-    bh_error error = bh::make_error();
-    const bh_status status = table->explain(instance_->self(), bh::str(call), &out, &error);
-    if (status != BH_OK) return fail(status, std::string(bh::text(error)));
-    const bh::Buf text(out);
-    return std::string(text.view());
-  }
-  const std::string &name() const { return name_; }
-  const std::string &file() const { return file_; }
-
- private:
-  static bool refuse(const std::vector<std::string> &lines) {
-    report_config_errors(lines);
-    return false;
-  }
-
-  const Arguments &arguments_;
-  std::string name_, file_;
-  std::vector<std::string> mistakes_;
-  std::unique_ptr<Reactor> reactor_;
-  HostContext context_;
-  std::unique_ptr<Instance> instance_;
-};
-
-std::string text_of(std::string_view object, std::string_view key) {
-  const std::string_view value = mcp::member(object, key);
-  if (value.empty() || value.front() != '"') return "";
-  std::string scratch;
-  return std::string(mcp::unquote(value, &scratch));
-}
 
 std::expected<std::string, std::string> read_all(const std::string &path, std::size_t most) {
   std::ostringstream text;
@@ -128,8 +38,8 @@ std::expected<std::string, std::string> read_all(const std::string &path, std::s
 }
 
 std::string headline(std::string_view answer) {
-  const std::string rule = text_of(answer, "rule"), reason = text_of(answer, "reason");
-  std::string out = text_of(answer, "decision");
+  const std::string rule = text_member(answer, "rule"), reason = text_member(answer, "reason");
+  std::string out = text_member(answer, "decision");
   if (!rule.empty()) out += " by " + rule;
   if (mcp::member(answer, "warned") == "true") out += ", with a warning";
   if (!reason.empty()) out += ": " + reason;
@@ -142,8 +52,8 @@ void add_answer(std::string *out, std::string_view what, std::string_view answer
   Table table({"RULE", "DECISION", "FOUND", "PLACE"});
   mcp::for_each_item(mcp::member(answer, "rules"), &table, [](void *arg, std::string_view rule) {
     static_cast<Table *>(arg)->add(
-        {printable(text_of(rule, "rule")), printable(text_of(rule, "decision")),
-         printable(text_of(rule, "found")), printable(text_of(rule, "place"))});
+        {printable(text_member(rule, "rule")), printable(text_member(rule, "decision")),
+         printable(text_member(rule, "found")), printable(text_member(rule, "place"))});
     return true;
   });
   *out += table.str();
@@ -152,7 +62,7 @@ void add_answer(std::string *out, std::string_view what, std::string_view answer
 }
 
 // One line of a file of cases. Empty: it is as expected.
-std::string failure_of(const Policy &policy, std::string_view line) {
+std::string failure_of(const LonePolicy &policy, std::string_view line) {
   if (!mcp::valid_json(line) || !line.starts_with('{')) return "a case is a JSON object";
   const std::string_view call = mcp::member(line, "call");
   if (call.empty()) return "\"call\" is missing";
@@ -161,24 +71,24 @@ std::string failure_of(const Policy &policy, std::string_view line) {
   const auto differs = [&](std::string_view event, const char *decision,
                            const char *rule) -> std::string {
     const std::string_view answer = mcp::member(*said, event);
-    const std::string wanted = text_of(line, decision), by = text_of(line, rule);
+    const std::string wanted = text_member(line, decision), by = text_member(line, rule);
     if (wanted.empty() && by.empty()) return "";
     if (answer.empty()) return "the call has no \"result\"";
     // A rule may be given by its name alone.
-    const std::string is = text_of(answer, "rule");
+    const std::string is = text_member(answer, "rule");
     const bool same_rule = by.empty() || is == by || is.ends_with("." + by);
-    if ((wanted.empty() || text_of(answer, "decision") == wanted) && same_rule) return "";
+    if ((wanted.empty() || text_member(answer, "decision") == wanted) && same_rule) return "";
     return std::string(event) + ": " + headline(answer) + "; expected " + wanted +
            (by.empty() ? "" : " by " + by);
   };
-  if (text_of(line, "expect").empty() && text_of(line, "expect_response").empty())
+  if (text_member(line, "expect").empty() && text_member(line, "expect_response").empty())
     return "\"expect\" or \"expect_response\" is missing: allow, ask, block or rewrite";
   const std::string request = differs("request", "expect", "rule");
   return request.empty() ? differs("response", "expect_response", "response_rule") : request;
 }
 
 int run_check(const Arguments &arguments) {
-  Policy policy(arguments);
+  LonePolicy policy(arguments);
   if (!policy.load()) return exit_failed;
   const std::string where = policy.file().empty() ? "no profile" : tilde(policy.file());
   return write_stdout(printable(where + ": " + policy.name() + " has taken the rules") + "\n")
@@ -187,7 +97,7 @@ int run_check(const Arguments &arguments) {
 }
 
 int run_explain(const Arguments &arguments) {
-  Policy policy(arguments);
+  LonePolicy policy(arguments);
   if (!policy.load()) return exit_failed;
   const auto call = read_all(arguments.policy_file, max_call_bytes);
   if (!call) return complain(call.error());
@@ -203,7 +113,7 @@ int run_explain(const Arguments &arguments) {
 }
 
 int run_test(const Arguments &arguments) {
-  Policy policy(arguments);
+  LonePolicy policy(arguments);
   if (!policy.load()) return exit_failed;
   const auto cases = read_all(arguments.policy_file, max_cases_bytes);
   if (!cases) return complain(cases.error());

@@ -258,6 +258,7 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   fill_in_folders(out.profile, arguments);
   if (auto added = add_pins(out.profile, &notes); !added) return std::unexpected(added.error());
   hide_from_servers(out.profile);
+  out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
   return out;

@@ -1,15 +1,12 @@
 // timeline: what happened, whatever table it is in.
 #include <algorithm>
-#include <charconv>
-#include <chrono>
-#include <ctime>
-#include <optional>
 
 #include "commands.hpp"
 #include "console.hpp"
 #include "mcp/scan.hpp"
 #include "record_files.hpp"
 #include "record_reader.hpp"
+#include "since.hpp"
 #include "text.hpp"
 
 namespace bulkhead::program {
@@ -65,50 +62,6 @@ bool wants(std::string_view list, std::string_view layer) {
   return false;
 }
 
-std::string utc_text(std::time_t seconds) {
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char out[40];
-  std::strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%S", &parts);
-  return out;
-}
-
-// Nothing: it is no time.
-std::optional<std::string> since_text(std::string_view since) {
-  std::uint64_t n = 0;
-  const auto [rest, error] = std::from_chars(since.data(), since.data() + since.size(), n);
-  if (error == std::errc() && rest + 1 == since.data() + since.size()) {
-    const std::string_view units = "smhd";
-    constexpr std::uint64_t seconds[] = {1, 60, 3'600, 86'400};
-    const std::size_t unit = units.find(*rest);
-    if (unit == units.npos || n > 100'000'000) return std::nullopt;
-    return utc_text(std::time(nullptr) - static_cast<std::time_t>(n * seconds[unit]));
-  }
-  // RFC 3339: what is in the rows is UTC, so an offset is taken off.
-  std::tm parts{};
-  const std::string text(since);
-  const char *end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (end == nullptr) end = ::strptime(text.c_str(), "%Y-%m-%d %H:%M:%S", &parts);
-  if (end == nullptr) return std::nullopt;
-  if (*end == '.') {
-    ++end;
-    while (*end >= '0' && *end <= '9') ++end;
-  }
-  const std::string_view zone(end);
-  std::time_t offset = 0;
-  if (zone.size() == 6 && (zone[0] == '+' || zone[0] == '-') && zone[3] == ':') {
-    int hours = 0, minutes = 0;
-    const auto number = [&](std::size_t at, int *out) {
-      return std::from_chars(zone.data() + at, zone.data() + at + 2, *out).ec == std::errc();
-    };
-    if (!number(1, &hours) || !number(4, &minutes)) return std::nullopt;
-    offset = (hours * 60 + minutes) * 60 * (zone[0] == '-' ? -1 : 1);
-  } else if (zone != "Z" && zone != "z") {
-    return std::nullopt;
-  }
-  return utc_text(::timegm(&parts) - offset);
-}
-
 std::string query(const Arguments &arguments, const std::string &since) {
   const RecordArguments &wanted = arguments.records;
   std::string all;
@@ -136,10 +89,7 @@ int run_timeline(const Arguments &arguments) {
   std::string since;
   if (!arguments.records.since.empty()) {
     const auto text = since_text(arguments.records.since);
-    if (!text) {
-      return complain("--since takes 30s, 10m, 2h, 1d, or a time such as 2026-01-31T12:00:00Z",
-                      exit_usage);
-    }
+    if (!text) return complain(since_usage, exit_usage);
     since = *text;
   }
   const std::string sql = query(arguments, since);

@@ -13,8 +13,9 @@ bool same_plugins(const Slice &was, const Slice &is) {
   const auto same = [](const SlicePlugin &a, const SlicePlugin &b) {
     return a.kind == b.kind && same_use(a.use, b.use);
   };
-  return was.privileges == is.privileges && std::equal(was.plugins.begin(), was.plugins.end(),
-                                                       is.plugins.begin(), is.plugins.end(), same);
+  return was.privileges == is.privileges && was.prints == is.prints &&
+         std::equal(was.plugins.begin(), was.plugins.end(), is.plugins.begin(), is.plugins.end(),
+                    same);
 }
 
 }  // namespace

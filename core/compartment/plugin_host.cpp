@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bulkhead/abi/ext/draft/event.h"
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/abi_limits.hpp"
 #include "reactor/post_owned.hpp"
@@ -54,6 +55,12 @@ void progress(void *ctx, bh_call call, double value, double total, bh_str messag
     host_of(ctx).far().progress(call, value, total, text);
   });
 }
+void event(void *ctx, bh_call call, std::uint32_t kind, bh_str detail) {
+  if (detail.n > BH_EVENT_BYTES) return;
+  on_loop(ctx, [ctx, call, kind, text = std::string(bh::view(detail))] {
+    host_of(ctx).far().event(call, kind, text);
+  });
+}
 void list_changed(void *ctx, std::uint32_t kind) {
   on_loop(ctx, [ctx, kind] { host_of(ctx).far().list_changed(part_of(ctx).number, kind); });
 }
@@ -84,6 +91,15 @@ bh_status filtered(void *ctx, std::uint64_t number, std::uint32_t listed) {
   return to_policy(ctx, [number, listed](auto &policy) { policy.filtered(number, listed == 1); });
 }
 
+// ---- telemetry -------------------------------------------------------------------------------
+
+// Always posted: batch() may call this.
+void committed(void *ctx, std::uint64_t below) {
+  post_owned(host_of(ctx).reactor(), &host_of(ctx), [ctx, below] {
+    if (link::FarTelemetry *telemetry = host_of(ctx).far_telemetry()) telemetry->committed(below);
+  });
+}
+
 // ---- http ------------------------------------------------------------------------------------
 
 bh_status http_start(void *ctx, const bh_http_request *request, const bh_http_handler *handler,
@@ -103,6 +119,8 @@ bh_status http_cancel(void *ctx, bh_http_id id) {
 
 constexpr bh_host_tools tools_table{sizeof(bh_host_tools), 0, complete, progress, list_changed};
 constexpr bh_host_policy policy_table{sizeof(bh_host_policy), 0, decided, changed, filtered};
+constexpr bh_host_event event_table{sizeof(bh_host_event), 0, event};
+constexpr bh_host_telemetry telemetry_table{sizeof(bh_host_telemetry), 0, committed};
 constexpr bh_host_http http_table{sizeof(bh_host_http), 0, http_start, http_cancel};
 
 }  // namespace
@@ -121,6 +139,8 @@ PluginHost::PluginHost(Slice slice, HostContext context,
     if (id == BH_EXT_HOST_CONNECTOR) return &connector_table;
     if (id == BH_EXT_HOST_TOOLS) return &tools_table;
     if (id == BH_EXT_HOST_POLICY) return &policy_table;
+    if (id == BH_EXT_HOST_EVENT) return &event_table;
+    if (id == BH_EXT_HOST_TELEMETRY) return &telemetry_table;
     if (id == BH_EXT_HOST_HTTP) return &http_table;
     return nullptr;
   };
@@ -145,6 +165,10 @@ PluginHost::PluginHost(Slice slice, HostContext context,
   context_.signs = [this](const Instance &instance) {
     const auto *part = static_cast<const Part *>(instance.user);
     return part != nullptr && slice_.plugins[part->number].kind == PluginKind::telemetry;
+  };
+  const auto prints = std::make_shared<const SecretPrints>(slice_.prints);
+  context_.prints = [this, prints](const Instance &instance) {
+    return context_.signs(instance) ? prints : nullptr;
   };
   plugins_.resize(slice_.plugins.size());
   for (std::uint32_t i = 0; i < slice_.plugins.size(); ++i) {

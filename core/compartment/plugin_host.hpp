@@ -52,6 +52,7 @@ class PluginHost {
   };
   link::Far &far() noexcept { return *far_; }
   link::FarPolicy *far_policy() noexcept { return far_policy_.get(); }
+  link::FarTelemetry *far_telemetry() noexcept { return far_telemetry_.get(); }
   Reactor &reactor() noexcept { return *context_.reactor; }
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread_; }
   const bh_http_service *http_service(void **self);

@@ -8,6 +8,7 @@
 
 #include "base/archive.hpp"
 #include "host.hpp"
+#include "plugin/secret_prints.hpp"
 #include "profile/archive.hpp"
 
 namespace bulkhead {
@@ -70,13 +71,14 @@ struct Slice {
   std::vector<SlicePlugin> plugins;                // others
   std::map<std::string, std::string> definitions;  // others: server -> definition, with credentials
   SlicePrivileges privileges;
+  SecretPrints prints;  // telemetry: what it is to mask
 };
 template <class Ar>
 void archive(Ar &ar, Slice &v) {
   auto &[name, router, service, log_level, eager, sealing_key, epoch, remote, profile, plugins,
-         definitions, privileges] = v;
+         definitions, privileges, prints] = v;
   ar(name, router, service, log_level, eager, sealing_key, epoch, remote, profile, plugins,
-     definitions, privileges);
+     definitions, privileges, prints);
 }
 
 // Another profile for the router while it runs; see Host::apply().

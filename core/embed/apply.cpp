@@ -104,6 +104,7 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
   // What a plugin changes of the servers knows no more of their tools than this profile did.
   const bool other_pins = !(profile_.pins == next.pins) || profile_.pinned != next.pinned;
   profile_ = std::move(next);
+  use_prints();
   if (!servers.empty() && !profile_.state_dir.empty()) make_log_folder();
   std::vector<NextUpstream> set;
   for (const ServerDef &def : servers) set.push_back(next_server(def, &report));

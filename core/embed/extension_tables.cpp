@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/draft/event.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/cpp/basics.hpp"
@@ -99,6 +100,12 @@ void progress(void *ctx, bh_call call, double value, double total, bh_str messag
     router_of(ctx).tools_progress(call, value, total, text);
   });
 }
+void event(void *ctx, bh_call call, std::uint32_t kind, bh_str detail) {
+  if (detail.n > BH_EVENT_BYTES) return;
+  on_loop(ctx, [ctx, call, kind, text = std::string(bh::view(detail))] {
+    router_of(ctx).tools_event(call, kind, text);
+  });
+}
 void list_changed(void *ctx, std::uint32_t kind) {
   on_loop(ctx, [ctx, kind] {
     Part &part = part_of(ctx);
@@ -121,6 +128,17 @@ bh_status filtered(void *ctx, std::uint64_t question, std::uint32_t listed) {
 // Posted: filter() may call this while a list is being built.
 void changed(void *ctx) {
   post_to_loop(ctx, [ctx] { router_of(ctx).policy_changed(); });
+}
+
+// ---- telemetry -------------------------------------------------------------------------------
+
+// Posted: batch() may call this, and what waits for it may offer more.
+void committed(void *ctx, std::uint64_t below) {
+  post_to_loop(ctx, [ctx, below] {
+    Router &router = router_of(ctx);
+    router.recorder().set_committed(part_of(ctx).instance->self(), below);
+    router.records_committed();
+  });
 }
 
 // ---- http, answered by the service plugin ----------------------------------------------------
@@ -207,6 +225,8 @@ HostTables::HostTables(const bh_limits *limits)
       tools_{sizeof(bh_host_tools), 0, complete, progress, list_changed},
       policy_{sizeof(bh_host_policy), 0, decided, changed, filtered},
       http_{sizeof(bh_host_http), 0, http_start, http_cancel},
+      event_{sizeof(bh_host_event), 0, event},
+      telemetry_{sizeof(bh_host_telemetry), 0, committed},
       resume_(resume_functions()),
       control_(control_functions()) {}
 
@@ -216,6 +236,8 @@ const void *HostTables::find(std::string_view id, const Part *part) const noexce
   if (id == BH_EXT_HOST_TOOLS) return &tools_;
   if (id == BH_EXT_HOST_POLICY) return &policy_;
   if (id == BH_EXT_HOST_HTTP) return &http_;
+  if (id == BH_EXT_HOST_EVENT) return &event_;
+  if (id == BH_EXT_HOST_TELEMETRY) return &telemetry_;
   if (id == BH_EXT_HOST_RESUME && part != nullptr && part->host->sealer().usable()) return &resume_;
   if (id == BH_EXT_HOST_CONTROL && part != nullptr && part->granted("control")) return &control_;
   return nullptr;

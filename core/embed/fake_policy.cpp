@@ -63,7 +63,7 @@ class FakeTelemetry : public Plain {
                                  .vendor = "test",
                                  .config_schema = {},
                                  .provides = {BH_EXT_TELEMETRY}};
-  explicit FakeTelemetry(const bh_host *) {}
+  explicit FakeTelemetry(const bh_host *host) { FakeJudge::get().telemetry_host = host; }
   const void *get_ext(const char *id) noexcept {
     return bh::is(id, BH_EXT_TELEMETRY) ? bh::telemetry_table<FakeTelemetry>() : nullptr;
   }
@@ -75,7 +75,8 @@ class FakeTelemetry : public Plain {
       FakeJudge::get().records.push_back(
           {r.outcome, text(r.server), text(r.name), text(r.rule), text(r.error), text(r.method),
            text(r.request_id), text(r.request), text(r.response), text(r.reason), text(r.trace_id),
-           r.params_bytes, r.result_bytes, r.number, r.action, r.flags});
+           r.params_bytes, r.result_bytes, r.number, r.action, r.flags, r.kind, r.intent,
+           text(r.detail)});
     }
     return n;
   }
@@ -83,6 +84,12 @@ class FakeTelemetry : public Plain {
 };
 
 }  // namespace
+
+void FakeJudge::commit() const {
+  const auto *table = static_cast<const bh_host_telemetry *>(
+      telemetry_host->get_ext(telemetry_host->ctx, BH_EXT_HOST_TELEMETRY));
+  table->committed(telemetry_host->ctx, records.empty() ? 0 : records.back().number + 1);
+}
 
 FakeJudge &FakeJudge::get() {
   static FakeJudge judge;

@@ -38,13 +38,17 @@ struct FakeJudge {
     std::string server, name, rule, error;
     std::string method, request_id, request, response, reason, trace_id;
     std::uint64_t params_bytes, result_bytes, number;
-    std::uint32_t action, flags;
+    std::uint32_t action, flags, kind;
+    std::uint64_t intent;
+    std::string detail;
   };
   std::vector<Kept> records;
   std::uint32_t telemetry_needs = BH_TELEMETRY_TEXTS;
   bool takes = true;  // records
+  // Says that the records so far are committed.
+  void commit() const;
 
-  const bh_host *host = nullptr;
+  const bh_host *host = nullptr, *telemetry_host = nullptr;
 };
 
 extern "C" const bh_entry *bh_static_entry_FakePolicy(void);

@@ -1,3 +1,5 @@
+#include <sys/random.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -6,6 +8,7 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/abi_limits.hpp"
 #include "embed/host_impl.hpp"
+#include "embed/profile_prints.hpp"
 
 namespace bulkhead {
 namespace {
@@ -88,6 +91,10 @@ Result<void> HostImpl::load() {
   context_.signs = [](const Instance &instance) {
     const auto *part = static_cast<const Part *>(instance.user);
     return part != nullptr && part->keeps_records;
+  };
+  use_prints();
+  context_.prints = [this](const Instance &instance) -> std::shared_ptr<const SecretPrints> {
+    return context_.signs(instance) ? prints_.load() : nullptr;
   };
   RouterHooks hooks;
   hooks.log = [this](std::int32_t level, std::string_view text) { log(level, "router", text); };
@@ -378,6 +385,15 @@ Result<void> HostImpl::use_policies() {
   return {};
 }
 
+// Of the profile as it is now.
+void HostImpl::use_prints() {
+  if (prints_key_.empty()) {
+    prints_key_.resize(32);
+    if (::getrandom(prints_key_.data(), prints_key_.size(), 0) != 32) prints_key_.assign(32, 'k');
+  }
+  prints_ = std::make_shared<const SecretPrints>(prints_of(profile_, prints_key_));
+}
+
 void HostImpl::use_telemetry() {
   for (const auto &part : telemetry_) {
     if (part->near_telemetry != nullptr) {
@@ -388,6 +404,7 @@ void HostImpl::use_telemetry() {
     const auto *telemetry = part->instance->ext<bh_telemetry>(BH_EXT_TELEMETRY);
     if (telemetry != nullptr) router_->recorder().add_sink(telemetry, part->instance->self());
   }
+  router_->recorder().identify(profile_.identity.profile, profile_.identity.user);
 }
 
 const bh_http_service *HostImpl::http_service(void **self) {
@@ -573,7 +590,9 @@ HostStatus HostImpl::status() const {
                           {"refused_asks", c.refused_asks},
                           {"dropped_events", c.dropped_events},
                           {"dropped_records", router_->recorder().dropped()},
-                          {"refused_unrecorded", c.refused_unrecorded}});
+                          {"dropped_details", c.dropped_details},
+                          {"refused_unrecorded", c.refused_unrecorded},
+                          {"answers_withheld", c.answers_withheld}});
   status.collisions = router_->collisions();
   status.sessions = router_->session_count();
   status.in_flight = router_->in_flight();

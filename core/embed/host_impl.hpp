@@ -9,6 +9,7 @@
 
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/draft/control.h"
+#include "bulkhead/abi/ext/draft/event.h"
 #include "bulkhead/abi/ext/draft/http.h"
 #include "bulkhead/abi/ext/draft/resume.h"
 #include "bulkhead/abi/ext/policy.h"
@@ -60,6 +61,8 @@ class HostTables {
   bh_host_tools tools_;
   bh_host_policy policy_;
   bh_host_http http_;
+  bh_host_event event_;
+  bh_host_telemetry telemetry_;
   bh_host_resume resume_;
   bh_host_control control_;
 };
@@ -133,6 +136,7 @@ class HostImpl final : public Host,
   std::vector<PluginUse> reloadable_policies(Profile *next) const;
   Result<bool> reload_policies(const std::vector<PluginUse> &uses);
   void use_telemetry();
+  void use_prints();
   Result<std::unique_ptr<Part>> make_part(const PluginUse &use, bool starts_children = false,
                                           bool keeps_records = false);
   Result<std::unique_ptr<Part>> make_part_or_link(std::string_view group, const PluginUse &use);
@@ -170,6 +174,7 @@ class HostImpl final : public Host,
   void policy_filtered(std::uint64_t question, bool listed) override;
   void policy_changed() override;
   void telemetry_taken() override;
+  void telemetry_committed(const link::NearTelemetry &near, std::uint64_t below) override;
   void process_useless(const std::string &compartment) override;
   bool telemetry_idle();
   void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) override;
@@ -179,6 +184,7 @@ class HostImpl final : public Host,
   void call_complete(bh_call call, std::uint32_t kind, std::string_view json) override;
   void call_failed(bh_call call, const Error &error) override;
   void call_progress(bh_call call, double value, double total, std::string_view message) override;
+  void call_event(bh_call call, std::uint32_t kind, std::string_view detail) override;
   void tools_changed(const std::string &plugin, std::uint32_t kind) override;
   Result<Part *> connector_for(const std::string &type);
   void check_finished();
@@ -201,6 +207,8 @@ class HostImpl final : public Host,
   std::unique_ptr<Reactor> reactor_;
   std::unique_ptr<Spawner> spawner_;  // outlives the connectors
   HostContext context_;
+  std::string prints_key_;
+  std::atomic<std::shared_ptr<const SecretPrints>> prints_;  // what telemetry here is to mask
   std::unique_ptr<Router> router_;
   std::map<std::string, std::unique_ptr<link::Near>> nears_;  // after the reactor, see shut_down()
   Parts transports_, connectors_, tools_, policies_, telemetry_, services_;

@@ -98,6 +98,11 @@ void HostImpl::policy_changed() {
 }
 void HostImpl::telemetry_taken() {
   router_->recorder().flush();
+  router_->records_committed();
+}
+void HostImpl::telemetry_committed(const link::NearTelemetry &near, std::uint64_t below) {
+  router_->recorder().set_committed(&near, below);
+  router_->records_committed();
 }
 void HostImpl::process_useless(const std::string &compartment) {
   log(BH_LOG_ERROR, compartment, "it does not react, or sends what it may not; it is ended");
@@ -133,6 +138,9 @@ void HostImpl::call_failed(bh_call call, const Error &error) {
 }
 void HostImpl::call_progress(bh_call call, double value, double total, std::string_view message) {
   router_->tools_progress(call, value, total, message);
+}
+void HostImpl::call_event(bh_call call, std::uint32_t kind, std::string_view detail) {
+  router_->tools_event(call, kind, detail);
 }
 void HostImpl::tools_changed(const std::string &plugin, std::uint32_t kind) {
   for (const auto &part : tools_) {

@@ -58,6 +58,7 @@ struct Heard final : NearEvents {
   void call_complete(bh_call, std::uint32_t, std::string_view) override {}
   void call_failed(bh_call, const Error &) override {}
   void call_progress(bh_call, double, double, std::string_view) override {}
+  void call_event(bh_call, std::uint32_t, std::string_view) override {}
   void tools_changed(const std::string &, std::uint32_t) override {}
 };
 

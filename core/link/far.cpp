@@ -1,5 +1,6 @@
 #include "link/far.hpp"
 
+#include "bulkhead/abi/ext/draft/event.h"
 #include "bulkhead/cpp/basics.hpp"
 #include "link/frames.hpp"
 #include "link/texts.hpp"
@@ -379,6 +380,17 @@ void Far::progress(bh_call id, double value, double total, std::string_view mess
   frame.plugin = call->plugin;
   frame.exchange = call->exchange;
   trunk_->send(frame, to_bytes(Progress{value, total, std::string(message)}));
+}
+
+void Far::event(bh_call id, std::uint32_t kind, std::string_view detail) {
+  const Call *call = calls_.get(id);
+  if (call == nullptr || trunk_ == nullptr || detail.size() > BH_EVENT_BYTES) return;
+  Frame frame;
+  frame.kind = FrameKind::call_event;
+  frame.plugin = call->plugin;
+  frame.exchange = call->exchange;
+  frame.code = kind;
+  trunk_->send(frame, detail);
 }
 
 }  // namespace bulkhead::link

@@ -62,6 +62,7 @@ class Far {
   void lane_closed(bh_lane lane);
   bh_status complete(bh_call call, std::uint32_t kind, std::string_view json);
   void progress(bh_call call, double value, double total, std::string_view message);
+  void event(bh_call call, std::uint32_t kind, std::string_view detail);
   void list_changed(std::uint32_t plugin, std::uint32_t kind);
 
  private:

@@ -40,6 +40,9 @@ bh_record record_of(const RecordText &text) {
   r.response = bh::str(text.response);
   r.reason = bh::str(text.reason);
   r.trace_id = bh::str(text.trace_id);
+  r.kind = text.kind;
+  r.intent = text.intent;
+  r.detail = bh::str(text.detail);
   return r;
 }
 
@@ -64,7 +67,7 @@ FarTelemetry::~FarTelemetry() {
 void FarTelemetry::attach(OwnedFd trunk, std::function<void()> on_lost) {
   offer();  // the last chance of what an endpoint that has ended had sent
   waiting_.clear();
-  taken_ = 0;
+  taken_ = committed_ = 0;
   on_lost_ = std::move(on_lost);
   reactor_.timer_cancel(std::exchange(counters_timer_, 0));
   trunk_ =
@@ -79,10 +82,15 @@ void FarTelemetry::attach(OwnedFd trunk, std::function<void()> on_lost) {
     return;
   }
   frame.kind = FrameKind::telemetry_needs;
-  const bool asks = BH_HAS(bh_telemetry, table, needs) && table->needs != nullptr;
-  frame.code = asks ? table->needs(plugin_.self) : 0;
+  frame.code = needs();
   trunk_->send(frame);
   say_counters();
+}
+
+std::uint32_t FarTelemetry::needs() const {
+  const bh_telemetry *table = plugin_.telemetry;
+  const bool asks = BH_HAS(bh_telemetry, table, needs) && table->needs != nullptr;
+  return asks ? table->needs(plugin_.self) : 0;
 }
 
 // Now, and whenever they have changed, looked at once in counters_ms.
@@ -92,7 +100,11 @@ void FarTelemetry::say_counters() {
       [](void *arg) {
         auto &self = *static_cast<FarTelemetry *>(arg);
         self.counters_timer_ = 0;
-        if (self.trunk_ != nullptr) self.say_counters();
+        if (self.trunk_ == nullptr) return;
+        // It lives, however long its disk takes.
+        const bool commits = (self.needs() & BH_TELEMETRY_COMMITS) != 0;
+        if (commits && self.committed_ < self.taken_) self.say_taken();
+        self.say_counters();
       },
       this);
   if (!plugin_.counters) return;
@@ -115,7 +127,12 @@ void FarTelemetry::on_frame(const Frame &frame, std::string_view payload) {
       NearTelemetry::max_records - std::min(waiting_.size(), NearTelemetry::max_records);
   if (frame.kind != FrameKind::telemetry_batch || frame.code > room) return lost();
   ArchiveReader reader(payload);
-  for (std::uint32_t i = 0; i < frame.code; ++i) reader(waiting_.emplace_back());
+  const bool events = (needs() & BH_TELEMETRY_EVENTS) != 0;
+  for (std::uint32_t i = 0; i < frame.code; ++i) {
+    reader(waiting_.emplace_back());
+    // Sent before the other end knew what is wanted here.
+    if (!events && waiting_.back().kind != BH_RECORD_CALL) waiting_.pop_back();
+  }
   if (!reader.done()) {
     waiting_.clear();
     return lost();
@@ -155,10 +172,19 @@ void FarTelemetry::offer() {
     }
     break;
   }
+  say_taken();
+}
+
+void FarTelemetry::committed(std::uint64_t below) {
+  committed_ = std::max(committed_, std::min(below, taken_));
+  say_taken();
+}
+
+void FarTelemetry::say_taken() {
   if (trunk_ == nullptr) return;
   Frame frame;
   frame.kind = FrameKind::telemetry_taken;
-  frame.exchange = taken_;
+  frame.exchange = (needs() & BH_TELEMETRY_COMMITS) != 0 ? committed_ : taken_;
   trunk_->send(frame);
 }
 

@@ -32,6 +32,8 @@ class FarTelemetry {
 
   // See FarPolicy::attach(). The near end sends again what it has not heard of as taken.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
+  // What the plugin says; see bh_host_telemetry. What it has committed counts as taken only then.
+  void committed(std::uint64_t below);
 
  private:
   struct Receiver;
@@ -41,14 +43,16 @@ class FarTelemetry {
   std::uint32_t offer_some(std::uint32_t n);
   void lost();
   void say_counters();
+  void say_taken();
+  std::uint32_t needs() const;
 
   Reactor &reactor_;
   const FarPlugin &plugin_;
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  std::deque<RecordText> waiting_;  // at most what a near end may have unacknowledged
-  std::uint64_t taken_ = 0;         // numbers below this are
+  std::deque<RecordText> waiting_;           // at most what a near end may have unacknowledged
+  std::uint64_t taken_ = 0, committed_ = 0;  // numbers below this are
   std::uint64_t timer_ = 0;
   std::uint64_t counters_timer_ = 0;
   std::vector<std::pair<std::string, std::uint64_t>> counters_said_;

@@ -24,6 +24,7 @@ enum FrameKind : std::uint16_t {
   call_complete,      // exchange; code: result kind; payload: JSON
   call_refused,       // exchange; code: status; payload: text
   call_progress,      // exchange; payload: archived Progress
+  call_event,         // exchange; code: BH_RECORD_...; payload: JSON, for the record
   plugin_failed,      // payload: why; this plugin will do nothing
 
   // A lane's socket, near to far.
@@ -58,7 +59,7 @@ enum FrameKind : std::uint16_t {
   telemetry_batch = 96,  // code: how many; payload: that many archived RecordText
 
   // A telemetry plugin's trunk, far to near: it lives, and records below the number `exchange` are
-  // taken (0: none). Or plugin_failed.
+  // taken (0: none), or committed if it commits. Or plugin_failed.
   telemetry_taken = 112,
   telemetry_needs,    // first; code: BH_TELEMETRY_... bits. Or plugin_failed
   telemetry_counters  // payload: archived CountersText, when they are others than before

@@ -85,6 +85,7 @@ struct Heard final : PolicyEvents, TelemetryEvents {
   std::vector<Said> said;
   std::vector<std::string> ended;
   int taken = 0;
+  std::uint64_t committed = 0;
 
   void policy_decided(std::uint64_t exchange, const bh_verdict &verdict) override {
     said.push_back(
@@ -98,6 +99,9 @@ struct Heard final : PolicyEvents, TelemetryEvents {
   }
   void policy_changed() override { said.push_back({"changed", {}}); }
   void telemetry_taken() override { ++taken; }
+  void telemetry_committed(const NearTelemetry &, std::uint64_t below) override {
+    committed = below;
+  }
   void process_useless(const std::string &compartment) override { ended.push_back(compartment); }
 };
 
@@ -509,7 +513,8 @@ TEST_CASE("telemetry: what the plugin wants and counts is known on the other sid
   Heard heard;
   NearTelemetry near(*w.reactor, "telemetry", heard);
   const auto needs = [&] { return NearTelemetry::table().needs(&near); };
-  CHECK(needs() == BH_TELEMETRY_TEXTS);  // not known yet
+  // Not known yet: all that it may be.
+  CHECK(needs() == (BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS));
   Book book;
   FarPlugin plugin;
   plugin.telemetry = &Book::table();
@@ -654,4 +659,63 @@ TEST_CASE("telemetry: a damaged batch ends the link, and the plugin sees none of
   }
   REQUIRE(w.until([&] { return lost; }));
   CHECK(book.numbers.empty());
+}
+
+TEST_CASE("telemetry: of a plugin that commits a record counts as taken when it is committed") {
+  Loop w;
+  Heard heard;
+  NearTelemetry near(*w.reactor, "telemetry", heard);
+  struct Slow {
+    std::uint32_t taken = 0;
+  } slow;
+  static constexpr bh_telemetry table{
+      sizeof(bh_telemetry), 0,
+      [](void *self, const bh_record *const *, std::uint32_t n) -> std::uint32_t {
+        static_cast<Slow *>(self)->taken += n;
+        return n;
+      },
+      [](void *) -> std::uint32_t { return BH_TELEMETRY_COMMITS | BH_TELEMETRY_EVENTS; }};
+  FarPlugin plugin;
+  plugin.telemetry = &table;
+  plugin.self = &slow;
+  FarTelemetry far(*w.reactor, plugin);
+  auto pair = socket_pair();
+  far.attach(std::move(pair->first));
+  near.attach(std::move(pair->second));
+  CHECK(offer(near, 10, 3) == 3);
+  REQUIRE(w.until([&] { return slow.taken == 3; }));
+  CHECK(near.kept() == 3);
+  far.committed(12);
+  REQUIRE(w.until([&] { return near.kept() == 1; }));
+  CHECK(heard.committed == 12);
+  far.committed(1000);  // more than it has
+  REQUIRE(w.until([&] { return near.kept() == 0; }));
+  CHECK(heard.committed == 13);
+  CHECK(heard.ended.empty());
+}
+
+TEST_CASE("telemetry: a plugin that asks for calls only gets nothing else") {
+  Loop w;
+  Heard heard;
+  NearTelemetry near(*w.reactor, "telemetry", heard);
+  bh_record records[2] = {};
+  const bh_record *pointers[2];
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    records[i].size = sizeof(bh_record);
+    records[i].number = 5 + i;
+    records[i].kind = i == 0 ? BH_RECORD_APPROVAL : BH_RECORD_CALL;
+    pointers[i] = &records[i];
+  }
+  // Before it is known what is wanted.
+  CHECK(NearTelemetry::table().batch(&near, pointers, 2) == 2);
+  Book book;
+  FarPlugin plugin;
+  plugin.telemetry = &Book::table();
+  plugin.self = &book;
+  FarTelemetry far(*w.reactor, plugin);
+  auto pair = socket_pair();
+  far.attach(std::move(pair->first));
+  near.attach(std::move(pair->second));
+  REQUIRE(w.until([&] { return near.kept() == 0; }));
+  CHECK(book.numbers == std::vector<std::uint64_t>{6});
 }

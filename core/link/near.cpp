@@ -150,6 +150,7 @@ void Near::on_trunk(const Frame &frame, std::string_view payload) {
     case FrameKind::call_complete:
     case call_refused:
     case FrameKind::call_progress:
+    case FrameKind::call_event:
       return on_call(frame, payload);
     default:
       break;
@@ -199,6 +200,9 @@ void Near::on_call(const Frame &frame, std::string_view payload) {
       }
       return;
     }
+    case FrameKind::call_event:
+      if (calls_.contains(frame.exchange)) events_.call_event(frame.exchange, frame.code, payload);
+      return;
     default:
       return;
   }

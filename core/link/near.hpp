@@ -34,6 +34,8 @@ class NearEvents {
   virtual void call_failed(bh_call call, const Error &error) = 0;
   virtual void call_progress(bh_call call, double progress, double total,
                              std::string_view message) = 0;
+  // For the record; kind: BH_RECORD_NET and so on.
+  virtual void call_event(bh_call call, std::uint32_t kind, std::string_view detail) = 0;
   // `plugin`: the tools plugin's instance id.
   virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
 };

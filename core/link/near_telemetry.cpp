@@ -38,6 +38,9 @@ std::string bytes_of(const bh_record &r) {
   text.response = bh::view(r.response);
   text.reason = bh::view(r.reason);
   text.trace_id = bh::view(r.trace_id);
+  text.kind = r.kind;
+  text.intent = r.intent;
+  text.detail = bh::view(r.detail);
   return to_bytes(text);
 }
 
@@ -62,7 +65,16 @@ NearTelemetry::NearTelemetry(Reactor &reactor, std::string compartment, Telemetr
     : reactor_(reactor),
       compartment_(std::move(compartment)),
       events_(events),
-      receiver_(std::make_unique<Receiver>(*this)) {}
+      receiver_(std::make_unique<Receiver>(*this)) {
+  first_word_timer_ = reactor_.timer_start(
+      this, first_word_ms,
+      [](void *arg) {
+        auto &self = *static_cast<NearTelemetry *>(arg);
+        self.first_word_timer_ = 0;
+        if (!self.has_said_) self.want_no_commits();
+      },
+      this);
+}
 
 NearTelemetry::~NearTelemetry() {
   reactor_.forget(this);
@@ -79,6 +91,12 @@ void NearTelemetry::attach(OwnedFd trunk) {
 
 void NearTelemetry::give_up(std::string reason) {
   failure_ = "compartment \"" + compartment_ + "\": " + std::move(reason);
+  if (!has_said_) want_no_commits();
+}
+
+void NearTelemetry::want_no_commits() {
+  needs_ &= ~std::uint32_t{BH_TELEMETRY_COMMITS};
+  events_.telemetry_taken();
 }
 
 void NearTelemetry::lost() {
@@ -116,10 +134,13 @@ void NearTelemetry::on_frame(const Frame &frame, std::string_view payload) {
   heard_ns_ = reactor_.now_ns();
   if (frame.kind == FrameKind::plugin_failed) {
     failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
+    if (!has_said_) want_no_commits();
     return;
   }
   if (frame.kind == FrameKind::telemetry_needs) {
     needs_ = frame.code;
+    has_said_ = true;
+    events_.telemetry_taken();
     return;
   }
   if (frame.kind == FrameKind::telemetry_counters && take_counters(payload)) return;
@@ -137,6 +158,7 @@ bool NearTelemetry::acknowledge(std::uint64_t number) {
     kept_.pop_front();
     any = true;
   }
+  if ((needs_ & BH_TELEMETRY_COMMITS) != 0) events_.telemetry_committed(*this, number);
   if (any) events_.telemetry_taken();
   return true;
 }

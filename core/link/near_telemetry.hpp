@@ -20,11 +20,16 @@
 
 namespace bulkhead::link {
 
+class NearTelemetry;
+
 class TelemetryEvents {
  public:
   virtual ~TelemetryEvents() = default;
-  // There is room for more; never from inside batch().
+  // There is room for more, or it wants something else; never from inside batch().
   virtual void telemetry_taken() = 0;
+  // Records below this number are committed: of a plugin that commits, and before
+  // telemetry_taken().
+  virtual void telemetry_committed(const NearTelemetry &near, std::uint64_t below) = 0;
   // See PolicyEvents.
   virtual void process_useless(const std::string &compartment) = 0;
 };
@@ -34,7 +39,8 @@ class NearTelemetry {
   static constexpr std::size_t max_records = 4096;  // not acknowledged
   static constexpr std::uint64_t max_bytes = 8u << 20;
   static constexpr std::size_t frame_records = 256;
-  static constexpr std::uint64_t silence_ms = 30'000;  // with records to take: it hangs
+  static constexpr std::uint64_t silence_ms = 30'000;    // with records to take: it hangs
+  static constexpr std::uint64_t first_word_ms = 5'000;  // for which it may be one that commits
   static constexpr std::size_t max_counters = 256;
 
   NearTelemetry(Reactor &reactor, std::string compartment, TelemetryEvents &events);
@@ -71,6 +77,7 @@ class NearTelemetry {
   bool acknowledge(std::uint64_t number);
   bool take_counters(std::string_view payload);
   void lost();
+  void want_no_commits();
   void watch_silence();
 
   Reactor &reactor_;
@@ -79,14 +86,15 @@ class NearTelemetry {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::string failure_;
-  // Until the plugin has said what it wants: texts, which it may leave aside. What was said holds
-  // on while its process is started again.
-  std::uint32_t needs_ = BH_TELEMETRY_TEXTS;
+  // Until the plugin has said what it wants: all of it, which it may leave aside, and for some time
+  // also that it commits. What was said holds on while its process is started again.
+  std::uint32_t needs_ = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS;
+  bool has_said_ = false;  // what it wants
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
   std::deque<Kept> kept_;  // sent, or to be sent when somebody is there
   std::uint64_t bytes_ = 0;
   std::uint64_t heard_ns_ = 0;  // or first sent to
-  std::uint64_t timer_ = 0;
+  std::uint64_t timer_ = 0, first_word_timer_ = 0;
 };
 
 }  // namespace bulkhead::link

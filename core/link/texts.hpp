@@ -64,20 +64,21 @@ void archive(Ar &ar, VerdictText &v) {
 }
 
 struct RecordText {
-  std::uint32_t outcome = 0, action = 0, flags = 0;
+  std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;
   std::uint64_t number = 0, exchange = 0, session = 0, start_unix_ns = 0, duration_ns = 0,
-                bytes_in = 0, bytes_out = 0, params_bytes = 0, result_bytes = 0;
+                bytes_in = 0, bytes_out = 0, params_bytes = 0, result_bytes = 0, intent = 0;
   std::string transport, peer, principal, process_name, method, server, name, rule, error,
-      request_id, request, response, reason, trace_id;
+      request_id, request, response, reason, trace_id, detail;
 };
 template <class Ar>
 void archive(Ar &ar, RecordText &v) {
-  auto &[outcome, action, flags, number, exchange, session, start_unix_ns, duration_ns, bytes_in,
-         bytes_out, params_bytes, result_bytes, transport, peer, principal, process_name, method,
-         server, name, rule, error, request_id, request, response, reason, trace_id] = v;
-  ar(outcome, action, flags, number, exchange, session, start_unix_ns, duration_ns, bytes_in,
-     bytes_out, params_bytes, result_bytes, transport, peer, principal, process_name, method,
-     server, name, rule, error, request_id, request, response, reason, trace_id);
+  auto &[outcome, action, flags, kind, number, exchange, session, start_unix_ns, duration_ns,
+         bytes_in, bytes_out, params_bytes, result_bytes, intent, transport, peer, principal,
+         process_name, method, server, name, rule, error, request_id, request, response, reason,
+         trace_id, detail] = v;
+  ar(outcome, action, flags, kind, number, exchange, session, start_unix_ns, duration_ns, bytes_in,
+     bytes_out, params_bytes, result_bytes, intent, transport, peer, principal, process_name,
+     method, server, name, rule, error, request_id, request, response, reason, trace_id, detail);
 }
 
 // A plugin's counters, as they are now.

@@ -31,6 +31,7 @@ struct Heard final : NearEvents {
   }
   void call_failed(bh_call, const Error &error) override { errors.push_back(error.text); }
   void call_progress(bh_call, double, double, std::string_view) override {}
+  void call_event(bh_call, std::uint32_t, std::string_view) override {}
   void tools_changed(const std::string &plugin, std::uint32_t kind) override {
     changes.emplace_back(plugin, kind);
   }

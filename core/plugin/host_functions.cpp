@@ -57,8 +57,13 @@ const void *HostFunctions::get_ext(void *ctx, const char *id) noexcept {
     if (name == id) return table;
   }
   static constexpr bh_host_sign signing{sizeof(bh_host_sign), 0, sign};
+  static constexpr bh_host_mask masking{sizeof(bh_host_mask), 0, mask};
   Instance &instance = Instance::of(ctx);
   try {
+    if (std::string_view(id) == BH_EXT_HOST_MASK) {
+      const HostContext &context = *instance.context_;
+      return context.prints && context.prints(instance) != nullptr ? &masking : nullptr;
+    }
     if (std::string_view(id) == BH_EXT_HOST_SPAWN) return spawn_table(instance);
     if (std::string_view(id) == BH_EXT_HOST_SIGN) {
       const HostContext &context = *instance.context_;
@@ -164,6 +169,21 @@ bh_status HostFunctions::dial(void *ctx, const void *address, std::uint32_t size
     return BH_OK;
   } catch (const std::exception &) {
     return BH_E_INTERNAL;
+  }
+}
+
+std::uint64_t HostFunctions::mask(void *ctx, bh_str text, bh_buf *out) noexcept {
+  Instance &instance = Instance::of(ctx);
+  if (misused(instance, out == nullptr, "mask.mask")) return 0;
+  try {
+    const auto prints = instance.context_->prints(instance);
+    if (prints == nullptr || prints->empty()) return 0;
+    std::uint64_t count = 0;
+    std::string masked = prints->mask(view(text), &count);
+    if (count != 0) *out = bh::buf(std::move(masked));
+    return count;
+  } catch (const std::exception &) {
+    return 0;
   }
 }
 

@@ -1,6 +1,7 @@
 // The functions behind an instance's bh_host: the common services every plugin is offered.
 #pragma once
 
+#include "bulkhead/abi/ext/draft/mask.h"
 #include "bulkhead/abi/ext/draft/sign.h"
 #include "bulkhead/abi/ext/draft/spawn.h"
 #include "plugin/instance.hpp"
@@ -38,6 +39,9 @@ struct HostFunctions {
 
   // bh.host.sign/1
   static bh_status sign(void *ctx, bh_str statement, bh_signature *out, bh_error *error) noexcept;
+
+  // bh.host.mask/1
+  static std::uint64_t mask(void *ctx, bh_str text, bh_buf *out) noexcept;
 
   // bh.host.metrics/1
   static bh_metric counter(void *ctx, bh_str name) noexcept;

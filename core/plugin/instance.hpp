@@ -17,6 +17,7 @@
 #include "bulkhead/abi/plugin.h"
 #include "plugin/dial_rules.hpp"
 #include "plugin/loader.hpp"
+#include "plugin/secret_prints.hpp"
 #include "plugin/services.hpp"
 #include "reactor/reactor.hpp"
 
@@ -59,6 +60,8 @@ struct HostContext {
   std::function<const void *(class Instance &, std::string_view id)> extra_ext;
   // Whether this instance may have statements signed (bh.host.sign/1); empty: it may not.
   std::function<bool(const class Instance &)> signs;
+  // What this instance may have masked (bh.host.mask/1); empty, or null: nothing. Any thread.
+  std::function<std::shared_ptr<const SecretPrints>(const class Instance &)> prints;
   // What starts this instance's child processes; empty, or null: it may have none. Asked at each
   // use, so it must not change its mind while there are children.
   std::function<Spawner *(const class Instance &)> children;

@@ -104,13 +104,19 @@ void archive(Ar &ar, Profile::Shown &v) {
 }
 
 template <class Ar>
+void archive(Ar &ar, Identity &v) {
+  auto &[profile, user] = v;
+  ar(profile, user);
+}
+
+template <class Ar>
 void archive(Ar &ar, Profile &v) {
   auto &[servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-         expose, limits, isolation, approval, pins, server_name, state_dir, own_paths, notes,
-         pinned, shown] = v;
+         expose, limits, isolation, approval, pins, identity, server_name, state_dir, own_paths,
+         notes, pinned, shown] = v;
   ar(servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-     expose, limits, isolation, approval, pins, server_name, state_dir, own_paths, notes, pinned,
-     shown);
+     expose, limits, isolation, approval, pins, identity, server_name, state_dir, own_paths, notes,
+     pinned, shown);
 }
 
 }  // namespace bulkhead

@@ -180,6 +180,12 @@ struct Approvers {
   bool operator==(const Approvers &) const = default;
 };
 
+// Whose gateway it is, for the record. Whoever loads a profile says it; the profile's text does
+// not.
+struct Identity {
+  std::string profile, user;
+};
+
 struct Profile {
   std::vector<ServerDef> servers;
   std::vector<PluginUse> transports;
@@ -195,6 +201,7 @@ struct Profile {
   Isolation isolation;
   Approvers approval;
   PinRules pins;
+  Identity identity;
   std::string server_name = "bulkhead";  // serverInfo.name
   std::string state_dir;  // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
   std::vector<std::string> own_paths;  // files and folders of the gateway that no server may see

@@ -16,8 +16,9 @@ void Account::clear(std::size_t max_capacity) noexcept {
     text->clear();
   }
   params_bytes = result_bytes = arguments_begin = arguments_end = 0;
-  action = flags = 0;
-  dispatched = false;
+  intent = 0;
+  action = flags = events = 0;
+  dispatched = recorded = false;
 }
 
 Exchange *ExchangeTable::open() {

@@ -38,8 +38,11 @@ struct Account {
   std::string response, trace_id, rule, reason;
   std::uint64_t params_bytes = 0, result_bytes = 0;
   std::uint64_t arguments_begin = 0, arguments_end = 0;  // in params; equal: there are none
+  std::uint64_t intent = 0;                              // number of its intent's record; 0: none
   std::uint32_t action = 0, flags = 0;                   // BH_VERDICT_..., BH_RECORD_...
+  std::uint32_t events = 0;                              // that its plugin has said
   bool dispatched = false;                               // the policy has let it pass
+  bool recorded = false;
 
   // Strings keep their capacity up to max_capacity.
   void clear(std::size_t max_capacity) noexcept;

@@ -15,6 +15,8 @@ namespace {
 // A slot of the exchange table keeps its strings' capacity; not that of a large message.
 constexpr std::size_t max_kept_capacity = 4096;
 
+constexpr std::uint32_t never_without = BH_TELEMETRY_BLOCKS | BH_TELEMETRY_COMMITS;
+
 std::uint64_t unix_ns() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                         std::chrono::system_clock::now().time_since_epoch())
@@ -76,11 +78,15 @@ Recorder::Recorder(Reactor &reactor) : reactor_(reactor), next_number_(unix_ns()
 
 Recorder::~Recorder() {
   reactor_.timer_cancel(timer_);
+  reactor_.forget(this);
 }
 
 std::uint32_t Recorder::Sink::needs() const {
   const bool asks = BH_HAS(bh_telemetry, table, needs) && table->needs != nullptr;
-  return asks ? table->needs(self) : 0;
+  std::uint32_t bits = asks ? table->needs(self) : 0;
+  // An intent is an event.
+  if ((bits & BH_TELEMETRY_EVENTS) == 0) bits &= ~std::uint32_t{BH_TELEMETRY_COMMITS};
+  return bits;
 }
 
 bool Recorder::any_needs(std::uint32_t bit) const {
@@ -89,7 +95,19 @@ bool Recorder::any_needs(std::uint32_t bit) const {
 }
 
 bool Recorder::must_refuse(std::size_t under_way) const {
-  return waiting_.size() + under_way >= max_waiting && any_needs(BH_TELEMETRY_BLOCKS);
+  return waiting_.size() + under_way >= max_waiting && any_needs(never_without);
+}
+
+bool Recorder::is_committed(std::uint64_t below) const {
+  return std::all_of(sinks_.begin(), sinks_.end(), [below](const Sink &sink) {
+    return (sink.needs() & BH_TELEMETRY_COMMITS) == 0 || sink.committed >= below;
+  });
+}
+
+void Recorder::set_committed(const void *self, std::uint64_t below) {
+  for (Sink &sink : sinks_) {
+    if (sink.self == self) sink.committed = std::max(sink.committed, std::min(below, barrier_));
+  }
 }
 
 // ---- texts -----------------------------------------------------------------------------------
@@ -116,6 +134,21 @@ void Recorder::begin(Exchange &e, std::string_view message, const mcp::Scan &sca
   account.trace_id = trace_id(message, scan, e.session);
 }
 
+// What a rule has taken out of the arguments is not kept.
+void Recorder::note_rewritten(Exchange &e, std::string_view arguments) {
+  Account &account = e.account;
+  const std::uint64_t begin = account.arguments_begin, end = account.arguments_end;
+  if (begin == end || begin >= account.request.size()) return;
+  text_bytes_ -= account.request.size();
+  std::string out = account.request.substr(0, begin);
+  out += arguments;
+  if (end <= account.request.size()) out += std::string_view(account.request).substr(end);
+  account.request = cut(out, BH_RECORD_TEXT_BYTES);
+  if (account.request.size() < out.size()) account.flags |= BH_RECORD_REQUEST_CUT;
+  account.arguments_end = begin + arguments.size();
+  text_bytes_ += account.request.size();
+}
+
 void Recorder::note_response(Exchange &e, std::string_view json) {
   Account &account = e.account;
   text_bytes_ -= account.response.size();
@@ -131,23 +164,37 @@ void Recorder::forget(Exchange &e) noexcept {
 
 // ---- records ---------------------------------------------------------------------------------
 
-// Null: there is no place for it. Calls have theirs from the beginning, where a plugin wants that.
-Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, bool is_call) {
+// Null: there is no place for it. Requests have theirs from the beginning, where a plugin wants
+// that.
+Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, bool has_place) {
+  if (!identity_.empty()) {
+    const std::string detail = std::exchange(identity_, {});
+    Entry *entry = new_entry({BH_OUTCOME_OK, start_ns, 0, {}, {}, {}}, start_ns, false);
+    if (entry != nullptr) {
+      entry->facts.kind = BH_RECORD_IDENTITY;
+      entry->detail = detail;
+    }
+  }
   const std::uint64_t number = next_number_++;
-  if (waiting_.size() >= max_waiting && !(is_call && any_needs(BH_TELEMETRY_BLOCKS))) {
+  if (waiting_.size() >= max_waiting && !(has_place && any_needs(never_without))) {
     ++dropped_;
     return nullptr;
   }
   Entry &entry = waiting_.emplace_back();
   entry.facts.size = sizeof entry.facts;
   entry.facts.number = number;
+  barrier_ = number + 1;
   entry.facts.outcome = end.outcome;
   entry.facts.duration_ns = end.now_ns - start_ns;
   entry.facts.start_unix_ns = unix_ns() - entry.facts.duration_ns;
   entry.facts.bytes_out = end.bytes_out;
   entry.rule = cut(end.rule, max_text);
   entry.error = cut(end.error, max_text);
-  if (timer_ == 0) start_timer();
+  if (any_needs(BH_TELEMETRY_COMMITS)) {
+    flush_soon();
+  } else if (timer_ == 0) {
+    start_timer();
+  }
   return &entry;
 }
 
@@ -157,13 +204,64 @@ void Recorder::describe(const Session &session, Entry *entry) {
   entry->principal = session.principal;
 }
 
+void Recorder::describe(const Exchange &e, Entry *entry) {
+  entry->facts.exchange = e.id;
+  entry->facts.session = e.reply.session;
+  if (e.session != nullptr) describe(*e.session, entry);
+  entry->process_name = e.process_name;
+  entry->method = mcp::to_string(e.method);
+  entry->server = e.server;
+  entry->name = cut(e.name, max_text);
+  entry->request_id = cut(e.client_id, max_text);
+  entry->rule = cut(e.account.rule, max_text);
+  entry->reason = cut(e.account.reason, max_text);
+  entry->trace_id = e.account.trace_id;
+}
+
+void Recorder::identify(std::string profile, std::string user) {
+  if (!wants_events()) return;
+  identity_ = "{\"profile\":";
+  mcp::append_quoted(&identity_, profile);
+  identity_ += ",\"user\":";
+  mcp::append_quoted(&identity_, user);
+  identity_ += '}';
+}
+
+void Recorder::intent(Exchange &e) {
+  Entry *entry =
+      new_entry({BH_OUTCOME_OK, reactor_.now_ns(), 0, {}, {}, {}}, reactor_.now_ns(), true);
+  if (entry == nullptr) return;
+  Account &account = e.account;
+  account.intent = entry->facts.number;
+  describe(e, entry);
+  entry->facts.kind = BH_RECORD_INTENT;
+  entry->facts.bytes_in = e.bytes_in;
+  entry->facts.params_bytes = account.params_bytes;
+  entry->facts.action = account.action;
+  entry->facts.flags = account.flags;
+  entry->request = kept(account.request, BH_RECORD_REQUEST_CUT, &entry->facts.flags);
+}
+
+void Recorder::event(const Exchange &e, std::uint32_t kind, std::string_view detail) {
+  if (!wants_events()) return;
+  const std::uint64_t now = reactor_.now_ns();
+  Entry *entry = new_entry({BH_OUTCOME_OK, now, 0, {}, {}, {}}, now, false);
+  if (entry == nullptr) return;
+  describe(e, entry);
+  entry->facts.kind = kind;
+  entry->facts.action = e.account.action;
+  entry->detail = detail;
+}
+
 void Recorder::record(Exchange &e, const End &end, bool has_place) {
   if (!end.response.empty()) note_response(e, end.response);
   Entry *entry = new_entry(end, e.start_ns, has_place);
   if (entry == nullptr) return forget(e);
   Account &account = e.account;
-  entry->facts.exchange = e.id;
-  entry->facts.session = e.reply.session;
+  entry->rule.clear();
+  describe(e, entry);
+  if (!end.rule.empty()) entry->rule = cut(end.rule, max_text);
+  entry->facts.intent = account.intent;
   entry->facts.bytes_in = e.bytes_in;
   entry->facts.params_bytes = account.params_bytes;
   entry->facts.result_bytes = account.result_bytes;
@@ -172,15 +270,6 @@ void Recorder::record(Exchange &e, const End &end, bool has_place) {
   if (end.outcome == BH_OUTCOME_REFUSED && account.action == 0) {
     entry->facts.action = BH_VERDICT_BLOCK;  // the gate itself, for want of an answer
   }
-  if (e.session != nullptr) describe(*e.session, entry);
-  entry->process_name = e.process_name;
-  entry->method = mcp::to_string(e.method);
-  entry->server = e.server;
-  entry->name = cut(e.name, max_text);
-  entry->request_id = cut(e.client_id, max_text);
-  if (entry->rule.empty()) entry->rule = cut(account.rule, max_text);
-  entry->reason = cut(account.reason, max_text);
-  entry->trace_id = std::move(account.trace_id);
   entry->request = std::move(account.request);
   entry->response = std::move(account.response);
   // Refused before it went anywhere: what it asked for is not kept either.
@@ -195,9 +284,9 @@ void Recorder::record(Exchange &e, const End &end, bool has_place) {
 }
 
 void Recorder::record(const Message &message, const End &end) {
-  Entry *entry = new_entry(end, message.start_ns, false);
-  if (entry == nullptr) return;
   const mcp::Scan &scan = *message.scan;
+  Entry *entry = new_entry(end, message.start_ns, scan.kind == mcp::Kind::request);
+  if (entry == nullptr) return;
   const std::string_view params = scan.params.in(message.text);
   std::string scratch;
   entry->facts.session = message.session_handle;
@@ -234,43 +323,72 @@ void Recorder::start_timer() {
       this);
 }
 
+// All that comes in one turn of the loop goes together.
+void Recorder::flush_soon() {
+  if (std::exchange(flush_pending_, true)) return;
+  reactor_.defer(
+      this,
+      [](void *arg) {
+        auto &self = *static_cast<Recorder *>(arg);
+        self.flush_pending_ = false;
+        self.flush();
+        if (!self.waiting_.empty() && self.timer_ == 0) self.start_timer();
+      },
+      this);
+}
+
 void Recorder::flush() {
   for (Sink &sink : sinks_) offer(sink);
   drop_taken();
 }
 
-void Recorder::offer(Sink &sink) {
+bh_record Recorder::view_of(const Entry &entry) {
+  bh_record r = entry.facts;
+  r.transport = bh::str(entry.transport);
+  r.peer = bh::str(entry.peer);
+  r.principal = bh::str(entry.principal);
+  r.process_name = bh::str(entry.process_name);
+  r.method = bh::str(entry.method);
+  r.server = bh::str(entry.server);
+  r.name = bh::str(entry.name);
+  r.rule = bh::str(entry.rule);
+  r.error = bh::str(entry.error);
+  r.request_id = bh::str(entry.request_id);
+  r.request = bh::str(entry.request);
+  r.response = bh::str(entry.response);
+  r.reason = bh::str(entry.reason);
+  r.trace_id = bh::str(entry.trace_id);
+  r.detail = bh::str(entry.detail);
+  return r;
+}
+
+// The places of the next entries that the sink has asked for, at most a batch of them.
+std::vector<std::uint64_t> Recorder::wanted_from(const Sink &sink, std::uint64_t at) const {
+  std::vector<std::uint64_t> places;
   const std::uint64_t end = first_ + waiting_.size();
+  const bool events = (sink.needs() & BH_TELEMETRY_EVENTS) != 0;
+  for (; at < end && places.size() < batch_size; ++at) {
+    if (events || waiting_[at - first_].facts.kind == BH_RECORD_CALL) places.push_back(at);
+  }
+  return places;
+}
+
+void Recorder::offer(Sink &sink) {
   std::vector<bh_record> facts;
   std::vector<const bh_record *> pointers;
-  for (std::uint64_t at = std::max(sink.taken, first_); at < end;) {
-    const auto n = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch_size, end - at));
+  while (true) {
+    const auto places = wanted_from(sink, std::max(sink.taken, first_));
+    if (places.empty()) break;
     facts.clear();
     pointers.clear();
-    for (std::uint32_t i = 0; i < n; ++i) {
-      const Entry &entry = waiting_[at - first_ + i];
-      bh_record &r = facts.emplace_back(entry.facts);
-      r.transport = bh::str(entry.transport);
-      r.peer = bh::str(entry.peer);
-      r.principal = bh::str(entry.principal);
-      r.process_name = bh::str(entry.process_name);
-      r.method = bh::str(entry.method);
-      r.server = bh::str(entry.server);
-      r.name = bh::str(entry.name);
-      r.rule = bh::str(entry.rule);
-      r.error = bh::str(entry.error);
-      r.request_id = bh::str(entry.request_id);
-      r.request = bh::str(entry.request);
-      r.response = bh::str(entry.response);
-      r.reason = bh::str(entry.reason);
-      r.trace_id = bh::str(entry.trace_id);
-    }
+    for (const std::uint64_t place : places) facts.push_back(view_of(waiting_[place - first_]));
     for (const bh_record &r : facts) pointers.push_back(&r);
+    const auto n = static_cast<std::uint32_t>(places.size());
     const std::uint32_t taken = std::min(n, sink.table->batch(sink.self, pointers.data(), n));
-    at += taken;
-    sink.taken = at;
+    if (taken > 0) sink.taken = places[taken - 1] + 1;
     if (taken < n) return;
   }
+  sink.taken = first_ + waiting_.size();
 }
 
 void Recorder::drop_taken() {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bulkhead/abi/ext/telemetry.h"
+#include "bulkhead/abi/ext/draft/event.h"
 #include "mcp/scan.hpp"
 #include "reactor/reactor.hpp"
 #include "route/exchange.hpp"
@@ -24,13 +24,16 @@ class Recorder {
   static constexpr std::uint64_t flush_ms = 200;
   static constexpr std::uint32_t batch_size = 256;
   static constexpr std::size_t max_text = 1024;  // of name, rule, reason, error and request id
+  static constexpr std::size_t max_detail = BH_EVENT_BYTES;
 
   explicit Recorder(Reactor &reactor);
   ~Recorder();
 
   // What it needs is asked whenever it counts: another process says it later.
-  void add_sink(const bh_telemetry *table, void *self) { sinks_.push_back({table, self, 0}); }
+  void add_sink(const bh_telemetry *table, void *self) { sinks_.push_back({table, self, 0, 0}); }
   bool active() const noexcept { return !sinks_.empty(); }
+  // Some plugin keeps records of other kinds than calls.
+  bool wants_events() const { return any_needs(BH_TELEMETRY_EVENTS); }
 
   // A request or notification that no exchange carries, or not yet.
   struct Message {
@@ -50,8 +53,16 @@ class Recorder {
 
   // The call begins: what its record will need of the message.
   void begin(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
+  // What goes to the server instead of the client's arguments.
+  void note_rewritten(Exchange &exchange, std::string_view arguments);
   // What will leave, or has left.
   void note_response(Exchange &exchange, std::string_view json);
+  // Whose gateway this is: said once, before the first record.
+  void identify(std::string profile, std::string user);
+  // Of a call that is about to be sent to its server, where a plugin commits.
+  void intent(Exchange &exchange);
+  // What has happened to a call, or what it has done; `detail`: a JSON object.
+  void event(const Exchange &exchange, std::uint32_t kind, std::string_view detail);
   // One record. The exchange is not used afterwards but to be closed.
   // has_place: must_refuse() has counted it.
   void record(Exchange &exchange, const End &end, bool has_place = true);
@@ -63,6 +74,14 @@ class Recorder {
   // Those that begin all the same have their place.
   bool must_refuse(std::size_t under_way) const;
 
+  // Some plugin wants nothing sent or answered before it is committed.
+  bool commits() const { return any_needs(BH_TELEMETRY_COMMITS); }
+  // Above the number of every record that has been made.
+  std::uint64_t barrier() const noexcept { return barrier_; }
+  // All records below this number are committed, or nobody wants that (any more).
+  bool is_committed(std::uint64_t below) const;
+  void set_committed(const void *sink, std::uint64_t below);
+
   // Offers what waits, now: when a sink may take more, and at the end.
   void flush();
   std::uint64_t dropped() const noexcept { return dropped_; }
@@ -71,22 +90,27 @@ class Recorder {
   struct Entry {
     bh_record facts{};
     std::string transport, peer, principal, process_name, method, server, name, rule, error,
-        request_id, request, response, reason, trace_id;
+        request_id, request, response, reason, trace_id, detail;
     std::size_t text_bytes() const noexcept { return request.size() + response.size(); }
   };
   struct Sink {
     const bh_telemetry *table;
     void *self;
-    std::uint64_t taken;  // entries before this place are its past
+    std::uint64_t taken;      // entries before this place are its past
+    std::uint64_t committed;  // numbers below this are
     std::uint32_t needs() const;
   };
   bool any_needs(std::uint32_t bit) const;
   std::string kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags);
-  Entry *new_entry(const End &end, std::uint64_t start_ns, bool is_call);
+  Entry *new_entry(const End &end, std::uint64_t start_ns, bool has_place);
   static void describe(const Session &session, Entry *entry);
+  static void describe(const Exchange &exchange, Entry *entry);
+  static bh_record view_of(const Entry &entry);
   void offer(Sink &sink);
+  std::vector<std::uint64_t> wanted_from(const Sink &sink, std::uint64_t at) const;
   void drop_taken();
   void start_timer();
+  void flush_soon();
 
   Reactor &reactor_;
   std::vector<Sink> sinks_;
@@ -96,6 +120,9 @@ class Recorder {
   std::size_t text_bytes_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t timer_ = 0;
+  std::uint64_t barrier_ = 0;
+  bool flush_pending_ = false;
+  std::string identity_;  // of BH_RECORD_IDENTITY, until it is said
 };
 
 // The 32 hex digits of the trace in a W3C traceparent; empty: it is none.

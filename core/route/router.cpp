@@ -261,12 +261,12 @@ void Router::send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts,
 void Router::answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
                     std::uint32_t http_status) {
   if (ledger_ != nullptr) ledger_->prove();
-  if (reply.batch == 0) {
-    send(reply, BH_OUT_ANSWER, parts, count, http_status);
-    check_idle();
-    return;
+  if (reply.batch != 0) return answer_in_batch(reply.batch, parts, count);
+  if (!held_.empty() || !recorder_.is_committed(recorder_.barrier())) {
+    return hold_answer(reply, parts, count, http_status);
   }
-  answer_in_batch(reply.batch, parts, count);
+  send(reply, BH_OUT_ANSWER, parts, count, http_status);
+  check_idle();
 }
 
 void Router::answer_text(const ReplyTo &reply, std::string_view text, std::uint32_t http_status) {
@@ -333,9 +333,8 @@ void Router::drop(Exchange &exchange) {
 
 void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
                     std::string_view rule, std::string_view error, std::string_view response) {
-  if (recorder_.active() && exchange.purpose == Purpose::call) {
-    recorder_.record(exchange, {outcome, reactor_.now_ns(), bytes_out, rule, error, response});
-  }
+  if (!unapproved_.empty()) take_unapproved(exchange.id, ApprovalEnd::withdrawn);
+  put_on_record(exchange, {outcome, reactor_.now_ns(), bytes_out, rule, error, response});
   if (exchange.watches != nullptr) return finish_subscription(exchange, outcome);
   drop(exchange);
 }
@@ -347,42 +346,6 @@ void Router::fail_exchange(Exchange &exchange, std::int32_t error_code, std::str
   const std::string error = recorder_.active() ? error_object(error_code, text, {}) : std::string();
   finish(exchange, outcome, 0, {}, text, error);
   answer_error(reply, id, error_code, text);
-}
-
-// ---- records of what has no exchange ---------------------------------------------------------
-
-void Router::record_message(const Session *from, bh_session handle, std::string_view message,
-                            const mcp::Scan &scan, std::uint64_t start_ns,
-                            const Recorder::End &end) {
-  if (recorder_.active()) recorder_.record({from, handle, message, &scan, start_ns}, end);
-}
-
-// The answer to the request that is being handled, if it is that one's.
-void Router::record_answer(const ReplyTo &reply, std::string_view id_token, std::uint32_t outcome,
-                           std::string_view error, std::string_view response) {
-  Incoming *in = incoming_;
-  if (in == nullptr || in->done || in->reply.session != reply.session ||
-      in->reply.stream != reply.stream || in->reply.batch != reply.batch ||
-      in->scan.id.in(in->message) != id_token) {
-    return;
-  }
-  in->done = true;
-  record_message(session(reply.session), reply.session, in->message, in->scan, in->start_ns,
-                 {outcome, reactor_.now_ns(), response.size(), {}, error, response});
-}
-
-// Of this message; null: it does not come from a client just now, or is on record already.
-Router::Incoming *Router::incoming(std::string_view message) noexcept {
-  const bool is_it = incoming_ != nullptr && incoming_->message.data() == message.data();
-  return is_it && !incoming_->done ? incoming_ : nullptr;
-}
-
-void Router::record_cancelled(const View::Waiter &waiter, std::string_view why) {
-  mcp::Scan scan;
-  mcp::ScanError error;
-  if (!recorder_.active() || !mcp::scan(waiter.message, &scan, &error)) return;
-  record_message(session(waiter.reply.session), waiter.reply.session, waiter.message, scan,
-                 waiter.start_ns, {BH_OUTCOME_CANCELLED, reactor_.now_ns(), 0, {}, why, {}});
 }
 
 void Router::arm(Exchange &exchange, std::uint64_t timeout_ms) {
@@ -409,7 +372,7 @@ void Router::turn_wheel() {
 }
 
 void Router::timed_out(Exchange &e) {
-  if (approval_expired(e) || policy_timed_out(e)) return;
+  if (approval_expired(e) || policy_timed_out(e) || intent_expired(e)) return;
   ++counters_.timeouts;
   Lane *lane = e.lane;
   const std::string text = "server \"" +
@@ -443,7 +406,7 @@ bool Router::settled() const {
 }
 
 bool Router::idle() const {
-  bool idle = owed_.empty();
+  bool idle = owed_.empty() && held_.empty();
   sessions_.for_each([&](bh_session, const std::unique_ptr<Session> &s) {
     if (!s->input_ended || s->exchanges.size != 0) idle = false;
   });

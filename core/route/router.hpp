@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -51,6 +52,8 @@ struct RouterCounters {
   std::uint64_t refused_asks = 0;        // of upstreams, not attributable or not possible
   std::uint64_t dropped_events = 0;      // notifications that belong to nobody
   std::uint64_t refused_unrecorded = 0;  // requests, since their records might have found no place
+  std::uint64_t answers_withheld = 0;    // since their records were not committed in time
+  std::uint64_t dropped_details = 0;     // that tools plugins wanted on record
 };
 
 struct RouterHooks {
@@ -168,6 +171,10 @@ class Router {
   // The call has not run, or its plugin has gone with it; nothing follows.
   void tools_refused(bh_call call, const Error &error);
   void tools_progress(bh_call call, double progress, double total, std::string_view message);
+  // For the record; see bh_host_event.
+  void tools_event(bh_call call, std::uint32_t kind, std::string_view detail);
+  // More records may be committed now.
+  void records_committed();
   void policy_decided(std::uint64_t exchange, const Gate::Decision &decision);
   void policy_filtered(std::uint64_t question, bool listed);
   void policy_changed();
@@ -260,6 +267,22 @@ class Router {
     bool approved = false;  // a person has allowed it,
     std::string rule;       // which this rule wanted
   };
+  // The same after that, until its intent is committed.
+  struct Unwritten {
+    std::string message;
+    Target target;
+    std::string rewritten;
+  };
+  // An answer whose record is not committed yet.
+  static constexpr std::size_t max_held_bytes = std::size_t{64} << 20;  // then calls are refused
+  struct HeldAnswer {
+    std::uint64_t below;  // its record's number, and those of all before it
+    ReplyTo reply;
+    std::string text;
+    std::uint32_t http_status;
+    std::uint64_t since_ns;
+    bool empty;  // of a request that was cancelled
+  };
   // Its result, which no lane has any more:
   struct Unobserved {
     std::string message;
@@ -330,6 +353,8 @@ class Router {
   Lane *lane_of_call(const Target &target, const mcp::Scan &scan);
   void dispatch(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                 const Target &target, std::string_view rewritten);
+  void send_call(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
+                 const Target &target, std::string_view rewritten);
   Exchange *open_call(Session &session, const ReplyTo &reply, std::string_view message,
                       const mcp::Scan &scan, const Target &target);
   Submission submission(std::string_view message, const mcp::Scan &scan, const Target &target,
@@ -524,6 +549,28 @@ class Router {
   std::optional<std::uint32_t> decode_cursor(const View &view, ItemKind kind,
                                              std::string_view text) const;
 
+  // router_records.cpp: what goes on record, and waits for it
+  void record_answer(const ReplyTo &reply, std::string_view id_token, std::uint32_t outcome,
+                     std::string_view error, std::string_view response);
+  void record_message(const Session *session, bh_session handle, std::string_view message,
+                      const mcp::Scan &scan, std::uint64_t start_ns, const Recorder::End &end);
+  void record_cancelled(const View::Waiter &waiter, std::string_view why);
+  Incoming *incoming(std::string_view message) noexcept;
+  void put_on_record(Exchange &exchange, const Recorder::End &end);
+  void record_question(const Exchange &exchange, const ApprovalQuestion &question,
+                       const ApprovalOutcome *outcome);
+  bool waits_for_intent(Exchange &exchange, std::string_view message, const Target &target,
+                        std::string_view rewritten);
+  std::optional<Unwritten> take_unwritten(std::uint64_t exchange);
+  bool intent_expired(Exchange &exchange);
+  void send_recorded(std::uint64_t exchange);
+  void hold_answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
+                   std::uint32_t http_status);
+  HeldAnswer take_held();
+  void let_go(const HeldAnswer &held);
+  void start_held_timer();
+  void expire_held();
+
   // router.cpp: sessions, answers, time
   Session *session(bh_session handle) noexcept;
   void send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts, std::uint32_t count,
@@ -540,12 +587,6 @@ class Router {
   void end_without_answer(const ReplyTo &reply);
   void finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
               std::string_view rule, std::string_view error, std::string_view response = {});
-  void record_answer(const ReplyTo &reply, std::string_view id_token, std::uint32_t outcome,
-                     std::string_view error, std::string_view response);
-  void record_message(const Session *session, bh_session handle, std::string_view message,
-                      const mcp::Scan &scan, std::uint64_t start_ns, const Recorder::End &end);
-  void record_cancelled(const View::Waiter &waiter, std::string_view why);
-  Incoming *incoming(std::string_view message) noexcept;
   void close_session(Session &session);
   void close_sessions_later();
   void retract_exchanges(Session &session);
@@ -582,6 +623,10 @@ class Router {
   std::uint32_t last_event_ = 0;
   std::uint64_t event_timer_ = 0;
   std::unordered_map<std::uint64_t, Undecided> unapproved_;  // wait for a person
+  std::unordered_map<std::uint64_t, Unwritten> unwritten_;
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> intents_;  // barrier, exchange
+  std::deque<HeldAnswer> held_;
+  std::size_t held_bytes_ = 0;
   Approvals approvals_;
   std::uint64_t waiting_bytes_ = 0;  // of both
   // Lists whose items the policy is being asked about, by the number of the round of questions.
@@ -597,6 +642,7 @@ class Router {
   std::uint32_t sending_ = 0;
   std::size_t closing_lanes_ = 0;
   std::uint64_t wheel_timer_ = 0;
+  std::uint64_t held_timer_ = 0;
   std::uint64_t ask_timer_ = 0;
   std::uint64_t idle_timer_ = 0;
   std::uint64_t drain_timer_ = 0;

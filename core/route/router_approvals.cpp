@@ -108,6 +108,7 @@ bool Router::has_approval(Exchange &e, std::string_view message, const mcp::Scan
     return false;
   }
   ++counters_.approvals_asked;
+  record_question(e, *asked, nullptr);
   unapproved_.emplace(e.id, Undecided{std::string(message), target, false, decision.rule});
   arm(e, limits().approval_timeout_ms);
   if (elicits) elicit(e, *asked);
@@ -240,7 +241,9 @@ std::optional<Router::Answered> Router::take_unapproved(std::uint64_t exchange, 
   end_asks([exchange](const Ask &ask) { return ask.lane == nullptr && ask.exchange == exchange; },
            true, false);
   Answered out{std::move(node.mapped()), std::move(waiting->question)};
-  if (hooks_.on_approval) hooks_.on_approval({out.question, end, surface, scope, unix_ms()});
+  const ApprovalOutcome outcome{out.question, end, surface, scope, unix_ms()};
+  if (hooks_.on_approval) hooks_.on_approval(outcome);
+  if (const Exchange *e = exchanges_.get(exchange)) record_question(*e, out.question, &outcome);
   return out;
 }
 

@@ -63,6 +63,13 @@ void Router::call(Session &s, const ReplyTo &reply, std::string_view message,
 // The call has passed the gate.
 void Router::dispatch(Exchange &e, std::string_view message, const mcp::Scan &scan,
                       const Target &target, std::string_view rewritten) {
+  if (!rewritten.empty() && recorder_.active()) recorder_.note_rewritten(e, rewritten);
+  if (waits_for_intent(e, message, target, rewritten)) return;
+  send_call(e, message, scan, target, rewritten);
+}
+
+void Router::send_call(Exchange &e, std::string_view message, const mcp::Scan &scan,
+                       const Target &target, std::string_view rewritten) {
   Lane &lane = *lane_of_call(target, scan);
   e.account.dispatched = true;
   attach(e, lane);

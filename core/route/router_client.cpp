@@ -121,7 +121,8 @@ void Router::take_request(Session &s, const ReplyTo &reply, std::string_view mes
 void Router::handle_request(Session &s, const ReplyTo &reply, std::string_view message,
                             const mcp::Scan &scan) {
   const std::string_view id = scan.id.in(message);
-  if (recorder_.active() && recorder_.must_refuse(exchanges_.size())) {
+  const bool full = recorder_.must_refuse(exchanges_.size()) || held_bytes_ > max_held_bytes;
+  if (recorder_.active() && full) {
     ++counters_.refused_unrecorded;
     if (Incoming *in = incoming(message)) in->done = true;
     return answer_error(reply, id, code::internal_error,

@@ -172,11 +172,14 @@ void Router::answer_filtered(Exchange &e, std::string_view message, const mcp::S
   splice.replace(scan.result, decision.replacement);
   const ReplyTo reply = e.reply;
   const std::uint64_t id = e.id;
+  const std::string_view result = decision.replacement;
+  if (recorder_.commits()) {
+    put_on_record(e, {BH_OUTCOME_OK, reactor_.now_ns(), result.size(), decision.rule, {}, result});
+  }
   const bh_str *parts = splice.parts();
   answer(reply, parts, splice.count());
   if (Exchange *still = exchanges_.get(id)) {
-    finish(*still, BH_OUTCOME_OK, decision.replacement.size(), decision.rule, {},
-           decision.replacement);
+    finish(*still, BH_OUTCOME_OK, result.size(), decision.rule, {}, result);
     check_idle();
   }
 }
@@ -225,6 +228,9 @@ std::vector<std::uint64_t> Router::kept_for(const Lane &lane) const {
     for (const auto &[id, call] : *kept) {
       if (call.target.lane == &lane) ids.push_back(id);
     }
+  }
+  for (const auto &[id, call] : unwritten_) {
+    if (call.target.lane == &lane) ids.push_back(id);
   }
   return ids;
 }
@@ -276,6 +282,7 @@ bool Router::policy_timed_out(Exchange &e) {
 // The exchange ends for another reason.
 void Router::forget_question(std::uint64_t exchange) {
   if (!unapproved_.empty()) take_unapproved(exchange, ApprovalEnd::withdrawn);
+  if (!unwritten_.empty()) take_unwritten(exchange);
   if (undecided_.empty() && unobserved_.empty()) return;
   const bool waited = take_undecided(exchange).has_value() || take_unobserved(exchange).has_value();
   if (waited) unanswered(exchange, false);

@@ -102,13 +102,18 @@ void Router::pass_answer(Exchange &e, std::string_view message, const mcp::Scan 
   }
   Splice splice(message);
   splice.replace(scan.id, e.client_id);
+  const std::uint32_t outcome = ok ? BH_OUTCOME_OK : BH_OUTCOME_ERROR;
+  const std::string_view error = ok ? std::string_view{} : scan.error.in(message);
+  const std::string_view response = (ok ? scan.result : scan.error).in(message);
+  // It waits for its record; else it goes first.
+  if (recorder_.commits()) {
+    put_on_record(e, {outcome, reactor_.now_ns(), message.size(), {}, error, response});
+  }
   const bh_str *parts = splice.parts();
   answer(reply, parts, splice.count());
   Exchange *still = exchanges_.get(id);  // the client may have gone while it was being answered
   if (still != nullptr) {
-    finish(*still, ok ? BH_OUTCOME_OK : BH_OUTCOME_ERROR, message.size(), {},
-           ok ? std::string_view{} : scan.error.in(message),
-           (ok ? scan.result : scan.error).in(message));
+    finish(*still, outcome, message.size(), {}, error, response);
     check_idle();
   }
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "builtin-http/address.hpp"
+#include "builtin-http/net_event.hpp"
 #include "tool-kit/results.hpp"
 
 namespace builtin_http {
@@ -61,6 +62,10 @@ bool Fetch::judge_url(std::string_view prefix) {
     refusal = "the address " + url_.host + " is blocked: it is not one of the public Internet";
   }
   if (refusal.empty()) return true;
+  status_ = 0;
+  body_.clear();
+  asked_ns_ = host_.now_ns();
+  note("denied", refusal);
   answer_later(std::string(prefix) + refusal);
   return false;
 }
@@ -87,19 +92,28 @@ void Fetch::request() {
   content_type_.clear();
   body_.clear();
   status_ = 0;
+  denied_ = false;
+  asked_ns_ = now;
   running_ = true;
   bh_error error = bh::make_error();
   // on_done may come before start() returns.
   if (http_.start(host_.ctx(), &r, &handler, this, &id_, &error) < 0) {
     running_ = false;
+    note("error", bh::text(error));
     answer_later(failure(&error));
   }
+}
+
+void Fetch::note(const char *decision, std::string_view reason) {
+  const std::uint64_t ms = (host_.now_ns() - asked_ns_) / 1'000'000;
+  note_(net_event(url_, {decision, status_, body_.size(), ms, reason}));
 }
 
 bh_status Fetch::on_address(std::string_view host, std::string_view address) {
   if (config_.allow_private || is_public_address(address)) return BH_OK;
   problem_ = "the address " + std::string(address) + " of " + std::string(host) +
              " is blocked: it is not one of the public Internet";
+  denied_ = true;
   return BH_E_DENIED;
 }
 
@@ -148,6 +162,11 @@ void Fetch::on_done(const bh_error *error) {
       return BH_OK;
     });
   }
+  bh::guarded(nullptr, [&] {
+    const bool answered = status_ != 0;
+    note(denied_ ? "denied" : answered ? "allowed" : "error", problem_);
+    return BH_OK;
+  });
   later();
 }
 

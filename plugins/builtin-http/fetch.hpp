@@ -25,8 +25,10 @@ class Fetch {
   // done(fetch, result) is called once, on the reactor thread, never inside start(); it may delete
   // the Fetch. config, host and http outlive it.
   using Done = std::function<void(Fetch &, std::string &&result)>;
-  Fetch(const bh::Host &host, const bh_host_http &http, const Config &config, Done done)
-      : host_(host), http_(http), config_(config), done_(std::move(done)) {}
+  // For the record: each request, and each that was refused.
+  using Note = std::function<void(const std::string &event)>;
+  Fetch(const bh::Host &host, const bh_host_http &http, const Config &config, Note note, Done done)
+      : host_(host), http_(http), config_(config), note_(std::move(note)), done_(std::move(done)) {}
   ~Fetch() { abort(); }
   Fetch(const Fetch &) = delete;
   Fetch &operator=(const Fetch &) = delete;
@@ -53,6 +55,7 @@ class Fetch {
   void follow();
   void convert();
   bool judge_url(std::string_view prefix);
+  void note(const char *decision, std::string_view reason = {});
 
   bh_status on_address(std::string_view host, std::string_view address);
   bh_status on_head(std::uint32_t status, const bh_http_header *headers, std::uint32_t n);
@@ -62,11 +65,13 @@ class Fetch {
   const bh::Host &host_;
   const bh_host_http &http_;
   const Config &config_;
+  Note note_;
   Done done_;
 
   Url url_;
   PageRequest page_;
-  std::uint64_t deadline_ns_ = 0;
+  std::uint64_t deadline_ns_ = 0, asked_ns_ = 0;
+  bool denied_ = false;  // the address that its host has
   unsigned redirects_ = 0;
   bh_http_id id_ = 0;
   bool running_ = false;     // on_done is owed

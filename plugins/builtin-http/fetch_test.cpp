@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/abi/ext/draft/http.h>
 #include <bulkhead/cpp/host.hpp>
 
@@ -37,13 +38,20 @@ class Web : public ToolsHost {
       return of(ctx).requests_.erase(id) == 1 ? BH_OK : BH_STALE;
     };
     if (client) host.add_ext(BH_EXT_HOST_HTTP, &table_);
+    event_.size = sizeof event_;
+    event_.event = [](void *ctx, bh_call, std::uint32_t kind, bh_str detail) {
+      CHECK(kind == BH_RECORD_NET);
+      of(ctx).events.emplace_back(bh::view(detail));
+    };
+    host.add_ext(BH_EXT_HOST_EVENT, &event_);
   }
 
   std::map<std::string, Page> pages;
-  std::vector<std::string> asked;  // URLs in order
-  std::uint32_t flags = 0;         // of the last request
-  unsigned connections = 0;        // addresses that were let through
-  bool silent = false;             // requests are taken, not answered
+  std::vector<std::string> asked;   // URLs in order
+  std::uint32_t flags = 0;          // of the last request
+  unsigned connections = 0;         // addresses that were let through
+  bool silent = false;              // requests are taken, not answered
+  std::vector<std::string> events;  // for the record
 
   std::size_t open() const { return requests_.size(); }
   Answer fetch(const std::string &more) { return call("fetch_http", "{" + more + "}"); }
@@ -110,6 +118,7 @@ class Web : public ToolsHost {
   }
 
   bh_host_http table_{};
+  bh_host_event event_{};
   bh_http_id last_ = 0;
   std::map<bh_http_id, Request> requests_;
 };
@@ -312,4 +321,35 @@ TEST_CASE("the list of tools") {
   web.drain();
   web.begin("fetch_http", R"({"url":"http://a.test/"})");
   CHECK(web.status == BH_E_UNAVAILABLE);
+}
+
+TEST_CASE("each request goes on record, without its query") {
+  Web web(R"({"block":["bad.test"]})");
+  web.pages["http://a.test:8080/one?token=s3cret"] = {.status = 302,
+                                                      .location = "https://b.test/two?x"};
+  web.pages["https://b.test/two?x"] = {.body = "four"};
+  web.url("http://a.test:8080/one?token=s3cret");
+  REQUIRE(web.events.size() == 2);
+  CHECK(web.events[0].starts_with(
+      R"({"domain":"a.test","port":8080,"decision":"allowed","method":"GET","path":"/one",)"
+      R"("status_code":302,"bytes_received":0,"duration_ms":)"));
+  CHECK(web.events[1].starts_with(
+      R"({"domain":"b.test","port":443,"decision":"allowed","method":"GET","path":"/two",)"
+      R"("status_code":200,"bytes_received":4,"duration_ms":)"));
+  for (const std::string &event : web.events) CHECK(event.find("s3cret") == std::string::npos);
+
+  web.events.clear();
+  web.url("http://bad.test/");
+  REQUIRE(web.events.size() == 1);
+  CHECK(web.events[0].find(R"("decision":"denied")") != std::string::npos);
+  web.pages["http://in.test/"] = {.address = "10.0.0.1"};
+  web.url("http://in.test/");
+  REQUIRE(web.events.size() == 2);
+  CHECK(web.events[1].find(R"("decision":"denied")") != std::string::npos);
+  web.url("http://nowhere.test/");
+  REQUIRE(web.events.size() == 3);
+  CHECK(web.events[2].find(R"("decision":"error")") != std::string::npos);
+  web.url("http://a.test/" + std::string(5000, 'x'));
+  REQUIRE(web.events.size() == 4);
+  CHECK(web.events[3].size() <= BH_EVENT_BYTES);
 }

@@ -1,6 +1,7 @@
 // builtin-http: an MCP server in the gateway, for the web.
 //
 // The HTTP client is another plugin's and may be absent: the host is asked for it at each call.
+#include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
@@ -120,8 +121,9 @@ class BuiltinHttp {
                          "this gateway has no HTTP client: the plugin http-client is not loaded"));
       return BH_OK;
     }
-    auto fetch =
-        std::make_unique<Fetch>(host_, *http, config_, [this, call](Fetch &, std::string &&result) {
+    auto fetch = std::make_unique<Fetch>(
+        host_, *http, config_, [this, call](const std::string &event) { note(call, event); },
+        [this, call](Fetch &, std::string &&result) {
           fetches_.erase(call);
           complete(call, std::move(result));
         });
@@ -141,6 +143,11 @@ class BuiltinHttp {
     page->max_length = a->whole("max_length", 5000, 1, 1'000'000);
     *problem = a->problem();
     return problem->empty() && parse_url(text, url, problem);
+  }
+
+  void note(bh_call call, const std::string &event) const {
+    const auto *record = host_.ext<bh_host_event>(BH_EXT_HOST_EVENT);
+    if (record != nullptr) record->event(host_.ctx(), call, BH_RECORD_NET, bh::str(event));
   }
 
   void complete(bh_call call, std::string &&json) {

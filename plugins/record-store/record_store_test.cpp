@@ -59,7 +59,8 @@ void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head
                        "request_preview, response_preview, decision, duration_ms, error_message, "
                        "process_name, bytes_sent, bytes_received, policy_mode, policy_action, "
                        "policy_rule, policy_reason, trace_id, target, outcome, transport, peer, "
-                       "principal, session, duration_us, flags, record_number") == SQLITE_OK);
+                       "principal, session, duration_us, flags, record_number, intent") ==
+          SQLITE_OK);
   REQUIRE(mark.prepare(db.get(), "audit_marks", "id, timestamp, kind, detail") == SQLITE_OK);
   for (int i = 0; i < calls; ++i) {
     call.begin();
@@ -79,6 +80,7 @@ void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head
     call.integer(7);
     call.integer(0);
     call.integer(1000 + i);
+    call.null();
     REQUIRE(call.finish(head) == SQLITE_DONE);
     if (i % 3 != 2) continue;
     mark.begin();

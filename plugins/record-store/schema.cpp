@@ -17,6 +17,7 @@ constexpr std::string_view sql =
     "-- decision: allowed, denied, error. policy_mode: enforce where a policy was asked, else\n"
     "-- audit_only. outcome: ok, error, refused, timeout, cancelled. flags: 1 warned,\n"
     "-- 2 notification, 4 request_preview is not all of it, 8 nor is response_preview.\n"
+    "-- intent: record_number of the call's row in call_intents.\n"
     "-- seq, prev, hash: the chain; see docs/telemetry.md.\n" BH_CHAINED(
         "mcp_calls",
         "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
@@ -46,10 +47,31 @@ constexpr std::string_view sql =
         "  session TEXT,\n"
         "  duration_us INTEGER,\n"
         "  flags INTEGER,\n"
-        "  record_number INTEGER")
+        "  record_number INTEGER,\n"
+        "  intent INTEGER")
     "CREATE INDEX mcp_calls_server_name ON mcp_calls(server_name);\n"
     "CREATE INDEX mcp_calls_timestamp ON mcp_calls(timestamp);\n"
-    "-- Connections that the gateway's plugins make. Nothing fills it yet.\n" BH_CHAINED(
+    "-- Calls that were about to be sent to their server; mode full only. One whose record_number is\n"
+    "-- no intent of mcp_calls may have run.\n" BH_CHAINED(
+        "call_intents",
+        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  timestamp TEXT NOT NULL,\n"
+        "  server_name TEXT NOT NULL,\n"
+        "  method TEXT NOT NULL,\n"
+        "  tool_name TEXT,\n"
+        "  request_id TEXT,\n"
+        "  request_preview TEXT,\n"
+        "  process_name TEXT,\n"
+        "  policy_action TEXT,\n"
+        "  policy_rule TEXT,\n"
+        "  trace_id TEXT,\n"
+        "  target TEXT,\n"
+        "  transport TEXT,\n"
+        "  principal TEXT,\n"
+        "  session TEXT,\n"
+        "  flags INTEGER,\n"
+        "  record_number INTEGER")
+    "-- Requests that tools of the gateway itself have made, and those they were not allowed.\n" BH_CHAINED(
         "net_events",
         "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
         "  timestamp TEXT NOT NULL,\n"
@@ -67,16 +89,20 @@ constexpr std::string_view sql =
         "  policy_action TEXT,\n"
         "  policy_rule TEXT,\n"
         "  policy_reason TEXT,\n"
-        "  trace_id TEXT")
-    "-- Changes of files in the workspace. Nothing fills it yet.\n" BH_CHAINED(
+        "  trace_id TEXT,\n"
+        "  server_name TEXT,\n"
+        "  record_number INTEGER")
+    "-- Changes of files, by tools of the gateway itself.\n" BH_CHAINED(
         "fs_events",
         "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
         "  timestamp TEXT NOT NULL,\n"
         "  action TEXT NOT NULL CHECK (action IN ('created', 'modified', 'deleted', 'restored')),\n"
         "  path TEXT NOT NULL,\n"
         "  size INTEGER,\n"
-        "  trace_id TEXT")
-    "-- Snapshots of the workspace. Nothing fills it yet.\n" BH_CHAINED(
+        "  trace_id TEXT,\n"
+        "  server_name TEXT,\n"
+        "  record_number INTEGER")
+    "-- Snapshots of the workspace, by tools of the gateway itself.\n" BH_CHAINED(
         "snapshot_events",
         "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
         "  timestamp TEXT NOT NULL,\n"
@@ -86,8 +112,10 @@ constexpr std::string_view sql =
         "  files_count INTEGER,\n"
         "  start_fs_event_id INTEGER,\n"
         "  stop_fs_event_id INTEGER,\n"
-        "  trace_id TEXT")
-    "-- Decisions in more detail than a call's row has. Nothing fills it yet.\n" BH_CHAINED(
+        "  trace_id TEXT,\n"
+        "  server_name TEXT,\n"
+        "  record_number INTEGER")
+    "-- What a rule of the policy has decided, and every refusal.\n" BH_CHAINED(
         "security_events",
         "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
         "  event_id TEXT NOT NULL UNIQUE,\n"
@@ -101,13 +129,17 @@ constexpr std::string_view sql =
         "  reason TEXT,\n"
         "  redaction_state TEXT NOT NULL CHECK (redaction_state IN ('raw', 'redacted',"
         " 'summary-only')),\n"
-        "  trace_id TEXT")
-    "-- What people were asked, and what they said. Nothing fills it yet.\n" BH_CHAINED(
+        "  trace_id TEXT,\n"
+        "  server_name TEXT,\n"
+        "  target TEXT,\n"
+        "  record_number INTEGER")
+    "-- What people were asked: one row when they are, one when that has ended.\n" BH_CHAINED(
         "approvals",
         "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
         "  timestamp TEXT NOT NULL,\n"
         "  approval_id TEXT NOT NULL,\n"
-        "  status TEXT NOT NULL CHECK (status IN ('pending', 'approved', 'denied', 'expired')),\n"
+        "  status TEXT NOT NULL CHECK (status IN ('pending', 'approved', 'denied', 'expired',"
+        " 'withdrawn')),\n"
         "  server_name TEXT NOT NULL,\n"
         "  tool_name TEXT,\n"
         "  arguments_digest TEXT,\n"
@@ -115,7 +147,9 @@ constexpr std::string_view sql =
         "  reason TEXT,\n"
         "  surface TEXT,\n"
         "  principal TEXT,\n"
-        "  trace_id TEXT")
+        "  trace_id TEXT,\n"
+        "  scope TEXT,\n"
+        "  record_number INTEGER")
     "-- What the record has to say about itself: start, end, gap, lost, carried, dropped.\n"
     BH_CHAINED(
         "audit_marks",

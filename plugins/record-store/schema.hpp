@@ -15,8 +15,8 @@ std::string_view schema_sql() noexcept;
 
 // The tables whose rows are chained, in the order in which a file's schema has them. Each ends with
 // the columns seq, prev and hash.
-inline constexpr std::array<std::string_view, 7> chained_tables{
-    "mcp_calls",       "net_events", "fs_events",  "snapshot_events",
-    "security_events", "approvals",  "audit_marks"};
+inline constexpr std::array<std::string_view, 8> chained_tables{
+    "mcp_calls",       "call_intents",    "net_events", "fs_events",
+    "snapshot_events", "security_events", "approvals",  "audit_marks"};
 
 }  // namespace record_store

@@ -20,12 +20,14 @@ bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
     const auto it = root.FindMember(name);
     return it != root.MemberEnd() && it->value == value;
   };
-  if (is("mode", "full")) {
+  out->full = is("mode", "full");
+  if (out->full && is("on_failure", "spill")) {
     return invalid(
-        "mode \"full\" (a row before each call is sent, and committed before it is answered) is "
-        "not there yet; use \"batch\", with on_failure = \"block\" for no call without a record");
+        "mode \"full\" answers nothing whose record may be lost, so on_failure cannot be "
+        "\"spill\"; "
+        "leave it out");
   }
-  out->block = is("on_failure", "block");
+  out->block = out->full || is("on_failure", "block");
   if (const auto it = root.FindMember("texts"); it != root.MemberEnd() && it->value.IsBool()) {
     out->texts = it->value.GetBool();
   }

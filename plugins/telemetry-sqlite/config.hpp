@@ -9,6 +9,7 @@
 namespace telemetry_sqlite {
 
 struct Config {
+  bool full = false;   // mode: nothing is sent or answered before it is committed
   bool block = false;  // on_failure: rather no call than one without a record
   bool texts = true;   // keep what was said
   std::uint64_t flush_ms = 250;

@@ -1,5 +1,6 @@
 // telemetry-sqlite: keeps what was called in SQLite files of its own folder, as a chain of rows
 // that cannot be changed unnoticed. See docs/telemetry.md.
+#include <bulkhead/abi/ext/draft/mask.h>
 #include <bulkhead/abi/ext/draft/sign.h>
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -40,7 +41,13 @@ class TelemetrySqlite {
       return bh::fail(error, BH_E_UNAVAILABLE,
                       "there is no folder to keep records in; the log says why (state_dir)");
     }
+    committed_ = host_.ext<bh_host_telemetry>(BH_EXT_HOST_TELEMETRY);
+    if (config_.full && committed_ == nullptr) {
+      return bh::fail(error, BH_E_UNSUPPORTED,
+                      "mode \"full\": this host does not wait for records");
+    }
     sign_ = host_.ext<bh_host_sign>(BH_EXT_HOST_SIGN);
+    mask_ = host_.ext<bh_host_mask>(BH_EXT_HOST_MASK);
     metrics_ = host_.ext<bh_host_metrics>(BH_EXT_HOST_METRICS);
     if (metrics_ == nullptr) return BH_OK;
     for (Counter &counter : shown_) {
@@ -56,7 +63,11 @@ class TelemetrySqlite {
         [this](const std::string &statement, bh_signature *out) {
           return sign_ != nullptr &&
                  sign_->sign(host_.ctx(), bh::str(statement), out, nullptr) == BH_OK;
-        });
+        },
+        [this](std::uint64_t below) {
+          if (config_.full) committed_->committed(host_.ctx(), below);
+        },
+        [this](std::string *text) { return mask_own(text); });
     if (const std::string problem = writer_->start(folder_); !problem.empty()) {
       writer_.reset();
       return bh::fail(error, BH_E_IO, problem);
@@ -77,7 +88,8 @@ class TelemetrySqlite {
   }
 
   std::uint32_t needs() const noexcept {
-    std::uint32_t out = 0;
+    std::uint32_t out = BH_TELEMETRY_EVENTS;
+    if (config_.full) out |= BH_TELEMETRY_COMMITS;
     if (config_.texts) out |= BH_TELEMETRY_TEXTS;
     if (config_.block) out |= BH_TELEMETRY_BLOCKS;
     return out;
@@ -116,6 +128,11 @@ class TelemetrySqlite {
     row.name = text(r.name);
     row.rule = text(r.rule);
     row.error = text(r.error);
+    if (BH_HAS(bh_record, &r, detail)) {
+      row.kind = r.kind;
+      row.intent = r.intent;
+      row.detail = text(r.detail);
+    }
     if (!BH_HAS(bh_record, &r, trace_id)) return row;  // of an older host
     row.action = r.action;
     row.flags = r.flags;
@@ -127,6 +144,14 @@ class TelemetrySqlite {
     row.reason = text(r.reason);
     row.trace_id = text(r.trace_id);
     return row;
+  }
+
+  // The gateway's own credentials. Writer's thread.
+  std::uint64_t mask_own(std::string *text) const {
+    bh_buf out{};
+    const std::uint64_t n = mask_ == nullptr ? 0 : mask_->mask(host_.ctx(), bh::str(*text), &out);
+    if (n != 0) *text = bh::Buf(out).view();
+    return n;
   }
 
   void count() {
@@ -147,6 +172,8 @@ class TelemetrySqlite {
   Config config_;
   std::string folder_;
   const bh_host_sign *sign_ = nullptr;
+  const bh_host_telemetry *committed_ = nullptr;
+  const bh_host_mask *mask_ = nullptr;
   const bh_host_metrics *metrics_ = nullptr;
   std::unique_ptr<Writer> writer_;
   bh_timer timer_ = 0;

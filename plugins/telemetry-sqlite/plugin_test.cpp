@@ -6,6 +6,10 @@
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/testing/fake_host.hpp>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "telemetry-sqlite/testing.hpp"
 
 extern "C" const bh_entry *bh_static_entry_TelemetrySqlite(void);
@@ -43,7 +47,7 @@ TEST_CASE("records become rows") {
   Made m;
   REQUIRE(m.configure("{}") == BH_OK);
   REQUIRE(m.plugin->start(m.plugin->self, &m.error) == BH_OK);
-  CHECK(m.table()->needs(m.plugin->self) == BH_TELEMETRY_TEXTS);
+  CHECK(m.table()->needs(m.plugin->self) == (BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS));
   bh_record record{};
   record.size = sizeof record;
   record.outcome = BH_OUTCOME_OK;
@@ -68,13 +72,41 @@ TEST_CASE("records become rows") {
 TEST_CASE("what it wants of the host follows its configuration") {
   Made m;
   REQUIRE(m.configure(R"({"texts":false,"on_failure":"block"})") == BH_OK);
-  CHECK(m.table()->needs(m.plugin->self) == BH_TELEMETRY_BLOCKS);
+  CHECK(m.table()->needs(m.plugin->self) == (BH_TELEMETRY_BLOCKS | BH_TELEMETRY_EVENTS));
 }
 
 TEST_CASE("a configuration that cannot be is refused, with what to do") {
   Made m;
-  CHECK(m.configure(R"({"mode":"full"})") == BH_E_INVALID);
-  CHECK(bh::text(m.error).find("use \"batch\"") != std::string::npos);
+  CHECK(m.configure(R"({"mode":"full"})") == BH_E_UNSUPPORTED);  // this host waits for nothing
+  CHECK(bh::text(m.error).find("does not wait for records") != std::string::npos);
+  CHECK(m.configure(R"({"mode":"full","on_failure":"spill"})") == BH_E_INVALID);
+  CHECK(bh::text(m.error).find("leave it out") != std::string::npos);
   CHECK(m.configure(R"({"segment_bytes":2000000,"max_bytes":3000000})") == BH_E_INVALID);
   CHECK(bh::text(m.error).find("half of max_bytes") != std::string::npos);
+}
+
+TEST_CASE("full: the host is told what is committed") {
+  Made m;
+  static std::atomic<std::uint64_t> below;
+  below = 0;
+  static constexpr bh_host_telemetry table{sizeof(bh_host_telemetry), 0,
+                                           [](void *, std::uint64_t number) { below = number; }};
+  m.host.add_ext(BH_EXT_HOST_TELEMETRY, &table);
+  REQUIRE(m.configure(R"({"mode":"full"})") == BH_OK);
+  CHECK(m.table()->needs(m.plugin->self) ==
+        (BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_BLOCKS | BH_TELEMETRY_COMMITS));
+  REQUIRE(m.plugin->start(m.plugin->self, &m.error) == BH_OK);
+  bh_record record{};
+  record.size = sizeof record;
+  record.number = 41;
+  record.kind = BH_RECORD_INTENT;
+  record.method = bh::str("tools/call");
+  const bh_record *pointer = &record;
+  CHECK(m.table()->batch(m.plugin->self, &pointer, 1) == 1);
+  for (int i = 0; i < 10'000 && below == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(below == 42);
+  CHECK(one(m.file(), "SELECT count(*) FROM call_intents") == "1");
+  m.plugin->stop(m.plugin->self);
 }

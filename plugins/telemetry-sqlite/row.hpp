@@ -7,24 +7,24 @@
 namespace telemetry_sqlite {
 
 struct Row {
-  std::uint32_t outcome = 0, action = 0, flags = 0;
+  std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;  // kind: BH_RECORD_CALL and so on
   std::uint64_t number = 0, session = 0, start_unix_ns = 0, duration_ns = 0, params_bytes = 0,
-                result_bytes = 0;
+                result_bytes = 0, intent = 0;
   std::string transport, peer, principal, process_name, method, server, name, rule, error,
-      request_id, request, response, reason, trace_id;
+      request_id, request, response, reason, trace_id, detail;
 
   template <class F>
   void each_text(F f) {
     for (std::string *text :
          {&transport, &peer, &principal, &process_name, &method, &server, &name, &rule, &error,
-          &request_id, &request, &response, &reason, &trace_id}) {
+          &request_id, &request, &response, &reason, &trace_id, &detail}) {
       f(*text);
     }
   }
   template <class F>
   void each_number(F f) {
     for (std::uint64_t *number_of :
-         {&number, &session, &start_unix_ns, &duration_ns, &params_bytes, &result_bytes}) {
+         {&number, &session, &start_unix_ns, &duration_ns, &params_bytes, &result_bytes, &intent}) {
       f(*number_of);
     }
   }

@@ -14,7 +14,7 @@ namespace {
 
 // The file: magic, the offset of the first record that is not kept elsewhere yet; then records,
 // each with length and checksum, until a length of 0 or a checksum that does not fit.
-constexpr std::string_view magic = "BHSPILL1";
+constexpr std::string_view magic = "BHSPILL2";
 constexpr std::uint64_t first_record = 16;
 constexpr std::size_t sum_bytes = crypto_shorthash_BYTES;
 constexpr std::size_t head_bytes = 4 + sum_bytes;
@@ -35,7 +35,7 @@ std::string sum_of(std::string_view bytes) {
 std::string encode(const Row &row) {
   std::string out;
   Row &r = const_cast<Row &>(row);
-  for (const std::uint32_t n : {r.outcome, r.action, r.flags}) append(&out, n);
+  for (const std::uint32_t n : {r.outcome, r.action, r.flags, r.kind}) append(&out, n);
   r.each_number([&](std::uint64_t n) { append(&out, n); });
   r.each_text([&](const std::string &text) {
     append(&out, static_cast<std::uint32_t>(text.size()));
@@ -54,7 +54,9 @@ bool take(std::string_view *bytes, T *out) {
 
 bool decode(std::string_view bytes, Row *out) {
   bool ok = true;
-  for (std::uint32_t *n : {&out->outcome, &out->action, &out->flags}) ok = ok && take(&bytes, n);
+  for (std::uint32_t *n : {&out->outcome, &out->action, &out->flags, &out->kind}) {
+    ok = ok && take(&bytes, n);
+  }
   out->each_number([&](std::uint64_t &n) { ok = ok && take(&bytes, &n); });
   out->each_text([&](std::string &text) {
     std::uint32_t n = 0;

@@ -1,6 +1,5 @@
 #include "telemetry-sqlite/store.hpp"
 
-#include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/ext/telemetry.h>
 #include <unistd.h>
 
@@ -18,53 +17,9 @@ using record_store::Head;
 using record_store::SegmentFile;
 using record_store::Statement;
 
-constexpr std::string_view call_columns =
-    "id, timestamp, server_name, method, tool_name, request_id, request_preview, "
-    "response_preview, decision, duration_ms, error_message, process_name, bytes_sent, "
-    "bytes_received, policy_mode, policy_action, policy_rule, policy_reason, trace_id, target, "
-    "outcome, transport, peer, principal, session, duration_us, flags, record_number";
-constexpr std::string_view mark_columns = "id, timestamp, kind, detail";
-
-std::string_view outcome_text(std::uint32_t outcome) {
-  switch (outcome) {
-    case BH_OUTCOME_OK:
-      return "ok";
-    case BH_OUTCOME_REFUSED:
-      return "refused";
-    case BH_OUTCOME_TIMEOUT:
-      return "timeout";
-    case BH_OUTCOME_CANCELLED:
-      return "cancelled";
-    default:
-      return "error";
-  }
-}
-
-std::string_view action_text(std::uint32_t action) {
-  switch (action) {
-    case BH_VERDICT_ALLOW:
-      return "allow";
-    case BH_VERDICT_ASK:
-      return "ask";
-    case BH_VERDICT_BLOCK:
-      return "block";
-    case BH_VERDICT_REWRITE:
-      return "rewrite";
-    default:
-      return {};
-  }
-}
-
-std::string_view decision_text(const Row &row) {
-  if (row.outcome == BH_OUTCOME_REFUSED) return "denied";
-  return row.outcome == BH_OUTCOME_OK ? "allowed" : "error";
-}
-
-// Whose the answer was: lists are everybody's, the rest is the gateway's own.
-std::string_view server_text(const Row &row) {
-  if (!row.server.empty()) return row.server;
-  return row.method.ends_with("/list") ? "*" : "gateway";
-}
+// Those whose rows say which record they are.
+constexpr std::string_view numbered_tables[] = {"mcp_calls",  "call_intents", "approvals",
+                                                "net_events", "fs_events",    "snapshot_events"};
 
 bool is_empty(sqlite3 *db) {
   Statement tables;
@@ -114,8 +69,7 @@ void Store::look_back(std::uint32_t number) {
 }
 
 void Store::close() {
-  insert_call_ = {};
-  insert_mark_ = {};
+  tables_.close();
   page_count_ = {};
   if (is_open())
     sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
@@ -132,9 +86,12 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
     close();
     return text;
   };
+  // Of mode "full" each commit is on the disk, not only with the kernel.
   if (db_.open(path_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) != SQLITE_OK ||
-      db_.run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-              "PRAGMA journal_size_limit = 16777216; PRAGMA trusted_schema = OFF;") != SQLITE_OK) {
+      db_.run("PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 16777216;"
+              "PRAGMA trusted_schema = OFF;") != SQLITE_OK ||
+      db_.run(config_.full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL") !=
+          SQLITE_OK) {
     return failed();
   }
   if (is_empty(db_.get())) {
@@ -180,8 +137,7 @@ std::string Store::make_tables(std::uint32_t number, const std::string &previous
 }
 
 std::string Store::prepare() {
-  if (insert_call_.prepare(db_.get(), "mcp_calls", call_columns) != SQLITE_OK ||
-      insert_mark_.prepare(db_.get(), "audit_marks", mark_columns) != SQLITE_OK ||
+  if (tables_.prepare(db_.get()) != SQLITE_OK ||
       page_count_.prepare(db_.get(), "PRAGMA page_count") != SQLITE_OK) {
     return db_.message();
   }
@@ -198,16 +154,18 @@ std::string Store::prepare() {
 }
 
 void Store::remember_rows(sqlite3 *db) {
-  Statement rows;
-  if (rows.prepare(db,
-                   "SELECT record_number, timestamp FROM mcp_calls ORDER BY id DESC "
-                   "LIMIT " +
-                       std::to_string(remembered_rows)) != SQLITE_OK) {
-    return;
-  }
-  while (rows.step() == SQLITE_ROW) {
-    last_number_ = std::max(last_number_, static_cast<std::uint64_t>(rows.integer(0)));
-    remembered_[static_cast<std::uint64_t>(rows.integer(0))] = rows.text(1);
+  for (const std::string_view table : numbered_tables) {
+    Statement rows;
+    if (rows.prepare(db, "SELECT record_number, timestamp FROM " + std::string(table) +
+                             " ORDER BY id DESC LIMIT " + std::to_string(remembered_rows)) !=
+        SQLITE_OK) {
+      return;
+    }
+    while (rows.step() == SQLITE_ROW) {
+      const auto number = static_cast<std::uint64_t>(rows.integer(0));
+      last_number_ = std::max(last_number_, number);
+      remembered_[number] = rows.text(1);
+    }
   }
 }
 
@@ -242,55 +200,15 @@ void Store::rollback() {
 }
 
 bool Store::put(const Row &row, bool *known) {
-  const std::string timestamp = time_text(row.start_unix_ns);
   const auto at = remembered_.find(row.number);
-  *known = at != remembered_.end() && at->second == timestamp;
+  *known = at != remembered_.end() && at->second == time_text(row.start_unix_ns);
   if (*known) return true;
-  const std::string session = row.session == 0 ? "" : std::to_string(row.session);
-  const bool asked = row.action != 0;
-  auto &i = insert_call_;
-  i.begin();
-  i.integer(head_.call_id + 1);
-  i.text(timestamp);
-  i.text(server_text(row));
-  i.text(row.method);
-  i.text_or_null(row.method == "tools/call" ? std::string_view(row.name) : std::string_view());
-  i.text_or_null(row.request_id);
-  i.text_or_null(row.request);
-  i.text_or_null(row.response);
-  i.text(decision_text(row));
-  i.integer(static_cast<std::int64_t>((row.duration_ns + 999'999) / 1'000'000));
-  i.text_or_null(row.error);
-  i.text_or_null(row.process_name);
-  i.integer(static_cast<std::int64_t>(row.params_bytes));
-  i.integer(static_cast<std::int64_t>(row.result_bytes));
-  i.text(asked ? "enforce" : "audit_only");
-  i.text_or_null(action_text(row.action));
-  i.text_or_null(row.rule);
-  i.text_or_null(row.reason);
-  i.text_or_null(row.trace_id);
-  i.text_or_null(row.name);
-  i.text(outcome_text(row.outcome));
-  i.text_or_null(row.transport);
-  i.text_or_null(row.peer);
-  i.text_or_null(row.principal);
-  i.text_or_null(session);
-  i.integer(static_cast<std::int64_t>(row.duration_ns / 1'000));
-  i.integer(row.flags);
-  i.integer(static_cast<std::int64_t>(row.number));
-  if (i.finish(&head_) != SQLITE_DONE) return false;
-  ++head_.call_id;
-  return true;
+  if (row.kind == BH_RECORD_IDENTITY) identity_ = row;
+  return tables_.put(row, &head_);
 }
 
 bool Store::mark(std::string_view kind, std::string_view detail) {
-  const std::string now = time_text(unix_ns_now());
-  insert_mark_.begin();
-  insert_mark_.integer(static_cast<std::int64_t>(head_.seq + 1));
-  insert_mark_.text(now);
-  insert_mark_.text(kind);
-  insert_mark_.text_or_null(detail);
-  return insert_mark_.finish(&head_) == SQLITE_DONE;
+  return tables_.mark(kind, detail, &head_);
 }
 
 // ---- checkpoints, files ----------------------------------------------------------------------
@@ -347,6 +265,7 @@ std::string Store::rotate() {
   }
   unclean_ = unclean_before;
   signed_seq_ = signed_before;
+  if (!identity_.detail.empty()) static_cast<void>(tables_.put(identity_, &head_));
   return {};
 }
 

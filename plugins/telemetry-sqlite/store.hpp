@@ -16,6 +16,7 @@
 #include "record-store/files.hpp"
 #include "telemetry-sqlite/config.hpp"
 #include "telemetry-sqlite/row.hpp"
+#include "telemetry-sqlite/tables.hpp"
 
 namespace telemetry_sqlite {
 
@@ -75,7 +76,8 @@ class Store {
   std::string path_;
   std::uint32_t number_ = 0;
   record_store::Database db_;
-  record_store::ChainedInsert insert_call_, insert_mark_;
+  Tables tables_;
+  Row identity_;  // whose record it is, as last said
   record_store::Statement page_count_;
   record_store::Head head_, before_;  // before_: as of begin()
   std::uint64_t signed_seq_ = 0;

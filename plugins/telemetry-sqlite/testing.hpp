@@ -1,6 +1,15 @@
 // For tests: a folder, rows, a signer, and what verification says.
 #pragma once
 
+// ThreadSanitizer wants no thread to begin after a fork.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BH_NO_THREADS_AFTER_FORK
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define BH_NO_THREADS_AFTER_FORK
+#endif
+
 #include <catch2/catch.hpp>
 
 #include <sodium.h>

@@ -19,6 +19,7 @@ void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
   std::uint64_t count = 0;
   row->request = mask_json(row->request, &count);
   row->response = mask_json(row->response, &count);
+  row->detail = mask_json(row->detail, &count);
   for (std::string *text : {&row->error, &row->reason, &row->name}) {
     *text = mask_text(*text, &count);
   }
@@ -27,11 +28,14 @@ void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
 
 }  // namespace
 
-Writer::Writer(const Config &config, std::string instance, Store::Log log, Store::Sign sign)
+Writer::Writer(const Config &config, std::string instance, Store::Log log, Store::Sign sign,
+               Committed committed, MaskOwn mask_own)
     : config_(config),
       instance_(std::move(instance)),
       log_(std::move(log)),
-      sign_(std::move(sign)) {}
+      sign_(std::move(sign)),
+      committed_(std::move(committed)),
+      mask_own_(std::move(mask_own)) {}
 
 Writer::~Writer() {
   stop();
@@ -107,8 +111,8 @@ void Writer::run() {
     const auto ready = [&] { return stopping_ || !queue_.empty(); };
     if (batch_.empty()) {
       wake_.wait_for(lock, ms(failing_ ? retry_ms : idle_checkpoint_ms / 4), ready);
-      // More may come within flush_ms: one transaction for all.
-      if (!queue_.empty()) {
+      // More may come within flush_ms: one transaction for all. In mode "full" somebody waits.
+      if (!queue_.empty() && !config_.full) {
         wake_.wait_for(lock, ms(config_.flush_ms),
                        [&] { return stopping_ || queue_.size() >= early_rows; });
       }
@@ -145,7 +149,12 @@ void Writer::take_batch(std::unique_lock<std::mutex> &) {
 
 void Writer::mask_batch() {
   if (std::exchange(batch_masked_, true)) return;
-  for (Row &row : batch_) mask_row(&row, &counters_.masked);
+  for (Row &row : batch_) {
+    if (mask_own_) {
+      row.each_text([this](std::string &text) { counters_.masked += mask_own_(&text); });
+    }
+    mask_row(&row, &counters_.masked);
+  }
 }
 
 // True: nothing waits for another try.
@@ -166,6 +175,7 @@ bool Writer::write_batch() {
       if (!config_.block) spill_batch();
       return false;
     }
+    if (!batch_.empty()) committed_(batch_.back().number + 1);
   }
   if (std::exchange(failing_, false)) {
     log_(BH_LOG_WARN, "the session database can be written again");

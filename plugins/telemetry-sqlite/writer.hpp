@@ -37,8 +37,14 @@ class Writer {
 
   static constexpr std::uint64_t rotate_again_ms = 60'000;  // after the next file was not made
 
+  // All records that were put with numbers below this are committed. The writer's thread.
+  using Committed = std::function<void(std::uint64_t below)>;
+  // Masks what the profile holds, and says how many there were. The writer's thread.
+  using MaskOwn = std::function<std::uint64_t(std::string *text)>;
   // `log`: any thread. `sign`: the writer's thread, may block.
-  Writer(const Config &config, std::string instance, Store::Log log, Store::Sign sign);
+  Writer(
+      const Config &config, std::string instance, Store::Log log, Store::Sign sign,
+      Committed committed = [](std::uint64_t) {}, MaskOwn mask_own = nullptr);
   ~Writer();
   Writer(const Writer &) = delete;
   Writer &operator=(const Writer &) = delete;
@@ -73,6 +79,8 @@ class Writer {
   const std::string instance_;
   const Store::Log log_;
   const Store::Sign sign_;
+  const Committed committed_;
+  const MaskOwn mask_own_;
   ChainLock lock_;
   std::unique_ptr<Store> store_;
   Spill spill_;

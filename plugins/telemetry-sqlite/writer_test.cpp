@@ -318,15 +318,6 @@ TEST_CASE("block: rows wait, and none is taken that has no room") {
   CHECK(w.kinds() == "start,end");
 }
 
-// ThreadSanitizer wants no thread to begin after a fork.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define BH_NO_THREADS_AFTER_FORK
-#endif
-#elif defined(__SANITIZE_THREAD__)
-#define BH_NO_THREADS_AFTER_FORK
-#endif
-
 #ifndef BH_NO_THREADS_AFTER_FORK
 TEST_CASE("killed at any moment: nothing is damaged, and what is missing shows") {
   const char *wanted = std::getenv("BULKHEAD_CRASH_ROUNDS");

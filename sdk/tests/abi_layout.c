@@ -2,10 +2,12 @@
  * names and prototypes are watched by abi/check_slots.sh. */
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/draft/control.h"
+#include "bulkhead/abi/ext/draft/event.h"
 #include "bulkhead/abi/ext/draft/explain.h"
 #include "bulkhead/abi/ext/draft/flow.h"
 #include "bulkhead/abi/ext/draft/http.h"
 #include "bulkhead/abi/ext/draft/listen.h"
+#include "bulkhead/abi/ext/draft/mask.h"
 #include "bulkhead/abi/ext/draft/resume.h"
 #include "bulkhead/abi/ext/draft/spawn.h"
 #include "bulkhead/abi/ext/draft/wire.h"
@@ -94,13 +96,18 @@ AT(bh_lane_message, parts, 32);
 SIZE(bh_connector, 48);
 SIZE(bh_host_connector, 48);
 
-SIZE(bh_record, 312);
+SIZE(bh_record, 344);
 AT(bh_record, duration_ns, 32);
 AT(bh_record, error, 184);
 AT(bh_record, number, 200);
 AT(bh_record, params_bytes, 256);
 AT(bh_record, trace_id, 296);
+AT(bh_record, kind, 312);
+AT(bh_record, detail, 328);
 SIZE(bh_telemetry, 24);
+SIZE(bh_host_telemetry, 16);
+SIZE(bh_host_event, 16);
+SIZE(bh_host_mask, 16);
 
 SIZE(bh_http_header, 32);
 SIZE(bh_http_handler, 40);

@@ -16,10 +16,11 @@ export class Records {
     this.folder = join(this.state, 'plugins/records');
   }
   // Rejects with code, stdout and stderr when the exit code is not 0.
+  execute(...words) {
+    return execute(program, words, { env: this.gateway.env(), timeout: 30_000, maxBuffer: 64 << 20 });
+  }
   command(...words) {
-    return execute(program, [...words, '--config', this.gateway.config], {
-      env: this.gateway.env(), timeout: 30_000, maxBuffer: 64 << 20,
-    });
+    return this.execute(...words, ...(words[0] === 'approvals' ? [] : ['--config', this.gateway.config]));
   }
   inspect(...words) {
     return this.command('inspect', ...words);

@@ -191,6 +191,21 @@ for (const place of ['compartments', 'single-process']) {
     }
   });
 
+  test(`the gateway's own credentials are masked by value (${place})`, async (t) => {
+    const canary = 'tango seven foxtrot of no known shape';
+    const { gateway, records } = await recorded(t, {
+      servers: { keyed: { ...fake('--tool', 'ok'), env: { API_TOKEN: canary, HARMLESS: 'a value that may be seen' } } },
+    });
+    const client = await t.http(gateway);
+    await client.tool('local__ok', { note: `it is <${canary}>`, other: 'a value that may be seen' });
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 1);
+    const [[request, response]] = await records.rows("SELECT request_preview, response_preview FROM mcp_calls WHERE method = 'tools/call'");
+    assert.equal(request, '{"name":"local__ok","arguments":{"note":"it is <***>","other":"a value that may be seen"}}');
+    assert.ok(!response.includes(canary), response);
+    await gateway.stop();
+    for (const name of readdirSync(records.folder)) assert.ok(!readFileSync(join(records.folder, name)).includes(canary), name);
+  });
+
   test(`timeline, calls and calls --follow (${place})`, async (t) => {
     const { gateway, records } = await recorded(t);
     const client = await t.http(gateway);
@@ -328,11 +343,83 @@ test('a kill -9 of all of it damages nothing', async (t) => {
   }
 }, { timeout: 120_000 });
 
-test('mode full is refused with what to do', (t) => {
+const full = { records: { plugin: 'telemetry-sqlite', mode: 'full', checkpoint_rows: 50 } };
+for (const args of [[], ['--single-process']]) {
+  test(`full: an answer is on record when it comes, with its intent ${args}`, async (t) => {
+    const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full }, { args });
+    const records = new Records(gateway);
+    const client = await t.http(gateway);
+    for (let i = 0; i < 20; ++i) {
+      await client.tool('local__ok', { i });
+      const [[calls, intents]] = await records.rows(
+        "SELECT (SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'), (SELECT count(*) FROM call_intents)");
+      assert.deepEqual([calls, intents], [i + 1, i + 1]);
+    }
+    assert.deepEqual(await records.rows(
+      'SELECT count(*) FROM mcp_calls JOIN call_intents ON call_intents.record_number = mcp_calls.intent'), [[20]]);
+    await gateway.stop();
+    const [report] = JSON.parse((await records.verify('--json')).stdout);
+    assert.equal(report.whole, true, show(report));
+  });
+}
+
+test('full: a kill -9 of all of it takes nothing that was answered', async (t) => {
+  const rounds = Number(process.env.TELEMETRY_ROUNDS ?? 3);
+  const state = t.path('state');
+  let lost = 0;
+  for (let round = 0; round < rounds; ++round) {
+    const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full }, { env: { XDG_STATE_HOME: state } });
+    const clients = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
+    const answered = [];
+    // Until the gateway has gone.
+    const calling = clients.map(async (client, c) => {
+      for (let i = 0, runs = true; runs; ++i) {
+        const key = `${round}-${c}-${i};`;
+        runs = await client.tool('local__ok', { key }).then(() => true, () => false);
+        if (runs) answered.push(key);
+      }
+    });
+    await until('some are answered', () => answered.length > 20 + Math.floor(Math.random() * 100));
+    gateway.mayExit = true;
+    process.kill(gateway.pid, 'SIGKILL');
+    await gateway.exited;
+    await Promise.all(calling);
+    const records = new Records(gateway, join(state, 'bulkhead'));
+    const known = new Set((await until('it can be read', () =>
+      records.rows(`SELECT request_preview FROM mcp_calls WHERE request_preview LIKE '%"${round}-%'`).catch(() => undefined)))
+      .map(([request]) => JSON.parse(request).arguments.key));
+    lost += answered.filter((key) => !known.has(key)).length;
+    const reports = JSON.parse((await records.verify('--json')).stdout);
+    assert.ok(reports.every((report) => report.whole), show(reports));
+  }
+  assert.equal(lost, 0);
+}, { timeout: 300_000 });
+
+test('full: a record keeper that is killed is waited for, and nothing is lost', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { local: fake('--tool', 'ok') }, telemetry: full });
+  const records = new Records(gateway);
+  const client = await t.http(gateway);
+  const keeper = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'telemetry.records');
+  await client.tool('local__ok', { i: 0 });
+  for (let i = 1; i <= 3; ++i) {
+    const { pid } = await until('it runs', async () => {
+      const one = await keeper();
+      return one?.state === 'running' && one;
+    });
+    process.kill(pid, 'SIGKILL');
+    await client.tool('local__ok', { i });
+  }
+  await gateway.stop();
+  assert.deepEqual(await records.rows("SELECT count(*), count(DISTINCT request_preview) FROM mcp_calls WHERE method = 'tools/call'"), [[4, 4]]);
+  const [report] = JSON.parse((await records.verify('--json')).stdout);
+  assert.ok(report.whole && !report.notes.some((note) => / gap: /.test(note)), show(report));
+});
+
+test('full: on_failure = "spill" is refused with what to do', (t) => {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0'],
-    { profile: { mcpServers: {}, telemetry: { records: { plugin: 'telemetry-sqlite', mode: 'full' } } } });
+    { profile: { mcpServers: {}, telemetry: { records: { ...full.records, on_failure: 'spill' } } } });
   assert.equal(done.code, 1, show(done));
-  assert.match(done.stderr, /mode "full".*is not there yet; use "batch"/);
+  assert.match(done.stderr, /mode "full" answers nothing whose record may be lost.*leave it out/);
 });
 
 test('without a record inspect says how to get one', async (t) => {

@@ -14,6 +14,7 @@ extern "C" {
 #endif
 
 #define BH_EXT_TELEMETRY "bh.telemetry/1"
+#define BH_EXT_HOST_TELEMETRY "bh.host.telemetry/1"
 
 enum {
   BH_OUTCOME_OK = 1,
@@ -25,9 +26,28 @@ enum {
 
 /* What a telemetry plugin wants; see needs(). */
 enum {
-  BH_TELEMETRY_TEXTS = 1, /* `request` and `response`; without it nothing of them is copied */
-  BH_TELEMETRY_BLOCKS = 2 /* rather no call than one without a record: while so many records wait
-                             that the next might find no place, calls are refused */
+  BH_TELEMETRY_TEXTS = 1,  /* `request` and `response`; without it nothing of them is copied */
+  BH_TELEMETRY_BLOCKS = 2, /* rather no call than one without a record: while so many records wait
+                              that the next might find no place, calls are refused */
+  /* No call is sent to a server before its intent is committed, and nothing is answered before its
+   * record is; see bh_host_telemetry. Both wait, each at most BH_TELEMETRY_COMMIT_MS. */
+  BH_TELEMETRY_COMMITS = 4,
+  BH_TELEMETRY_EVENTS = 8 /* records of other kinds than BH_RECORD_CALL, too */
+};
+
+enum { BH_TELEMETRY_COMMIT_MS = 10000 };
+
+/* What a record is about. A plugin gets other kinds than the first only if it asks for events, and
+ * intents only if it commits; it takes kinds that it does not know, and leaves them aside. */
+enum {
+  BH_RECORD_CALL = 0,     /* a request or notification of a client that has ended */
+  BH_RECORD_INTENT = 1,   /* a call that is about to be sent to its server */
+  BH_RECORD_APPROVAL = 2, /* a question to a person: it was asked, or has ended */
+  /* What a tools plugin has done for a call; see ext/draft/event.h for `detail`. */
+  BH_RECORD_NET = 3,
+  BH_RECORD_FS = 4,
+  BH_RECORD_SNAPSHOT = 5,
+  BH_RECORD_IDENTITY = 6 /* whose gateway it is; the first record of a process */
 };
 
 /* Bits of bh_record.flags. */
@@ -40,9 +60,9 @@ enum {
 
 enum { BH_RECORD_TEXT_BYTES = 262144 }; /* the most of `request`, and of `response` */
 
-/* One request or notification of a client, when it has ended. Texts are borrowed until batch()
- * returns. They may hold whatever client and server said to each other, credentials too: what keeps
- * them masks them. */
+/* One request or notification of a client, when it has ended, or what `kind` says; of other kinds
+ * what does not apply is 0 or empty. Texts are borrowed until batch() returns. They may hold
+ * whatever client and server said to each other, credentials too: what keeps them masks them. */
 typedef struct bh_record {
   uint32_t size;
   uint32_t outcome; /* BH_OUTCOME_... */
@@ -80,6 +100,15 @@ typedef struct bh_record {
   bh_str reason;   /* of the policy; empty: none */
   /* 32 hex digits: of the request's _meta.traceparent, else of the session */
   bh_str trace_id;
+
+  uint32_t kind; /* BH_RECORD_CALL and so on */
+  uint32_t reserved;
+  uint64_t intent; /* of a call: the number of its intent's record; 0: there was none */
+  /* A JSON object with what only this kind has. BH_RECORD_APPROVAL: {"id", "status" ("pending",
+   * "approved", "denied", "expired", "withdrawn"), "digest", "surface", "scope"};
+   * BH_RECORD_IDENTITY:
+   * {"profile", "user"}; texts each. Empty for calls and intents. */
+  bh_str detail;
 } bh_record;
 
 typedef struct bh_telemetry {
@@ -94,6 +123,16 @@ typedef struct bh_telemetry {
    * whose table ends before this wants none. [control] */
   uint32_t (*needs)(void *self);
 } bh_telemetry;
+
+/* Offered to telemetry plugins. */
+typedef struct bh_host_telemetry {
+  uint32_t size;
+  uint32_t reserved;
+
+  /* Of a plugin that wants BH_TELEMETRY_COMMITS: every record that it has taken and whose number is
+   * below this one is where it outlives the process, and the power if the plugin says so. [any] */
+  void (*committed)(void *ctx, uint64_t below);
+} bh_host_telemetry;
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,14 @@
+// The credentials that a profile gives its servers, for those who mask them without having them.
+#pragma once
+
+#include <string>
+
+#include "plugin/secret_prints.hpp"
+#include "profile/profile.hpp"
+
+namespace bulkhead {
+
+// Headers, variables and passwords in URLs, by their names and shapes. key: 32 bytes.
+SecretPrints prints_of(const Profile &profile, std::string key);
+
+}  // namespace bulkhead

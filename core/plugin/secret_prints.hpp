@@ -1,0 +1,57 @@
+// Finds the gateway's own credentials in texts without having them: by keyed hashes of their
+// values.
+//
+// For the process that keeps records: it must not hold what it is to mask. Immutable once it is
+// made; mask() from any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bulkhead {
+
+class SecretPrints {
+ public:
+  // Shorter ones would be found in texts that have nothing to do with them.
+  static constexpr std::size_t least_bytes = 8, most_bytes = 4096;
+  static constexpr std::size_t max_values = 512;  // further ones are not looked for
+
+  SecretPrints() = default;
+  explicit SecretPrints(std::string key) : key_(std::move(key)) {}  // 32 bytes
+
+  // Also as it is written in a JSON string.
+  void add(std::string_view value);
+  bool empty() const noexcept { return prints_.empty(); }
+  // The text with "***" in place of each of them; *count grows by how many there were.
+  std::string mask(std::string_view text, std::uint64_t *count) const;
+
+  bool operator==(const SecretPrints &) const = default;
+
+ private:
+  struct Print {
+    std::uint32_t bytes = 0;
+    std::uint32_t quick = 0;  // rolls along a text; what fits is looked at closely
+    std::string hash;
+    bool operator==(const Print &) const = default;
+  };
+  template <class Ar>
+  friend void archive(Ar &ar, Print &v) {
+    auto &[bytes, quick, hash] = v;
+    ar(bytes, quick, hash);
+  }
+  template <class Ar>
+  friend void archive(Ar &ar, SecretPrints &v) {
+    ar(v.key_, v.prints_);
+  }
+
+  void add_text(std::string_view value);
+  bool is_one(std::string_view text, std::uint32_t quick) const;
+  std::uint64_t base() const noexcept;
+
+  std::string key_;
+  std::vector<Print> prints_;  // by length
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,63 @@
+#include "plugin/secret_prints.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "base/archive.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+const std::string key(32, 'k');
+
+std::string masked(const SecretPrints &prints, std::string_view text, std::uint64_t expected) {
+  std::uint64_t count = 0;
+  std::string out = prints.mask(text, &count);
+  CHECK(count == expected);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("values are found wherever they stand, and nothing else is") {
+  SecretPrints prints(key);
+  prints.add("tango-7-foxtrot");
+  prints.add("another one of 30 characters..");
+  prints.add("short");
+  CHECK(masked(prints, "tango-7-foxtrot", 1) == "***");
+  CHECK(masked(prints, R"({"a":"xtango-7-foxtroty tango-7-foxtrot"})", 2) ==
+        R"({"a":"x***y ***"})");
+  CHECK(masked(prints, "tango-7-foxtro short", 0) == "tango-7-foxtro short");
+  CHECK(masked(prints, "", 0).empty());
+  CHECK(masked(prints, "<another one of 30 characters..><tango-7-foxtrot>", 2) == "<***><***>");
+}
+
+TEST_CASE("values in JSON strings, and such that overlap") {
+  SecretPrints prints(key);
+  prints.add("with \"quotes\"\nand lines");
+  prints.add("abcdefgh");
+  prints.add("efghijkl");
+  CHECK(masked(prints, R"({"k":"with \"quotes\"\nand lines"})", 1) == R"({"k":"***"})");
+  CHECK(masked(prints, "with \"quotes\"\nand lines", 1) == "***");
+  CHECK(masked(prints, "-abcdefghijkl-", 1) == "-***-");
+}
+
+TEST_CASE("prints do not hold the values, and go from process to process") {
+  SecretPrints prints(key);
+  prints.add("tango-7-foxtrot");
+  const std::string bytes = to_bytes(prints);
+  CHECK(bytes.find("tango") == std::string::npos);
+  SecretPrints there;
+  REQUIRE(from_bytes(bytes, &there));
+  CHECK(there == prints);
+  CHECK(masked(there, "a tango-7-foxtrot", 1) == "a ***");
+  CHECK(SecretPrints().empty());
+  CHECK(masked(SecretPrints(), "tango-7-foxtrot", 0) == "tango-7-foxtrot");
+}
+
+TEST_CASE("a bounded number of values") {
+  SecretPrints prints(key);
+  for (int i = 1000; i < 2000; ++i) prints.add("a value of number " + std::to_string(i));
+  CHECK(masked(prints, "a value of number 1010", 1) == "***");
+  CHECK(masked(prints, "a value of number 1999", 0) == "a value of number 1999");
+}

@@ -1,0 +1,16 @@
+// Values of --since.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bulkhead::program {
+
+inline constexpr const char *since_usage =
+    "--since takes 30s, 10m, 2h, 1d, or a time such as 2026-01-31T12:00:00Z";
+
+// What timestamps of the session database are compared with, in UTC. Nothing: it is no time.
+std::optional<std::string> since_text(std::string_view since);
+
+}  // namespace bulkhead::program

@@ -1,0 +1,44 @@
+// Which rows a record becomes, and in which tables.
+//
+// Owner: the Store. Thread: its writer's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "record-store/chain.hpp"
+#include "telemetry-sqlite/row.hpp"
+
+namespace telemetry_sqlite {
+
+class Tables {
+ public:
+  // SQLite's result code. The statements live until close() or the next prepare().
+  int prepare(sqlite3 *db);
+  void close() { *this = Tables(); }
+
+  // False: SQLite says why, and *head is of no use any more. A record of a kind that is not known
+  // here leaves nothing; one whose detail is not what it should be leaves a mark.
+  bool put(const Row &row, record_store::Head *head);
+  bool mark(std::string_view kind, std::string_view detail, record_store::Head *head);
+
+ private:
+  using Head = record_store::Head;
+
+  bool call(const Row &row, Head *head);
+  bool decision(const Row &row, Head *head);
+  bool intent(const Row &row, Head *head);
+  bool approval(const Row &row, Head *head);
+  bool net(const Row &row, Head *head);
+  bool fs(const Row &row, Head *head);
+  bool snapshot(const Row &row, Head *head);
+  bool identity(const Row &row, Head *head);
+  bool unreadable(const Row &row, Head *head);
+
+  record_store::ChainedInsert calls_, decisions_, intents_, approvals_, net_, fs_, snapshots_,
+      marks_;
+  record_store::Statement forget_identity_, insert_identity_;
+};
+
+}  // namespace telemetry_sqlite

@@ -1,0 +1,182 @@
+// What policies and people decide, as the session database has it; and what today's rules would say of it.
+import { createServer } from 'node:http';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { assert, fake, run, show, test, until } from './lib.mjs';
+import { Records } from './records.mjs';
+
+const modes = { compartments: [], 'one process': ['--single-process'] };
+const both = (name, fn) => {
+  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
+};
+const quoted = (text) => JSON.stringify(String(text));
+const rule = (name, keys) =>
+  `[security.rules.mcp.${name}]\n${Object.entries({ on: 'mcp.request', if: 'true', ...keys })
+    .map(([key, value]) => `${key} = ${typeof value === 'string' ? `'''${value}'''` : JSON.stringify(value)}`)
+    .join('\n')}\n`;
+const tool = (name) => `mcp.request.tool_name == '${name}'`;
+const secretResult = { content: [{ type: 'text', text: 'the password is hunter2' }] };
+
+function profile(servers, rest) {
+  const tables = Object.entries(servers).map(
+    ([name, def]) => `[mcpServers.${name}]\ncommand = ${quoted(def.command)}\nargs = [${def.args.map(quoted).join(', ')}]\n`);
+  return `${tables.join('\n')}\n[telemetry.records]\nplugin = "telemetry-sqlite"\nflush_ms = 20\n${rest}\n`;
+}
+async function started(t, args, rest, options = []) {
+  const log = t.path('log');
+  const local = fake('--tool', 'a', '--tool', 'b', '--tool', 'c', ...options, '--log', log);
+  const servers = { local };
+  const gateway = await t.gateway(profile(servers, rest), { args });
+  return { gateway, servers, log, records: new Records(gateway), client: await t.http(gateway) };
+}
+const call = (client, name, args = {}, more = {}) =>
+  client.tool(name, args, more).then((result) => ({ result }), (error) => ({ error }));
+const ran = (log) => (existsSync(log) ? readFileSync(log, 'utf8') : '').split('\n').filter((line) => line.startsWith('<') && line.includes('"tools/call"'));
+const isCall = "FROM mcp_calls WHERE method = 'tools/call'";
+// The rows of calls, once there are n.
+async function rows(records, n, columns) {
+  await records.until(`SELECT count(*) ${isCall}`, (count) => count >= n);
+  return records.rows(`SELECT ${columns} ${isCall} ORDER BY id`);
+}
+
+both('B20, B21, B22: a decision is in its row', async (t, args) => {
+  const { client, records, log } = await started(t, args,
+    rule('yes', { if: tool('a'), decision: 'allow' }) +
+    rule('look', { if: tool('b'), decision: 'ask', reason: 'have a look' }) +
+    rule('no', { if: tool('c'), decision: 'block', reason: 'not today' }));
+  assert.ok((await call(client, 'local__a', { n: 1 })).result);
+  assert.equal((await call(client, 'local__b', { secret: 'canary-b' })).error.code, -32600);
+  assert.equal((await call(client, 'local__c', { secret: 'canary-c' })).error.code, -32600);
+  assert.equal(ran(log).length, 1);
+  const found = await rows(records, 3, 'decision, policy_mode, policy_action, policy_rule, policy_reason, request_preview');
+  assert.deepEqual(found[0].slice(0, 4), ['allowed', 'enforce', 'allow', 'security.rules.mcp.yes']);
+  assert.deepEqual(found[1].slice(0, 5), ['denied', 'enforce', 'ask', 'security.rules.mcp.look', 'have a look']);
+  assert.deepEqual(found[2].slice(0, 5), ['denied', 'enforce', 'block', 'security.rules.mcp.no', 'not today']);
+  for (const row of found.slice(1)) assert.match(row[5], /"arguments":\{"redacted_by_policy":true\}/);
+  assert.equal(JSON.stringify(await records.rows('SELECT * FROM mcp_calls')).includes('canary'), false);
+  assert.deepEqual(await records.rows('SELECT final_action, rule_id FROM security_events ORDER BY id'), [
+    ['allow', 'security.rules.mcp.yes'], ['ask', 'security.rules.mcp.look'], ['block', 'security.rules.mcp.no']]);
+});
+
+both('B23, B24: what a rule takes out of arguments or results is not in the file', async (t, args) => {
+  const { client, records, gateway } = await started(t, args,
+    rule('mask', { if: tool('a'), decision: 'rewrite', rewrite_target: 'arguments =~ "canary-[0-9]+"', rewrite_value: '***' }) +
+    rule('clean', { on: 'mcp.response', if: tool('b'), decision: 'rewrite', rewrite_target: 'response.text =~ "hunter[0-9]"', rewrite_value: '***' }) +
+    rule('keep', { on: 'mcp.response', if: tool('c'), decision: 'block' }),
+    ['--result', `b=${JSON.stringify(secretResult)}`, '--result', `c=${JSON.stringify(secretResult)}`]);
+  assert.deepEqual((await call(client, 'local__a', { note: 'canary-1' })).result.echo, { note: '***' });
+  assert.equal((await call(client, 'local__b')).result.content[0].text, 'the password is ***');
+  assert.equal((await call(client, 'local__c')).error.code, -32600);
+  const found = await rows(records, 3, 'policy_action, decision, request_preview, response_preview');
+  assert.deepEqual(found.map((row) => row.slice(0, 2)), [['rewrite', 'allowed'], ['rewrite', 'allowed'], ['block', 'denied']]);
+  assert.equal(found[0][2], '{"name":"local__a","arguments":{"note":"***"}}');
+  assert.match(found[1][3], /the password is \*\*\*/);
+  await gateway.stop();
+  for (const file of records.files()) {
+    const bytes = readFileSync(file);
+    assert.ok(!bytes.includes('canary-1') && !bytes.includes('hunter2'), file);
+  }
+});
+
+both('B27 a rule that cannot be evaluated is in the row, by its name', async (t, args) => {
+  const { client, records } = await started(t, args, rule('wrong', { if: 'mcp.request.arguments.n > 3', decision: 'allow' }));
+  assert.ok((await call(client, 'local__a', { n: 'text' })).error);
+  const [[decision, named, reason]] = await rows(records, 1, 'decision, policy_rule, policy_reason');
+  assert.equal(decision, 'denied');
+  assert.equal(named, 'security.mcp.evaluation_error');
+  assert.match(reason, /wrong/);
+});
+
+both('E01 to E04: the other engine, as it is recorded', async (t, args) => {
+  const other = fake('--tool', 'a');
+  const { client, records } = await started(t, args,
+    `[mcpServers.old]\ncommand = ${quoted(other.command)}\nargs = [${other.args.map(quoted).join(', ')}]\n` +
+    '[policies.default]\nplugin = "policy-lists"\nblocked_servers = ["old"]\ndefault_tool_permission = "block"\n' +
+    'tool_permissions = { local__a = "allow", local__b = "warn", old__a = "allow" }\n');
+  assert.ok((await call(client, 'local__a')).result);
+  assert.ok((await call(client, 'local__b')).result, 'a warning is no refusal');
+  assert.equal((await call(client, 'local__c')).error.code, -32600);
+  assert.equal((await call(client, 'old__a')).error.code, -32600);
+  const found = await rows(records, 4, 'server_name, tool_name, decision, flags & 1');
+  assert.deepEqual(found, [
+    ['local', 'a', 'allowed', 0], ['local', 'b', 'allowed', 1], ['local', 'c', 'denied', 0], ['old', 'a', 'denied', 0]]);
+});
+
+both('a question to a person is on record, and the call that it was about', async (t, args) => {
+  const { client, records, gateway } = await started(t, args,
+    `[approval]\napi = true\n${rule('look', { if: tool('a'), decision: 'ask', reason: 'have a look' })}`);
+  const answered = call(client, 'local__a', { n: 1 });
+  const id = await until('it waits', async () => {
+    const list = JSON.parse((await records.command('approvals', '--json')).stdout);
+    return list.pending?.[0]?.id;
+  });
+  await records.until("SELECT count(*) FROM approvals WHERE status = 'pending'", (n) => n === 1);
+  await records.command('approvals', 'allow', id);
+  assert.ok((await answered).result);
+  await records.until("SELECT count(*) FROM approvals WHERE status = 'approved'", (n) => n === 1);
+  const found = await records.rows('SELECT approval_id, status, server_name, tool_name, rule_id, surface, scope, trace_id FROM approvals ORDER BY id');
+  assert.deepEqual(found.map((row) => row.slice(0, 5)), ['pending', 'approved'].map((status) => [id, status, 'local', 'a', 'security.rules.mcp.look']));
+  assert.deepEqual(found[1].slice(5, 7), ['terminal', 'once']);
+  const [[decision, action, named, trace]] = await rows(records, 1, 'decision, policy_action, policy_rule, trace_id');
+  assert.deepEqual([decision, action, named], ['allowed', 'ask', 'security.rules.mcp.look']);
+  assert.equal(trace, found[0][7]);
+  assert.ok(gateway.pid > 0);
+});
+
+both('B33 requests of the builtin tools have the trace of their call', async (t, args) => {
+  const web = createServer((req, res) => res.writeHead(200, { 'content-type': 'text/plain' }).end('four'));
+  await new Promise((done) => web.listen(0, '127.0.0.1', done));
+  t.defer(() => web.close());
+  const { port } = web.address();
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const { client, records } = await started(t, args, '[tools.http]\nplugin = "builtin-http"\nallow_private = true\nblock = ["blocked.test"]\n');
+  const meta = { traceparent: `00-${trace}-00f067aa0ba902b7-01` };
+  assert.ok((await call(client, 'http__fetch_http', { url: `http://127.0.0.1:${port}/page?token=canary` }, { meta })).result);
+  await call(client, 'http__fetch_http', { url: 'http://blocked.test/' }, { meta });
+  await records.until('SELECT count(*) FROM net_events', (n) => n === 2);
+  assert.deepEqual(
+    await records.rows('SELECT domain, port, decision, method, path, status_code, bytes_received, server_name, trace_id FROM net_events ORDER BY id'),
+    [['127.0.0.1', port, 'allowed', 'GET', '/page', 200, 4, 'http', trace],
+     ['blocked.test', 80, 'denied', 'GET', '/', null, 0, 'http', trace]]);
+  assert.deepEqual(await rows(records, 2, 'trace_id'), [[trace], [trace]]);
+});
+
+both('whose record it is', async (t, args) => {
+  const { client, records, gateway } = await started(t, args, '');
+  await call(client, 'local__a');
+  await records.until('SELECT count(*) FROM session_identity', (n) => n === 1);
+  const [[file, user]] = await records.rows('SELECT profile_id, user_id FROM session_identity');
+  assert.equal(file, gateway.config);
+  assert.ok(user.length > 0);
+});
+
+test('policy replay: what other rules would say of the calls on record', async (t) => {
+  const { client, records, servers, gateway } = await started(t, [],
+    rule('no', { if: tool('c'), decision: 'block' }), ['--result', `b=${JSON.stringify(secretResult)}`]);
+  await call(client, 'local__a', { path: '/etc/passwd' });
+  await call(client, 'local__a', { path: '/tmp/x' });
+  await call(client, 'local__b');
+  await call(client, 'local__c', { n: 1 });
+  await rows(records, 4, 'id');
+  const same = JSON.parse((await records.command('policy', 'replay', '--since', '1h', '--json')).stdout);
+  assert.deepEqual(same, { calls: 4, left_out: { 'the arguments of a refused call are not on record': 1 }, changed: [] });
+  const next = t.path('next.toml');
+  writeFileSync(next, profile(servers,
+    rule('etc', { if: "has(mcp.request.arguments.path) && mcp.request.arguments.path.startsWith('/etc')", decision: 'block', reason: 'not there', priority: 5 }) +
+    rule('words', { on: 'mcp.response', if: "mcp.response.text.contains('password')", decision: 'block' })));
+  const [{ path: file }] = records.files().map((path) => ({ path }));
+  const changed = async (...words) => (await records.execute('policy', 'replay', '--config', next, '--file', file, ...words)).stdout;
+  const answer = JSON.parse(await changed('--since', '1h', '--json'));
+  assert.equal(answer.calls, 4);
+  const short = answer.changed.map((one) => [one.call, one.then, one.now, one.now_rule]);
+  assert.deepEqual(short.filter((one) => one[2] === 'block').map((one) => [one[0], one[3]]), [
+    ['local/a', 'security.rules.mcp.etc'], ['local/b', 'security.rules.mcp.words']], show(answer));
+  const text = await changed('--since', '1h');
+  assert.match(text, /local\/a +allow \(security\.rules\.mcp\.default\) +block \(security\.rules\.mcp\.etc\) +not there/);
+  assert.match(text, /4 calls on record, \d would be decided otherwise/);
+  assert.match(await changed('--since', '2999-01-01T00:00:00Z'), /^0 calls on record, 0 would be decided otherwise/);
+  const wrong = await records.command('policy', 'replay', '--since', 'yesterday').catch((error) => error);
+  assert.equal(wrong.code, 2);
+  assert.ok(gateway.pid > 0);
+});
+
+await run();
