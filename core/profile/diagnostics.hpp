@@ -15,6 +15,8 @@ namespace bulkhead::profiles {
 
 inline constexpr std::string_view kInvalidSchema = "invalid_schema";
 inline constexpr std::string_view kUnknownKey = "unknown_key";
+inline constexpr std::string_view kLocked = "locked";
+inline constexpr std::string_view kForbidden = "forbidden";
 inline constexpr std::string_view kMissingVariable = "missing_env_var";
 
 // Text of a file made fit for a line of a terminal: control characters become '?', what is over

@@ -13,10 +13,11 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::string_view kSections[] = {
-    "schema",     "gateway",     "mcpServers", "naming",    "expose",    "limits",
-    "transports", "tools",       "policy",     "policies",  "telemetry", "services",
-    "connectors", "plugin_dirs", "state_dir",  "isolation", "approval",  "pins",
-    "security",   "corp",        "profiles",   "default",
+    "schema",     "gateway",        "mcpServers", "naming",    "expose",    "limits",
+    "transports", "tools",          "policy",     "policies",  "telemetry", "services",
+    "connectors", "plugin_dirs",    "state_dir",  "isolation", "approval",  "pins",
+    "security",   "corp",           "profiles",   "default",   "id",        "revision",
+    "editable",   "detect_servers",
 };
 
 // Files that are a client's own, whatever else is in them. There these words of ours mean something
@@ -24,7 +25,8 @@ constexpr std::string_view kSections[] = {
 constexpr std::string_view kClientFiles[] = {"settings.json", ".claude.json",
                                              "claude_desktop_config.json"};
 constexpr std::string_view kClientWords[] = {"tools",   "telemetry", "security", "schema",
-                                             "default", "profiles",  "policy",   "corp"};
+                                             "default", "profiles",  "policy",   "corp",
+                                             "id",      "revision"};
 
 bool in(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -44,7 +46,7 @@ class Canonical {
  public:
   Canonical(Diagnostics &diagnostics, const ProfileLayer &layer)
       : diagnostics_(diagnostics),
-        shared_(is_json(layer) && !layer.project && !layer.lenient),
+        shared_(is_json(layer) && !layer.project && !layer.lenient && !layer.corp),
         client_(shared_ && is_client_file(layer.file)) {}
 
   Node make(Node &&root) {

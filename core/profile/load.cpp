@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "profile/corp_signature.hpp"
 #include "profile/layers.hpp"
-#include "profile/parse.hpp"
 #include "profile/project_screen.hpp"
 #include "profile/rule_sections.hpp"
 #include "profile/sections.hpp"
 #include "profile/show.hpp"
+#include "profile/stack.hpp"
 
 namespace bulkhead {
 
@@ -19,10 +20,14 @@ namespace {
 constexpr std::string_view kSchema = "bulkhead.profile/1";
 constexpr std::size_t kForeignKeys = 8;  // more unknown sections than this: another program's file
 
+}  // namespace
+
 bool known_section(std::string_view name) {
   const auto names = section_names();
   return std::find(names.begin(), names.end(), name) != names.end();
 }
+
+namespace {
 
 // Reports unknown sections; a whole settings file of an editor gets one message, not a hundred.
 void check_sections(const Node &root, Diagnostics &diagnostics) {
@@ -50,6 +55,21 @@ void check_schema(const Node &node, Diagnostics &diagnostics) {
         "this version reads \"" + std::string(kSchema) + "\", not " + in_quotes(*text));
 }
 
+// What a profile is called among others; a signed one needs both (profile/corp_signature.hpp).
+void check_identity(const Node &root, Diagnostics &diagnostics) {
+  if (const Node *id = root.find("id")) {
+    const auto text = diagnostics.string(*id, "id");
+    if (text && !is_profile_id(*text))
+      diagnostics.error(id->place, "id",
+                        "3 to 64 of a-z, 0-9 and '-' are needed, not beginning with '-'");
+  }
+  if (const Node *revision = root.find("revision")) {
+    const auto text = diagnostics.string(*revision, "revision");
+    if (text && !is_revision(*text))
+      diagnostics.error(revision->place, "revision", "YYYY.MMDD.N is needed, e.g. 2026.0131.1");
+  }
+}
+
 // Time-outs of the whole gateway obey the ceiling too.
 void clamp_timeouts(const Node &place, Context &context) {
   Limits &limits = context.profile.limits;
@@ -69,6 +89,7 @@ void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context
   };
   check_sections(root, context.diagnostics);
   if (const Node *schema = root.find("schema")) check_schema(*schema, context.diagnostics);
+  check_identity(root, context.diagnostics);
   with("gateway", read_gateway);
   with("naming", read_naming);
   with("expose", read_expose);
@@ -94,34 +115,24 @@ void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context
 }  // namespace profiles
 
 std::variant<Profile, std::vector<ProfileError>> load_profile(
-    const std::vector<ProfileLayer> &layers, const ProfileEnvironment &environment) {
+    const std::vector<ProfileLayer> &layers, const ProfileEnvironment &environment,
+    std::vector<ProfileHold> *holds) {
   using namespace profiles;
   Diagnostics diagnostics(layers);
-  Node root(Kind::table, {});
-  std::vector<Unapproved> unapproved;
-  std::vector<RuleLayer> rules;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    const auto index = static_cast<std::uint16_t>(i);
-    Node layer;
-    if (!parse_layer(layers[i], index, {}, &layer, diagnostics)) continue;
-    layer = canonical_layer(std::move(layer), layers[i], diagnostics);
-    if (layers[i].project)
-      layer = screen_project(std::move(layer), layers[i], root, &unapproved, diagnostics);
-    collect_rules(layer, index, &rules);
-    merge_layer(root, std::move(layer));
-  }
-  // What is left of a broken file would only produce errors that follow from the first.
-  if (diagnostics.failed()) return diagnostics.take_errors();
+  LayerStack stack(layers, diagnostics);
+  if (!stack.merge()) return diagnostics.take_errors();
   Profile profile;
   for (const ProfileLayer &layer : layers) {
     // A profile can hold credentials. One of a repository belongs to what servers work on.
-    if (!layer.file.empty() && !layer.project) profile.own_paths.push_back(layer.file);
+    if (!layer.file.empty() && !layer.project && !layer.detected)
+      profile.own_paths.push_back(layer.file);
   }
   Context context{environment, diagnostics, profile};
-  read_profile(root, rules, context);
+  read_profile(stack.root, stack.rules, context);
   if (diagnostics.failed()) return diagnostics.take_errors();
-  show(root, context);
-  add_unapproved(unapproved, context);
+  show(stack.root, context);
+  add_unapproved(stack.unapproved, context);
+  stack.report(&profile, holds);
   profile.notes = diagnostics.take_notes();
   return profile;
 }

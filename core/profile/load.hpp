@@ -26,7 +26,7 @@ inline constexpr std::size_t kProfileErrors = 100;      // of one load_profile()
 inline constexpr std::string_view kWrongDefinition = "its definition is wrong: ";
 
 struct ProfileLayer {
-  std::string name;  // "builtin", "file", "project", "command line"
+  std::string name;  // "builtin", "corp", "file", "project", "command line"
   // For messages, and for relative paths in it. ".json" and ".jsonc" are read as JSON, ".toml" as
   // TOML, everything else by its first character (TOML cannot start with '{' or '/').
   std::string file;
@@ -39,7 +39,27 @@ struct ProfileLayer {
   // A mistake in a server of this layer does not refuse the profile: the server is listed as
   // disabled, with the mistake as the reason (kWrongDefinition), and there is a note.
   bool lenient = false;
+  // What the corporation says, at most one layer, called "corp": its directives bind the layers
+  // above it. Whoever sets this has seen that only an administrator can write the file.
+  bool corp = false;
+  // The next layer is a profile that extends this one (profile/extends.hpp): together they are one.
+  bool extended = false;
+  // What another program has configured ("claude", "gemini"): of its text only the servers count,
+  // and those only where the profile looks for them and mcpServers can be edited.
+  bool detected = false;
 };
+
+// A part of the profile that one of its layers keeps from others: the corporation's from those
+// above it, one with editable.mcpServers = false from what programs add.
+struct ProfileHold {
+  std::vector<std::string> path;  // keys from the top; "*": any
+  bool forbids = false;           // false: it may be there, and stays as it is
+  std::string says;               // which layer says so, and where; for people
+};
+// The first hold on this path ({"mcpServers", "github"}) or on something above it; null: there is
+// none.
+const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
+                             const std::vector<std::string> &path);
 
 struct ProfileEnvironment {
   // Looks a variable up; nullopt: not set. Injected so that tests need no setenv.
@@ -47,9 +67,11 @@ struct ProfileEnvironment {
   std::string home;
 };
 
-// The whole profile, or all that is wrong with it (at most 100 errors).
+// The whole profile, or all that is wrong with it (at most 100 errors). `holds`, if given, gets
+// what the layers keep from whoever changes the profile otherwise.
 std::variant<Profile, std::vector<ProfileError>> load_profile(
-    const std::vector<ProfileLayer> &layers, const ProfileEnvironment &environment);
+    const std::vector<ProfileLayer> &layers, const ProfileEnvironment &environment,
+    std::vector<ProfileHold> *holds = nullptr);
 
 // Reads one file whole. BH_E_NOT_FOUND: no such file; BH_E_IO: not readable (the text says why);
 // BH_E_LIMIT: larger than kProfileBytes. The text ends with the code as to_string() writes it:

@@ -20,6 +20,9 @@ struct Context {
   bool literal = false;  // ${...} in values of servers is text like any other
 };
 
+// True for the name of a section, or of a key that stands outside all sections.
+bool known_section(std::string_view name);
+
 // One key of [limits]: exactly one of the members is set.
 struct LimitKey {
   std::string_view name;

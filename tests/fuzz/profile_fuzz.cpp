@@ -1,6 +1,7 @@
 // libFuzzer target: any text as a profile, as two layers of one, and as another client's file that
-// is imported. The first byte chooses: 'j' JSON, 't' TOML, 'm' two layers, 'i' import, 'p' a
-// project file.
+// is imported. The first byte chooses: 'j' JSON, 't' TOML, 'm' two layers, 'c' a corp layer below
+// another, 'e' a profile and one that extends it, 'd' another program's settings below a profile,
+// 's' a signature in minisign's format, 'i' import, 'p' a project file.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,7 +10,10 @@
 #include <string>
 #include <string_view>
 
+#include "profile/corp_signature.hpp"
+#include "profile/extends.hpp"
 #include "profile/load.hpp"
+#include "profile/minisign.hpp"
 #include "profile/project.hpp"
 #include "rapidjson/document.h"
 
@@ -141,6 +145,53 @@ void project(std::string text) {
                 "what is used is not what was shown", entry.serialisation);
 }
 
+// What a corp layer forbids is not there, whatever the layer above says.
+void corp(const std::string &lower, const std::string &upper) {
+  ProfileLayer below{"corp", "/etc/c.toml",
+                     "[[directives]]\noperation = \"forbid\"\npath = \"mcpServers.bad\"\n" + lower};
+  below.corp = true;
+  const std::vector<ProfileLayer> layers{below, {"file", "/a/b", upper}};
+  load(layers);
+  const auto result = load_profile(layers, environment());
+  const auto *profile = std::get_if<Profile>(&result);
+  if (profile == nullptr) return;
+  for (const ServerDef &server : profile->servers)
+    require(server.name != "bad", "what is forbidden is there", upper);
+}
+
+void extends(const std::string &parent, const std::string &child) {
+  const FindProfile find = [&](const std::string &id) -> Result<ProfileLayer> {
+    return ProfileLayer{"file", "/p/" + id, parent};
+  };
+  auto chain = with_ancestors({"file", "/a/b", child}, find);
+  if (!chain) return require(!chain.error().what.empty(), "an empty error");
+  require(!chain->empty() && chain->size() <= kProfileChain, "the length of a chain");
+  load(*chain);
+}
+
+void detect(const std::string &lower, const std::string &upper) {
+  ProfileLayer below{"claude", "/u/settings.json", lower};
+  below.detected = below.lenient = true;
+  // It never keeps a profile from loading.
+  const auto alone = load_profile({{"file", "/a/b", upper}}, environment());
+  const auto both = load_profile({below, {"file", "/a/b", upper}}, environment());
+  require(std::holds_alternative<Profile>(alone) == std::holds_alternative<Profile>(both),
+          "another program's settings are an error", lower);
+}
+
+// Nobody has the key of these signatures, so that none may be accepted.
+void minisign(std::string_view text) {
+  const auto keys = read_minisign_keys(text);
+  if (keys) require(!keys->empty() && keys->size() <= kMinisignKeys, "number of keys");
+  const auto known =
+      read_minisign_keys("RWRn4d/OmGVKt0TaLlH1Lt+2VbMcxoAuNAFGfstCJNuRiYwTqXbYYDlC\n");
+  require(known.has_value(), "a good key");
+  require(!verify_minisign("not what was ever signed", text, *known), "a signature is accepted");
+  const std::string payload(text);
+  require(!check_corp({payload, text, payload, text, text, "p", "c.json"}),
+          "a profile is accepted");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
@@ -151,10 +202,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     import(text);
   } else if (mode == 'p') {
     project(text);
-  } else if (mode == 'm') {
+  } else if (mode == 's') {
+    minisign(text);
+  } else if (mode == 'm' || mode == 'c' || mode == 'e' || mode == 'd') {
     const std::size_t middle = text.find("\n%%\n");
+    const std::string lower = text.substr(0, middle);
     const std::string upper = middle == std::string::npos ? "" : text.substr(middle + 4);
-    load({{"builtin", "", text.substr(0, middle)}, {"file", "/a/b", upper}});
+    if (mode == 'c') return corp(lower, upper), 0;
+    if (mode == 'e') return extends(lower, upper), 0;
+    if (mode == 'd') return detect(lower, upper), 0;
+    load({{"builtin", "", lower}, {"file", "/a/b", upper}});
   } else {
     load({{"file", mode == 'j' ? "a.json" : "a.toml", text}});
   }

@@ -1,0 +1,40 @@
+// A signed corp profile: what has to be true of it before a byte of it is used (docs/corp.md).
+//
+// Thread: any. Nothing here touches files.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace bulkhead {
+
+inline constexpr std::size_t kCatalogueBytes = 2u << 20;
+
+// The texts as they were read.
+struct SignedCorp {
+  std::string_view payload, payload_signature;      // the profile
+  std::string_view catalogue, catalogue_signature;  // JSON
+  std::string_view keys;                            // minisign's public keys
+  std::string_view payload_file, catalogue_file;    // names, for messages
+};
+
+struct CorpRevision {
+  std::string id, revision;  // of the payload, and of its entry
+  std::string current;       // the catalogue's current revision of this id
+  bool deprecated = false;
+};
+
+// The catalogue is signed; the payload is signed, has the hash that the catalogue gives, and its id
+// and revision are those of the entry; the entry is not revoked. An error says which of these is
+// wrong, with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]" at its end.
+Result<CorpRevision> check_corp(const SignedCorp &given);
+
+// A revision is YYYY.MMDD.N; an id has 3 to 64 of a-z, 0-9 and '-', not beginning with '-'.
+bool is_revision(std::string_view text);
+bool is_profile_id(std::string_view text);
+// True if revision `a` comes before `b`; both are ones.
+bool comes_before(std::string_view a, std::string_view b);
+
+}  // namespace bulkhead
