@@ -97,6 +97,9 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
       std::any_of(tools.begin(), tools.end(), same)) {
     return refuse(BH_E_DENIED, "server_exists: there is a server \"" + id + "\" already");
   }
+  if (const ProfileHold *hold = find_hold(before->holds, {"mcpServers", id})) {
+    return refuse(BH_E_DENIED, "server_is_locked: " + hold->says);
+  }
   auto next = load_for(arguments, transports, *text);
   if (!next.has_value()) return refuse(BH_E_INVALID, joined(next.error()));
   const ServerDef *added = find(next->profile, id);

@@ -7,6 +7,8 @@
 
 #include "approval_store.hpp"
 #include "builtin_profile.hpp"
+#include "corp_profile.hpp"
+#include "file_layers.hpp"
 #include "mcp/scan.hpp"
 #include "paths.hpp"
 #include "pin_store.hpp"
@@ -29,8 +31,11 @@ std::optional<std::string> environment_value(const std::string &name) {
   return value;
 }
 
-std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers) {
-  auto loaded = load_profile(layers, {environment_value, home_dir()});
+// `holds` is replaced.
+std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers,
+                                          std::vector<ProfileHold> *holds) {
+  holds->clear();
+  auto loaded = load_profile(layers, {environment_value, home_dir()}, holds);
   if (auto *errors = std::get_if<std::vector<ProfileError>>(&loaded)) {
     Lines lines;
     for (const auto &error : *errors) lines.push_back(to_string(error));
@@ -165,11 +170,40 @@ std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile
   return {};
 }
 
-void fill_in_folders(Profile &profile, const Arguments &arguments) {
+void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments) {
+  Profile &profile = loaded.profile;
   if (profile.state_dir.empty()) profile.state_dir = default_state_dir();
-  if (arguments.plugin_dirs.empty()) return profile.plugin_dirs.push_back(own_plugin_dir());
+  auto &dirs = profile.plugin_dirs;
   const auto &given = arguments.plugin_dirs;
-  profile.plugin_dirs.insert(profile.plugin_dirs.end(), given.begin(), given.end());
+  dirs.insert(dirs.end(), given.begin(), given.end());
+  // Where the policy is the corporation's, no folder of a user's has another by its name.
+  const bool first = find_hold(loaded.holds, {"policies"}) != nullptr;
+  if (first || given.empty()) dirs.insert(first ? dirs.begin() : dirs.end(), own_plugin_dir());
+}
+
+// The revision of it, if it is signed.
+std::expected<std::optional<CorpRevision>, Lines> add_corp_layer(
+    Lines *notes, std::vector<ProfileLayer> *layers) {
+  auto corp = read_corp_profile();
+  if (!corp) return std::unexpected(std::move(corp.error()));
+  if (!*corp) return std::nullopt;
+  layers->push_back(std::move((*corp)->layer));
+  notes->insert(notes->end(), (*corp)->notes.begin(), (*corp)->notes.end());
+  return (*corp)->revision;
+}
+
+// What the command line changes beside the layers.
+std::expected<void, Lines> check_arguments(const Arguments &arguments,
+                                           const std::vector<ProfileHold> &holds) {
+  Lines wrong;
+  const auto check = [&](bool given, std::string_view option, std::vector<std::string> path) {
+    const ProfileHold *hold = given ? find_hold(holds, path) : nullptr;
+    if (hold != nullptr) wrong.push_back(std::string(option) + ": " + hold->says + " [locked]");
+  };
+  check(!arguments.plugin_dirs.empty(), "--plugin-dir", {"plugin_dirs"});
+  check(arguments.single_process, "--single-process", {"isolation", "mode"});
+  if (wrong.empty()) return {};
+  return std::unexpected(std::move(wrong));
 }
 
 // What is known of the servers' tools. Where that is enforced, not to know it is an error: all that
@@ -226,36 +260,43 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   builtin.append(builtin_http_transport).append(builtin_stdio_transport);
   if (out.file.empty()) builtin += builtin_tools;
   std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
+  Lines notes;
+  const auto corp = add_corp_layer(&notes, &layers);
+  if (!corp) return std::unexpected(corp.error());
+  for (ProfileLayer &layer : read_detected_layers(&notes)) layers.push_back(std::move(layer));
   if (auto added = add_user_layer(user_text, &layers); !added) {
     return std::unexpected(added.error());
   }
   if (!out.file.empty()) {
-    auto layer = read_profile_file(out.file);
-    if (!layer) return std::unexpected(Lines{layer.error().text});
-    layers.push_back(std::move(*layer));
+    auto file = read_file_layers(out.file);
+    if (!file) return std::unexpected(file.error());
+    for (ProfileLayer &layer : *file) layers.push_back(std::move(layer));
   }
-  Lines notes;
   if (auto added = add_project(arguments, &out, &notes, &layers); !added) {
     return std::unexpected(added.error());
   }
-  auto profile = load_layers(layers);
+  auto profile = load_layers(layers, &out.holds);
   if (!profile) return std::unexpected(profile.error());
+  if (auto fine = check_arguments(arguments, out.holds); !fine) {
+    return std::unexpected(fine.error());
+  }
   select_transports(*profile, transports);
   if (!arguments.listen.empty() && transports == Transports::served) {
     auto layer = listen_layer(*profile, arguments.listen);
     if (!layer) return std::unexpected(Lines{layer.error()});
     layers.push_back(std::move(*layer));
     const std::vector<PluginUse> selected = std::move(profile->transports);
-    profile = load_layers(layers);
+    profile = load_layers(layers, &out.holds);
     if (!profile) return std::unexpected(profile.error());
     std::erase_if(profile->transports, [&](const PluginUse &use) {
       return std::none_of(selected.begin(), selected.end(),
                           [&](const PluginUse &one) { return one.id == use.id; });
     });
   }
+  remember_corp_revision(*corp, &notes);
   out.profile = std::move(*profile);
   hide_unused_transports(out.profile);
-  fill_in_folders(out.profile, arguments);
+  fill_in_folders(out, arguments);
   if (auto added = add_pins(out.profile, &notes); !added) return std::unexpected(added.error());
   hide_from_servers(out.profile);
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
@@ -274,6 +315,7 @@ std::expected<LoadedProfile, Lines> load_checked(const Arguments &arguments,
 }
 
 std::expected<LoadedProfile, Lines> load_aggregator(const Arguments &arguments) {
+  LoadedProfile out;
   std::string builtin(builtin_base);
   builtin.append(builtin_http_transport).append(builtin_stdio_transport);
   builtin.append(builtin_aggregator).append("codec = \"").append(arguments.codec).append("\"\n");
@@ -281,18 +323,27 @@ std::expected<LoadedProfile, Lines> load_aggregator(const Arguments &arguments) 
   for (const std::string_view name : launchers) builtin.append("\"").append(name).append("\",");
   builtin += "]\n";
   std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
+  Lines notes;
+  const auto corp = add_corp_layer(&notes, &layers);
+  if (!corp) return std::unexpected(corp.error());
   if (!arguments.config.empty()) {
-    auto layer = read_profile_file(arguments.config);
-    if (!layer) return std::unexpected(Lines{layer.error().text});
-    layers.push_back(std::move(*layer));
+    auto file = read_file_layers(arguments.config);
+    if (!file) return std::unexpected(file.error());
+    for (ProfileLayer &layer : *file) layers.push_back(std::move(layer));
   }
-  auto profile = load_layers(layers);
+  auto profile = load_layers(layers, &out.holds);
   if (!profile) return std::unexpected(profile.error());
+  if (auto fine = check_arguments(arguments, out.holds); !fine) {
+    return std::unexpected(fine.error());
+  }
   std::erase_if(profile->transports,
                 [](const PluginUse &use) { return !is_builtin(use) || use.id != "aggregator"; });
-  LoadedProfile out{std::move(*profile), arguments.config, {}};
+  remember_corp_revision(*corp, &notes);
+  out.profile = std::move(*profile);
+  out.file = arguments.config;
+  out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
-  fill_in_folders(out.profile, arguments);
+  fill_in_folders(out, arguments);
   return out;
 }
 

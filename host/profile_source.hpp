@@ -1,4 +1,5 @@
-// Puts the layers of a profile together: builtin, the file, the project, the command line.
+// Puts the layers of a profile together: builtin, corp, user, the file, the project, the command
+// line.
 #pragma once
 
 #include <expected>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "arguments.hpp"
+#include "profile/load.hpp"
 #include "profile/profile.hpp"
 
 namespace bulkhead::program {
@@ -17,9 +19,10 @@ namespace bulkhead::program {
 enum class Transports : std::uint8_t { none, served, stdio };
 
 struct LoadedProfile {
-  Profile profile;      // state_dir and plugin_dirs are filled in
-  std::string file;     // empty: nothing is configured
-  std::string project;  // the project file that was read; empty: none
+  Profile profile;                      // state_dir and plugin_dirs are filled in
+  std::string file;                     // empty: nothing is configured
+  std::string project;                  // the project file that was read; empty: none
+  std::vector<ProfileHold> holds = {};  // what its layers keep from other changes
 };
 
 // How long a server may take to answer its first message when its command may have to download it
