@@ -14,6 +14,7 @@
 
 #include "base/owned_fd.hpp"
 #include "compartment/control.hpp"
+#include "embed/policy_watch.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -58,7 +59,10 @@ std::string describe_end(int status) {
     const char *name = ::sigabbrev_np(WTERMSIG(status));
     return std::string("was ended by SIG") + (name == nullptr ? "?" : name);
   }
-  return "ended with exit code " + std::to_string(WEXITSTATUS(status));
+  const int code = WEXITSTATUS(status);
+  std::string text = "ended with exit code " + std::to_string(code);
+  if (code == exit_policy_hangs) text += ": a policy in it did not return";
+  return text;
 }
 
 std::uint64_t resident_bytes(int pid) {

@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "console.hpp"
+#include "embed/policy_watch.hpp"
 #include "gateway_front.hpp"
 #include "peer.hpp"
 #include "pin_keeper.hpp"
@@ -30,6 +31,10 @@ class Gateway {
       front_.log(level, component, text);
     };
     options.log_level = front_.log_level();
+    set_policy_hang_handler([this](std::string_view policy, std::uint64_t limit_ms) {
+      front_.log(LogLevel::error, "watchdog", hang_text(policy, limit_ms));
+      ::_exit(exit_failed);
+    });
     options.on_status = [this] { on_status(); };  // in the middle of a change: look at it later
     // On stdio there is one client; the servers are started with what it says that it can do, once.
     options.eager = front_.is_serve();

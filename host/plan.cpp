@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "egress.hpp"
 #include "embed/profile_prints.hpp"
 #include "mcp/scan.hpp"
 #include "paths.hpp"
@@ -40,6 +41,8 @@ constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
 // program, below folders that nobody else may enter.
 constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
 constexpr Role telemetry_role{"", "telemetry", false, false, 0};
+// Those of ours that call out (egress.hpp).
+constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
 
 // Those of our own run in the endpoint, unless the profile says otherwise.
 constexpr std::string_view our_judges[] = {"policy-allow", "policy-lists", "policy-rules"};
@@ -140,7 +143,7 @@ std::string definition_of(const Profile &profile, const ServerDef &def) {
 std::string name_of_own(const std::string &id) {
   const std::string_view first = std::string_view(id).substr(0, id.find('.'));
   const bool ours = first == "supervisor" || first == "endpoint" || first == "control" ||
-                    first == "plugin" || first == policy_role.compartment ||
+                    first == "plugin" || first == "egress" || first == policy_role.compartment ||
                     first == telemetry_role.compartment ||
                     std::any_of(std::begin(roles), std::end(roles),
                                 [&](const Role &role) { return role.compartment == first; });
@@ -195,7 +198,8 @@ class Planner {
     for (const PluginUse &use : profile_.tools) add_tools(use);
     Profile visible = profile_;
     for (PluginUse &use : visible.policies) {
-      add_judge(PluginKind::policy, policy_role, "policies", &use);
+      const Role &role = calls_out(use.plugin) ? egress_policy_role : policy_role;
+      add_judge(PluginKind::policy, role, "policies", &use);
     }
     for (PluginUse &use : visible.telemetry) {
       add_judge(PluginKind::telemetry, telemetry_role, "telemetry", &use);
@@ -329,7 +333,12 @@ class Planner {
     if (stays) return;
     const std::string usual(role.compartment);
     Slice slice = new_slice(use->id == usual ? usual : usual + "." + use->id, &role);
-    grant_network(*use, &slice.privileges);
+    slice.privileges.stores = &role == &telemetry_role;
+    if (calls_out(use->plugin)) {
+      allow_egress(use->config_json, &slice.privileges);
+    } else {
+      grant_network(*use, &slice.privileges);
+    }
     slice.plugins.push_back({kind, *use});
     if (kind == PluginKind::telemetry) {
       slice.prints = prints_of(profile_, facts_.fingerprint_key);
@@ -342,7 +351,8 @@ class Planner {
 
   // The HTTP client, wherever something may call out.
   void add_services(Slice &slice) const {
-    if (!slice.privileges.network || slice.privileges.exec) return;
+    const SlicePrivileges &may = slice.privileges;
+    if ((!may.network && may.dial.empty()) || may.exec) return;
     for (const PluginUse &use : profile_.services) add_once(slice, PluginKind::service, use);
   }
 

@@ -2,9 +2,11 @@
 // known of servers' tools.
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include "paths.hpp"
@@ -33,6 +35,18 @@ std::string uid_map(const std::string &process) {
 bool sees_all_users(pid_t pid) {
   const std::string ours = uid_map("self");
   return !ours.empty() && uid_map(std::to_string(pid)) == ours;
+}
+
+// Is this sockaddr the one of a Unix socket at one of the paths?
+bool names(const std::vector<std::string> &paths, std::string_view address) {
+  return std::any_of(paths.begin(), paths.end(), [&](const std::string &path) {
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    if (path.size() >= sizeof at.sun_path) return false;
+    path.copy(at.sun_path, path.size());
+    const std::size_t n = offsetof(sockaddr_un, sun_path) + path.size() + 1;
+    return address == std::string_view(reinterpret_cast<const char *>(&at), n);
+  });
 }
 
 }  // namespace
@@ -170,13 +184,23 @@ bool Supervisor::signs(const Child &child, const std::string &instance) const {
          !child.slice.remote.contains(remote_name("telemetry", instance));
 }
 
+// A compartment without a network is connected to the Unix sockets that the profile names for it.
 // Where a gateway listens and what it may connect to is settled while it starts, before it has read
 // a byte from outside.
 Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Frame &frame,
                                               std::string_view payload) {
   control::Listen wanted;
-  if (!from_bytes(payload, &wanted) || !child.slice.router) {
-    return fail(BH_E_DENIED, "only a gateway may ask for sockets");
+  if (!from_bytes(payload, &wanted)) return fail(BH_E_INVALID, "that is no address");
+  if (!child.slice.router) {
+    const bool may = !child.ending && frame.kind != control::listen &&
+                     names(child.slice.privileges.dial, wanted.address);
+    if (!may) {
+      return fail(BH_E_DENIED, "the profile names no such socket for this compartment");
+    }
+    if (frame.kind == control::will_dial) return OwnedFd();
+    DialRules once;
+    if (auto fits = once.announce(wanted.address); !fits) return std::unexpected(fits.error());
+    return once.dial(wanted.address);
   }
   if (frame.kind == control::dial) return dial_rules_.dial(wanted.address);
   if (child.ready) return fail(BH_E_DENIED, "only a gateway that is starting may ask for that");

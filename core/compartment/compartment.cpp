@@ -17,6 +17,7 @@
 #include "compartment/requests.hpp"
 #include "compartment/slice.hpp"
 #include "compartment/status_archive.hpp"
+#include "embed/policy_watch.hpp"
 #include "plugin/secrets.hpp"
 #include "route/ledger.hpp"
 #include "sandbox/confine.hpp"
@@ -150,7 +151,8 @@ std::map<std::string, CheckedLibrary> open_plugins(const Slice &slice) {
 Result<std::map<std::string, std::string>> make_folders(Slice *slice) {
   std::map<std::string, std::string> folders;
   for (const SlicePlugin &plugin : slice->plugins) {
-    if (plugin.kind != PluginKind::telemetry || slice->profile.state_dir.empty()) continue;
+    if (plugin.kind != PluginKind::telemetry || !slice->privileges.stores) continue;
+    if (slice->profile.state_dir.empty()) continue;
     auto made = private_folder(slice->profile.state_dir, "plugins", plugin.use.id);
     if (!made) return std::unexpected(made.error());
     slice->privileges.write.push_back(*made);
@@ -227,6 +229,10 @@ class Runner final : public link::Channel::Receiver {
     options.remote = std::move(slice.remote);
     options.checked_plugins = std::move(checked);
     options.services = services_;
+    set_policy_hang_handler([](std::string_view policy, std::uint64_t limit_ms) {
+      send_log(BH_LOG_ERROR, "watchdog", hang_text(policy, limit_ms));
+      ::_exit(exit_policy_hangs);
+    });
     options.on_useless = [this](const std::string &name) { say(control::useless, name); };
     options.on_pins = [this](const std::vector<PinNews> &news) { tell_pins(news); };
     auto host = Host::create(std::move(slice.profile), std::move(options));

@@ -42,7 +42,9 @@ void archive(Ar &ar, RemoteUse &v) {
 // What the compartment may do; becomes a Confinement.
 struct SlicePrivileges {
   bool network = false, exec = false;
-  bool required = false;  // the kernel must be able to enforce all of it
+  bool required = false;          // the kernel must be able to enforce all of it
+  std::vector<std::string> dial;  // Unix sockets that the supervisor connects it to, by their paths
+  bool stores = false;            // its telemetry plugins have a folder
   std::vector<std::string> read, write;
   std::vector<std::string> hide;   // with exec: from the programs
   std::uint32_t uid = 0, gid = 0;  // 0: stay who we are
@@ -52,8 +54,8 @@ struct SlicePrivileges {
 };
 template <class Ar>
 void archive(Ar &ar, SlicePrivileges &v) {
-  auto &[network, exec, required, read, write, hide, uid, gid, ports] = v;
-  ar(network, exec, required, read, write, hide, uid, gid, ports);
+  auto &[network, exec, required, dial, stores, read, write, hide, uid, gid, ports] = v;
+  ar(network, exec, required, dial, stores, read, write, hide, uid, gid, ports);
 }
 
 struct Slice {

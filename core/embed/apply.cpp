@@ -183,23 +183,41 @@ std::vector<PluginUse> HostImpl::reloadable_policies(Profile *next) const {
   return out;
 }
 
-// True: there are other rules now. One that refuses its own keeps what it has.
+namespace {
+
+Result<void> reconfigure(Part &part, const PluginUse &use) {
+  const auto refused = [&](bh_status code, std::string_view text) {
+    return fail(code, "policies." + use.id + ": " + std::string(text));
+  };
+  const std::string_view schema = part.instance->library().description().config_schema;
+  if (auto fits = check_config(schema, use.config_json); !fits.has_value()) {
+    return refused(fits.error().code, fits.error().text);
+  }
+  const auto *table = part.instance->ext<bh_policy>(BH_EXT_POLICY);
+  bh_error error = bh::make_error();
+  const bh_status status =
+      table->reconfigure(part.instance->self(), bh::str(use.config_json), &error);
+  if (status != BH_OK) return refused(status, bh::text(error));
+  part.use = use;
+  return {};
+}
+
+}  // namespace
+
+// True: there are other rules now. When one refuses its own, all keep what they have.
 Result<bool> HostImpl::reload_policies(const std::vector<PluginUse> &uses) {
+  std::vector<std::pair<Part *, PluginUse>> before;
   for (const PluginUse &use : uses) {
     for (const auto &part : policies_) {
       if (part->use.id != use.id) continue;
-      const std::string_view schema = part->instance->library().description().config_schema;
-      if (auto fits = check_config(schema, use.config_json); !fits.has_value()) {
-        return fail(fits.error().code, "policies." + use.id + ": " + fits.error().text);
+      const PluginUse was = part->use;
+      if (auto done = reconfigure(*part, use); done.has_value()) {
+        before.emplace_back(part.get(), was);
+        continue;
+      } else {
+        for (const auto &[changed, old] : before) static_cast<void>(reconfigure(*changed, old));
+        return std::unexpected(done.error());
       }
-      const auto *table = part->instance->ext<bh_policy>(BH_EXT_POLICY);
-      bh_error error = bh::make_error();
-      const bh_status status =
-          table->reconfigure(part->instance->self(), bh::str(use.config_json), &error);
-      if (status != BH_OK) {
-        return fail(status, "policies." + use.id + ": " + std::string(bh::text(error)));
-      }
-      part->use = use;
     }
   }
   return !uses.empty();

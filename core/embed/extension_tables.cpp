@@ -118,12 +118,13 @@ void list_changed(void *ctx, std::uint32_t kind) {
 bh_status decided(void *ctx, std::uint64_t exchange, const bh_verdict *verdict) {
   // Always posted: decide() or observe() may call this before it returns BH_PENDING.
   return post_to_loop(ctx, [ctx, exchange, decision = Gate::from(*verdict)] {
-    router_of(ctx).policy_decided(exchange, decision);
+    host_of(ctx).policy_answered(exchange, decision, part_of(ctx).instance->self());
   });
 }
 bh_status filtered(void *ctx, std::uint64_t question, std::uint32_t listed) {
-  return post_to_loop(
-      ctx, [ctx, question, listed] { router_of(ctx).policy_filtered(question, listed == 1); });
+  return post_to_loop(ctx, [ctx, question, listed] {
+    host_of(ctx).policy_shown(question, listed == 1, part_of(ctx).instance->self());
+  });
 }
 // Posted: filter() may call this while a list is being built.
 void changed(void *ctx) {

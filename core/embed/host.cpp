@@ -1,4 +1,4 @@
-#include <sys/random.h>
+#include <sodium/randombytes.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -111,6 +111,7 @@ Result<void> HostImpl::load() {
     end_left_parts();
   };
   hooks.on_unanswered = [this](std::uint64_t number, bool late) {
+    policy_stack_.forget(number);
     for (const auto &part : policies_) {
       if (part->near_policy != nullptr) part->near_policy->unanswered(number, late);
     }
@@ -369,9 +370,11 @@ Result<void> HostImpl::start() {
 }
 
 Result<void> HostImpl::use_policies() {
+  std::vector<PolicyStack::Engine> engines;
+  bool watched = false;
   for (const auto &part : policies_) {
     if (part->near_policy != nullptr) {
-      router_->gate().use(&link::NearPolicy::table(), part->near_policy.get());
+      engines.push_back({&link::NearPolicy::table(), part->near_policy.get()});
       continue;
     }
     const auto *policy =
@@ -380,8 +383,13 @@ Result<void> HostImpl::use_policies() {
       return fail(BH_E_INVALID,
                   "plugin \"" + part->use.plugin + "\" is no policy: " + part->failure);
     }
-    router_->gate().use(policy, part->instance->self());
+    engines.push_back({policy, part->instance->self(), &part->use.id});
+    watched = watched || policy->needs(part->instance->self()) != 0;
   }
+  if (engines.empty()) return {};
+  policy_stack_.use(std::move(engines), profile_.limits.policy_waiting_bytes);
+  watch_policies(watched);
+  router_->gate().use(&PolicyStack::table(), &policy_stack_);
   return {};
 }
 
@@ -389,9 +397,30 @@ Result<void> HostImpl::use_policies() {
 void HostImpl::use_prints() {
   if (prints_key_.empty()) {
     prints_key_.resize(32);
-    if (::getrandom(prints_key_.data(), prints_key_.size(), 0) != 32) prints_key_.assign(32, 'k');
+    ::randombytes_buf(prints_key_.data(), prints_key_.size());  // ends the process where it cannot
   }
   prints_ = std::make_shared<const SecretPrints>(prints_of(profile_, prints_key_));
+}
+
+// One that decides nothing is not worth a thread.
+void HostImpl::watch_policies(bool wanted) {
+  constexpr std::uint64_t least_ms = 1'000;  // below, a busy machine looks like a policy that hangs
+  if (!wanted || policy_watch_ != nullptr || !policy_hang_handler()) return;
+  policy_watch_ = std::make_unique<PolicyWatch>(
+      std::max(profile_.limits.policy_timeout_ms, least_ms), policy_hang_handler());
+  policy_stack_.watch_with(policy_watch_.get());
+}
+
+void HostImpl::policy_answered(std::uint64_t exchange, Gate::Decision decision, const void *who) {
+  decision = policy_stack_.answered(exchange, std::move(decision), who);
+  if (decision.verdict != Gate::Verdict::pending) router_->policy_decided(exchange, decision);
+}
+
+void HostImpl::policy_shown(std::uint64_t question, bool listed, const void *who) {
+  if (policy_stack_.size() <= 1) return router_->policy_filtered(question, listed);
+  const Gate::Shown shown = policy_stack_.filtered(question, listed, who);
+  if (shown == Gate::Shown::pending) return;
+  router_->policy_filtered(question, shown == Gate::Shown::yes);
 }
 
 void HostImpl::use_telemetry() {

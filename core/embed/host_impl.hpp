@@ -15,6 +15,7 @@
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/abi/ext/transport.h"
+#include "embed/policy_stack.hpp"
 #include "embed/seal.hpp"
 #include "host.hpp"
 #include "link/near.hpp"
@@ -102,6 +103,9 @@ class HostImpl final : public Host,
   const Sealer &sealer() const noexcept { return sealer_; }
   std::uint32_t epoch() const noexcept { return options_.epoch; }
   bool reopens_sessions() const noexcept;
+  // A policy has answered later. `who`: its self; null: it is known that this one was asked.
+  void policy_answered(std::uint64_t exchange, Gate::Decision decision, const void *who = nullptr);
+  void policy_shown(std::uint64_t question, bool listed, const void *who = nullptr);
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread_; }
   void transport_finished(Part &part);
   // The service that answers bh.host.http/1, loaded when first asked for; null: there is none.
@@ -135,6 +139,7 @@ class HostImpl final : public Host,
   Result<void> use_policies();
   std::vector<PluginUse> reloadable_policies(Profile *next) const;
   Result<bool> reload_policies(const std::vector<PluginUse> &uses);
+  void watch_policies(bool wanted);
   void use_telemetry();
   void use_prints();
   Result<std::unique_ptr<Part>> make_part(const PluginUse &use, bool starts_children = false,
@@ -209,6 +214,8 @@ class HostImpl final : public Host,
   HostContext context_;
   std::string prints_key_;
   std::atomic<std::shared_ptr<const SecretPrints>> prints_;  // what telemetry here is to mask
+  std::unique_ptr<PolicyWatch> policy_watch_;
+  PolicyStack policy_stack_;  // what the router's gate asks
   std::unique_ptr<Router> router_;
   std::map<std::string, std::unique_ptr<link::Near>> nears_;  // after the reactor, see shut_down()
   Parts transports_, connectors_, tools_, policies_, telemetry_, services_;

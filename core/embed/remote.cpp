@@ -84,13 +84,13 @@ void HostImpl::give_up(const std::string &compartment, const std::string &reason
 }
 
 void HostImpl::policy_decided(std::uint64_t exchange, const bh_verdict &verdict) {
-  router_->policy_decided(exchange, Gate::from(verdict));
+  policy_answered(exchange, Gate::from(verdict));
 }
 void HostImpl::policy_refused(std::uint64_t exchange, std::string_view why) {
-  router_->policy_decided(exchange, Gate::failed("the policy failed: " + std::string(why)));
+  policy_answered(exchange, Gate::failed("the policy failed: " + std::string(why)));
 }
 void HostImpl::policy_filtered(std::uint64_t question, bool listed) {
-  router_->policy_filtered(question, listed);
+  policy_shown(question, listed);
 }
 void HostImpl::policy_changed() {
   static_cast<void>(use_policies());  // what they need may be other now

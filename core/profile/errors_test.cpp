@@ -115,8 +115,9 @@ TEST_CASE("wrong types and values") {
        kSchema},
       {"[transports.x]\nplugin = \"a\"\nt = \"${env:unset_1}\"\n",
        "3:5: transports.x.t: ", "unset_1", "missing_env_var"},
-      {"[policies.a]\nplugin = \"a\"\n[policies.b]\nplugin = \"a\"\n",
-       "1:2: policies: ", "at most one", kSchema},
+      {"[policies]\na={plugin=\"a\"}\nb={plugin=\"a\"}\nc={plugin=\"a\"}\nd={plugin=\"a\"}\n"
+       "e={plugin=\"a\"}\nf={plugin=\"a\"}\ng={plugin=\"a\"}\nh={plugin=\"a\"}\ni={plugin=\"a\"}\n",
+       "1:2: policies: ", "at most 8", kSchema},
       {"[policy]\nplugin = \"a\"\n[policies.policy]\nplugin = \"a\"\n",
        "3:11: policies.policy: ", "same as", kSchema},
       {"{\"a\": 1, \"a\": 2}", "1:10: ", "given twice", kSchema},

@@ -105,7 +105,7 @@ void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context
   for (const std::string_view group : plugin_groups())
     if (const Node *section = root.find(group))
       read_plugins(group, *section, !rules.empty(), context);
-  give_rules(rules, context);
+  give_rules(rules, root.find("policies"), context);
   if (const Node *servers = root.find("mcpServers"))
     read_servers(*servers, root.find("tools"), context);
 }

@@ -27,6 +27,7 @@ namespace bulkhead::profiles {
 
 namespace {
 
+constexpr std::size_t kMaxPolicies = 8;
 constexpr std::string_view kGroups[] = {"transports", "tools", "policies", "telemetry", "services"};
 
 std::vector<PluginUse> &uses_of(std::string_view group, Profile &profile) {
@@ -94,6 +95,8 @@ struct PluginReader {
                          : resolve_path(*text, member.value.place, context);
       else if (text)
         diagnostics.error(member.value.place, key, "the name or path of a plugin is needed");
+    } else if (member.name == "rules" && group == "policies") {
+      static_cast<void>(diagnostics.boolean(member.value, key));  // give_rules() looks at it
     } else if (member.name == kRulesMember && group == "policies") {
       diagnostics.error(member.place, key,
                         "this is made of the profile's rules; write them as [security.rules...]");
@@ -188,18 +191,21 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
   uses_of(group, context.profile).push_back(std::move(reader.use));
 }
 
-// One policy runs in this version: the highest layer's replaces those below it.
-void keep_one_policy(const Node &table, Context &context) {
+// The highest layer's replace those below it. They are asked in the order of the file.
+void keep_highest_policies(const Node &table, Context &context) {
   auto &policies = context.profile.policies;
-  std::unordered_map<std::string_view, std::uint16_t> layers;
-  for (const Member &member : table.members) layers.emplace(member.name, member.place.layer);
+  std::unordered_map<std::string_view, Place> places;
+  for (const Member &member : table.members) places.emplace(member.name, member.place);
   std::uint16_t highest = 0;
-  for (const PluginUse &use : policies) highest = std::max(highest, layers[use.id]);
-  std::erase_if(policies, [&](const PluginUse &use) { return layers[use.id] < highest; });
-  if (policies.size() < 2) return;
+  for (const PluginUse &use : policies) highest = std::max(highest, places[use.id].layer);
+  std::erase_if(policies, [&](const PluginUse &use) { return places[use.id].layer < highest; });
+  std::stable_sort(policies.begin(), policies.end(), [&](const PluginUse &a, const PluginUse &b) {
+    return places[a.id].line < places[b.id].line;
+  });
+  if (policies.size() <= kMaxPolicies) return;
   context.diagnostics.error(table.place, "policies",
-                            "at most one policy is possible in this version, and " +
-                                std::to_string(policies.size()) +
+                            "at most " + std::to_string(kMaxPolicies) +
+                                " policies are possible, and " + std::to_string(policies.size()) +
                                 " are there: disable the others with enabled = false");
 }
 
@@ -212,7 +218,7 @@ std::span<const std::string_view> plugin_groups() {
 void read_plugins(std::string_view group, const Node &table, bool rules, Context &context) {
   if (!context.diagnostics.is_table(table, std::string(group))) return;
   for (const Member &instance : table.members) read_plugin(group, instance, rules, context);
-  if (group == "policies") keep_one_policy(table, context);
+  if (group == "policies") keep_highest_policies(table, context);
 }
 
 }  // namespace bulkhead::profiles

@@ -63,14 +63,19 @@ void collect_rules(const Node &layer, std::uint16_t index, std::vector<RuleLayer
   if (!rules.sections.members.empty()) out->push_back(std::move(rules));
 }
 
-void give_rules(const std::vector<RuleLayer> &rules, Context &context) {
+void give_rules(const std::vector<RuleLayer> &rules, const Node *table, Context &context) {
   if (rules.empty()) return;
   for (const RuleLayer &layer : rules) {
     for (const Member &section : layer.sections.members)
       if (!context.diagnostics.is_table(section.value, section.name)) return;
   }
   auto &policies = context.profile.policies;
-  if (policies.empty()) {
+  const auto judges = [&](const PluginUse &use) {
+    const Node *instance = table == nullptr ? nullptr : table->find(use.id);
+    const Node *wanted = instance == nullptr ? nullptr : instance->find("rules");
+    return wanted == nullptr || wanted->kind != Kind::boolean || wanted->flag;
+  };
+  if (std::none_of(policies.begin(), policies.end(), judges)) {
     const Member &first = rules.front().sections.members.front();
     context.diagnostics.error(first.place, first.name,
                               "the profile has rules and no policy plugin that judges by them: "
@@ -81,6 +86,7 @@ void give_rules(const std::vector<RuleLayer> &rules, Context &context) {
   for (const RuleLayer &layer : rules)
     json += (json.empty() ? "" : ",") + Writer(context).layer(layer);
   for (PluginUse &use : policies) {
+    if (!judges(use)) continue;
     std::string &config = use.config_json;  // one object
     config.pop_back();
     if (config.size() > 1) config += ',';

@@ -26,7 +26,8 @@ struct RuleLayer {
 // Appends what this layer, merged with nothing, has of them.
 void collect_rules(const Node &layer, std::uint16_t index, std::vector<RuleLayer> *out);
 
-// After the plugins are read: gives the rules to the policy. An error when there is none.
+// After the plugins are read: gives the rules to the policies, but those that say rules = false in
+// `table`, their section (null: there is none). An error when nobody gets them.
 //
 //   "profile_rules": [{"layer": "file", "file": "/etc/b.toml",
 //                      "sections": {"security": {"rules": {"mcp": {"x": {"if": "true"}}}}},
@@ -34,6 +35,6 @@ void collect_rules(const Node &layer, std::uint16_t index, std::vector<RuleLayer
 //
 // Lowest layer first. Names in the keys of "lines" are in double quotes if they are empty or hold a
 // dot, a space or a double quote.
-void give_rules(const std::vector<RuleLayer> &rules, Context &context);
+void give_rules(const std::vector<RuleLayer> &rules, const Node *table, Context &context);
 
 }  // namespace bulkhead::profiles

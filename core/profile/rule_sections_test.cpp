@@ -75,3 +75,33 @@ TEST_CASE("a repository's file has no say in policy") {
   REQUIRE(profile.notes.size() == 1);
   CHECK(has(profile.notes[0], "left out: security"));
 }
+
+TEST_CASE("several policies keep the order of the file, and say which of them the rules are for") {
+  const Profile profile = good({base, {"file", "a.toml", R"(
+[policies.zebra]
+plugin = "z"
+[policies.default]
+plugin = "policy-rules"
+[policies.ant]
+plugin = "a"
+rules = false
+[security]
+default = "block"
+)"}});
+  REQUIRE(profile.policies.size() == 3);
+  CHECK(profile.policies[0].id == "zebra");
+  CHECK(profile.policies[1].id == "default");
+  CHECK(profile.policies[2].id == "ant");
+  CHECK(has(profile.policies[0].config_json, "profile_rules"));
+  CHECK(has(profile.policies[1].config_json, "profile_rules"));
+  CHECK(profile.policies[2].config_json == "{}");
+  // Of a lower layer none is left.
+  CHECK(good({base, {"file", "a.toml", "[policies.mine]\nplugin = \"x\"\n"}}).policies.size() == 1);
+}
+
+TEST_CASE("rules that no policy judges by are a mistake") {
+  const auto errors =
+      bad({base, {"file", "a.toml", "[policies.x]\nplugin = \"x\"\nrules = false\n[security]\n"}});
+  REQUIRE(errors.size() == 1);
+  CHECK(has(errors[0].what, "no policy plugin that judges by them"));
+}

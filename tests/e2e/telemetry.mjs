@@ -333,6 +333,8 @@ test('a kill -9 of all of it damages nothing', async (t) => {
     const gateway = await t.gateway(profile, { env: { XDG_STATE_HOME: state } });
     const client = await t.http(gateway);
     for (let i = 0; i < 40; ++i) await client.tool('local__ok', { round, i });
+    // Without the first signature there is no key to verify with.
+    await until('something is signed', () => existsSync(join(state, 'bulkhead/audit/supervisor/public-key')));
     gateway.mayExit = true;
     process.kill(gateway.pid, 'SIGKILL');
     await gateway.exited;

@@ -1,0 +1,296 @@
+#include "embed/policy_stack.hpp"
+
+#include <utility>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "mcp/scan.hpp"
+
+namespace bulkhead {
+namespace {
+
+PolicyStack::Decision pending() {
+  PolicyStack::Decision decision;
+  decision.verdict = PolicyStack::Verdict::pending;
+  return decision;
+}
+
+PolicyStack::Shown shown(PolicyStack::Verdict verdict) {
+  return verdict == PolicyStack::Verdict::allow     ? PolicyStack::Shown::yes
+         : verdict == PolicyStack::Verdict::pending ? PolicyStack::Shown::pending
+                                                    : PolicyStack::Shown::no;
+}
+
+// What a request borrows.
+constexpr bh_str bh_policy_request::*texts[] = {
+    &bh_policy_request::transport,  &bh_policy_request::peer,
+    &bh_policy_request::principal,  &bh_policy_request::process_name,
+    &bh_policy_request::method,     &bh_policy_request::server,
+    &bh_policy_request::name,       &bh_policy_request::arguments,
+    &bh_policy_request::meta,       &bh_policy_request::definition_hash,
+    &bh_policy_request::definition,
+};
+
+std::uint64_t size_of(const bh_policy_request &request) noexcept {
+  std::uint64_t bytes = 0;
+  for (const auto text : texts) bytes += (request.*text).n;
+  return bytes;
+}
+
+void join(std::string *all, std::string_view one) {
+  if (one.empty()) return;
+  if (!all->empty()) *all += ", ";
+  *all += one;
+}
+
+// So far only this is known: a person is to be asked.
+PolicyStack::Decision asking(bool warned) {
+  PolicyStack::Decision decision;
+  decision.verdict = PolicyStack::Verdict::refuse;
+  decision.action = BH_VERDICT_ASK;
+  decision.asks = true;
+  decision.warned = warned;
+  return decision;
+}
+
+}  // namespace
+
+void PolicyStack::use(std::vector<Engine> engines, std::uint64_t kept_bytes) {
+  engines_ = std::move(engines);
+  max_kept_bytes_ = kept_bytes;
+  needs_ = 0;
+  for (Engine &engine : engines_) {
+    engine.needs = engine.table->needs(engine.self);
+    needs_ |= engine.needs;
+  }
+}
+
+// What an engine says in needs() when it wants to be asked.
+std::uint32_t PolicyStack::wanted_bit(Look look, std::uint32_t event) noexcept {
+  if (look == Look::observe) return BH_POLICY_READS_RESULTS;
+  if (look == Look::filter) return BH_POLICY_FILTERS_LISTS;
+  if (event == BH_EVENT_CALL) return BH_POLICY_DECIDES;
+  if (event == BH_EVENT_NOTIFICATION) return BH_POLICY_JUDGES_NOTIFICATIONS;
+  return BH_POLICY_JUDGES_INPUT;
+}
+
+// ---- asking ----------------------------------------------------------------------------------
+
+PolicyStack::Decision PolicyStack::begin(const bh_policy_request &request, Look look,
+                                         std::string_view text) {
+  Progress progress;
+  progress.look = look;
+  progress.call = look != Look::decide || request.event == BH_EVENT_CALL;
+  bh_policy_request rest = request;
+  rest.arguments = {};  // the text
+  return run(rest, text, std::move(progress));
+}
+
+PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::string_view text,
+                                       Progress progress) {
+  const std::uint32_t wanted = wanted_bit(progress.look, request.event);
+  while (progress.next < engines_.size()) {
+    const Engine &engine = engines_[progress.next++];
+    if ((engine.needs & wanted) == 0) continue;
+    const std::string_view now = progress.rewritten ? progress.so_far.replacement : text;
+    // Before it is asked: what is asked must be there for those behind it.
+    if (!has_room(request, now)) {
+      return Gate::failed("too much waits for the policies (limits.policy_waiting_bytes)");
+    }
+    Decision decision = ask(engine, progress.look, request, now);
+    if (decision.verdict == Verdict::pending) {
+      progress.asked = engine.self;
+      return keep(request, text, std::move(progress));
+    }
+    if (!merge(&progress, std::move(decision))) break;
+  }
+  return std::move(progress.so_far);
+}
+
+// One engine, with what it reads of the request.
+PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_policy_request request,
+                                       std::string_view text) const {
+  const bool reads_text = (engine.needs & BH_POLICY_READS_ARGUMENTS) != 0;
+  request.arguments = look == Look::decide && reads_text ? bh::str(text) : bh_str{};
+  if ((engine.needs & BH_POLICY_READS_DEFINITION) == 0) request.definition = {};
+  bh_verdict verdict{};
+  verdict.size = sizeof verdict;
+  bh_error error = bh::make_error();
+  const PolicyWatch::Question question(watch_, engine.name);
+  if (look == Look::filter) {
+    const bh_status status = engine.table->filter(engine.self, &request);
+    if (status == BH_OK) return {};
+    return status == BH_PENDING ? pending() : Gate::refusal({}, {});
+  }
+  const bh_status status =
+      look == Look::decide
+          ? engine.table->decide(engine.self, &request, &verdict, &error)
+          : engine.table->observe(engine.self, &request, bh::str(text), &verdict, &error);
+  if (status == BH_PENDING) return pending();
+  if (status != BH_OK) return Gate::failed("the policy failed: " + std::string(bh::text(error)));
+  return Gate::from(verdict);
+}
+
+// Adds what one engine says to what those before it have said. False: that ends it.
+bool PolicyStack::merge(Progress *progress, Decision decision) {
+  Decision &so_far = progress->so_far;
+  const auto end = [&](Decision last) {
+    so_far = std::move(last);
+    return false;
+  };
+  // What is no call passes or does not; a result cannot wait for a person.
+  if (!progress->call && decision.verdict != Verdict::allow) return end(std::move(decision));
+  const bool asks = decision.asks && progress->look == Look::decide;
+  if (decision.verdict == Verdict::refuse && !asks) return end(std::move(decision));
+  const bool rewrites = decision.verdict == Verdict::rewrite;
+  if ((asks && progress->rewritten) || (rewrites && so_far.asks)) {
+    return end(
+        Gate::failed("one policy rewrites the call and another wants a person to allow it (" +
+                     so_far.rule + ", " + decision.rule + ")"));
+  }
+  if (rewrites && progress->look == Look::decide &&
+      mcp::has_duplicate_members(decision.replacement)) {
+    return end(Gate::failed("the policy's rewrite holds an object with duplicate members"));
+  }
+  so_far.warned = so_far.warned || decision.warned;
+  if (asks) {
+    if (!so_far.asks) so_far = asking(so_far.warned);
+    join(&so_far.rule, decision.rule);
+    join(&so_far.reason, decision.reason);
+  } else if (rewrites) {
+    decision.warned = so_far.warned;
+    so_far = std::move(decision);
+    progress->rewritten = true;
+  } else if (so_far.rule.empty() && !so_far.asks) {
+    so_far.rule = std::move(decision.rule);
+    so_far.reason = std::move(decision.reason);
+    so_far.action = decision.action;
+  }
+  return true;
+}
+
+// ---- what one of several answers later -------------------------------------------------------
+
+bool PolicyStack::has_room(const bh_policy_request &request, std::string_view text) const noexcept {
+  return kept_bytes_ + size_of(request) + text.size() <= max_kept_bytes_;
+}
+
+PolicyStack::Decision PolicyStack::keep(const bh_policy_request &request, std::string_view text,
+                                        Progress progress) {
+  Kept kept;
+  kept.request = request;
+  kept.bytes.reserve(size_of(request) + text.size());
+  for (const auto one : texts) kept.bytes += bh::view(request.*one);
+  kept.text_at = kept.bytes.size();
+  if (!progress.rewritten) kept.bytes += text;
+  kept.cost = kept.bytes.size() + progress.so_far.replacement.size();
+  kept.progress = std::move(progress);
+  kept_bytes_ += kept.cost;
+  kept_.insert_or_assign(request.exchange, std::move(kept));
+  return pending();
+}
+
+PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision decision,
+                                            const void *who) {
+  if (engines_.size() <= 1) return decision;
+  const auto at = kept_.find(exchange);
+  if (at == kept_.end() || (who != nullptr && who != at->second.progress.asked)) return pending();
+  Kept kept = std::move(at->second);
+  kept_.erase(at);
+  kept_bytes_ -= kept.cost;
+  if (!merge(&kept.progress, std::move(decision))) return std::move(kept.progress.so_far);
+  std::size_t from = 0;
+  for (const auto one : texts) {
+    bh_str &text = kept.request.*one;
+    text.p = kept.bytes.data() + from;
+    from += text.n;
+  }
+  return run(kept.request, std::string_view(kept.bytes).substr(kept.text_at),
+             std::move(kept.progress));
+}
+
+PolicyStack::Shown PolicyStack::filtered(std::uint64_t question, bool listed, const void *who) {
+  return shown(answered(question, listed ? Decision{} : Gate::refusal({}, {}), who).verdict);
+}
+
+void PolicyStack::forget(std::uint64_t number) {
+  const auto at = kept_.find(number);
+  if (at == kept_.end()) return;
+  kept_bytes_ -= at->second.cost;
+  kept_.erase(at);
+}
+
+// ---- the table -------------------------------------------------------------------------------
+
+// A failure is an error, as it was before it came here.
+bh_status PolicyStack::say(Decision decision, bh_verdict *out, bh_error *error) {
+  said_ = std::move(decision);
+  if (said_.verdict == Verdict::pending) return BH_PENDING;
+  if (said_.verdict == Verdict::refuse && said_.action == 0) {
+    constexpr std::string_view known = "the policy failed: ";  // the gate says it again
+    std::string_view why = said_.reason;
+    if (why.starts_with(known)) why.remove_prefix(known.size());
+    return bh::fail(error, BH_E_INTERNAL, why);
+  }
+  const bool rewrites = said_.verdict == Verdict::rewrite;
+  out->verdict = rewrites                          ? BH_VERDICT_REWRITE
+                 : said_.verdict == Verdict::allow ? BH_VERDICT_ALLOW
+                 : said_.action == BH_VERDICT_ASK  ? BH_VERDICT_ASK
+                                                   : BH_VERDICT_BLOCK;
+  out->rule = bh::str(said_.rule);
+  out->reason = bh::str(said_.reason);
+  out->arguments = rewrites ? bh::str(said_.replacement) : bh_str{};
+  out->flags = said_.warned ? BH_VERDICT_WARNED : 0;
+  return BH_OK;
+}
+
+struct PolicyStackFunctions {
+  using Look = PolicyStack::Look;
+  static PolicyStack &stack(void *self) { return *static_cast<PolicyStack *>(self); }
+  // Null: there are several.
+  static const PolicyStack::Engine *only(void *self) {
+    return stack(self).engines_.size() == 1 ? &stack(self).engines_.front() : nullptr;
+  }
+
+  static std::uint32_t needs(void *self) { return stack(self).needs_; }
+
+  static bh_status decide(void *self, const bh_policy_request *request, bh_verdict *out,
+                          bh_error *error) {
+    if (const PolicyStack::Engine *one = only(self)) {
+      const PolicyWatch::Question question(stack(self).watch_, one->name);
+      return one->table->decide(one->self, request, out, error);
+    }
+    return stack(self).say(stack(self).begin(*request, Look::decide, bh::view(request->arguments)),
+                           out, error);
+  }
+  static bh_status observe(void *self, const bh_policy_request *request, bh_str result,
+                           bh_verdict *out, bh_error *error) {
+    if (const PolicyStack::Engine *one = only(self)) {
+      const PolicyWatch::Question question(stack(self).watch_, one->name);
+      return one->table->observe(one->self, request, result, out, error);
+    }
+    return stack(self).say(stack(self).begin(*request, Look::observe, bh::view(result)), out,
+                           error);
+  }
+  static bh_status filter(void *self, const bh_policy_request *request) {
+    if (const PolicyStack::Engine *one = only(self)) {
+      const PolicyWatch::Question question(stack(self).watch_, one->name);
+      return one->table->filter(one->self, request);
+    }
+    const PolicyStack::Shown verdict = shown(stack(self).begin(*request, Look::filter, {}).verdict);
+    if (verdict == PolicyStack::Shown::pending) return BH_PENDING;
+    return verdict == PolicyStack::Shown::yes ? BH_OK : BH_E_DENIED;
+  }
+};
+
+const bh_policy &PolicyStack::table() noexcept {
+  static constexpr bh_policy table{sizeof(bh_policy),
+                                   0,
+                                   PolicyStackFunctions::needs,
+                                   PolicyStackFunctions::decide,
+                                   PolicyStackFunctions::observe,
+                                   PolicyStackFunctions::filter,
+                                   nullptr};
+  return table;
+}
+
+}  // namespace bulkhead

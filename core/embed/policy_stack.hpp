@@ -1,0 +1,96 @@
+// Several policies as one: they are asked one after the other, in the order of the profile. The
+// first that refuses ends it: nothing that another one says lifts a refusal, and those behind it
+// are not asked. Each gets only what it says that it reads, with what those before it have
+// rewritten. When some ask for a person and none refuses, the person is told the rules of all of
+// them.
+//
+// One policy alone is asked as if this were not here. Those of this process are watched.
+//
+// Owner: the Host. Thread: [io].
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "bulkhead/abi/ext/policy.h"
+#include "embed/policy_watch.hpp"
+#include "route/gate.hpp"
+
+namespace bulkhead {
+
+class PolicyStack {
+ public:
+  using Decision = Gate::Decision;
+  using Verdict = Gate::Verdict;
+  using Shown = Gate::Shown;
+
+  struct Engine {
+    const bh_policy *table = nullptr;
+    void *self = nullptr;
+    const std::string *name = nullptr;  // of one in this process: it is watched
+    std::uint32_t needs = 0;            // filled by use()
+  };
+
+  // kept_bytes: the most that questions hold which one of several answers later. Again with the
+  // same engines: what they need may be other now.
+  void use(std::vector<Engine> engines, std::uint64_t kept_bytes);
+  // Null: nobody watches. Outlives the stack.
+  void watch_with(PolicyWatch *watch) noexcept { watch_ = watch; }
+
+  std::size_t size() const noexcept { return engines_.size(); }
+
+  // What the gate asks; its `self` is the PolicyStack.
+  static const bh_policy &table() noexcept;
+
+  // One policy has answered what was pending; those behind it are asked. `who`: its self, or null
+  // if it is known that this one was asked. pending: another one answers later, or nobody waits for
+  // this.
+  Decision answered(std::uint64_t exchange, Decision decision, const void *who = nullptr);
+  Shown filtered(std::uint64_t question, bool listed, const void *who = nullptr);
+  // Nobody waits for the answer any more.
+  void forget(std::uint64_t number);
+
+ private:
+  friend struct PolicyStackFunctions;
+
+  enum class Look : std::uint8_t { decide, observe, filter };
+  // How far the policies are with one question.
+  struct Progress {
+    Look look = Look::decide;
+    bool call = true;             // false: an event that is no call
+    std::size_t next = 0;         // the engine after the one that was asked last
+    const void *asked = nullptr;  // that one's self
+    Decision so_far;
+    bool rewritten = false;  // so_far.replacement takes the place of the text
+  };
+  // One that waits, with what the engines after it will need.
+  struct Kept {
+    Progress progress;
+    bh_policy_request request{};
+    std::string bytes;  // what the request points to, and then the text
+    std::size_t text_at = 0;
+    std::uint64_t cost = 0;
+  };
+
+  static std::uint32_t wanted_bit(Look look, std::uint32_t event) noexcept;
+  Decision begin(const bh_policy_request &request, Look look, std::string_view text);
+  Decision run(const bh_policy_request &request, std::string_view text, Progress progress);
+  Decision ask(const Engine &engine, Look look, bh_policy_request request,
+               std::string_view text) const;
+  static bool merge(Progress *progress, Decision decision);
+  Decision keep(const bh_policy_request &request, std::string_view text, Progress progress);
+  bool has_room(const bh_policy_request &request, std::string_view text) const noexcept;
+  bh_status say(Decision decision, bh_verdict *out, bh_error *error);
+
+  PolicyWatch *watch_ = nullptr;
+  std::vector<Engine> engines_;
+  std::uint32_t needs_ = 0;                       // of all of them
+  std::unordered_map<std::uint64_t, Kept> kept_;  // empty with one engine
+  std::uint64_t kept_bytes_ = 0, max_kept_bytes_ = 0;
+  Decision said_;  // its texts are borrowed until the next question
+};
+
+}  // namespace bulkhead

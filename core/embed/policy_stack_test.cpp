@@ -1,0 +1,321 @@
+// Several policies, asked one after the other.
+#include "embed/policy_stack.hpp"
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <functional>
+
+#include "bulkhead/cpp/basics.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+constexpr std::uint32_t all = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS |
+                              BH_POLICY_READS_RESULTS | BH_POLICY_FILTERS_LISTS;
+
+// A policy that is played by the test.
+struct Engine {
+  std::uint32_t needs = all;
+  bh_status status = BH_OK;
+  std::uint32_t verdict = BH_VERDICT_ALLOW;
+  std::string rule, reason, rewrite;
+  std::uint32_t flags = 0;
+  struct Asked {
+    std::string server, arguments, definition, result;
+    bool operator==(const Asked &) const = default;
+  };
+  std::vector<Asked> asked;
+
+  bh_status answer(const bh_policy_request &r, std::string_view result, bh_verdict *out) {
+    asked.push_back({std::string(bh::view(r.server)), std::string(bh::view(r.arguments)),
+                     std::string(bh::view(r.definition)), std::string(result)});
+    if (out == nullptr || status != BH_OK) return status;
+    *out = verdict_of();
+    return BH_OK;
+  }
+  bh_verdict verdict_of() const {
+    bh_verdict out{};
+    out.size = sizeof out;
+    out.verdict = verdict;
+    out.rule = bh::str(rule);
+    out.reason = bh::str(reason);
+    out.arguments = bh::str(rewrite);
+    out.flags = flags;
+    return out;
+  }
+};
+
+Engine &engine(void *self) {
+  return *static_cast<Engine *>(self);
+}
+
+constexpr bh_policy table{
+    sizeof(bh_policy),
+    0,
+    [](void *self) { return engine(self).needs; },
+    [](void *self, const bh_policy_request *r, bh_verdict *out, bh_error *) {
+      return engine(self).answer(*r, {}, out);
+    },
+    [](void *self, const bh_policy_request *r, bh_str result, bh_verdict *out, bh_error *) {
+      return engine(self).answer(*r, bh::view(result), out);
+    },
+    [](void *self, const bh_policy_request *r) { return engine(self).answer(*r, {}, nullptr); },
+    nullptr};
+
+struct Stack {
+  std::deque<Engine> engines;
+  PolicyStack stack;
+  Gate gate;  // what the router has of it
+
+  explicit Stack(std::size_t n, std::uint64_t kept_bytes = 1 << 20)
+      : engines(n), kept_bytes_(kept_bytes) {
+    use();
+  }
+  void use() {
+    std::vector<PolicyStack::Engine> all_of_them;
+    for (Engine &one : engines) all_of_them.push_back({&table, &one});
+    stack.use(std::move(all_of_them), kept_bytes_);
+    gate.use(&PolicyStack::table(), &stack);
+  }
+  // From texts that are gone when this returns, as messages are.
+  Gate::Decision decide(std::uint64_t exchange = 1) {
+    std::string server = "s", arguments = R"({"n":1})", definition = R"({"name":"t"})";
+    bh_policy_request request{};
+    request.size = sizeof request;
+    request.exchange = exchange;
+    request.server = bh::str(server);
+    request.arguments = bh::str(arguments);
+    request.definition = bh::str(definition);
+    Gate::Decision out = gate.decide(request);
+    server.assign(server.size(), '?');
+    arguments.assign(arguments.size(), '?');
+    return out;
+  }
+  Gate::Decision observe(const std::string &result) {
+    bh_policy_request request{};
+    request.size = sizeof request;
+    request.exchange = 1;
+    return gate.observe(request, result);
+  }
+  Gate::Decision answered(std::size_t i, std::uint64_t exchange = 1) {
+    engines[i].status = BH_OK;
+    return stack.answered(exchange, Gate::from(engines[i].verdict_of()), &engines[i]);
+  }
+
+ private:
+  std::uint64_t kept_bytes_;
+};
+
+}  // namespace
+
+TEST_CASE("a call passes when every policy allows it") {
+  Stack s(3);
+  s.engines[1].rule = "r2";
+  const auto decision = s.decide();
+  CHECK(decision.verdict == Gate::Verdict::allow);
+  CHECK(decision.rule == "r2");
+  for (const Engine &one : s.engines) CHECK(one.asked.size() == 1);
+}
+
+TEST_CASE("the first refusal ends it, and nothing behind it is asked or lifts it") {
+  Stack s(3);
+  s.engines[0].verdict = BH_VERDICT_BLOCK;
+  s.engines[0].rule = "corp";
+  const auto decision = s.decide();
+  CHECK(decision.verdict == Gate::Verdict::refuse);
+  CHECK_FALSE(decision.asks);
+  CHECK(decision.rule == "corp");
+  CHECK(s.engines[1].asked.empty());
+  CHECK(s.engines[2].asked.empty());
+}
+
+TEST_CASE("whatever a policy does wrong is a refusal, wherever it stands") {
+  const auto at = GENERATE(0, 1);
+  Stack s(2);
+  Engine &bad = s.engines[static_cast<std::size_t>(at)];
+  SECTION("an error") {
+    bad.status = BH_E_INTERNAL;
+  }
+  SECTION("no verdict that there is") {
+    bad.verdict = 99;
+  }
+  SECTION("a rewrite that is no JSON") {
+    bad.verdict = BH_VERDICT_REWRITE;
+    bad.rewrite = "{";
+  }
+  SECTION("a rewrite that others could read otherwise") {
+    bad.verdict = BH_VERDICT_REWRITE;
+    bad.rewrite = R"({"a":1,"a":2})";
+  }
+  const auto decision = s.decide();
+  CHECK(decision.verdict == Gate::Verdict::refuse);
+  CHECK(decision.rule == Gate::failed_rule);
+}
+
+TEST_CASE("each policy gets what it reads, and what those before it have rewritten") {
+  Stack s(3);
+  s.engines[0].verdict = BH_VERDICT_REWRITE;
+  s.engines[0].rewrite = R"({"n":2})";
+  s.engines[0].rule = "mask";
+  s.engines[1].needs = BH_POLICY_DECIDES;
+  s.engines[2].needs = all | BH_POLICY_READS_DEFINITION;
+  s.use();
+  const auto decision = s.decide();
+  CHECK(decision.verdict == Gate::Verdict::rewrite);
+  CHECK(decision.replacement == R"({"n":2})");
+  CHECK(decision.rule == "mask");
+  CHECK(s.engines[0].asked[0] == Engine::Asked{"s", R"({"n":1})", "", ""});
+  CHECK(s.engines[1].asked[0] == Engine::Asked{"s", "", "", ""});
+  CHECK(s.engines[2].asked[0] == Engine::Asked{"s", R"({"n":2})", R"({"name":"t"})", ""});
+}
+
+TEST_CASE("one that does not decide is not asked to") {
+  Stack s(2);
+  s.engines[0].needs = BH_POLICY_READS_RESULTS;
+  s.engines[0].verdict = BH_VERDICT_BLOCK;
+  s.use();
+  CHECK(s.decide().verdict == Gate::Verdict::allow);
+  CHECK(s.observe("{}").verdict == Gate::Verdict::refuse);
+}
+
+TEST_CASE("policies that ask for a person ask together") {
+  Stack s(3);
+  s.engines[0].verdict = s.engines[2].verdict = BH_VERDICT_ASK;
+  s.engines[0].rule = "a";
+  s.engines[0].reason = "because";
+  s.engines[1].rule = "b";
+  s.engines[2].rule = "c";
+  SECTION("all rules are named") {
+    const auto decision = s.decide();
+    CHECK(decision.verdict == Gate::Verdict::refuse);
+    CHECK(decision.asks);
+    CHECK(decision.rule == "a, c");
+    CHECK(decision.reason == "because");
+    CHECK(decision.action == BH_VERDICT_ASK);
+  }
+  SECTION("one that blocks spares the person") {
+    s.engines[2].verdict = BH_VERDICT_BLOCK;
+    const auto decision = s.decide();
+    CHECK(decision.verdict == Gate::Verdict::refuse);
+    CHECK_FALSE(decision.asks);
+    CHECK(decision.rule == "c");
+  }
+  SECTION("none is shown one thing while another runs") {
+    s.engines[1].verdict = BH_VERDICT_REWRITE;
+    s.engines[1].rewrite = "{}";
+    const auto decision = s.decide();
+    CHECK_FALSE(decision.asks);
+    CHECK(decision.rule == Gate::failed_rule);
+  }
+}
+
+TEST_CASE("answers that come later go on where it stood") {
+  Stack s(3);
+  s.engines[1].status = s.engines[2].status = BH_PENDING;
+  s.engines[0].verdict = BH_VERDICT_REWRITE;
+  s.engines[0].rewrite = R"({"n":2})";
+  REQUIRE(s.decide().verdict == Gate::Verdict::pending);
+  CHECK(s.engines[2].asked.empty());
+  SECTION("to the end") {
+    REQUIRE(s.answered(1).verdict == Gate::Verdict::pending);
+    REQUIRE(s.engines[2].asked.size() == 1);
+    CHECK(s.engines[2].asked[0] == Engine::Asked{"s", R"({"n":2})", "", ""});
+    const auto decision = s.answered(2);
+    CHECK(decision.verdict == Gate::Verdict::rewrite);
+    CHECK(decision.replacement == R"({"n":2})");
+    CHECK(s.answered(2).verdict == Gate::Verdict::pending);  // nobody waits for a second one
+  }
+  SECTION("until one refuses") {
+    s.engines[1].verdict = BH_VERDICT_BLOCK;
+    CHECK(s.answered(1).verdict == Gate::Verdict::refuse);
+    CHECK(s.engines[2].asked.empty());
+  }
+  SECTION("but not by one that was not asked") {
+    s.engines[2].status = BH_OK;
+    CHECK(s.stack.answered(1, {}, &s.engines[2]).verdict == Gate::Verdict::pending);
+    CHECK(s.engines[2].asked.empty());
+    CHECK(s.answered(1).verdict == Gate::Verdict::rewrite);
+  }
+  SECTION("unless nobody waits") {
+    s.stack.forget(1);
+    CHECK(s.answered(1).verdict == Gate::Verdict::pending);
+    CHECK(s.engines[2].asked.empty());
+  }
+}
+
+TEST_CASE("results go through all of them, and leave only as the last one has seen them") {
+  Stack s(2);
+  s.engines[0].verdict = BH_VERDICT_REWRITE;
+  s.engines[0].rewrite = R"({"masked":true})";
+  s.engines[1].status = BH_PENDING;
+  REQUIRE(s.observe(R"({"secret":1})").verdict == Gate::Verdict::pending);
+  CHECK(s.engines[1].asked[0].result == R"({"masked":true})");
+  SECTION("allowed") {
+    const auto decision = s.answered(1);
+    CHECK(decision.verdict == Gate::Verdict::rewrite);
+    CHECK(decision.replacement == R"({"masked":true})");
+  }
+  SECTION("withheld") {
+    s.engines[1].verdict = BH_VERDICT_ASK;  // a result cannot wait for a person
+    CHECK(s.answered(1).verdict == Gate::Verdict::refuse);
+  }
+}
+
+TEST_CASE("an item is listed when nobody hides it") {
+  Stack s(2);
+  bh_policy_request request{};
+  request.size = sizeof request;
+  request.exchange = 7;
+  CHECK(s.gate.shows(request) == Gate::Shown::yes);
+  s.engines[1].status = BH_E_DENIED;
+  CHECK(s.gate.shows(request) == Gate::Shown::no);
+  s.engines[0].status = BH_PENDING;
+  REQUIRE(s.gate.shows(request) == Gate::Shown::pending);
+  CHECK(s.stack.filtered(7, true, &s.engines[0]) == Gate::Shown::no);
+  s.engines[1].status = BH_OK;
+  REQUIRE(s.gate.shows(request) == Gate::Shown::pending);
+  CHECK(s.stack.filtered(7, true, &s.engines[0]) == Gate::Shown::yes);
+}
+
+TEST_CASE("what is kept for those behind has a bound, and then calls are refused") {
+  Stack s(2, 50);
+  s.engines[0].status = BH_PENDING;
+  REQUIRE(s.decide(1).verdict == Gate::Verdict::pending);
+  REQUIRE(s.decide(2).verdict == Gate::Verdict::pending);
+  const auto refused = s.decide(3);
+  CHECK(refused.verdict == Gate::Verdict::refuse);
+  CHECK(refused.reason.find("limits.policy_waiting_bytes") != std::string::npos);
+  CHECK(s.engines[0].asked.size() == 2);
+  CHECK(s.answered(0, 1).verdict == Gate::Verdict::allow);
+  s.stack.forget(2);
+  s.engines[0].status = BH_PENDING;
+  CHECK(s.decide(3).verdict == Gate::Verdict::pending);
+}
+
+TEST_CASE("one policy alone is asked as if nothing were between") {
+  Stack s(1, 0);  // nothing may be kept
+  s.engines[0].status = BH_PENDING;
+  REQUIRE(s.decide().verdict == Gate::Verdict::pending);
+  CHECK(s.engines[0].asked[0] == Engine::Asked{"s", R"({"n":1})", R"({"name":"t"})", ""});
+  s.engines[0].verdict = BH_VERDICT_ASK;
+  CHECK(s.answered(0).asks);
+}
+
+TEST_CASE("what is no call goes to those that judge it, and passes or does not") {
+  Stack s(2);
+  s.engines[0].needs = BH_POLICY_DECIDES;
+  s.engines[1].needs = BH_POLICY_JUDGES_INPUT;
+  s.use();
+  bh_policy_request request{};
+  request.size = sizeof request;
+  request.event = BH_EVENT_INPUT_REQUEST;
+  CHECK(s.gate.decide(request).verdict == Gate::Verdict::allow);
+  CHECK(s.engines[0].asked.empty());
+  REQUIRE(s.engines[1].asked.size() == 1);
+  s.engines[1].verdict = BH_VERDICT_ASK;
+  CHECK(s.gate.decide(request).verdict == Gate::Verdict::refuse);
+  request.event = BH_EVENT_NOTIFICATION;
+  CHECK(s.gate.decide(request).verdict == Gate::Verdict::allow);
+  CHECK(s.engines[1].asked.size() == 2);
+}

@@ -1,0 +1,143 @@
+#include "egress-kit/endpoint.hpp"
+
+#include <arpa/inet.h>
+#include <sys/un.h>
+
+#include <algorithm>
+
+namespace egress {
+namespace {
+
+constexpr std::string_view https = "https://", http = "http://";
+
+std::string_view text_of(const rapidjson::Value &value) {
+  return {value.GetString(), value.GetStringLength()};
+}
+
+bool has_control(std::string_view s) {
+  return std::any_of(s.begin(), s.end(), [](char c) {
+    const auto u = static_cast<unsigned char>(c);
+    return u < 0x20 || u == 0x7f;
+  });
+}
+
+std::string_view authority_of(std::string_view url) {
+  url.remove_prefix(url.find("//") + 2);
+  return url.substr(0, url.find_first_of("/?#"));
+}
+
+std::string_view host_of(std::string_view authority) {
+  if (authority.starts_with('[')) {
+    return authority.substr(1, std::min(authority.find(']'), authority.size()) - 1);
+  }
+  return authority.substr(0, authority.rfind(':'));
+}
+
+std::string bad_url(std::string_view url, bool by_socket) {
+  const bool plain = url.starts_with(http);
+  if (url.size() > Endpoint::max_url || (!plain && !url.starts_with(https))) {
+    return "url: an address that begins with https:// is needed, or http:// on this machine";
+  }
+  const std::string_view authority = authority_of(url);
+  const std::string_view host = host_of(authority);
+  if (host.empty() || has_control(url) || url.find(' ') != std::string_view::npos) {
+    return "url: it is malformed";
+  }
+  if (authority.find('@') != std::string_view::npos) {
+    return "url: it holds a user name; credentials belong into headers";
+  }
+  if (by_socket && !plain) return "url: with a socket it begins with http://";
+  if (plain && !by_socket && host != "localhost" && !is_loopback_address(host)) {
+    return "url: http:// is for this machine only (127.0.0.1, [::1], localhost); use https://";
+  }
+  return {};
+}
+
+std::string bad_header(std::string_view name, std::string_view value) {
+  const auto in_token = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  const bool token = !name.empty() && std::all_of(name.begin(), name.end(), in_token);
+  if (!token || name.size() > 128) return "headers: a name is malformed";
+  std::string low(name);
+  std::transform(low.begin(), low.end(), low.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  for (const std::string_view ours :
+       {"content-type", "content-length", "host", "connection", "transfer-encoding", "expect"}) {
+    if (low == ours) return "headers: " + low + " is not yours to set";
+  }
+  if (value.size() > Endpoint::max_header_bytes || has_control(value)) {
+    return "headers: the value of " + std::string(name) + " is malformed";
+  }
+  return {};
+}
+
+std::string read_headers(const rapidjson::Value &value, Endpoint *out) {
+  if (!value.IsObject() || value.MemberCount() > Endpoint::max_headers) {
+    return "headers: a table of at most 32 texts is needed";
+  }
+  out->headers.clear();
+  for (const auto &each : value.GetObject()) {
+    if (!each.value.IsString()) return "headers: texts are needed";
+    const std::string_view name = text_of(each.name), text = text_of(each.value);
+    if (std::string bad = bad_header(name, text); !bad.empty()) return bad;
+    out->headers.emplace_back(name, text);
+  }
+  return {};
+}
+
+std::string read_socket(const rapidjson::Value &value, Endpoint *out) {
+  const std::string_view path = value.IsString() ? text_of(value) : std::string_view();
+  if (!path.starts_with('/') || path.size() >= sizeof(sockaddr_un::sun_path) || has_control(path)) {
+    return "socket: the absolute path of a Unix socket is needed, at most 107 bytes";
+  }
+  out->socket = path;
+  return {};
+}
+
+}  // namespace
+
+bool is_loopback_address(std::string_view address) {
+  const std::string text(address);
+  in_addr v4{};
+  if (::inet_pton(AF_INET, text.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6{};
+  if (::inet_pton(AF_INET6, text.c_str(), &v6) != 1) return false;
+  if (IN6_IS_ADDR_V4MAPPED(&v6)) return v6.s6_addr[12] == 127;
+  return IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+std::string Endpoint::shown() const {
+  if (!socket.empty()) return "unix:" + socket;
+  return url.substr(0, url.find_first_of("/?#", url.find("//") + 2));
+}
+
+bool endpoint_key(std::string_view key) {
+  return key == "url" || key == "socket" || key == "headers" || key == "timeout_ms";
+}
+
+std::string read_endpoint(const rapidjson::Value &config, Endpoint *out) {
+  if (const auto at = config.FindMember("socket"); at != config.MemberEnd()) {
+    if (std::string bad = read_socket(at->value, out); !bad.empty()) return bad;
+  }
+  const auto url = config.FindMember("url");
+  if (url == config.MemberEnd() || !url->value.IsString()) {
+    return "url: the address of the server is needed";
+  }
+  out->url = text_of(url->value);
+  if (std::string bad = bad_url(out->url, !out->socket.empty()); !bad.empty()) return bad;
+  out->loopback = out->url.starts_with(http);
+  if (const auto at = config.FindMember("headers"); at != config.MemberEnd()) {
+    if (std::string bad = read_headers(at->value, out); !bad.empty()) return bad;
+  }
+  if (const auto at = config.FindMember("timeout_ms"); at != config.MemberEnd()) {
+    const bool fits = at->value.IsUint64() && at->value.GetUint64() >= Endpoint::min_timeout_ms &&
+                      at->value.GetUint64() <= Endpoint::max_timeout_ms;
+    if (!fits) return "timeout_ms: 10 to 60000 is needed";
+    out->timeout_ms = at->value.GetUint64();
+  }
+  return {};
+}
+
+}  // namespace egress

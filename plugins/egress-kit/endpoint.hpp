@@ -1,0 +1,38 @@
+// The one server that a plugin asks: HTTPS anywhere, or HTTP on this machine.
+#pragma once
+
+#include <rapidjson/document.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace egress {
+
+struct Endpoint {
+  static constexpr std::size_t max_url = 4096, max_headers = 32, max_header_bytes = 16 << 10;
+  static constexpr std::uint64_t min_timeout_ms = 10, max_timeout_ms = 60'000;
+
+  std::string url;
+  std::string socket;  // path of a Unix socket; empty: the URL's host
+  std::vector<std::pair<std::string, std::string>> headers;  // may hold credentials
+  std::uint64_t timeout_ms = 2'000;                          // of one request, all of it
+  bool loopback = false;                                     // no other address may be connected to
+
+  // "https://pdp.example:8443", for texts: no path, nothing that might be a credential.
+  std::string shown() const;
+};
+
+// Is `key` one that read_endpoint() reads?
+bool endpoint_key(std::string_view key);
+
+// Reads "url", "socket", "headers" and "timeout_ms"; `out` may hold defaults. The result is what is
+// wrong, with the key's name and no value; empty: nothing.
+std::string read_endpoint(const rapidjson::Value &config, Endpoint *out);
+
+// Of a literal address: 127.0.0.0/8, ::1 or ::ffff:127.0.0.0/104.
+bool is_loopback_address(std::string_view address);
+
+}  // namespace egress

@@ -1,0 +1,225 @@
+#include "egress-kit/post.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace egress {
+namespace {
+
+constexpr std::uint64_t max_retry_after_s = 3600;
+
+struct Address {
+  sockaddr_un bytes{};
+  std::uint32_t size = 0;
+};
+
+Address address_of(const std::string &path) {
+  Address out;
+  out.bytes.sun_family = AF_UNIX;
+  std::memcpy(out.bytes.sun_path, path.data(), path.size());
+  out.size = static_cast<std::uint32_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
+  return out;
+}
+
+bool is_retry_after(std::string_view name) {
+  constexpr std::string_view wanted = "retry-after";
+  return std::equal(name.begin(), name.end(), wanted.begin(), wanted.end(),
+                    [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
+}
+
+// What goes out with every question; the endpoint's own headers follow.
+constexpr std::pair<std::string_view, std::string_view> usual_headers[] = {
+    {"content-type", "application/json"},
+    {"accept", "application/json"},
+    {"user-agent", "Bulkhead/0.1"},
+};
+
+std::string message_of(const Endpoint &endpoint, const std::string &body) {
+  const std::string &url = endpoint.url;
+  const std::size_t host = url.find("//") + 2, path = url.find_first_of("/?", host);
+  std::string target = path == std::string::npos ? "/" : url.substr(path, url.find('#') - path);
+  if (target.front() == '?') target.insert(0, "/");
+  std::string out =
+      "POST " + target +
+      " HTTP/1.1\r\nhost: " + url.substr(host, url.find_first_of("/?#", host) - host) +
+      "\r\nconnection: close\r\ncontent-length: " + std::to_string(body.size()) + "\r\n";
+  const auto add = [&](std::string_view name, std::string_view value) {
+    out.append(name).append(": ").append(value).append("\r\n");
+  };
+  for (const auto &[name, value] : usual_headers) add(name, value);
+  for (const auto &[name, value] : endpoint.headers) add(name, value);
+  return out.append("\r\n").append(body);
+}
+
+Post &self(void *user) noexcept {
+  return *static_cast<Post *>(user);
+}
+
+}  // namespace
+
+// The wait for the host's connect(), which a thread of the pool does.
+struct Post::Dial {
+  const bh_host_listen *table = nullptr;
+  void *ctx = nullptr;
+  Address address;
+  Post *post = nullptr;  // null: it has gone
+  std::int32_t fd = -1;
+  bh_error error = bh::make_error();
+};
+
+const bh_http_handler Post::handler = {
+    sizeof(bh_http_handler),
+    0,
+    [](void *user, bh_str, bh_str address, std::uint32_t) {
+      return bh::guarded(nullptr, [&] { return self(user).on_address(bh::view(address)); });
+    },
+    [](void *user, std::uint32_t status, const bh_http_header *headers, std::uint32_t n, bh_str) {
+      return bh::guarded(nullptr, [&] { return self(user).on_head(status, headers, n); });
+    },
+    [](void *user, bh_str piece) {
+      return bh::guarded(nullptr, [&] { return self(user).on_body(bh::view(piece)); });
+    },
+    [](void *user, const bh_error *error) { self(user).on_done(error); }};
+
+std::string announce(const bh::Host &host, const Endpoint &endpoint) {
+  if (endpoint.socket.empty()) return {};
+  const auto *listen = host.ext<bh_host_listen>(BH_EXT_HOST_LISTEN);
+  if (listen == nullptr) return "the host makes no connections for plugins";
+  const Address address = address_of(endpoint.socket);
+  bh_error error = bh::make_error();
+  const bh_status status = listen->will_dial(host.ctx(), &address.bytes, address.size, &error);
+  return status == BH_OK ? std::string() : "socket: " + std::string(bh::text(error));
+}
+
+Post::~Post() {
+  if (dial_ != nullptr) dial_->post = nullptr;
+  host_.timer_cancel(timer_);
+  if (running_ && id_ != 0) http_->cancel(host_.ctx(), id_);
+}
+
+void Post::start(std::string body) {
+  body_ = std::move(body);
+  endpoint_.socket.empty() ? request() : dial();
+}
+
+void Post::dial() {
+  const auto *listen = host_.ext<bh_host_listen>(BH_EXT_HOST_LISTEN);
+  if (listen == nullptr) return end_later("the host makes no connections for plugins");
+  auto job = std::make_unique<Dial>();
+  job->table = listen;
+  job->ctx = host_.ctx();
+  job->address = address_of(endpoint_.socket);
+  job->post = this;
+  const auto work = [](void *arg) {
+    auto &it = *static_cast<Dial *>(arg);
+    it.table->dial(it.ctx, &it.address.bytes, it.address.size, &it.fd, &it.error);
+  };
+  const auto done = [](void *arg) {
+    const std::unique_ptr<Dial> it(static_cast<Dial *>(arg));
+    if (Post *post = it->post) {
+      post->dial_ = nullptr;
+      if (it->fd >= 0) return post->request_over(std::exchange(it->fd, -1));
+      post->end_later(std::string(bh::text(it->error)));
+    }
+    if (it->fd >= 0) ::close(it->fd);
+  };
+  if (host_.run_blocking(work, done, job.get()) != BH_OK) {
+    return end_later("too much is waited for at once");
+  }
+  dial_ = job.release();
+}
+
+void Post::request_over(int socket) {
+  over_socket_ = std::make_unique<SocketPost>(
+      host_, socket, message_of(endpoint_, body_), max_body_, endpoint_.timeout_ms,
+      [this](SocketPost::Answer &&answer) {
+        answer_.status = answer.status;
+        answer_.body = std::move(answer.body);
+        take_retry_after(answer.retry_after);
+        end_later(answer.problem.empty() ? "" : endpoint_.shown() + ": " + answer.problem);
+      });
+}
+
+void Post::request() {
+  http_ = host_.ext<bh_host_http>(BH_EXT_HOST_HTTP);
+  if (http_ == nullptr) return end_later("the host offers no HTTP client");
+  std::vector<bh_http_header> headers;
+  for (const auto &[name, value] : usual_headers) {
+    headers.push_back({bh::str(name), bh::str(value)});
+  }
+  for (const auto &[name, value] : endpoint_.headers) {
+    headers.push_back({bh::str(name), bh::str(value)});
+  }
+  bh_http_request r{};
+  r.size = sizeof r;
+  r.flags = BH_HTTP_NO_PROXY;
+  r.method = bh::str("POST");
+  r.url = bh::str(endpoint_.url);
+  r.headers = headers.data();
+  r.header_count = static_cast<std::uint32_t>(headers.size());
+  r.body = bh::str(body_);
+  r.connect_timeout_ms = endpoint_.timeout_ms;
+  r.total_timeout_ms = endpoint_.timeout_ms;
+  r.max_body_bytes = max_body_;
+  bh_error error = bh::make_error();
+  running_ = true;  // on_done may come before start() returns
+  if (http_->start(host_.ctx(), &r, &handler, this, &id_, &error) >= 0) return;
+  running_ = false;
+  end_later(std::string(bh::text(error)));
+}
+
+bh_status Post::on_address(std::string_view address) {
+  return !endpoint_.loopback || is_loopback_address(address) ? BH_OK : BH_E_DENIED;
+}
+
+bh_status Post::on_head(std::uint32_t status, const bh_http_header *headers, std::uint32_t n) {
+  answer_.status = status;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (is_retry_after(bh::view(headers[i].name))) take_retry_after(bh::view(headers[i].value));
+  }
+  return BH_OK;
+}
+
+void Post::take_retry_after(std::string_view value) {
+  std::uint64_t seconds = 0;
+  std::from_chars(value.data(), value.data() + value.size(), seconds);
+  answer_.retry_after_s = std::min(seconds, max_retry_after_s);
+}
+
+bh_status Post::on_body(std::string_view piece) {
+  if (piece.size() > max_body_ - answer_.body.size()) return BH_E_LIMIT;
+  answer_.body.append(piece);
+  return BH_OK;
+}
+
+void Post::on_done(const bh_error *error) {
+  running_ = false;
+  id_ = 0;
+  bh::guarded(nullptr, [&] {
+    end_later(error == nullptr ? std::string() : std::string(bh::text(*error)));
+    return BH_OK;
+  });
+}
+
+// Outside the callbacks of the HTTP client.
+void Post::end_later(std::string problem) {
+  answer_.problem = std::move(problem);
+  timer_ = host_.timer_start(0, [](void *arg) { self(arg).end(); }, this);
+}
+
+void Post::end() {
+  timer_ = 0;
+  const Done done = std::move(done_);
+  Answer answer = std::move(answer_);
+  done(std::move(answer));
+}
+
+}  // namespace egress

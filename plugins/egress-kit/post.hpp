@@ -1,0 +1,75 @@
+// One POST of JSON to an Endpoint: through the HTTP client of the compartment, or over its Unix
+// socket.
+//
+// Nothing is followed or repeated: a redirect is an answer like any other, and whoever asks again
+// makes another Post. Thread: [io].
+#pragma once
+
+#include <bulkhead/abi/ext/draft/http.h>
+#include <bulkhead/abi/ext/draft/listen.h>
+#include <bulkhead/cpp/host.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "egress-kit/endpoint.hpp"
+#include "egress-kit/socket_post.hpp"
+
+namespace egress {
+
+class Post {
+ public:
+  struct Answer {
+    std::uint32_t status = 0;         // 0: there was none
+    std::string body;                 // at most max_body bytes
+    std::string problem;              // why there is no whole answer; empty: there is
+    std::uint64_t retry_after_s = 0;  // the server's wish, at most an hour; 0: none
+  };
+  // Called once, never inside start(); it may destroy the Post.
+  using Done = std::function<void(Answer &&)>;
+
+  // host and endpoint outlive it.
+  Post(const bh::Host &host, const Endpoint &endpoint, std::uint64_t max_body, Done done)
+      : host_(host), endpoint_(endpoint), max_body_(max_body), done_(std::move(done)) {}
+  ~Post();
+  Post(const Post &) = delete;
+  Post &operator=(const Post &) = delete;
+
+  void start(std::string body);
+
+ private:
+  struct Dial;
+  static const bh_http_handler handler;
+
+  void dial();
+  void request();
+  void request_over(int socket);
+  void end_later(std::string problem);
+  void end();
+  bh_status on_address(std::string_view address);
+  bh_status on_head(std::uint32_t status, const bh_http_header *headers, std::uint32_t n);
+  bh_status on_body(std::string_view piece);
+  void take_retry_after(std::string_view value);
+  void on_done(const bh_error *error);
+
+  const bh::Host &host_;
+  const Endpoint &endpoint_;
+  const std::uint64_t max_body_;
+  Done done_;
+  const bh_host_http *http_ = nullptr;
+  std::string body_;
+  Answer answer_;
+  Dial *dial_ = nullptr;  // a thread of the pool connects; it outlives this
+  std::unique_ptr<SocketPost> over_socket_;
+  bh_http_id id_ = 0;
+  bool running_ = false;  // on_done is owed
+  bh_timer timer_ = 0;    // end() is owed
+};
+
+// Announces the endpoint's Unix socket, if it has one; from start(). An error text, or nothing.
+std::string announce(const bh::Host &host, const Endpoint &endpoint);
+
+}  // namespace egress

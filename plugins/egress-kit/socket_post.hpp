@@ -1,0 +1,55 @@
+// One HTTP/1.1 request over a stream socket that is connected already, and its answer.
+//
+// For compartments without a network, which the supervisor connects to a Unix socket. libcurl 7.88
+// (Debian 12) cannot be given a connected socket: it connects it once more and gives up. So the
+// bytes are written and read here, and Boost.Beast's parser takes the answer apart. Thread: [io].
+#pragma once
+
+#include <bulkhead/cpp/host.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace egress {
+
+class SocketPost {
+ public:
+  struct Answer {
+    std::uint32_t status = 0;  // 0: there was none
+    std::string retry_after;   // the header's value
+    std::string body;
+    std::string problem;  // empty: the answer is whole
+  };
+  using Done = std::function<void(Answer &&)>;  // called once, never inside the constructor
+
+  static constexpr std::uint32_t max_head_bytes = 64 << 10;
+
+  // Takes `fd`, which does not block. `message`: the request, head and body. `timeout_ms`: for all
+  // of it. A body of more than `max_body` bytes is a problem.
+  SocketPost(const bh::Host &host, int fd, std::string message, std::uint64_t max_body,
+             std::uint64_t timeout_ms, Done done);
+  ~SocketPost();
+  SocketPost(const SocketPost &) = delete;
+  SocketPost &operator=(const SocketPost &) = delete;
+
+ private:
+  struct Parser;  // keeps Beast's headers out of this one
+
+  void on_ready(std::uint32_t events);
+  bool write();
+  bool read();
+  void finish(std::string problem);
+
+  const bh::Host &host_;
+  int fd_;
+  const std::string message_;
+  std::size_t written_ = 0;
+  std::unique_ptr<Parser> parser_;
+  Done done_;
+  bh_watch watch_ = 0;
+  bh_timer timer_ = 0;
+};
+
+}  // namespace egress

@@ -1,0 +1,151 @@
+#include "policy-http/answer.hpp"
+
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace policy_http {
+namespace {
+
+using Value = rapidjson::Value;
+
+std::string_view text_of(const Value &value) {
+  return {value.GetString(), value.GetStringLength()};
+}
+
+const Value *find(const Value &object, const char *name) {
+  const auto at = object.FindMember(name);
+  return at == object.MemberEnd() || at->value.IsNull() ? nullptr : &at->value;
+}
+
+bool has_duplicates(const Value &object) {
+  std::vector<std::string_view> names;
+  for (const auto &each : object.GetObject()) names.push_back(text_of(each.name));
+  std::sort(names.begin(), names.end());
+  return std::adjacent_find(names.begin(), names.end()) != names.end();
+}
+
+// For logs, clients and terminals.
+std::string plain(std::string_view text, std::size_t max) {
+  std::size_t n = std::min(text.size(), max);
+  while (n < text.size() && n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
+  std::string out(text.substr(0, n));
+  std::replace_if(
+      out.begin(), out.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return out;
+}
+
+std::string read_text(const Value &object, const char *name, std::size_t max, std::string *out) {
+  const Value *value = find(object, name);
+  if (value == nullptr) return {};
+  if (!value->IsString()) return std::string(name) + " is not a text";
+  *out = plain(text_of(*value), max);
+  return {};
+}
+
+std::string read_rewrite(const Value &object, bool response, Answer *out) {
+  const Value *target = find(object, "rewrite_target");
+  const Value *value = find(object, "rewrite_value");
+  const std::string_view wanted = response ? "result" : "arguments";
+  if (target == nullptr || !target->IsString() || text_of(*target) != wanted) {
+    return "rewrite_target can only be \"" + std::string(wanted) + "\" here";
+  }
+  if (value == nullptr || !value->IsObject()) return "rewrite_value is not an object";
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(text);
+  value->Accept(writer);
+  out->rewritten.assign(text.GetString(), text.GetSize());
+  return {};
+}
+
+std::string read_verdict(const Value &object, bool response, Answer *out) {
+  const Value *decision = find(object, "decision");
+  if (decision == nullptr || !decision->IsString()) return "there is no decision in it";
+  const std::string_view name = text_of(*decision);
+  if (name == "allow") {
+    out->verdict = BH_VERDICT_ALLOW;
+  } else if (name == "ask") {
+    out->verdict = BH_VERDICT_ASK;
+  } else if (name == "block") {
+    out->verdict = BH_VERDICT_BLOCK;
+  } else if (name == "rewrite") {
+    out->verdict = BH_VERDICT_REWRITE;
+    return read_rewrite(object, response, out);
+  } else {
+    return "its decision is none of allow, ask, block and rewrite";
+  }
+  return {};
+}
+
+std::string read_hook(const Value &object, const Question &question, Answer *out) {
+  if (has_duplicates(object)) return "it has a member twice";
+  if (const Value *id = find(object, "decision_id");
+      id != nullptr && (!id->IsString() || text_of(*id) != question.decision_id)) {
+    return "it is the answer to another question";
+  }
+  if (const Value *version = find(object, "spec_version");
+      version != nullptr && (!version->IsString() || text_of(*version) != spec_version)) {
+    return "it is of another version than " + std::string(spec_version);
+  }
+  if (const Value *redactions = find(object, "redactions");
+      redactions != nullptr && !(redactions->IsArray() && redactions->Empty())) {
+    return "redactions are not supported; use decision \"rewrite\"";
+  }
+  if (std::string bad = read_verdict(object, question.response, out); !bad.empty()) return bad;
+  if (std::string bad = read_text(object, "rule_id", Answer::max_rule, &out->rule); !bad.empty())
+    return bad;
+  if (std::string bad = read_text(object, "reason", Answer::max_reason, &out->reason); !bad.empty())
+    return bad;
+  if (const Value *ttl = find(object, "ttl_ms")) {
+    if (!ttl->IsUint64()) return "ttl_ms is not a number of milliseconds";
+    out->ttl_ms = ttl->GetUint64();
+  }
+  return {};
+}
+
+// What a query gives: true, false, or what a hook answers. Nothing at all: no rule has decided.
+std::string read_opa(const Value &root, const Question &question, Answer *out) {
+  const Value *result = find(root, "result");
+  if (result == nullptr) return "the policy is undefined for it (there is no result)";
+  if (result->IsBool()) {
+    out->verdict = result->GetBool() ? BH_VERDICT_ALLOW : BH_VERDICT_BLOCK;
+    return {};
+  }
+  if (!result->IsObject()) return "the result is neither true, false nor an object";
+  return read_hook(*result, question, out);
+}
+
+// Of arrays and objects; what is no JSON has any.
+bool is_deep(std::string_view text) {
+  constexpr int most = 64;
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') in_text = !in_text;
+    if (in_text && c == '\\') ++i;
+    if (in_text) continue;
+    if ((c == '[' || c == '{') && ++depth > most) return true;
+    if (c == ']' || c == '}') --depth;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string read_answer(Style style, const Question &question, std::string_view body, Answer *out) {
+  if (is_deep(body)) return "it is nested too deeply";
+  rapidjson::Document root;
+  root.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(body.data(),
+                                                                                     body.size());
+  if (root.HasParseError()) return "it is not JSON";
+  if (!root.IsObject()) return "it is not an object";
+  if (style == Style::opa) return read_opa(root, question, out);
+  return read_hook(root, question, out);
+}
+
+}  // namespace policy_http

@@ -1,0 +1,26 @@
+// What a decision point answers, read strictly: what is not understood is a refusal.
+#pragma once
+
+#include <bulkhead/abi/ext/policy.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "policy-http/question.hpp"
+
+namespace policy_http {
+
+struct Answer {
+  static constexpr std::size_t max_rule = 256, max_reason = 1024;
+
+  std::uint32_t verdict = BH_VERDICT_BLOCK;  // BH_VERDICT_...
+  std::string rule, reason;                  // without control characters
+  std::string rewritten;                     // JSON text, with BH_VERDICT_REWRITE
+  std::uint64_t ttl_ms = 0;                  // how long it holds for the same question
+};
+
+// What is wrong with it; empty: nothing.
+std::string read_answer(Style style, const Question &question, std::string_view body, Answer *out);
+
+}  // namespace policy_http

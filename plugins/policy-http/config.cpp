@@ -1,0 +1,97 @@
+#include "policy-http/config.hpp"
+
+#include <rapidjson/document.h>
+
+namespace policy_http {
+namespace {
+
+using Value = rapidjson::Value;
+
+std::string_view text_of(const Value &value) {
+  return {value.GetString(), value.GetStringLength()};
+}
+
+struct Number {
+  std::string_view key;
+  std::uint64_t Config::*place;
+  std::uint64_t least, most;
+};
+constexpr Number numbers[] = {
+    {"preview_bytes", &Config::preview_bytes, 0, 1 << 20},
+    {"cache_entries", &Config::cache_entries, 0, 65'536},
+    {"cache_ttl_max_ms", &Config::cache_ttl_max_ms, 0, 3'600'000},
+    {"max_in_flight", &Config::max_in_flight, 1, 1'000},
+};
+
+std::string read_number(const Number &number, const Value &value, Config *out) {
+  const bool fits =
+      value.IsUint64() && value.GetUint64() >= number.least && value.GetUint64() <= number.most;
+  if (!fits) {
+    return std::string(number.key) + ": " + std::to_string(number.least) + " to " +
+           std::to_string(number.most) + " is needed";
+  }
+  out->*number.place = value.GetUint64();
+  return {};
+}
+
+std::string read_on(const Value &value, Config *out) {
+  const std::string bad = "on: a list of \"mcp.request\" and \"mcp.response\" is needed";
+  if (!value.IsArray() || value.Empty()) return bad;
+  out->requests = out->responses = false;
+  for (const Value &each : value.GetArray()) {
+    const std::string_view name = each.IsString() ? text_of(each) : std::string_view();
+    if (name != "mcp.request" && name != "mcp.response") return bad;
+    (name == "mcp.request" ? out->requests : out->responses) = true;
+  }
+  return {};
+}
+
+std::string read_style(const Value &value, Config *out) {
+  const std::string_view name = value.IsString() ? text_of(value) : std::string_view();
+  if (name != "hook" && name != "opa") return "style: \"hook\" or \"opa\" is needed";
+  out->style = name == "opa" ? Style::opa : Style::hook;
+  return {};
+}
+
+std::string read_send(const Value &value, Config *out) {
+  const std::string_view name = value.IsString() ? text_of(value) : std::string_view();
+  if (name == "names") {
+    out->send = Send::names;
+  } else if (name == "hashes") {
+    out->send = Send::hashes;
+  } else if (name == "preview") {
+    out->send = Send::preview;
+  } else {
+    return "send: \"names\", \"hashes\" or \"preview\" is needed";
+  }
+  return {};
+}
+
+std::string read_key(std::string_view key, const Value &value, Config *out) {
+  if (key == "style") return read_style(value, out);
+  if (key == "send") return read_send(value, out);
+  if (key == "on") return read_on(value, out);
+  for (const Number &number : numbers) {
+    if (key == number.key) return read_number(number, value, out);
+  }
+  if (key == "profile_rules") {
+    return "this policy does not judge by the profile's rules: say rules = false here, beside a "
+           "policy that does";
+  }
+  if (egress::endpoint_key(key)) return {};
+  return std::string(key.substr(0, 64)) + ": there is no such key";
+}
+
+}  // namespace
+
+std::string Config::read(std::string_view json, Config *out) {
+  rapidjson::Document root;
+  root.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  if (root.HasParseError() || !root.IsObject()) return "the configuration is not an object";
+  for (const auto &each : root.GetObject()) {
+    if (std::string bad = read_key(text_of(each.name), each.value, out); !bad.empty()) return bad;
+  }
+  return egress::read_endpoint(root, &out->server);
+}
+
+}  // namespace policy_http

@@ -1,0 +1,27 @@
+// What the decision point is asked, as JSON.
+#pragma once
+
+#include <bulkhead/abi/ext/policy.h>
+
+#include <string>
+#include <string_view>
+
+#include "policy-http/config.hpp"
+
+namespace policy_http {
+
+inline constexpr std::string_view spec_version = "policy-hook/v0";
+
+struct Question {
+  bool response = false;
+  std::string decision_id;  // random; an answer that names another one is not taken
+  std::string body;
+  // The digest of all that an answer may depend on: the body but for the ids and audit_context.
+  std::string key;
+};
+
+// `text`: the arguments, or the result with `response`. Throws std::bad_alloc only.
+Question make_question(const Config &config, const bh_policy_request &request, bool response,
+                       std::string_view text);
+
+}  // namespace policy_http
