@@ -9,7 +9,7 @@
 namespace bulkhead::program {
 namespace {
 
-constexpr std::string_view callers[] = {"policy-http"};
+constexpr std::string_view callers[] = {"policy-http", "telemetry-otlp"};
 
 std::string text_member(std::string_view config, std::string_view name) {
   std::string scratch;

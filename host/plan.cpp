@@ -43,6 +43,7 @@ constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
 constexpr Role telemetry_role{"", "telemetry", false, false, 0};
 // Those of ours that call out (egress.hpp).
 constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
+constexpr Role egress_telemetry_role{"", "egress.telemetry", false, false, first_uid + 7};
 
 // Those of our own run in the endpoint, unless the profile says otherwise.
 constexpr std::string_view our_judges[] = {"policy-allow", "policy-lists", "policy-rules"};
@@ -202,7 +203,8 @@ class Planner {
       add_judge(PluginKind::policy, role, "policies", &use);
     }
     for (PluginUse &use : visible.telemetry) {
-      add_judge(PluginKind::telemetry, telemetry_role, "telemetry", &use);
+      const Role &role = calls_out(use.plugin) ? egress_telemetry_role : telemetry_role;
+      add_judge(PluginKind::telemetry, role, "telemetry", &use);
     }
     for (ServerDef &def : visible.servers) def = without_credentials(def, facts_);
     visible.services.clear();

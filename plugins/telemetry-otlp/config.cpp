@@ -1,0 +1,86 @@
+#include "telemetry-otlp/config.hpp"
+
+#include <rapidjson/document.h>
+
+namespace otlp {
+namespace {
+
+using Value = rapidjson::Value;
+
+std::string_view text_of(const Value &value) {
+  return {value.GetString(), value.GetStringLength()};
+}
+
+struct Number {
+  std::string_view key;
+  std::uint64_t Config::*place;
+  std::uint64_t least, most;
+};
+constexpr Number numbers[] = {
+    {"queue_spans", &Config::queue_spans, 1, 100'000},
+    {"batch_spans", &Config::batch_spans, 1, 4'096},
+    {"flush_ms", &Config::flush_ms, 10, 60'000},
+    {"metrics_ms", &Config::metrics_ms, 100, 3'600'000},
+    {"retry_for_ms", &Config::retry_for_ms, 0, 86'400'000},
+    {"backoff_max_ms", &Config::backoff_max_ms, 10, 3'600'000},
+};
+
+std::string read_signals(const Value &value, Config *out) {
+  const std::string bad = "signals: a list of \"traces\" and \"metrics\" is needed";
+  if (!value.IsArray() || value.Empty()) return bad;
+  out->send_traces = out->send_metrics = false;
+  for (const Value &each : value.GetArray()) {
+    const std::string_view name = each.IsString() ? text_of(each) : std::string_view();
+    if (name != "traces" && name != "metrics") return bad;
+    (name == "traces" ? out->send_traces : out->send_metrics) = true;
+  }
+  return {};
+}
+
+std::string read_key(std::string_view key, const Value &value, Config *out) {
+  if (key == "signals") return read_signals(value, out);
+  if (key == "service_name") {
+    if (!value.IsString() || value.GetStringLength() == 0 || value.GetStringLength() > 255) {
+      return "service_name: a text of 1 to 255 bytes is needed";
+    }
+    out->service_name = text_of(value);
+    return {};
+  }
+  for (const Number &number : numbers) {
+    if (key != number.key) continue;
+    const bool fits =
+        value.IsUint64() && value.GetUint64() >= number.least && value.GetUint64() <= number.most;
+    if (!fits) {
+      return std::string(key) + ": " + std::to_string(number.least) + " to " +
+             std::to_string(number.most) + " is needed";
+    }
+    out->*number.place = value.GetUint64();
+    return {};
+  }
+  if (egress::endpoint_key(key)) return {};
+  return std::string(key.substr(0, 64)) + ": there is no such key";
+}
+
+}  // namespace
+
+std::string Config::read(std::string_view json, Config *out) {
+  rapidjson::Document root;
+  root.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  if (root.HasParseError() || !root.IsObject()) return "the configuration is not an object";
+  for (const auto &each : root.GetObject()) {
+    if (std::string bad = read_key(text_of(each.name), each.value, out); !bad.empty()) return bad;
+  }
+  egress::Endpoint base;
+  base.timeout_ms = 10'000;
+  if (std::string bad = egress::read_endpoint(root, &base); !bad.empty()) return bad;
+  if (base.url.find_first_of("?#") != std::string::npos) {
+    return "url: /v1/traces is put behind it, so it has no query";
+  }
+  while (base.url.ends_with('/')) base.url.pop_back();
+  out->traces = out->metrics = base;
+  out->traces.url += "/v1/traces";
+  out->metrics.url += "/v1/metrics";
+  return {};
+}
+
+}  // namespace otlp

@@ -1,0 +1,54 @@
+// Spans on their way out: a bounded queue, one request at a time, and attempts that are repeated
+// with growing pauses for a bounded time.
+//
+// Thread: [io].
+#pragma once
+
+#include <bulkhead/cpp/host.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "egress-kit/post.hpp"
+#include "telemetry-otlp/config.hpp"
+
+namespace otlp {
+
+class Exporter {
+ public:
+  // dropped(n): so many spans have found no place, or were given up.
+  Exporter(const bh::Host &host, const Config &config, std::function<void(std::uint64_t)> dropped)
+      : host_(host), config_(config), dropped_(std::move(dropped)) {}
+  ~Exporter() { host_.timer_cancel(timer_); }
+  Exporter(const Exporter &) = delete;
+  Exporter &operator=(const Exporter &) = delete;
+
+  void add(std::string span);
+  std::size_t waiting() const noexcept { return spans_.size(); }
+
+ private:
+  void wait(std::uint64_t ms);
+  void send();
+  void answered(egress::Post::Answer &&answer);
+  void drop_batch();
+  void try_again(std::uint64_t wish_s, const std::string &problem);
+  void note(const std::string &problem);
+
+  const bh::Host &host_;
+  const Config &config_;
+  const std::function<void(std::uint64_t)> dropped_;
+  std::deque<std::string> spans_;
+  std::size_t batch_ = 0;  // the first so many are in the request, or wait to be sent again
+  std::unique_ptr<egress::Post> post_;
+  bh_timer timer_ = 0;
+  std::uint64_t first_try_ns_ = 0, backoff_ms_ = 0;  // of the batch; 0: it was not sent yet
+  bool failing_ = false;
+};
+
+// Is the server to be asked again with the same? As the OTLP specification has it.
+bool retryable(std::uint32_t status) noexcept;
+
+}  // namespace otlp

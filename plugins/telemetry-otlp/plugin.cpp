@@ -1,0 +1,134 @@
+// telemetry-otlp: every record as a span, and their counts as metrics, to an OpenTelemetry
+// collector. It never holds anybody up: what finds no place is dropped, and counted.
+//
+// Thread: [io].
+#include <bulkhead/abi/ext/telemetry.h>
+#include <bulkhead/cpp/plugin.hpp>
+#include <bulkhead/cpp/tables.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "egress-kit/post.hpp"
+#include "telemetry-otlp/config.hpp"
+#include "telemetry-otlp/exporter.hpp"
+#include "telemetry-otlp/meters.hpp"
+#include "telemetry-otlp/span.hpp"
+
+namespace otlp {
+
+constexpr std::uint64_t max_metrics_answer = 64 << 10;
+
+std::uint64_t unix_ns() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::system_clock::now().time_since_epoch())
+                                        .count());
+}
+
+class TelemetryOtlp {
+ public:
+  static constexpr bh::Info info{.id = "telemetry-otlp",
+                                 .name = "OpenTelemetry over HTTP",
+                                 .version = "0.1.0",
+                                 .vendor = "Bulkhead",
+                                 .config_schema = R"({"type":"object"})",
+                                 .provides = {BH_EXT_TELEMETRY}};
+
+  explicit TelemetryOtlp(const bh_host *host) : host_(host) {}
+
+  bh_status configure(bh_str json, bh_error *error) {
+    if (!host_.has_reactor()) return bh::fail(error, BH_E_UNSUPPORTED, "the host has no reactor");
+    const std::string bad = Config::read(bh::view(json), &config_);
+    return bad.empty() ? BH_OK : bh::fail(error, BH_E_INVALID, bad);
+  }
+
+  bh_status start(bh_error *error) {
+    const std::string bad = egress::announce(host_, config_.traces);
+    if (!bad.empty()) return bh::fail(error, BH_E_UNAVAILABLE, bad);
+    metrics_ = host_.ext<bh_host_metrics>(BH_EXT_HOST_METRICS);
+    if (metrics_ != nullptr) {
+      sent_counter_ = metrics_->counter(host_.ctx(), bh::str("spans"));
+      dropped_counter_ = metrics_->counter(host_.ctx(), bh::str("dropped_spans"));
+    }
+    start_unix_ns_ = unix_ns();
+    exporter_.emplace(host_, config_, [this](std::uint64_t n) { drop(n); });
+    if (config_.send_metrics) report_later();
+    return BH_OK;
+  }
+
+  void stop() noexcept {
+    host_.timer_cancel(timer_);
+    report_.reset();
+    if (exporter_ && exporter_->waiting() != 0) {
+      host_.log(BH_LOG_INFO,
+                std::to_string(exporter_->waiting()) + " spans were not sent any more");
+    }
+    exporter_.reset();
+  }
+
+  const void *get_ext(const char *id) noexcept {
+    return bh::is(id, BH_EXT_TELEMETRY) ? bh::telemetry_table<TelemetryOtlp>() : nullptr;
+  }
+
+  // All of them, always: the host's place for records is everybody's.
+  std::uint32_t batch(const bh_record *const *records, std::uint32_t n) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      if (config_.send_metrics) meters_.add(*records[i]);
+      if (config_.send_traces) exporter_->add(span_json(*records[i]));
+    }
+    if (metrics_ != nullptr) metrics_->add(host_.ctx(), sent_counter_, n);
+    return n;
+  }
+  std::uint32_t needs() const noexcept { return 0; }  // no texts
+
+ private:
+  void drop(std::uint64_t n) {
+    meters_.drop(n);
+    if (metrics_ != nullptr) metrics_->add(host_.ctx(), dropped_counter_, n);
+    if (!std::exchange(dropping_, true)) {
+      host_.log(BH_LOG_WARN,
+                "spans are dropped: queue_spans = " + std::to_string(config_.queue_spans) +
+                    " wait, or the collector " + config_.traces.shown() + " does not take them");
+    }
+  }
+
+  void report_later() {
+    timer_ = host_.timer_start(
+        config_.metrics_ms,
+        [](void *arg) {
+          auto &self = *static_cast<TelemetryOtlp *>(arg);
+          self.timer_ = 0;
+          self.report();
+        },
+        this);
+  }
+
+  // Counts grow for ever, so a report that does not arrive is made good by the next one.
+  void report() {
+    std::string body = meters_.body(config_.service_name, start_unix_ns_, unix_ns());
+    if (body.empty()) return report_later();
+    report_ = std::make_unique<egress::Post>(host_, config_.metrics, max_metrics_answer,
+                                             [this](egress::Post::Answer &&) {
+                                               const auto ended = std::move(report_);
+                                               report_later();
+                                             });
+    report_->start(std::move(body));
+  }
+
+  const bh::Host host_;
+  Config config_;
+  const bh_host_metrics *metrics_ = nullptr;
+  bh_metric sent_counter_ = 0, dropped_counter_ = 0;
+  std::optional<Exporter> exporter_;
+  Meters meters_;
+  std::unique_ptr<egress::Post> report_;
+  bh_timer timer_ = 0;
+  std::uint64_t start_unix_ns_ = 0;
+  bool dropping_ = false;
+};
+
+}  // namespace otlp
+
+using TelemetryOtlp = otlp::TelemetryOtlp;
+BH_PLUGIN(TelemetryOtlp)

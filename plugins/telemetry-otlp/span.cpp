@@ -1,0 +1,189 @@
+#include "telemetry-otlp/span.hpp"
+
+#include <bulkhead/abi/ext/policy.h>
+#include <bulkhead/cpp/basics.hpp>
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+
+#include "telemetry-otlp/writer.hpp"
+
+namespace otlp {
+namespace {
+
+constexpr int kind_server = 2, status_ok = 1, status_error = 2;
+
+// FNV-1a.
+std::uint64_t digest(std::string_view text, std::uint64_t number, std::uint64_t seed) {
+  std::uint64_t hash = 14'695'981'039'346'656'037U ^ seed;
+  const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 1'099'511'628'211U; };
+  for (const char c : text) add(static_cast<unsigned char>(c));
+  for (int i = 0; i < 8; ++i) add(static_cast<unsigned char>(number >> (8 * i)));
+  return hash == 0 ? 1 : hash;  // all zeros is no id
+}
+
+std::string hex(std::uint64_t number) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out(16, '0');
+  for (int i = 0; i < 16; ++i)
+    out[static_cast<std::size_t>(15 - i)] = digits[(number >> (4 * i)) & 15];
+  return out;
+}
+
+bool is_hex(std::string_view text, std::size_t n) {
+  return text.size() == n && text.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
+         text.find_first_not_of('0') != std::string_view::npos;
+}
+
+std::string trace_of(const bh_record &r) {
+  const std::string_view known =
+      BH_HAS(bh_record, &r, trace_id) ? bh::view(r.trace_id) : std::string_view();
+  if (is_hex(known, 32)) return std::string(known);
+  return hex(digest("session", r.session, 1)) + hex(digest("session", r.session, 2));
+}
+
+const char *name_key(std::string_view method) {
+  if (method == "tools/call") return "gen_ai.tool.name";
+  if (method == "prompts/get") return "gen_ai.prompt.name";
+  if (method.starts_with("resources/")) return "mcp.resource.uri";
+  return "bulkhead.name";
+}
+
+const char *action_name(std::uint32_t action) {
+  switch (action) {
+    case BH_VERDICT_ALLOW:
+      return "allow";
+    case BH_VERDICT_ASK:
+      return "ask";
+    case BH_VERDICT_BLOCK:
+      return "block";
+    case BH_VERDICT_REWRITE:
+      return "rewrite";
+    default:
+      return "";
+  }
+}
+
+void put_attributes(Writer &out, const bh_record &r) {
+  out.Key("attributes");
+  out.StartArray();
+  put_known(out, "mcp.method.name", bh::view(r.method));
+  put_known(out, name_key(bh::view(r.method)), bh::view(r.name));
+  put_attribute(out, "mcp.session.id", std::to_string(r.session));
+  put_known(out, "bulkhead.server", bh::view(r.server));
+  put_attribute(out, "bulkhead.outcome", outcome_name(r.outcome));
+  put_known(out, "bulkhead.policy.rule", bh::view(r.rule));
+  if (BH_HAS(bh_record, &r, action))
+    put_known(out, "bulkhead.policy.action", action_name(r.action));
+  put_known(out, "bulkhead.transport", bh::view(r.transport));
+  put_known(out, "bulkhead.principal", bh::view(r.principal));
+  put_known(out, "bulkhead.process_name", bh::view(r.process_name));
+  put_number(out, "bulkhead.bytes_in", r.bytes_in);
+  put_number(out, "bulkhead.bytes_out", r.bytes_out);
+  if (r.outcome != BH_OUTCOME_OK) put_attribute(out, "error.type", outcome_name(r.outcome));
+  out.EndArray();
+}
+
+}  // namespace
+
+std::string_view cut(std::string_view text, std::size_t max) {
+  std::size_t n = std::min(text.size(), max);
+  while (n < text.size() && n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
+  return text.substr(0, n);
+}
+
+void put_text(Writer &out, const char *key, std::string_view value) {
+  out.Key(key);
+  out.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+}
+
+void put_attribute(Writer &out, const char *key, std::string_view value) {
+  out.StartObject();
+  put_text(out, "key", key);
+  out.Key("value");
+  out.StartObject();
+  put_text(out, "stringValue", cut(value, max_text));
+  out.EndObject();
+  out.EndObject();
+}
+
+void put_known(Writer &out, const char *key, std::string_view value) {
+  if (!value.empty()) put_attribute(out, key, value);
+}
+
+void put_number(Writer &out, const char *key, std::uint64_t value) {
+  out.StartObject();
+  put_text(out, "key", key);
+  out.Key("value");
+  out.StartObject();
+  put_text(out, "intValue", std::to_string(value));
+  out.EndObject();
+  out.EndObject();
+}
+
+std::string_view outcome_name(std::uint32_t outcome) {
+  switch (outcome) {
+    case BH_OUTCOME_OK:
+      return "ok";
+    case BH_OUTCOME_ERROR:
+      return "error";
+    case BH_OUTCOME_REFUSED:
+      return "refused";
+    case BH_OUTCOME_TIMEOUT:
+      return "timeout";
+    case BH_OUTCOME_CANCELLED:
+      return "cancelled";
+    default:
+      return "unknown";
+  }
+}
+
+std::string span_json(const bh_record &r) {
+  const std::string trace = trace_of(r);
+  const std::string_view method = bh::view(r.method), name = bh::view(r.name);
+  const bool named = method == "tools/call" || method == "prompts/get";
+  rapidjson::StringBuffer text;
+  Writer out(text);
+  out.StartObject();
+  put_text(out, "traceId", trace);
+  put_text(out, "spanId", hex(digest(trace, r.number, 0)));
+  put_text(
+      out, "name",
+      cut(named ? std::string(method) + " " + std::string(name) : std::string(method), max_text));
+  out.Key("kind");
+  out.Int(kind_server);
+  put_text(out, "startTimeUnixNano", std::to_string(r.start_unix_ns));
+  put_text(out, "endTimeUnixNano", std::to_string(r.start_unix_ns + r.duration_ns));
+  put_attributes(out, r);
+  out.Key("status");
+  out.StartObject();
+  out.Key("code");
+  out.Int(r.outcome == BH_OUTCOME_OK ? status_ok : status_error);
+  out.EndObject();
+  out.EndObject();
+  return {text.GetString(), text.GetSize()};
+}
+
+std::string resource_json(std::string_view service_name) {
+  rapidjson::StringBuffer text;
+  Writer out(text);
+  out.StartObject();
+  out.Key("attributes");
+  out.StartArray();
+  put_attribute(out, "service.name", service_name);
+  out.EndArray();
+  out.EndObject();
+  return {text.GetString(), text.GetSize()};
+}
+
+std::string traces_body(std::string_view service_name, const std::deque<std::string> &spans,
+                        std::size_t n) {
+  std::string out = R"({"resourceSpans":[{"resource":)" + resource_json(service_name) +
+                    R"(,"scopeSpans":[{"scope":{"name":"bulkhead"},"spans":[)";
+  for (std::size_t i = 0; i < n; ++i) out.append(i == 0 ? "" : ",").append(spans[i]);
+  return out + "]}]}]}";
+}
+
+}  // namespace otlp

@@ -1,0 +1,134 @@
+// telemetry-otlp: calls as spans and metrics at a collector, out of a compartment that reaches it and
+// nothing else; what happens while it does not take them; and the client's trace goes on upstream.
+import { assert, fake, run, runProgram, sanitized, show, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+import { attributes, startCollector } from '../fixtures/collector.mjs';
+
+const trace = '0af7651916cd43dd8448eb211c80319c';
+const traceparent = `00-${trace}-b7ad6b7169203331-01`;
+
+async function observed(t, otlp = {}, more = {}) {
+  const collector = await startCollector();
+  t.defer(() => collector.stop());
+  const gateway = await t.gateway({
+    mcpServers: { local: fake('--tool', 'a') },
+    telemetry: { otlp: { plugin: 'telemetry-otlp', url: collector.url, flush_ms: 20, metrics_ms: 200, backoff_max_ms: 100, ...otlp } },
+    ...more,
+  });
+  return { collector, gateway, client: await t.http(gateway) };
+}
+const calls = (collector) => collector.spans.filter(({ name }) => name === 'tools/call a');
+const compartment = async (gateway, name) => (await statusOf(gateway)).compartments.find((one) => one.name === name);
+
+test('every call is a span, with what it was and without what was said', async (t) => {
+  const { collector, client } = await observed(t, { service_name: 'gateway-7', headers: { 'x-token': 'canary-header' } });
+  await client.tool('local__a', { secret: 'canary-argument' });
+  await client.tool('local__a', {}, { meta: { traceparent } });
+  await until('both are there', () => calls(collector).length === 2);
+  const [plain, traced] = calls(collector);
+  assert.equal(traced.traceId, trace);
+  assert.match(plain.traceId, /^[0-9a-f]{32}$/);
+  assert.notEqual(plain.traceId, trace);
+  assert.match(plain.spanId, /^[0-9a-f]{16}$/);
+  assert.notEqual(plain.spanId, traced.spanId);
+  assert.deepEqual(plain.service, { 'service.name': 'gateway-7' });
+  assert.equal(plain.attributes['mcp.method.name'], 'tools/call');
+  assert.equal(plain.attributes['gen_ai.tool.name'], 'a');
+  assert.equal(plain.attributes['bulkhead.server'], 'local');
+  assert.equal(plain.attributes['bulkhead.outcome'], 'ok');
+  assert.equal(plain.status.code, 1);
+  assert.ok(BigInt(plain.endTimeUnixNano) >= BigInt(plain.startTimeUnixNano));
+  assert.equal(collector.requests[0].headers['x-token'], 'canary-header');
+  assert.doesNotMatch(JSON.stringify(collector.requests.map(({ body }) => body)), /canary-argument/);
+});
+
+test('a call that policy refuses is a span with the rule', async (t) => {
+  const { collector, client } = await observed(t, {}, {
+    security: { rules: { mcp: { no_a: { on: 'mcp.request', if: 'mcp.request.tool_name == "a"', decision: 'block' } } } },
+  });
+  await assert.rejects(client.tool('local__a', {}), /no_a/);
+  const span = await until('it is there', () => calls(collector)[0]);
+  assert.equal(span.status.code, 2);
+  assert.equal(span.attributes['error.type'], 'refused');
+  assert.match(span.attributes['bulkhead.policy.rule'], /no_a/);
+});
+
+test('the counts are reported, and grow', async (t) => {
+  const { collector, client } = await observed(t);
+  const count = () => {
+    const points = collector.points('bulkhead.request.duration');
+    return Number(points.find((point) => attributes(point.attributes)['mcp.method.name'] === 'tools/call')?.count ?? 0);
+  };
+  for (let i = 0; i < 3; ++i) await client.tool('local__a', { i });
+  await until('three are counted', () => count() === 3);
+  await client.tool('local__a', {});
+  await until('and then four', () => count() === 4);
+  assert.equal(collector.points('bulkhead.telemetry.dropped_spans')[0].asInt, '0');
+});
+
+test('while the collector fails spans wait, calls do not, and none is lost or sent twice', async (t) => {
+  const { collector, client, gateway } = await observed(t);
+  collector.status = 503;
+  for (let i = 0; i < 20; ++i) await client.tool('local__a', { i });
+  await until('it is asked again', () => collector.requests.filter(({ url }) => url === '/v1/traces').length >= 3);
+  collector.status = 200;
+  await until('all are there', () => calls(collector).length === 20);
+  assert.equal(new Set(calls(collector).map(({ spanId }) => spanId)).size, 20);
+  assert.equal((await compartment(gateway, 'egress.telemetry.otlp')).restarts, 0);
+});
+
+test('what finds no place is dropped and counted, and a batch is not tried for ever', async (t) => {
+  const { collector, client } = await observed(t, { queue_spans: 5, retry_for_ms: 300 });
+  collector.status = 503;
+  const sent = 50;
+  for (let i = 0; i < sent; ++i) await client.tool('local__a', { i });
+  await until('some batch was given up', () => collector.requests.length >= 4);
+  collector.status = 200;
+  await until('the rest is there, and the count', () => {
+    const dropped = Number(collector.points('bulkhead.telemetry.dropped_spans')[0]?.asInt ?? 0);
+    const others = collector.spans.length - calls(collector).length;
+    return dropped > 0 && dropped + calls(collector).length + others >= sent;
+  });
+});
+
+test('a collector that never answers holds nobody up', async (t) => {
+  const { collector, client } = await observed(t, { timeout_ms: 200, queue_spans: 5 });
+  collector.status = 0;
+  for (let i = 0; i < 100; ++i) await client.tool('local__a', { i });
+  await until('it was asked', () => collector.requests.length >= 1);
+});
+
+test('the client\'s trace goes on upstream, as it came', async (t) => {
+  const up = await t.fakeHttp();
+  const { client } = await observed(t, {}, { mcpServers: { up: { url: up.url } } });
+  const meta = { traceparent, tracestate: 'vendor=1', other: 1 };
+  await client.tool('up__echo', { n: 1 }, { meta });
+  const sent = up.requests.map(({ body }) => body).find((body) => body?.includes?.('"echo"'));
+  const { params } = JSON.parse(sent);
+  assert.deepEqual(params._meta, meta);
+});
+
+test('its compartment has one port of network, and neither files nor programs', async (t) => {
+  const { gateway, client, collector } = await observed(t);
+  await client.tool('local__a', {});
+  await until('it is there', () => calls(collector).length === 1);
+  const one = await compartment(gateway, 'egress.telemetry.otlp');
+  assert.ok(sanitized || one.in_force.includes('seccomp'), show(one));
+  assert.ok(one.in_force.includes('landlock-files') || one.missing.includes('landlock-files'), show(one));
+});
+
+test('what a profile must not say is refused with the key', (t) => {
+  for (const [keys, expected] of [
+    [{}, /url: the address/],
+    [{ url: 'http://otel.example:4318' }, /url: http:\/\/ is for this machine only/],
+    [{ url: 'https://otel.example', queue: 1 }, /queue: there is no such key/],
+  ]) {
+    const { code, stderr } = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {
+      profile: { mcpServers: {}, telemetry: { otlp: { plugin: 'telemetry-otlp', ...keys } } },
+    });
+    assert.notEqual(code, 0, show(keys));
+    assert.match(stderr, expected);
+  }
+});
+
+await run();
