@@ -12,7 +12,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t heap_bytes = 512 << 20;
-constexpr int value_bytes = 16 << 20;  // of one value, and of one statement's text
+constexpr int value_bytes = 16 << 20;             // of one value, and of one statement's text
+constexpr std::uint64_t smallest_made = 1 << 20;  // larger files are not looked at: they hold rows
 constexpr int steps_between_looks = 1'000;
 
 const char *action_name(int action) {
@@ -91,6 +92,17 @@ std::string failure(sqlite3 *db, int result, const Guarded &guarded) {
          "; `bulkhead inspect --schema` prints the tables";
 }
 
+// Without those whose making was cut off. One alone is looked at, so that it is named.
+std::vector<record_store::SegmentFile> made_files(std::vector<record_store::SegmentFile> files) {
+  if (files.size() < 2) return files;
+  std::erase_if(files, [](const record_store::SegmentFile &file) {
+    record_store::Database db;
+    return file.bytes < smallest_made && db.open(file.path, SQLITE_OPEN_READONLY) == SQLITE_OK &&
+           db.is_empty();
+  });
+  return files;
+}
+
 std::string view_sql(std::string_view table, std::size_t files) {
   std::string out =
       "CREATE TEMP VIEW " + std::string(table) + " AS SELECT * FROM main." + std::string(table);
@@ -102,8 +114,9 @@ std::string view_sql(std::string_view table, std::size_t files) {
 
 }  // namespace
 
-Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentFile> &files) {
+Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentFile> &all) {
   RecordReader out;
+  const std::vector<record_store::SegmentFile> files = made_files(all);
   const auto failed = [&](const std::string &path) {
     return fail(BH_E_IO, path + ": " + out.db_.message());
   };

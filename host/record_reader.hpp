@@ -24,7 +24,7 @@ class RecordReader {
   static constexpr std::uint64_t max_ms = 5'000;
 
   // The first max_files of them; newest first. An error is a line for people.
-  static Result<RecordReader> open(const std::vector<record_store::SegmentFile> &files);
+  static Result<RecordReader> open(const std::vector<record_store::SegmentFile> &all);
 
   struct Answer {
     std::vector<std::string> columns;

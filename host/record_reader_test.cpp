@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "mcp/scan.hpp"
 #include "record-store/schema.hpp"
@@ -96,6 +97,15 @@ TEST_CASE("several files are read as one") {
   CHECK(ask(files, "SELECT count(*), count(DISTINCT server_name) FROM mcp_calls").rows == "9 3 ");
   const Files many(13, 1);
   CHECK(ask(many, "SELECT count(*) FROM mcp_calls").rows == "11 ");
+}
+
+TEST_CASE("a newest file whose making was cut off is passed over") {
+  Files files(2);
+  SegmentFile empty;
+  empty.path = files.folder + "/" + record_store::segment_name(1, 3);
+  std::ofstream(empty.path).close();
+  files.all.insert(files.all.begin(), empty);
+  CHECK(ask(files, "SELECT count(*) FROM mcp_calls").rows == "6 ");
 }
 
 TEST_CASE("nothing but reading is let through") {

@@ -22,6 +22,12 @@ std::string Database::message() const {
   return db_ == nullptr ? "out of memory" : sqlite3_errmsg(db_.get());
 }
 
+bool Database::is_empty() {
+  Statement count;
+  return count.prepare(db_.get(), "SELECT count(*) FROM sqlite_schema") == SQLITE_OK &&
+         count.step() == SQLITE_ROW && count.integer(0) == 0;
+}
+
 int Statement::prepare(sqlite3 *db, std::string_view sql) {
   sqlite3_stmt *stmt = nullptr;
   const int result =

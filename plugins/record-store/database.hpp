@@ -23,6 +23,8 @@ class Database {
   int run(const char *sql);  // one or more statements without rows
   sqlite3 *get() const noexcept { return db_.get(); }
   std::string message() const;
+  // Nothing was ever committed to it: whoever was making it was cut off.
+  bool is_empty();
 
  private:
   struct Close {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -247,6 +248,22 @@ TEST_CASE("the oldest files may go") {
   CHECK(report.broken.empty());
   CHECK(report.first_seq == 14);
   CHECK(has(report.notes.at(0), "the rows before seq 14 are not there any more"));
+}
+
+TEST_CASE("a file whose making was cut off is told, and breaks nothing; what is signed is missed") {
+  Folder folder;
+  Head head;
+  make_file(folder, 1, 10, &head);
+  std::ofstream(folder.path + "/" + segment_name(1, 2)).close();
+  const VerifyReport report = verify(folder);
+  CHECK(report.broken.empty());
+  CHECK(has(report.notes.at(report.notes.size() - 1), "is empty: its making was cut off"));
+  VerifyOptions options;
+  options.known = {{head.seq + 1, std::string(64, '0'), 1}};
+  CHECK(has(verify(folder, options).broken, "is missing"));
+  std::filesystem::rename(folder.path + "/" + segment_name(1, 1),
+                          folder.path + "/" + segment_name(1, 3));
+  CHECK(has(verify(folder).broken, "is no file of a session database"));
 }
 
 TEST_CASE("what the supervisor has signed must be there, as it was") {
