@@ -54,24 +54,35 @@ const Role *role_of(std::string_view plugin) {
   return at == std::end(roles) ? nullptr : at;
 }
 
-// The folders that builtin-files is configured to show.
-std::vector<std::string> workspace_folders(std::string_view config) {
-  std::vector<std::string> out;
+// The folders that builtin-files is configured to use.
+struct FilesFolders {
+  std::vector<std::string> read, write;
+};
+
+FilesFolders folders_of_files(std::string_view config) {
+  FilesFolders out;
   std::string scratch;
-  const auto add = [&](std::string_view object) {
-    const std::string_view path = mcp::member(object, "path");
-    if (path.starts_with('"')) out.emplace_back(mcp::unquote(path, &scratch));
+  // What is at `key` of an object, if it is a text.
+  const auto text_at = [&](std::string_view object, const char *key) {
+    const std::string_view value = mcp::member(object, key);
+    return std::string(value.starts_with('"') ? mcp::unquote(value, &scratch) : "");
   };
-  add(config);
+  const auto add = [&](std::string_view object, const std::string &path) {
+    (mcp::member(object, "write") == "true" ? out.write : out.read).push_back(path);
+  };
   const std::string_view many = mcp::member(config, "workspaces");
   if (many.starts_with('[')) {
-    auto each = [&](std::string_view item) { add(item); };
+    auto each = [&](std::string_view item) { add(item, text_at(item, "path")); };
     mcp::for_each_item(many, &each, [](void *arg, std::string_view item) {
       (*static_cast<decltype(each) *>(arg))(item);
       return true;
     });
+  } else {
+    const std::string path = text_at(config, "path");
+    add(config, path.empty() ? "." : path);
   }
-  if (out.empty()) out.emplace_back(".");
+  const std::string snapshots = text_at(mcp::member(config, "snapshots"), "path");
+  if (!snapshots.empty()) out.write.push_back(snapshots);
   return out;
 }
 
@@ -313,11 +324,14 @@ class Planner {
   void add_tools(const PluginUse &use) {
     Slice &slice = place(PluginKind::tools, use, use.compartment, use.id);
     if (use.plugin == "builtin-files") {
-      for (std::string &folder : workspace_folders(use.config_json)) {
-        slice.privileges.read.push_back(std::move(folder));
-      }
+      SlicePrivileges &may = slice.privileges;
+      FilesFolders folders = folders_of_files(use.config_json);
+      may.read.insert(may.read.end(), folders.read.begin(), folders.read.end());
+      may.write.insert(may.write.end(), folders.write.begin(), folders.write.end());
       if (facts_.is_root) {
-        const auto [uid, gid] = owner_of(slice.privileges.read).value_or(std::pair(0u, 0u));
+        std::vector<std::string> all = may.read;
+        all.insert(all.end(), may.write.begin(), may.write.end());
+        const auto [uid, gid] = owner_of(all).value_or(std::pair(0u, 0u));
         slice.privileges.uid = uid;
         slice.privileges.gid = gid;
       }

@@ -61,6 +61,26 @@ TEST_CASE("somebody else's tools call out only when they are granted that") {
   CHECK(find(slices, "both").privileges.ports.empty());
 }
 
+TEST_CASE("builtin-files writes where the profile says so, and in the folder of its snapshots") {
+  const auto rights = [](const char *config) {
+    Profile profile;
+    profile.tools = {use("files", "builtin-files")};
+    profile.tools.front().config_json = config;
+    const SlicePrivileges may = find(plan_compartments(profile, {}), "files").privileges;
+    std::string out = "r";
+    for (const std::string &path : may.read) out += " " + path;
+    out += " w";
+    for (const std::string &path : may.write) out += " " + path;
+    return out;
+  };
+  CHECK(rights("{}") == "r . w");
+  CHECK(rights(R"({"path":"/a"})") == "r /a w");
+  CHECK(rights(R"({"path":"/a","write":true})") == "r w /a");
+  CHECK(rights(R"({"workspaces":[{"name":"a","path":"/a"},{"name":"b","path":"/b","write":true},
+                  {"name":"c","path":"/c","write":false}]})") == "r /a /c w /b");
+  CHECK(rights(R"({"path":"/a","snapshots":{"path":"/s"}})") == "r /a w /s");
+}
+
 TEST_CASE("policies of others have no network unless it is granted; connectors do") {
   Profile profile;
   profile.policies = {use("mine", "policy-x"), use("far", "policy-x", {"network:8181"})};

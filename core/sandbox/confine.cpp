@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -220,8 +221,12 @@ class Work {
       missing("seccomp");
       return;
     }
+    // Copies of files are of use to those only who may write some.
+    const bool writes = std::any_of(
+        wish_.paths.begin(), wish_.paths.end(),
+        [](const PathRule &rule) { return rule.access == PathRule::Access::read_write; });
     const auto program = seccomp_program(
-        {wish_.network, wish_.unix_sockets, wish_.exec, wish_.namespaces, wish_.debuggers});
+        {wish_.network, wish_.unix_sockets, wish_.exec, wish_.namespaces, wish_.debuggers, writes});
     note("seccomp", seccomp_install(program.data(), program.size()) == 0);
   }
 

@@ -2,8 +2,10 @@
 #include "sandbox/confine.hpp"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <netdb.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -128,6 +130,31 @@ TEST_CASE("a process that starts no programs can neither fork nor exec") {
           if (child == 0) ::_exit(0);
           return child < 0 && errno == EPERM ? "refused" : "forked";
         }) == "refused");
+}
+
+TEST_CASE("only who may write files may have them share blocks") {
+  if (goes_without("seccomp")) {
+    WARN("SKIP confine_test: no seccomp in this build or kernel");
+    return;
+  }
+  char folder[] = "/tmp/bulkhead-clone-XXXXXX";
+  REQUIRE(::mkdtemp(folder) != nullptr);
+  const std::string from = std::string(folder) + "/from";
+  const std::string to = std::string(folder) + "/to";
+  std::ofstream(from) << "content";
+  const OwnedFd source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  const OwnedFd target(::open(to.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  // Whether this file system can do it is another question; the filter's answer is EPERM.
+  const auto clone = [&]() -> std::string {
+    return ::ioctl(target.get(), FICLONE, source.get()) != 0 && errno == EPERM ? "refused"
+                                                                               : "asked";
+  };
+  CHECK(confined(reactor_role(), clone) == "refused");
+  Confinement writer = reactor_role();
+  writer.paths.push_back({folder, -1, PathRule::Access::read_write});
+  CHECK(confined(writer, clone) == "asked");
+  for (const std::string &path : {from, to}) ::unlink(path.c_str());
+  ::rmdir(folder);
 }
 
 TEST_CASE("limits hold, and there is no core file") {

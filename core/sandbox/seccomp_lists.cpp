@@ -1,6 +1,7 @@
 // Which calls whom. A call is in the first list because something of ours or of a library that we
 // use makes it: the core, glibc (threads, resolver, malloc), OpenSSL, libcurl, libsodium, SQLite.
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
@@ -48,7 +49,7 @@ std::vector<seccomp::AllOf> any_of_values(unsigned argument,
   return out;
 }
 
-void add_files(CallList &list) {
+void add_files(CallList &list, const SeccompWish &wish) {
   // The paths and rights are Landlock's to judge. What Landlock does not see is not in here:
   // chmod, chown, utimensat and setxattr by path.
   list.allow(
@@ -72,8 +73,10 @@ void add_files(CallList &list) {
   list.allow_if(__NR_fcntl, {{is_not(1, F_SETOWN), is_not(1, F_SETOWN_EX), is_not(1, F_SETSIG)}});
   // futimens() only: no path.
   list.allow_if(__NR_utimensat, {{is(1, 0)}});
-  list.allow_if(__NR_ioctl, any_of_values(1, {FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS,
-                                              TIOCGWINSZ, 0x8933 /* SIOCGIFINDEX */}));
+  std::vector<seccomp::AllOf> controls = any_of_values(
+      1, {FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, 0x8933 /* SIOCGIFINDEX */});
+  if (wish.file_clones) controls.push_back({is(1, FICLONE)});
+  list.allow_if(__NR_ioctl, std::move(controls));
 }
 
 void add_waiting_and_time(CallList &list) {
@@ -270,7 +273,7 @@ CallList listed_only(const SeccompWish &wish) {
   CallList list;
   list.otherwise = Answer::refuse;
   list.last_known = nr_last_known;
-  add_files(list);
+  add_files(list, wish);
   add_waiting_and_time(list);
   add_memory_and_threads(list);
   add_self(list);

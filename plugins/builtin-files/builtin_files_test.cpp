@@ -4,52 +4,15 @@
 #include <filesystem>
 #include <fstream>
 
+#include "builtin-files/files_fixture.hpp"
 #include "builtin-files/glob.hpp"
-#include "tool-kit/testing.hpp"
 
 namespace fs = std::filesystem;
+using builtin_files::testing::Files;
+using builtin_files::testing::Tree;
 using tool_kit::testing::Answer;
-using tool_kit::testing::ToolsHost;
-
-extern "C" const bh_entry *bh_static_entry_BuiltinFiles(void);
 
 namespace {
-
-// A folder for one test, with a neighbour that must not be reached.
-class Tree {
- public:
-  Tree() {
-    std::string name = (fs::temp_directory_path() / "bulkhead-files-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    base_ = name;
-    fs::create_directory(root());
-    write(base_ / "secret.txt", "do not read\n");
-  }
-  ~Tree() { fs::remove_all(base_); }
-  Tree(const Tree &) = delete;
-  Tree &operator=(const Tree &) = delete;
-
-  fs::path root() const { return base_ / "root"; }
-  fs::path outside() const { return base_; }
-  void file(const std::string &path, std::string_view content) {
-    fs::create_directories((root() / path).parent_path());
-    write(root() / path, content);
-  }
-  std::string config() const { return R"({"path":")" + root().string() + "\"}"; }
-
- private:
-  static void write(const fs::path &path, std::string_view content) {
-    std::ofstream(path, std::ios::binary) << content;
-  }
-  fs::path base_;
-};
-
-class Files : public ToolsHost {
- public:
-  explicit Files(const Tree &tree) : Files(tree.config()) {}
-  explicit Files(const std::string &config)
-      : ToolsHost(bh_static_entry_BuiltinFiles(), "builtin-files", config) {}
-};
 
 std::string lines(int first, int last) {
   std::string text;
@@ -73,15 +36,14 @@ TEST_CASE("the list of tools is what MCP asks for") {
   Files files(tree);
   const Answer list("{\"tools\":" + files.list() + "}");
   const auto &tools = list.json()["tools"];
-  REQUIRE(tools.Size() == 4);
+  REQUIRE(tools.Size() == 5);
   for (const auto &tool : tools.GetArray()) {
     CHECK(std::string(tool["inputSchema"]["type"].GetString()) == "object");
     CHECK(tool["inputSchema"]["properties"].HasMember("workspace"));
     CHECK(tool["annotations"]["readOnlyHint"].IsTrue());
+    CHECK(tool["annotations"]["destructiveHint"].IsFalse());
     CHECK(tool["description"].GetStringLength() > 20);
-    if (tool.HasMember("outputSchema")) {
-      CHECK(std::string(tool["outputSchema"]["type"].GetString()) == "object");
-    }
+    CHECK(std::string(tool["outputSchema"]["type"].GetString()) == "object");
   }
   files.list(BH_LIST_PROMPTS);
   CHECK(files.status == BH_E_UNSUPPORTED);
@@ -354,8 +316,13 @@ TEST_CASE("a configuration that cannot work is refused with its reason") {
   CHECK(start_error(R"({"workspaces":[]})").find("1 to 32") != std::string::npos);
   CHECK(start_error(R"({"workspaces":[{"name":"a b","path":"."}]})").find("name of letters") !=
         std::string::npos);
-  CHECK(start_error(R"({"workspaces":[{"name":"a","path":".","write":true}]})").find("only read") !=
+  CHECK(
+      start_error(R"({"workspaces":[{"name":"a","path":".","write":1}]})").find("true or false") !=
+      std::string::npos);
+  CHECK(start_error(R"({"path":".","write":true,"write_bytes":-1})").find("whole number") !=
         std::string::npos);
+  CHECK(start_error(R"({"write":true,"workspaces":[{"name":"a","path":"."}]})")
+            .find("in each of these") != std::string::npos);
   CHECK(start_error(R"({"workspaces":[{"name":"a","path":"."},{"name":"a","path":"/"}]})")
             .find("two workspaces") != std::string::npos);
 }

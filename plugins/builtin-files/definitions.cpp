@@ -1,102 +1,202 @@
+#include "builtin-files/definition.hpp"
 #include "builtin-files/tools.hpp"
-#include "tool-kit/results.hpp"
 
 namespace builtin_files {
 namespace {
 
-constexpr std::string_view annotations =
-    R"("annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,)"
-    R"("openWorldHint":false})";
+using std::string;
 
 constexpr std::string_view path_schema =
     R"("path":{"type":"string","description":"Path relative to the workspace, like src/main.c"})";
 constexpr std::string_view folder_schema =
     R"("path":{"type":"string","default":".","description":"Folder, relative to the workspace"})";
-
-constexpr std::string_view read_properties =
-    R"(,"offset":{"type":"integer","minimum":1,"default":1,"description":"First line, counted from 1"},)"
-    R"("limit":{"type":"integer","minimum":1,"maximum":100000,"default":2000,)"
-    R"("description":"How many lines at most"},)"
-    R"("encoding":{"type":"string","enum":["text","base64"],"default":"text",)"
-    R"("description":"base64 for files that are not text, up to 1 MiB"})";
-
-constexpr std::string_view search_properties =
-    R"(,"glob":{"type":"string","description":"Names to look at: *.py, or with folders src/**/*.h"},)"
-    R"("content":{"type":"string","maxLength":4096,"description":"Text that a line must contain, taken literally"
-},)"
-    R"("ignore_case":{"type":"boolean","default":false},)"
-    R"("max_matches":{"type":"integer","minimum":1,"maximum":1000,"default":100})";
+constexpr std::string_view gitignore_schema =
+    R"(,"gitignore":{"type":"boolean","default":false,)"
+    R"("description":"Leave out what .gitignore files name"})";
 
 constexpr std::string_view entry_schema =
     R"("type":{"type":"string","enum":["file","directory","symlink","other"]},)"
     R"("size":{"type":"integer","description":"Bytes"},"modified":{"type":"string"})";
 
-struct Definition {
-  std::string_view name;
-  std::string_view title;
-  std::string_view description;
-  std::string properties;
-  std::string_view required;
-  std::string output;  // the schema of structuredContent; empty: none
-};
-
-std::string json_of(const Definition &d, const std::string &workspace) {
-  std::string out = "{\"name\":" + tool_kit::quoted(d.name);
-  out += ",\"title\":" + tool_kit::quoted(d.title);
-  out += ",\"description\":" + tool_kit::quoted(d.description);
-  out += R"(,"inputSchema":{"type":"object","additionalProperties":false,"properties":{)";
-  out += d.properties + workspace + "}";
-  if (!d.required.empty()) out += ",\"required\":[" + std::string(d.required) + "]";
-  out += "},";
-  if (!d.output.empty()) out += "\"outputSchema\":" + d.output + ",";
-  return out + std::string(annotations) + "}";
+Definition file_read_definition() {
+  return {"file_read",
+          "Read a file",
+          "Returns lines of a text file as they are. Up to 1 MiB per call; when the file goes on, "
+          "the answer says the next offset.",
+          Effect::reads,
+          string(path_schema) +
+              R"(,"offset":{"type":"integer","minimum":1,"default":1,)"
+              R"("description":"First line, counted from 1"},)"
+              R"("limit":{"type":"integer","minimum":1,"maximum":100000,"default":2000,)"
+              R"("description":"How many lines at most"},)"
+              R"("line_numbers":{"type":"boolean","default":false,)"
+              R"("description":"Each line behind its number and a tab"},)"
+              R"("encoding":{"type":"string","enum":["text","base64"],"default":"text",)"
+              R"("description":"base64 for files that are not text, up to 1 MiB"})",
+          "\"path\"",
+          R"({"type":"object","required":["path","size"],"properties":{"path":{"type":"string"},)"
+          R"("size":{"type":"integer","description":"Bytes of the whole file"},)"
+          R"("text":{"type":"string","description":"Absent when the content is base64"},)"
+          R"("first_line":{"type":"integer"},)"
+          R"("next_offset":{"type":"integer","description":"Absent at the end of the file"}}})"};
 }
 
-std::string workspace_property(const std::vector<Workspace> &workspaces) {
-  std::string names;
-  for (const Workspace &w : workspaces) {
-    names += (names.empty() ? "" : ",") + tool_kit::quoted(w.name());
-  }
-  return ",\"workspace\":{\"type\":\"string\",\"enum\":[" + names +
-         "],\"default\":" + tool_kit::quoted(workspaces.front().name()) +
-         ",\"description\":\"The folder that paths are relative to\"}";
+Definition dir_list_definition() {
+  return {"dir_list",
+          "List a folder",
+          "Lists what is directly in a folder: name, type, size, time of the last change. Up to "
+          "2000 entries, sorted by name.",
+          Effect::reads,
+          string(folder_schema),
+          "",
+          R"({"type":"object","required":["path","entries","more"],"properties":{)"
+          R"("path":{"type":"string"},"entries":{"type":"array","items":{"type":"object",)"
+          R"("required":["name","type"],"properties":{"name":{"type":"string"},)" +
+              string(entry_schema) +
+              R"(}}},"more":{"type":"integer","description":"Entries that are not shown"}}})"};
+}
+
+Definition dir_tree_definition() {
+  return {"dir_tree",
+          "Show folders within folders",
+          "Shows a folder with the folders and files in it, some levels deep. Symbolic links are "
+          "left out, and .git is not entered.",
+          Effect::reads,
+          string(folder_schema) +
+              R"(,"depth":{"type":"integer","minimum":1,"maximum":32,"default":3},)"
+              R"("limit":{"type":"integer","minimum":1,"maximum":2000,"default":500,)"
+              R"("description":"How many entries at most"})" +
+              string(gitignore_schema),
+          "",
+          R"({"type":"object","required":["path","entries","complete"],"properties":{)"
+          R"("path":{"type":"string"},"entries":{"type":"array","items":{"type":"object",)"
+          R"("required":["path","type"],"properties":{"path":{"type":"string"},)" +
+              string(entry_schema) +
+              R"(}}},"complete":{"type":"boolean"},"reason":{"type":"string"}}})"};
+}
+
+Definition file_info_definition() {
+  return {"file_info",
+          "Describe a file",
+          "Type, size, times and permissions of one file, folder or symbolic link.",
+          Effect::reads,
+          string(path_schema),
+          "\"path\"",
+          R"({"type":"object","required":["path","type","size","modified","mode"],"properties":{)"
+          R"("path":{"type":"string"},)" +
+              string(entry_schema) + R"(,"mode":{"type":"string"},"target":{"type":"string"}}})"};
+}
+
+Definition file_search_definition() {
+  return {"file_search",
+          "Search files",
+          "Finds files by name, or lines by content, or both, below a folder. Symbolic links and "
+          ".git are not entered; content is looked for in text files up to 4 MiB.",
+          Effect::reads,
+          string(folder_schema) +
+              R"(,"glob":{"type":"string",)"
+              R"("description":"Names to look at: *.py, or with folders src/**/*.h"},)"
+              R"("content":{"type":"string","maxLength":4096,)"
+              R"("description":"Text that a line must contain, taken literally"},)"
+              R"("ignore_case":{"type":"boolean","default":false},)"
+              R"("max_matches":{"type":"integer","minimum":1,"maximum":1000,"default":100})" +
+              string(gitignore_schema),
+          "",
+          R"({"type":"object","required":["matches","complete"],"properties":{"matches":{)"
+          R"("type":"array","items":{"type":"object","required":["path"],"properties":{)"
+          R"("path":{"type":"string"},"line":{"type":"integer"},"text":{"type":"string"}}}},)"
+          R"("complete":{"type":"boolean"},"reason":{"type":"string",)"
+          R"("description":"Why the search ended early"}}})"};
+}
+
+Definition file_write_definition() {
+  return {"file_write",
+          "Write a file",
+          "Writes a whole file in one step: readers see the old content or the new one. Folders on "
+          "the way are made. To change a part of a file use file_edit.",
+          Effect::settles,
+          string(path_schema) +
+              R"(,"content":{"type":"string","description":"The whole new content"},)"
+              R"("encoding":{"type":"string","enum":["text","base64"],"default":"text",)"
+              R"("description":"Of content"},)"
+              R"("create_only":{"type":"boolean","default":false,)"
+              R"("description":"Fail if the file exists"},)"
+              R"("parents":{"type":"boolean","default":true,)"
+              R"("description":"Make missing folders"})",
+          R"("path","content")",
+          R"({"type":"object","required":["path","bytes","created"],"properties":{)"
+          R"("path":{"type":"string"},"bytes":{"type":"integer"},"created":{"type":"boolean"}}})"};
+}
+
+Definition file_edit_definition() {
+  return {
+      "file_edit",
+      "Edit a file",
+      "Replaces a text in a file by another, exactly as given; it must be there once unless all "
+      "is set. Returns the difference; dry_run shows it without writing.",
+      Effect::changes,
+      string(path_schema) +
+          R"(,"old_text":{"type":"string","minLength":1,)"
+          R"("description":"As it is in the file, with all spaces and line ends"},)"
+          R"("new_text":{"type":"string"},)"
+          R"("all":{"type":"boolean","default":false,)"
+          R"("description":"Replace each place, not only a single one"},)"
+          R"("dry_run":{"type":"boolean","default":false})",
+      R"("path","old_text","new_text")",
+      R"({"type":"object","required":["path","replacements","dry_run","diff"],"properties":{)"
+      R"("path":{"type":"string"},"replacements":{"type":"integer"},)"
+      R"("dry_run":{"type":"boolean"},)"
+      R"("diff":{"type":"string","description":"Unified, up to 64 KiB"}}})"};
+}
+
+Definition file_move_definition() {
+  return {"file_move",
+          "Move or rename a file",
+          "Moves a file or folder within its workspace in one step. What is at the target is kept "
+          "unless overwrite is set.",
+          Effect::changes,
+          R"("from":{"type":"string","description":"Path relative to the workspace"},)"
+          R"("to":{"type":"string","description":"Its new path"},)"
+          R"("overwrite":{"type":"boolean","default":false})",
+          R"("from","to")",
+          R"({"type":"object","required":["from","to"],"properties":{)"
+          R"("from":{"type":"string"},"to":{"type":"string"}}})"};
+}
+
+Definition file_delete_definition() {
+  return {"file_delete",
+          "Delete a file",
+          "Deletes a file, a symbolic link (not what it points to) or an empty folder; with "
+          "recursive a folder and all that is in it.",
+          Effect::settles,
+          string(path_schema) + R"(,"recursive":{"type":"boolean","default":false})",
+          "\"path\"",
+          R"({"type":"object","required":["path","deleted"],"properties":{)"
+          R"("path":{"type":"string"},"deleted":{"type":"integer",)"
+          R"("description":"Files and folders"}}})"};
 }
 
 }  // namespace
 
-std::string definitions(const std::vector<Workspace> &workspaces) {
-  const std::string entry(entry_schema);
-  const Definition list[] = {
-      {"file_read", "Read a file",
-       "Returns lines of a text file as they are. Up to 1 MiB per call; when the file goes on, the "
-       "answer says the next offset.",
-       std::string(path_schema) + std::string(read_properties), "\"path\"", ""},
-      {"dir_list", "List a folder",
-       "Lists what is directly in a folder: name, type, size, time of the last change. Up to 2000 "
-       "entries, sorted by name.",
-       std::string(folder_schema), "",
-       R"({"type":"object","required":["path","entries","more"],"properties":{)"
-       R"("path":{"type":"string"},"entries":{"type":"array","items":{"type":"object",)"
-       R"("required":["name","type"],"properties":{"name":{"type":"string"},)" +
-           entry + R"(}}},"more":{"type":"integer","description":"Entries that are not shown"}}})"},
-      {"file_info", "Describe a file",
-       "Type, size, times and permissions of one file, folder or symbolic link.",
-       std::string(path_schema), "\"path\"",
-       R"({"type":"object","required":["path","type","size","modified","mode"],"properties":{)"
-       R"("path":{"type":"string"},)" +
-           entry + R"(,"mode":{"type":"string"},"target":{"type":"string"}}})"},
-      {"file_search", "Search files",
-       "Finds files by name, or lines by content, or both, below a folder. Symbolic links and .git "
-       "are not entered; content is looked for in text files up to 4 MiB.",
-       std::string(folder_schema) + std::string(search_properties), "",
-       R"({"type":"object","required":["matches","complete"],"properties":{"matches":{)"
-       R"("type":"array","items":{"type":"object","required":["path"],"properties":{)"
-       R"("path":{"type":"string"},"line":{"type":"integer"},"text":{"type":"string"}}}},)"
-       R"("complete":{"type":"boolean"},"reason":{"type":"string",)"
-       R"("description":"Why the search ended early"}}})"}};
-  const std::string workspace = workspace_property(workspaces);
-  std::string out = "[";
-  for (const Definition &d : list) out += (out.size() > 1 ? "," : "") + json_of(d, workspace);
+string definitions(const std::vector<Workspace> &workspaces) {
+  std::vector<std::string_view> all;
+  std::vector<std::string_view> writable;
+  for (const Workspace &w : workspaces) {
+    all.emplace_back(w.name());
+    if (w.writable()) writable.emplace_back(w.name());
+  }
+  string out = "[";
+  const auto add = [&](const Definition &d, const std::vector<std::string_view> &names) {
+    if (!names.empty()) out += (out.size() > 1 ? "," : "") + definition_json(d, names);
+  };
+  for (const auto make : {file_read_definition, dir_list_definition, dir_tree_definition,
+                          file_info_definition, file_search_definition}) {
+    add(make(), all);
+  }
+  for (const auto make : {file_write_definition, file_edit_definition, file_move_definition,
+                          file_delete_definition}) {
+    add(make(), writable);
+  }
   return out + "]";
 }
 

@@ -1,4 +1,4 @@
-// dir_list and file_info, and what all tools need of a call.
+// dir_list and file_info.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -32,6 +32,15 @@ std::string mode_text(std::uint32_t mode) {
   return std::string(text, 4);
 }
 
+std::string target_of(int fd) {
+  std::string target(4096, '\0');
+  const ssize_t n = ::readlinkat(fd, "", target.data(), target.size());
+  target.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return target;
+}
+
+}  // namespace
+
 std::string entry_json(std::string_view key, const std::string &name, const struct stat &s) {
   std::string out = "{\"" + std::string(key) + "\":" + tool_kit::quoted(name);
   out += ",\"type\":\"" + std::string(type_name(s.st_mode)) + "\"";
@@ -48,33 +57,6 @@ std::string entry_line(const std::string &name, const struct stat &s) {
     line += "  (" + std::string(type_name(s.st_mode)) + ")";
   }
   return line + "  " + utc_time(s.st_mtim.tv_sec) + "\n";
-}
-
-std::string target_of(int fd) {
-  std::string target(4096, '\0');
-  const ssize_t n = ::readlinkat(fd, "", target.data(), target.size());
-  target.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
-  return target;
-}
-
-}  // namespace
-
-const Workspace &Call::workspace() const {
-  std::vector<std::string_view> names;
-  for (const Workspace &w : workspaces) names.emplace_back(w.name());
-  const std::string name = arguments.choice("workspace", names);
-  return *std::find_if(workspaces.begin(), workspaces.end(),
-                       [&](const Workspace &w) { return w.name() == name; });
-}
-
-bool Call::must_stop() const noexcept {
-  if (cancelled.load(std::memory_order_relaxed)) return true;
-  if (deadline_ns == 0) return false;
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-             static_cast<std::uint64_t>(now.tv_nsec) >=
-         deadline_ns;
 }
 
 std::string_view type_name(std::uint32_t mode) {
@@ -105,7 +87,7 @@ std::string dir_list(const Call &call) {
   std::vector<std::string> names;
   while (const dirent *entry = ::readdir(dir.get())) {
     const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
+    if (name == "." || name == ".." || is_temporary_name(name)) continue;
     if (names.size() == max_names || call.must_stop()) break;
     names.emplace_back(name);
   }

@@ -8,6 +8,26 @@ namespace {
 
 constexpr std::size_t max_bytes = 4096;
 
+// [abc], [a-z], [!abc] at pattern[*p]: does it stand for c? Moves *p behind it. One that is not
+// closed is an ordinary "[".
+bool class_matches(std::string_view pattern, std::size_t *p, char c) {
+  const std::size_t close = pattern.find(']', *p + 2);
+  if (close == pattern.npos) return pattern[(*p)++] == c;
+  std::string_view set = pattern.substr(*p + 1, close - *p - 1);
+  *p = close + 1;
+  const bool negated = set.front() == '!' || set.front() == '^';
+  if (negated) set.remove_prefix(1);
+  bool found = false;
+  const auto byte = [](char x) { return static_cast<unsigned char>(x); };
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const bool is_range = i + 2 < set.size() && set[i + 1] == '-';
+    const char last = is_range ? set[i + 2] : set[i];
+    found = found || (byte(c) >= byte(set[i]) && byte(c) <= byte(last));
+    if (is_range) i += 2;
+  }
+  return found != negated;
+}
+
 // One component; goes back only to the last `*`, so its time is bounded by the product of lengths.
 bool component_matches(std::string_view pattern, std::string_view name) {
   std::size_t p = 0;
@@ -15,10 +35,16 @@ bool component_matches(std::string_view pattern, std::string_view name) {
   std::size_t star = pattern.npos;
   std::size_t from = 0;
   while (n < name.size()) {
+    std::size_t behind = p;
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
       from = n;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+    } else if (p < pattern.size() && pattern[p] == '[' &&
+               class_matches(pattern, &behind, name[n])) {
+      p = behind;
+      ++n;
+    } else if (p < pattern.size() && pattern[p] != '[' &&
+               (pattern[p] == '?' || pattern[p] == name[n])) {
       // `?` stands for a character, not for a byte.
       const bool any = pattern[p] == '?';
       ++p;

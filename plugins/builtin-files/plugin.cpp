@@ -2,6 +2,7 @@
 //
 // The reactor thread takes calls and gives answers; the file system is touched on threads of the
 // host's pool. A job is the plugin's, its thread only borrows it.
+#include <bulkhead/abi/ext/draft/event.h>
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
@@ -37,12 +38,13 @@ class BuiltinFiles {
   }
 
   bh_status start(bh_error *error) {
-    for (const WorkspaceConfig &c : config_) {
+    for (const WorkspaceConfig &c : config_.workspaces) {
       Workspace workspace;
       std::string problem;
       if (!Workspace::open(c.name, c.path, &workspace, &problem)) {
         return bh::fail(error, BH_E_IO, problem);
       }
+      if (c.write) workspace.allow_writing(c.write_bytes);
       workspaces_.push_back(std::move(workspace));
     }
     definitions_ = definitions(workspaces_);
@@ -70,11 +72,12 @@ class BuiltinFiles {
     const std::string_view name = bh::view(request.name);
     const auto *tool = std::find_if(std::begin(tools), std::end(tools),
                                     [&](const Tool &t) { return t.name == name; });
-    if (bh::view(request.method) != "tools/call" || tool == std::end(tools)) {
+    const bool offered = tool != std::end(tools) && (!tool->changes || any_writable());
+    if (bh::view(request.method) != "tools/call" || !offered) {
       return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
     }
     if (draining_) return bh::fail(error, BH_E_UNAVAILABLE, "the plugin is about to stop");
-    std::uint64_t deadline = host_.now_ns() + search_ms * 1'000'000;
+    std::uint64_t deadline = host_.now_ns() + tool_ms * 1'000'000;
     if (request.deadline_ns != 0) deadline = std::min(deadline, request.deadline_ns);
     auto job = std::make_unique<Job>(*this, call, tool->run, bh::view(request.arguments), deadline);
     const bh_status status = host_.run_blocking(run, done, job.get());
@@ -99,7 +102,8 @@ class BuiltinFiles {
     const std::string arguments;
     const std::uint64_t deadline_ns;
     std::atomic<bool> cancelled{false};
-    std::string result;  // written by the thread, read when it is done
+    std::string result;                 // written by the thread, read when it is done
+    std::vector<std::string> events{};  // as above
   };
 
   // On a thread of the pool. Nothing thrown may leave it.
@@ -107,7 +111,8 @@ class BuiltinFiles {
     auto &job = *static_cast<Job *>(arg);
     try {
       tool_kit::Arguments arguments(job.arguments);
-      job.result = job.tool({job.plugin.workspaces_, arguments, job.cancelled, job.deadline_ns});
+      job.result = job.tool(
+          {job.plugin.workspaces_, arguments, job.cancelled, job.deadline_ns, &job.events});
     } catch (const std::exception &) {
       job.result.clear();  // no memory; said by done()
     }
@@ -118,7 +123,22 @@ class BuiltinFiles {
     job.plugin.finish(job);
   }
 
+  bool any_writable() const noexcept {
+    return std::any_of(workspaces_.begin(), workspaces_.end(),
+                       [](const Workspace &w) { return w.writable(); });
+  }
+
+  // Of a call that is pending still: the host takes none later.
+  void record(const Job &job) const noexcept {
+    const auto *events = host_.ext<bh_host_event>(BH_EXT_HOST_EVENT);
+    if (events == nullptr) return;
+    for (const std::string &detail : job.events) {
+      events->event(host_.ctx(), job.call, BH_RECORD_FS, bh::str(detail));
+    }
+  }
+
   void finish(Job &job) noexcept {
+    record(job);
     const bh_call call = job.call;
     bh_result result{};
     result.size = sizeof result;
@@ -134,7 +154,7 @@ class BuiltinFiles {
 
   bh::Host host_;
   const bh_host_tools *tools_ = nullptr;
-  std::vector<WorkspaceConfig> config_;
+  Config config_;
   std::vector<Workspace> workspaces_;  // not changed after start: threads read it
   std::string definitions_;
   bool draining_ = false;

@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <memory>
 
+#include "builtin-files/encoding.hpp"
 #include "builtin-files/tools.hpp"
 #include "tool-kit/results.hpp"
 
@@ -64,24 +66,47 @@ std::string not_text(const std::string &path, std::int64_t size) {
                                 "file_info");
 }
 
-// Text content with the lines and, when there is something to say, a second one that says it: the
-// first one is the file's bytes and nothing else.
-std::string lines_result(const Lines &lines) {
-  std::string out = "{\"content\":[{\"type\":\"text\",\"text\":";
-  tool_kit::append_quoted(&out, lines.text);
-  out += "}";
-  if (lines.more) {
-    const std::uint64_t next = lines.cut ? lines.line + 1 : lines.line;
-    std::string note = "Lines " + std::to_string(lines.first) + " to " + std::to_string(next - 1) +
-                       "; the file goes on: next offset " + std::to_string(next) + ".";
-    if (lines.cut) note += " The line was longer than 1 MiB and is cut.";
-    out += ",{\"type\":\"text\",\"text\":" + tool_kit::quoted(note) + "}";
+// Each line behind its number, as `cat -n` has them.
+std::string numbered(std::string_view text, std::uint64_t line) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string number = std::to_string(line++);
+    out.append(number.size() < 6 ? 6 - number.size() : 0, ' ').append(number) += '\t';
+    out.append(text.substr(0, end));
+    text.remove_prefix(end);
   }
-  return out + "]}";
+  return out;
 }
 
-std::string read_lines(const Call &call, const std::string &path, int fd, Lines lines,
-                       std::int64_t size) {
+struct Page {
+  const std::string &path;
+  std::int64_t size;
+  bool line_numbers;
+};
+
+// Text content with the lines and, when there is something to say, a second one that says it: the
+// first one is the file's bytes and nothing else.
+std::string lines_result(const Page &page, Lines *lines) {
+  if (page.line_numbers) lines->text = numbered(lines->text, lines->first);
+  const std::string text = tool_kit::quoted(lines->text);
+  std::string out = "{\"content\":[{\"type\":\"text\",\"text\":" + text + "}";
+  std::string structured = "{\"path\":" + tool_kit::quoted(page.path) +
+                           ",\"size\":" + std::to_string(page.size) +
+                           ",\"first_line\":" + std::to_string(lines->first);
+  if (lines->more) {
+    const std::uint64_t next = lines->cut ? lines->line + 1 : lines->line;
+    std::string note = "Lines " + std::to_string(lines->first) + " to " + std::to_string(next - 1) +
+                       "; the file goes on: next offset " + std::to_string(next) + ".";
+    if (lines->cut) note += " The line was longer than 1 MiB and is cut.";
+    out += ",{\"type\":\"text\",\"text\":" + tool_kit::quoted(note) + "}";
+    structured += ",\"next_offset\":" + std::to_string(next);
+  }
+  return out + "],\"structuredContent\":" + structured + ",\"text\":" + text + "}}";
+}
+
+std::string read_lines(const Call &call, const Page &page, int fd, Lines lines) {
+  const std::string &path = page.path;
   const auto chunk = std::make_unique<std::array<char, chunk_bytes>>();
   for (std::uint64_t scanned = 0;;) {
     if (call.must_stop()) return tool_kit::error_result("the call was cancelled or took too long");
@@ -91,7 +116,7 @@ std::string read_lines(const Call &call, const std::string &path, int fd, Lines 
       return tool_kit::error_result("reading \"" + path + "\" failed: " + error_name(errno));
     }
     const std::string_view piece(chunk->data(), static_cast<std::size_t>(n));
-    if (piece.find('\0') != piece.npos) return not_text(path, size);
+    if (piece.find('\0') != piece.npos) return not_text(path, page.size);
     if (n == 0 || !take(&lines, piece)) break;
     scanned += piece.size();
     if (scanned > max_scan_bytes) {
@@ -99,29 +124,11 @@ std::string read_lines(const Call &call, const std::string &path, int fd, Lines 
                                     "\" is more than 256 MiB into the file");
     }
   }
-  if (!tool_kit::is_utf8(lines.text)) return not_text(path, size);
+  if (!tool_kit::is_utf8(lines.text)) return not_text(path, page.size);
   if (lines.text.empty() && lines.first > 1) {
     return tool_kit::error_result("\"" + path + "\" has no line " + std::to_string(lines.first));
   }
-  return lines_result(lines);
-}
-
-std::string base64(std::string_view bytes) {
-  static constexpr char digits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const auto byte = [&](std::size_t k) -> unsigned {
-      return i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u;
-    };
-    const unsigned group = byte(0) << 16 | byte(1) << 8 | byte(2);
-    out += digits[group >> 18];
-    out += digits[group >> 12 & 63];
-    out += i + 1 < bytes.size() ? digits[group >> 6 & 63] : '=';
-    out += i + 2 < bytes.size() ? digits[group & 63] : '=';
-  }
-  return out;
+  return lines_result(page, &lines);
 }
 
 std::string_view mime_type(std::string_view path) {
@@ -170,7 +177,8 @@ std::string read_base64(const Workspace &workspace, const std::string &path, int
     out += "{\"type\":\"resource\",\"resource\":{\"uri\":" + tool_kit::quoted(uri);
     out += ",\"mimeType\":\"" + std::string(type) + "\",\"blob\":\"" + base64(bytes) + "\"}}";
   }
-  return out + "]}";
+  return out + "],\"structuredContent\":{\"path\":" + tool_kit::quoted(path) +
+         ",\"size\":" + std::to_string(size) + "}}";
 }
 
 }  // namespace
@@ -181,6 +189,7 @@ std::string file_read(const Call &call) {
   const std::uint64_t offset = call.arguments.whole("offset", 1, 1, 1'000'000'000'000);
   const std::uint64_t limit = call.arguments.whole("limit", 2000, 1, 100'000);
   const bool as_text = call.arguments.choice("encoding", {"text", "base64"}) == "text";
+  const bool line_numbers = call.arguments.flag("line_numbers", false);
   if (const std::string &p = call.arguments.problem(); !p.empty()) return tool_kit::error_result(p);
 
   const Opened opened = workspace.open(path, O_RDONLY);
@@ -194,8 +203,8 @@ std::string file_read(const Call &call) {
     return tool_kit::error_result("\"" + path + "\" is not a regular file");
   }
   if (!as_text) return read_base64(workspace, path, opened.fd.get());
-  return read_lines(call, path, opened.fd.get(), {.first = offset, .behind = offset + limit},
-                    status.st_size);
+  return read_lines(call, {path, status.st_size, line_numbers}, opened.fd.get(),
+                    {.first = offset, .behind = offset + limit});
 }
 
 }  // namespace builtin_files

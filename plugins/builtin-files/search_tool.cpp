@@ -145,6 +145,7 @@ std::string file_search(const Call &call) {
                 .reason = {},
                 .text = {},
                 .json = {}};
+  const WalkOptions options{.gitignore = call.arguments.flag("gitignore", false)};
   if (const std::string &p = call.arguments.problem(); !p.empty()) return tool_kit::error_result(p);
   if (search.glob.empty() && search.content.empty()) {
     return tool_kit::error_result("give \"glob\", \"content\" or both");
@@ -162,10 +163,11 @@ std::string file_search(const Call &call) {
   Opened opened = workspace.open(path, O_RDONLY | O_DIRECTORY);
   if (!opened.fd.valid()) return tool_kit::error_result(opened.problem);
   bool full = false;
-  search.reason = walk(call, std::move(opened.fd), path, [&](const Found &found) {
+  const auto on_entry = [&](const Found &found) {
     full = !visit(&search, found);
     return !full;
-  });
+  };
+  search.reason = walk(call, std::move(opened.fd), path, on_entry, options);
   if (full) search.reason = "there are more matches";
   return result(&search);
 }

@@ -2,6 +2,8 @@
 // text; what goes wrong is a result with isError.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -14,45 +16,68 @@
 
 namespace builtin_files {
 
-inline constexpr std::uint64_t max_text_bytes = 1u << 20;  // of file content in one answer
-inline constexpr std::size_t max_entries = 2000;           // of one dir_list
-inline constexpr std::uint64_t max_matches = 1000;         // of one file_search
-inline constexpr std::size_t max_wanted_bytes = 4096;      // of what file_search looks for
-inline constexpr std::uint64_t search_ms = 10'000;         // one file_search ends by then
+inline constexpr std::uint64_t max_text_bytes = 1u << 20;   // of file content in one answer
+inline constexpr std::size_t max_entries = 2000;            // of one dir_list or dir_tree
+inline constexpr std::uint64_t max_matches = 1000;          // of one file_search
+inline constexpr std::size_t max_wanted_bytes = 4096;       // of what file_search looks for
+inline constexpr std::uint64_t max_edit_bytes = 16u << 20;  // of a file that file_edit changes
+inline constexpr mode_t new_file_mode = 0644;
+inline constexpr std::uint64_t tool_ms = 10'000;  // a call of these tools ends by then
 
 // What a tool may use of its call.
 struct Call {
   const std::vector<Workspace> &workspaces;
   tool_kit::Arguments &arguments;
   const std::atomic<bool> &cancelled;
-  std::uint64_t deadline_ns;  // CLOCK_MONOTONIC; 0: none
+  std::uint64_t deadline_ns;                   // CLOCK_MONOTONIC; 0: none
+  std::vector<std::string> *events = nullptr;  // for the record: details of BH_RECORD_FS
 
   // The workspace that the arguments name; the first one if they name none.
   const Workspace &workspace() const;
+  // As above, of those that may be changed; there is one where such a tool is offered.
+  const Workspace &workspace_to_change() const;
   bool must_stop() const noexcept;
+  // action: "created", "modified", "deleted", "restored".
+  void note(std::string_view action, std::string_view path, std::uint64_t size) const;
 };
 
 std::string file_read(const Call &call);
 std::string dir_list(const Call &call);
+std::string dir_tree(const Call &call);
 std::string file_info(const Call &call);
 std::string file_search(const Call &call);
+std::string file_write(const Call &call);
+std::string file_edit(const Call &call);
+std::string file_move(const Call &call);
+std::string file_delete(const Call &call);
 
 struct Tool {
   std::string_view name;
   std::string (*run)(const Call &call);
+  bool changes;  // offered where a workspace may be changed
 };
-inline constexpr Tool tools[] = {{"file_read", file_read},
-                                 {"dir_list", dir_list},
-                                 {"file_info", file_info},
-                                 {"file_search", file_search}};
+inline constexpr Tool tools[] = {
+    {"file_read", file_read, false},     {"dir_list", dir_list, false},
+    {"dir_tree", dir_tree, false},       {"file_info", file_info, false},
+    {"file_search", file_search, false}, {"file_write", file_write, true},
+    {"file_edit", file_edit, true},      {"file_move", file_move, true},
+    {"file_delete", file_delete, true}};
 
 // The JSON array for tools/list.
 std::string definitions(const std::vector<Workspace> &workspaces);
+
+// Why a call may not write any more: the workspace's write_bytes are used up.
+std::string budget_problem(const Workspace &workspace);
 
 // "file", "directory", "symlink" or "other", from st_mode.
 std::string_view type_name(std::uint32_t mode);
 
 // 2025-11-25T09:30:00Z
 std::string utc_time(std::int64_t unix_seconds);
+
+// One entry for a list: {"KEY":name,"type":...,"size":...,"modified":... without the closing brace.
+std::string entry_json(std::string_view key, const std::string &name, const struct stat &s);
+// And as a line: "name  12 bytes  TIME".
+std::string entry_line(const std::string &name, const struct stat &s);
 
 }  // namespace builtin_files

@@ -3,14 +3,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 
+#include "builtin-files/ignore.hpp"
+
 namespace builtin_files {
 namespace {
 
-constexpr std::size_t max_depth = 64;
+constexpr std::size_t max_ignore_bytes = 64u << 10;  // of one .gitignore
 constexpr std::size_t max_visited = 200'000;
 constexpr std::size_t max_held = 200'000;          // entries of open folders, not visited yet
 constexpr std::size_t entries_between_looks = 64;  // at the clock, while a folder is read
@@ -30,7 +33,27 @@ struct Level {
   std::string path;  // with "/" at the end, or empty
   std::vector<Entry> entries;
   std::size_t next = 0;
+  IgnoreRules ignore{};  // of this folder
 };
+
+IgnoreRules ignore_rules(int folder) {
+  const Fd fd = Workspace::open_below(folder, ".gitignore", O_RDONLY | O_NOFOLLOW);
+  std::string text(fd.valid() ? max_ignore_bytes : 0, '\0');
+  const ssize_t n = fd.valid() ? ::read(fd.get(), text.data(), text.size()) : 0;
+  return IgnoreRules::parse(
+      std::string_view(text).substr(0, n < 0 ? 0 : static_cast<std::size_t>(n)));
+}
+
+// The innermost folder whose rules say something about the path decides.
+bool is_ignored(const std::vector<Level> &levels, const std::string &path, bool is_folder) {
+  for (auto level = levels.rbegin(); level != levels.rend(); ++level) {
+    if (level->ignore.empty()) continue;
+    const auto verdict =
+        level->ignore.judge(std::string_view(path).substr(level->path.size()), is_folder);
+    if (verdict != IgnoreRules::Verdict::none) return verdict == IgnoreRules::Verdict::ignored;
+  }
+  return false;
+}
 
 bool is_folder(int dir, const dirent &entry, bool *is_link) {
   unsigned char type = entry.d_type;
@@ -55,7 +78,7 @@ bool open_level(const Call &call, Fd folder, std::string path, std::size_t room,
     if (++seen % entries_between_looks == 0 && call.must_stop()) break;
     const std::string_view name = entry->d_name;
     bool is_link = false;
-    if (name == "." || name == "..") continue;
+    if (name == "." || name == ".." || is_temporary_name(name)) continue;
     if (out->entries.size() >= room) break;
     const bool folder_entry = is_folder(fd, *entry, &is_link);
     if (!is_link) out->entries.push_back({std::string(name), folder_entry});
@@ -68,7 +91,7 @@ bool open_level(const Call &call, Fd folder, std::string path, std::size_t room,
 }  // namespace
 
 std::string walk(const Call &call, Fd folder, const std::string &path,
-                 const std::function<bool(const Found &)> &on_entry) {
+                 const std::function<bool(const Found &)> &on_entry, const WalkOptions &options) {
   std::vector<Level> levels(1);
   std::size_t visited = 0;
   std::string incomplete;
@@ -77,6 +100,7 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
   if (!open_level(call, std::move(folder), prefix, max_held, &levels[0])) {
     return "the folder is not readable";
   }
+  if (options.gitignore) levels[0].ignore = ignore_rules(::dirfd(levels[0].dir.get()));
   std::size_t held = levels[0].entries.size();
   while (!levels.empty()) {
     Level &level = levels.back();
@@ -90,10 +114,12 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
     const Entry &entry = level.entries[level.next++];
     const int fd = ::dirfd(level.dir.get());
     const std::string entry_path = level.path + entry.name;
-    if (!on_entry({entry_path, fd, entry.name.c_str(), entry.is_folder})) return incomplete;
+    if (options.gitignore && is_ignored(levels, entry_path, entry.is_folder)) continue;
+    const Found found{entry_path, fd, entry.name.c_str(), entry.is_folder, levels.size() - 1};
+    if (!on_entry(found)) return incomplete;
     if (!entry.is_folder || entry.name == ".git") continue;
-    if (levels.size() == max_depth) {
-      incomplete = "folders below 64 levels were left out";
+    if (levels.size() == options.levels) {
+      incomplete = "folders below " + std::to_string(options.levels) + " levels were left out";
       continue;
     }
     Level below;
@@ -103,6 +129,7 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
       incomplete = "some folders are not readable";
       continue;
     }
+    if (options.gitignore) below.ignore = ignore_rules(::dirfd(below.dir.get()));
     held += below.entries.size();
     if (held >= max_held) incomplete = "some folders hold too many files";
     levels.push_back(std::move(below));

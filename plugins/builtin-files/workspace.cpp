@@ -2,22 +2,29 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace builtin_files {
 namespace {
 
 constexpr std::size_t max_path = 4096;
+constexpr std::size_t max_name = 255;
 constexpr std::size_t shown_path = 200;  // of a path in a sentence
+constexpr std::string_view temporary_head = ".bulkhead-";
+constexpr std::string_view temporary_tail = ".tmp";
 
-int open_beneath(int root, const char *path, int flags) noexcept {
+int open_beneath(int root, const char *path, int flags, mode_t mode) noexcept {
   open_how how{};
   // A FIFO must not wait for its writer, nor a terminal become ours.
   how.flags = static_cast<unsigned long long>(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  how.mode = mode;
   // The kernel refuses flags that O_PATH would ignore.
   if ((flags & O_PATH) != 0) how.flags &= ~static_cast<unsigned long long>(O_NONBLOCK | O_NOCTTY);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
@@ -38,9 +45,40 @@ bool has_parent_step(std::string_view path) {
   return false;
 }
 
-std::string shown(std::string_view path) {
-  return "\"" + std::string(path.substr(0, shown_path)) + (path.size() > shown_path ? "..." : "") +
-         "\"";
+// Why a path is none for a tool; empty: it is one.
+std::string path_problem(std::string_view path, const std::string &workspace) {
+  if (path.empty()) return "the path is empty; \".\" is the workspace itself";
+  if (path.size() > max_path) return "the path is longer than 4096 bytes";
+  if (path.find('\0') != path.npos) return "the path contains a NUL";
+  if (path.front() == '/') {
+    return shown(path) + " is absolute; paths are relative to the workspace \"" + workspace + "\"";
+  }
+  if (has_parent_step(path)) return shown(path) + " contains \"..\", which is not allowed";
+  return {};
+}
+
+std::string open_problem(int error, std::string_view path, const std::string &workspace) {
+  switch (error) {
+    case EXDEV:
+      return shown(path) + " leads out of the workspace \"" + workspace + "\"";
+    case ELOOP:
+      return shown(path) + " leads through a symbolic link that is not followed";
+    case ENOENT:
+      return "there is no " + shown(path) + " in the workspace \"" + workspace + "\"";
+    case ENOTDIR:
+      return shown(path) + " is not a folder or leads through something that is none";
+    case EACCES:
+      return "reading " + shown(path) + " is not permitted";
+    case ENAMETOOLONG:
+      return shown(path) + " has a name of more than 255 bytes";
+    default:
+      return shown(path) + " cannot be opened: " + error_name(error);
+  }
+}
+
+std::string real_path(const std::string &path) {
+  const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), ::free);
+  return real ? std::string(real.get()) : path;
 }
 
 }  // namespace
@@ -54,6 +92,25 @@ std::string error_name(int error) {
   return ::strerror_r(error, buffer, sizeof buffer);
 }
 
+std::string shown(std::string_view path) {
+  return "\"" + std::string(path.substr(0, shown_path)) + (path.size() > shown_path ? "..." : "") +
+         "\"";
+}
+
+bool is_temporary_name(std::string_view name) noexcept {
+  return name.size() == temporary_head.size() + 16 + temporary_tail.size() &&
+         name.starts_with(temporary_head) && name.ends_with(temporary_tail);
+}
+
+std::string temporary_name(std::string_view name) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  std::string out(temporary_head);
+  for (int shift = 60; shift >= 0; shift -= 4) out += digits[hash >> shift & 15];
+  return out.append(temporary_tail);
+}
+
 bool Workspace::open(std::string name, const std::string &path, Workspace *out,
                      std::string *problem) {
   Fd root(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -62,46 +119,82 @@ bool Workspace::open(std::string name, const std::string &path, Workspace *out,
                "\" cannot be opened: " + error_name(errno);
     return false;
   }
-  const Fd probe(open_beneath(root.get(), ".", O_PATH | O_DIRECTORY));
+  const Fd probe(open_beneath(root.get(), ".", O_PATH | O_DIRECTORY, 0));
   if (!probe.valid() && (errno == ENOSYS || errno == EPERM)) {
     *problem = "this system has no openat2 (Linux 5.6), which keeps paths within the workspace";
     return false;
   }
   out->name_ = std::move(name);
+  out->path_ = real_path(path);
   out->root_ = std::move(root);
   return true;
 }
 
-Opened Workspace::open(std::string_view path, int flags) const {
-  const std::string where = " in the workspace \"" + name_ + "\"";
-  if (path.empty()) return {Fd(), "the path is empty; \".\" is the workspace itself"};
-  if (path.size() > max_path) return {Fd(), "the path is longer than 4096 bytes"};
-  if (path.find('\0') != path.npos) return {Fd(), "the path contains a NUL"};
-  if (path.front() == '/') {
-    return {Fd(),
-            shown(path) + " is absolute; paths are relative to the workspace \"" + name_ + "\""};
-  }
-  if (has_parent_step(path)) return {Fd(), shown(path) + " contains \"..\", which is not allowed"};
-  Fd fd(open_beneath(root_.get(), std::string(path).c_str(), flags));
-  if (fd.valid()) return {std::move(fd), {}};
-  switch (errno) {
-    case EXDEV:
-      return {Fd(), shown(path) + " leads out of the workspace \"" + name_ + "\""};
-    case ELOOP:
-      return {Fd(), shown(path) + " leads through a symbolic link that is not followed"};
-    case ENOENT:
-      return {Fd(), "there is no " + shown(path) + where};
-    case ENOTDIR:
-      return {Fd(), shown(path) + " is not a folder or leads through something that is none"};
-    case EACCES:
-      return {Fd(), "reading " + shown(path) + " is not permitted"};
-    default:
-      return {Fd(), shown(path) + " cannot be opened: " + error_name(errno)};
-  }
+void Workspace::allow_writing(std::uint64_t bytes) noexcept {
+  left_ = std::make_unique<std::atomic<std::uint64_t>>(bytes);
 }
 
-Fd Workspace::open_below(int folder, const char *name, int flags) noexcept {
-  return Fd(open_beneath(folder, name, flags));
+bool Workspace::take(std::uint64_t bytes) const noexcept {
+  std::uint64_t left = left_->load(std::memory_order_relaxed);
+  while (left >= bytes) {
+    if (left_->compare_exchange_weak(left, left - bytes, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+Opened Workspace::open(std::string_view path, int flags) const {
+  if (std::string problem = path_problem(path, name_); !problem.empty()) {
+    return {Fd(), std::move(problem)};
+  }
+  Fd fd(open_beneath(root_.get(), std::string(path).c_str(), flags, 0));
+  if (fd.valid()) return {std::move(fd), {}};
+  return {Fd(), open_problem(errno, path, name_)};
+}
+
+Opened Workspace::open_folder(const std::string &path, bool make) const {
+  Fd fd(open_beneath(root_.get(), path.c_str(), O_RDONLY | O_DIRECTORY, 0));
+  if (fd.valid()) return {std::move(fd), {}};
+  if (!make || errno != ENOENT) return {Fd(), open_problem(errno, path, name_)};
+  fd = Fd(open_beneath(root_.get(), ".", O_RDONLY | O_DIRECTORY, 0));
+  for (std::size_t at = 0; fd.valid() && at < path.size();) {
+    const std::size_t slash = std::min(path.find('/', at), path.size());
+    const std::string name = path.substr(at, slash - at);
+    at = slash + 1;
+    if (name.empty() || name == ".") continue;
+    if (::mkdirat(fd.get(), name.c_str(), 0777) != 0 && errno != EEXIST) {
+      return {Fd(), "the folder " + shown(path) + " cannot be made: " + error_name(errno)};
+    }
+    // From the root, so that links on the way are followed where they stay inside.
+    fd = Fd(open_beneath(root_.get(), path.substr(0, slash).c_str(), O_RDONLY | O_DIRECTORY, 0));
+  }
+  if (fd.valid()) return {std::move(fd), {}};
+  return {Fd(), open_problem(errno, path, name_)};
+}
+
+Place Workspace::place(std::string_view path, bool make_folders) const {
+  Place out;
+  out.problem = path_problem(path, name_);
+  if (!out.problem.empty()) return out;
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  const std::size_t slash = path.rfind('/');
+  out.name = path.substr(slash == path.npos ? 0 : slash + 1);
+  if (out.name == ".") {
+    out.problem = shown(path) + " is a folder that has no other name here";
+  } else if (out.name.size() > max_name) {
+    out.problem = shown(path) + " has a name of more than 255 bytes";
+  } else if (is_temporary_name(out.name)) {
+    out.problem = shown(path) + " is a name that this server uses itself";
+  }
+  if (!out.problem.empty()) return out;
+  Opened folder =
+      open_folder(slash == path.npos ? "." : std::string(path.substr(0, slash + 1)), make_folders);
+  out.folder = std::move(folder.fd);
+  out.problem = std::move(folder.problem);
+  return out;
+}
+
+Fd Workspace::open_below(int folder, const char *name, int flags, mode_t mode) noexcept {
+  return Fd(open_beneath(folder, name, flags, mode));
 }
 
 }  // namespace builtin_files

@@ -1,8 +1,16 @@
-// A folder whose inside may be read. Every path is resolved by the kernel from the folder's
-// descriptor (openat2 with RESOLVE_BENEATH), so that no path and no symbolic link leads out of it,
-// whoever changes the tree meanwhile.
+// A folder whose inside may be read, and changed if the profile says so. Every path is resolved by
+// the kernel from the folder's descriptor (openat2 with RESOLVE_BENEATH), so that no path and no
+// symbolic link leads out of it, whoever changes the tree meanwhile.
+//
+// What changes something takes a Place: an open folder and one name in it. A single name with
+// "nofollow" cannot lead anywhere, so the change happens in that very folder.
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +43,13 @@ struct Opened {
   std::string problem;
 };
 
+// Where the last component of a path lies, whether it is there or not.
+struct Place {
+  Fd folder;         // open for reading
+  std::string name;  // one component, neither "." nor ".."
+  std::string problem;
+};
+
 class Workspace {
  public:
   // path: a folder, relative to the current one or absolute; not itself bounded by anything.
@@ -42,19 +57,42 @@ class Workspace {
   static bool open(std::string name, const std::string &path, Workspace *out, std::string *problem);
 
   const std::string &name() const noexcept { return name_; }
+  // The folder that it was opened at, absolute and without links.
+  const std::string &root() const noexcept { return path_; }
+
+  // Tools may write `bytes` here from now on. Before threads use it.
+  void allow_writing(std::uint64_t bytes) noexcept;
+  bool writable() const noexcept { return left_ != nullptr; }
+  // Takes bytes from what may be written. False: there is not so much left. Thread: any.
+  bool take(std::uint64_t bytes) const noexcept;
 
   // path: as a caller of a tool gives it: relative, without "..". Thread: any, also at once.
   Opened open(std::string_view path, int flags) const;
 
-  // As open, from a folder within that is open already; name: one path component.
-  static Fd open_below(int folder, const char *name, int flags) noexcept;
+  // Of such a path. make_folders: those that are missing on the way are made (0777 by umask).
+  Place place(std::string_view path, bool make_folders = false) const;
+
+  // As open, from a folder within that is open already; name: one path component. mode: of what
+  // O_CREAT makes.
+  static Fd open_below(int folder, const char *name, int flags, mode_t mode = 0) noexcept;
 
  private:
+  Opened open_folder(const std::string &path, bool make) const;
+
   std::string name_;
+  std::string path_;
   Fd root_;
+  std::unique_ptr<std::atomic<std::uint64_t>> left_;
 };
 
 // strerror() without its shared buffer.
 std::string error_name(int error);
+
+// "path" for a sentence, in quotes and not too long.
+std::string shown(std::string_view path);
+
+// The name of a file that this plugin writes beside another, for a moment. Tools do not show it.
+bool is_temporary_name(std::string_view name) noexcept;
+std::string temporary_name(std::string_view name);
 
 }  // namespace builtin_files

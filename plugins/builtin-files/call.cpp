@@ -1,0 +1,56 @@
+// What all tools need of a call.
+#include <time.h>
+
+#include <algorithm>
+
+#include "builtin-files/tools.hpp"
+#include "tool-kit/results.hpp"
+
+namespace builtin_files {
+namespace {
+
+const Workspace &named(const Call &call, const std::vector<std::string_view> &names) {
+  const std::string name = call.arguments.choice("workspace", names);
+  return *std::find_if(call.workspaces.begin(), call.workspaces.end(),
+                       [&](const Workspace &w) { return w.name() == name; });
+}
+
+}  // namespace
+
+const Workspace &Call::workspace() const {
+  std::vector<std::string_view> names;
+  for (const Workspace &w : workspaces) names.emplace_back(w.name());
+  return named(*this, names);
+}
+
+const Workspace &Call::workspace_to_change() const {
+  std::vector<std::string_view> names;
+  for (const Workspace &w : workspaces) {
+    if (w.writable()) names.emplace_back(w.name());
+  }
+  return named(*this, names);
+}
+
+bool Call::must_stop() const noexcept {
+  if (cancelled.load(std::memory_order_relaxed)) return true;
+  if (deadline_ns == 0) return false;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+             static_cast<std::uint64_t>(now.tv_nsec) >=
+         deadline_ns;
+}
+
+void Call::note(std::string_view action, std::string_view path, std::uint64_t size) const {
+  if (events == nullptr) return;
+  events->push_back("{\"action\":" + tool_kit::quoted(action) +
+                    ",\"path\":" + tool_kit::quoted(path.substr(0, 2000)) +
+                    ",\"size\":" + std::to_string(size) + "}");
+}
+
+std::string budget_problem(const Workspace &workspace) {
+  return "the tools have written as much as they may in the workspace \"" + workspace.name() +
+         "\" (write_bytes in the profile); nothing was changed";
+}
+
+}  // namespace builtin_files

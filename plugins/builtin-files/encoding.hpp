@@ -1,0 +1,14 @@
+// Base64 (RFC 4648, with padding).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace builtin_files {
+
+std::string base64(std::string_view bytes);
+
+// False: text is no base64. Line breaks are skipped.
+bool from_base64(std::string_view text, std::string *out);
+
+}  // namespace builtin_files

@@ -1,0 +1,30 @@
+// Patterns of .gitignore files (gitignore(5)).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace builtin_files {
+
+// Rules of one .gitignore.
+class IgnoreRules {
+ public:
+  // text: the file, of which the first 1,000 rules count.
+  static IgnoreRules parse(std::string_view text);
+
+  enum class Verdict { none, ignored, kept };
+  // path: relative to the folder that has the file. The last rule that matches decides.
+  Verdict judge(std::string_view path, bool is_folder) const;
+  bool empty() const noexcept { return rules_.empty(); }
+
+ private:
+  struct Rule {
+    std::string glob;
+    bool keeps;         // "!..."
+    bool folders_only;  // ".../"
+  };
+  std::vector<Rule> rules_;
+};
+
+}  // namespace builtin_files

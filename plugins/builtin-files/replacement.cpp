@@ -1,0 +1,116 @@
+#include "builtin-files/replacement.hpp"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace builtin_files {
+namespace {
+
+constexpr int max_attempts = 16;
+
+bool same_file(const struct stat &a, const struct stat &b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+std::string write_problem(const std::string &name, int error) {
+  if (error == ENOSPC || error == EDQUOT) {
+    return "the disk is full; " + shown(name) + " is as it was";
+  }
+  if (error == EACCES || error == EPERM || error == EROFS) {
+    return "writing " + shown(name) + " is not permitted here";
+  }
+  return "writing " + shown(name) + " failed: " + error_name(error);
+}
+
+}  // namespace
+
+Replacement::~Replacement() {
+  if (fd_.valid() && !temporary_.empty()) {
+    ::unlinkat(place_->folder.get(), temporary_.c_str(), 0);
+  }
+}
+
+// Held by its lock: one that can be locked was left by somebody who is gone. It may be anything
+// that somebody has put there, so it is removed and never written to.
+bool Replacement::try_begin(bool *busy) {
+  const int folder = place_->folder.get();
+  const char *name = temporary_.c_str();
+  Fd fresh = Workspace::open_below(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  if (!fresh.valid() && errno == EEXIST) {
+    const Fd left = Workspace::open_below(folder, name, O_RDONLY | O_NOFOLLOW);
+    *busy = left.valid() && ::flock(left.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!*busy && ::unlinkat(folder, name, 0) != 0 && errno != ENOENT) return false;
+    errno = EAGAIN;
+    return false;
+  }
+  if (!fresh.valid()) return false;
+  // Between these two steps another writer may have taken it for one that was left.
+  struct stat mine{};
+  struct stat there{};
+  const bool held =
+      ::flock(fresh.get(), LOCK_EX | LOCK_NB) == 0 && ::fstat(fresh.get(), &mine) == 0 &&
+      ::fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && same_file(mine, there);
+  if (held) fd_ = std::move(fresh);
+  errno = EAGAIN;
+  return held;
+}
+
+bool Replacement::begin(const Place &place, std::string *problem) {
+  place_ = &place;
+  temporary_ = temporary_name(place.name);
+  for (int attempt = 0; attempt < max_attempts; ++attempt) {
+    bool busy = false;
+    if (try_begin(&busy)) return true;
+    if (busy) {
+      *problem = "another call is writing " + shown(place.name) + "; try again";
+      return false;
+    }
+    if (errno != EAGAIN) break;
+  }
+  *problem = write_problem(place.name, errno);
+  return false;
+}
+
+bool Replacement::write(std::string_view bytes, std::string *problem) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      *problem = write_problem(place_->name, errno);
+      return false;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+bool Replacement::put(bool keep_existing) const noexcept {
+  const int folder = place_->folder.get();
+  const char *from = temporary_.c_str();
+  const char *to = place_->name.c_str();
+  if (!keep_existing) return ::renameat(folder, from, folder, to) == 0;
+  if (::syscall(SYS_renameat2, folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  // This file system has no such flag; a link never replaces anything either.
+  return ::linkat(folder, from, folder, to, 0) == 0 && ::unlinkat(folder, from, 0) == 0;
+}
+
+bool Replacement::commit(mode_t mode, bool keep_existing, std::string *problem) {
+  const bool durable = ::fchmod(fd_.get(), mode & 0777) == 0 && ::fsync(fd_.get()) == 0;
+  if (!durable || !put(keep_existing)) {
+    *problem = errno == EEXIST   ? shown(place_->name) + " exists already"
+               : errno == EISDIR ? shown(place_->name) + " is a folder"
+                                 : write_problem(place_->name, errno);
+    return false;
+  }
+  temporary_.clear();
+  ::fsync(place_->folder.get());
+  return true;
+}
+
+}  // namespace builtin_files
