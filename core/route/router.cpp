@@ -36,6 +36,23 @@ std::string error_object(std::int32_t error_code, std::string_view text, std::st
   return out += '}';
 }
 
+// What has failed, for those who look at -32603 only.
+std::string_view failed_part(mcp::Method method) {
+  using enum mcp::Method;
+  switch (method) {
+    case tools_call:
+      return "tool call failed: ";
+    case resources_read:
+      return "resource read failed: ";
+    case prompts_get:
+      return "prompt get failed: ";
+    case completion_complete:
+      return "completion failed: ";
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
@@ -339,8 +356,11 @@ void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t byt
   drop(exchange);
 }
 
-void Router::fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
+void Router::fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view reason,
                            std::uint32_t outcome) {
+  std::string text(error_code == code::internal_error ? failed_part(exchange.method)
+                                                      : std::string_view());
+  text += reason;
   const ReplyTo reply = exchange.reply;
   const std::string id = exchange.client_id;
   const std::string error = recorder_.active() ? error_object(error_code, text, {}) : std::string();

@@ -96,6 +96,7 @@ test('pending calls fail at once with the name of the server; they are not repea
   for (const error of [died, await slow]) {
     assert.match(error.message, /\bup\b/);
     assert.equal(error.code, -32603);
+    assert.match(error.message, /^-32603 tool call failed: server "/);
   }
   assert.ok(Date.now() - started < 5000);
   assert.match(died.message, /told to die|last words/, 'the last lines of its standard error are in the error');
