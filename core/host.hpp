@@ -76,6 +76,11 @@ struct HostOptions {
   // next; null: a session that goes on has lost its subscriptions and log level, and the client
   // that comes with the process (standard input) is a new one.
   std::shared_ptr<Ledger> ledger;
+  // Servers without a PID namespace are ended with all that they have left behind in any case. With
+  // this, also when somebody kills the process that sees to it: then the whole program is made a
+  // child subreaper, and children of it that were left by others, in sessions of their own, are
+  // killed when a server ends. Not for a program that starts such processes itself.
+  bool adopt_orphans = false;
   // What another process does for this one.
   HostServices services;
 };

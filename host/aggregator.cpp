@@ -91,6 +91,7 @@ class Aggregator {
   int run(Profile profile) {
     raise_file_limit();
     HostOptions options;
+    options.adopt_orphans = true;
     options.checked_plugins = check_plugins(profile);
     const auto enforced = confine_to_servers(profile);
     if (!enforced) return complain(enforced.error().text);

@@ -38,6 +38,7 @@ class Gateway {
     options.on_status = [this] { on_status(); };  // in the middle of a change: look at it later
     // On stdio there is one client; the servers are started with what it says that it can do, once.
     options.eager = front_.is_serve();
+    options.adopt_orphans = true;
     options.on_pins = [this](const std::vector<PinNews> &news) {
       if (pins_ != nullptr) pins_->take(news);
     };

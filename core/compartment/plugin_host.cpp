@@ -149,6 +149,7 @@ PluginHost::PluginHost(Slice slice, HostContext context,
     options.state_dir = slice_.profile.state_dir;
     options.own = slice_.profile.own_paths;
     options.require = slice_.profile.isolation.require;
+    options.adopt = true;
     options.groups = std::move(groups);
     options.reactor = context_.reactor;
     options.log = [this](std::int32_t level, std::string_view text) {

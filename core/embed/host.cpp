@@ -131,6 +131,7 @@ SpawnOptions HostImpl::spawn_options() const {
   options.state_dir = profile_.state_dir;
   options.own = profile_.own_paths;
   options.require = profile_.isolation.require;
+  options.adopt = options_.adopt_orphans;
   options.reactor = reactor_.get();
   options.log = [this](std::int32_t level, std::string_view text) { log(level, "sandbox", text); };
   return options;

@@ -339,6 +339,8 @@ void enter_groups(ChildPlan *plan) {
 
 BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
+  // Whoever ends the first process ends this one; in a PID namespace the kernel does.
+  if (!plan->namespaces) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::setsid();
   // By its path: the folder that is inherited may be one that the view covers.
   if (plan->cwd != nullptr && ::chdir(plan->cwd) != 0) {
@@ -359,42 +361,61 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   child_failed(plan, SpawnStep::program);
 }
 
-BULKHEAD_CHILD_SIDE int run_first(void *arg) {
-  auto *plan = static_cast<ChildPlan *>(arg);
-  // Handlers of the parent must not run here; signals are blocked until all are back to default.
-  default_signals();
-  close_others(*plan);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // It may have died before the line above. (In a PID namespace no parent is ever seen; then the
-  // end of the standard input tells the server.)
-  if (!plan->namespaces && ::getppid() != plan->parent) ::_exit(127);
-  if (!plan->namespaces) {
-    plan->pid = ::getpid();
-    reach(plan, SpawnPhase::identified);
-    enter_groups(plan);
-    drop_privileges(plan);
-    return run_server(plan);
-  }
-  ::setsid();
+// In namespaces: the user, and what is to be seen.
+void enter_namespaces(ChildPlan *plan) {
   take_identity(plan);
   plan->pid = pid_for_parent();
   reach(plan, SpawnPhase::identified);
   build_view(plan);
   if (plan->own_network) raise_loopback(plan);
   reach(plan, SpawnPhase::viewed);
+}
+
+void write_number(long number, char *out) {
+  char digits[20];
+  int count = 0;
+  for (; number > 0; number /= 10) digits[count++] = static_cast<char>('0' + number % 10);
+  while (count > 0) *out++ = digits[--count];
+  *out = '\0';
+}
+
+[[noreturn]] void become_init(ChildPlan *plan, int server) {
+  if (::dup2(plan->exit_report, 0) < 0) child_failed(plan, SpawnStep::init);
+  ::syscall(SYS_close_range, 1, ~0u, CLOSE_RANGE_CLOEXEC);
+  static char name[] = "bulkhead-init";
+  char pid[24];  // not static: several may be here at a time
+  write_number(server, pid);
+  char *const argv[] = {name, plan->namespaces ? nullptr : pid, nullptr};
+  static char *const envp[] = {nullptr};
+  ::syscall(SYS_execveat, plan->init_image, "", argv, envp, AT_EMPTY_PATH);
+  child_failed(plan, SpawnStep::init);
+}
+
+BULKHEAD_CHILD_SIDE int run_first(void *arg) {
+  auto *plan = static_cast<ChildPlan *>(arg);
+  // Handlers of the parent must not run here; signals are blocked until all are back to default.
+  default_signals();
+  close_others(*plan);
+  ::prctl(PR_SET_PDEATHSIG, plan->namespaces ? SIGKILL : ChildPlan::end_all);
+  // It may have died before the line above. (In a PID namespace no parent is ever seen; then the
+  // end of the standard input tells the server.)
+  if (!plan->namespaces && ::getppid() != plan->parent) ::_exit(127);
+  ::setsid();
+  if (plan->namespaces) {
+    enter_namespaces(plan);
+  } else {
+    // What the server leaves in other sessions is left to this process.
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    plan->pid = ::getpid();
+    reach(plan, SpawnPhase::identified);
+  }
   enter_groups(plan);
   drop_privileges(plan);
   const int server =
       ::clone(run_server, plan->second_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, plan);
   if (server < 0) child_failed(plan, SpawnStep::clone);
   if (plan->failed != SpawnStep::none) ::_exit(127);
-  if (::dup2(plan->exit_report, 0) < 0) child_failed(plan, SpawnStep::init);
-  ::syscall(SYS_close_range, 1, ~0u, CLOSE_RANGE_CLOEXEC);
-  static char name[] = "bulkhead-init";
-  static char *const argv[] = {name, nullptr};
-  static char *const envp[] = {nullptr};
-  ::syscall(SYS_execveat, plan->init_image, "", argv, envp, AT_EMPTY_PATH);
-  child_failed(plan, SpawnStep::init);
+  become_init(plan, server);
 }
 
 }  // namespace

@@ -1,14 +1,15 @@
 // A child process from the clone to its program: the part that runs between two programs, on the
 // memory of the parent. Internal to core/sandbox; spawn.hpp is the front door.
 //
-// In namespaces there are two processes: the first one of the PID namespace builds the view and
-// becomes child_init.c; the second becomes the server. Otherwise there is the server only.
+// There are two processes: the first one builds the view, where there are namespaces, and becomes
+// child_init.c; the second becomes the server.
 #pragma once
 
 #include <linux/filter.h>
 #include <sys/types.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 
@@ -64,6 +65,7 @@ enum class SpawnPhase : std::uint32_t { begun, identified, viewed, over };
 // Everything the child needs, made ready before: it allocates nothing. Pointers are borrowed.
 struct ChildPlan {
   static constexpr std::size_t most_kept = 8;
+  static constexpr int end_all = SIGUSR1;  // for child_init.c outside of a PID namespace
 
   const char *program = nullptr;
   char *const *argv = nullptr;
@@ -108,7 +110,7 @@ struct ChildPlan {
   ChildPlan *next = nullptr;
 };
 
-// Starts it; returns when the program runs (and with namespaces, child_init.c too) or has failed
+// Starts it; returns when the program runs, and child_init.c too, or has failed
 // to, with `phase` still short of `over`. The pid and pidfd are those of the first process, which
 // is the caller's to reap if plan->pidfd is not -1, failed or not. Blocks all signals meanwhile.
 // Thread: one that lives as long as the child should; other threads go on.

@@ -1,6 +1,11 @@
-/* The first process of a child's PID namespace, the whole program: it waits for the server (always
- * process 2), reaps whatever is left to it, passes signals on, and ends with the server, upon which
- * the kernel kills everything else in the namespace.
+/* The first process of a started server, the whole program: it waits for the server, reaps whatever
+ * is left to it, passes signals on, and ends with the server and with all that the server has left.
+ *
+ * Without arguments it is the first process of a PID namespace and the server is process 2: with
+ * the end of this one the kernel kills everything else. With an argument, the server's pid, there
+ * is no such namespace, and this process is a child subreaper: whatever the server has left behind,
+ * in whatever session, comes to be a child of this process once its parents have ended, and is
+ * killed here, one generation after the other. It is then told by end_all what SIGKILL says else.
  *
  * A program of its own, because a process that went on running our code would keep a copy of our
  * memory, secrets included, within reach of the server. Without libc, so that it costs next to
@@ -9,11 +14,14 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-enum { server = 2, sig_hup = 1, sig_int = 2, sig_term = 15, sig_chld = 17, no_hang = 1 };
-enum { set_name = 15 /* PR_SET_NAME */ };
+enum { sig_hup = 1, sig_int = 2, sig_kill = 9, end_all = 10 /* SIGUSR1 */, sig_term = 15 };
+enum { sig_chld = 17, no_hang = 1, no_child = -10 /* ECHILD */, at_cwd = -100 };
+enum { set_name = 15 /* PR_SET_NAME */, folder_flags = 0200000 /* O_DIRECTORY */ };
 
 #if defined(__x86_64__)
-__asm__(".globl _start\n_start:\n\txorl %ebp, %ebp\n\tandq $-16, %rsp\n\tcall run\n\tud2\n");
+__asm__(
+    ".globl _start\n_start:\n\tmovq %rsp, %rdi\n\txorl %ebp, %ebp\n\tandq $-16, %rsp\n"
+    "\tcall run\n\tud2\n");
 
 static long call(long number, long a, long b, long c, long d) {
   long result;
@@ -25,7 +33,7 @@ static long call(long number, long a, long b, long c, long d) {
   return result;
 }
 #elif defined(__aarch64__)
-__asm__(".globl _start\n_start:\n\tmov x29, #0\n\tbl run\n\tbrk #1\n");
+__asm__(".globl _start\n_start:\n\tmov x0, sp\n\tmov x29, #0\n\tbl run\n\tbrk #1\n");
 
 static long call(long number, long a, long b, long c, long d) {
   register long x8 __asm__("x8") = number;
@@ -40,26 +48,110 @@ static long call(long number, long a, long b, long c, long d) {
 #error "child_init.c needs the system calls of this processor"
 #endif
 
-/* Reaps all that has ended; ends this process when the server is among it. */
-static void reap(void) {
+/* At most this long for all that is left to end: a process that waits for a broken disk does not.
+ */
+enum { pause_ms = 10, most_pauses = 500, most_rounds = 100000 };
+
+static long server = 2;
+static long self;
+static int alone = 1; /* the first process of a PID namespace */
+static int ended;     /* the server has */
+
+/* Reaps all that has ended, and says how the server did. 0: there is no child any more. */
+static int reap(void) {
   int status = 0;
   long pid;
   while ((pid = call(SYS_wait4, -1, (long)&status, no_hang, 0)) > 0) {
-    if (pid != server) continue;
+    if (pid != server || ended) continue;
     const uint64_t report = (uint64_t)(uint32_t)status + 1;
+    ended = 1;
     call(SYS_write, 0, (long)&report, sizeof report, 0);
-    call(SYS_exit_group, 0, 0, 0, 0);
   }
+  return pid != no_child;
 }
 
-/* All signals are blocked; those that are waited for stay pending until they are fetched. */
-__attribute__((used, noreturn)) void run(void) {
-  const uint64_t set =
+static long number(const char *text) {
+  long value = 0;
+  while (*text >= '0' && *text <= '9') value = value * 10 + (*text++ - '0');
+  return value;
+}
+
+/* Of "PID (name) state PARENT ...", where the name may have anything in it. */
+static long parent_in(const char *text, long size) {
+  long at = size;
+  while (at > 0 && text[at - 1] != ')') --at;
+  return at == 0 || at + 3 >= size ? 0 : number(text + at + 3);
+}
+
+static long parent_of(long folder, const char *pid) {
+  char path[32], text[512];
+  long n = 0;
+  for (; pid[n] != '\0' && n < 20; ++n) path[n] = pid[n];
+  for (const char *rest = "/stat"; *rest != '\0'; ++rest) path[n++] = *rest;
+  path[n] = '\0';
+  const long fd = call(SYS_openat, folder, (long)path, 0, 0);
+  if (fd < 0) return 0;
+  const long size = call(SYS_read, fd, (long)text, sizeof text - 1, 0);
+  call(SYS_close, fd, 0, 0, 0);
+  if (size <= 0) return 0;
+  text[size] = '\0';
+  return parent_in(text, size);
+}
+
+struct entry { /* linux_dirent64 */
+  uint64_t inode;
+  int64_t next;
+  uint16_t size;
+  uint8_t type;
+  char name[];
+};
+
+/* Nobody else reaps them, so that their numbers are not another's meanwhile. */
+static void kill_children(void) {
+  static char buffer[8192] __attribute__((aligned(8)));
+  const long folder = call(SYS_openat, at_cwd, (long)"/proc", folder_flags, 0);
+  long size;
+  if (folder < 0) return;
+  while ((size = call(SYS_getdents64, folder, (long)buffer, sizeof buffer, 0)) > 0) {
+    for (long at = 0; at < size;) {
+      const struct entry *found = (const struct entry *)(buffer + at);
+      at += found->size;
+      const long pid = number(found->name);
+      if (pid > 0 && parent_of(folder, found->name) == self) call(SYS_kill, pid, sig_kill, 0, 0);
+    }
+  }
+  call(SYS_close, folder, 0, 0, 0);
+}
+
+__attribute__((noreturn)) static void end(void) {
+  if (!alone) {
+    const uint64_t child = 1u << (sig_chld - 1);
+    const long pause[2] = {0, pause_ms * 1000000L};
+    int pauses = 0;
+    for (int round = 0; round < most_rounds && pauses < most_pauses && reap(); ++round) {
+      kill_children();
+      if (call(SYS_rt_sigtimedwait, (long)&child, 0, (long)pause, sizeof child) < 0) ++pauses;
+    }
+  }
+  for (;;) call(SYS_exit_group, 0, 0, 0, 0);
+}
+
+/* All signals are blocked; those that are waited for stay pending until they are fetched.
+ * `start`: the number of arguments, and pointers to them. */
+__attribute__((used, noreturn)) void run(long *start) {
+  uint64_t set =
       1u << (sig_hup - 1) | 1u << (sig_int - 1) | 1u << (sig_term - 1) | 1u << (sig_chld - 1);
+  if (start[0] > 1) {
+    server = number((const char *)start[2]);
+    self = call(SYS_getpid, 0, 0, 0, 0);
+    alone = 0;
+    set |= 1u << (end_all - 1);
+  }
   call(SYS_prctl, set_name, (long)"bulkhead-init", 0, 0);
   for (;;) {
-    reap();
+    if (!reap() || ended) end();
     const long signal = call(SYS_rt_sigtimedwait, (long)&set, 0, 0, sizeof set);
+    if (signal == end_all) end();
     if (signal > 0 && signal != sig_chld) call(SYS_kill, -server, signal, 0, 0);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@
 #include "sandbox/child_image.hpp"
 #include "sandbox/child_landlock.hpp"
 #include "sandbox/child_view.hpp"
+#include "sandbox/orphans.hpp"
 #include "sandbox/starters.hpp"
 
 namespace bulkhead {
@@ -98,7 +100,9 @@ Spawner::Spawner(SpawnOptions options)
     : options_(std::move(options)),
       namespaces_(options_.namespaces),
       groups_(options_.groups),
-      places_(std::make_unique<KnownPlaces>()) {}
+      places_(std::make_unique<KnownPlaces>()) {
+  if (options_.adopt) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
 
 Spawner::~Spawner() {
   if (watch_ != 0) options_.reactor->unwatch(watch_);
@@ -257,7 +261,7 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
                         "is not started: without namespaces it cannot be kept from the "
                         "network");
   }
-  if (plan.namespaces && !init_image_) {
+  if (!init_image_) {
     auto image = child_init_image();
     if (!image) return bh::fail(error, image.error().code, launch.who() + image.error().text);
     init_image_ = std::move(*image);
@@ -401,11 +405,9 @@ bool Spawner::begin(Launch &launch) {
 
 bh_status Spawner::start(std::unique_ptr<Launch> &launch, bh_child *out, bh_error *error) {
   ChildPlan &plan = launch->plan;
-  if (plan.namespaces) {
-    launch->exit_report = above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!launch->exit_report) {
-      return bh::fail(error, BH_E_LIMIT, launch->who() + "cannot be started: " + name_of(errno));
-    }
+  launch->exit_report = above_standard(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!launch->exit_report) {
+    return bh::fail(error, BH_E_LIMIT, launch->who() + "cannot be started: " + name_of(errno));
   }
   fill_plan(*launch);
   const bool on_its_own = begin(*launch);
@@ -440,6 +442,7 @@ bh_status Spawner::hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child
   child.pid = launch->plan.pid;
   child.pidfd = OwnedFd(launch->plan.pidfd);
   child.exit_report = std::move(launch->exit_report);
+  child.namespaces = launch->plan.namespaces;
   child.group = launch->group.name;
   child.launch = std::move(launch);
   out->id = children_.insert(std::move(child));
@@ -520,32 +523,33 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   if (child == nullptr) return BH_STALE;
   // Somebody else may have reaped it; then its number can be another process's by now.
   if (::syscall(SYS_pidfd_send_signal, child->pidfd.get(), 0, nullptr, 0) != 0) return BH_OK;
-  const bool led = !child->exit_report && child->pid > 0;
-  if (led && signal == SIGKILL) kill_below(child->pid);
-  // In a namespace the first process passes a signal on to the server's group, and with its own
-  // death everything ends. Else the child leads the group.
-  if (led) ::kill(-child->pid, signal);
-  ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), signal, nullptr, 0);
+  // The first process passes a signal on to the server's group. In a PID namespace its own death
+  // ends everything; else it has to be told, once it listens.
+  const bool told = signal == SIGKILL && !child->namespaces && !gets_ready(*child);
+  const int sent = told ? ChildPlan::end_all : signal;
+  ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), sent, nullptr, 0);
+  if (told) ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), SIGCONT, nullptr, 0);
   return BH_OK;
 }
 
-// Without a PID namespace: also those that left the group, as far as they still hang below it.
-void Spawner::kill_below(pid_t pid) const {
-  std::vector<pid_t> found{pid};
-  for (std::size_t i = 0; i < found.size() && found.size() < 4096; ++i) {
-    const std::string name =
-        "/proc/" + std::to_string(found[i]) + "/task/" + std::to_string(found[i]) + "/children";
-    const OwnedFd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-    char text[4096];
-    const ssize_t n = file ? ::read(file.get(), text, sizeof text - 1) : 0;
-    if (n <= 0) continue;
-    text[n] = '\0';
-    char *at = text;
-    for (long child = std::strtol(at, &at, 10); child > 0; child = std::strtol(at, &at, 10)) {
-      found.push_back(static_cast<pid_t>(child));
-    }
+bool Spawner::gets_ready(const Child &child) noexcept {
+  if (!child.launch) return false;
+  const std::uint32_t phase = child.launch->plan.phase.load(std::memory_order_acquire);
+  return phase < static_cast<std::uint32_t>(SpawnPhase::over);
+}
+
+// What is left of a server whose first process was killed, and could not see to it: children of
+// ours that we have not started. Those of the program's own session are somebody else's.
+void Spawner::end_orphans() {
+  if (!options_.adopt) return;
+  const auto is_orphan = [this, session = ::getsid(0)](pid_t pid) {
+    bool ours = ::getsid(pid) == session;
+    children_.for_each([&](std::uint64_t, const Child &child) { ours = ours || child.pid == pid; });
+    return !ours;
+  };
+  if (const std::size_t ended = kill_children(is_orphan); ended != 0) {
+    log(BH_LOG_INFO, std::to_string(ended) + " processes that an ended server left were killed");
   }
-  for (std::size_t i = 1; i < found.size(); ++i) ::kill(found[i], SIGKILL);
 }
 
 bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
@@ -580,7 +584,9 @@ bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
       bh::fail(out->why, child->failure->code, child->failure->text);
   }
   if (groups_) groups_->remove(child->group);
+  const bool may_leave_some = !child->namespaces;
   children_.erase(id);
+  if (may_leave_some) end_orphans();
   return BH_OK;
 }
 

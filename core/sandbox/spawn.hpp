@@ -4,7 +4,8 @@
 // process of its PID namespace is child_init.c, and killing that kills everything below, whatever
 // sessions and groups it made. Landlock refuses writes a second time, a system call filter what no
 // server needs. Without namespaces Landlock alone does what it can, or nothing is started, as the
-// options say.
+// options say; then, and where no sandbox is wanted, child_init.c is a child subreaper, to which
+// everything comes that leaves its parents, and kills that when the server has ended.
 //
 // With a reactor a child gets ready on a thread of its own (starters.hpp) while the caller goes on:
 // what fails after the first steps is told by reap(). Without one spawn() waits.
@@ -41,6 +42,10 @@ struct SpawnOptions {
   std::vector<std::string> own;  // further files and folders of the gateway, hidden from servers
   bool require = false;          // refuse to start what cannot be confined in full
   bool namespaces = true;        // false: as if the kernel had none
+  // Makes the whole process a child subreaper, and kills what comes to it from servers without a
+  // PID namespace whose first process was killed from outside. Only for programs that start no
+  // processes in other sessions by themselves.
+  bool adopt = false;
   // Made before a confinement that leaves no right to; null: made with the first confined child.
   std::shared_ptr<ServerGroups> groups;
   std::uint64_t scratch_bytes = 512u << 20;  // of a server's /tmp
@@ -70,9 +75,10 @@ class Spawner {
  private:
   struct Launch;  // one start under way
   struct Child {
-    pid_t pid = -1;                  // 0: not known
-    OwnedFd pidfd;                   // our own
-    OwnedFd exit_report;             // in namespaces: how the server ended
+    pid_t pid = -1;       // 0: not known
+    OwnedFd pidfd;        // our own
+    OwnedFd exit_report;  // how the server ended
+    bool namespaces = false;
     std::string group;               // in groups_; empty: none
     std::unique_ptr<Launch> launch;  // while it gets ready
     std::optional<Error> failure;    // it never got ready
@@ -98,7 +104,8 @@ class Spawner {
   bool can_do_without_namespaces(Launch &launch);
   void lacks(std::string_view what, std::string_view why);
   void log(std::int32_t level, std::string_view text) const;
-  void kill_below(pid_t pid) const;
+  static bool gets_ready(const Child &child) noexcept;
+  void end_orphans();
   static void wait_end(int pidfd) noexcept;
 
   const SpawnOptions options_;

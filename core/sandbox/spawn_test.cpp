@@ -517,26 +517,61 @@ TEST_CASE("a server that lies in a folder of caches is started, and reads what w
   }
 }
 
+// True: nobody holds a lock on this file, as a daemon of the test's child does while it lives.
+bool no_holder(const std::string &lock) {
+  const OwnedFd fd(::open(lock.c_str(), O_RDWR | O_CLOEXEC));
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  return fd && ::fcntl(fd.get(), F_SETLK, &whole) == 0;
+}
+
 TEST_CASE("killing a server kills what it left in other sessions") {
-  if (skip_without_namespaces()) return;
-  World w;
+  const std::string mode = GENERATE("home-read-only", "off", "no namespaces");
+  const bool by_itself = GENERATE(false, true);
+  if (mode == "home-read-only" && skip_without_namespaces()) return;
+  World w([&](SpawnOptions &options) { options.namespaces = mode != "no namespaces"; });
   const std::string lock = w.project + "/lock";
   put_file(lock);
-  const bool by_itself = GENERATE(false, true);
   std::vector<std::string> attempts{"daemon:" + lock};
   if (by_itself) attempts.emplace_back("exit:3");
+  const std::string sandbox = mode == "off" ? R"(,"sandbox":{"mode":"off"})" : "";
   std::optional<Running> run(std::in_place, w,
-                             R"("command":"x","args":[)" + in_quotes(w.project) + "]", attempts);
+                             R"("command":"x","args":[)" + in_quotes(w.project) + "]" + sandbox,
+                             attempts);
+  INFO(mode);
   CHECK(run->of("daemon:" + lock) == "ok");
   if (!by_itself) {
     REQUIRE(w.spawner->kill(run->child.id, SIGKILL) == BH_OK);
   }
   REQUIRE(run->wait_end());
-  const int fd = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
-  struct flock whole{};
-  whole.l_type = F_WRLCK;
-  CHECK(::fcntl(fd, F_SETLK, &whole) == 0);  // its holder is gone when the child counts as ended
-  ::close(fd);
+  CHECK(no_holder(lock));  // it is gone when the child counts as ended
+}
+
+TEST_CASE("only a host that wants it gets the orphans of a server whose first process was killed") {
+  const bool adopt = GENERATE(false, true);
+  World w([&](SpawnOptions &options) { options.adopt = adopt; });
+  int subreaper = -1;
+  REQUIRE(::prctl(PR_GET_CHILD_SUBREAPER, &subreaper) == 0);
+  CHECK(subreaper == (adopt ? 1 : 0));
+  if (!adopt) return;
+  const std::string lock = w.project + "/lock";
+  put_file(lock);
+  // A process of this program that is none of its servers'.
+  const pid_t own = ::fork();
+  if (own == 0) {
+    for (;;) ::pause();
+  }
+  Running run(w, R"("command":"x","sandbox":{"mode":"off"})", {"daemon:" + lock});
+  CHECK(run.of("daemon:" + lock) == "ok");
+  CHECK_FALSE(no_holder(lock));
+  REQUIRE(::kill(run.child.pid, SIGKILL) == 0);
+  run.reap();
+  CHECK(no_holder(lock));
+  CHECK(::waitpid(own, nullptr, WNOHANG) == 0);  // it still runs
+  ::kill(own, SIGKILL);
+  CHECK(::waitpid(own, nullptr, 0) == own);
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);  // nothing else is left to reap
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 TEST_CASE("how a server ended is told, in every kind of sandbox") {

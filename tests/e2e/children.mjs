@@ -161,6 +161,38 @@ test('F29 SIGTERM: children are gone within 5 s, exit 0', async (t) => {
   assert.ok(Date.now() - started < 5000, `${Date.now() - started} ms`);
 });
 
+// Without a PID namespace nothing in the kernel ends what a server has put into sessions of its own.
+for (const mode of ['in compartments', 'in one process']) {
+  test(`sandbox = "off", ${mode}: a daemon ends with the server that left it`, async (t) => {
+    const log = t.path('log');
+    const mark = `1000.${process.pid}${mode.length}`;
+    const script = `(setsid sleep ${mark} </dev/null >/dev/null 2>&1 &); exec "$0" "$@"`;
+    const args = ['-c', script, fakeMcp, '--tool', 'a', '--tool', 'die', '--die', 'die', '--log', log];
+    const gateway = await t.gateway(
+      { limits: quickly, mcpServers: { up: { command: '/bin/sh', args, sandbox: 'off' } } },
+      { args: mode === 'in one process' ? ['--single-process'] : [] },
+    );
+    const daemons = () => processesWith(`sleep\0${mark}`);
+    const client = await t.http(gateway);
+    await client.toolNames();
+    const running = async (former) => {
+      await until('it is back', () => client.tool('up__a'));
+      await until('with a daemon of its own', () => daemons().length === 1 && !former.includes(daemons()[0]));
+      return daemons();
+    };
+    const first = await running([]);
+    await assert.rejects(client.tool('up__die'));
+    const second = await running(first);
+    const [server] = processesWith(log);
+    process.kill(Number(/^PPid:\s+(\d+)/m.exec(read(`/proc/${server}/status`))[1]), 'SIGKILL');  // who sees to it
+    await running(second);
+    await until('no dead ones are kept', () => zombies(gateway.pid).length === 0);
+    process.kill(gateway.pid, 'SIGKILL');
+    gateway.stopped = true;  // by us
+    await until('all are gone', () => daemons().length === 0 && processesWith(log).length === 0);
+  });
+}
+
 test('the default sandbox: a file server works as pasted, secrets of the home are not there', async (t) => {
   const home = t.path('../home');
   const files = t.path('workspace');

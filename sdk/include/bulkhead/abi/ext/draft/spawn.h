@@ -35,7 +35,7 @@ typedef struct bh_child {
   int32_t pid; /* for texts only; signals go through kill() */
   bh_child_id id;
   /* Descriptors, close-on-exec, handed over: the plugin closes them. */
-  int32_t pidfd; /* readable when it has ended; in a PID namespace also all that it started */
+  int32_t pidfd; /* readable when it has ended, and all that it started */
   int32_t in;    /* writes to its standard input; not blocking, like the next two */
   int32_t out;   /* reads its standard output */
   int32_t err;   /* reads its standard error */
@@ -67,8 +67,8 @@ typedef struct bh_host_spawn {
    * host. [io] */
   bh_status (*spawn)(void *ctx, const bh_spawn *request, bh_child *out, bh_error *error);
 
-  /* SIGKILL: the child and everything that it started (without a PID namespace: its process group
-   * and what hangs below it). Others: its process group. BH_STALE after reap. [io] */
+  /* SIGKILL: the child and everything that it started. SIGHUP, SIGINT, SIGTERM: its process group;
+   * others do nothing. BH_STALE after reap. [io] */
   bh_status (*kill)(void *ctx, bh_child_id child, int32_t signal);
 
   /* BH_PENDING: it has not ended. BH_OK: it has; *out says how, and the id is gone. [io] */
