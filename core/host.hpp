@@ -68,6 +68,10 @@ struct HostOptions {
   // Definitions of tools that were not known, or are others now (see profile/pins.hpp): whoever
   // keeps them has them in the next profile as `pinned`. As on_approval.
   std::function<void(const std::vector<PinNews> &)> on_pins;
+  // What a lazy server lists was not known, or is another now: whoever keeps it has it in the next
+  // profile as the server's `kept`, with the `definition` that it goes with. Only for servers whose
+  // kept.definition is set. As on_approval.
+  std::function<void(const ListNews &)> on_list;
   // 32 bytes, the same in every life of this gateway: its clients' sessions can go on in the next
   // one. Empty: they end with the process. `epoch` grows with each life.
   std::string sealing_key;

@@ -7,6 +7,7 @@
 #include "console.hpp"
 #include "embed/policy_watch.hpp"
 #include "gateway_front.hpp"
+#include "list_keeper.hpp"
 #include "peer.hpp"
 #include "pin_keeper.hpp"
 #include "profile_source.hpp"
@@ -42,6 +43,9 @@ class Gateway {
     options.on_pins = [this](const std::vector<PinNews> &news) {
       if (pins_ != nullptr) pins_->take(news);
     };
+    options.on_list = [this](const ListNews &news) {
+      if (lists_ != nullptr) lists_->take(news);
+    };
     const std::string state_dir = profile_.state_dir;
     const Profile profile = profile_;
     auto host = Host::create(std::move(profile_), std::move(options));
@@ -51,6 +55,11 @@ class Gateway {
     hooks.warn = [this](std::string_view text) { front_.log(LogLevel::warn, "pins", text); };
     pins_ = std::make_unique<PinKeeper>(host_->reactor(), state_dir, std::move(hooks));
     pins_->use(profile);
+    lists_ = std::make_unique<ListKeeper>(
+        host_->reactor(), state_dir,
+        ListKeeper::Hooks{
+            [this](std::string_view text) { front_.log(LogLevel::warn, "lists", text); }, {}});
+    lists_->use(profile);
     set_signalled_host(host_.get());
     const int code = start_and_run();
     set_signalled_host(nullptr);
@@ -58,6 +67,7 @@ class Gateway {
     service_.reset();
     host_.reset();
     pins_.reset();
+    lists_.reset();
     return code;
   }
 
@@ -103,7 +113,10 @@ class Gateway {
                            const std::function<void(Result<ApplyReport>)> &done) {
       const Profile profile = next.profile;
       auto report = host_->apply(std::move(next.profile));
-      if (report) pins_->use(profile);
+      if (report) {
+        pins_->use(profile);
+        lists_->use(profile);
+      }
       done(std::move(report));
     };
     backend.look = [this](const std::function<void(const HostStatus &)> &done) {
@@ -135,7 +148,9 @@ class Gateway {
   const Arguments arguments_;
   GatewayFront front_;
   Profile profile_;
-  std::unique_ptr<PinKeeper> pins_;  // the host's threads may still write
+  // The host's threads may still write.
+  std::unique_ptr<PinKeeper> pins_;
+  std::unique_ptr<ListKeeper> lists_;
   std::unique_ptr<Host> host_;
   std::unique_ptr<ServiceSocket> socket_;
   std::unique_ptr<Service> service_;

@@ -9,6 +9,7 @@
 #include "builtin_profile.hpp"
 #include "corp_profile.hpp"
 #include "file_layers.hpp"
+#include "list_store.hpp"
 #include "mcp/scan.hpp"
 #include "paths.hpp"
 #include "pin_store.hpp"
@@ -302,6 +303,9 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
+  // Other commands ask the servers themselves.
+  const bool gateway = arguments.command == Command::serve || arguments.command == Command::stdio;
+  if (gateway) recall_lists(&out.profile);
   return out;
 }
 

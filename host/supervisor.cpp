@@ -50,7 +50,7 @@ Result<std::unique_ptr<Supervisor>> Supervisor::create(std::vector<Slice> slices
   std::unique_ptr<Supervisor> out(
       new Supervisor(std::move(slices), std::move(state_dir), std::move(hooks)));
   out->reactor_ = std::move(*reactor);
-  out->make_keeper();
+  out->make_keepers();
   return out;
 }
 
@@ -346,6 +346,9 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       return;
     case control::pins:
       if (child.slice.router) on_pins(payload);
+      return;
+    case control::kept_list:
+      if (child.slice.router) on_list(payload);
       return;
     case control::finished:
       child.finished = child.slice.router;

@@ -17,6 +17,7 @@
 #include "compartment/slice.hpp"
 #include "host.hpp"
 #include "link/channel.hpp"
+#include "list_keeper.hpp"
 #include "pin_keeper.hpp"
 #include "plugin/dial_rules.hpp"
 #include "reactor/reactor.hpp"
@@ -122,8 +123,9 @@ class Supervisor {
   void revive(Child &child, bool was_retired);
   void on_definitions_taken(Child &child, std::uint64_t number);
   void on_applied(const link::Frame &frame, std::string_view payload);
-  void make_keeper();
+  void make_keepers();
   void on_pins(std::string_view payload);
+  void on_list(std::string_view payload);
   void on_approvals(const link::Frame &frame, std::string_view payload);
   void finish_approvals(std::uint64_t number, Result<std::string> answer);
   void refuse_approvals();
@@ -153,7 +155,8 @@ class Supervisor {
   const std::string sealing_key_;     // of the sessions that clients hold
   OwnedFd ledger_;                    // what one endpoint leaves the next; never looked into
   std::list<SecretJob> secret_jobs_;  // the reactor's pool may have them until it ends,
-  std::unique_ptr<PinKeeper> pins_;   // and what this writes
+  std::unique_ptr<PinKeeper> pins_;   // and what these write
+  std::unique_ptr<ListKeeper> lists_;
   std::unique_ptr<Reactor> reactor_;
   std::vector<std::unique_ptr<Child>> children_;  // the endpoint first
   std::map<std::string, OwnedFd> listeners_;      // by sockaddr

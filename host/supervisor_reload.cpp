@@ -49,7 +49,10 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   const bool same = same_plugins(child.slice, slice);
   const bool other_servers = child.slice.definitions != slice.definitions;
   child.slice = std::move(slice);
-  if (child.slice.router) return pins_->use(child.slice.profile);
+  if (child.slice.router) {
+    pins_->use(child.slice.profile);
+    return lists_->use(child.slice.profile);
+  }
   const bool was_retired = std::exchange(child.retired, false);
   if (!child.running()) return revive(child, was_retired);
   if (child.ending) {

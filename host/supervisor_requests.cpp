@@ -95,9 +95,9 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   refuse({BH_E_LIMIT, "the gateway is busy"});
 }
 
-// The endpoint decides about calls by what is kept here, so it may add to it and note changes, but
-// not approve them: see PinStore::merge().
-void Supervisor::make_keeper() {
+// The endpoint decides about calls by the pins that are kept here, so it may add to them and note
+// changes, but not approve them: see PinStore::merge().
+void Supervisor::make_keepers() {
   PinKeeper::Hooks hooks;
   hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "pins", text); };
   hooks.kept = [this](std::vector<ToolPin> pins) {
@@ -105,11 +105,26 @@ void Supervisor::make_keeper() {
   };
   pins_ = std::make_unique<PinKeeper>(*reactor_, state_dir_, std::move(hooks));
   pins_->use(children_.front()->slice.profile);
+  ListKeeper::Hooks list_hooks;
+  list_hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "lists", text); };
+  list_hooks.kept = [this](const std::string &server, const KeptLists &lists) {
+    for (ServerDef &def : children_.front()->slice.profile.servers) {
+      if (def.name == server) def.kept = lists;  // for the next process
+    }
+  };
+  lists_ = std::make_unique<ListKeeper>(*reactor_, state_dir_, std::move(list_hooks));
+  lists_->use(children_.front()->slice.profile);
 }
 
 void Supervisor::on_pins(std::string_view payload) {
   std::vector<PinNews> news;
   if (from_bytes(payload, &news) && news.size() <= max_pins_told) pins_->take(std::move(news));
+}
+
+// The text is a server's, and stays as it is.
+void Supervisor::on_list(std::string_view payload) {
+  ListNews news;
+  if (from_bytes(payload, &news)) lists_->take(std::move(news));
 }
 
 void Supervisor::on_secret(SecretJob &job) {

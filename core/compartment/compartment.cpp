@@ -235,6 +235,9 @@ class Runner final : public link::Channel::Receiver {
     });
     options.on_useless = [this](const std::string &name) { say(control::useless, name); };
     options.on_pins = [this](const std::vector<PinNews> &news) { tell_pins(news); };
+    options.on_list = [this](const ListNews &news) {
+      if (channel_ != nullptr) say(control::kept_list, to_bytes(news));
+    };
     auto host = Host::create(std::move(slice.profile), std::move(options));
     if (!host) return std::unexpected(host.error());
     host_ = std::move(*host);

@@ -49,7 +49,8 @@ enum Kind : std::uint16_t {
   finished,          // router: no client can come any more, and all is answered; it exits
   approvals_answer,  // router; exchange: the number; code: status; payload: the answer's value, or
                      // the error's text
-  pins               // router; payload: archived vector of at most max_pins_told PinNews
+  pins,              // router; payload: archived vector of at most max_pins_told PinNews
+  kept_list          // router; payload: archived ListNews
 };
 
 inline constexpr std::uint32_t asked = 1;

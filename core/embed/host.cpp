@@ -121,6 +121,7 @@ Result<void> HostImpl::load() {
     if (options_.on_approval) options_.on_approval(outcome);
   };
   hooks.on_pins = options_.on_pins;
+  hooks.on_list = options_.on_list;
   router_ = std::make_unique<Router>(profile_, *reactor_, std::move(hooks));
   router_->use_ledger(options_.ledger.get());
   return set_up();

@@ -19,15 +19,33 @@ void archive(Ar &ar, SandboxRules &v) {
 }
 
 template <class Ar>
+void archive(Ar &ar, KeptList &v) {
+  auto &[caps, text] = v;
+  ar(caps, text);
+}
+
+template <class Ar>
+void archive(Ar &ar, KeptLists &v) {
+  auto &[definition, lists] = v;
+  ar(definition, lists);
+}
+
+template <class Ar>
+void archive(Ar &ar, ListNews &v) {
+  auto &[server, definition, list] = v;
+  ar(server, definition, list);
+}
+
+template <class Ar>
 void archive(Ar &ar, ServerDef &v) {
   auto &[name, type, disabled, disabled_reason, command, args, env, cwd, sandbox, lazy,
          idle_stop_ms, pool_size, pool_safe_tools, url, headers, allow_tools, deny_tools,
          timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, compartment,
-         origin, source, extra] = v;
+         origin, source, extra, kept] = v;
   ar(name, type, disabled, disabled_reason, command, args, env, cwd, sandbox, lazy, idle_stop_ms,
      pool_size, pool_safe_tools, url, headers, allow_tools, deny_tools, timeout_ms,
      tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, compartment, origin, source,
-     extra);
+     extra, kept);
 }
 
 template <class Ar>

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profile/kept_lists.hpp"
 #include "profile/pins.hpp"
 
 namespace bulkhead {
@@ -83,6 +84,7 @@ struct ServerDef {
   std::string source;  // who gave it, for people; empty: the profile
   // Further members of to_json(), set by the core ("stderr_file"): name -> JSON text of the value.
   std::map<std::string, std::string> extra;
+  KeptLists kept;  // of a lazy one
 
   // The definition as the connector gets it: one JSON object with type, command, args, env, cwd,
   // sandbox or url, headers, connect_timeout_ms and what is in `extra`; empty ones are left out.

@@ -79,6 +79,9 @@ class Lane {
   virtual bool lazy() const { return false; }
   // Lazy, not running, and what it lists is not known (yet): starting it may tell.
   virtual bool unknown() const { return false; }
+  // A lazy one lists what its server listed when it last ran, if that is known. Before
+  // leave_alone().
+  virtual void recall() {}
   // A lazy one that is left alone counts as settled.
   void leave_alone() noexcept { settled_ = true; }
   // It is about to be started: what it lists is waited for.

@@ -74,6 +74,19 @@ ServerCaps parse_server_caps(std::string_view capabilities) {
   return caps;
 }
 
+std::string compose_server_caps(const ServerCaps &caps) {
+  std::string out = "{";
+  const auto add = [&out](bool has, std::string_view text) {
+    if (has) out.append(out.size() > 1 ? "," : "").append(text);
+  };
+  add(caps.tools, R"("tools":{})");
+  add(caps.resources, caps.subscribe ? R"("resources":{"subscribe":true})" : R"("resources":{})");
+  add(caps.prompts, R"("prompts":{})");
+  add(caps.logging, R"("logging":{})");
+  add(caps.completions, R"("completions":{})");
+  return out + "}";
+}
+
 int parse_log_level(std::string_view text) {
   for (std::size_t i = 0; i < log_levels.size(); ++i) {
     if (log_levels[i] == text) return static_cast<int>(i);

@@ -59,6 +59,10 @@ struct ServerCaps {
        completions = false;
 };
 ServerCaps parse_server_caps(std::string_view capabilities);
+std::string compose_server_caps(const ServerCaps &caps);
+
+// What is kept of a server's instructions.
+inline constexpr std::size_t max_instructions_bytes = 8192;
 
 // RFC 5424 names, least urgent first; -1: not a level.
 int parse_log_level(std::string_view text);

@@ -70,6 +70,8 @@ struct RouterHooks {
   std::function<void(const ApprovalOutcome &)> on_approval;
   // Tools' definitions that were not known, or are others now. It must do nothing else.
   std::function<void(const std::vector<PinNews> &)> on_pins;
+  // What a lazy server lists was not known, or is another now. As on_pins.
+  std::function<void(const ListNews &)> on_list;
 };
 
 // One server of the set that exchange_upstreams() makes.
@@ -199,6 +201,9 @@ class Router {
                      std::uint32_t outcome);
   void lane_changed(Lane &lane);   // state
   void items_changed(Lane &lane);  // lists
+  void list_learned(const ListNews &news) const {
+    if (hooks_.on_list) hooks_.on_list(news);
+  }
   void tools_listed(const Lane &lane);
   void lane_ready(Lane &lane);
   void lane_lost(Lane &lane);  // its connection: what the server had asked is void

@@ -75,6 +75,7 @@ void Router::start_lanes(View &view) {
   for (Lane *lane : std::vector<Lane *>(view.lanes)) {
     if (lane->state() != LaneState::idle) continue;
     if (lane->lazy()) {
+      lane->recall();
       lane->leave_alone();
     } else {
       lane->start();

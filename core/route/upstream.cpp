@@ -92,6 +92,21 @@ Lane *Upstream::share(Lane &first, std::string_view tool) {
   return ready.empty() ? &first : ready[shared_calls_++ % ready.size()];
 }
 
+const std::string *Upstream::kept_list(ClientCaps caps) const noexcept {
+  for (const KeptList &list : def_.kept.lists) {
+    if (list.caps == caps) return &list.text;
+  }
+  return nullptr;
+}
+
+bool Upstream::keep_list(ClientCaps caps, const std::string &text) {
+  if (def_.kept.definition.empty()) return false;
+  const std::string *known = kept_list(caps);
+  if (known != nullptr ? *known == text : text.empty()) return false;
+  merge_kept_list(&def_.kept, {caps, text});
+  return true;
+}
+
 std::uint64_t Upstream::timeout_ms(mcp::Method method, std::string_view tool) const {
   const Limits &limits = router_.limits();
   const bool call = method == mcp::Method::tools_call;

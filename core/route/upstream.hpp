@@ -51,6 +51,11 @@ class Upstream {
   // The time-out of one request, milliseconds, clamped to the ceiling.
   std::uint64_t timeout_ms(mcp::Method method, std::string_view tool) const;
 
+  // Of a lazy server: what it listed to clients with these capabilities. Null: it is not known.
+  const std::string *kept_list(ClientCaps caps) const noexcept;
+  // Empty: too long to be kept. False: nobody keeps lists, or this one is kept already.
+  bool keep_list(ClientCaps caps, const std::string &text);
+
   ServerStatus status() const;
 
  private:

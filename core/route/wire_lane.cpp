@@ -87,9 +87,10 @@ void WireLane::handshake_answered(const mcp::Scan &scan, std::string_view messag
   const std::string_view caps = mcp::member(result, "capabilities");
   server_caps_ = parse_server_caps(caps.starts_with('{') ? caps : std::string_view("{}"));
   const std::string_view instructions = mcp::member(result, "instructions");
-  instructions_ = instructions.starts_with('"')
-                      ? std::string(mcp::unquote(instructions, &scratch).substr(0, 8192))
-                      : std::string();
+  instructions_ =
+      instructions.starts_with('"')
+          ? std::string(mcp::unquote(instructions, &scratch).substr(0, max_instructions_bytes))
+          : std::string();
   handshaken_ = true;
   const bh_lane handle = handle_;  // a connector may lose the connection inside any call
   upstream_.connector->lane_ready(upstream_.self, wire_, bh::str(version));
@@ -126,6 +127,7 @@ void WireLane::become_ready() {
   router_.items_changed(*this);
   router_.lane_ready(*this);
   router_.lane_changed(*this);
+  keep_list();
   const bh_lane handle = handle_;
   pump();
   if (handle_ != handle) return;

@@ -25,6 +25,7 @@ class WireLane final : public Lane {
   void request_quietly(mcp::Method method, std::string_view params) override;
   void inherit(const Lane &former) override;
   void redefined() override;
+  void recall() override;
   bool lazy() const override;
   bool unknown() const override;
 
@@ -60,6 +61,7 @@ class WireLane final : public Lane {
                      const Error *error);
   void retry_list(const std::string &reason);
   void listing_done(ItemKind kind, bool ok);
+  void keep_list();
   void become_ready();
   void attempt_failed(const Error &error, std::uint32_t retry_after_ms);
   // Whether and when a connection that was lost is made again.

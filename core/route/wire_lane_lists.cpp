@@ -1,6 +1,7 @@
 // What a connection's server lists: pages, changes, and what is inherited from a former definition.
 #include <utility>
 
+#include "route/kept_list.hpp"
 #include "route/router.hpp"
 #include "route/splice.hpp"
 #include "route/upstream.hpp"
@@ -115,6 +116,7 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
     if (!first) {
       router_.items_changed(*this);
       router_.lane_changed(*this);
+      keep_list();
     }
   } else if (!ok && first) {
     items = {};
@@ -138,6 +140,29 @@ void WireLane::inherit(const Lane &former) {
   instructions_ = former.instructions();
   listed_ = true;
   start_grace();
+}
+
+// A list of the server's earlier life, here or in another process.
+void WireLane::recall() {
+  if (!lazy() || listed_ || session_ != 0) return;
+  const std::string *text = upstream_.kept_list(caps_);
+  ListedItems kept;
+  if (text == nullptr || !read_kept_list(*text, upstream_.def(), router_.limits(), &kept)) return;
+  items_ = std::move(kept.items);
+  server_caps_ = kept.caps;
+  instructions_ = std::move(kept.instructions);
+  listed_ = true;
+  router_.tools_listed(*this);
+  router_.items_changed(*this);
+}
+
+// Lists of a client's own connection are that client's.
+void WireLane::keep_list() {
+  if (!lazy() || session_ != 0 || pool_of != nullptr || state_ != LaneState::ready) return;
+  const std::string text = kept_list_text(server_caps_, instructions_, items_);
+  if (upstream_.keep_list(caps_, text)) {
+    router_.list_learned({upstream_.name(), upstream_.def().kept.definition, {caps_, text}});
+  }
 }
 
 // What is hidden now goes at once, also out of a list that is just coming; what is no longer hidden

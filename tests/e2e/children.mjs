@@ -1,5 +1,5 @@
 // Servers as processes: their sandbox, their number, when they run, and that nothing of them stays.
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { alive, assert, descendants, fake, fakeMcp, node, npmServer, processesWith, run, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -96,6 +96,63 @@ test('F06 a lazy server runs when it is called, and its list is remembered', asy
   const answers = await Promise.all([client.tool('lazy__a'), other.tool('lazy__a'), client.tool('lazy__a')]);
   assert.equal(answers.length, 3);
   assert.equal(starts(log), 2, 'calls at once start it once');
+});
+
+for (const mode of ['in compartments', 'in one process']) {
+  test(`F06 a lazy server's list outlives the gateway, ${mode}`, async (t) => {
+    const log = t.path('log');
+    const lazy = (...more) => ({ ...fake('--tool', 'a', '--prompt', 'p', '--log', log, ...more), start: 'lazy' });
+    const state = t.path('kept-state');
+    mkdirSync(state, { mode: 0o700 });
+    const profile = (server) => ({ state_dir: state, mcpServers: { lazy: server } });
+    const options = { args: mode === 'in one process' ? ['--single-process'] : [] };
+    const first = await t.gateway(profile(lazy()), options);
+    assert.deepEqual(await (await t.http(first)).toolNames(), ['lazy__a']);
+    assert.equal(starts(log), 1, 'nobody knows what it lists');
+    await until('it is on disk', () => existsSync(join(state, 'lists/lazy')));
+    await first.stop();
+    for (const name of ['lists/lazy', 'lists/.key']) assert.equal(statSync(join(state, name)).mode & 0o777, 0o600);
+
+    const second = await t.gateway(profile(lazy()), options);
+    const client = await t.http(second);
+    assert.deepEqual(await client.toolNames(), ['lazy__a']);
+    assert.deepEqual((await client.call('prompts/list')).prompts.map((prompt) => prompt.name), ['lazy__p']);
+    assert.equal(starts(log), 1, 'listing does not start it');
+    // Another set of tools for clients with other capabilities is not known.
+    const other = await t.http(second, { capabilities: { sampling: {} } });
+    assert.deepEqual(await other.toolNames(), ['lazy__a']);
+    assert.equal(starts(log), 2);
+    assert.equal((await client.tool('lazy__a')).content[0].text, 'fake/a');
+    await second.stop();
+
+    const started = starts(log);
+    const third = await t.gateway(profile(lazy('--tool', 'b')), options);
+    assert.deepEqual(await (await t.http(third)).toolNames(), ['lazy__a', 'lazy__b']);
+    assert.equal(starts(log), started + 1, 'another definition is another server');
+    await third.stop();
+
+    writeFileSync(join(state, 'lists/lazy'), 'nonsense', { mode: 0o600 });
+    const fourth = await t.gateway(profile(lazy('--tool', 'b')), options);
+    assert.deepEqual(await (await t.http(fourth)).toolNames(), ['lazy__a', 'lazy__b']);
+    assert.equal(starts(log), started + 2, 'what is damaged is not believed');
+  });
+}
+
+test('F06 a lazy server stays asleep when the endpoint has crashed', async (t) => {
+  const log = t.path('log');
+  const gateway = await t.gateway({ mcpServers: { lazy: { ...fake('--tool', 'a', '--log', log), start: 'lazy', idle_stop_ms: 100 } } });
+  const client = await t.http(gateway);
+  assert.deepEqual(await client.toolNames(), ['lazy__a']);
+  await until('it ends when it is idle', () => processesWith(log).length === 0);
+  const endpoint = async () => (await statusOf(gateway)).compartments.find((entry) => entry.name === 'endpoint');
+  const { pid } = await endpoint();
+  process.kill(pid, 'SIGKILL');
+  await until('another one runs', async () => {
+    const now = await endpoint();
+    return now.pid !== pid && now.state === 'running';
+  });
+  assert.deepEqual(await (await t.http(gateway)).toolNames(), ['lazy__a']);
+  assert.equal(starts(log), 1);
 });
 
 test('F22 a server that died is started by the next call, three times', async (t) => {
