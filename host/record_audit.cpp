@@ -5,6 +5,7 @@
 #include <charconv>
 #include <fstream>
 #include <sstream>
+#include <tuple>
 
 #include "commands.hpp"
 #include "console.hpp"
@@ -55,8 +56,8 @@ std::vector<KnownCheckpoint> known_checkpoints(const std::string &state_dir,
       }
     }
   }
-  std::stable_sort(out.begin(), out.end(), [](const KnownCheckpoint &a, const KnownCheckpoint &b) {
-    return a.seq < b.seq;
+  std::sort(out.begin(), out.end(), [](const KnownCheckpoint &a, const KnownCheckpoint &b) {
+    return std::tie(a.seq, a.signed_at, a.head) < std::tie(b.seq, b.signed_at, b.head);
   });
   return out;
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
+#include <tuple>
 
 #include "commands.hpp"
 #include "console.hpp"
@@ -61,18 +61,18 @@ class Calls {
                             " ORDER BY id DESC LIMIT " + std::to_string(limit) + ") ORDER BY id";
     const auto answer = reader->run(sql, [&](const RecordReader::Answer &now, sqlite3_stmt *row) {
       seen = std::max(seen, static_cast<std::int64_t>(sqlite3_column_int64(row, 0)));
-      lines_.emplace_back(text_value(row, 1), json_ ? as_json(now, row) : as_line(row));
+      lines_.emplace_back(text_value(row, 1), lines_.size(),
+                          json_ ? as_json(now, row) : as_line(row));
     });
     if (!answer) return std::unexpected(answer.error());
     return {};
   }
   // What show() has found, by time, at most the newest `limit`; false: nobody reads it any more.
   bool write(std::uint64_t limit) {
-    std::stable_sort(lines_.begin(), lines_.end(),
-                     [](const auto &a, const auto &b) { return a.first < b.first; });
+    std::sort(lines_.begin(), lines_.end());  // those of one moment as they were found
     std::string out;
     const std::size_t from = lines_.size() - std::min<std::size_t>(lines_.size(), limit);
-    for (std::size_t i = from; i < lines_.size(); ++i) out += lines_[i].second;
+    for (std::size_t i = from; i < lines_.size(); ++i) out += std::get<2>(lines_[i]);
     lines_.clear();
     return out.empty() || write_stdout(out);
   }
@@ -85,7 +85,7 @@ class Calls {
 
   const bool json_;
   std::map<std::string, std::int64_t> seen_;
-  std::vector<std::pair<std::string, std::string>> lines_;  // time, line
+  std::vector<std::tuple<std::string, std::size_t, std::string>> lines_;  // time, place, line
 };
 
 }  // namespace

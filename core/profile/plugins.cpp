@@ -1,6 +1,7 @@
 // The tables of plugin instances: [transports.ID], [tools.ID], [policies.ID] ...
 #include <algorithm>
 #include <charconv>
+#include <tuple>
 #include <unordered_map>
 
 #include "profile/expand.hpp"
@@ -199,8 +200,9 @@ void keep_highest_policies(const Node &table, Context &context) {
   std::uint16_t highest = 0;
   for (const PluginUse &use : policies) highest = std::max(highest, places[use.id].layer);
   std::erase_if(policies, [&](const PluginUse &use) { return places[use.id].layer < highest; });
-  std::stable_sort(policies.begin(), policies.end(), [&](const PluginUse &a, const PluginUse &b) {
-    return places[a.id].line < places[b.id].line;
+  std::sort(policies.begin(), policies.end(), [&](const PluginUse &a, const PluginUse &b) {
+    const Place &one = places[a.id], &other = places[b.id];
+    return std::tie(one.line, one.column, a.id) < std::tie(other.line, other.column, b.id);
   });
   if (policies.size() <= kMaxPolicies) return;
   context.diagnostics.error(table.place, "policies",
