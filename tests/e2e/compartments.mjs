@@ -2,9 +2,11 @@
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import {
-  chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync,
+  chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync,
+  renameSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs';
-import { Skip, alive, assert, descendants, fake, run, sleep, test, until } from './lib.mjs';
+import { dirname, join } from 'node:path';
+import { Gateway, Skip, alive, assert, build, descendants, fake, program, run, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const compartment = async (gateway, name) =>
@@ -79,6 +81,45 @@ test('A01 each compartment is a child of the supervisor and holds only what it n
   const users = compartments.map((one) => Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${one.pid}/status`, 'utf8'))[1]));
   const named = users.filter((uid) => uid !== 0);
   assert.equal(new Set(named).size, named.length, `a user for each role that has one: ${users}`);
+});
+
+// The aggregator is no other program, but this one and a plugin.
+test('A31 without the aggregator\'s plugin its servers fail with the path, lists are empty and calls are errors', async (t) => {
+  const http = await t.fakeHttp();
+  const missing = t.path('nowhere/connector-http.so');
+  const gateway = await t.gateway({ connectors: { http: missing }, mcpServers: { web: { type: 'http', url: http.url } } });
+  const client = await t.http(gateway);
+  assert.deepEqual(await client.toolNames(), []);
+  await assert.rejects(client.tool('web__echo'), (error) => error.code !== undefined);
+  await until('the terminal says so', () => gateway.stderr().includes(missing));
+  const [server] = (await statusOf(gateway)).servers;
+  assert.equal(server.state, 'failed');
+  assert.ok(server.reason.includes(missing), server.reason);
+});
+
+test('A31 a plugin that is not there stops the start, with the path, unless the profile can do without', async (t) => {
+  const plugin = t.path('nowhere/builtin-http.so');
+  const gateway = new Gateway(t.dir, { tools: { web: { plugin } } });
+  await assert.rejects(gateway.serve(), (error) => error.message.includes('"code":1') && error.message.includes(plugin));
+  const without = await t.gateway({ tools: { web: { plugin, required: false } } });
+  const client = await t.http(without);
+  assert.deepEqual(await client.toolNames(), []);
+  await assert.rejects(client.tool('web__fetch_http', { url: 'http://127.0.0.1/' }), (error) => error.code !== undefined);
+  await until('the terminal says so', () => without.stderr().includes(plugin));
+});
+
+test('A31 the program\'s file may go away under a gateway that runs', async (t) => {
+  const http = await t.fakeHttp();
+  const copy = t.path('bin/bulkhead');
+  mkdirSync(dirname(copy), { recursive: true });
+  copyFileSync(program, copy);
+  symlinkSync(join(build, 'lib'), t.path('lib'));
+  const gateway = await t.gateway({ mcpServers: { web: { type: 'http', url: http.url } } }, { wrap: ['sh', '-c', 'shift; exec "$0" "$@"', copy] });
+  const client = await t.http(gateway);
+  await client.tool('web__echo', { x: 1 });
+  renameSync(copy, `${copy}-old`);
+  await crash(gateway, 'aggregator');
+  await until('it answers', () => client.tool('web__echo', { x: 2 }));
 });
 
 test('A02 A03 the endpoint has no credentials and no way out', async (t) => {

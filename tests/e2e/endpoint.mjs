@@ -104,6 +104,36 @@ test('B19 time-outs: per tool, clamped to the ceiling, others unaffected', async
   await until('the upstream is told', () => readFileSync(log, 'utf8').includes('"notifications/cancelled"'));
 });
 
+for (const args of [[], ['--single-process']]) {
+  test(`F19 a call has the time of its tool, its server or the limit, and no more ${args.join('')}`, async (t) => {
+    const log = t.path('log');
+    const asleep = (...more) => fake('--tool', 'slow', '--tool', 'quick', '--delay', 'slow=60000', ...more);
+    const gateway = await t.gateway({
+      limits: { call_timeout_ms: 2000 },
+      mcpServers: {
+        by_limit: asleep('--log', log),
+        by_server: { ...asleep(), timeout: 1000 },
+        by_tool: { ...asleep(), timeout: 60_000, tool_timeouts: { slow: 500 } },
+      },
+    }, { args });
+    const client = await t.http(gateway);
+    await client.tools();
+    const order = [];
+    const started = performance.now();
+    await Promise.all([['by_limit', 2000], ['by_server', 1000], ['by_tool', 500]].map(async ([server, ms]) => {
+      const error = await client.tool(`${server}__slow`).then(() => assert.fail('answered'), (caught) => caught);
+      assert.ok(performance.now() - started >= ms - 5, `${server}: not before its time`);
+      assert.equal(error.code, -32000);
+      assert.equal(error.message, `-32000 server "${server}" did not answer tools/call "slow" within ${ms} ms`);
+      order.push(server);
+      assert.equal((await client.tool(`${server}__quick`)).content[0].text, 'fake/quick', 'the server goes on');
+    }));
+    assert.deepEqual(order, ['by_tool', 'by_server', 'by_limit']);
+    await until('the server is told', () => readFileSync(log, 'utf8').includes('"notifications/cancelled"'));
+    assert.ok(!readFileSync(log, 'utf8').includes('! eof'), 'and goes on');
+  });
+}
+
 test('G01 initialize as the aggregator specification has it', async (t) => {
   const client = await t.stdio({ ...COLON, ...TOOLS_ONLY, mcpServers: { fs: everything() } }, { revision: '2024-11-05' });
   assert.equal(client.server.protocolVersion, '2024-11-05');
