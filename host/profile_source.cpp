@@ -173,7 +173,12 @@ std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile
 
 void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments) {
   Profile &profile = loaded.profile;
-  if (profile.state_dir.empty()) profile.state_dir = default_state_dir();
+  if (profile.state_dir.empty()) {
+    profile.state_dir = default_state_dir();
+    for (auto &shown : profile.shown) {
+      if (shown.path == "state_dir") shown.value = tilde(profile.state_dir);
+    }
+  }
   auto &dirs = profile.plugin_dirs;
   const auto &given = arguments.plugin_dirs;
   dirs.insert(dirs.end(), given.begin(), given.end());

@@ -143,6 +143,20 @@ TEST_CASE("the default file is read when there is one") {
   CHECK(loaded->profile.tools.empty());
 }
 
+TEST_CASE("the state folder that is shown is the one that is used") {
+  const Setting setting;
+  ::setenv("XDG_STATE_HOME", (setting.folder / "elsewhere").c_str(), 1);
+  const auto loaded = load_for(Arguments(), Transports::served);
+  ::unsetenv("XDG_STATE_HOME");
+  REQUIRE(loaded);
+  CHECK(loaded->profile.state_dir == setting.folder / "elsewhere/bulkhead");
+  const auto &shown = loaded->profile.shown;
+  const auto at = std::find_if(shown.begin(), shown.end(),
+                               [](const auto &each) { return each.path == "state_dir"; });
+  REQUIRE(at != shown.end());
+  CHECK(at->value.ends_with("elsewhere/bulkhead"));
+}
+
 namespace {
 
 // A working folder with a project file, and approvals of its own.

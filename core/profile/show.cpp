@@ -128,7 +128,7 @@ class Shower {
     missing(pins, "pins", "mode", std::string(modes[static_cast<int>(profile.pins.mode)]));
     missing(pins, "pins", "new_tools", profile.pins.accept_new ? "accept" : "hold");
     missing(root.find("gateway"), "gateway", "name", profile.server_name);
-    missing(&root, "", "state_dir", "~/.local/state/bulkhead");
+    missing(&root, "", "state_dir", "");  // whoever loads the profile says where
   }
 
   Context &context_;
