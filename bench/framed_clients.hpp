@@ -60,8 +60,8 @@ class Client {
   static std::string json(std::uint64_t number, std::string_view more = {}) {
     const std::string text = mark(number);
     return R"({"jsonrpc":"2.0","id":)" + std::to_string(number) +
-           R"(,"method":"tools/call","params":{"name":"local__echo","arguments":{"message":")" +
-           text + std::string(message_bytes - text.size(), '.') + '"' + std::string(more) + "}}}";
+           R"(,"method":"tools/call","params":{"name":"local__echo","arguments":{"text":")" + text +
+           std::string(message_bytes - text.size(), '.') + '"' + std::string(more) + "}}}";
   }
   virtual std::string request(std::uint64_t number) = 0;
   // Whether it is the answer to that call.

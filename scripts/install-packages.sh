@@ -9,7 +9,7 @@ declare -A sets=(
   [build]="g++ make cmake ninja-build ccache|ccache ca-certificates pkg-config|pkg-config
            libboost1.81-dev|/usr/include/boost/dll/shared_library.hpp rapidjson-dev
            libcurl4-openssl-dev|curl-config libssl-dev
-           libsqlite3-dev libtomlplusplus-dev libcli11-dev libsimdjson-dev libsodium-dev libgumbo-dev libre2-dev catch2"
+           libsqlite3-dev libtomlplusplus-dev libcli11-dev libsimdjson-dev libsodium-dev libgumbo-dev libidn2-dev libre2-dev catch2"
   [test]="npm|npm curl|curl procps|pgrep minisign b3sum"
   [guest]="qemu-system-x86 busybox-static cpio"
   [lint]="clang-format-19 shellcheck"

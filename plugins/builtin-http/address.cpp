@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 
@@ -37,8 +39,9 @@ std::uint32_t word(const unsigned char *p) noexcept {
   return ip4(p[0], p[1], p[2], p[3]);
 }
 
+constexpr unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+
 bool is_public6(const unsigned char *a) noexcept {
-  static constexpr unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
   static constexpr unsigned char nat64[12] = {0, 0x64, 0xFF, 0x9B};
   if (std::memcmp(a, mapped, 12) == 0 || std::memcmp(a, nat64, 12) == 0) {
     return is_public4(word(a + 12));
@@ -52,15 +55,59 @@ bool is_public6(const unsigned char *a) noexcept {
   return true;
 }
 
-}  // namespace
-
-bool is_public_address(std::string_view address) noexcept {
+// The 16 bytes of an address, IPv4 mapped into IPv6.
+bool read_address(std::string_view address, unsigned char *bytes) noexcept {
   char text[INET6_ADDRSTRLEN] = {};
   if (address.size() >= sizeof text) return false;
   std::memcpy(text, address.data(), address.size());
+  if (::inet_pton(AF_INET6, text, bytes) == 1) return true;
+  std::memcpy(bytes, mapped, 12);
+  return ::inet_pton(AF_INET, text, bytes + 12) == 1;
+}
+
+bool is_mapped(const unsigned char *bytes) noexcept {
+  return std::memcmp(bytes, mapped, 12) == 0;
+}
+
+bool same_prefix(const unsigned char *a, const unsigned char *b, unsigned bits) noexcept {
+  if (std::memcmp(a, b, bits / 8) != 0) return false;
+  return bits % 8 == 0 || (a[bits / 8] ^ b[bits / 8]) >> (8 - bits % 8) == 0;
+}
+
+}  // namespace
+
+bool is_public_address(std::string_view address) noexcept {
   unsigned char bytes[16];
-  if (::inet_pton(AF_INET, text, bytes) == 1) return is_public4(word(bytes));
-  return ::inet_pton(AF_INET6, text, bytes) == 1 && is_public6(bytes);
+  return read_address(address, bytes) && is_public6(bytes);
+}
+
+bool Network::parse(std::string_view text, Network *out) noexcept {
+  const std::size_t slash = text.find('/');
+  if (!read_address(text.substr(0, slash), out->bytes_)) return false;
+  const unsigned before = is_mapped(out->bytes_) ? 96 : 0;
+  out->bits_ = 128;
+  if (slash != text.npos) {
+    const std::string_view digits = text.substr(slash + 1);
+    const char *end = digits.data() + digits.size();
+    const auto [at, error] = std::from_chars(digits.data(), end, out->bits_);
+    if (error != std::errc() || at != end || out->bits_ > 128 - before) return false;
+    out->bits_ += before;
+  }
+  for (unsigned bit = out->bits_; bit < 128; ++bit) {
+    if ((out->bytes_[bit / 8] >> (7 - bit % 8) & 1) != 0) return false;
+  }
+  return true;
+}
+
+bool Network::contains(std::string_view address) const noexcept {
+  unsigned char bytes[16];
+  return read_address(address, bytes) && same_prefix(bytes, bytes_, bits_);
+}
+
+bool AddressRules::permit(std::string_view address) const noexcept {
+  if (any || is_public_address(address)) return true;
+  return std::any_of(allowed.begin(), allowed.end(),
+                     [&](const Network &network) { return network.contains(address); });
 }
 
 }  // namespace builtin_http

@@ -2,24 +2,26 @@
 
 #include <rapidjson/document.h>
 
+#include <algorithm>
+
 namespace builtin_http {
 namespace {
 
 using Value = rapidjson::Value;
 
-bool read_domains(const Value &root, const char *name, std::vector<std::string> *out) {
+// Reads the array of texts `name`, each through read(text, &item). True: all of them are right, or
+// there is no such array.
+template <class Item, class Read>
+bool read_list(const Value &root, const char *name, std::vector<Item> *out, Read read) {
   const auto it = root.FindMember(name);
   if (it == root.MemberEnd()) return true;
   if (!it->value.IsArray()) return false;
   for (const Value &v : it->value.GetArray()) {
-    if (!v.IsString() || v.GetStringLength() == 0) return false;
-    std::string domain(v.GetString(), v.GetStringLength());
-    for (char &c : domain) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    if (domain.size() > 1 && domain.back() == '.') domain.pop_back();
-    // A pattern that looks as if it did more than it does would be a hole.
-    const std::string_view rest = std::string_view(domain).substr(domain.starts_with("*.") ? 2 : 0);
-    if (rest.empty() || rest.find_first_of("*/ ") != rest.npos) return false;
-    out->push_back(std::move(domain));
+    Item item;
+    if (!v.IsString() || !read(std::string_view(v.GetString(), v.GetStringLength()), &item)) {
+      return false;
+    }
+    out->push_back(std::move(item));
   }
   return true;
 }
@@ -33,56 +35,67 @@ bool read_number(const Value &root, const char *name, std::uint64_t min, std::ui
   return *out >= min && *out <= max;
 }
 
-bool matches(std::string_view pattern, std::string_view host) {
-  if (!pattern.starts_with("*.")) return pattern == host;
-  const std::string_view suffix = pattern.substr(1);  // with its dot: the apex does not match
-  return host.size() > suffix.size() && host.ends_with(suffix);
+bool read_method(std::string_view text, std::string *out) {
+  static constexpr std::string_view known[] = {"get", "post", "put", "patch", "delete", "head"};
+  *out = text;
+  return std::find(std::begin(known), std::end(known), text) != std::end(known);
 }
 
-const std::string *find(const std::vector<std::string> &patterns, std::string_view host) {
-  for (const std::string &p : patterns) {
-    if (matches(p, host)) return &p;
+// What is wrong; empty: nothing.
+std::string read_domains(const Value &root, DomainRules *out) {
+  if (!read_list(root, "allow", &out->allow, DomainPattern::parse) ||
+      !read_list(root, "block", &out->block, DomainPattern::parse)) {
+    return "allow and block are arrays of names like example.com, *.example.com or a.test:8080";
   }
-  return nullptr;
+  out->default_allow = out->allow.empty();
+  const auto it = root.FindMember("default");
+  if (it == root.MemberEnd()) return {};
+  out->default_allow = it->value == "allow";
+  if (out->default_allow || it->value == "deny") return {};
+  return "default must be \"allow\" or \"deny\"";
+}
+
+std::string read_addresses(const Value &root, AddressRules *out) {
+  if (const auto it = root.FindMember("allow_private"); it != root.MemberEnd()) {
+    if (!it->value.IsBool()) return "allow_private must be true or false";
+    out->any = it->value.GetBool();
+  }
+  if (read_list(root, "allow_addresses", &out->allowed, Network::parse)) return {};
+  return "allow_addresses is an array of networks like 10.1.0.0/16 or fd00:1::/32";
+}
+
+std::string read_bounds(const Value &root, Config *out) {
+  if (!read_number(root, "max_body_bytes", 1024, 100u << 20, &out->max_body_bytes)) {
+    return "max_body_bytes must be from 1024 to 104857600";
+  }
+  if (!read_number(root, "timeout_ms", 100, 600'000, &out->timeout_ms)) {
+    return "timeout_ms must be from 100 to 600000";
+  }
+  return {};
 }
 
 }  // namespace
 
-std::string Config::refusal(std::string_view host) const {
-  const std::string name = "the domain " + std::string(host) + " is blocked";
-  if (const std::string *p = find(block, host)) return name + " by the block list entry " + *p;
-  if (default_allow || find(allow, host) != nullptr) return {};
-  return name + ": it is not on the allow list";
+std::string Config::refusal(const Url &url) const {
+  std::string refusal = domains.refusal(url);
+  if (!refusal.empty() || !url.host.is_address || addresses.permit(url.host.name)) return refusal;
+  return "the address " + url.host.name + " is blocked: it is not one of the public Internet";
 }
 
 bh_status parse_config(std::string_view json, Config *out, bh_error *error) {
-  const auto invalid = [&](std::string_view what) { return bh::fail(error, BH_E_INVALID, what); };
   rapidjson::Document root;
   root.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(
       json.empty() ? "{}" : json.data(), json.empty() ? 2 : json.size());
   if (root.HasParseError() || !root.IsObject()) {
-    return invalid("the configuration is not a JSON object");
+    return bh::fail(error, BH_E_INVALID, "the configuration is not a JSON object");
   }
-  if (!read_domains(root, "allow", &out->allow) || !read_domains(root, "block", &out->block)) {
-    return invalid("allow and block are arrays of names like example.com or *.example.com");
+  std::string wrong = read_domains(root, &out->domains);
+  if (wrong.empty()) wrong = read_addresses(root, &out->addresses);
+  if (wrong.empty()) wrong = read_bounds(root, out);
+  if (wrong.empty() && !read_list(root, "methods", &out->methods, read_method)) {
+    wrong = "methods is an array of get, post, put, patch, delete, head";
   }
-  out->default_allow = out->allow.empty();
-  if (const auto it = root.FindMember("default"); it != root.MemberEnd()) {
-    const bool allow = it->value == "allow";
-    if (!allow && it->value != "deny") return invalid("default must be \"allow\" or \"deny\"");
-    out->default_allow = allow;
-  }
-  if (const auto it = root.FindMember("allow_private"); it != root.MemberEnd()) {
-    if (!it->value.IsBool()) return invalid("allow_private must be true or false");
-    out->allow_private = it->value.GetBool();
-  }
-  if (!read_number(root, "max_body_bytes", 1024, 100u << 20, &out->max_body_bytes)) {
-    return invalid("max_body_bytes must be from 1024 to 104857600");
-  }
-  if (!read_number(root, "timeout_ms", 100, 600'000, &out->timeout_ms)) {
-    return invalid("timeout_ms must be from 100 to 600000");
-  }
-  return BH_OK;
+  return wrong.empty() ? BH_OK : bh::fail(error, BH_E_INVALID, wrong);
 }
 
 }  // namespace builtin_http

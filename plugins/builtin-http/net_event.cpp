@@ -12,25 +12,18 @@ std::string_view cut(std::string_view text, std::size_t most) {
   return text.substr(0, tool_kit::cut_at(text, most));
 }
 
-// "8080" of "a.test:8080" and "[::1]:8080".
-std::string_view port_of(const Url &url) {
-  const std::size_t colon = url.authority.rfind(':');
-  const bool is_port =
-      colon != std::string::npos && url.authority.find(']', colon) == std::string::npos;
-  if (is_port) return std::string_view(url.authority).substr(colon + 1);
-  return url.scheme == "https" ? "443" : "80";
-}
-
 }  // namespace
 
 std::string net_event(const Url &url, const NetEvent &event) {
   const std::string_view path = std::string_view(url.target).substr(0, url.target.find('?'));
   std::string out = R"({"domain":)";
-  tool_kit::append_quoted(&out, cut(url.host, max_domain));
-  out.append(R"(,"port":)").append(port_of(url));
-  out.append(R"(,"decision":")").append(event.decision).append(R"(","method":"GET","path":)");
+  tool_kit::append_quoted(&out, cut(url.host.name, max_domain));
+  out.append(R"(,"port":)").append(std::to_string(url.port));
+  out.append(R"(,"decision":")").append(event.decision);
+  out.append(R"(","method":")").append(event.method).append(R"(","path":)");
   tool_kit::append_quoted(&out, cut(path, max_path));
   if (event.status != 0) out += R"(,"status_code":)" + std::to_string(event.status);
+  if (event.bytes_sent != 0) out += R"(,"bytes_sent":)" + std::to_string(event.bytes_sent);
   out += R"(,"bytes_received":)" + std::to_string(event.bytes_received);
   out += R"(,"duration_ms":)" + std::to_string(event.duration_ms);
   if (!event.reason.empty()) {

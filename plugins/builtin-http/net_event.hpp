@@ -12,7 +12,9 @@ namespace builtin_http {
 
 struct NetEvent {
   const char *decision = "allowed";  // "allowed", "denied", "error"
+  std::string_view method = "GET";
   std::uint32_t status = 0;          // 0: there was no answer
+  std::uint64_t bytes_sent = 0;      // of the body
   std::uint64_t bytes_received = 0;  // of the decoded body
   std::uint64_t duration_ms = 0;
   std::string_view reason;

@@ -10,36 +10,16 @@
 #include <string>
 #include <unordered_map>
 
+#include "builtin-http/call.hpp"
 #include "builtin-http/config.hpp"
-#include "builtin-http/fetch.hpp"
-#include "tool-kit/arguments.hpp"
+#include "builtin-http/tools.hpp"
 #include "tool-kit/results.hpp"
 
 namespace builtin_http {
 
-constexpr std::string_view definitions = R"json([{
-  "name":"fetch_http","title":"Fetch a web page",
-  "description":"Gets a web page as text. If cut, Remaining gives the next start_index.",
-  "inputSchema":{"type":"object","additionalProperties":false,"required":["url"],"properties":{
-    "url":{"type":"string","description":"The page, with http:// or https://"},
-    "format":{"type":"string","enum":["markdown","content","raw"],"default":"markdown",
-              "description":"markdown, content (plain text) or raw (as the server sent it)"},
-    "start_index":{"type":"integer","minimum":0,"default":0,
-                   "description":"Byte of the text to begin at"},
-    "max_length":{"type":"integer","minimum":1,"maximum":1000000,"default":5000,
-                  "description":"Bytes of text at most"}}},
-  "annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,
-                 "openWorldHint":true}},{
-  "name":"echo","title":"Echo",
-  "description":"Returns the message as it came. Shows that tools can be reached.",
-  "inputSchema":{"type":"object","additionalProperties":false,"required":["message"],"properties":{
-    "message":{"type":"string","description":"Any text"}}},
-  "annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,
-                 "openWorldHint":false}}])json";
-
-class BuiltinHttp {
+class BuiltinHttp final : private Call::Owner {
  public:
-  static constexpr std::size_t max_fetches = 32;  // at once; more are told to try again
+  static constexpr std::size_t max_calls = 32;  // at once; more are told to try again
 
   static constexpr bh::Info info{.id = "builtin-http",
                                  .name = "Web pages",
@@ -63,8 +43,8 @@ class BuiltinHttp {
 
   // A page that is being converted ends at its next look; the host counts it and keeps this object.
   void stop() noexcept {
-    for (const auto &[call, fetch] : fetches_) fetch->abort();
-    std::erase_if(fetches_, [](const auto &entry) { return !entry.second->converting(); });
+    for (const auto &[id, call] : calls_) call->stop();
+    std::erase_if(calls_, [](const auto &entry) { return !entry.second->is_converting(); });
   }
 
   const void *get_ext(const char *id) noexcept {
@@ -73,96 +53,72 @@ class BuiltinHttp {
 
   bh_status list(std::uint32_t kind, bh_buf *out, bh_error *error) {
     if (kind != BH_LIST_TOOLS) return bh::fail(error, BH_E_UNSUPPORTED, "there are only tools");
-    *out = bh_buf{definitions.data(), definitions.size(), nullptr, nullptr};
+    *out = bh::buf(tool_definitions(config_));
     return BH_OK;
   }
 
-  bh_status call_begin(bh_call call, const bh_call_info &request, bh_error *error) {
+  bh_status call_begin(bh_call id, const bh_call_info &call, bh_error *error) {
     if (draining_) return bh::fail(error, BH_E_UNAVAILABLE, "the plugin is about to stop");
-    if (bh::view(request.method) == "tools/call") {
-      if (bh::view(request.name) == "fetch_http") return begin_fetch(call, request, error);
-      if (bh::view(request.name) == "echo") return echo(call, request);
+    if (bh::view(call.method) != "tools/call") {
+      return bh::fail(error, BH_E_NOT_FOUND, "there are only tools");
     }
-    return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
+    if (bh::view(call.name) == "echo") return complete(id, echo(bh::view(call.arguments)));
+    const Tool *tool = find_tool(config_, bh::view(call.name));
+    if (tool == nullptr) return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
+    if (calls_.size() >= max_calls) {
+      return bh::fail(error, BH_E_LIMIT, "too many pages are fetched at once", 500);
+    }
+    return begin(id, *tool, call);
   }
 
-  void call_cancel(bh_call call) {
-    const auto it = fetches_.find(call);
-    if (it != fetches_.end()) it->second->cancel();
+  void call_cancel(bh_call id) {
+    const auto it = calls_.find(id);
+    if (it != calls_.end()) it->second->cancel();
   }
 
  private:
-  bh_status echo(bh_call call, const bh_call_info &request) {
-    tool_kit::Arguments arguments(bh::view(request.arguments));
-    const std::string message = arguments.text("message");
-    const bool given = arguments.has("message");
-    std::string problem = arguments.problem();
-    if (problem.empty() && !given) problem = "the argument \"message\" is missing";
-    complete(call,
-             problem.empty() ? tool_kit::text_result(message) : tool_kit::error_result(problem));
-    return BH_OK;
-  }
-
-  bh_status begin_fetch(bh_call call, const bh_call_info &request, bh_error *error) {
-    if (fetches_.size() >= max_fetches) {
-      return bh::fail(error, BH_E_LIMIT, "too many pages are fetched at once", 500);
-    }
-    tool_kit::Arguments arguments(bh::view(request.arguments));
-    Url url;
-    PageRequest page;
+  bh_status begin(bh_call id, const Tool &tool, const bh_call_info &request) {
     std::string problem;
-    if (!read_arguments(&arguments, &url, &page, &problem)) {
-      complete(call, tool_kit::error_result(problem));
-      return BH_OK;
-    }
+    std::unique_ptr<Task> task = tool.make(bh::view(request.arguments), &problem);
+    if (task == nullptr) return complete(id, tool_kit::error_result(problem));
     const auto *http = host_.ext<bh_host_http>(BH_EXT_HOST_HTTP);
     if (http == nullptr) {
-      complete(call, tool_kit::error_result(
-                         "this gateway has no HTTP client: the plugin http-client is not loaded"));
-      return BH_OK;
+      return complete(id, tool_kit::error_result("this gateway has no HTTP client: the plugin "
+                                                 "http-client is not loaded"));
     }
-    auto fetch = std::make_unique<Fetch>(
-        host_, *http, config_, [this, call](const std::string &event) { note(call, event); },
-        [this, call](Fetch &, std::string &&result) {
-          fetches_.erase(call);
-          complete(call, std::move(result));
-        });
-    Fetch &f = *fetches_.emplace(call, std::move(fetch)).first->second;
-    f.start(url, page, request.deadline_ns);
+    Call::Owner &owner = *this;
+    auto call = std::make_unique<Call>(host_, *http, config_, owner, id, std::move(task));
+    Call &c = *calls_.emplace(id, std::move(call)).first->second;
+    c.start(request.deadline_ns, (request.flags & BH_CALL_PROGRESS) != 0);
     return BH_PENDING;
   }
 
-  static bool read_arguments(tool_kit::Arguments *a, Url *url, PageRequest *page,
-                             std::string *problem) {
-    const std::string text = a->text("url");
-    const std::string format = a->choice("format", {"markdown", "content", "raw"});
-    page->format = format == "raw"       ? Format::raw
-                   : format == "content" ? Format::content
-                                         : Format::markdown;
-    page->start_index = a->whole("start_index", 0, 0, 1u << 30);
-    page->max_length = a->whole("max_length", 5000, 1, 1'000'000);
-    *problem = a->problem();
-    return problem->empty() && parse_url(text, url, problem);
-  }
+  void answer(std::uint64_t id, std::string &&result) override { complete(id, std::move(result)); }
+  void gone(std::uint64_t id) noexcept override { calls_.erase(id); }
 
-  void note(bh_call call, const std::string &event) const {
+  void record(std::uint64_t id, const std::string &event) override {
     const auto *record = host_.ext<bh_host_event>(BH_EXT_HOST_EVENT);
-    if (record != nullptr) record->event(host_.ctx(), call, BH_RECORD_NET, bh::str(event));
+    if (record != nullptr) record->event(host_.ctx(), id, BH_RECORD_NET, bh::str(event));
   }
 
-  void complete(bh_call call, std::string &&json) {
+  void progress(std::uint64_t id, double done, double total, const std::string &message) override {
+    tools_->progress(host_.ctx(), id, done, total, bh::str(message));
+  }
+
+  bh_status complete(bh_call id, std::string &&json) {
     bh_result result{};
     result.size = sizeof result;
     result.kind = BH_RESULT_OK;
     result.json = bh::buf(std::move(json));
-    tools_->complete(host_.ctx(), call, &result);
+    tools_->complete(host_.ctx(), id, &result);
+    return BH_OK;
   }
 
   bh::Host host_;
   const bh_host_tools *tools_ = nullptr;
   Config config_;
   bool draining_ = false;
-  std::unordered_map<bh_call, std::unique_ptr<Fetch>> fetches_;
+  std::unordered_map<bh_call, std::unique_ptr<Call>> calls_;
 };
 
 }  // namespace builtin_http

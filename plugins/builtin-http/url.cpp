@@ -1,9 +1,6 @@
 #include "builtin-http/url.hpp"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
 namespace builtin_http {
@@ -30,45 +27,13 @@ bool invalid(std::string_view text, std::string_view why, std::string *problem) 
   return false;
 }
 
-// Sets host and is_address from a host without brackets; lower case.
-bool read_name(std::string host, Url *out) {
-  if (host.ends_with('.')) host.pop_back();
-  if (host.empty() || host.size() > 253 || host.front() == '.' || host.find("..") != host.npos) {
-    return false;
-  }
-  const bool plain = std::all_of(host.begin(), host.end(), [](char c) {
-    return is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '_';
-  });
-  if (!plain) return false;
-  // 127.1, 0x7f000001 and 2130706433 are addresses to some resolvers and names to others.
-  const std::string last = host.substr(host.rfind('.') + 1);  // npos + 1 is 0
-  unsigned char bytes[4];
-  out->is_address = ::inet_pton(AF_INET, host.c_str(), bytes) == 1;
-  if (!out->is_address && is_digit(last.front())) return false;
-  out->authority = host;
-  out->host = std::move(host);
-  return true;
-}
-
-bool read_ip6(std::string_view inside, Url *out) {
-  unsigned char bytes[16];
-  const std::string text(inside);
-  if (::inet_pton(AF_INET6, text.c_str(), bytes) != 1) return false;
-  char canonical[INET6_ADDRSTRLEN];
-  ::inet_ntop(AF_INET6, bytes, canonical, sizeof canonical);
-  out->host = canonical;
-  out->authority = "[" + out->host + "]";
-  out->is_address = true;
-  return true;
-}
-
 bool read_port(std::string_view port, Url *out) {
+  out->port = out->scheme == "http" ? 80 : 443;
   if (port.empty()) return true;
   if (port.size() > 5 || !std::all_of(port.begin(), port.end(), is_digit)) return false;
   const int number = std::stoi(std::string(port));
-  if (number < 1 || number > 65535) return false;
-  if (number != (out->scheme == "http" ? 80 : 443)) out->authority += ":" + std::to_string(number);
-  return true;
+  out->port = static_cast<std::uint16_t>(number);
+  return number >= 1 && number <= 65535;
 }
 
 bool read_authority(std::string_view text, std::string_view authority, Url *out,
@@ -78,26 +43,34 @@ bool read_authority(std::string_view text, std::string_view authority, Url *out,
     *problem = "invalid URL: it must not contain a user name or password";
     return false;
   }
-  std::string_view host = authority;
-  std::string_view port;
   const std::size_t bracket = authority.find(']');
   const std::size_t colon = authority.find(':', bracket == authority.npos ? 0 : bracket);
-  if (colon != authority.npos) {
-    host = authority.substr(0, colon);
-    port = authority.substr(colon + 1);
-  }
+  const std::string_view host = authority.substr(0, colon);
   if (host.empty()) {
     *problem = "the URL \"" + std::string(text.substr(0, shown_url)) + "\" has no host";
     return false;
   }
-  const bool ip6 = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  const bool read =
-      ip6 ? read_ip6(host.substr(1, host.size() - 2), out) : read_name(lowered(host), out);
-  if (!read) {
-    return invalid(text, "the host is not a name (ASCII; xn-- for others) or an IP address",
-                   problem);
+  if (!parse_host(host, &out->host)) {
+    return invalid(text, "the host is not a name or an IP address", problem);
   }
+  const std::string_view port = colon == authority.npos ? "" : authority.substr(colon + 1);
   return read_port(port, out) || invalid(text, "the port is not a number up to 65535", problem);
+}
+
+// Path and query, without the fragment.
+std::string target_of(std::string_view text) {
+  static constexpr char hex[] = "0123456789ABCDEF";
+  text = text.substr(0, text.find('#'));
+  std::string out = text.starts_with('/') ? "" : "/";
+  for (const char c : text) {
+    const auto b = static_cast<unsigned char>(c);
+    if (b < 0x80) {
+      out += c;
+    } else {
+      out += {'%', hex[b >> 4], hex[b & 15]};
+    }
+  }
+  return out;
 }
 
 std::string without_dot_segments(std::string_view path) {
@@ -121,6 +94,11 @@ std::string without_dot_segments(std::string_view path) {
 
 }  // namespace
 
+std::string Url::origin() const {
+  const bool usual = port == (scheme == "http" ? 80 : 443);
+  return scheme + "://" + host.bracketed() + (usual ? "" : ":" + std::to_string(port));
+}
+
 bool parse_url(std::string_view text, Url *out, std::string *problem) {
   *out = {};
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
@@ -131,7 +109,7 @@ bool parse_url(std::string_view text, Url *out, std::string *problem) {
   }
   if (text.size() > max_url) return invalid(text, "it is longer than 8192 bytes", problem);
   if (std::any_of(text.begin(), text.end(), [](char c) {
-        return static_cast<signed char>(c) <= 0x20 || c == '\\' || c == '"' || c == '<' ||
+        return static_cast<unsigned char>(c) <= 0x20 || c == '\\' || c == '"' || c == '<' ||
                c == '>' || c == 0x7F;
       })) {
     return invalid(text, "it contains a character that must be percent-encoded", problem);
@@ -151,9 +129,7 @@ bool parse_url(std::string_view text, Url *out, std::string *problem) {
   const std::string_view rest = text.substr(colon + 3);
   const std::size_t end = std::min(rest.find_first_of("/?#"), rest.size());
   if (!read_authority(text, rest.substr(0, end), out, problem)) return false;
-  std::string_view target = rest.substr(end);
-  target = target.substr(0, target.find('#'));
-  out->target = target.starts_with('/') ? std::string(target) : "/" + std::string(target);
+  out->target = target_of(rest.substr(end));
   return true;
 }
 
@@ -177,7 +153,7 @@ bool resolve_url(const Url &base, std::string_view location, Url *out, std::stri
     if (!merged.starts_with('/')) merged = base_path.substr(0, base_path.rfind('/') + 1) + merged;
     path = without_dot_segments(merged) + std::string(location.substr(query));
   }
-  return parse_url(base.scheme + "://" + base.authority + path, out, problem);
+  return parse_url(base.origin() + path, out, problem);
 }
 
 }  // namespace builtin_http

@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tool_kit::testing {
 
@@ -48,7 +50,9 @@ class ToolsHost {
       if (!first) throw std::logic_error("completed twice");
       return BH_OK;
     };
-    table_.progress = [](void *, bh_call, double, double, bh_str) {};
+    table_.progress = [](void *ctx, bh_call, double done, double, bh_str) {
+      static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user)->progress.push_back(done);
+    };
     table_.list_changed = [](void *, std::uint32_t) {};
     host.add_ext(BH_EXT_HOST_TOOLS, &table_);
     host.user = this;
@@ -64,16 +68,17 @@ class ToolsHost {
   }
   ~ToolsHost() {
     if (plugin_ == nullptr) return;
-    if (!stopped_) stop();
+    stop();
     plugin_->destroy(plugin_->self);
   }
   ToolsHost(const ToolsHost &) = delete;
   ToolsHost &operator=(const ToolsHost &) = delete;
 
   // Begins a call; its number. `arguments` must live until the call is done.
-  bh_call begin(std::string_view tool, std::string_view arguments) {
+  bh_call begin(std::string_view tool, std::string_view arguments, std::uint32_t flags = 0) {
     bh_call_info info{};
     info.size = sizeof info;
+    info.flags = flags;
     info.method = bh::str("tools/call");
     info.name = bh::str(tool);
     info.arguments = bh::str(arguments);
@@ -95,8 +100,9 @@ class ToolsHost {
   }
   void cancel(bh_call call) { tools_->call_cancel(plugin_->self, call); }
   void stop() {
-    stopped_ = true;
+    if (std::exchange(stopped_, true)) return;
     plugin_->stop(plugin_->self);
+    host.run_until([this] { return host.blocking() == 0; }, 20'000);  // the host keeps it so long
     host.forget();
   }
   void drain() { plugin_->drain(plugin_->self, 0); }
@@ -112,6 +118,7 @@ class ToolsHost {
   bh::testing::FakeHost host;
   bh_status status = BH_OK;  // of the last begin() or list()
   std::string error_text;
+  std::vector<double> progress;  // how far calls said that they are
 
  private:
   [[noreturn]] static void fail(const bh_error &error) {

@@ -1,0 +1,90 @@
+#include "builtin-http/call.hpp"
+
+#include <algorithm>
+
+#include "tool-kit/results.hpp"
+
+namespace builtin_http {
+namespace {
+
+constexpr std::uint64_t tick_ms = 1000;
+
+Call &self(void *arg) noexcept {
+  return *static_cast<Call *>(arg);
+}
+
+}  // namespace
+
+void Call::start(std::uint64_t deadline_ns, bool wants_progress) {
+  std::uint64_t end = host_.now_ns() + config_.timeout_ms * 1'000'000;
+  if (deadline_ns != 0) end = std::min(end, deadline_ns);
+  if (wants_progress) watch();
+  fetcher_.start(std::move(task_->request), end);
+}
+
+void Call::fetched(const std::string &problem) {
+  if (problem.empty()) return convert();
+  finish(tool_kit::error_result(problem));
+}
+
+void Call::convert() {
+  converting_ = true;
+  const auto work = [](void *arg) {
+    Call &call = self(arg);
+    const bh_status status = bh::guarded(nullptr, [&] {
+      call.result_ = call.task_->result(call.fetcher_.response(), call.cancelled_);
+      return BH_OK;
+    });
+    if (status != BH_OK) call.result_ = R"({"content":[],"isError":true})";  // no memory for more
+  };
+  const auto done = [](void *arg) { self(arg).converted(); };
+  if (host_.run_blocking(work, done, this) == BH_OK) return;
+  converting_ = false;
+  finish(tool_kit::error_result("too many pages are read at once; try again"));
+}
+
+void Call::converted() {
+  converting_ = false;
+  if (stopped_) return owner_.gone(id_);
+  if (!cancelled_.load()) finish(std::move(result_));
+}
+
+void Call::cancel() {
+  if (stopped_ || cancelled_.exchange(true)) return;
+  fetcher_.stop();
+  host_.defer(
+      [](void *arg) {
+        if (!self(arg).stopped_) self(arg).finish(tool_kit::error_result("the call was cancelled"));
+      },
+      this);
+}
+
+void Call::stop() noexcept {
+  stopped_ = true;
+  cancelled_.store(true, std::memory_order_relaxed);
+  fetcher_.stop();
+  host_.timer_cancel(timer_);
+}
+
+void Call::finish(std::string &&result) {
+  stop();
+  owner_.answer(id_, std::move(result));
+  if (!converting_) owner_.gone(id_);  // deletes this object
+}
+
+// ---- progress
+// ------------------------------------------------------------------------------------
+
+void Call::watch() {
+  timer_ = host_.timer_start(tick_ms, [](void *arg) { self(arg).tick(); }, this);
+}
+
+void Call::tick() {
+  timer_ = 0;
+  const std::string message = converting_ ? std::string("the page is being read")
+                                          : std::to_string(fetcher_.received()) + " bytes received";
+  owner_.progress(id_, ++seconds_, static_cast<double>(config_.timeout_ms) / 1000, message);
+  watch();
+}
+
+}  // namespace builtin_http

@@ -1,0 +1,69 @@
+// fetch_http: a page as text.
+#include "builtin-http/page.hpp"
+#include "builtin-http/paging.hpp"
+#include "builtin-http/tool.hpp"
+#include "tool-kit/arguments.hpp"
+#include "tool-kit/results.hpp"
+
+namespace builtin_http {
+namespace {
+
+std::string definition() {
+  return R"json({
+  "name":"fetch_http","title":"Fetch a web page",
+  "description":"Gets a web page as text. If it is cut, Remaining names the next start_index.",
+  "inputSchema":{"type":"object","additionalProperties":false,"required":["url"],"properties":{
+    "url":{"type":"string","description":"The page, with http:// or https://"},
+    "format":{"type":"string","enum":["markdown","content","raw"],"default":"markdown",
+      "description":"markdown, content (plain text) or raw (as the server sent it)"},
+    )json" +
+         paging_schema("text") + R"json(}},
+  "annotations":{"title":"Fetch a web page","readOnlyHint":true,"destructiveHint":false,
+    "idempotentHint":true,"openWorldHint":true}})json";
+}
+
+class FetchTask final : public Task {
+ public:
+  Format format = Format::markdown;
+  Paging paging;
+
+  std::string result(Response &response, const std::atomic<bool> &cancelled) const override {
+    std::string text;
+    std::string problem;
+    Part part;
+    if (!page_text(&response, format, cancelled, &text, &problem) ||
+        !part_of(text, paging, &part, &problem)) {
+      return tool_kit::error_result(problem);
+    }
+    std::string out = "URL: " + response.url.text() + "\nDomain: " + response.url.host.name +
+                      "\nContent length: " + std::to_string(part.total) + "\n";
+    if (!part.is_all()) out += part.shown();
+    if (!part.is_last()) {
+      out += "Remaining: " + std::to_string(part.total - part.end) +
+             " bytes. Use start_index=" + std::to_string(part.end) + " to continue.\n";
+    }
+    out += "\n" + text.substr(part.begin, part.end - part.begin);
+    return tool_kit::text_result(out);
+  }
+};
+
+std::unique_ptr<Task> make(std::string_view arguments, std::string *problem) {
+  auto task = std::make_unique<FetchTask>();
+  tool_kit::Arguments a(arguments);
+  const std::string url = a.text("url");
+  const std::string format = a.choice("format", {"markdown", "content", "raw"});
+  task->format = format == "raw"       ? Format::raw
+                 : format == "content" ? Format::content
+                                       : Format::markdown;
+  task->paging = read_paging(&a);
+  task->request.any_type = task->format == Format::raw;
+  *problem = a.problem();
+  if (!problem->empty() || !parse_url(url, &task->request.url, problem)) return nullptr;
+  return task;
+}
+
+}  // namespace
+
+const Tool fetch_tool = {"fetch_http", definition, make};
+
+}  // namespace builtin_http

@@ -1,0 +1,19 @@
+#include "builtin-http/message.hpp"
+
+#include <algorithm>
+
+namespace builtin_http {
+
+bool same_name(std::string_view a, std::string_view b) {
+  const auto low = [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return low(x) == low(y); });
+}
+
+std::string_view Response::header(std::string_view name) const {
+  const auto at = std::find_if(headers.begin(), headers.end(),
+                               [&](const Header &h) { return same_name(h.name, name); });
+  return at == headers.end() ? std::string_view() : std::string_view(at->value);
+}
+
+}  // namespace builtin_http

@@ -1,0 +1,45 @@
+#include "builtin-http/paging.hpp"
+
+#include <algorithm>
+
+#include "tool-kit/results.hpp"
+
+namespace builtin_http {
+
+std::string Part::shown() const {
+  return "Showing: " + std::to_string(begin) + ".." + std::to_string(end) + "\n";
+}
+
+Paging read_paging(tool_kit::Arguments *arguments) {
+  Paging paging;
+  paging.start_index = arguments->whole("start_index", 0, 0, 1u << 30);
+  paging.max_length = arguments->whole("max_length", paging.max_length, 1, 1'000'000);
+  return paging;
+}
+
+std::string paging_schema(std::string_view what) {
+  return R"("start_index":{"type":"integer","minimum":0,"default":0,"description":"Byte of the )" +
+         std::string(what) +
+         R"( to begin at"},"max_length":{"type":"integer","minimum":1,"maximum":1000000,)"
+         R"("default":5000,"description":"Bytes of the )" +
+         std::string(what) + R"( at most"})";
+}
+
+bool part_of(std::string_view text, const Paging &paging, Part *out, std::string *problem) {
+  out->total = text.size();
+  if (paging.start_index > 0 && paging.start_index >= text.size()) {
+    *problem = "start_index " + std::to_string(paging.start_index) +
+               " is behind the end; there are " + std::to_string(text.size()) + " bytes";
+    return false;
+  }
+  out->begin = tool_kit::cut_at(text, paging.start_index);
+  const std::size_t length = std::min<std::uint64_t>(paging.max_length, text.size() - out->begin);
+  out->end = tool_kit::cut_at(text, out->begin + length);
+  // A first character longer than max_length: no call may give nothing and stay where it is.
+  for (std::size_t n = length; out->end <= out->begin && out->end < text.size(); ++n) {
+    out->end = tool_kit::cut_at(text, out->begin + n);
+  }
+  return true;
+}
+
+}  // namespace builtin_http

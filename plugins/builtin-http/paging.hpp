@@ -1,0 +1,34 @@
+// A long text in parts: start_index and max_length of the tools.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tool-kit/arguments.hpp"
+
+namespace builtin_http {
+
+struct Paging {
+  std::uint64_t start_index = 0;    // bytes of the text
+  std::uint64_t max_length = 5000;  // bytes; at least one character is given
+};
+
+// The part of a text; both ends are between characters.
+struct Part {
+  std::size_t begin = 0, end = 0, total = 0;
+
+  bool is_last() const { return end == total; }
+  bool is_all() const { return begin == 0 && is_last(); }
+  std::string shown() const;  // "Showing: a..b\n"
+};
+
+Paging read_paging(tool_kit::Arguments *arguments);
+
+// False: it begins behind the end; *problem is a sentence.
+bool part_of(std::string_view text, const Paging &paging, Part *out, std::string *problem);
+
+// The two arguments as members of an inputSchema's properties; `what` is what they are bytes of.
+std::string paging_schema(std::string_view what);
+
+}  // namespace builtin_http
