@@ -14,8 +14,8 @@ void archive(Ar &ar, Origin &v) {
 
 template <class Ar>
 void archive(Ar &ar, SandboxRules &v) {
-  auto &[mode, read, write, network, memory_bytes, processes] = v;
-  ar(mode, read, write, network, memory_bytes, processes);
+  auto &[mode, read, write, network, memory_bytes, processes, cache_bytes] = v;
+  ar(mode, read, write, network, memory_bytes, processes, cache_bytes);
 }
 
 template <class Ar>

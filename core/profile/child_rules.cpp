@@ -28,6 +28,7 @@ class ChildRules {
           diagnostics_.boolean(network->value, at(*network)).value_or(server_.sandbox.network);
     number("memory_bytes", 16 * kMebi, 1ull << 50, &server_.sandbox.memory_bytes);
     number("processes", 1, 100'000, &server_.sandbox.processes);
+    read_cache_bytes();
     if (server_.sandbox.mode == SandboxMode::off) refuse_without_sandbox();
     read_start();
     read_pool();
@@ -50,6 +51,15 @@ class ChildRules {
     if (member == nullptr) return;
     if (const auto value = diagnostics_.integer(member->value, at(*member), least, most))
       *out = static_cast<T>(*value);
+  }
+
+  void read_cache_bytes() {
+    constexpr std::uint64_t least = 1u << 20;
+    number("cache_bytes", 0, 1ull << 50, &server_.sandbox.cache_bytes);
+    const Member *member = given_("cache_bytes");
+    if (member != nullptr && server_.sandbox.cache_bytes != 0 &&
+        server_.sandbox.cache_bytes < least)
+      wrong(*member, "less than 1 MiB is not possible; 0 is no bound");
   }
 
   void read_mode() {
@@ -99,7 +109,7 @@ class ChildRules {
 
   // Without a sandbox there is nothing that could enforce these.
   void refuse_without_sandbox() {
-    for (const std::string_view key : {"sandbox_paths", "network", "processes"}) {
+    for (const std::string_view key : {"sandbox_paths", "network", "processes", "cache_bytes"}) {
       const Member *member = given_(key);
       if (member == nullptr || (key == "network" && server_.sandbox.network)) continue;
       wrong(*member, "needs a sandbox, but \"sandbox\" is \"off\"");

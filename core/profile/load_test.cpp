@@ -337,7 +337,8 @@ TEST_CASE("the definition that a connector gets") {
   def.extra["stderr_bytes"] = "10";
   CHECK(def.to_json() ==
         R"({"type":"stdio","command":"c","args":["\"\n"],"env":{"K":"v"},"cwd":"/d",)"
-        R"("sandbox":{"mode":"home-read-only","network":true,"memory_bytes":0,"processes":1024},)"
+        R"("sandbox":{"mode":"home-read-only","network":true,"memory_bytes":0,"processes":1024,)"
+        R"("cache_bytes":10737418240},)"
         R"("connect_timeout_ms":5,"stderr_bytes":10})");
   const ServerDef http = good({{"f", "a.toml",
                                 "[mcpServers.h]\nurl = \"http://h/\"\n"
@@ -357,6 +358,7 @@ sandbox = "strict"
 sandbox_paths = { read = ["~/r", "rel"], write = ["/w/../x"] }
 network = false
 memory_bytes = 33554432
+cache_bytes = 1048576
 processes = 7
 start = "lazy"
 idle_stop_ms = 5
@@ -373,6 +375,7 @@ command = "c"
   CHECK(a.sandbox.write == std::vector<std::string>{"/x"});
   CHECK_FALSE(a.sandbox.network);
   CHECK(a.sandbox.memory_bytes == 32u << 20);
+  CHECK(a.sandbox.cache_bytes == 1u << 20);
   CHECK(a.sandbox.processes == 7);
   CHECK(a.lazy);
   CHECK(a.idle_stop_ms == 5);
@@ -399,6 +402,8 @@ TEST_CASE("a sandbox that cannot be, or has no process, is refused") {
   CHECK(wrong(R"("command":"c","idle_stop_ms":5)") == "mcpServers.a.idle_stop_ms");
   CHECK(wrong(R"("command":"c","pool_size":0)") == "mcpServers.a.pool_size");
   CHECK(wrong(R"("command":"c","memory_bytes":1)") == "mcpServers.a.memory_bytes");
+  CHECK(wrong(R"("command":"c","cache_bytes":1)") == "mcpServers.a.cache_bytes");
+  CHECK(wrong(R"("command":"c","sandbox":"off","cache_bytes":0)") == "mcpServers.a.cache_bytes");
   // What VS Code has under this name is left out with a note.
   const Profile p = good(
       {{"file", "p.json", R"({"mcpServers":{"a":{"command":"c","sandbox":{"network":{}}}}})"}});

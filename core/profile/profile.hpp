@@ -47,8 +47,9 @@ struct SandboxRules {
   SandboxMode mode = SandboxMode::home_read_only;
   std::vector<std::string> read, write;  // further paths, absolute
   bool network = true;
-  std::uint64_t memory_bytes = 0;  // 0: no bound of its own
-  std::uint32_t processes = 1024;  // threads included
+  std::uint64_t memory_bytes = 0;                  // 0: no bound of its own
+  std::uint32_t processes = 1024;                  // threads included
+  std::uint64_t cache_bytes = 10u * (1ull << 30);  // of its caches on disk; 0: no bound
   bool operator==(const SandboxRules &) const = default;
 };
 

@@ -45,6 +45,8 @@ void write_sandbox(Writer &writer, const SandboxRules &rules) {
   writer.Uint64(rules.memory_bytes);
   writer.Key("processes");
   writer.Uint(rules.processes);
+  writer.Key("cache_bytes");
+  writer.Uint64(rules.cache_bytes);
   writer.EndObject();
 }
 

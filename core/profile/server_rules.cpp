@@ -30,6 +30,8 @@ constexpr Spelling kSpellings[] = {
     {"memory_bytes", "memory_bytes"},
     {"memoryBytes", "memory_bytes"},
     {"processes", "processes"},
+    {"cache_bytes", "cache_bytes"},
+    {"cacheBytes", "cache_bytes"},
     {"start", "start"},
     {"idle_stop_ms", "idle_stop_ms"},
     {"idleStopMs", "idle_stop_ms"},

@@ -153,6 +153,7 @@ void add_process(JsonObject &object, const ServerDef &def, std::string *out) {
   if (!box.network) object.json("network", "false");
   object.number("memory_bytes", box.memory_bytes, usual.memory_bytes);
   object.number("processes", box.processes, usual.processes);
+  object.number("cache_bytes", box.cache_bytes, usual.cache_bytes);
   if (def.lazy) object.text("start", "lazy");
   object.number("idle_stop_ms", def.idle_stop_ms, 0);
   object.number("pool_size", def.pool_size, 1);

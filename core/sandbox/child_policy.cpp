@@ -78,6 +78,7 @@ const char *read_sandbox(const Value &sandbox, ChildPolicy *out) {
   }
   if (!read_number(sandbox, "memory_bytes", &out->memory_bytes)) return "sandbox.memory_bytes";
   if (!read_number(sandbox, "processes", &out->processes)) return "sandbox.processes";
+  if (!read_number(sandbox, "cache_bytes", &out->cache_bytes)) return "sandbox.cache_bytes";
   return nullptr;
 }
 

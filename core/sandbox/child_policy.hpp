@@ -17,6 +17,7 @@ struct ChildPolicy {
   bool network = true;
   std::uint64_t memory_bytes = 0;  // 0: no bound
   std::uint64_t processes = 1024;
+  std::uint64_t cache_bytes = 0;  // 0: no bound
   // Of the definition itself: what a person wrote there may be meant for the server's use.
   std::string command, cwd;
   std::vector<std::string> args, env_values;

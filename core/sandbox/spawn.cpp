@@ -19,6 +19,7 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "reactor/reactor.hpp"
+#include "sandbox/cache_bounds.hpp"
 #include "sandbox/child.hpp"
 #include "sandbox/child_filter.hpp"
 #include "sandbox/child_image.hpp"
@@ -101,6 +102,12 @@ Spawner::Spawner(SpawnOptions options)
       namespaces_(options_.namespaces),
       groups_(options_.groups),
       places_(std::make_unique<KnownPlaces>()) {
+  if (options_.reactor != nullptr && !options_.state_dir.empty()) {
+    caches_ = std::make_unique<CacheBounds>(CacheBounds::Options{
+        options_.state_dir + "/cache",
+        [this](std::int32_t level, std::string_view text) { log(level, text); },
+        options_.cache_settle, options_.cache_interval});
+  }
   if (options_.adopt) ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
@@ -273,6 +280,7 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
     view.home = options_.home;
     if (const char *home = std::getenv("HOME"); view.home.empty() && home != nullptr)
       view.home = home;
+    if (caches_ && launch.policy.cache_bytes != 0) caches_->make_room(launch.server);
     view.cache = make_cache_folder(options_.state_dir, launch.server);
     view.user = ::geteuid();
     places_->refresh(monotonic_ns());
@@ -444,6 +452,10 @@ bh_status Spawner::hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child
   child.exit_report = std::move(launch->exit_report);
   child.namespaces = launch->plan.namespaces;
   child.group = launch->group.name;
+  if (caches_ && !launch->cache.empty() && launch->policy.cache_bytes != 0) {
+    child.bounded_cache = launch->server;
+    caches_->started(launch->server, launch->policy.cache_bytes);
+  }
   child.launch = std::move(launch);
   out->id = children_.insert(std::move(child));
   Child &kept = *children_.get(out->id);
@@ -584,6 +596,7 @@ bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
       bh::fail(out->why, child->failure->code, child->failure->text);
   }
   if (groups_) groups_->remove(child->group);
+  if (!child->bounded_cache.empty()) caches_->ended(child->bounded_cache);
   const bool may_leave_some = !child->namespaces;
   children_.erase(id);
   if (may_leave_some) end_orphans();

@@ -15,6 +15,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +32,7 @@
 
 namespace bulkhead {
 
+class CacheBounds;
 struct ChildPlan;
 class KnownPlaces;
 class Reactor;
@@ -48,8 +50,9 @@ struct SpawnOptions {
   bool adopt = false;
   // Made before a confinement that leaves no right to; null: made with the first confined child.
   std::shared_ptr<ServerGroups> groups;
-  std::uint64_t scratch_bytes = 512u << 20;  // of a server's /tmp
-  Reactor *reactor = nullptr;                // outlives the Spawner; null: spawn() waits
+  std::uint64_t scratch_bytes = 512u << 20;                                // of a server's /tmp
+  std::chrono::milliseconds cache_settle{5'000}, cache_interval{600'000};  // see CacheBounds
+  Reactor *reactor = nullptr;  // outlives the Spawner; null: spawn() waits
   // One line for the operator; never holds a credential.
   std::function<void(std::int32_t level, std::string_view text)> log;
 };
@@ -80,6 +83,7 @@ class Spawner {
     OwnedFd exit_report;  // how the server ended
     bool namespaces = false;
     std::string group;               // in groups_; empty: none
+    std::string bounded_cache;       // the server whose cache is watched; empty: none
     std::unique_ptr<Launch> launch;  // while it gets ready
     std::optional<Error> failure;    // it never got ready
     Child();
@@ -114,7 +118,8 @@ class Spawner {
   std::shared_ptr<ServerGroups> groups_;
   OwnedFd init_image_;
   std::unique_ptr<KnownPlaces> places_;
-  bool proven_ = false;  // a child has been in its namespaces
+  std::unique_ptr<CacheBounds> caches_;  // with a reactor: where the process stays
+  bool proven_ = false;                  // a child has been in its namespaces
   Slots<Child> children_;
   std::unique_ptr<Starters> starters_;  // before children_ goes, the threads are gone
   std::uint64_t watch_ = 0;             // of what they have finished

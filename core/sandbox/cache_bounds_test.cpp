@@ -1,0 +1,173 @@
+// What is counted of a cache, what is removed, and when a cache that is too large goes.
+#include "sandbox/cache_bounds.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+using namespace bulkhead;
+using namespace std::chrono_literals;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::atomic<bool> go_on{false};
+
+struct Folder {
+  std::string path;
+  Folder() {
+    char name[] = "/tmp/bulkhead-cache-XXXXXX";
+    REQUIRE(::mkdtemp(name) != nullptr);
+    path = name;
+  }
+  ~Folder() { remove_folder(path, go_on); }
+  std::string operator/(const std::string &name) const { return path + "/" + name; }
+};
+
+void put_file(const std::string &path, std::size_t bytes) {
+  fs::create_directories(fs::path(path).parent_path());
+  std::ofstream(path) << std::string(bytes, 'x');
+}
+
+// Folders in each other, deeper than a path can be long.
+void dig(const std::string &top, int depth) {
+  fs::create_directories(top);
+  int at = ::open(top.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int i = 0; i < depth; ++i) {
+    REQUIRE(::mkdirat(at, "below-a-name-of-some-length", 0700) == 0);
+    const int next =
+        ::openat(at, "below-a-name-of-some-length", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    REQUIRE(next >= 0);
+    ::close(::openat(at, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    ::close(at);
+    at = next;
+  }
+  ::close(at);
+}
+
+template <class F>
+bool comes_true(F condition) {
+  for (int i = 0; i < 2'000 && !condition(); ++i) std::this_thread::sleep_for(10ms);
+  return condition();
+}
+
+struct World {
+  Folder folder;
+  std::mutex mutex;
+  std::vector<std::string> log;
+  std::unique_ptr<CacheBounds> bounds;
+
+  void start() {
+    bounds = std::make_unique<CacheBounds>(
+        CacheBounds::Options{folder.path,
+                             [this](std::int32_t, std::string_view text) {
+                               const std::lock_guard lock(mutex);
+                               log.emplace_back(text);
+                             },
+                             0ms, 10ms});
+  }
+  std::string last_line() {
+    const std::lock_guard lock(mutex);
+    return log.empty() ? "" : log.back();
+  }
+  bool marked() const { return fs::exists(folder / ".over-s"); }
+  bool trash() const {
+    for (const auto &entry : fs::directory_iterator(folder.path)) {
+      if (entry.path().filename().string().starts_with(".old-")) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what a folder has on disk is counted, each file once, and no link followed") {
+  const Folder folder;
+  put_file(folder / "outside", 1 << 20);
+  put_file(folder / "cache/a/b/file", 100'000);
+  fs::create_symlink(folder / "outside", folder / "cache/link");
+  const std::uint64_t one = measure_folder(folder / "cache", go_on).bytes;
+  CHECK(one >= 100'000);
+  CHECK(one < 1 << 20);
+  fs::create_hard_link(folder / "cache/a/b/file", folder / "cache/same");
+  const CacheSize two = measure_folder(folder / "cache", go_on);
+  CHECK(two.bytes < one + 50'000);
+  CHECK(two.whole);
+  CHECK(measure_folder(folder / "none", go_on).bytes == 0);
+  dig(folder / "deep", most_cache_depth + 1);
+  CHECK_FALSE(measure_folder(folder / "deep", go_on).whole);
+}
+
+TEST_CASE("a folder is removed however deep and closed it is, and nothing else") {
+  const Folder folder;
+  put_file(folder / "outside/file", 10);
+  dig(folder / "cache/deep", 3000);
+  put_file(folder / "cache/closed/in/file", 10);
+  fs::create_directory_symlink(folder / "outside", folder / "cache/link");
+  fs::create_directory_symlink(folder / "outside", folder / "cache/closed/link");
+  ::chmod((folder / "cache/closed/in").c_str(), 0);
+  ::chmod((folder / "cache/closed").c_str(), 0500);
+  CHECK(remove_folder(folder / "cache", go_on));
+  CHECK_FALSE(fs::exists(folder / "cache"));
+  CHECK(fs::exists(folder / "outside/file"));
+  CHECK(remove_folder(folder / "cache", go_on));  // there is none
+}
+
+TEST_CASE("a cache that is too large is emptied before the next start of its server") {
+  World w;
+  w.start();
+  put_file(w.folder / "s/file", 2 << 20);
+  put_file(w.folder / "other/file", 2 << 20);
+  w.bounds->make_room("s");
+  w.bounds->started("s", 1 << 20);
+  w.bounds->started("other", 0);
+  w.bounds->started("third", 1 << 20);
+  REQUIRE(comes_true([&] { return w.marked(); }));
+  REQUIRE(comes_true([&] { return !w.last_line().empty(); }));
+  CHECK(
+      w.last_line() ==
+      "server \"s\": its cache has 2 MiB, more than its cache_bytes (1 MiB); it is emptied before "
+      "its next start");
+  w.bounds->make_room("s");  // of another process of it, while the first one runs
+  CHECK(fs::exists(w.folder / "s/file"));
+  w.bounds->ended("s");
+  w.bounds->make_room("s");
+  CHECK_FALSE(fs::exists(w.folder / "s"));
+  CHECK_FALSE(w.marked());
+  CHECK(comes_true([&] { return !w.trash(); }));
+  CHECK(fs::exists(w.folder / "other/file"));
+  CHECK(w.log.size() == 2);
+}
+
+TEST_CASE("the next gateway knows what was too large, and removes what was left") {
+  World w;
+  w.start();
+  put_file(w.folder / "s/file", 2 << 20);
+  put_file(w.folder / ".old-1-1/left/file", 10);
+  w.bounds->started("s", 1 << 20);
+  REQUIRE(comes_true([&] { return w.marked() && !w.trash(); }));
+  w.bounds.reset();
+  w.start();
+  w.bounds->make_room("s");
+  CHECK_FALSE(fs::exists(w.folder / "s"));
+}
+
+TEST_CASE("a server that has tidied up keeps its cache") {
+  World w;
+  w.start();
+  put_file(w.folder / "s/file", 2 << 20);
+  put_file(w.folder / "s/kept", 10);
+  w.bounds->started("s", 1 << 20);
+  REQUIRE(comes_true([&] { return w.marked(); }));
+  fs::remove(w.folder / "s/file");
+  REQUIRE(comes_true([&] { return !w.marked(); }));
+  w.bounds->ended("s");
+  w.bounds->make_room("s");
+  CHECK(fs::exists(w.folder / "s/kept"));
+}
