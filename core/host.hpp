@@ -114,6 +114,8 @@ struct HostStatus {
   std::vector<PluginStatus> plugins;
   std::vector<std::string> endpoints;
   std::vector<std::string> collisions;  // names that could not be offered, with the reason
+  // Parts of the sandboxes of servers started here that could not be had, see Spawner::missing().
+  std::vector<std::string> servers_missing;
   std::vector<std::pair<std::string, std::uint64_t>> counters;
   std::uint64_t sessions = 0, in_flight = 0, calls = 0;
   bool settled = false, drained = false;  // see Host

@@ -112,6 +112,7 @@ TEST_CASE("a snapshot is JSON and comes back as text") {
   status.servers = {server("git\"hub", ServerState::failed, 0, "auth\nrequired")};
   status.servers[0].restarts = 7;
   status.collisions = {"x"};
+  status.servers_missing = {"own-proc"};
   status.counters = {{"drops", 3}, {"book.records_written", 12}, {"book.records_lost", 2}};
   PluginStatus plugin;
   plugin.id = "audit";
@@ -122,6 +123,11 @@ TEST_CASE("a snapshot is JSON and comes back as text") {
   process.command = "serve";
   process.pid = 42;
   process.uptime_ms = 61'000;
+  CompartmentStatus launcher;
+  launcher.name = "launcher";
+  launcher.missing = {"landlock-tcp"};
+  launcher.servers_missing = {"namespaces", "process-limit"};
+  process.compartments = {launcher};
   const std::string json = snapshot_json(process, status);
   REQUIRE(mcp::valid_json(json));
   CHECK(mcp::member(mcp::member(json, "counters"), "drops") == "3");
@@ -134,6 +140,9 @@ TEST_CASE("a snapshot is JSON and comes back as text") {
   CHECK(has(text, "failed      -         7  auth\n"));
   CHECK(has(text, "  book: 12 written, 2 lost\n"));
   CHECK(has(text, "not offered: x\n"));
+  CHECK(has(text, "  not enforced in launcher: landlock-tcp\n"));
+  CHECK(has(text, "  not enforced for servers of launcher: namespaces process-limit\n"));
+  CHECK(has(text, "  not enforced for servers: own-proc\n"));
   CHECK(has(text, "plugin audit: failed: no such file\n"));
 }
 

@@ -108,6 +108,23 @@ class Doctor {
     return !found.empty();
   }
 
+  // object: of a compartment, or of a gateway in one process.
+  void servers_lack(std::string_view object, const std::string &whose) {
+    const std::string missing = words(mcp::member(object, "servers_missing"));
+    if (missing.empty()) return;
+    doubtful("servers" + whose + " run without: " + printable(missing),
+             "docs/profile.md, \"Sandboxes of servers with a command\", says what each is worth; "
+             "[isolation] mode = \"require\" starts no server without.");
+  }
+
+  static std::string words(std::string_view array) {
+    std::string out;
+    each(array, [&out](std::string_view word) {
+      out.append(out.empty() ? "" : ", ").append(word.substr(1, word.size() - 2));
+    });
+    return out;
+  }
+
   void gateway_answers(std::string_view status) {
     good("a gateway runs, pid " + std::string(mcp::member(status, "pid")));
     each(mcp::member(status, "endpoints"), [this](std::string_view one) {
@@ -120,16 +137,15 @@ class Doctor {
         bad("compartment " + name + ": " + printable(state),
             "It is started again by itself until it fails five times in a row; the log says why.");
       }
-      std::string missing;
-      each(mcp::member(one, "missing"), [&missing](std::string_view part) {
-        missing.append(missing.empty() ? "" : ", ").append(part.substr(1, part.size() - 2));
-      });
+      const std::string missing = words(mcp::member(one, "missing"));
       if (!missing.empty()) {
         doubtful("compartment " + name + " runs without: " + printable(missing),
                  "docs/threat-model.md says what each is worth; [isolation] mode = \"require\" "
                  "refuses to start without.");
       }
+      servers_lack(one, " of compartment " + name);
     });
+    servers_lack(status, "");
   }
 
   template <class F>

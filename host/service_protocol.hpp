@@ -96,8 +96,10 @@ inline ServiceAnswer refuse_with(bh_status code, std::string message,
 
 template <class Ar>
 void archive(Ar &ar, CompartmentStatus &v) {
-  auto &[name, state, pid, restarts, in_force, missing, memory_bytes, descriptors, plugins] = v;
-  ar(name, state, pid, restarts, in_force, missing, memory_bytes, descriptors, plugins);
+  auto &[name, state, pid, restarts, in_force, missing, servers_missing, memory_bytes, descriptors,
+         plugins] = v;
+  ar(name, state, pid, restarts, in_force, missing, servers_missing, memory_bytes, descriptors,
+     plugins);
 }
 template <class Ar>
 void archive(Ar &ar, ProcessFacts &v) {

@@ -86,6 +86,8 @@ void add_compartments(std::string *out, const std::vector<CompartmentStatus> &co
     add_texts(out, one.in_force);
     item.name("missing");
     add_texts(out, one.missing);
+    item.name("servers_missing");
+    add_texts(out, one.servers_missing);
   }
 }
 
@@ -164,6 +166,8 @@ std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status) {
     add_plugins(&out, status.plugins);
     top.name("collisions");
     add_texts(&out, status.collisions);
+    top.name("servers_missing");
+    add_texts(&out, status.servers_missing);
     top.name("counters");
     JsonList counters(&out, '{', '}');
     for (const auto &[name, value] : status.counters) counters.number(name, value);
@@ -208,6 +212,9 @@ std::string compartment_table(std::string_view json) {
                joined(mcp::member(item, "in_force"))});
     if (const std::string lacks = joined(mcp::member(item, "missing")); !lacks.empty()) {
       missing += "  not enforced in " + text_of(item, "name") + ": " + lacks + "\n";
+    }
+    if (const std::string lacks = joined(mcp::member(item, "servers_missing")); !lacks.empty()) {
+      missing += "  not enforced for servers of " + text_of(item, "name") + ": " + lacks + "\n";
     }
   });
   return any ? table.str("  ") + missing : "";
@@ -268,6 +275,9 @@ bool describe_snapshot(std::string_view json, std::string *out) {
   const std::string socket = text_of(json, "socket");
   if (!socket.empty()) *out += "  service socket " + socket + "\n";
   *out += server_table(servers_of(json), "  ") + compartment_table(json);
+  if (const std::string lacks = joined(mcp::member(json, "servers_missing")); !lacks.empty()) {
+    *out += "  not enforced for servers: " + lacks + "\n";
+  }
   *out += record_lines(mcp::member(json, "counters"));
   each(mcp::member(json, "collisions"), [&](std::string_view item) {
     std::string scratch;

@@ -16,6 +16,7 @@ struct CompartmentStatus {
   int pid = 0;
   std::uint32_t restarts = 0;
   std::vector<std::string> in_force, missing;  // of its confinement
+  std::vector<std::string> servers_missing;    // of the sandboxes of servers that it has started
   std::uint64_t memory_bytes = 0;              // resident
   std::uint32_t descriptors = 0;
   std::vector<std::string> plugins;  // by name; of the endpoint: those that it has itself

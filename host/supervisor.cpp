@@ -309,6 +309,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
     case control::ready:
       if (child.ready || !take_ready(payload, &child.enforced)) return;
       child.ready = true;
+      child.servers_missing.clear();
       watch_over(child);
       child.failed_starts = 0;
       for (const std::string &part : child.enforced.missing) {
@@ -347,6 +348,14 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
     case control::pins:
       if (child.slice.router) on_pins(payload);
       return;
+    case control::servers_missing: {
+      std::vector<std::string> parts;
+      const bool sound = child.slice.privileges.exec &&
+                         payload.size() <= control::max_ready_bytes &&
+                         from_bytes(payload, &parts) && parts.size() <= control::max_ready_parts;
+      if (sound) child.servers_missing = std::move(parts);
+      return;
+    }
     case control::kept_list:
       if (child.slice.router) on_list(payload);
       return;

@@ -72,6 +72,7 @@ std::vector<CompartmentStatus> Supervisor::compartments() const {
     one.plugins = plugins_of(child->slice);
     one.in_force = child->enforced.in_force;
     one.missing = child->enforced.missing;
+    one.servers_missing = child->servers_missing;
     if (child->given_up) {
       one.state = "failed: " + child->failure;
     } else if (!child->running()) {

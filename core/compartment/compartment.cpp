@@ -270,6 +270,9 @@ class Runner final : public link::Channel::Receiver {
     if (auto started = plugins_->start(); !started) return started;
     listen_to_supervisor(*reactor_);
     say_ready();
+    plugins_->on_servers_missing = [this] {
+      if (channel_ != nullptr) say(control::servers_missing, to_bytes(plugins_->servers_missing()));
+    };
     while (!stopping_) reactor_->poll(-1);
     plugins_->stop();
     plugins_.reset();

@@ -50,7 +50,9 @@ enum Kind : std::uint16_t {
   approvals_answer,  // router; exchange: the number; code: status; payload: the answer's value, or
                      // the error's text
   pins,              // router; payload: archived vector of at most max_pins_told PinNews
-  kept_list          // router; payload: archived ListNews
+  kept_list,         // router; payload: archived ListNews
+  servers_missing    // of who starts servers; payload: archived vector of at most max_ready_parts
+                     // words, all that their sandboxes lack so far
 };
 
 inline constexpr std::uint32_t asked = 1;

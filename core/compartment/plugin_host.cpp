@@ -155,6 +155,9 @@ PluginHost::PluginHost(Slice slice, HostContext context,
     options.log = [this](std::int32_t level, std::string_view text) {
       log(level, "sandbox", std::string(text));
     };
+    options.on_missing = [this] {
+      if (on_servers_missing) on_servers_missing();
+    };
     spawner_ = std::make_unique<Spawner>(std::move(options));
     context_.children = [this](const Instance &instance) -> Spawner * {
       const auto *part = static_cast<const Part *>(instance.user);
@@ -200,6 +203,10 @@ void PluginHost::attach(OwnedFd trunk, std::function<void()> on_lost) {
 PluginHost::~PluginHost() {
   stop();
   context_.reactor->forget(this);
+}
+
+std::vector<std::string> PluginHost::servers_missing() const {
+  return spawner_ == nullptr ? std::vector<std::string>() : spawner_->missing();
 }
 
 void PluginHost::log(std::int32_t level, const std::string &component,

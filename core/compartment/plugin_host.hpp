@@ -33,6 +33,10 @@ class PluginHost {
 
   // Maps and starts the plugins. An error: one that the profile requires cannot.
   Result<void> start();
+  // What the sandboxes of its servers lack so far (see Spawner::missing()), and who is told when
+  // that grows.
+  std::vector<std::string> servers_missing() const;
+  std::function<void()> on_servers_missing;
   // See Far::attach().
   void attach(OwnedFd trunk, std::function<void()> on_lost);
   // For lanes that are opened from now on.

@@ -20,10 +20,10 @@ void archive(Ar &ar, PluginStatus &v) {
 
 template <class Ar>
 void archive(Ar &ar, HostStatus &v) {
-  auto &[servers, plugins, endpoints, collisions, counters, sessions, in_flight, calls, settled,
-         drained] = v;
-  ar(servers, plugins, endpoints, collisions, counters, sessions, in_flight, calls, settled,
-     drained);
+  auto &[servers, plugins, endpoints, collisions, servers_missing, counters, sessions, in_flight,
+         calls, settled, drained] = v;
+  ar(servers, plugins, endpoints, collisions, servers_missing, counters, sessions, in_flight, calls,
+     settled, drained);
 }
 
 template <class Ar>

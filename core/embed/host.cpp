@@ -135,6 +135,9 @@ SpawnOptions HostImpl::spawn_options() const {
   options.adopt = options_.adopt_orphans;
   options.reactor = reactor_.get();
   options.log = [this](std::int32_t level, std::string_view text) { log(level, "sandbox", text); };
+  options.on_missing = [this] {
+    if (options_.on_status) options_.on_status();
+  };
   return options;
 }
 
@@ -599,6 +602,7 @@ HostStatus HostImpl::status() const {
       status.plugins.push_back(std::move(plugin));
     }
   }
+  if (spawner_ != nullptr) status.servers_missing = spawner_->missing();
   for (const auto &part : transports_) {
     if (part->end == nullptr) continue;
     const auto *transport = part->instance->ext<bh_transport>(BH_EXT_TRANSPORT);

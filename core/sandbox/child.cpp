@@ -331,7 +331,9 @@ void drop_privileges(ChildPlan *plan) {
 // can make or enter one; starts side by side wait together.
 void enter_groups(ChildPlan *plan) {
   for (const ChildGroup &group : plan->groups) {
-    if (group.parent >= 0 && !enter_group(group)) plan->groups_failed = true;
+    if (group.parent < 0 || enter_group(group)) continue;
+    if (plan->groups_needed) child_failed(plan, SpawnStep::limits);
+    plan->groups_failed = true;
   }
 }
 

@@ -74,7 +74,8 @@ struct ChildPlan {
   bool cwd_given = false;           // else "/" will do
   int in = -1, out = -1, err = -1;  // above 2
 
-  ChildGroup groups[2];  // failing is no reason not to start
+  ChildGroup groups[2];
+  bool groups_needed = false;  // else failing is no reason not to start
 
   bool namespaces = false;
   bool own_network = false;  // with namespaces

@@ -67,6 +67,12 @@ std::uint64_t monotonic_ns() {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
+std::string not_all_of_it(std::string_view lacks) {
+  return "is not started: isolation.mode is \"require\", and this machine lacks parts of its "
+         "sandbox: " +
+         std::string(lacks);
+}
+
 std::string own_map(std::uint64_t id) {
   const std::string text = std::to_string(id);
   return text + " " + text + " 1";
@@ -84,6 +90,7 @@ struct Spawner::Launch {
   std::vector<ChildMount> mounts;
   std::string uid_map, gid_map, scratch_options, cache;
   ServerGroups::Group group;
+  std::string lacks;  // what its sandbox will not have, for people
   OwnedFd in, out, err, child_in, child_out, child_err, exit_report, landlock;
   ChildPlan plan;
 
@@ -134,6 +141,7 @@ void Spawner::lacks(std::string_view what, std::string_view why) {
   missing_.emplace_back(what);
   log(BH_LOG_WARN, "servers are confined less than they could be: " + std::string(what) +
                        " is missing (" + std::string(why) + ")");
+  if (options_.on_missing) options_.on_missing();
 }
 
 // ---- starting ----------------------------------------------------------------------------------
@@ -172,13 +180,21 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   return status != BH_OK ? status : start(again, out, error);
 }
 
+namespace {
+
+// What a kernel, or who has configured it, may refuse altogether.
+bool is_of_namespaces(SpawnStep step) {
+  return step == SpawnStep::clone || step == SpawnStep::identity || step == SpawnStep::mounts ||
+         step == SpawnStep::network || step == SpawnStep::init;
+}
+
+}  // namespace
+
 bool Spawner::can_do_without_namespaces(Launch &launch) {
   if (!launch.plan.namespaces || options_.require) return false;
-  const SpawnStep step = launch.plan.failed;
-  const bool kernel = step == SpawnStep::clone || step == SpawnStep::identity ||
-                      step == SpawnStep::mounts || step == SpawnStep::network ||
-                      step == SpawnStep::init;
-  if (!kernel || launch.plan.error == ENOMEM || launch.plan.error == EAGAIN) return false;
+  if (!is_of_namespaces(launch.plan.failed) || launch.plan.error == ENOMEM ||
+      launch.plan.error == EAGAIN)
+    return false;
   namespaces_ = false;
   lacks("namespaces", name_of(launch.plan.error));
   return true;
@@ -225,7 +241,7 @@ std::vector<char *> pointers(std::vector<std::string> *texts) {
   return out;
 }
 
-std::vector<ChildMount> mounts_of(const ChildView &view) {
+std::vector<ChildMount> mounts_of(const ChildView &view, bool require) {
   std::vector<ChildMount> out;
   out.reserve(view.steps.size());
   for (const ViewStep &step : view.steps) {
@@ -238,7 +254,7 @@ std::vector<ChildMount> mounts_of(const ChildView &view) {
     mount.make = step.make;
     mount.holds = step.holds;
     // A machine that hides parts of /proc (a container) lets nobody mount another one.
-    mount.optional = step.kind == ViewStep::Kind::processes;
+    mount.optional = step.kind == ViewStep::Kind::processes && !require;
   }
   return out;
 }
@@ -257,10 +273,7 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
   plan.confined = launch.policy.mode != Mode::off;
   plan.namespaces = plan.confined && namespaces_;
   if (plan.confined && !namespaces_ && options_.require) {
-    return bh::fail(error, BH_E_UNSUPPORTED,
-                    launch.who() +
-                        "is not started: this machine has no user namespaces for its "
-                        "sandbox, and isolation.mode is \"require\"");
+    return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + not_all_of_it("namespaces"));
   }
   if (plan.confined && !namespaces_ && !launch.policy.network) {
     return bh::fail(error, BH_E_UNSUPPORTED,
@@ -293,12 +306,13 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
       log(BH_LOG_WARN, "server \"" + launch.server + "\": " + path + "; it is not granted");
     }
     if (!plan.namespaces) point_caches(view.cache, &launch.environment);
-    launch.mounts = mounts_of(launch.view);
+    launch.mounts = mounts_of(launch.view, options_.require);
     Error why;
     if (!prepare_landlock(launch, &why)) {
       return bh::fail(error, why.code, launch.who() + "is not started: " + why.text);
     }
     prepare_groups(launch);
+    if (options_.require && !launch.lacks.empty()) return refuse(launch, error);
     plan.filter = &child_filter(launch.policy.mode == Mode::strict);
   }
   launch.uid_map = own_map(::geteuid());
@@ -314,10 +328,26 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
   return BH_OK;
 }
 
+void Spawner::lacks(Launch &launch, std::string_view what, std::string_view why) {
+  launch.lacks.append(launch.lacks.empty() ? "" : ", ").append(what).append(" (").append(why) +=
+      ')';
+  lacks(what, why);
+}
+
+bh_status Spawner::refuse(const Launch &launch, bh_error *error) const {
+  return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + not_all_of_it(launch.lacks));
+}
+
 void Spawner::prepare_groups(Launch &launch) {
   if (!groups_) groups_ = std::make_shared<ServerGroups>();
   if (::geteuid() == 0 && !groups_->counts_processes()) {
-    lacks("process-limit", "no control group can be made here, and nothing else counts root's");
+    lacks(launch, "process-limit",
+          "no control group can be made here, and nothing else counts root's");
+  }
+  if (launch.policy.memory_bytes != 0 && !groups_->counts_memory()) {
+    lacks(launch, "memory-group",
+          "no control group can be made here, so each process of a server has the bound of "
+          "memory_bytes by itself");
   }
   // One more: the first process of the sandbox is ours.
   launch.group = groups_->plan({launch.policy.processes + 1, launch.policy.memory_bytes});
@@ -334,18 +364,20 @@ bool Spawner::prepare_landlock(Launch &launch, Error *why) {
   auto ruleset = child_landlock(launch.view, launch.plan.namespaces, launch.cache);
   if (ruleset) {
     launch.landlock = std::move(*ruleset);
-    if (const int abi = landlock_abi(); abi < 6) lacks("landlock-scopes", "this kernel is older");
+    if (const int abi = landlock_abi(); abi < 6) {
+      lacks(launch, "landlock-scopes", "this kernel is older");
+    }
     return true;
   }
   if (!options_.require && launch.plan.namespaces) {
     lacks("landlock-files", ruleset.error().text);
     return true;
   }
-  if (options_.require || launch.policy.mode == Mode::strict) {
+  if (!options_.require && launch.policy.mode == Mode::strict) {
     *why = ruleset.error();
     return false;
   }
-  lacks("landlock-files", ruleset.error().text);
+  lacks(launch, "landlock-files", ruleset.error().text);
   return true;
 }
 
@@ -368,6 +400,7 @@ void Spawner::fill_plan(Launch &launch) {
   plan.exit_report = launch.exit_report.get();
   plan.landlock = launch.landlock.get();
   plan.writable_processes = ::geteuid() != 0;
+  plan.groups_needed = options_.require;
   plan.memory_bytes = launch.policy.memory_bytes;
   plan.processes = launch.policy.processes;
   plan.parent = ::getpid();
@@ -512,6 +545,9 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
                       who + "cannot be started: " + (plan.what != nullptr ? plan.what : "a path") +
                           " in its sandbox: " + why);
     default:
+      if (options_.require && plan.namespaces && is_of_namespaces(plan.failed)) {
+        return bh::fail(error, BH_E_UNSUPPORTED, who + not_all_of_it("namespaces (" + why + ")"));
+      }
       return bh::fail(error, options_.require ? BH_E_UNSUPPORTED : BH_E_UNAVAILABLE,
                       who + "cannot be started: " + why + " (step " +
                           std::to_string(static_cast<int>(plan.failed)) + " of its start)");

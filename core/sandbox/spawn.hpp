@@ -53,6 +53,8 @@ struct SpawnOptions {
   std::uint64_t scratch_bytes = 512u << 20;                                // of a server's /tmp
   std::chrono::milliseconds cache_settle{5'000}, cache_interval{600'000};  // see CacheBounds
   Reactor *reactor = nullptr;  // outlives the Spawner; null: spawn() waits
+  // missing() is longer now. From inside spawn() or reap(), or the loop.
+  std::function<void()> on_missing;
   // One line for the operator; never holds a credential.
   std::function<void(std::int32_t level, std::string_view text)> log;
 };
@@ -71,8 +73,8 @@ class Spawner {
 
   std::size_t size() const noexcept { return children_.size(); }
   // Parts of a sandbox that could not be had, in stable words; grows with the first child that
-  // wanted them: namespaces, own-proc, landlock-files, landlock-scopes, seccomp, and for root,
-  // whose processes no other limit counts, process-limit.
+  // wanted them: namespaces, own-proc, landlock-files, landlock-scopes; for root, whose processes
+  // no other limit counts, process-limit; where a server has a bound of memory, memory-group.
   const std::vector<std::string> &missing() const noexcept { return missing_; }
 
  private:
@@ -107,6 +109,8 @@ class Spawner {
   bh_status failure(const Launch &launch, bh_error *error) const;
   bool can_do_without_namespaces(Launch &launch);
   void lacks(std::string_view what, std::string_view why);
+  void lacks(Launch &launch, std::string_view what, std::string_view why);
+  bh_status refuse(const Launch &launch, bh_error *error) const;
   void log(std::int32_t level, std::string_view text) const;
   static bool gets_ready(const Child &child) noexcept;
   void end_orphans();

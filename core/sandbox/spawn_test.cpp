@@ -838,6 +838,9 @@ TEST_CASE("what must be confined is not started when it cannot be") {
   });
   Running run(w, R"("command":"x")", {});
   CHECK(run.status == BH_E_UNSUPPORTED);
+  CHECK(run.error == "command \"" TEST_CHILD
+                     "\" of server \"weather\" is not started: isolation.mode is "
+                     "\"require\", and this machine lacks parts of its sandbox: namespaces");
   Running off(w, R"("command":"x","sandbox":{"mode":"off"})", {"read:/etc/passwd"});
   CHECK(off.of("read:/etc/passwd") == "ok");
 }

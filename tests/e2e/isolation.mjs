@@ -1,0 +1,84 @@
+// What a system lacks: said loudly where the profile takes what there is, a reason not to start where it
+// wants all. The program `lack` makes a kernel seem to lack something.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Gateway, Skip, assert, build, fake, program, run, sanitized, show, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const lack = (...parts) => ({ wrap: [join(build, 'tests/lack'), ...parts, '--'] });
+const profile = (mode) => ({ isolation: { mode }, mcpServers: { up: fake('--tool', 'a') } });
+const inText = (gateway, ...command) => {
+  try {
+    return execFileSync(program, command, { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 30_000 });
+  } catch (error) {
+    return error.stdout;  // doctor's exit code says that something is wrong
+  }
+};
+const logOf = (gateway) => readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8');
+const upIs = (gateway, state) => until(`it is ${state}`, async () => (await statusOf(gateway)).servers[0].state === state, 20_000);
+
+// [what it lacks, words of compartments, words of servers]
+const lacks = [
+  ['landlock', ['landlock-files'], ['landlock-files']],
+  ['namespaces', ['network-namespace', 'mount-namespace'], ['namespaces']],
+];
+
+for (const [part, ofCompartments, ofServers] of lacks) {
+  test(`best-effort without ${part}: starts, works, and says what is missing`, async (t) => {
+    const gateway = await t.gateway(profile('best-effort'), lack(part));
+    const client = await t.http(gateway);
+    assert.equal((await client.tool('up__a')).content[0].text, 'fake/a');
+    const { compartments } = await statusOf(gateway);
+    for (const word of ofCompartments) assert.ok(compartments.some((one) => one.missing.includes(word)), show(compartments));
+    const launcher = compartments.find((one) => one.name === 'launcher');
+    for (const word of ofServers) assert.ok(launcher.servers_missing.includes(word), show(launcher));
+    const text = inText(gateway, 'status');
+    assert.match(text, new RegExp(`not enforced in [a-z]+: .*${ofCompartments[0]}`));
+    assert.match(text, new RegExp(`not enforced for servers of launcher: .*${ofServers[0]}`));
+    assert.match(inText(gateway, 'doctor'), new RegExp(`servers of compartment launcher run without: .*${ofServers[0]}`));
+    const said = logOf(gateway);
+    assert.match(said, new RegExp(`the kernel cannot enforce: ${ofCompartments[0]}`));
+    assert.match(said, new RegExp(`servers are confined less than they could be: ${ofServers[0]}`));
+  });
+
+  test(`require without ${part}: does not start, and says what is missing`, async (t) => {
+    const gateway = new Gateway(t.dir, profile('require'), lack(part));
+    const started = await gateway.serve().then(() => gateway.stop().then(() => 'started'), (error) => error.message);
+    assert.match(started, /the gateway ended at once: {"code":1,/);
+    assert.match(started, new RegExp(`isolation is required, and this system lacks: .*${ofCompartments[0]}`));
+    assert.match(started, /mode = "best-effort"/);
+  });
+
+  // One process is not confined, its servers are.
+  test(`require in one process without ${part}: no server is started without its sandbox`, async (t) => {
+    const gateway = await t.gateway(profile('require'), { ...lack(part), args: ['--single-process'] });
+    await upIs(gateway, 'failed');
+    const [server] = (await statusOf(gateway)).servers;
+    assert.match(server.reason, new RegExp(`isolation.mode is "require", and this machine lacks parts of its sandbox: ${ofServers[0]}`));
+  });
+}
+
+test('one process says what its servers lack', async (t) => {
+  const gateway = await t.gateway(profile('best-effort'), { ...lack('namespaces'), args: ['--single-process'] });
+  await upIs(gateway, 'ready');
+  assert.ok((await statusOf(gateway)).servers_missing.includes('namespaces'));
+  assert.match(inText(gateway, 'status'), /not enforced for servers: .*namespaces/);
+});
+
+test('require where nothing is missing: starts, all is in force, and nothing is said to be missing', async (t) => {
+  if (sanitized) throw new Skip('a build with a sanitizer has no filter');
+  const probe = await t.gateway(profile('best-effort'));
+  await upIs(probe, 'ready');
+  const missing = (await statusOf(probe)).compartments.flatMap((one) => [...one.missing, ...one.servers_missing]);
+  await probe.stop();
+  if (missing.length > 0) throw new Skip(`this machine lacks ${[...new Set(missing)].join(', ')}`);
+  const gateway = await t.gateway(profile('require'));
+  const client = await t.http(gateway);
+  assert.equal((await client.tool('up__a')).content[0].text, 'fake/a');
+  const { compartments } = await statusOf(gateway);
+  for (const one of compartments) assert.ok(one.in_force.includes('seccomp') && one.in_force.includes('no-new-privs'), show(one));
+  assert.ok(!inText(gateway, 'status').includes('not enforced'));
+});
+
+await run({ parallel: 2 });
