@@ -1,13 +1,18 @@
 // Random faults under load. Arguments: how many (200), the seed (random; it is printed).
 //
+// Two gateways: one over HTTP with something in every compartment, one of a client on standard input
+// and output, which has to keep its session through all of it. Both have a policy and a session
+// database in processes of their own.
+//
 // Every call gets one answer or one error within its deadline, none is carried out twice, and after
 // each series of faults all is whole again within 2 s, with no orphan, zombie or descriptor more.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import { HttpClient } from '../e2e/clients.mjs';
-import { assert, alive, build, run, sleep, test, until } from '../e2e/lib.mjs';
+import { join } from 'node:path';
+import { HttpClient, StdioClient } from '../e2e/clients.mjs';
+import { Gateway, assert, alive, build, fake, run, sleep, test, until } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
-import { Load, everyCompartment } from './load.mjs';
+import { Load, callsIn, everyCompartment } from './load.mjs';
 import { randomFrom } from './random.mjs';
 import { Tree, descriptors } from './tree.mjs';
 
@@ -16,6 +21,7 @@ const root = process.getuid() === 0;
 const CALL_TIMEOUT = 4000;
 const LONGEST_STOP = 5000;
 const WHOLE_WITHIN = 2000;
+const DISK_MIB = 48;
 const SERIES = 20; // faults between two looks at whether all is whole
 
 // A state folder that can be full; undefined when this user cannot have one.
@@ -27,7 +33,7 @@ function smallDisk(t) {
   } catch {
     return undefined;
   }
-  const mount = `mount -t tmpfs -o size=1m,mode=0700 tmpfs '${state}' && exec "$@"`;
+  const mount = `mount -t tmpfs -o size=${DISK_MIB}m,mode=0700 tmpfs '${state}' && exec "$@"`;
   return { state, wrap: ['unshare', '-m', 'sh', '-c', mount, 'sh'] };
 }
 
@@ -56,8 +62,8 @@ class Clock {
 
 class Drill {
   counts = new Map();
-  constructor(random, gateway, tree, webs, disk, clock) {
-    Object.assign(this, { random, gateway, tree, webs, disk, clock });
+  constructor(random, gateway, trees, webs, disk, clock) {
+    Object.assign(this, { random, gateway, trees, webs, disk, clock });
     this.kinds = [
       [10, this.#kill],
       [4, this.#stop],
@@ -80,7 +86,7 @@ class Drill {
   }
   // A process of a role that is picked first, so that many servers do not hide the rest.
   #process() {
-    const all = this.tree.look();
+    const all = this.trees.flatMap((tree) => tree.look());
     if (!all.length) return undefined;
     const role = this.pick([...new Set(all.map((one) => one.role))].sort());
     return this.pick(all.filter((one) => one.role === role));
@@ -122,14 +128,14 @@ class Drill {
     return 'remote server failing';
   }
   async #cut() {
-    const victim = this.tree.look().find(({ role }) => role === 'endpoint');
+    const victim = this.pick(this.trees).look().find(({ role }) => role.endsWith('endpoint'));
     if (!victim) return 'cut nothing';
     try {
       execFileSync(`${build}/tests/cut_link`, [String(victim.pid), String(Math.floor(this.random() * 1000))], { stdio: 'ignore' });
     } catch {
       return 'cut nothing';
     }
-    return 'link cut';
+    return `link of ${victim.role} cut`;
   }
   async #jump() {
     this.clock.jump(this.random);
@@ -139,7 +145,7 @@ class Drill {
     // Through the supervisor's own view of the file system.
     const filler = `/proc/${this.gateway.pid}/root${this.disk.state}/filler`;
     try {
-      writeFileSync(filler, Buffer.alloc(2 << 20));
+      writeFileSync(filler, Buffer.alloc((DISK_MIB + 1) << 20));
     } catch {
       // it is full now
     }
@@ -150,8 +156,8 @@ class Drill {
 }
 
 // Everything runs, every server is ready, and each tool answers. Takes the time since `since`.
-async function whole(gateway, expected, tools, since) {
-  const client = new HttpClient(gateway.url);
+async function whole({ gateway, expected, tools, client: own }, since) {
+  const client = own ?? new HttpClient(gateway.url);
   await until('all is whole again', async () => {
     const { compartments, servers } = await statusOf(gateway);
     const lacking = [...compartments.filter((one) => one.state !== 'running'), ...servers.filter((one) => one.state !== 'ready')];
@@ -162,8 +168,48 @@ async function whole(gateway, expected, tools, since) {
     return true;
   }, 20_000);
   const took = performance.now() - since;
-  await client.close();
+  if (!own) await client.close();
   return took;
+}
+
+// What calls pass on their way, each in a process of its own.
+const judges = {
+  policies: { words: { plugin: join(build, 'tests/judges/policy-words.so'), words: 'a-word-that-no-call-has' } },
+  telemetry: { book: { plugin: 'telemetry-sqlite' } },
+};
+const limits = { retry_min_ms: 20, retry_max_ms: 200, call_timeout_ms: CALL_TIMEOUT, connect_timeout_ms: 3000, policy_timeout_ms: 1000 };
+
+// A gateway under test and what is known of it: {gateway, tools, tree, client of stdio}.
+async function served(t, name, world, disk, clock) {
+  const gateway = await t.gateway({
+    limits,
+    ...(disk && { state_dir: disk.state }),
+    mcpServers: world.mcpServers,
+    tools: world.plugins,
+    ...judges,
+  }, { wrap: [...(disk?.wrap ?? []), ...clock.wrap] });
+  return { gateway, tools: world.tools, tree: new Tree(gateway.pid, name) };
+}
+async function onStdio(t, name) {
+  const log = t.path('stdio-log');
+  const gateway = new Gateway(t.dir, { limits, mcpServers: { up: fake('--tool', 'slow', '--tool', 'quick', '--delay', 'slow=30', '--name', `${name}-stdio`, '--log', log) }, ...judges });
+  gateway.startedAt = Date.now();
+  const client = new StdioClient(...gateway.stdioCommand());
+  t.gateways.push({ stderr: () => client.stderr });
+  gateway.child = client.child; // for status
+  t.defer(() => client.close());
+  await client.initialize();
+  const tools = ['slow', 'quick'].map((tool) => ({ name: `up__${tool}`, arguments: (call) => ({ call }), counted: true }));
+  return { gateway, tools, client, tree: new Tree(gateway.pid, `${name}-stdio`, 'stdio '), records: () => callsIn(log) };
+}
+
+async function lookFirst(one) {
+  await until('there is a status', () => statusOf(one.gateway).then(() => true, () => false));
+  const { compartments, servers } = await statusOf(one.gateway);
+  one.expected = { compartments: compartments.length, servers: servers.length };
+  const names = compartments.map(({ name }) => name);
+  for (const name of ['endpoint', 'policy.words', 'telemetry.book']) assert.ok(names.includes(name), `${name} of ${names}`);
+  return whole(one, performance.now() - (Date.now() - one.gateway.startedAt));
 }
 
 test(`${count} faults`, async (t) => {
@@ -175,59 +221,60 @@ test(`${count} faults`, async (t) => {
   if (!disk) console.log('    SKIP full disk: mounting a small tmpfs needs root');
   if (!root) console.log('    SKIP cut links: needs root');
   const clock = new Clock(t.path('clock'));
-  const limits = { retry_min_ms: 20, retry_max_ms: 200, call_timeout_ms: CALL_TIMEOUT, connect_timeout_ms: 3000 };
-  const gateway = await t.gateway({
-    limits,
-    ...(disk && { state_dir: disk.state }),
-    mcpServers: world.mcpServers,
-    tools: world.plugins,
-  }, { wrap: [...(disk?.wrap ?? []), ...clock.wrap] });
-  const tree = new Tree(gateway.pid, name);
-  const { compartments, servers } = await statusOf(gateway);
-  const expected = { compartments: compartments.length, servers: servers.length };
+  const http = await served(t, name, world, disk, clock);
+  const stdio = await onStdio(t, name);
+  const both = [http, stdio];
+  const { gateway } = http;
   // A machine that is so busy that a plain start takes longer gets as long for the rest, too.
-  const start = await whole(gateway, expected, world.tools, performance.now() - (Date.now() - gateway.startedAt));
+  const start = Math.max(...(await Promise.all(both.map(lookFirst))));
   const within = Math.max(WHOLE_WITHIN, start);
   console.log(`    whole ${start.toFixed(0)} ms after the start`);
-  const before = { processes: tree.look().length, descriptors: root ? descriptors(gateway.pid) : 0 };
-  const load = new Load(gateway.url, world.tools, CALL_TIMEOUT + LONGEST_STOP + 3000, random);
-  const drill = new Drill(random, gateway, tree, world.webs, disk, clock);
+  const count_all = ({ gateway: { pid }, tree }) => ({ processes: tree.look().length, descriptors: root ? descriptors(pid) : 0 });
+  const before = both.map(count_all);
+  const deadline = CALL_TIMEOUT + LONGEST_STOP + 3000;
+  const load = new Load(gateway.url, world.tools, deadline, random);
+  const stdioLoad = new Load(undefined, stdio.tools, deadline, random, { client: stdio.client, first: 1_000_000 });
+  const drill = new Drill(random, gateway, both.map(({ tree }) => tree), world.webs, disk, clock);
   const times = [];
   let trouble;
   for (let done = 0; done < count && !trouble; done += SERIES) {
     load.start(8);
+    stdioLoad.start(3);
     for (let i = done; i < Math.min(count, done + SERIES); ++i) {
       await sleep(50 + random() * 500);
       await drill.fault();
     }
     const last = performance.now();
     try {
-      times.push(await whole(gateway, expected, world.tools, last));
+      times.push(...(await Promise.all(both.map((one) => whole(one, last)))));
     } catch (error) {
       trouble = error;
     }
-    await load.stop();
+    await Promise.all([load.stop(), stdioLoad.stop()]);
     if (trouble) break;
     await until('no zombie, no orphan, as many processes as before', () => {
-      assert.deepEqual(tree.zombies(), [], 'zombies');
-      assert.deepEqual(tree.orphans(), [], 'orphans');
-      assert.equal(tree.look().length, before.processes, 'processes');
-      if (root) assert.equal(descriptors(gateway.pid), before.descriptors, 'descriptors of the supervisor');
+      for (const { tree } of both) {
+        assert.deepEqual(tree.zombies(), [], 'zombies');
+        assert.deepEqual(tree.orphans(), [], 'orphans');
+      }
+      assert.deepEqual(both.map(count_all), before, 'processes, and descriptors of the supervisors');
       return true;
     }).catch((error) => (trouble = error));
   }
   console.log(`    ${[...drill.counts].sort().map(([what, n]) => `${n} x ${what}`).join(', ')}`);
   console.log(`    ${load.report()}`);
+  console.log(`    stdio: ${stdioLoad.report()}`);
   console.log(`    whole again after ${times.map((ms) => ms.toFixed(0)).join(', ')} ms`);
   if (trouble) throw trouble;
-  assert.deepEqual(load.wrong, []);
-  assert.deepEqual(load.misdeeds(world.records()), []);
+  assert.deepEqual([...load.wrong, ...stdioLoad.wrong], []);
+  assert.deepEqual([...load.misdeeds(world.records()), ...stdioLoad.misdeeds(stdio.records())], []);
   assert.equal(load.lost, 0, 'HTTP sessions go on without a new handshake');
-  assert.ok(load.results > count, 'there was load');
+  assert.ok(load.results > count && stdioLoad.results > count / 2, 'there was load');
+  assert.equal(stdio.client.exit, undefined, 'the gateway of the client on stdio goes on');
   assert.ok(Math.max(...times) <= within, `whole within ${within.toFixed(0)} ms`);
-  const seen = tree.look().map(({ pid }) => pid);
-  await gateway.stop();
-  assert.deepEqual([...seen.filter(alive), ...tree.orphans()], [], 'left behind at the end');
+  const seen = both.flatMap(({ tree }) => tree.look().map(({ pid }) => pid));
+  await Promise.all([gateway.stop(), stdio.client.close()]);
+  assert.deepEqual([...seen.filter(alive), ...both.flatMap(({ tree }) => tree.orphans())], [], 'left behind at the end');
 }, { timeout: Math.max(60_000, count * 3000) });
 
 await run({ parallel: 1 });

@@ -21,9 +21,11 @@ export class Load {
   // tools: {name, arguments(call), counted: the server records it}; an answer has to contain the
   // call's text, unless the tool says how else it is known (`good`). A call may take `deadline` ms.
   // session_calls: then the session ends and another begins; pause: ms between calls; streams: each
-  // session has one for what is not asked for.
-  constructor(url, tools, deadline, random, { session_calls = Infinity, pause = 0, streams = false } = {}) {
-    Object.assign(this, { url, tools, deadline, random, session_calls, pause, streams });
+  // session has one for what is not asked for. client: one that all use, in place of sessions of their
+  // own over HTTP; first: of the numbers of its calls.
+  constructor(url, tools, deadline, random, { session_calls = Infinity, pause = 0, streams = false, client, first = 0 } = {}) {
+    Object.assign(this, { url, tools, deadline, random, session_calls, pause, streams, client });
+    this.#serial = first;
   }
 
   start(count) {
@@ -44,7 +46,7 @@ export class Load {
       if (!client) continue;
       const tool = this.tools[Math.floor(this.random() * this.tools.length)];
       if (await this.#sessionLost(client, tool)) {
-        client.agent.destroy();
+        client.agent?.destroy();
         client = undefined;
       } else if (++calls % this.session_calls === 0) {
         await this.#leave(client);
@@ -55,11 +57,13 @@ export class Load {
     if (client) await this.#leave(client);
   }
   async #leave(client) {
+    if (this.client) return;
     this.notes += client.notes.length;
     await client.close();
   }
 
   async #handshake() {
+    if (this.client) return this.client;
     const client = new HttpClient(this.url);
     try {
       await client.initialize();
@@ -81,7 +85,7 @@ export class Load {
     const late = AbortSignal.timeout(this.deadline);
     if (tool.counted) this.done.set(call, false);
     try {
-      const answer = await client.tool(tool.name, tool.arguments(call), { signal: late });
+      const answer = await inTime(client.tool(tool.name, tool.arguments(call), { signal: late }), late);
       const text = JSON.stringify(answer);
       if (answer.isError) {
         this.#count(`isError: ${text.replace(/[a-z]*\d+-?/g, 'N').slice(0, 120)}`);
@@ -130,6 +134,12 @@ export class Load {
   }
 }
 
+// Not every client can take a signal.
+function inTime(answer, signal) {
+  const late = new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  return Promise.race([answer, late]);
+}
+
 function kindOf(error) {
   const http_status = error.status === undefined || error.status === 200 ? '' : `HTTP ${error.status} `;
   if (error.error) return `${http_status}${error.message.replace(/[a-z]*\d+-?/g, 'N').slice(0, 110)}`;
@@ -137,7 +147,7 @@ function kindOf(error) {
 }
 
 // The calls in the record of a scripted stdio server.
-function callsIn(log) {
+export function callsIn(log) {
   let text = '';
   try {
     text = readFileSync(log, 'utf8');

@@ -32,10 +32,11 @@ function roleOf(pid, server) {
 export class Tree {
   #seen = new Map(); // pid -> when it was started
 
-  // server: an argument that only the servers of this gateway have.
-  constructor(pid, server) {
+  // server: an argument that only the servers of this gateway have; prefix: of the roles' names.
+  constructor(pid, server, prefix = '') {
     this.pid = pid;
     this.server = server;
+    this.prefix = prefix;
   }
   // All living processes below the supervisor: [{pid, role}].
   look() {
@@ -45,7 +46,7 @@ export class Tree {
       const role = roleOf(pid, this.server);
       if (since === undefined || !role || isZombie(pid)) continue;
       this.#seen.set(pid, since);
-      found.push({ pid, role });
+      found.push({ pid, role: this.prefix + role });
     }
     return found;
   }
