@@ -572,18 +572,13 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   // Somebody else may have reaped it; then its number can be another process's by now.
   if (::syscall(SYS_pidfd_send_signal, child->pidfd.get(), 0, nullptr, 0) != 0) return BH_OK;
   // The first process passes a signal on to the server's group. In a PID namespace its own death
-  // ends everything; else it has to be told, once it listens.
-  const bool told = signal == SIGKILL && !child->namespaces && !gets_ready(*child);
+  // ends everything; else it has to be told. It is never killed there: while it gets ready the
+  // second process runs on our memory, and must not outlive it.
+  const bool told = signal == SIGKILL && !child->namespaces;
   const int sent = told ? ChildPlan::end_all : signal;
   ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), sent, nullptr, 0);
   if (told) ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), SIGCONT, nullptr, 0);
   return BH_OK;
-}
-
-bool Spawner::gets_ready(const Child &child) noexcept {
-  if (!child.launch) return false;
-  const std::uint32_t phase = child.launch->plan.phase.load(std::memory_order_acquire);
-  return phase < static_cast<std::uint32_t>(SpawnPhase::over);
 }
 
 // What is left of a server whose first process was killed, and could not see to it: children of

@@ -112,7 +112,6 @@ class Spawner {
   void lacks(Launch &launch, std::string_view what, std::string_view why);
   bh_status refuse(const Launch &launch, bh_error *error) const;
   void log(std::int32_t level, std::string_view text) const;
-  static bool gets_ready(const Child &child) noexcept;
   void end_orphans();
   static void wait_end(int pidfd) noexcept;
 

@@ -761,7 +761,9 @@ TEST_CASE("a child can be ended while it gets ready, and its input is kept for i
     CHECK(::write(run.child.in, "x", 1) == 1);
     if (spawner_goes) continue;
     CHECK(w.spawner->kill(run.child.id, SIGKILL) == BH_OK);
-    CHECK(run.reap().how == BH_CHILD_KILLED);
+    const bh_child_end end = run.reap();
+    INFO(mode + ": " + run.error);
+    CHECK(end.how == BH_CHILD_KILLED);
   }
   if (!spawner_goes) {
     CHECK(w.spawner->size() == 0);
