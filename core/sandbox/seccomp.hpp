@@ -21,7 +21,7 @@ struct SeccompWish {
   bool exec = false;          // processes and programs: what is not named as dangerous is allowed
   bool namespaces = false;    // with exec: namespaces, mounts
   bool debuggers = false;     // with exec: ptrace and reading other processes' memory
-  bool file_clones = false;   // FICLONE: a file that it may write can share another's blocks
+  bool keeps_files = false;   // FICLONE, syncfs: copies of files that share blocks, and last
 };
 
 // A process that starts no programs gets an allow-list. Calls beyond it fail with EPERM, and those

@@ -75,7 +75,10 @@ void add_files(CallList &list, const SeccompWish &wish) {
   list.allow_if(__NR_utimensat, {{is(1, 0)}});
   std::vector<seccomp::AllOf> controls = any_of_values(
       1, {FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, 0x8933 /* SIOCGIFINDEX */});
-  if (wish.file_clones) controls.push_back({is(1, FICLONE)});
+  if (wish.keeps_files) {
+    controls.push_back({is(1, FICLONE)});
+    list.allow({__NR_syncfs});
+  }
   list.allow_if(__NR_ioctl, std::move(controls));
 }
 

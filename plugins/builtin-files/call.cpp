@@ -9,6 +9,15 @@
 namespace builtin_files {
 namespace {
 
+constexpr std::uint64_t between_reports_ns = 500'000'000;
+
+std::uint64_t monotonic_ns() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 const Workspace &named(const Call &call, const std::vector<std::string_view> &names) {
   const std::string name = call.arguments.choice("workspace", names);
   return *std::find_if(call.workspaces.begin(), call.workspaces.end(),
@@ -33,12 +42,15 @@ const Workspace &Call::workspace_to_change() const {
 
 bool Call::must_stop() const noexcept {
   if (cancelled.load(std::memory_order_relaxed)) return true;
-  if (deadline_ns == 0) return false;
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-             static_cast<std::uint64_t>(now.tv_nsec) >=
-         deadline_ns;
+  return deadline_ns != 0 && monotonic_ns() >= deadline_ns;
+}
+
+void Call::report(double done, double total) const {
+  if (progress == nullptr) return;
+  const std::uint64_t now = monotonic_ns();
+  if (now < progress->next_ns) return;
+  progress->next_ns = now + between_reports_ns;
+  progress->send(done, total);
 }
 
 void Call::note(std::string_view action, std::string_view path, std::uint64_t size) const {

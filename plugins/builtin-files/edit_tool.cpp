@@ -109,7 +109,7 @@ std::string put(const Workspace &workspace, const Place &place, Replacement *fil
   if (!is_unchanged(place, old.status)) {
     return shown(place.name) + " was changed by somebody else meanwhile; read it again";
   }
-  file->commit(old.status.st_mode, false, &problem);
+  file->commit(old.status.st_mode, Over::files, &problem);
   return problem;
 }
 

@@ -13,12 +13,15 @@
 #include <unordered_map>
 
 #include "builtin-files/config.hpp"
+#include "builtin-files/snapshots/snapshot_tools.hpp"
 #include "builtin-files/tools.hpp"
 #include "tool-kit/results.hpp"
 
 namespace builtin_files {
 
 class BuiltinFiles {
+  static constexpr std::uint64_t first_report_ns = 1'000'000'000;
+
  public:
   static constexpr bh::Info info{.id = "builtin-files",
                                  .name = "Files",
@@ -48,7 +51,10 @@ class BuiltinFiles {
       workspaces_.push_back(std::move(workspace));
     }
     definitions_ = definitions(workspaces_);
-    return BH_OK;
+    if (!config_.snapshots) return BH_OK;
+    definitions_.back() = ',';
+    definitions_ += snapshot_definitions(workspaces_) + "]";
+    return open_snapshots(error);
   }
 
   void drain(std::uint64_t) noexcept { draining_ = true; }
@@ -56,6 +62,8 @@ class BuiltinFiles {
   // Jobs end at their next look at `cancelled`; the host counts them and keeps what they use.
   void stop() noexcept {
     for (const auto &[call, job] : jobs_) job->cancelled.store(true, std::memory_order_relaxed);
+    automatic_.cancelled.store(true, std::memory_order_relaxed);
+    host_.timer_cancel(automatic_.timer);
   }
 
   const void *get_ext(const char *id) noexcept {
@@ -69,17 +77,12 @@ class BuiltinFiles {
   }
 
   bh_status call_begin(bh_call call, const bh_call_info &request, bh_error *error) {
-    const std::string_view name = bh::view(request.name);
-    const auto *tool = std::find_if(std::begin(tools), std::end(tools),
-                                    [&](const Tool &t) { return t.name == name; });
-    const bool offered = tool != std::end(tools) && (!tool->changes || any_writable());
-    if (bh::view(request.method) != "tools/call" || !offered) {
+    const Tool *tool = tool_named(bh::view(request.name));
+    if (bh::view(request.method) != "tools/call" || tool == nullptr) {
       return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
     }
     if (draining_) return bh::fail(error, BH_E_UNAVAILABLE, "the plugin is about to stop");
-    std::uint64_t deadline = host_.now_ns() + tool_ms * 1'000'000;
-    if (request.deadline_ns != 0) deadline = std::min(deadline, request.deadline_ns);
-    auto job = std::make_unique<Job>(*this, call, tool->run, bh::view(request.arguments), deadline);
+    auto job = std::make_unique<Job>(*this, call, *tool, request);
     const bh_status status = host_.run_blocking(run, done, job.get());
     if (status != BH_OK) return bh::fail(error, status, "too many file operations at once", 100);
     jobs_.emplace(call, std::move(job));
@@ -93,29 +96,139 @@ class BuiltinFiles {
 
  private:
   struct Job {
-    Job(BuiltinFiles &p, bh_call c, std::string (*f)(const Call &), std::string_view json,
-        std::uint64_t deadline)
-        : plugin(p), call(c), tool(f), arguments(json), deadline_ns(deadline) {}
+    Job(BuiltinFiles &p, bh_call c, const Tool &t, const bh_call_info &request)
+        : plugin(p),
+          call(c),
+          tool(t),
+          arguments(bh::view(request.arguments)),
+          started_ns(p.host_.now_ns()),
+          deadline_ns(p.deadline_of(t, request)),
+          wants_progress((request.flags & BH_CALL_PROGRESS) != 0) {}
     BuiltinFiles &plugin;
     const bh_call call;
-    std::string (*const tool)(const Call &);
+    const Tool &tool;
     const std::string arguments;
-    const std::uint64_t deadline_ns;
+    const std::uint64_t started_ns, deadline_ns;
+    const bool wants_progress;
     std::atomic<bool> cancelled{false};
-    std::string result;                 // written by the thread, read when it is done
-    std::vector<std::string> events{};  // as above
+    std::string result;  // written by the thread, read when it is done
+    std::vector<std::string> events{}, snapshot_events{};  // as above
   };
+
+  // The snapshots that nobody has asked for, one round over all workspaces after the other.
+  struct Automatic {
+    bh_timer timer = 0;
+    std::atomic<bool> cancelled{false};
+    std::string problem;   // of this round; written by the thread
+    std::string reported;  // said in the log
+  };
+
+  const Tool *tool_named(std::string_view name) const noexcept {
+    const auto find = [&](std::span<const Tool> list) -> const Tool * {
+      const auto at =
+          std::find_if(list.begin(), list.end(), [&](const Tool &t) { return t.name == name; });
+      return at != list.end() && (!at->changes || any_writable()) ? &*at : nullptr;
+    };
+    const Tool *tool = find(tools);
+    return tool == nullptr && config_.snapshots ? find(snapshot_tools) : tool;
+  }
+
+  std::uint64_t deadline_of(const Tool &tool, const bh_call_info &request) const noexcept {
+    const bool is_snapshot_tool = tool.name.starts_with("snapshots_");
+    const std::uint64_t ms = is_snapshot_tool ? snapshot_ms : tool_ms;
+    const std::uint64_t own = host_.now_ns() + ms * 1'000'000;
+    return request.deadline_ns != 0 ? std::min(own, request.deadline_ns) : own;
+  }
+
+  bh_status open_snapshots(bh_error *error) {
+    for (const Workspace &workspace : workspaces_) {
+      stores_.push_back(std::make_unique<SnapshotStore>(workspace, *config_.snapshots));
+      std::string problem;
+      if (!stores_.back()->open(&problem)) return bh::fail(error, BH_E_IO, problem);
+    }
+    if (config_.snapshots->interval_s != 0) next_automatic(0);
+    return BH_OK;
+  }
+
+  void next_automatic(std::uint64_t delay_ms) noexcept {
+    const auto begin = [](void *arg) {
+      auto &self = *static_cast<BuiltinFiles *>(arg);
+      self.automatic_.timer = 0;
+      const bh_status status = self.host_.run_blocking(run_automatic, automatic_done, arg);
+      if (status != BH_OK) self.next_automatic(self.config_.snapshots->interval_s * 1000);
+    };
+    automatic_.timer = host_.timer_start(delay_ms, begin, this);
+  }
+
+  // On a thread of the pool.
+  static void run_automatic(void *arg) noexcept {
+    auto &self = *static_cast<BuiltinFiles *>(arg);
+    self.automatic_.problem.clear();
+    try {
+      tool_kit::Arguments none("");
+      const Call call{self.workspaces_, none, self.automatic_.cancelled, 0};
+      for (const auto &store : self.stores_) {
+        if (self.automatic_.cancelled) return;
+        const std::string problem = take_automatic(call, store.get());
+        if (!problem.empty()) {
+          self.automatic_.problem = store->workspace().name() + ": " + problem;
+        }
+      }
+    } catch (const std::exception &e) {
+      self.automatic_.problem = e.what();
+    }
+  }
+
+  static void automatic_done(void *arg) noexcept {
+    auto &self = *static_cast<BuiltinFiles *>(arg);
+    if (self.automatic_.cancelled) return;
+    bh::guarded(nullptr, [&] {
+      Automatic &a = self.automatic_;
+      if (!a.problem.empty() && a.problem != a.reported) {
+        self.host_.log(BH_LOG_WARN, "no automatic snapshot of workspace " + a.problem);
+      }
+      a.reported = a.problem;
+      return BH_OK;
+    });
+    self.next_automatic(self.config_.snapshots->interval_s * 1000);
+  }
 
   // On a thread of the pool. Nothing thrown may leave it.
   static void run(void *arg) noexcept {
     auto &job = *static_cast<Job *>(arg);
     try {
       tool_kit::Arguments arguments(job.arguments);
-      job.result = job.tool(
-          {job.plugin.workspaces_, arguments, job.cancelled, job.deadline_ns, &job.events});
+      Progress progress{[&job](double done, double total) { job.plugin.tell(job, done, total); },
+                        job.started_ns + first_report_ns};
+      const Call call{.workspaces = job.plugin.workspaces_,
+                      .arguments = arguments,
+                      .cancelled = job.cancelled,
+                      .deadline_ns = job.deadline_ns,
+                      .events = &job.events,
+                      .snapshot_events = &job.snapshot_events,
+                      .progress = job.wants_progress ? &progress : nullptr,
+                      .snapshots = &job.plugin.stores_};
+      job.result = before_change(job, call);
+      if (job.result.empty()) job.result = job.tool.run(call);
     } catch (const std::exception &) {
       job.result.clear();  // no memory; said by done()
     }
+  }
+
+  // The snapshot that the profile wants before a change. Not empty: there is none, so no change.
+  static std::string before_change(const Job &job, const Call &call) {
+    if (!job.tool.changes || job.plugin.stores_.empty()) return {};
+    SnapshotStore &store = store_to_change(call);
+    if (!store.before_changes()) return {};
+    const std::string problem = take_automatic(call, &store);
+    if (problem.empty()) return {};
+    return tool_kit::error_result("nothing was changed, since no snapshot could be taken before: " +
+                                  problem);
+  }
+
+  // Thread: any.
+  void tell(const Job &job, double done, double total) const {
+    tools_->progress(host_.ctx(), job.call, done, total, bh::str("files"));
   }
 
   static void done(void *arg) noexcept {
@@ -134,6 +247,9 @@ class BuiltinFiles {
     if (events == nullptr) return;
     for (const std::string &detail : job.events) {
       events->event(host_.ctx(), job.call, BH_RECORD_FS, bh::str(detail));
+    }
+    for (const std::string &detail : job.snapshot_events) {
+      events->event(host_.ctx(), job.call, BH_RECORD_SNAPSHOT, bh::str(detail));
     }
   }
 
@@ -155,7 +271,9 @@ class BuiltinFiles {
   bh::Host host_;
   const bh_host_tools *tools_ = nullptr;
   Config config_;
-  std::vector<Workspace> workspaces_;  // not changed after start: threads read it
+  std::vector<Workspace> workspaces_;                   // not changed after start: threads read it
+  std::vector<std::unique_ptr<SnapshotStore>> stores_;  // one for each workspace, or none
+  Automatic automatic_;
   std::string definitions_;
   bool draining_ = false;
   std::unordered_map<bh_call, std::unique_ptr<Job>> jobs_;

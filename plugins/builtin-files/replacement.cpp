@@ -8,6 +8,8 @@
 
 #include <cerrno>
 
+#include "builtin-files/remove.hpp"
+
 namespace builtin_files {
 namespace {
 
@@ -89,27 +91,33 @@ bool Replacement::write(std::string_view bytes, std::string *problem) {
   return true;
 }
 
-bool Replacement::put(bool keep_existing) const noexcept {
-  const int folder = place_->folder.get();
-  const char *from = temporary_.c_str();
-  const char *to = place_->name.c_str();
-  if (!keep_existing) return ::renameat(folder, from, folder, to) == 0;
-  if (::syscall(SYS_renameat2, folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
-  if (errno != EINVAL && errno != ENOSYS) return false;
-  // This file system has no such flag; a link never replaces anything either.
-  return ::linkat(folder, from, folder, to, 0) == 0 && ::unlinkat(folder, from, 0) == 0;
-}
-
-bool Replacement::commit(mode_t mode, bool keep_existing, std::string *problem) {
-  const bool durable = ::fchmod(fd_.get(), mode & 0777) == 0 && ::fsync(fd_.get()) == 0;
-  if (!durable || !put(keep_existing)) {
+bool Replacement::commit(mode_t mode, Over over, std::string *problem) {
+  const bool written = ::fchmod(fd_.get(), mode & 0777) == 0 && (!sync_ || ::fsync(fd_.get()) == 0);
+  if (!written || !put_in_place(place_->folder.get(), temporary_, place_->name, over)) {
     *problem = errno == EEXIST   ? shown(place_->name) + " exists already"
                : errno == EISDIR ? shown(place_->name) + " is a folder"
                                  : write_problem(place_->name, errno);
     return false;
   }
   temporary_.clear();
-  ::fsync(place_->folder.get());
+  if (sync_) ::fsync(place_->folder.get());
+  return true;
+}
+
+bool put_in_place(int folder, const std::string &from, const std::string &to, Over over) {
+  const auto rename = [&](unsigned flags) {
+    return ::syscall(SYS_renameat2, folder, from.c_str(), folder, to.c_str(), flags) == 0;
+  };
+  if (rename(over == Over::nothing ? RENAME_NOREPLACE : 0)) return true;
+  if (over == Over::nothing && (errno == EINVAL || errno == ENOSYS)) {
+    // This file system has no such flag; a link never replaces anything either.
+    return ::linkat(folder, from.c_str(), folder, to.c_str(), 0) == 0 &&
+           ::unlinkat(folder, from.c_str(), 0) == 0;
+  }
+  const bool kinds_differ = errno == EISDIR || errno == ENOTDIR || errno == ENOTEMPTY;
+  if (over != Over::anything || !kinds_differ || !rename(RENAME_EXCHANGE)) return false;
+  // What cannot be removed of the old one stays under the name that tools do not show.
+  remove_tree(folder, from, [] { return false; });
   return true;
 }
 

@@ -11,6 +11,9 @@
 
 namespace builtin_files {
 
+// What a new file may take the place of.
+enum class Over { nothing, files, anything };
+
 class Replacement {
  public:
   Replacement() noexcept = default;
@@ -28,17 +31,24 @@ class Replacement {
   // Appends. False: *problem; the disk may be full.
   bool write(std::string_view bytes, std::string *problem);
 
-  // Puts it into place, on the disk. mode: its permission bits. keep_existing: fails if the name
-  // is taken. False: *problem, and everything is as it was.
-  bool commit(mode_t mode, bool keep_existing, std::string *problem);
+  // Puts it into place. mode: its permission bits. A folder that it takes the place of (`anything`)
+  // is removed afterwards. False: *problem, and everything is as it was.
+  bool commit(mode_t mode, Over over, std::string *problem);
+
+  // Leaves it to the caller to bring it to the disk: for many files at once. Before commit().
+  void sync_later() noexcept { sync_ = false; }
 
  private:
   bool try_begin(bool *busy);
-  bool put(bool keep_existing) const noexcept;
 
   const Place *place_ = nullptr;
   std::string temporary_;
   Fd fd_;
+  bool sync_ = true;
 };
+
+// Puts `from` into the place of `to` in one step, both names in the same open folder. What is there
+// is kept (then errno is EEXIST), replaced, or, a folder, taken out and removed.
+bool put_in_place(int folder, const std::string &from, const std::string &to, Over over);
 
 }  // namespace builtin_files

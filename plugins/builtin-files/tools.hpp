@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,19 +26,33 @@ inline constexpr std::uint64_t max_edit_bytes = 16u << 20;  // of a file that fi
 inline constexpr mode_t new_file_mode = 0644;
 inline constexpr std::uint64_t tool_ms = 10'000;  // a call of these tools ends by then
 
+class SnapshotStore;
+
+// How far a call is, for who waits.
+struct Progress {
+  std::function<void(double done, double total)> send;
+  std::uint64_t next_ns;  // not before
+};
+
 // What a tool may use of its call.
 struct Call {
   const std::vector<Workspace> &workspaces;
   tool_kit::Arguments &arguments;
   const std::atomic<bool> &cancelled;
-  std::uint64_t deadline_ns;                   // CLOCK_MONOTONIC; 0: none
-  std::vector<std::string> *events = nullptr;  // for the record: details of BH_RECORD_FS
+  std::uint64_t deadline_ns;                            // CLOCK_MONOTONIC; 0: none
+  std::vector<std::string> *events = nullptr;           // for the record: details of BH_RECORD_FS
+  std::vector<std::string> *snapshot_events = nullptr;  // BH_RECORD_SNAPSHOT
+  Progress *progress = nullptr;
+  // One for each workspace; empty: there are no snapshots.
+  const std::vector<std::unique_ptr<SnapshotStore>> *snapshots = nullptr;
 
   // The workspace that the arguments name; the first one if they name none.
   const Workspace &workspace() const;
   // As above, of those that may be changed; there is one where such a tool is offered.
   const Workspace &workspace_to_change() const;
   bool must_stop() const noexcept;
+  // Tells whoever waits how far it is, now and then once it has taken a second. Thread: the call's.
+  void report(double done, double total) const;
   // action: "created", "modified", "deleted", "restored".
   void note(std::string_view action, std::string_view path, std::uint64_t size) const;
 };

@@ -20,7 +20,8 @@ constexpr std::size_t shown_path = 200;  // of a path in a sentence
 constexpr std::string_view temporary_head = ".bulkhead-";
 constexpr std::string_view temporary_tail = ".tmp";
 
-int open_beneath(int root, const char *path, int flags, mode_t mode) noexcept {
+int open_beneath(int root, const char *path, int flags, mode_t mode,
+                 Links links = Links::follow) noexcept {
   open_how how{};
   // A FIFO must not wait for its writer, nor a terminal become ours.
   how.flags = static_cast<unsigned long long>(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -28,6 +29,7 @@ int open_beneath(int root, const char *path, int flags, mode_t mode) noexcept {
   // The kernel refuses flags that O_PATH would ignore.
   if ((flags & O_PATH) != 0) how.flags &= ~static_cast<unsigned long long>(O_NONBLOCK | O_NOCTTY);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  if (links == Links::refuse) how.resolve |= RESOLVE_NO_SYMLINKS;
   // EAGAIN: the tree was renamed while the kernel walked over it.
   for (int attempt = 0; attempt < 8; ++attempt) {
     const long fd = ::syscall(SYS_openat2, root, path, &how, sizeof how);
@@ -151,11 +153,14 @@ Opened Workspace::open(std::string_view path, int flags) const {
   return {Fd(), open_problem(errno, path, name_)};
 }
 
-Opened Workspace::open_folder(const std::string &path, bool make) const {
-  Fd fd(open_beneath(root_.get(), path.c_str(), O_RDONLY | O_DIRECTORY, 0));
+Opened Workspace::open_folder(const std::string &path, bool make, Links links) const {
+  const auto open_at = [&](const std::string &at) {
+    return Fd(open_beneath(root_.get(), at.c_str(), O_RDONLY | O_DIRECTORY, 0, links));
+  };
+  Fd fd = open_at(path);
   if (fd.valid()) return {std::move(fd), {}};
   if (!make || errno != ENOENT) return {Fd(), open_problem(errno, path, name_)};
-  fd = Fd(open_beneath(root_.get(), ".", O_RDONLY | O_DIRECTORY, 0));
+  fd = open_at(".");
   for (std::size_t at = 0; fd.valid() && at < path.size();) {
     const std::size_t slash = std::min(path.find('/', at), path.size());
     const std::string name = path.substr(at, slash - at);
@@ -165,13 +170,13 @@ Opened Workspace::open_folder(const std::string &path, bool make) const {
       return {Fd(), "the folder " + shown(path) + " cannot be made: " + error_name(errno)};
     }
     // From the root, so that links on the way are followed where they stay inside.
-    fd = Fd(open_beneath(root_.get(), path.substr(0, slash).c_str(), O_RDONLY | O_DIRECTORY, 0));
+    fd = open_at(path.substr(0, slash));
   }
   if (fd.valid()) return {std::move(fd), {}};
   return {Fd(), open_problem(errno, path, name_)};
 }
 
-Place Workspace::place(std::string_view path, bool make_folders) const {
+Place Workspace::place(std::string_view path, bool make_folders, Links links) const {
   Place out;
   out.problem = path_problem(path, name_);
   if (!out.problem.empty()) return out;
@@ -186,8 +191,8 @@ Place Workspace::place(std::string_view path, bool make_folders) const {
     out.problem = shown(path) + " is a name that this server uses itself";
   }
   if (!out.problem.empty()) return out;
-  Opened folder =
-      open_folder(slash == path.npos ? "." : std::string(path.substr(0, slash + 1)), make_folders);
+  Opened folder = open_folder(slash == path.npos ? "." : std::string(path.substr(0, slash + 1)),
+                              make_folders, links);
   out.folder = std::move(folder.fd);
   out.problem = std::move(folder.problem);
   return out;

@@ -50,6 +50,9 @@ struct Place {
   std::string problem;
 };
 
+// Whether folders on the way may be symbolic links (that stay inside).
+enum class Links { follow, refuse };
+
 class Workspace {
  public:
   // path: a folder, relative to the current one or absolute; not itself bounded by anything.
@@ -70,14 +73,14 @@ class Workspace {
   Opened open(std::string_view path, int flags) const;
 
   // Of such a path. make_folders: those that are missing on the way are made (0777 by umask).
-  Place place(std::string_view path, bool make_folders = false) const;
+  Place place(std::string_view path, bool make_folders = false, Links links = Links::follow) const;
 
   // As open, from a folder within that is open already; name: one path component. mode: of what
   // O_CREAT makes.
   static Fd open_below(int folder, const char *name, int flags, mode_t mode = 0) noexcept;
 
  private:
-  Opened open_folder(const std::string &path, bool make) const;
+  Opened open_folder(const std::string &path, bool make, Links links) const;
 
   std::string name_;
   std::string path_;

@@ -76,7 +76,7 @@ std::string file_write(const Call &call) {
   Replacement file;
   const mode_t mode = existed ? old.st_mode : new_file_mode;
   if (!file.begin(place, &problem) || !file.write(wanted.content, &problem) ||
-      !file.commit(mode, wanted.create_only, &problem)) {
+      !file.commit(mode, wanted.create_only ? Over::nothing : Over::files, &problem)) {
     return tool_kit::error_result(problem);
   }
   call.note(existed ? "modified" : "created", wanted.path, wanted.content.size());

@@ -14,8 +14,8 @@ constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;
 constexpr std::size_t max_number = 64;
 
-// A SAX reader that keeps scalars of the outermost object. (In a DOM, numbers kept as text could
-// not be told from strings.)
+// A SAX reader that keeps scalars of the outermost object, and arrays of strings in it. (In a DOM,
+// numbers kept as text could not be told from strings.)
 template <class Add>
 class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collector<Add>> {
  public:
@@ -37,23 +37,29 @@ class Collector : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Collect
 
  private:
   bool scalar(char type, std::string_view text) {
-    if (depth_ == 1 && is_object_) return add_(name_, type, text);
+    if (depth_ == 1 && is_object_) return add_(name_, type, text, {});
+    only_texts_ = only_texts_ && type == '"';
+    if (only_texts_ && depth_ == 2) texts_.emplace_back(text);
     return depth_ > 0;
   }
   bool open(bool object) {
     if (depth_ == 0) is_object_ = object;
+    only_texts_ = depth_ == 1 && !object;
+    texts_.clear();
     ++depth_;
     return is_object_;
   }
   bool close() {
     --depth_;
-    return depth_ != 1 || add_(name_, '{', std::string_view());
+    return depth_ != 1 || add_(name_, only_texts_ ? '[' : '{', std::string_view(), texts_);
   }
 
   Add add_;
   std::string name_;
   unsigned depth_ = 0;
   bool is_object_ = false;
+  bool only_texts_ = false;  // the value under way is an array with strings only
+  std::vector<std::string> texts_;
 };
 
 std::string quoted(std::string_view name) {
@@ -78,15 +84,17 @@ bool whole_number(std::string_view text, std::uint64_t *out) {
 Arguments::Arguments(std::string_view json) {
   if (json.empty()) return;
   bool twice = false;
-  const auto add = [this, &twice](const std::string &name, char type, std::string_view text) {
+  const auto add = [this, &twice](const std::string &name, char type, std::string_view text,
+                                  const std::vector<std::string> &texts) {
     twice = std::any_of(arguments_.begin(), arguments_.end(),
                         [&](const Argument &a) { return a.name == name; });
     const Type t = type == 'n'   ? Type::null
                    : type == 'b' ? Type::flag
                    : type == '#' ? Type::number
                    : type == '"' ? Type::text
+                   : type == '[' ? Type::texts
                                  : Type::other;
-    if (!twice) arguments_.push_back({name, t, std::string(text)});
+    if (!twice) arguments_.push_back({name, t, std::string(text), texts});
     if (twice) wrong("the argument " + quoted(name) + " is given twice");
     return !twice && arguments_.size() <= 64;
   };
@@ -146,6 +154,14 @@ std::string Arguments::choice(std::string_view name, const std::vector<std::stri
   for (const std::string_view c : choices) list += (list.empty() ? "" : ", ") + std::string(c);
   wrong("the argument " + quoted(name) + " must be one of: " + list);
   return std::string(choices.front());
+}
+
+std::vector<std::string> Arguments::texts(std::string_view name) {
+  const Argument *a = find(name);
+  if (a == nullptr) return {};
+  if (a->type != Type::texts)
+    wrong("the argument " + quoted(name) + " must be an array of strings");
+  return a->texts;
 }
 
 bool Arguments::has(std::string_view name) {

@@ -1,5 +1,6 @@
-// The `arguments` of a tool call (or a flat configuration): named scalars, read with type and range
-// checks. The first thing that is wrong is kept as a sentence for the caller of the tool.
+// The `arguments` of a tool call (or a flat configuration): named scalars and arrays of strings,
+// read with type and range checks. The first thing that is wrong is kept as a sentence for the
+// caller of the tool.
 //
 // Thread: any, one at a time. Exceptions: only for memory.
 #pragma once
@@ -24,17 +25,20 @@ class Arguments {
   bool flag(std::string_view name, bool fallback);
   // One of the choices; the first is the fallback.
   std::string choice(std::string_view name, const std::vector<std::string_view> &choices);
+  // An array of strings; empty if it is absent.
+  std::vector<std::string> texts(std::string_view name);
   bool has(std::string_view name);
 
   // To be called after all arguments were read: any other is wrong, too. Empty: all is well.
   const std::string &problem();
 
  private:
-  enum class Type : std::uint8_t { null, flag, number, text, other };
+  enum class Type : std::uint8_t { null, flag, number, text, texts, other };
   struct Argument {
     std::string name;
     Type type;
     std::string text;  // of a number as it was written; "true" or "false"
+    std::vector<std::string> texts{};
   };
 
   const Argument *find(std::string_view name);

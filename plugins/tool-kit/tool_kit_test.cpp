@@ -21,6 +21,20 @@ TEST_CASE("arguments are read with their types") {
   CHECK(Arguments("{}").problem().empty());
 }
 
+TEST_CASE("arrays of strings are arguments, other arrays are not") {
+  Arguments a(R"({"a":["x","y\n"],"b":[]})");
+  CHECK(a.texts("a") == std::vector<std::string>{"x", "y\n"});
+  CHECK(a.texts("b").empty());
+  CHECK(a.texts("absent").empty());
+  CHECK(a.problem().empty());
+  for (const char *json : {R"({"v":[1]})", R"({"v":[["x"]]})", R"({"v":[{"x":"y"}]})",
+                           R"({"v":["x",null]})", R"({"v":[null,"x"]})", R"({"v":"x"})"}) {
+    Arguments one(json);
+    one.texts("v");
+    CHECK(one.problem() == "the argument \"v\" must be an array of strings");
+  }
+}
+
 TEST_CASE("what is wrong with arguments is said") {
   const auto problem = [](const char *json) {
     Arguments a(json);

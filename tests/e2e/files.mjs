@@ -1,7 +1,7 @@
 // builtin-files through the gateway as it is installed: in its compartment, confined, as the owner
 // of the folders.
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { Skip, assert, run, sanitized, test } from './lib.mjs';
+import { Skip, assert, run, sanitized, test, until } from './lib.mjs';
 import { Records } from './records.mjs';
 import { statusOf } from './status.mjs';
 
@@ -104,6 +104,127 @@ test('what tools have changed is on record', async (t) => {
   const records = new Records(gateway);
   await records.until('SELECT count(*) FROM fs_events', (n) => n === 3);
   assert.deepEqual(await records.rows('SELECT action, path, size FROM fs_events ORDER BY id'), [['created', 'a.txt', 3], ['modified', 'a.txt', 2], ['deleted', 'a.txt', 2]]);
+});
+
+// ---- snapshots -------------------------------------------------------------------------------
+
+// A workspace with snapshots in a folder beside it.
+async function kept(t, snapshots = {}, options = {}) {
+  const work = folder(t, 'work');
+  const path = folder(t, 'kept');
+  const gateway = await t.gateway(files({ path: work, write: true, snapshots: { path, interval_s: 0, ...snapshots } }), options);
+  const client = await t.http(gateway);
+  const call = (tool, args) => client.tool(`files__${tool}`, args);
+  const json = async (tool, args = {}) => JSON.parse(text(await call(tool, args)));
+  return { work, path, gateway, client, call, json };
+}
+const ops = (changes) => changes.map((c) => `${c.op} ${c.path}`).sort();
+
+test('D10 D11 D12 D13 D14 snapshots in the compartment: made, compared, gone back to, joined', async (t) => {
+  const { work, call, json } = await kept(t);
+  for (const name of ['edited', 'gone', 'same']) writeFileSync(`${work}/${name}`, '12345');
+  chmodSync(`${work}/edited`, 0o751);
+  symlinkSync('same', `${work}/link`);
+  assert.equal((await json('snapshots_create', { name: 'one' })).checkpoint, 'cp-10');
+  writeFileSync(`${work}/edited`, '54321');
+  rmSync(`${work}/gone`);
+  rmSync(`${work}/link`);
+  writeFileSync(`${work}/new`, 'n');
+  const changes = await json('snapshots_changes', { format: 'json' });
+  assert.ok(Array.isArray(changes));
+  assert.deepEqual(ops(changes), ['created new', 'deleted gone', 'deleted link', 'modified edited']);
+  chmodSync(`${work}/edited`, 0o600);
+  for (const path of ['edited', 'gone', 'link']) {
+    assert.deepEqual((await json('snapshots_revert', { path })).action, 'restored', path);
+  }
+  assert.equal((await json('snapshots_revert', { path: 'new', checkpoint: 'cp-10' })).action, 'deleted');
+  assert.match(refusal(await call('snapshots_revert', { path: 'edited' })), /already current/);
+  assert.equal(readFileSync(`${work}/edited`, 'utf8'), '12345');
+  assert.equal(statSync(`${work}/edited`).mode & 0o777, 0o751);
+  assert.deepEqual(await json('snapshots_changes', { format: 'json' }), []);
+  for (let i = 11; i < 22; ++i) {
+    writeFileSync(`${work}/same`, `version ${i}`);
+    assert.equal((await json('snapshots_create', { name: `n${i}` })).checkpoint, `cp-${i}`);
+  }
+  assert.match(refusal(await call('snapshots_create', { name: 'more' })), /all 12 manual/);
+  const { versions } = await json('snapshots_history', { path: 'same' });
+  assert.deepEqual(versions.map((v) => v.status), [...Array(11).fill('modified'), 'new']);
+  const joined = await json('snapshots_compact', { checkpoints: ['cp-12', 'cp-13', 'cp-14'] });
+  assert.equal(joined.merged_count, 3);
+  const list = await json('snapshots_list', { format: 'json' });
+  assert.equal(list.snapshots.length, 10);
+  assert.equal(list.manual_available, 2);
+  await json('snapshots_revert', { path: 'same', checkpoint: joined.checkpoint });
+  assert.equal(readFileSync(`${work}/same`, 'utf8'), 'version 14');
+});
+
+test('D12 what a revert has done is on record', async (t) => {
+  const work = folder(t, 'work');
+  const profile = {
+    ...files({ path: work, write: true, snapshots: { path: folder(t, 'kept'), interval_s: 0 } }),
+    telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
+  };
+  const gateway = await t.gateway(profile);
+  const client = await t.http(gateway);
+  writeFileSync(`${work}/a`, 'abc');
+  await client.tool('files__snapshots_create', { name: 'one' });
+  writeFileSync(`${work}/a`, '');
+  await client.tool('files__snapshots_revert', { path: 'a' });
+  const records = new Records(gateway);
+  await records.until('SELECT count(*) FROM fs_events', (n) => n === 1);
+  assert.deepEqual(await records.rows('SELECT action, path, size FROM fs_events'), [['restored', 'a (from cp-10)', 3]]);
+  assert.deepEqual(await records.rows('SELECT slot, origin, name, files_count FROM snapshot_events'), [[10, 'manual', 'one', 1]]);
+});
+
+test('D15 the automatic ring: at most ten, the oldest replaced', async (t) => {
+  const { work, json } = await kept(t, { interval_s: 1 });
+  let count = 0;
+  const seen = new Set();
+  const automatic = async () => {
+    const { snapshots } = await json('snapshots_list', { format: 'json' });
+    assert.ok(snapshots.length <= 10);
+    for (const one of snapshots) seen.add(one.hash);
+    return snapshots;
+  };
+  // A change after each snapshot, until there have been twelve of them.
+  await until('twelve snapshots', async () => {
+    await automatic();
+    if (seen.size > count) writeFileSync(`${work}/f`, `change ${++count}`);
+    return seen.size >= 12;
+  }, 60_000);
+  const snapshots = await automatic();
+  assert.equal(snapshots.length, 10);
+  assert.deepEqual(new Set(snapshots.map((one) => one.slot)), new Set([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
+}, { timeout: 90_000 });
+
+test('D16 D17 snapshot tools only with a place for them, and JSON is never wrapped', async (t) => {
+  const { client, call, work } = await kept(t);
+  assert.equal((await client.toolNames()).filter((name) => name.includes('snapshots_')).length, 7);
+  writeFileSync(`${work}/a`, 'a');
+  JSON.parse(text(await call('snapshots_create', { name: 'one' })));
+  writeFileSync(`${work}/a`, 'b'.repeat(9000));
+  for (const tool of ['snapshots_list', 'snapshots_changes']) {
+    const result = await call(tool, { format: 'json', max_length: 10 });
+    assert.equal(result.content.length, 1);
+    JSON.parse(text(result));
+    assert.equal(typeof result.structuredContent, 'object');
+  }
+  const plain = await t.http(await t.gateway(files({ path: work })));
+  assert.deepEqual((await plain.toolNames()).filter((name) => name.includes('snapshots_')), []);
+});
+
+test('a compartment that is killed comes back with its snapshots', async (t) => {
+  const { work, gateway, json, call } = await kept(t);
+  writeFileSync(`${work}/a`, 'a');
+  await json('snapshots_create', { name: 'one' });
+  const pidOf = async () => (await statusOf(gateway)).compartments.find((c) => c.name === 'files' && c.state === 'running')?.pid;
+  const pid = await pidOf();
+  process.kill(pid, 'SIGKILL');
+  await until('another process', async () => ![undefined, pid].includes(await pidOf()));
+  writeFileSync(`${work}/a`, 'b');
+  await until('it answers', async () => !(await call('dir_list', {})).isError);
+  assert.equal((await json('snapshots_revert', { path: 'a' })).action, 'restored');
+  assert.equal((await json('snapshots_create', { name: 'two' })).checkpoint, 'cp-11');
 });
 
 await run();

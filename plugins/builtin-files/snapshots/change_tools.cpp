@@ -1,0 +1,225 @@
+// snapshots_changes, snapshots_history, snapshots_revert.
+#include <algorithm>
+#include <unordered_set>
+
+#include "builtin-files/snapshots/compare.hpp"
+#include "builtin-files/snapshots/revert.hpp"
+#include "builtin-files/snapshots/snapshot_tools.hpp"
+#include "tool-kit/results.hpp"
+
+namespace builtin_files {
+namespace {
+
+using tool_kit::error_result;
+using tool_kit::quoted;
+
+constexpr std::uint64_t default_page = 5000, max_page = 64u << 20;
+constexpr std::size_t max_changes = 100'000;
+constexpr std::string_view stopped = "the call was cancelled or took too long";
+
+// ---- snapshots_changes -----------------------------------------------------------------------
+
+struct Changes {
+  std::string json, text;
+  std::size_t count = 0;
+  std::string problem;
+};
+
+void add(Changes *out, const Change &change, const Head &head) {
+  const Entry &e = change.entry();
+  const std::string op(op_name(change.op));
+  const std::string checkpoint = checkpoint_name(head.slot);
+  const bool is_link = e.kind == Kind::link;
+  const std::string size = std::to_string(e.signature.size);
+  if (out->count++ > 0) out->json += ',';
+  out->json += "{\"path\":" + quoted(e.path) + ",\"op\":\"" + op + "\",\"size\":" + size +
+               ",\"is_symlink\":" + (is_link ? "true" : "false") + ",\"checkpoint\":\"" +
+               checkpoint + "\",\"checkpoint_age\":\"" + age_of(head) +
+               "\",\"checkpoint_origin\":\"" + (head.manual ? "manual" : "auto") +
+               "\",\"checkpoint_name\":" + quoted(head.name) + "}";
+  out->text += op + "  " + tool_kit::repaired(e.path) + "  " + size + " bytes" +
+               (is_link ? " (link)" : "") + "  since " + checkpoint + "\n";
+}
+
+// The workspace as it is against the snapshots, newest first; each path is told of once.
+Changes changes_of(const Call &call, const SnapshotStore &store) {
+  Changes out;
+  const Scan now = scan(call, store.workspace(), ".");
+  out.problem = now.problem;
+  LiveCompare compare(call, store.workspace());
+  const auto same = [&](const Entry &a, const Entry &b) { return compare.same(a, b); };
+  std::unordered_set<std::string> told;
+  for (const Head &head : store.heads()) {
+    if (!out.problem.empty()) break;
+    const auto snapshot = store.load(head.slot);
+    if (!snapshot) continue;
+    for_each_change(now.entries, snapshot->entries, same, [&](const Change &c) {
+      if (told.size() < max_changes && told.insert(c.entry().path).second) add(&out, c, head);
+    });
+    if (call.must_stop()) out.problem = stopped;
+  }
+  return out;
+}
+
+// ---- snapshots_history -----------------------------------------------------------------------
+
+// A path in one snapshot; entry: none if it is not there.
+struct Version {
+  Head head;
+  bool there = false;
+  Entry entry;
+};
+
+std::vector<Version> versions_of(const SnapshotStore &store, const std::string &path) {
+  std::vector<Version> out;
+  for (const Head &head : store.heads()) {
+    const auto snapshot = store.load(head.slot);
+    if (!snapshot) continue;
+    const Entry *e = find_entry(snapshot->entries, path);
+    out.push_back({head, e != nullptr, e != nullptr ? *e : Entry()});
+  }
+  return out;
+}
+
+// Against the next older one. Empty: it was in neither.
+std::string status_of(const Version &v, const Version *older) {
+  const bool before = older != nullptr && older->there;
+  if (!v.there) return before ? "deleted" : "";
+  if (!before) return "new";
+  return same_entry(v.entry, older->entry) ? "unchanged" : "modified";
+}
+
+std::string version_json(const Version &v, const std::string &status) {
+  return "{\"checkpoint\":\"" + checkpoint_name(v.head.slot) + "\",\"origin\":\"" +
+         (v.head.manual ? "manual" : "auto") + "\",\"name\":" + quoted(v.head.name) +
+         ",\"age\":\"" + age_of(v.head) +
+         "\",\"size\":" + std::to_string(v.there ? v.entry.signature.size : 0) + ",\"status\":\"" +
+         status + "\"}";
+}
+
+// ---- snapshots_revert ------------------------------------------------------------------------
+
+bool holds(const Manifest &snapshot, const std::string &path) {
+  return path == "." || find_entry(snapshot.entries, path) != nullptr;
+}
+
+// The snapshot to go back to: the one that is named, or the newest that has the path.
+Outcome<Manifest> chosen(const SnapshotStore &store, const std::string &checkpoint,
+                         const std::string &path) {
+  const auto wanted = checkpoint_slot(checkpoint);
+  if (!checkpoint.empty() && !wanted) {
+    return {{}, shown(checkpoint) + " is no checkpoint; they look like cp-10"};
+  }
+  for (const Head &head : store.heads()) {
+    if (wanted && head.slot != *wanted) continue;
+    auto snapshot = store.load(head.slot);
+    if (!snapshot && wanted) return {{}, "the snapshot " + checkpoint + " is damaged"};
+    if (snapshot && (wanted || holds(*snapshot, path))) return {std::move(*snapshot), {}};
+  }
+  if (wanted) return {{}, "there is no snapshot " + checkpoint + "; see snapshots_list"};
+  return {{},
+          "no snapshot holds " + shown(path) +
+              "; to delete what is newer than the snapshots, name a checkpoint"};
+}
+
+std::string reverted(const Reverted &done, const std::string &path, const Manifest &snapshot) {
+  const std::string checkpoint = checkpoint_name(snapshot.head.slot);
+  const std::string action = done.restored > 0 || holds(snapshot, path) ? "restored" : "deleted";
+  const std::string json = "{\"reverted\":true,\"path\":" + quoted(path) + ",\"action\":\"" +
+                           action + "\",\"checkpoint\":\"" + checkpoint +
+                           "\",\"restored\":" + std::to_string(done.restored) +
+                           ",\"deleted\":" + std::to_string(done.deleted) +
+                           ",\"unchanged\":" + std::to_string(done.unchanged) + "}";
+  return tool_kit::text_result(json, json);
+}
+
+}  // namespace
+
+std::string snapshots_changes(const Call &call) {
+  SnapshotStore &store = store_of(call);
+  const bool as_json = call.arguments.choice("format", {"text", "json"}) == "json";
+  const std::uint64_t start = call.arguments.whole("start_index", 0, 0, max_page);
+  const std::uint64_t length = call.arguments.whole("max_length", default_page, 1, max_page);
+  if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
+  std::string problem;
+  const auto held = store.lock(call, &problem);
+  if (!problem.empty()) return error_result(problem);
+  Changes changes = changes_of(call, store);
+  if (!changes.problem.empty()) return error_result(changes.problem);
+  const bool complete = changes.count < max_changes;
+  if (changes.count == 0) {
+    changes.text = store.heads().empty() ? "There are no snapshots to compare with.\n"
+                                         : "Nothing has changed since the snapshots.\n";
+  }
+  const std::string list = "[" + changes.json + "]";
+  return tool_kit::text_result(
+      as_json ? list : page_of(changes.text, start, length),
+      "{\"changes\":" + list + ",\"complete\":" + (complete ? "true" : "false") + "}");
+}
+
+std::string snapshots_history(const Call &call) {
+  SnapshotStore &store = store_of(call);
+  const std::string path = plain_path(call.arguments.text("path"));
+  if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
+  if (path == ".") return error_result("give the path of one file");
+  std::string problem;
+  const auto held = store.lock(call, &problem);
+  if (!problem.empty()) return error_result(problem);
+  const Place place = store.workspace().place(path, false, Links::refuse);
+  const Scan now = scan_one(store.workspace(), path);
+  const std::vector<Version> versions = versions_of(store, path);
+  std::string list;
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    const std::string status =
+        status_of(versions[i], i + 1 < versions.size() ? &versions[i + 1] : nullptr);
+    if (status.empty()) continue;
+    list += (list.empty() ? "" : ",") + version_json(versions[i], status);
+  }
+  if (list.empty()) {
+    return error_result(!place.problem.empty() && now.entries.empty()
+                            ? place.problem
+                            : "no snapshot holds " + shown(path));
+  }
+  const std::string size =
+      now.entries.empty() ? "null" : std::to_string(now.entries.front().signature.size);
+  const std::string json =
+      "{\"path\":" + quoted(path) + ",\"current_size\":" + size + ",\"versions\":[" + list + "]}";
+  return tool_kit::text_result(json, json);
+}
+
+std::string snapshots_revert(const Call &call) {
+  SnapshotStore &store = store_to_change(call);
+  const std::string given = call.arguments.text("path");
+  const std::string checkpoint = call.arguments.text("checkpoint");
+  if (const std::string &p = call.arguments.problem(); !p.empty()) return error_result(p);
+  if (given.empty()) return error_result("give \"path\"; \".\" is the whole workspace");
+  // For the reasons that paths have: "..", absolute, NUL.
+  const std::string path = plain_path(given);
+  if (given.front() == '/') return error_result(store.workspace().open(given, 0).problem);
+  if (path != ".") {
+    const Place place = store.workspace().place(path, false, Links::refuse);
+    if (!place.problem.empty() && !place.problem.starts_with("there is no")) {
+      return error_result(place.problem);
+    }
+  }
+  std::string problem;
+  const auto held = store.lock(call, &problem);
+  if (!problem.empty()) return error_result(problem);
+  const Outcome<Manifest> snapshot = chosen(store, checkpoint, path);
+  if (!snapshot.good()) return error_result(snapshot.problem);
+  const Reverted done = revert(call, &store, snapshot.value, path);
+  const std::string so_far = " (" + std::to_string(done.restored) + " paths were restored, " +
+                             std::to_string(done.deleted) + " deleted before that)";
+  if (!done.problem.empty()) {
+    return error_result(done.problem + (done.restored + done.deleted > 0 ? so_far : ""));
+  }
+  if (done.restored + done.deleted == 0) {
+    return error_result(holds(snapshot.value, path)
+                            ? shown(path) + " is already current"
+                            : "there is no " + shown(path) + ", neither now nor in " +
+                                  checkpoint_name(snapshot.value.head.slot));
+  }
+  return reverted(done, path, snapshot.value);
+}
+
+}  // namespace builtin_files

@@ -1,0 +1,47 @@
+// What is different between a workspace and a snapshot, or between two snapshots.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <unordered_map>
+
+#include "builtin-files/snapshots/entry.hpp"
+#include "builtin-files/tools.hpp"
+
+namespace builtin_files {
+
+enum class Op { created, modified, deleted };
+std::string_view op_name(Op op) noexcept;
+
+struct Change {
+  Op op;
+  const Entry *now;     // null: deleted
+  const Entry *before;  // null: created
+  const Entry &entry() const noexcept { return now != nullptr ? *now : *before; }
+};
+
+// Files and links that `now` and `before` do not have alike; folders are not told of. same() judges
+// two entries of one path and kind.
+void for_each_change(const Entries &now, const Entries &before,
+                     const std::function<bool(const Entry &, const Entry &)> &same,
+                     const std::function<void(const Change &)> &on_change);
+
+// Of two snapshots.
+bool same_entry(const Entry &a, const Entry &b) noexcept;
+
+// Of the workspace as it is: looks at the signature first, and reads a file only when that does not
+// tell; each file once, however many snapshots it is compared with.
+class LiveCompare {
+ public:
+  LiveCompare(const Call &call, const Workspace &workspace) : call_(call), workspace_(workspace) {}
+  bool same(const Entry &live, const Entry &kept);
+
+ private:
+  const Hash *hash_of_live(const Entry &live);
+
+  const Call &call_;
+  const Workspace &workspace_;
+  std::unordered_map<const Entry *, Hash> hashes_;
+};
+
+}  // namespace builtin_files

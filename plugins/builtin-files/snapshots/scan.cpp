@@ -1,0 +1,149 @@
+#include "builtin-files/snapshots/scan.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <memory>
+
+namespace builtin_files {
+namespace {
+
+constexpr int max_levels = 128;
+// File systems count time in steps of up to some milliseconds: a file that has been changed just
+// now may be changed again and show the same times.
+constexpr std::int64_t settling_ns = 50'000'000;
+
+struct CloseDir {
+  void operator()(DIR *d) const noexcept { ::closedir(d); }
+};
+
+std::int64_t now_ns() {
+  timespec t{};
+  ::clock_gettime(CLOCK_REALTIME, &t);
+  return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+std::string link_target(int folder, const char *name) {
+  char target[PATH_MAX];
+  const ssize_t n = ::readlinkat(folder, name, target, sizeof target);
+  return n < 0 ? std::string() : std::string(target, static_cast<std::size_t>(n));
+}
+
+// False: it is nothing that a snapshot holds.
+bool fill(int folder, const char *name, const struct stat &s, std::int64_t started, Entry *out) {
+  if (S_ISREG(s.st_mode)) {
+    out->kind = Kind::file;
+  } else if (S_ISDIR(s.st_mode)) {
+    out->kind = Kind::folder;
+  } else if (S_ISLNK(s.st_mode)) {
+    out->kind = Kind::link;
+    out->target = link_target(folder, name);
+  } else {
+    return false;
+  }
+  out->mode = s.st_mode & 07777;
+  out->uid = s.st_uid;
+  out->gid = s.st_gid;
+  out->signature = signature_of(s);
+  out->settled = out->signature.changed_ns + settling_ns < started;
+  return true;
+}
+
+class Scanner {
+ public:
+  Scanner(const Call &call, Scan *out) : call_(call), out_(out), started_(now_ns()) {}
+
+  // What is in the folder; path: its own, with "/" at the end, or empty.
+  void folder(Fd fd, const std::string &path, int level) {
+    const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
+    if (!dir) return fail("a folder cannot be read: " + error_name(errno));
+    const int here = fd.release();
+    for (const std::string &name : names_of(dir.get())) {
+      if (!out_->problem.empty()) return;
+      entry(here, name, path, level);
+    }
+  }
+
+ private:
+  static std::vector<std::string> names_of(DIR *dir) {
+    std::vector<std::string> names;
+    while (const dirent *e = ::readdir(dir)) {
+      const std::string_view name = e->d_name;
+      if (name == "." || name == ".." || is_temporary_name(name)) continue;
+      if (names.size() == max_scanned) break;
+      names.emplace_back(name);
+    }
+    std::sort(names.begin(), names.end(),
+              [](const std::string &a, const std::string &b) { return path_less(a, b); });
+    return names;
+  }
+
+  void entry(int folder_fd, const std::string &name, const std::string &path, int level) {
+    if (call_.must_stop()) return fail("the call was cancelled or took too long");
+    if (out_->entries.size() == max_scanned) {
+      return fail("there are more than 1,000,000 files, which is more than snapshots take");
+    }
+    struct stat s{};
+    if (::fstatat(folder_fd, name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return;  // gone
+    Entry e;
+    if (!fill(folder_fd, name.c_str(), s, started_, &e)) {
+      ++out_->skipped;
+      return;
+    }
+    e.path = path + name;
+    const bool is_folder = e.kind == Kind::folder;
+    out_->entries.push_back(std::move(e));
+    if (!is_folder) return;
+    if (level == max_levels) return fail("folders are more than 128 levels deep");
+    Fd below = Workspace::open_below(folder_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (below.valid()) return folder(std::move(below), path + name + "/", level + 1);
+    if (errno != ENOENT) ++out_->skipped;
+  }
+
+  void fail(std::string problem) { out_->problem = std::move(problem); }
+
+  const Call &call_;
+  Scan *out_;
+  const std::int64_t started_;
+};
+
+}  // namespace
+
+Scan scan(const Call &call, const Workspace &workspace, const std::string &path) {
+  Scan out;
+  Opened opened = workspace.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!opened.fd.valid()) {
+    out.problem = std::move(opened.problem);
+    return out;
+  }
+  const bool whole = path == ".";
+  if (!whole) out = scan_one(workspace, path);
+  if (out.problem.empty()) {
+    Scanner(call, &out).folder(std::move(opened.fd), whole ? "" : path + "/", 0);
+  }
+  return out;
+}
+
+Scan scan_one(const Workspace &workspace, const std::string &path) {
+  Scan out;
+  const Place place = workspace.place(path, false, Links::refuse);
+  struct stat s{};
+  // A folder on the way that is not there is an answer, too.
+  if (!place.folder.valid()) return out;
+  if (::fstatat(place.folder.get(), place.name.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0) return out;
+  Entry e;
+  if (!fill(place.folder.get(), place.name.c_str(), s, now_ns(), &e)) {
+    out.problem = shown(path) + " is not a file, folder or link";
+    return out;
+  }
+  e.path = path;
+  out.entries.push_back(std::move(e));
+  return out;
+}
+
+}  // namespace builtin_files
