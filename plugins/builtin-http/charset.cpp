@@ -166,11 +166,14 @@ bool to_utf8(std::string &&body, std::string_view content_type, const std::atomi
       return false;
     }
   }
-  if (name == nullptr) name = tool_kit::is_utf8(text) ? utf8 : western;
+  const bool good = (name == nullptr || name == utf8) && tool_kit::is_utf8(text);
+  if (name == nullptr) name = good ? utf8 : western;
   if (name != utf8) return convert(name, text, cancelled, out, problem);
-  *out = !tool_kit::is_utf8(text)     ? tool_kit::repaired(text)
-         : text.size() == body.size() ? std::move(body)
-                                      : std::string(text);
+  if (!good) {
+    *out = tool_kit::repaired(text);
+  } else {
+    *out = text.size() == body.size() ? std::move(body) : std::string(text);
+  }
   return true;
 }
 

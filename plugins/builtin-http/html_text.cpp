@@ -1,156 +1,106 @@
 #include "builtin-http/html_text.hpp"
 
-#include <gumbo.h>
-
 #include <algorithm>
-#include <chrono>
-#include <csetjmp>
-#include <cstdlib>
-#include <memory>
-#include <utility>
+#include <optional>
 #include <vector>
 
+#include "builtin-http/html_names.hpp"
+#include "builtin-http/html_tree.hpp"
 #include "builtin-http/markup.hpp"
+#include "builtin-http/table.hpp"
 
 namespace builtin_http {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr unsigned max_span = 1000;  // columns or rows of one cell
 
-// All memory of one parse. It is given back at once: gumbo's own way recurses as deep as the page
-// is nested. Nor does gumbo take a failed allocation or a time limit; so the allocator leaves the
-// parse by longjmp when a bound is reached. Between setjmp and longjmp there is only gumbo's C
-// code, which holds nothing but this memory.
-class Arena {
- public:
-  explicit Arena(const std::atomic<bool> &cancelled)
-      : cancelled_(cancelled), deadline_(Clock::now() + std::chrono::milliseconds(max_parse_ms)) {}
-  ~Arena() {
-    while (blocks_ != nullptr) std::free(std::exchange(blocks_, blocks_->next));
-  }
-  Arena(const Arena &) = delete;
-  Arena &operator=(const Arena &) = delete;
-
-  std::jmp_buf out_of_bounds;
-
-  static void *allocate(void *self, std::size_t n) noexcept {
-    return static_cast<Arena *>(self)->take(n);
-  }
-  static void keep(void *, void *) noexcept {}
-
- private:
-  struct Block {
-    Block *next;
-    std::size_t bytes;
-  };
-  static constexpr std::size_t unit = 16;
-  static constexpr std::size_t block_bytes = 256u << 10;
-
-  void *take(std::size_t n) noexcept {
-    n = (n + unit - 1) / unit * unit;
-    const bool look = ++calls_ % 256 == 0;
-    if (n > max_tree_bytes ||
-        (look && (cancelled_.load(std::memory_order_relaxed) || Clock::now() > deadline_))) {
-      std::longjmp(out_of_bounds, 1);
+// Calls see(node) for each node below root, in order, until it says false; iterative, since a page
+// may be nested as deep as it is long. False: see() has said so.
+template <class See>
+bool each_below(const GumboNode *root, See see) {
+  std::vector<std::pair<const GumboNode *, unsigned>> open{{root, 0}};
+  while (!open.empty()) {
+    auto &[node, next] = open.back();
+    if (!is_element(node) || next == children_of(node).size()) {
+      open.pop_back();
+      continue;
     }
-    if (n > left_) add_block(n);
-    void *p = next_;
-    next_ += n;
-    left_ -= n;
-    return p;
+    const GumboNode *child = children_of(node)[next++];
+    if (!see(child)) return false;
+    open.emplace_back(child, 0);
   }
-
-  void add_block(std::size_t n) noexcept {
-    const std::size_t bytes = std::max(n + unit, block_bytes);
-    total_ += bytes;
-    auto *block = total_ > max_tree_bytes ? nullptr : static_cast<Block *>(std::malloc(bytes));
-    if (block == nullptr) std::longjmp(out_of_bounds, 1);
-    *block = {blocks_, bytes};
-    blocks_ = block;
-    next_ = reinterpret_cast<char *>(block) + unit;
-    left_ = bytes - unit;
-  }
-
-  const std::atomic<bool> &cancelled_;
-  const Clock::time_point deadline_;
-  Block *blocks_ = nullptr;
-  char *next_ = nullptr;
-  std::size_t left_ = 0;
-  std::size_t total_ = 0;
-  std::size_t calls_ = 0;
-};
-
-// nullptr: a bound was reached.
-const GumboOutput *parse(Arena *arena, std::string_view html) noexcept {
-  GumboOptions options = kGumboDefaultOptions;
-  options.allocator = Arena::allocate;
-  options.deallocator = Arena::keep;
-  options.userdata = arena;
-  options.max_errors = 0;
-  if (setjmp(arena->out_of_bounds) != 0) return nullptr;
-  return gumbo_parse_with_options(&options, html.data(), html.size());
+  return true;
 }
 
-std::string_view attribute(const GumboElement &element, const char *name) {
-  const GumboAttribute *a = gumbo_get_attribute(&element.attributes, name);
-  return a == nullptr ? std::string_view() : std::string_view(a->value);
+// The longest run of backticks in the texts below root.
+std::size_t longest_ticks(const GumboNode *root) {
+  std::size_t longest = 0;
+  each_below(root, [&](const GumboNode *node) {
+    if (is_element(node)) return true;
+    std::size_t run = 0;
+    for (const char *p = node->v.text.text; *p != '\0'; ++p) {
+      run = *p == '`' ? run + 1 : 0;
+      longest = std::max(longest, run);
+    }
+    return true;
+  });
+  return longest;
 }
 
-// How a link's address stands in Markdown; empty: not worth one.
-std::string link_target(std::string_view href) {
-  constexpr std::size_t max_href = 2000;
-  while (!href.empty() && static_cast<signed char>(href.front()) <= ' ') href.remove_prefix(1);
-  while (!href.empty() && static_cast<signed char>(href.back()) <= ' ') href.remove_suffix(1);
-  std::string start(href.substr(0, 11));
-  for (char &c : start) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  if (href.size() > max_href || start.starts_with("javascript:") || start.starts_with("data:")) {
-    return {};
-  }
-  static constexpr char hex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : href) {
-    const auto b = static_cast<unsigned char>(c);
-    if (b <= ' ' || c == '(' || c == ')' || c == '<' || c == '>') {
-      out += {'%', hex[b >> 4], hex[b & 15]};
-    } else {
-      out += c;
+// Is it a table of short texts, not one that places the parts of a page?
+bool is_data_table(const GumboNode *table) {
+  bool several = false;  // columns
+  const bool flat = each_below(table, [&](const GumboNode *node) {
+    if (!is_element(node)) return true;
+    const GumboTag tag = node->v.element.tag;
+    if (tag == GUMBO_TAG_TR) {
+      unsigned cells = 0;
+      for (unsigned i = 0; i < children_of(node).size(); ++i) {
+        cells += is_element(children_of(node)[i]) ? 1 : 0;
+      }
+      several = several || cells > 1;
     }
-  }
-  return out;
+    return tag != GUMBO_TAG_TABLE && tag != GUMBO_TAG_PRE && tag != GUMBO_TAG_UL &&
+           tag != GUMBO_TAG_OL && tag != GUMBO_TAG_BLOCKQUOTE && tag != GUMBO_TAG_FORM &&
+           !is_heading(tag);
+  });
+  return flat && several;
 }
 
 class Page {
  public:
   Page(bool markdown, const std::atomic<bool> &cancelled)
-      : writer_(markdown), cancelled_(cancelled) {}
+      : markdown_(markdown), page_(markdown), cancelled_(cancelled) {}
 
-  // Iterative: a page may be nested a million levels deep. False: cancelled.
+  // Iterative, like each_below. False: cancelled.
   bool add(const GumboNode *root) {
     std::vector<Frame> open;
     if (!enter(root)) return true;
     open.push_back({root, 0});
     while (!open.empty()) {
       Frame &top = open.back();
-      const GumboVector &children = top.node->v.element.children;
-      if (top.next == children.length) {
-        leave(top.node->v.element);
+      if (top.next == children_of(top.node).size()) {
+        leave(top.node);
         open.pop_back();
         if (cancelled_.load(std::memory_order_relaxed)) return false;
         continue;
       }
-      const auto *child = static_cast<const GumboNode *>(children.data[top.next++]);
+      const GumboNode *child = children_of(top.node)[top.next++];
       if (enter(child)) open.push_back({child, 0});
     }
     return true;
   }
 
-  std::string take() { return writer_.take(); }
+  std::string take() { return page_.take(); }
 
  private:
   struct Frame {
     const GumboNode *node;
     unsigned next;
   };
+
+  // Where text goes now.
+  MarkupWriter &writer() { return cell_ ? *cell_ : page_; }
 
   // True: an element whose children come next, and then leave().
   bool enter(const GumboNode *node) {
@@ -161,182 +111,205 @@ class Page {
         add_text(node->v.text.text);
         return false;
       case GUMBO_NODE_ELEMENT:
-        return begin(node->v.element);
+        return begin(node);
       default:
         return false;
     }
   }
 
+  // Nothing within is markup.
+  bool in_code() const { return !fences_.empty() || codes_ > 0; }
+
   void add_text(const char *text) {
-    if (pre_ > 0) {
-      writer_.verbatim(text);
-    } else {
-      writer_.text(text);
+    if (!fences_.empty()) {
+      page_.verbatim(text);
+    } else if (!table_ || cell_) {  // between cells there is no text
+      writer().text(text);
     }
   }
 
-  bool begin(const GumboElement &e);
-  void leave(const GumboElement &e);
-  void begin_pre() {
-    if (pre_++ == 0) writer_.begin_fence();
-  }
+  bool begin(const GumboNode *node);
+  bool begin_inline(const GumboNode *node);
+  void begin_list(const GumboElement &e);
+  void begin_pre(const GumboNode *node);
+  bool begin_in_table(const GumboElement &e);
+  void leave(const GumboNode *node);
+  void leave_inline(const GumboElement &e);
+  bool leave_in_table(const GumboElement &e);
+  void write_table();
 
-  MarkupWriter writer_;
+  const bool markdown_;
+  MarkupWriter page_;
   const std::atomic<bool> &cancelled_;
-  unsigned pre_ = 0;
-  std::vector<std::string> links_;  // of the open <a>, innermost last
+  std::vector<std::string> fences_;  // of the open <pre>; only the first one is written
+  unsigned codes_ = 0;               // open <code>
+  std::vector<bool> marked_;         // of each open link, code or emphasis: has it a mark?
+  const GumboElement *table_element_ = nullptr;
+  std::optional<Table> table_;        // that is being read
+  std::optional<MarkupWriter> cell_;  // of it
 };
 
-// Lines that an element stands apart from the others by: 0 inline, 1 block, 2 paragraph.
-int apart(GumboTag tag) {
-  switch (tag) {
-    case GUMBO_TAG_P:
-    case GUMBO_TAG_BLOCKQUOTE:
-    case GUMBO_TAG_TABLE:
-    case GUMBO_TAG_DL:
-    case GUMBO_TAG_FIGURE:
-      return 2;
-    case GUMBO_TAG_ADDRESS:
-    case GUMBO_TAG_ARTICLE:
-    case GUMBO_TAG_ASIDE:
-    case GUMBO_TAG_BODY:
-    case GUMBO_TAG_CAPTION:
-    case GUMBO_TAG_CENTER:
-    case GUMBO_TAG_DD:
-    case GUMBO_TAG_DETAILS:
-    case GUMBO_TAG_DIV:
-    case GUMBO_TAG_DT:
-    case GUMBO_TAG_FIELDSET:
-    case GUMBO_TAG_FIGCAPTION:
-    case GUMBO_TAG_FOOTER:
-    case GUMBO_TAG_FORM:
-    case GUMBO_TAG_HEADER:
-    case GUMBO_TAG_HGROUP:
-    case GUMBO_TAG_MAIN:
-    case GUMBO_TAG_NAV:
-    case GUMBO_TAG_OPTION:
-    case GUMBO_TAG_SECTION:
-    case GUMBO_TAG_SUMMARY:
-    case GUMBO_TAG_TR:
-      return 1;
-    default:
-      return 0;
+bool Page::begin(const GumboNode *node) {
+  const GumboElement &e = node->v.element;
+  if (is_hidden(e)) return false;
+  if (table_ && begin_in_table(e)) return true;
+  writer().block(apart(e.tag));
+  if (is_heading(e.tag)) {
+    writer().heading(e.tag - GUMBO_TAG_H1 + 1);
+    return true;
   }
-}
-
-std::string_view mark_of(GumboTag tag) {
-  switch (tag) {
-    case GUMBO_TAG_STRONG:
-    case GUMBO_TAG_B:
-      return "**";
-    case GUMBO_TAG_EM:
-    case GUMBO_TAG_I:
-      return "*";
-    case GUMBO_TAG_CODE:
-    case GUMBO_TAG_KBD:
-    case GUMBO_TAG_SAMP:
-      return "`";
-    default:
-      return {};
-  }
-}
-
-bool Page::begin(const GumboElement &e) {
-  writer_.block(apart(e.tag));
   switch (e.tag) {
-    case GUMBO_TAG_SCRIPT:
-    case GUMBO_TAG_STYLE:
-    case GUMBO_TAG_NOSCRIPT:
-    case GUMBO_TAG_SVG:
-    case GUMBO_TAG_TEMPLATE:
-    case GUMBO_TAG_IFRAME:
-      return false;
     case GUMBO_TAG_BR:
-      writer_.line_break();
+      writer().line_break();
       return false;
     case GUMBO_TAG_HR:
-      writer_.rule();
+      writer().rule();
       return false;
     case GUMBO_TAG_IMG:
-      writer_.text(attribute(e, "alt"));
+      writer().text(attribute(e, "alt"));
       return false;
-    case GUMBO_TAG_H1:
-    case GUMBO_TAG_H2:
-    case GUMBO_TAG_H3:
-    case GUMBO_TAG_H4:
-    case GUMBO_TAG_H5:
-    case GUMBO_TAG_H6:
-      writer_.heading(e.tag - GUMBO_TAG_H1 + 1);
-      return true;
     case GUMBO_TAG_BLOCKQUOTE:
-      writer_.begin_quote();
+      writer().begin_quote();
       return true;
     case GUMBO_TAG_PRE:
-      begin_pre();
+      begin_pre(node);
       return true;
     case GUMBO_TAG_UL:
     case GUMBO_TAG_OL:
-      writer_.block(writer_.in_list() ? 1 : 2);
-      writer_.begin_list(e.tag == GUMBO_TAG_OL);
+      begin_list(e);
       return true;
     case GUMBO_TAG_LI:
-      writer_.item();
+      writer().item();
       return true;
-    case GUMBO_TAG_TD:
-    case GUMBO_TAG_TH:
-      writer_.cell();
-      return true;
-    case GUMBO_TAG_A:
-      links_.push_back(pre_ > 0 ? std::string() : link_target(attribute(e, "href")));
-      if (!links_.back().empty()) writer_.begin_mark("[");
+    case GUMBO_TAG_TABLE:
+      if (fences_.empty() && is_data_table(node)) {
+        table_element_ = &e;
+        table_.emplace();
+      }
       return true;
     default:
-      if (pre_ == 0 && !mark_of(e.tag).empty()) writer_.begin_mark(mark_of(e.tag));
-      return true;
+      return begin_inline(node);
   }
 }
 
-void Page::leave(const GumboElement &e) {
+void Page::begin_list(const GumboElement &e) {
+  writer().block(writer().in_list() ? 1 : 2);
+  if (e.tag == GUMBO_TAG_UL) return writer().begin_list();
+  writer().begin_list_from(number_of(attribute(e, "start"), 1'000'000'000));
+}
+
+void Page::begin_pre(const GumboNode *node) {
+  std::string_view language = language_of(attribute(node->v.element, "class"));
+  for (unsigned i = 0; language.empty() && i < children_of(node).size(); ++i) {
+    const GumboNode *child = children_of(node)[i];
+    if (is_element(child)) language = language_of(attribute(child->v.element, "class"));
+  }
+  const bool outermost = fences_.empty();
+  fences_.emplace_back(outermost ? std::max<std::size_t>(longest_ticks(node) + 1, 3) : 0, '`');
+  if (outermost) page_.begin_fence(fences_.front(), language);
+}
+
+bool Page::begin_inline(const GumboNode *node) {
+  const GumboElement &e = node->v.element;
+  std::string_view mark = mark_of(e.tag);
+  if (e.tag == GUMBO_TAG_A) {
+    const std::string target = link_target(attribute(e, "href"));
+    marked_.push_back(!in_code() && !target.empty());
+    if (marked_.back()) writer().begin_link(target);
+  } else if (is_code(e.tag)) {
+    marked_.push_back(!in_code());
+    const bool ticks = marked_.back() && longest_ticks(node) > 0;
+    if (marked_.back()) writer().begin_mark(ticks ? "`` " : "`", ticks ? " ``" : "`");
+    ++codes_;
+  } else if (!mark.empty()) {
+    marked_.push_back(!in_code());
+    if (marked_.back()) writer().begin_mark(mark, mark);
+  }
+  return true;
+}
+
+// True: it was a part of a table.
+bool Page::begin_in_table(const GumboElement &e) {
+  if (e.tag == GUMBO_TAG_TR) {
+    table_->begin_row();
+  } else if (e.tag == GUMBO_TAG_TD || e.tag == GUMBO_TAG_TH || e.tag == GUMBO_TAG_CAPTION) {
+    cell_.emplace(markdown_);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Page::leave(const GumboNode *node) {
+  const GumboElement &e = node->v.element;
+  if (table_ && leave_in_table(e)) return;
   switch (e.tag) {
-    case GUMBO_TAG_H1:
-    case GUMBO_TAG_H2:
-    case GUMBO_TAG_H3:
-    case GUMBO_TAG_H4:
-    case GUMBO_TAG_H5:
-    case GUMBO_TAG_H6:
-      writer_.end_front();
-      writer_.block(2);
-      break;
     case GUMBO_TAG_BLOCKQUOTE:
-      writer_.end_quote();
+      writer().end_quote();
       break;
     case GUMBO_TAG_PRE:
-      if (--pre_ == 0) writer_.end_fence();
+      if (fences_.size() == 1) page_.end_fence(fences_.front());
+      fences_.pop_back();
       break;
     case GUMBO_TAG_UL:
     case GUMBO_TAG_OL:
-      writer_.end_list();
-      writer_.block(writer_.in_list() ? 1 : 2);
+      writer().end_list();
+      writer().block(writer().in_list() ? 1 : 2);
       break;
     case GUMBO_TAG_LI:
-      writer_.end_front();
-      writer_.block(1);
-      break;
-    case GUMBO_TAG_A:
-      if (!links_.back().empty()) writer_.end_mark("](" + links_.back() + ")");
-      links_.pop_back();
+      writer().end_item();
       break;
     default:
-      if (pre_ == 0 && !mark_of(e.tag).empty()) writer_.end_mark(mark_of(e.tag));
+      leave_inline(e);
   }
-  writer_.block(apart(e.tag));
+  if (is_heading(e.tag)) {
+    writer().end_heading();
+    writer().block(2);
+  }
+  writer().block(apart(e.tag));
+}
+
+void Page::leave_inline(const GumboElement &e) {
+  if (e.tag != GUMBO_TAG_A && !is_code(e.tag) && mark_of(e.tag).empty()) return;
+  if (is_code(e.tag)) --codes_;
+  if (marked_.back()) writer().end_mark();
+  marked_.pop_back();
+}
+
+// True: it was a part of a table.
+bool Page::leave_in_table(const GumboElement &e) {
+  if (&e == table_element_) {
+    write_table();
+    return true;
+  }
+  if (e.tag == GUMBO_TAG_TR) return true;
+  const bool cell = e.tag == GUMBO_TAG_TD || e.tag == GUMBO_TAG_TH;
+  if (!cell && e.tag != GUMBO_TAG_CAPTION) return false;
+  std::string text = cell_->take();
+  cell_.reset();
+  if (!text.empty()) text.pop_back();  // its line break
+  if (cell) {
+    table_->cell(std::move(text), number_of(attribute(e, "colspan"), max_span),
+                 number_of(attribute(e, "rowspan"), max_span));
+  } else {
+    page_.verbatim(text);
+    page_.block(2);
+  }
+  return true;
+}
+
+void Page::write_table() {
+  page_.block(2);
+  for (const std::string &line : table_->lines(markdown_)) page_.line(line);
+  page_.block(2);
+  table_.reset();
+  table_element_ = nullptr;
 }
 
 const GumboNode *body_of(const GumboNode *html) {
-  const GumboVector &children = html->v.element.children;
-  for (unsigned i = 0; i < children.length; ++i) {
-    const auto *child = static_cast<const GumboNode *>(children.data[i]);
-    if (child->type == GUMBO_NODE_ELEMENT && child->v.element.tag == GUMBO_TAG_BODY) return child;
+  for (unsigned i = 0; i < children_of(html).size(); ++i) {
+    const GumboNode *child = children_of(html)[i];
+    if (is_element(child) && child->v.element.tag == GUMBO_TAG_BODY) return child;
   }
   return html;
 }
@@ -345,10 +318,10 @@ const GumboNode *body_of(const GumboNode *html) {
 
 bool html_to_text(std::string_view html, bool markdown, const std::atomic<bool> &cancelled,
                   std::string *out, std::string *problem) {
-  const auto arena = std::make_unique<Arena>(cancelled);
-  const GumboOutput *tree = parse(arena.get(), html);
+  HtmlTree tree;
+  const GumboNode *root = tree.parse(html, cancelled);
   Page page(markdown, cancelled);
-  if (tree == nullptr || !page.add(body_of(tree->root))) {
+  if (root == nullptr || !page.add(body_of(root))) {
     *problem = cancelled.load() ? "the call was cancelled" : "the page is too complex to be read";
     return false;
   }

@@ -27,7 +27,8 @@ TEST_CASE("a page as Markdown") {
   CHECK(text_of("<p>a<pre>\n x\n\n  y\n</pre>b <code>c</code>") ==
         "a\n\n```\n x\n\n  y\n```\n\nb `c`\n");
   CHECK(text_of("<blockquote><p>a<p>b</blockquote>c<hr>d") == "> a\n>\n> b\n\nc\n\n---\n\nd\n");
-  CHECK(text_of("<table><tr><th>a<th>b<tr><td>1<td>2</table>") == "a | b\n1 | 2\n");
+  CHECK(text_of("<table><tr><th>a<th>b<tr><td>1<td>2</table>") ==
+        "| a | b |\n| --- | --- |\n| 1 | 2 |\n");
   CHECK(text_of("<title>t</title><body><style>s</style><script>alert('x')</script>"
                 "<noscript>n</noscript><svg><text>v</text></svg><template>t</template>text"
                 "<img alt='a picture' src=x>") == "texta picture\n");

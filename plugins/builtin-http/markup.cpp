@@ -1,13 +1,13 @@
 #include "builtin-http/markup.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace builtin_http {
 namespace {
 
 // Deeper nesting is shown no deeper, so that a page cannot make its text many times longer.
-constexpr int max_quotes = 4;
-constexpr std::size_t max_indent = 8;
+constexpr std::size_t max_containers = 12;
 
 bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f';
@@ -15,27 +15,52 @@ bool is_space(char c) {
 
 }  // namespace
 
+// What the next line begins with, and in *rest what further lines of its paragraph do. Markers of
+// items are used up.
+std::string MarkupWriter::front(std::string *rest) {
+  std::string out;
+  for (std::size_t i = 0; i < containers_.size(); ++i) {
+    Container &c = containers_[i];
+    const bool shown = markdown_ && i < max_containers;
+    if (shown && c.kind == Kind::quote) {
+      out += "> ";
+      *rest += "> ";
+    } else if (shown) {
+      out += c.marker.empty() ? std::string(c.width, ' ') : c.marker;
+      rest->append(c.width, ' ');
+    }
+    c.marker.clear();
+  }
+  return out;
+}
+
 // Writes the line breaks that are due and what stands at the front of a line.
 void MarkupWriter::begin_line() {
   const bool first = out_.empty();
   if (wanted_ == 0 && !first) return;
-  const std::string quote = markdown_ ? std::string(2 * std::min(quotes_, max_quotes), ' ') : "";
-  std::string front = quote;
-  for (std::size_t i = 0; i < front.size(); i += 2) front[i] = '>';
-  if (!first) {
-    out_ += '\n';
-    if (wanted_ == 2) out_ += front.substr(0, front.find_last_not_of(' ') + 1) + "\n";
+  if (std::exchange(list_ended_, false) && !begins_item()) wanted_ = 2;
+  if (wanted_ == 2 || begins_item()) close_marks();
+  std::string rest;
+  const std::string front = this->front(&rest);
+  if (!first) out_ += '\n';
+  if (!first && wanted_ == 2) {
+    // An empty line belongs to what both of its neighbours are in.
+    const auto same = std::mismatch(rest.begin(), rest.end(), last_rest_.begin(), last_rest_.end());
+    const std::string_view shared(rest.data(), static_cast<std::size_t>(same.first - rest.begin()));
+    out_.append(shared.substr(0, shared.find_last_not_of(' ') + 1)).append("\n");
   }
   out_ += front;
-  if (markdown_ && lists_.size() > 1) {
-    out_.append(2 * std::min(lists_.size() - 1, max_indent), ' ');
-  }
-  if (markdown_ && !lists_.empty() && pending_.empty()) out_ += "  ";
-  out_ += pending_;
-  pending_.clear();
+  out_ += heading_;
+  last_rest_ = std::move(rest);
+  heading_.clear();
   wanted_ = 0;
   space_ = false;
   no_space_at_ = out_.size();
+}
+
+bool MarkupWriter::begins_item() const {
+  return std::any_of(containers_.begin(), containers_.end(),
+                     [](const Container &c) { return !c.marker.empty(); });
 }
 
 void MarkupWriter::put(std::string_view t) {
@@ -48,8 +73,17 @@ void MarkupWriter::put(std::string_view t) {
 
 void MarkupWriter::write_marks() {
   for (Mark &m : marks_) {
-    if (!m.written) out_ += m.text;
+    if (!m.written && !m.ended) out_ += m.begin;
     m.written = true;
+  }
+}
+
+// Before a new paragraph, which they would not reach into.
+void MarkupWriter::close_marks() {
+  for (auto m = marks_.rbegin(); m != marks_.rend(); ++m) {
+    if (m->written && !m->ended) out_ += m->end;
+    m->ended = m->ended || (m->written && m->begin == "[");
+    m->written = false;
   }
 }
 
@@ -77,6 +111,13 @@ void MarkupWriter::verbatim(std::string_view t) {
   }
 }
 
+void MarkupWriter::line(std::string_view t) {
+  block(1);
+  begin_line();
+  out_ += t;
+  block(1);
+}
+
 void MarkupWriter::rule() {
   block(2);
   if (markdown_) put("---");
@@ -85,48 +126,60 @@ void MarkupWriter::rule() {
 
 void MarkupWriter::heading(int level) {
   block(2);
-  if (markdown_) pending_ += std::string(static_cast<std::size_t>(level), '#') + " ";
+  if (markdown_) heading_ = std::string(static_cast<std::size_t>(level), '#') + " ";
+}
+
+bool MarkupWriter::in_list() const {
+  return std::any_of(containers_.begin(), containers_.end(),
+                     [](const Container &c) { return c.kind != Kind::quote; });
+}
+
+void MarkupWriter::end_list() {
+  containers_.pop_back();
+  list_ended_ = markdown_;
 }
 
 void MarkupWriter::item() {
   block(1);
-  if (!markdown_ || lists_.empty()) return;
-  List &list = lists_.back();
-  pending_ = list.ordered ? std::to_string(++list.number) + ". " : "- ";
+  if (containers_.empty() || containers_.back().kind == Kind::quote) return;
+  Container &list = containers_.back();
+  list.marker = list.kind == Kind::bullets ? "- " : std::to_string(list.number++) + ". ";
+  list.width = list.marker.size();
 }
 
-void MarkupWriter::cell() {
-  if (wanted_ == 0 && !out_.empty()) put(markdown_ ? " | " : "\t");
-  no_space_at_ = out_.size();
+void MarkupWriter::end_item() {
+  if (!containers_.empty()) containers_.back().marker.clear();
+  block(1);
 }
 
-void MarkupWriter::begin_fence() {
+void MarkupWriter::begin_fence(std::string_view fence, std::string_view language) {
   block(2);
   if (!markdown_) return;
-  put("```");
+  put(fence);
+  out_ += language;
   wanted_ = 1;
 }
 
-void MarkupWriter::end_fence() {
+void MarkupWriter::end_fence(std::string_view fence) {
   if (markdown_) {
     wanted_ = 1;
-    put("```");
+    put(fence);
   }
   block(2);
 }
 
-void MarkupWriter::begin_mark(std::string_view mark) {
+void MarkupWriter::begin_mark(std::string_view begin, std::string_view end) {
   const bool inside =
-      std::any_of(marks_.begin(), marks_.end(), [&](const Mark &m) { return m.text == mark; });
+      std::any_of(marks_.begin(), marks_.end(), [&](const Mark &m) { return m.begin == begin; });
   counted_.push_back(markdown_ && !inside);
-  if (counted_.back()) marks_.push_back({mark, false});
+  if (counted_.back()) marks_.push_back({std::string(begin), std::string(end)});
 }
 
-void MarkupWriter::end_mark(std::string_view mark) {
+void MarkupWriter::end_mark() {
   const bool counted = counted_.back();
   counted_.pop_back();
   if (!counted) return;
-  if (marks_.back().written) out_ += mark;
+  if (marks_.back().written && !marks_.back().ended) out_ += marks_.back().end;
   marks_.pop_back();
 }
 

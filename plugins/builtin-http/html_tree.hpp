@@ -1,0 +1,48 @@
+// A page as a tree, within bounds of memory and time.
+#pragma once
+
+#include <gumbo.h>
+
+#include <atomic>
+#include <memory>
+#include <string_view>
+
+namespace builtin_http {
+
+// Bounds of one page; beyond, there is no tree.
+inline constexpr std::size_t max_tree_bytes = 192u << 20;
+inline constexpr unsigned max_parse_ms = 5'000;
+
+class HtmlTree {
+ public:
+  HtmlTree();
+  ~HtmlTree();
+
+  // html: UTF-8; must outlive the tree. nullptr: a bound was reached, or cancelled. The nodes live
+  // as long as this object. Thread: any, once.
+  const GumboNode *parse(std::string_view html, const std::atomic<bool> &cancelled);
+
+ private:
+  class Arena;
+  std::unique_ptr<Arena> arena_;
+};
+
+// The value of an attribute; empty: there is none.
+std::string_view attribute(const GumboElement &element, const char *name);
+
+// The children of an element, else none.
+struct Children {
+  const GumboVector *nodes;
+  const GumboNode *operator[](unsigned i) const {
+    return static_cast<const GumboNode *>(nodes->data[i]);
+  }
+  unsigned size() const { return nodes->length; }
+};
+inline bool is_element(const GumboNode *node) {
+  return node->type == GUMBO_NODE_ELEMENT;
+}
+inline Children children_of(const GumboNode *element) {
+  return {&element->v.element.children};
+}
+
+}  // namespace builtin_http

@@ -1,0 +1,64 @@
+// Pages like those of the web (pages/*.html), compared with what they should read like: pages/*.md
+// as Markdown, pages/*.txt as plain text. After a change that is meant:
+//   builtin_http_test "[.write]", and a look at the difference.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "builtin-http/page.hpp"
+
+using namespace builtin_http;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string read(const fs::path &path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+std::vector<fs::path> pages() {
+  std::vector<fs::path> out;
+  for (const auto &entry : fs::directory_iterator(PAGES)) {
+    if (entry.path().extension() == ".html") out.push_back(entry.path());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::string text_of(const fs::path &page, Format format) {
+  const std::atomic<bool> never{false};
+  Response response;
+  response.headers = {{"Content-Type", "text/html"}};
+  response.body = read(page);
+  std::string text;
+  std::string problem;
+  if (!page_text(&response, format, never, &text, &problem)) return "problem: " + problem;
+  return text;
+}
+
+fs::path with(fs::path page, const char *extension) {
+  return page.replace_extension(extension);
+}
+
+}  // namespace
+
+TEST_CASE("pages read as they should") {
+  CHECK(pages().size() >= 20);
+  for (const fs::path &page : pages()) {
+    INFO(page);
+    CHECK(text_of(page, Format::markdown) == read(with(page, ".md")));
+    CHECK(text_of(page, Format::content) == read(with(page, ".txt")));
+  }
+}
+
+TEST_CASE("write what pages read like now", "[.write]") {
+  for (const fs::path &page : pages()) {
+    std::ofstream(with(page, ".md"), std::ios::binary) << text_of(page, Format::markdown);
+    std::ofstream(with(page, ".txt"), std::ios::binary) << text_of(page, Format::content);
+  }
+}
