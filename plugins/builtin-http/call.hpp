@@ -31,15 +31,15 @@ class Call final : private Fetcher::User {
     ~Owner() = default;
   };
 
-  // host, http, config and owner outlive the Call.
-  Call(const bh::Host &host, const bh_host_http &http, const Config &config, Owner &owner,
-       std::uint64_t id, std::unique_ptr<Task> task)
+  // host, http, config, cache and owner outlive the Call.
+  Call(const bh::Host &host, const bh_host_http &http, const Config &config, Cache &cache,
+       Owner &owner, std::uint64_t id, std::unique_ptr<Task> task)
       : host_(host),
         config_(config),
         owner_(owner),
         id_(id),
         task_(std::move(task)),
-        fetcher_(host, http, config, *this) {}
+        fetcher_(host, http, config, cache, *this) {}
   ~Call() { stop(); }
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;

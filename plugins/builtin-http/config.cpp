@@ -68,6 +68,9 @@ std::string read_bounds(const Value &root, Config *out) {
   if (!read_number(root, "max_body_bytes", 1024, 100u << 20, &out->max_body_bytes)) {
     return "max_body_bytes must be from 1024 to 104857600";
   }
+  if (!read_number(root, "cache_bytes", 0, 100u << 20, &out->cache_bytes)) {
+    return "cache_bytes must be from 0 to 104857600";
+  }
   if (!read_number(root, "timeout_ms", 100, 600'000, &out->timeout_ms)) {
     return "timeout_ms must be from 100 to 600000";
   }

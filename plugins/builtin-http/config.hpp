@@ -30,6 +30,7 @@ inline constexpr std::string_view config_schema = R"({
       "items":{"type":"string","enum":["get","post","put","patch","delete","head"]},
       "description":"Also offer http_get, http_post and so on"},
     "max_body_bytes":{"type":"integer","minimum":1024,"maximum":104857600},
+    "cache_bytes":{"type":"integer","minimum":0,"maximum":104857600},
     "timeout_ms":{"type":"integer","minimum":100,"maximum":600000}
   }})";
 
@@ -38,7 +39,8 @@ struct Config {
   AddressRules addresses;
   std::vector<std::string> methods;  // "get", "post", ...: the tools http_get, http_post, ...
   std::uint64_t max_body_bytes = 5u << 20;
-  std::uint64_t timeout_ms = 30'000;  // for one call, redirects included
+  std::uint64_t cache_bytes = 8u << 20;  // 0: no cache
+  std::uint64_t timeout_ms = 30'000;     // for one call, redirects included
 
   // May url be asked, as far as its text tells? Empty: yes; else a sentence that says "blocked".
   std::string refusal(const Url &url) const;

@@ -47,9 +47,9 @@ TEST_CASE("the domain policy: block, allow, default") {
   for (const char *bad :
        {"[]", R"({"allow":"a"})", R"({"allow":["*"]})", R"({"block":["a*.b"]})",
         R"({"block":["http://a/"]})", R"({"default":"maybe"})", R"({"allow_private":1})",
-        R"({"max_body_bytes":10})", R"({"timeout_ms":-1})", R"({"allow":["a.test:0"]})",
-        R"({"allow":["*.10.0.0.1"]})", R"({"allow":["a.test:x"]})", R"({"methods":["trace"]})",
-        R"({"allow_addresses":["10.0.0.1/8"]})"}) {
+        R"({"max_body_bytes":10})", R"({"cache_bytes":-1})", R"({"timeout_ms":-1})",
+        R"({"allow":["a.test:0"]})", R"({"allow":["*.10.0.0.1"]})", R"({"allow":["a.test:x"]})",
+        R"({"methods":["trace"]})", R"({"allow_addresses":["10.0.0.1/8"]})"}) {
     INFO(bad);
     CHECK(parse_config(bad, &ignored, nullptr) == BH_E_INVALID);
   }

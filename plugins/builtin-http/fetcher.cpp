@@ -22,6 +22,14 @@ bool has_header(const std::vector<Header> &headers, std::string_view name) {
                      [&](const Header &h) { return same_name(h.name, name); });
 }
 
+// The header that asks whether this response is still what the server would send; it points into
+// it.
+bh_http_header validator_of(const Response &kept) {
+  const std::string_view tag = kept.header("etag");
+  if (!tag.empty()) return {bh::str("if-none-match"), bh::str(tag)};
+  return {bh::str("if-modified-since"), bh::str(kept.header("last-modified"))};
+}
+
 Fetcher &self(void *user) noexcept {
   return *static_cast<Fetcher *>(user);
 }
@@ -59,7 +67,7 @@ bool Fetcher::judge(std::string_view prefix) {
   response_ = {};
   asked_ns_ = host_.now_ns();
   problem_ = std::string(prefix) + refusal;
-  note("denied");
+  note("denied", refusal);
   later();
   return false;
 }
@@ -67,6 +75,7 @@ bool Fetcher::judge(std::string_view prefix) {
 void Fetcher::send() {
   const std::uint64_t now = host_.now_ns();
   if (now >= deadline_ns_) return end_later("the request failed: it took too long");
+  if (use_cache(now)) return later();
   response_ = {};
   response_.url = request_.url;
   location_.clear();
@@ -81,14 +90,37 @@ void Fetcher::send() {
   if (http_.start(host_.ctx(), &r, &handler, this, &id_, &error) >= 0) return;
   running_ = false;
   problem_ = failure(error);
-  note("error");
+  note("error", problem_);
   later();
+}
+
+// True: the answer is there. Else kept_ may be what the server is to be asked about.
+bool Fetcher::use_cache(std::uint64_t now) {
+  kept_.reset();
+  if (!Cache::is_for(request_)) return false;
+  const Cache::Found found = cache_.find(request_.url, now);
+  if (found.response == nullptr) return false;
+  kept_ = *found.response;
+  if (!found.is_fresh) return false;
+  location_.clear();
+  asked_ns_ = now;
+  response_ = {};
+  note("allowed", "answered from the cache");
+  use_kept();
+  return true;
+}
+
+void Fetcher::use_kept() {
+  response_ = std::move(*kept_);
+  kept_.reset();
+  problem_ = refused_head();
 }
 
 // The result points into url, *headers and this object.
 bh_http_request Fetcher::describe(const std::string &url, std::vector<bh_http_header> *headers,
                                   std::uint64_t now) const {
   for (const Header &h : request_.headers) headers->push_back({bh::str(h.name), bh::str(h.value)});
+  if (kept_) headers->push_back(validator_of(*kept_));
   if (!has_header(request_.headers, "accept")) {
     headers->push_back({bh::str("accept"), bh::str(accept)});
   }
@@ -143,7 +175,7 @@ bh_status Fetcher::on_head(std::uint32_t status, const bh_http_header *headers, 
         {std::string(bh::view(headers[i].name)), std::string(bh::view(headers[i].value))});
   }
   enough_ = take_redirect();  // nobody reads its page; without one the connection is kept
-  if (enough_) return BH_OK;
+  if (enough_ || (status == 304 && kept_)) return BH_OK;
   problem_ = refused_head();
   enough_ = request_.head_only && problem_.empty();
   return problem_.empty() && (!enough_ || request_.method == "HEAD") ? BH_OK : BH_E_CANCELLED;
@@ -190,10 +222,23 @@ void Fetcher::on_done(const bh_error *error) {
         problem_ = "the request failed: there was no answer";
       }
     }
-    note(denied_ ? "denied" : response_.status != 0 ? "allowed" : "error");
+    note(denied_ ? "denied" : response_.status != 0 ? "allowed" : "error", problem_);
+    if (problem_.empty()) keep();
     return BH_OK;
   });
   later();
+}
+
+// What came is kept for the next call that asks for it; or what was kept is what came.
+void Fetcher::keep() {
+  if (!Cache::is_for(request_) || !location_.empty()) return;
+  const std::uint64_t now = host_.now_ns();
+  if (response_.status == 304 && kept_) {
+    cache_.renew(request_.url, response_, now, std::time(nullptr));
+    use_kept();
+  } else {
+    cache_.store(request_.url, response_, now, std::time(nullptr));
+  }
 }
 
 std::string Fetcher::failure(const bh_error &error) const {
@@ -206,7 +251,7 @@ std::string Fetcher::failure(const bh_error &error) const {
 // ---- the end
 // -------------------------------------------------------------------------------------
 
-void Fetcher::note(const char *decision) {
+void Fetcher::note(const char *decision, std::string_view reason) {
   NetEvent event;
   event.decision = decision;
   event.method = request_.method;
@@ -214,7 +259,7 @@ void Fetcher::note(const char *decision) {
   event.bytes_sent = request_.body.size();
   event.bytes_received = response_.body.size();
   event.duration_ms = (host_.now_ns() - asked_ns_) / 1'000'000;
-  event.reason = problem_;
+  event.reason = reason;
   user_.record(net_event(request_.url, event));
 }
 

@@ -11,8 +11,10 @@
 #include <bulkhead/abi/ext/draft/http.h>
 #include <bulkhead/cpp/host.hpp>
 
+#include <optional>
 #include <string>
 
+#include "builtin-http/cache.hpp"
 #include "builtin-http/config.hpp"
 #include "builtin-http/message.hpp"
 
@@ -36,8 +38,9 @@ class Fetcher {
   };
 
   // All of them outlive the Fetcher.
-  Fetcher(const bh::Host &host, const bh_host_http &http, const Config &config, User &user)
-      : host_(host), http_(http), config_(config), user_(user) {}
+  Fetcher(const bh::Host &host, const bh_host_http &http, const Config &config, Cache &cache,
+          User &user)
+      : host_(host), http_(http), config_(config), cache_(cache), user_(user) {}
   ~Fetcher() { stop(); }
   Fetcher(const Fetcher &) = delete;
   Fetcher &operator=(const Fetcher &) = delete;
@@ -57,13 +60,16 @@ class Fetcher {
 
   bool judge(std::string_view prefix);
   void send();
+  bool use_cache(std::uint64_t now);
+  void use_kept();
+  void keep();
   bh_http_request describe(const std::string &url, std::vector<bh_http_header> *headers,
                            std::uint64_t now) const;
   void follow();
   void end_later(std::string problem);
   void later();
   void step();
-  void note(const char *decision);
+  void note(const char *decision, std::string_view reason);
 
   bh_status on_address(std::string_view host, std::string_view address);
   bh_status on_head(std::uint32_t status, const bh_http_header *headers, std::uint32_t n);
@@ -76,10 +82,12 @@ class Fetcher {
   const bh::Host &host_;
   const bh_host_http &http_;
   const Config &config_;
+  Cache &cache_;
   User &user_;
 
   Request request_;
-  Response response_;  // of the last hop
+  Response response_;             // of the last hop
+  std::optional<Response> kept_;  // that the server is asked about: is it still the same?
   std::uint64_t deadline_ns_ = 0, asked_ns_ = 0;
   unsigned redirects_ = 0;
   bh_http_id id_ = 0;

@@ -7,6 +7,7 @@
 #include <bulkhead/cpp/tables.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -35,7 +36,9 @@ class BuiltinHttp final : private Call::Owner {
     if (tools_ == nullptr || !host_.has_reactor()) {
       return bh::fail(error, BH_E_UNSUPPORTED, "the host takes no tools or has no reactor");
     }
-    return parse_config(bh::view(json), &config_, error);
+    const bh_status status = parse_config(bh::view(json), &config_, error);
+    if (status == BH_OK) cache_.emplace(config_.cache_bytes);
+    return status;
   }
 
   bh_status start(bh_error *) { return BH_OK; }
@@ -87,7 +90,7 @@ class BuiltinHttp final : private Call::Owner {
                                                  "http-client is not loaded"));
     }
     Call::Owner &owner = *this;
-    auto call = std::make_unique<Call>(host_, *http, config_, owner, id, std::move(task));
+    auto call = std::make_unique<Call>(host_, *http, config_, *cache_, owner, id, std::move(task));
     Call &c = *calls_.emplace(id, std::move(call)).first->second;
     c.start(request.deadline_ns, (request.flags & BH_CALL_PROGRESS) != 0);
     return BH_PENDING;
@@ -117,6 +120,7 @@ class BuiltinHttp final : private Call::Owner {
   bh::Host host_;
   const bh_host_tools *tools_ = nullptr;
   Config config_;
+  std::optional<Cache> cache_;
   bool draining_ = false;
   std::unordered_map<bh_call, std::unique_ptr<Call>> calls_;
 };

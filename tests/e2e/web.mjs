@@ -173,6 +173,20 @@ test('a page in another character set, in the compartment of the web', async (t)
   assert.equal(chunk(await text('local__fetch_http', { url: web.url })), '日本語');
 });
 
+test('a page that is fresh is asked for once, one that is not is asked about', async (t) => {
+  const web = await site(t, (req, res) => {
+    if (req.headers['if-none-match'] === '"1"') return res.writeHead(304, { etag: '"1"' }).end();
+    const headers = req.url === '/fresh' ? { 'cache-control': 'max-age=60' } : { etag: '"1"' };
+    return res.writeHead(200, { 'content-type': 'text/plain', ...headers }).end('page');
+  });
+  const { text } = await started(t, { local: loopback });
+  for (const path of ['/fresh', '/old']) {
+    for (let i = 0; i < 3; ++i) assert.equal(chunk(await text('local__fetch_http', { url: web.url + path })), 'page');
+  }
+  assert.deepEqual(web.seen.map((one) => [one.url, one.headers['if-none-match']]),
+    [['/fresh', undefined], ['/old', undefined], ['/old', '"1"'], ['/old', '"1"']]);
+});
+
 test('progress of what takes long, and a cancelled call', async (t) => {
   const web = await hostile(t);
   const { gateway, client } = await started(t, { local: loopback });
