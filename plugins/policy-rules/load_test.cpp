@@ -121,6 +121,29 @@ TEST_CASE("priorities have their ranges, and layers their rules") {
             .decide("s", "t") == "ask");
 }
 
+TEST_CASE("a layer that agrees with the corporation's default does not open it for others") {
+  const std::string corp = layer("corp", R"({"security":{"default":"block"}})");
+  const std::string says = "the corporation's profile has said \"block\" (corp.toml)";
+  // Both spellings in one file, and one in each of two layers.
+  has(bad(config({corp, layer("file", R"({"security":{"default":"allow",
+      "capabilities":{"mcp_tools":"block"}}})")})),
+      says);
+  has(bad(config({corp, layer("file", R"({"security":{"default":"block",
+      "capabilities":{"mcp_tools":"allow"}}})")})),
+      says);
+  const std::string same = layer("user", R"({"security":{"default":"block"}})");
+  has(bad(config({corp, same, layer("file", R"({"security":{"default":"allow"}})")})), says);
+  has(bad(config(
+          {corp, same, layer("file", R"({"security":{"capabilities":{"mcp_tools":"audit"}}})")})),
+      says);
+  CHECK(World(config({corp, same})).decide("s", "t") == "block");
+  // Of its own two the corporation's last one counts.
+  has(bad(config({layer("corp", R"({"security":{"default":"block",
+                  "capabilities":{"mcp_tools":"allow"}}})"),
+                  layer("file", R"({"security":{"default":"allow"}})")})),
+      says);
+}
+
 TEST_CASE("the third generation's rules") {
   World w(config({layer("corp", R"j({"corp":{"rules":{"no-push":{"match":
              "mcp.tool_call.name == \"push\" && mcp.server.name == \"git\"", "action":"block"}}}})j"),
@@ -185,4 +208,15 @@ TEST_CASE("what is refused of the third generation's rules") {
             .priority == 1001);
   has(bad(config({layer("file", R"({"corp":{"rules":{}}})")})), "corporation's profile only");
   has(bad(config({layer("file", R"({"profiles":{"rules":{"A B":{}}}})")})), "the id of a rule");
+  // What says that it is the corporation's is.
+  has(bad(third(match + R"(,"action":"block","corp_locked":true)")), "only the corporation's");
+  good(third(match + R"(,"action":"block","corp_locked":false)"));
+  good(config({layer("corp", R"({"corp":{"rules":{"r":{)" + match +
+                                 R"(,"action":"block","corp_locked":true}}}})")}));
+  for (const std::string_view section : {R"("profiles":{"rules":{"r":{)", R"("default":{"r":{)"}) {
+    const std::string end = section.starts_with("\"p") ? "}}}}" : "}}}";
+    has(bad(config(
+            {layer("corp", "{" + std::string(section) + match + R"(,"action":"block")" + end)})),
+        "come after those of users");
+  }
 }

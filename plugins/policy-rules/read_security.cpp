@@ -41,14 +41,16 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
                                 "\"ask\" or \"block\" is needed here");
   }
   const bool corp = table.layer().is_corp();
-  if (out->fallback_fixed && !corp && *action != out->fallback) {
+  // Stays so for all layers above, also after one that agrees.
+  if (out->fallback_fixed && !corp) {
+    if (*action == out->fallback) return;
     return table.fault(key, "the corporation's profile has said \"" +
                                 std::string(to_string(out->fallback)) + "\" (" +
                                 out->fallback_place + "), which stays");
   }
   out->fallback = *action;
   out->fallback_place = table.place(key);
-  out->fallback_fixed = corp;
+  out->fallback_fixed = out->fallback_fixed || corp;
 }
 
 // One rule.

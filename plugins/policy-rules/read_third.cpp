@@ -46,7 +46,11 @@ class ThirdReader : RuleReader {
     condition();
     action();
     priority();
-    static_cast<void>(table_.flag("corp_locked"));
+    if (table_.flag("corp_locked").value_or(false) && section_ != Section::corp) {
+      fault("corp_locked",
+            "only the corporation's rules are locked, as [corp.rules.ID] in its profile; leave it "
+            "out");
+    }
     return finish();
   }
 
@@ -162,6 +166,14 @@ void read_third(const Layer &layer, Drafts *out, Faults *faults) {
                   "[profiles.rules.ID] or [security.rules.mcp.NAME]");
     }
   }
+  // Their priorities are those of users, so they would not come first.
+  for (const std::string_view users : {"profiles", "default"}) {
+    if (!layer.is_corp() || member(*layer.sections, users) == nullptr) continue;
+    faults->add(layer, users,
+                "rules of this section come after those of users; the corporation's are "
+                "[corp.rules.ID] or [security.rules.mcp.NAME]");
+  }
+  if (layer.is_corp()) return;
   read_nested(layer, "profiles", Section::profiles, out, faults);
   if (const rapidjson::Value *fallback = member(*layer.sections, "default"))
     read_all(Table(layer, "default", *fallback, *faults), Section::fallback, out);
