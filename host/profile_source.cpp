@@ -171,7 +171,8 @@ std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile
   return {};
 }
 
-void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments) {
+// `corp`: there is a corporation's profile.
+void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool corp) {
   Profile &profile = loaded.profile;
   if (profile.state_dir.empty()) {
     profile.state_dir = default_state_dir();
@@ -182,20 +183,23 @@ void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments) {
   auto &dirs = profile.plugin_dirs;
   const auto &given = arguments.plugin_dirs;
   dirs.insert(dirs.end(), given.begin(), given.end());
-  // Where the policy is the corporation's, no folder of a user's has another by its name.
-  const bool first = find_hold(loaded.holds, {"policies"}) != nullptr;
-  if (first || given.empty()) dirs.insert(first ? dirs.begin() : dirs.end(), own_plugin_dir());
+  // What the corporation names, no folder of a user's has another plugin for.
+  if (corp || given.empty()) dirs.insert(corp ? dirs.begin() : dirs.end(), own_plugin_dir());
 }
 
-// The revision of it, if it is signed.
-std::expected<std::optional<CorpRevision>, Lines> add_corp_layer(
-    Lines *notes, std::vector<ProfileLayer> *layers) {
+struct CorpLayerAdded {
+  bool there = false;
+  std::optional<CorpRevision> revision;  // of a signed one
+};
+
+std::expected<CorpLayerAdded, Lines> add_corp_layer(Lines *notes,
+                                                    std::vector<ProfileLayer> *layers) {
   auto corp = read_corp_profile();
   if (!corp) return std::unexpected(std::move(corp.error()));
-  if (!*corp) return std::nullopt;
+  if (!*corp) return CorpLayerAdded{};
   layers->push_back(std::move((*corp)->layer));
   notes->insert(notes->end(), (*corp)->notes.begin(), (*corp)->notes.end());
-  return (*corp)->revision;
+  return CorpLayerAdded{true, std::move((*corp)->revision)};
 }
 
 // What the command line changes beside the layers.
@@ -299,10 +303,10 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
                           [&](const PluginUse &one) { return one.id == use.id; });
     });
   }
-  remember_corp_revision(*corp, &notes);
+  remember_corp_revision(corp->revision, &notes);
   out.profile = std::move(*profile);
   hide_unused_transports(out.profile);
-  fill_in_folders(out, arguments);
+  fill_in_folders(out, arguments, corp->there);
   if (auto added = add_pins(out.profile, &notes); !added) return std::unexpected(added.error());
   hide_from_servers(out.profile);
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
@@ -347,12 +351,12 @@ std::expected<LoadedProfile, Lines> load_aggregator(const Arguments &arguments) 
   }
   std::erase_if(profile->transports,
                 [](const PluginUse &use) { return !is_builtin(use) || use.id != "aggregator"; });
-  remember_corp_revision(*corp, &notes);
+  remember_corp_revision(corp->revision, &notes);
   out.profile = std::move(*profile);
   out.file = arguments.config;
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
-  fill_in_folders(out, arguments);
+  fill_in_folders(out, arguments, corp->there);
   return out;
 }
 

@@ -76,6 +76,11 @@ std::vector<ServerDef> HostImpl::all_servers(const Profile &profile,
       if (taken) {
         refused->push_back("server \"" + def.name + "\" of \"" + given.part->use.id +
                            "\" is left out: the profile has one of that name");
+      } else if (const ProfileHold *hold =
+                     find_hold(profile.server_holds, {"mcpServers", def.name})) {
+        // The profile that it was given under may have been another.
+        refused->push_back("server \"" + def.name + "\" of \"" + given.part->use.id +
+                           "\" is left out: " + hold->says);
       } else {
         all.push_back(def);
       }

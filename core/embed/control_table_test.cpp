@@ -134,6 +134,27 @@ TEST_CASE("control: only for instances that the profile names") {
   CHECK(seat.control == nullptr);
 }
 
+TEST_CASE("control: what the profile's layers keep from others is refused") {
+  Seated w;
+  seat.open();
+  Profile held = w.profile;
+  held.server_holds = {{{"mcpServers", "shell"}, true, "no shells"},
+                       {{"mcpServers", "*", "sandbox"}, false, "sandboxes stay"}};
+  REQUIRE(w.host->apply(held).has_value());
+  REQUIRE(seat.replace(R"([{"name":"shell","command":"fake"},
+      {"name":"loose","command":"fake","sandbox":"off"},{"name":"g","command":"fake"}])") ==
+          BH_PENDING);
+  const std::string report = w.report();
+  CHECK(report.find(R"("refused":[{"name":"shell","reason":"no shells"},)"
+                    R"({"name":"loose","reason":"sandboxes stay"}])") != std::string::npos);
+  CHECK(seat.servers().find(R"("name":"g")") != std::string::npos);
+  // Those that are there go when a reload brings it.
+  held.server_holds = {{{"mcpServers"}, false, "ours only"}};
+  REQUIRE(w.host->apply(held).has_value());
+  CHECK(seat.servers().find(R"("name":"g")") == std::string::npos);
+  CHECK(seat.servers().find(R"("name":"a")") != std::string::npos);
+}
+
 TEST_CASE("control: a list of definitions replaces the one before, and nothing of the profile") {
   Seated w;
   seat.open();

@@ -128,13 +128,19 @@ void archive(Ar &ar, Identity &v) {
 }
 
 template <class Ar>
+void archive(Ar &ar, ProfileHold &v) {
+  auto &[path, forbids, says] = v;
+  ar(path, forbids, says);
+}
+
+template <class Ar>
 void archive(Ar &ar, Profile &v) {
   auto &[servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
          expose, limits, isolation, approval, pins, identity, server_name, state_dir, own_paths,
-         notes, pinned, shown] = v;
+         notes, server_holds, pinned, shown] = v;
   ar(servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
      expose, limits, isolation, approval, pins, identity, server_name, state_dir, own_paths, notes,
-     pinned, shown);
+     server_holds, pinned, shown);
 }
 
 }  // namespace bulkhead

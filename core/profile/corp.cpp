@@ -27,13 +27,34 @@ bool is_rule_section(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What a policy answers when nothing else decides has two spellings.
-CorpPath other_spelling(const CorpPath &path) {
+// What a policy answers when nothing else decides has two spellings, and rules have four.
+std::vector<CorpPath> other_spellings(const CorpPath &path) {
   static const CorpPath kShort{"security", "default"};
   static const CorpPath kLong{"security", "capabilities", "mcp_tools"};
-  if (path == kShort) return kLong;
-  if (path == kLong || path == CorpPath{"security", "capabilities"}) return kShort;
+  if (path == kShort) return {kLong};
+  if (path == kLong || path == CorpPath{"security", "capabilities"}) return {kShort};
+  if (covers(path, {"security", "rules", "mcp", "*"}))
+    return {{"security", "servers"}, {"profiles"}, {"default"}};
   return {};
+}
+
+// What says how the layers are read has done so before directives change values.
+bool is_switch(std::string_view section) {
+  return section == "editable" || section == "detect_servers";
+}
+
+// All servers, and no key of theirs.
+bool is_all_servers(const CorpPath &path) {
+  return path.front() == "mcpServers" &&
+         (path.size() == 1 || (path.size() == 2 && path.back() == "*"));
+}
+
+// True if a layer's tools plugin is another one than what `known` has of its name.
+bool other_tools(const Member &member, const Node *known) {
+  const Node *old = known == nullptr ? nullptr : known->find(member.name);
+  if (old == nullptr) return true;
+  const Node *plugin = member.value.find("plugin"), *was = old->find("plugin");
+  return plugin != nullptr && (was == nullptr || was->text != plugin->text);
 }
 
 }  // namespace
@@ -61,8 +82,28 @@ void CorpLayer::take(Node &layer, std::uint16_t index) {
   }
   std::erase_if(layer.members, [](const Member &member) { return member.name == "directives"; });
   holds_.insert(holds_.end(), fixed_.begin(), fixed_.end());
+  for (std::size_t i = 0; i < directives_.size(); ++i) refuse_own(i, layer);
   hold_servers(layer);
   hold_policies(layer);
+}
+
+// What would take away what this file itself gives, unless by mistake.
+void CorpLayer::refuse_own(std::size_t number, Node &layer) {
+  const Directive &directive = directives_[number];
+  if (directive.operation != Operation::forbid && directive.operation != Operation::remove) return;
+  const auto wrong = [&](const CorpPath &what, const Place &place) {
+    diagnostics_.error(directive.place, to_string(directive.path),
+                       "this would take away " + to_string(what) + " of this file (" +
+                           where(place) +
+                           "); \"lock\" leaves what is here and keeps the layers above from more");
+  };
+  const std::vector<Touch> there = find_members(layer, directive.path);
+  if (!there.empty()) return wrong(there[0].path, there[0].member().place);
+  for (std::size_t i = 0; i < number; ++i) {
+    const Directive &other = directives_[i];
+    if (other.operation == Operation::add && covers(directive.path, other.path))
+      return wrong(other.path, other.place);
+  }
 }
 
 void CorpLayer::read(const Node &node, const std::string &at) {
@@ -107,6 +148,12 @@ void CorpLayer::read(const Node &node, const std::string &at) {
   const auto any = std::find(directive.path.begin(), directive.path.end(), "*");
   if (directive.operation == Operation::add && any != directive.path.end())
     diagnostics_.error(path->place, join(at, "path"), "\"add\" needs a name in place of \"*\"");
+  if (directive.operation != Operation::lock && !directive.path.empty() &&
+      is_switch(directive.path.front()))
+    diagnostics_.error(path->place, join(at, "path"),
+                       in_quotes(directive.path.front()) +
+                           " says how the layers are read, before directives change values: set it "
+                           "as a key of this file, and \"lock\" it");
   // Errors beyond the most that are kept are not counted.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
   if (!whole || diagnostics_.count() > errors || refused_by_earlier(directive, at)) return;
@@ -116,7 +163,10 @@ void CorpLayer::read(const Node &node, const std::string &at) {
 }
 
 bool CorpLayer::refused_by_earlier(const Directive &directive, const std::string &at) {
+  const bool holding =
+      directive.operation == Operation::lock || directive.operation == Operation::forbid;
   for (const Hold &held : holds_) {
+    if (held.implied && holding) continue;  // who holds each spelling says the same again
     // A wider lock takes nothing away from a narrower one.
     const bool late = directive.operation == Operation::lock
                           ? covers(held.path, directive.path)
@@ -139,16 +189,22 @@ void CorpLayer::hold(const Directive &directive) {
   held.says = std::string("the corporation's profile ") + (held.forbids ? "forbids " : "locks ") +
               to_string(directive.path) + " (" + where(directive.place) + ")";
   if (!directive.reason.empty()) held.says += ": " + directive.reason;
-  const CorpPath other = other_spelling(directive.path);
   holds_.push_back(held);
-  if (other.empty()) return;
-  held.path = other;
-  holds_.push_back(std::move(held));
+  held.implied = true;
+  for (CorpPath &other : other_spellings(directive.path)) {
+    held.path = std::move(other);
+    holds_.push_back(held);
+  }
+}
+
+bool CorpLayer::holds(const CorpPath &path) const {
+  return std::any_of(holds_.begin(), holds_.end(),
+                     [&](const Hold &held) { return covers(held.path, path); });
 }
 
 void CorpLayer::fix(const Fixed &fixed) {
   for (const CorpPath &path : fixed.paths)
-    fixed_.push_back({path, false, false,
+    fixed_.push_back({path, false, false, false,
                       "editable." + fixed.name + " is false in the corporation's profile (" +
                           where(fixed.place) + ")",
                       fixed.place});
@@ -156,20 +212,29 @@ void CorpLayer::fix(const Fixed &fixed) {
 
 // A server that the corporation gives is that one, whoever else has one of its name.
 void CorpLayer::hold_servers(const Node &layer) {
+  const auto hold_name = [&](const std::string &name, const Place &place) {
+    holds_.push_back({{"mcpServers", name},
+                      false,
+                      true,
+                      false,
+                      "the corporation's profile has a server of that name (" + where(place) + ")",
+                      place});
+  };
   for (const std::string_view section : {"mcpServers", "tools"}) {
     const Node *table = layer.find(section);
     if (table == nullptr || table->kind != Kind::table) continue;
-    for (const Member &entry : table->members)
-      holds_.push_back(
-          {{"mcpServers", entry.name},
-           false,
-           true,
-           "the corporation's profile has a server of that name (" + where(entry.place) + ")",
-           entry.place});
+    for (const Member &entry : table->members) hold_name(entry.name, entry.place);
+  }
+  for (const Directive &directive : directives_) {
+    const CorpPath &path = directive.path;
+    const bool server = path.front() == "mcpServers" || path.front() == "tools";
+    if (directive.operation == Operation::add && server && path.size() == 2)
+      hold_name(path[1], directive.place);
   }
 }
 
-// Rules are worth what the policy is worth that judges by them.
+// Rules are worth what the policy is worth that judges by them, and a policy that asks elsewhere
+// what the service is worth by which it does.
 void CorpLayer::hold_policies(const Node &layer) {
   const Place *place = nullptr;
   for (const Member &member : layer.members)
@@ -178,11 +243,14 @@ void CorpLayer::hold_policies(const Node &layer) {
     if (is_rule_section(directive.path.front()) || directive.path.front() == "policies")
       place = &directive.place;
   if (place == nullptr) return;
-  holds_.push_back({{"policies"},
+  const std::string begin =
+      "the corporation's profile has rules or a policy (" + where(*place) + "), so ";
+  holds_.push_back({{"policies"}, false, false, false, begin + "the policy is its own", *place});
+  holds_.push_back({{"services"},
                     false,
                     false,
-                    "the corporation's profile has rules or a policy (" + where(*place) +
-                        "), so the policy is its own",
+                    false,
+                    begin + "what its policy calls out by is its own",
                     *place});
 }
 
@@ -208,11 +276,13 @@ void CorpLayer::refuse(const Hold &held, std::vector<Touch> &touches, bool gives
   if (held.quiet || gives_way) erase_all(touches);
 }
 
-// A server and a tools plugin of one name take each other's place.
+// A server and a tools plugin of one name take each other's place, and a tools plugin is a server
+// like others where no others may come.
 void CorpLayer::refuse_names(const Hold &held, Node &layer, const Node &below, bool gives_way) {
   const bool tools = held.path.front() == "tools";
-  if (!tools && (held.path.front() != "mcpServers" || held.path.size() == 1)) return;
-  const Node *known = tools ? below.find("tools") : nullptr;
+  const bool all = is_all_servers(held.path);
+  if (!tools && !all && (held.path.front() != "mcpServers" || held.path.size() == 1)) return;
+  const Node *known = below.find("tools");
   for (Member &section : layer.members) {
     if (section.name != (tools ? "mcpServers" : "tools") || section.value.kind != Kind::table)
       continue;
@@ -222,7 +292,8 @@ void CorpLayer::refuse_names(const Hold &held, Node &layer, const Node &below, b
       const bool named = held.path.size() > 1 && held.path[1] == name;
       const bool any = tools && (held.path.size() == 1 || held.path[1] == "*") &&
                        known != nullptr && known->find(name) != nullptr;
-      if (named || any) touches.push_back({&section.value, i, {section.name, name}});
+      const bool more = all && other_tools(section.value.members[i], known);
+      if (named || any || more) touches.push_back({&section.value, i, {section.name, name}});
     }
     refuse(held, touches, gives_way);
   }
@@ -353,7 +424,6 @@ void CorpLayer::report(Profile *profile, std::vector<ProfileHold> *holds) const 
     profile->shown.push_back({"directives[" + std::to_string(i) + "]", std::move(text),
                               diagnostics_.origin(directive.place)});
   }
-  if (holds == nullptr) return;
   for (const Hold &held : holds_) holds->push_back({held.path, held.forbids, held.says});
 }
 

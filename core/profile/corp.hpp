@@ -25,6 +25,9 @@ class CorpLayer {
   // Before take(): a section of the corp layer that may not be edited is locked.
   void fix(const Fixed &fixed);
 
+  // After take(): true if the path, or something above it, stays as it is.
+  bool holds(const CorpPath &path) const;
+
   // Of a layer above it, before that is merged over `below`: what is locked or forbidden is an
   // error at its place. In a layer that is no person's own file (`gives_way`), and for servers that
   // the corp layer merely has as well, it is left out with a note instead.
@@ -49,12 +52,14 @@ class CorpLayer {
   struct Hold {
     CorpPath path;
     bool forbids = false;
-    bool quiet = false;  // what touches it gives way instead of being wrong
+    bool quiet = false;    // what touches it gives way instead of being wrong
+    bool implied = false;  // another spelling of what a directive names
     std::string says;
     Place place;
   };
 
   void read(const Node &node, const std::string &at);
+  void refuse_own(std::size_t number, Node &layer);
   bool refused_by_earlier(const Directive &directive, const std::string &at);
   void hold(const Directive &directive);
   void hold_servers(const Node &layer);

@@ -143,6 +143,134 @@ TEST_CASE("a lock inside a plugin's table holds when all of the table is replace
           "--listen:2:1: transports.http.listen: the corporation"));
 }
 
+TEST_CASE("a lock of rules holds each of their spellings") {
+  const std::string texts[] = {
+      "[security.rules.mcp.a]\nif = \"true\"\n",
+      "[security.servers.a]\nallowed_tools = [\"x\"]\n",
+      "[profiles.rules.all]\nmatch = \"has(mcp.method)\"\naction = \"allow\"\n",
+      "[default.all]\nmatch = \"has(mcp.method)\"\naction = \"allow\"\n",
+  };
+  for (const std::string path : {"security", "security.rules", "security.rules.*",
+                                 "security.rules.mcp", "security.rules.mcp.*"}) {
+    for (const std::string operation : {"lock", "forbid"}) {
+      for (const std::string &text : texts) {
+        INFO(path << " " << text);
+        const auto errors = bad({base, corp(directive(operation, path)), file(text)});
+        CHECK(errors.at(0).code == (operation == "lock" ? "locked" : "forbidden"));
+      }
+    }
+  }
+  // One rule is one rule, and who names each spelling says nothing wrong.
+  CHECK(good({base, corp(directive("lock", "security.rules.mcp.b")), file(texts[2])})
+            .policies.at(0)
+            .plugin == "judge");
+  good({base, corp(directive("lock", "security.rules") + directive("lock", "profiles") +
+                   directive("forbid", "default"))});
+  CHECK(has(all(bad({base, corp(directive("lock", "security.rules") +
+                                directive("add", "profiles.rules.x", "value = {}"))})),
+            "comes too late"));
+}
+
+TEST_CASE("where no other server may come, no tools plugin does") {
+  const std::string files = "[tools.files]\nplugin = \"builtin-files\"\npath = \"/x\"\n";
+  for (const std::string path : {"mcpServers", "mcpServers.*"}) {
+    const ProfileLayer locked = corp(
+        "[mcpServers.ours]\ncommand = \"a\"\n[tools.web]\n"
+        "plugin = \"builtin-http\"\n" +
+        directive("lock", path));
+    CHECK(has(all(bad({base, locked, file("[tools.evil]\nplugin = \"/home/u/e.so\"\n")})),
+              "p.toml:1:8: tools.evil: the corporation's profile locks mcpServers"));
+    CHECK(has(all(bad({base, locked, file("[tools.files]\nplugin = \"/home/u/e.so\"\n")})),
+              "tools.files: the corporation's profile locks mcpServers"));
+    // What was there may be told what it serves.
+    CHECK(good({base, locked, file(files)}).tools.size() == 2);
+    CHECK(names(good({base, locked})) == "ours");
+  }
+  CHECK(good({base, corp(directive("lock", "mcpServers.*.sandbox")),
+              file("[tools.more]\nplugin = \"p\"\n")})
+            .tools.size() == 2);
+}
+
+TEST_CASE("a server that the corporation adds has its name for itself") {
+  const ProfileLayer theirs =
+      corp(directive("add", "mcpServers.search", "value = { url = \"https://corp.example/\" }"));
+  const Profile profile = good({base, theirs, file("[tools.search]\nplugin = \"p\"\n")});
+  CHECK(names(profile) == "search");
+  CHECK(profile.tools.size() == 1);
+  CHECK(has(notes(profile), "tools.search is left out: the corporation's profile has a server"));
+}
+
+TEST_CASE("no directive takes away what its own file gives") {
+  const std::string rule = "[security.rules.mcp.a]\nif = \"true\"\n";
+  for (const std::string operation : {"forbid", "remove"}) {
+    for (const std::string path :
+         {"security", "security.rules.mcp.*", "security.rules.mcp.a", "security.rules.mcp.a.if"}) {
+      CHECK(has(all(bad({base, corp(rule + directive(operation, path))})),
+                "of this file (/etc/b/corp.toml:"));
+    }
+    CHECK(has(all(bad({base, corp(directive("add", "mcpServers.a", "value = { command = \"x\" }") +
+                                  directive(operation, "mcpServers.*"))})),
+              "this would take away mcpServers.a of this file (/etc/b/corp.toml:1); \"lock\""));
+  }
+  good({base, corp(rule + directive("forbid", "security.rules.mcp.b") +
+                   directive("forbid", "mcpServers.*") + directive("remove", "profiles"))});
+}
+
+TEST_CASE("directives do not come too late for what says how layers are read") {
+  for (const std::string path : {"editable", "editable.mcpServers", "detect_servers"}) {
+    for (const std::string operation : {"remove", "forbid"})
+      CHECK(has(all(bad({base, corp(directive(operation, path))})), "how the layers are read"));
+    for (const std::string operation : {"add", "replace"})
+      CHECK(has(all(bad({base, corp(directive(operation, path, "value = false"))})),
+                "how the layers are read"));
+  }
+  // A locked switch stays, also against a format in which it is on by itself.
+  ProfileLayer found{"claude", "/home/u/.claude.json",
+                     R"({"mcpServers": {"theirs": {"command": "a"}}})"};
+  found.detected = true;
+  const ProfileLayer v2 = file(
+      "schema = \"capsem.profile.v2\"\nversion = 2\nid = \"abc\"\nrevision = \"2026.0131.1\"\n"
+      "name = \"n\"\ndescription = \"d\"\nbest_for = \"b\"\nprofile_type = \"coding\"\n"
+      "ui = \"coding\"\n[compatibility]\nmin_binary = \"1\"\nguest_abi = \"capsem-guest-v1\"\n"
+      "[vm]\n[packages]\n[tools]\n[security]\n");
+  const std::string lock = directive("lock", "detect_servers");
+  CHECK(names(good({base, found, v2})) == "theirs");
+  CHECK(names(good({base, corp(lock), found, v2})).empty());
+  CHECK(names(good({base, corp("detect_servers = true\n" + lock), found, v2})) == "theirs");
+  CHECK(has(all(bad({base, corp(lock), found, file("detect_servers = true\n")})),
+            "detect_servers: the corporation's profile locks"));
+  CHECK(has(all(bad({base, corp(directive("lock", "editable")), file("[editable]\n")})),
+            "editable: the corporation's profile locks"));
+}
+
+TEST_CASE("a profile of another format that is the corporation's extends none") {
+  const std::string text =
+      "schema = \"capsem.profile.v2\"\nversion = 2\nid = \"abc\"\nrevision = \"2026.0131.1\"\n"
+      "name = \"n\"\ndescription = \"d\"\nbest_for = \"b\"\nprofile_type = \"coding\"\n"
+      "ui = \"coding\"\nextends_profile_id = \"acme-base\"\n"
+      "[compatibility]\nmin_binary = \"1\"\nguest_abi = \"capsem-guest-v1\"\n"
+      "[vm]\n[packages]\n[tools]\n[security]\n";
+  CHECK(has(all(bad({base, corp(text)})),
+            "/etc/b/corp.toml:10:1: extends_profile_id: the corporation's profile extends no "
+            "other"));
+  good({base, file(text)});
+}
+
+TEST_CASE("the corporation's folders of plugins come before those of others") {
+  const std::string dirs = "plugin_dirs = [\"/opt/corp\", \"plugins\"]\n";
+  const auto of = [&](const std::string &theirs, const std::string &mine) {
+    return good({base, corp(theirs), file(mine)}).plugin_dirs;
+  };
+  using List = std::vector<std::string>;
+  CHECK(of(dirs, "plugin_dirs = [\"/home/u/p\", \"q\"]\n") ==
+        List{"/opt/corp", "/etc/b/plugins", "/home/u/p", "/home/u/q"});
+  CHECK(of(dirs, "plugin_dirs = []\n") == List{"/opt/corp", "/etc/b/plugins"});
+  CHECK(of(dirs, "") == List{"/opt/corp", "/etc/b/plugins"});
+  CHECK(of("", "plugin_dirs = [\"q\"]\n") == List{"/home/u/q"});
+  CHECK(of(dirs + directive("replace", "plugin_dirs", "value = [\"/only\"]"),
+           "plugin_dirs = [\"q\"]\n") == List{"/only"});
+}
+
 TEST_CASE("what is forbidden is not there, and naming it is wrong") {
   const ProfileLayer no = corp(directive("forbid", "mcpServers.shell", "reason = \"no shells\"") +
                                directive("forbid", "tools.files"));
@@ -222,6 +350,14 @@ TEST_CASE("where the corporation has rules, the policy is its own") {
               "the corporation's profile has rules or a policy (/etc/b/corp.toml:1), so the policy "
               "is its own [locked]"));
   }
+  // Nor is what it calls out by another's.
+  const std::string service = "[services.http]\nplugin = \"/home/u/x.so\"\n";
+  CHECK(has(all(bad({base, rules, file(service)})),
+            "p.toml:1:2: services: the corporation's profile has rules or a policy "
+            "(/etc/b/corp.toml:1), so what its policy calls out by is its own [locked]"));
+  CHECK(has(all(bad({base, corp("[policies.pdp]\nplugin = \"policy-http\"\n"), file(service)})),
+            "services: "));
+  CHECK(good({base, corp("[limits]\ngrace_ms = 1\n"), file(service)}).services.size() == 1);
   CHECK(good({base, corp("[limits]\ngrace_ms = 1\n"), file("[policy]\nplugin = \"mine\"\n")})
             .policies.at(0)
             .plugin == "mine");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "profile/corp_path.hpp"
 #include "profile/parse.hpp"
 #include "profile/server.hpp"
 
@@ -16,6 +17,7 @@ class DefinitionReader {
  public:
   DefinitionReader(const std::vector<ProfileLayer> &layers, const Profile &profile)
       : layers_(layers) {
+    scratch_.server_holds = profile.server_holds;
     // What read_server() looks at.
     scratch_.naming = profile.naming;
     scratch_.limits = profile.limits;
@@ -43,6 +45,9 @@ class DefinitionReader {
     if (std::string why = refused_name(entry.name, scratch_.naming, false); !why.empty()) {
       return refuse(entry.name, std::move(why));
     }
+    if (std::string why = held_back(entry); !why.empty()) {
+      return refuse(entry.name, std::move(why));
+    }
     const auto same = [&](const ServerDef &def) { return def.name == entry.name; };
     if (std::any_of(out_.servers.begin(), out_.servers.end(), same)) {
       return refuse(entry.name, "a definition of this name is there already");
@@ -58,6 +63,17 @@ class DefinitionReader {
       if (m.name == name) return &m.value;
     }
     return nullptr;
+  }
+
+  // What the profile's layers say against this server, or a key of it; empty: nothing.
+  std::string held_back(const Member &entry) const {
+    if (scratch_.server_holds.empty()) return {};
+    Node servers(Kind::table, entry.place), layer(Kind::table, entry.place);
+    servers.members.push_back(entry);
+    layer.members.push_back({"mcpServers", entry.place, std::move(servers)});
+    for (const ProfileHold &hold : scratch_.server_holds)
+      if (!find_touches(layer, hold.path, Node(Kind::table, entry.place)).empty()) return hold.says;
+    return {};
   }
 
   void take(const Member &entry, std::string source) {

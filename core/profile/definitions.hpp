@@ -22,8 +22,8 @@ struct GivenServers {
 
 // Reads a JSON array of definitions: "name", "source" and the members of a server of mcpServers,
 // values taken as they are (nothing is expanded). What is wrong in itself is refused, the others go
-// on. An error: no array of objects, or too large (kProfileBytes, kGivenServers). Names, limits and
-// types of servers are those of `profile`.
+// on; so is what server_holds of `profile` keep from it. An error: no array of objects, or too
+// large (kProfileBytes, kGivenServers). Names, limits and types of servers are those of `profile`.
 Result<GivenServers> read_definitions(std::string_view json, const Profile &profile);
 
 }  // namespace bulkhead

@@ -49,18 +49,6 @@ struct ProfileLayer {
   bool detected = false;
 };
 
-// A part of the profile that one of its layers keeps from others: the corporation's from those
-// above it, one with editable.mcpServers = false from what programs add.
-struct ProfileHold {
-  std::vector<std::string> path;  // keys from the top; "*": any
-  bool forbids = false;           // false: it may be there, and stays as it is
-  std::string says;               // which layer says so, and where; for people
-};
-// The first hold on this path ({"mcpServers", "github"}) or on something above it; null: there is
-// none.
-const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
-                             const std::vector<std::string> &path);
-
 struct ProfileEnvironment {
   // Looks a variable up; nullopt: not set. Injected so that tests need no setenv.
   std::function<std::optional<std::string>(const std::string &)> getenv;

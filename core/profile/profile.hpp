@@ -189,6 +189,18 @@ struct Identity {
   std::string profile, user;
 };
 
+// A part of the profile that one of its layers keeps from others: the corporation's from those
+// above it, one with editable.mcpServers = false from what programs add.
+struct ProfileHold {
+  std::vector<std::string> path;  // keys from the top; "*": any
+  bool forbids = false;           // false: it may be there, and stays as it is
+  std::string says;               // which layer says so, and where; for people
+};
+// The first hold on this path ({"mcpServers", "github"}) or on something above it; null: there is
+// none.
+const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
+                             const std::vector<std::string> &path);
+
 struct Profile {
   std::vector<ServerDef> servers;
   std::vector<PluginUse> transports;
@@ -209,6 +221,9 @@ struct Profile {
   std::string state_dir;  // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
   std::vector<std::string> own_paths;  // files and folders of the gateway that no server may see
   std::vector<std::string> notes;      // warnings for the operator, in order
+
+  // What its layers keep those from that give servers while it runs: holds on mcpServers.
+  std::vector<ProfileHold> server_holds;
 
   // What is known of the tools of `servers`; of no file of the profile.
   std::vector<ToolPin> pinned;

@@ -235,11 +235,14 @@ void read_plugin_dirs(const Node &array, Context &context) {
   const auto dirs = context.diagnostics.strings(array, "plugin_dirs");
   if (!dirs) return;
   context.profile.plugin_dirs.clear();
-  for (const std::string &dir : *dirs) {
+  for (std::size_t i = 0; i < dirs->size(); ++i) {
+    // Not all need be of one layer.
+    const std::string &dir = (*dirs)[i];
+    const Place &place = array.items[i].place;
     if (dir.empty())
-      context.diagnostics.error(array.place, "plugin_dirs", "an empty path is not allowed");
+      context.diagnostics.error(place, "plugin_dirs", "an empty path is not allowed");
     else
-      context.profile.plugin_dirs.push_back(resolve_path(dir, array.place, context));
+      context.profile.plugin_dirs.push_back(resolve_path(dir, place, context));
   }
 }
 

@@ -13,6 +13,7 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::string_view kDetects = "detect_servers";
+constexpr std::string_view kPluginDirs = "plugin_dirs";
 
 // The corporation alone has directives.
 void refuse_directives(Node &layer, Diagnostics &diagnostics) {
@@ -34,13 +35,18 @@ bool LayerStack::merge() {
   }
   // What is left of a broken file would only produce errors that follow from the first.
   if (diagnostics_.failed()) return false;
+  keep_corp_dirs();
   corp_.apply(root, &rules);
   return !diagnostics_.failed();
 }
 
 void LayerStack::report(Profile *profile, std::vector<ProfileHold> *holds) const {
-  corp_.report(profile, holds);
-  if (holds != nullptr && !fixed_.empty()) holds->push_back({{"mcpServers"}, false, fixed_});
+  std::vector<ProfileHold> all;
+  corp_.report(profile, &all);
+  if (!fixed_.empty()) all.push_back({{"mcpServers"}, false, fixed_});
+  for (const ProfileHold &hold : all)
+    if (hold.path.front() == "mcpServers") profile->server_holds.push_back(hold);
+  if (holds != nullptr) holds->insert(holds->end(), all.begin(), all.end());
 }
 
 // One that is no person's own file: what is wrong with it must not stop the gateway.
@@ -94,9 +100,11 @@ void LayerStack::look_at_switches() {
     if (!read_[i].there || gives_way(i)) continue;
     Node &tree = read_[i].tree;
     add_listens(tree, &listens_);
-    detects_ = detects_ || read_[i].v2;
-    if (const Node *detects = tree.find(kDetects))
-      detects_ = diagnostics_.boolean(*detects, std::string(kDetects)).value_or(false);
+    const Node *detects = tree.find(kDetects);
+    const bool wanted = detects != nullptr
+                            ? diagnostics_.boolean(*detects, std::string(kDetects)).value_or(false)
+                            : detects_ || read_[i].v2;
+    if (!above_corp(i) || !corp_.holds({std::string(kDetects)})) detects_ = wanted;
     for (const Fixed &fixed : read_editable(tree, diagnostics_)) {
       if (layers_[i].corp)
         corp_.fix(fixed);
@@ -104,6 +112,29 @@ void LayerStack::look_at_switches() {
         fixed_ = "editable.mcpServers is false (" + diagnostics_.origin(fixed.place).file + ":" +
                  std::to_string(fixed.place.line) + ")";
     }
+    if (layers_[i].corp) take_corp(i);
+  }
+}
+
+void LayerStack::take_corp(std::size_t index) {
+  Node &tree = read_[index].tree;
+  corp_.take(tree, static_cast<std::uint16_t>(index));
+  corp_at_ = index;
+  const Node *dirs = tree.find(kPluginDirs);
+  if (dirs != nullptr && dirs->kind == Kind::array) corp_dirs_ = dirs->items;
+}
+
+bool LayerStack::above_corp(std::size_t index) const {
+  return corp_at_.has_value() && index > *corp_at_;
+}
+
+// A plugin that the corporation names is that of its folders, whatever folders others add.
+void LayerStack::keep_corp_dirs() {
+  for (Member &member : root.members) {
+    if (member.name != kPluginDirs || member.value.kind != Kind::array) continue;
+    if (!above_corp(member.place.layer)) continue;
+    std::vector<Node> &items = member.value.items;
+    items.insert(items.begin(), corp_dirs_.begin(), corp_dirs_.end());
   }
 }
 
@@ -120,12 +151,8 @@ void LayerStack::add(std::size_t index) {
   const ProfileLayer &layer = layers_[index];
   const auto number = static_cast<std::uint16_t>(index);
   Node tree = std::move(read_[index].tree);
-  if (layer.corp) {
-    corp_.take(tree, number);
-  } else {
-    refuse_directives(tree, diagnostics_);
-    corp_.screen(tree, root, gives_way(index));
-  }
+  if (!layer.corp) refuse_directives(tree, diagnostics_);
+  if (above_corp(index)) corp_.screen(tree, root, gives_way(index));
   if (gives_way(index) && !fixed_.empty()) leave_out_servers(tree);
   if (layer.project) {
     tree = screen_project(std::move(tree), layer, root, &unapproved, diagnostics_);

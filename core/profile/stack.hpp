@@ -2,6 +2,7 @@
 // Internal to core/profile.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ class LayerStack {
   void read_all();
   void read_detected_layer(std::size_t index);
   void look_at_switches();
+  void take_corp(std::size_t index);
+  bool above_corp(std::size_t index) const;
+  void keep_corp_dirs();
   bool gives_way(std::size_t index) const;
   void add(std::size_t index);
   void leave_out_servers(Node &tree);
@@ -46,6 +50,8 @@ class LayerStack {
   const std::vector<ProfileLayer> &layers_;
   Diagnostics &diagnostics_;
   CorpLayer corp_;
+  std::optional<std::size_t> corp_at_;  // from where its directives are known
+  std::vector<Node> corp_dirs_;         // its plugin_dirs
   std::vector<Layer> read_;
   std::vector<std::string> listens_;  // of the transports of all layers
   bool detects_ = false;

@@ -92,6 +92,10 @@ class Reader {
   void check(const Member &member) {
     const Node &value = member.value;
     const std::string &name = member.name;
+    // Its parent would need the owners and the signature that it has itself.
+    if (corp_ && name.starts_with("extends_profile_"))
+      diagnostics_.error(member.place, name,
+                         "the corporation's profile extends no other: write what is meant into it");
     if (name == "version") {
       if (value.kind != Kind::number || value.text != "2")
         diagnostics_.error(value.place, name,
