@@ -77,12 +77,21 @@ Result<CorpRevision> check_signature(const Place &place, const std::string &payl
   const auto texts = read_signature(place);
   if (!texts) return std::unexpected(texts.error());
   const std::string file = place.at(place.name), catalogue = place.at("catalogue.json");
+  const CorpRevisions known(default_state_dir());
+  CorpRevision seen;
   const auto revision = check_corp({payload, texts->signature, texts->catalogue,
-                                    texts->catalogue_signature, texts->keys, file, catalogue});
-  if (!revision) return std::unexpected(revision.error());
-  if (auto newer = CorpRevisions(default_state_dir()).check(*revision); !newer) {
-    return std::unexpected(newer.error());
+                                    texts->catalogue_signature, texts->keys, file, catalogue},
+                                   &seen);
+  Result<void> fine;
+  if (!revision) fine = std::unexpected(revision.error());
+  if (fine) fine = known.check(*revision);
+  // What is refused by this catalogue does not come back with an older one.
+  if (!seen.id.empty()) {
+    if (auto kept = known.remember_catalogue(seen); !kept) {
+      notes->push_back("the corporation's catalogue cannot be remembered: " + kept.error().text);
+    }
   }
+  if (!fine) return std::unexpected(fine.error());
   if (revision->deprecated) {
     notes->push_back("DEPRECATED: revision " + revision->revision +
                      " of the corporation's profile \"" + revision->id +

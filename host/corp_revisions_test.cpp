@@ -38,6 +38,54 @@ TEST_CASE("an older revision, or an older catalogue, does not come back") {
   CHECK(seen.check({"other", "2020.0101.1", "2020.0101.1", false}).has_value());
 }
 
+TEST_CASE("what is remembered never goes back, whoever writes last") {
+  const TestFolder folder;
+  const CorpRevisions seen(folder.path);
+  REQUIRE(seen.remember(at("2026.0201.1", "2026.0201.1")).has_value());
+  // A gateway that has read the older profile before, and one with the older catalogue.
+  REQUIRE(seen.remember(at("2026.0131.2", "2026.0131.2")).has_value());
+  REQUIRE(seen.remember(at("2026.0131.2", "2026.0301.1")).has_value());
+  CHECK_FALSE(seen.check(at("2026.0131.2", "2026.0301.1")).has_value());
+  CHECK_FALSE(seen.check(at("2026.0201.1", "2026.0201.1")).has_value());
+  CHECK(seen.check(at("2026.0201.1", "2026.0301.1")).has_value());
+  // Nothing new writes nothing, and whoever has the lock is waited for.
+  REQUIRE(seen.remember(at("2026.0131.2", "2026.0131.2")).has_value());
+  const auto lock = lock_file(seen.file() + ".lock", 0);
+  REQUIRE(lock.has_value());
+  REQUIRE(seen.remember(at("2026.0131.2", "2026.0131.2")).has_value());
+  CHECK(seen.remember(at("2026.0401.1", "2026.0401.1")).error().code == BH_E_UNAVAILABLE);
+}
+
+TEST_CASE("what a catalogue refuses does not come back with an older catalogue") {
+  const TestFolder folder;
+  const CorpRevisions seen(folder.path);
+  const CorpRevision used = at("2026.0131.2", "2026.0131.2");
+  REQUIRE(seen.remember(used).has_value());
+  // Its current revision counts, its own one was not used.
+  REQUIRE(seen.remember_catalogue(at("2026.0301.1", "2026.0201.1")).has_value());
+  CHECK(seen.check(used).error().text.ends_with("[rollback]"));
+  CHECK(seen.check(at("2026.0131.2", "2026.0201.1")).has_value());
+  // Revoked without a newer one, also where it has never been used.
+  for (const std::string id : {"acme-base", "acme-new"}) {
+    CorpRevision now{id, "2026.0131.3", "2026.0201.1", false};
+    CHECK(seen.check(now).has_value());
+    now.revoked = true;
+    REQUIRE(seen.remember_catalogue(now).has_value());
+    now.revoked = false;
+    CHECK(seen.check(now).error().text.ends_with("[revoked]"));
+    now.revision = "2026.0131.4";
+    CHECK(seen.check(now).has_value());
+  }
+  // As many as there may be: the oldest gives way, and the file can be read.
+  for (int i = 0; i < 250; ++i) {
+    CorpRevision now = at("2026.0101." + std::to_string(i), "2026.0201.1");
+    now.revoked = true;
+    REQUIRE(seen.remember_catalogue(now).has_value());
+  }
+  CHECK(seen.check(at("2026.0131.3", "2026.0201.1")).has_value());
+  CHECK_FALSE(seen.check(at("2026.0101.249", "2026.0201.1")).has_value());
+}
+
 TEST_CASE("a record that is damaged is said to be, not forgotten") {
   const TestFolder folder;
   const CorpRevisions seen(folder.path);

@@ -69,22 +69,50 @@ Result<Entry> find_entry(const Node &catalogue, const SignedCorp &given, const s
   return Entry{*status, *hash, *current};
 }
 
-Result<CorpRevision> check_entry(const SignedCorp &given, const Entry &entry, CorpRevision out) {
+// What the entry says, before anything is refused.
+CorpRevision revision_of(const Entry &entry, const std::string &id, const std::string &revision) {
+  return {id, revision, entry.current, entry.status == "deprecated", entry.status == "revoked"};
+}
+
+Result<void> check_entry(const SignedCorp &given, const Entry &entry, const std::string &revision) {
   const std::string hash = "blake3:" + blake3_hex(given.payload);
   if (entry.hash != hash)
     return refuse(
         given.payload_file,
-        "its hash is " + hash + ", and the catalogue has another for revision " + out.revision,
-        "hash");
-  out.current = entry.current;
-  out.deprecated = entry.status == "deprecated";
-  if (entry.status == "active" || out.deprecated) return out;
+        "its hash is " + hash + ", and the catalogue has another for revision " + revision, "hash");
+  if (entry.status == "active" || entry.status == "deprecated") return {};
   if (entry.status == "revoked")
-    return refuse(given.payload_file, "revision " + out.revision + " is revoked", "revoked");
+    return refuse(given.payload_file, "revision " + revision + " is revoked", "revoked");
   return refuse(
       given.catalogue_file,
-      "the status of " + out.revision + " is none of \"active\", \"deprecated\" and \"revoked\"",
+      "the status of " + revision + " is none of \"active\", \"deprecated\" and \"revoked\"",
       "catalogue");
+}
+
+// What corp.pub says: keys, and which profiles this machine takes (none: any of the catalogue).
+struct Trust {
+  std::string keys;
+  std::vector<std::string> ids;
+};
+
+Result<Trust> read_trust(std::string_view text) {
+  static constexpr std::string_view kId = "id ";
+  Trust out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.starts_with(kId)) {
+      out.keys.append(line).append("\n");
+      continue;
+    }
+    line.remove_prefix(kId.size());
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!is_profile_id(line))
+      return fail(BH_E_INVALID, "\"id " + printable(std::string(line)) + "\" names no profile");
+    out.ids.emplace_back(line);
+  }
+  return out;
 }
 
 }  // namespace
@@ -112,9 +140,12 @@ bool comes_before(std::string_view a, std::string_view b) {
   return n_a.size() != n_b.size() ? n_a.size() < n_b.size() : n_a < n_b;
 }
 
-Result<CorpRevision> check_corp(const SignedCorp &given) {
+Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen) {
   using namespace profiles;
-  const auto keys = read_minisign_keys(given.keys);
+  if (seen != nullptr) *seen = {};
+  const auto trust = read_trust(given.keys);
+  if (!trust) return fail(BH_E_DENIED, trust.error().text + " [signature]");
+  const auto keys = read_minisign_keys(trust->keys);
   if (!keys) return fail(BH_E_DENIED, keys.error().text + " [signature]");
   if (given.catalogue.size() > kCatalogueBytes)
     return refuse(given.catalogue_file, "larger than 2 MiB", "catalogue");
@@ -134,9 +165,19 @@ Result<CorpRevision> check_corp(const SignedCorp &given) {
                   "a signed profile needs an \"id\" (a-z, 0-9, '-') and a \"revision\" "
                   "(YYYY.MMDD.N)",
                   "identity");
+  const auto &ids = trust->ids;
+  if (!ids.empty() && std::find(ids.begin(), ids.end(), *id) == ids.end())
+    return refuse(given.payload_file,
+                  "its id is \"" + *id + "\", and this machine takes \"" + ids.front() + "\"" +
+                      (ids.size() > 1 ? " and others" : "") + " (corp.pub)",
+                  "identity");
   const auto entry = find_entry(*catalogue, given, *id, *revision);
   if (!entry) return std::unexpected(entry.error());
-  return check_entry(given, *entry, {*id, *revision, {}, false});
+  CorpRevision out = revision_of(*entry, *id, *revision);
+  if (seen != nullptr) *seen = out;
+  if (auto fine = check_entry(given, *entry, *revision); !fine)
+    return std::unexpected(fine.error());
+  return out;
 }
 
 }  // namespace bulkhead

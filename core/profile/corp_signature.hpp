@@ -16,20 +16,25 @@ inline constexpr std::size_t kCatalogueBytes = 2u << 20;
 struct SignedCorp {
   std::string_view payload, payload_signature;      // the profile
   std::string_view catalogue, catalogue_signature;  // JSON
-  std::string_view keys;                            // minisign's public keys
-  std::string_view payload_file, catalogue_file;    // names, for messages
+  // minisign's public keys; lines "id ID" name the profiles that may be this one.
+  std::string_view keys;
+  std::string_view payload_file, catalogue_file;  // names, for messages
 };
 
 struct CorpRevision {
   std::string id, revision;  // of the payload, and of its entry
   std::string current;       // the catalogue's current revision of this id
   bool deprecated = false;
+  bool revoked = false;
 };
 
 // The catalogue is signed; the payload is signed, has the hash that the catalogue gives, and its id
 // and revision are those of the entry; the entry is not revoked. An error says which of these is
 // wrong, with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]" at its end.
-Result<CorpRevision> check_corp(const SignedCorp &given);
+// `seen`, if given, gets what the catalogue says of the payload's revision as soon as both
+// signatures hold and there is an entry, also where the payload is refused then; else its id is
+// empty.
+Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen = nullptr);
 
 // A revision is YYYY.MMDD.N; an id has 3 to 64 of a-z, 0-9 and '-', not beginning with '-'.
 bool is_revision(std::string_view text);

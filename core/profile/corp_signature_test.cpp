@@ -113,6 +113,39 @@ TEST_CASE("B38 hash, id, revision and status have reasons of their own") {
   CHECK(has(odd.check(), "the status of 2026.0131.2 is none of"));
 }
 
+TEST_CASE("B38 the machine says which profile it takes") {
+  Signed pinned;
+  pinned.keys += "id acme-base\n";
+  CHECK(has(pinned.check(), "fine acme-base"));
+  pinned.keys = "id acme-lab\n" + pinned.signer.public_key() + "id acme-new\r\n";
+  CHECK(pinned.check() ==
+        "corp.toml: its id is \"acme-base\", and this machine takes \"acme-lab\" and others "
+        "(corp.pub) [identity]");
+  pinned.keys = pinned.signer.public_key() + "id Acme\n";
+  CHECK(has(pinned.check(), "\"id Acme\" names no profile [signature]"));
+  pinned.keys = "id acme-base\n";
+  CHECK(has(pinned.check(), "no public key"));
+}
+
+TEST_CASE("what a signed catalogue says is known also where the profile is refused") {
+  const auto seen_of = [](const Signed &one, bool catalogue = true) {
+    const std::string text = one.catalogue();
+    CorpRevision seen{"x", {}, {}, false};
+    static_cast<void>(check_corp({one.payload, one.signer.sign(one.payload, "p", true), text,
+                                  one.signer.sign(catalogue ? text : text + " ", "c", true),
+                                  one.keys, "corp.toml", "catalogue.json"},
+                                 &seen));
+    return seen.id + " " + seen.revision + " " + seen.current + (seen.revoked ? " revoked" : "");
+  };
+  Signed one;
+  CHECK(seen_of(one) == "acme-base 2026.0131.2 2026.0201.1");
+  one.status = "revoked";
+  CHECK(seen_of(one) == "acme-base 2026.0131.2 2026.0201.1 revoked");
+  CHECK(seen_of(one, false) == "  ");
+  one.hash = "blake3:";
+  CHECK(seen_of(one) == "acme-base 2026.0131.2 2026.0201.1 revoked");
+}
+
 TEST_CASE("catalogues that are none") {
   const Signed good;
   const std::string of_payload = good.signer.sign(good.payload, "p", true);

@@ -5,6 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { Skip, assert, fake, run, runProgram, show, test, until } from './lib.mjs';
+import { Aggregator } from './aggregator_driver.mjs';
 import { statusOf } from './status.mjs';
 
 const modes = { compartments: [], 'one process': ['--single-process'] };
@@ -128,11 +129,23 @@ both('B28 corp rules come first, and nobody weakens them', async (t, args) => {
     assert.match(says(`[policies.default]\n${policy}\n`), /so the policy is its own \[locked\]/);
   }
   assert.match(says('[policy]\nplugin = "policy-allow"\n'), /so the policy is its own \[locked\]/);
+  assert.match(says('[services.http]\nplugin = "/home/u/x.so"\n'), /so what its policy calls out by is its own \[locked\]/);
   // Nor by a folder with another plugin of that name.
   mkdirSync(t.path('plugins'), { recursive: true });
   writeFileSync(join(t.path('plugins'), 'policy-rules.so'), 'no library');
   const other = await t.gateway(`plugin_dirs = [${quoted(t.path('plugins'))}]\n${servers}`, { args, env });
   assert.match((await call(await t.http(other), 'local__a')).error.message, /security\.rules\.mcp\.no-a/);
+  // Nor by another folder in place of the one that the corporation's own policy is in: it is looked for there still.
+  mkdirSync(t.path('ours'), { recursive: true });
+  for (const folder of ['ours', 'plugins']) writeFileSync(join(t.path(folder), 'policy-acme.so'), 'no library');
+  const named = corp(t, `plugin_dirs = [${quoted(t.path('ours'))}]\n[policies.acme]\nplugin = "policy-acme"\n`);
+  assert.ok(refusal(t, `plugin_dirs = [${quoted(t.path('plugins'))}]\n${servers}`, named, args).includes(join(t.path('ours'), 'policy-acme.so')));
+  // A default that another layer agrees with is no less the corporation's.
+  const block = corp(t, '[security]\ndefault = "block"\n');
+  assert.match(refusal(t, `${servers}[security]\ndefault = "allow"\n[security.capabilities]\nmcp_tools = "block"\n`, block, args), /the corporation's profile has said "block"/);
+  // Rules have more than one spelling.
+  const locked = corp(t, directive('lock', 'security.rules'));
+  assert.match(refusal(t, `${servers}[profiles.rules.all]\nmatch = 'has(mcp.method)'\naction = "allow"\n`, locked, args), /profiles: the corporation's profile locks security\.rules/);
   // A directive behind a lock.
   const late = corp(t, directive('lock', 'mcpServers.x') + directive('replace', 'mcpServers.x', 'value = { command = "y" }'));
   assert.match(refusal(t, servers, late, args), /corp\.toml:5:1: directives\[1\]: replace mcpServers\.x comes too late: the corporation's profile locks mcpServers\.x .*corp\.toml:1/);
@@ -172,6 +185,20 @@ test('a reload takes another corp profile up, and stays with the one that runs w
   corp(t, 'this is no TOML');
   assert.equal((await ask(gateway, 'POST', '/reload-config')).status, 500);
   assert.match((await call(client, 'local__a')).error.message, /security\.rules\.mcp\.no/);
+});
+
+test('what the aggregator is given are servers like others', async (t) => {
+  const given = ['a', 'shell'].map((name) => ({ name, ...fake('--tool', 'say') }));
+  const names = async (text) => {
+    const agg = new Aggregator(t, { env: corp(t, text) }).define(given);
+    const { servers } = await agg.request('list_servers');
+    return [servers.map((one) => one.name).sort(), agg];
+  };
+  const [some, agg] = await names(directive('forbid', 'mcpServers.shell', 'reason = "no shells"'));
+  assert.deepEqual(some, ['a']);
+  await until('it says so', () => /"?shell"?.*forbids mcpServers\.shell.*no shells/.test(agg.stderr));
+  assert.deepEqual((await names(directive('lock', 'mcpServers')))[0], []);
+  assert.deepEqual((await names(''))[0], ['a', 'shell']);
 });
 
 // ---- signed ------------------------------------------------------------------------------------
@@ -248,8 +275,11 @@ test('B38 a byte, a revision, a hash, a status: each is refused for its own reas
   assert.match(signed.says(), /^REFUSED .*the catalogue has another for revision 2026\.0131\.4 \[hash\]/);
   signed.publish('2026.0131.4', grace, { status: 'revoked' });
   assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 is revoked \[revoked\]/);
-  signed.publish('2026.0131.4', grace, { status: 'deprecated' });
-  assert.match(signed.says(), /= 77[^]*DEPRECATED: revision 2026\.0131\.4 of the corporation's profile "acme-base".*current one is 2026\.0201\.1/);
+  // For good, also where a later catalogue does not say so any more.
+  signed.publish('2026.0131.4', grace);
+  assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 of "acme-base" was revoked by a catalogue that was here before.*\[revoked\]/);
+  signed.publish('2026.0131.6', grace, { status: 'deprecated' });
+  assert.match(signed.says(), /= 77[^]*DEPRECATED: revision 2026\.0131\.6 of the corporation's profile "acme-base".*current one is 2026\.0201\.1/);
   // Another key, and no signature at all.
   tool('minisign', ['-G', '-W', '-f', '-p', t.path('other.pub'), '-s', signed.key]);
   signed.sign('corp.toml');
@@ -271,9 +301,25 @@ test('an older revision does not come back, nor does an older catalogue', (t) =>
   signed.current = '2026.0301.1';
   signed.publish('2026.0301.1', 'limts = 1\n');
   assert.match(signed.says(), /^REFUSED .*unknown key "limts"/);
-  // One that could not be used does not count.
+  // One that could not be used does not count, but its catalogue does.
   signed.publish('2026.0201.2', grace);
   assert.match(signed.says(), /= 77/);
+  signed.current = '2026.0401.1';
+  signed.publish('2026.0401.1', grace, { status: 'revoked' });
+  assert.match(signed.says(), /^REFUSED .*\[revoked\]/);
+  signed.current = '2026.0301.1';
+  signed.publish('2026.0201.2', grace);
+  assert.match(signed.says(), /^REFUSED .*current revision of "acme-base" is 2026\.0301\.1, and 2026\.0401\.1 was here before.*\[rollback\]/);
+});
+
+test('B38 a line of corp.pub says which profile of the catalogue this machine takes', (t) => {
+  const signed = new Signed(t);
+  signed.publish('2026.0131.2', grace);
+  const keys = readFileSync(signed.file('corp.pub'), 'utf8');
+  writeFileSync(signed.file('corp.pub'), `${keys}id acme-base\n`);
+  assert.match(signed.says(), /= 77/);
+  writeFileSync(signed.file('corp.pub'), `${keys}id acme-lab\n`);
+  assert.match(signed.says(), /^REFUSED .*its id is "acme-base", and this machine takes "acme-lab" \(corp\.pub\) \[identity\]/);
 });
 
 // ---- another format ----------------------------------------------------------------------------
