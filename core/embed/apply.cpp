@@ -141,6 +141,7 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
   if (other_names) router_->profile_changed();
   if (other_pins) router_->use_pins();
   if (*other_rules) {
+    policy_stack_.rules_changed();
     static_cast<void>(use_policies());  // what they need may be other now
     router_->policy_changed();
     log(BH_LOG_INFO, "host", "reload: the policy has other rules");

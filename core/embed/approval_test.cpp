@@ -1,5 +1,6 @@
 // Calls that a person is asked about: who is asked, and what becomes of them.
 #include <catch2/catch.hpp>
+#include <set>
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
@@ -112,6 +113,19 @@ TEST_CASE("nobody is there to ask: refused at once, with the reason") {
   c.call("2", "a__x");
   CHECK(c.got.empty());
   CHECK(w.pending().size() == 1);
+}
+
+TEST_CASE("another gateway's sessions have other numbers, and so have those after a restart") {
+  std::set<std::uint64_t> sessions;
+  for (int i = 0; i < 3; ++i) {
+    ApprovalWorld w;
+    w.start();
+    Client c(*w.host);
+    c.call("1", "a__x");
+    sessions.insert(w.pending().at(0).session);
+    CHECK(*sessions.rbegin() < (1ull << 53));  // some read them as doubles
+  }
+  CHECK(sessions.size() > 1);
 }
 
 TEST_CASE("a question says what is asked, and the call waits for its answer") {
@@ -278,6 +292,45 @@ TEST_CASE("rules that are others when a person has answered hold") {
   CHECK(w.judge.asked[0].flags == 0);
   CHECK(w.judge.asked[1].flags == BH_REQUEST_APPROVED);
   CHECK(w.judge.asked[1].number == w.judge.asked[0].number);
+}
+
+TEST_CASE("of several rules that asked each alone may ask again") {
+  ApprovalWorld w;
+  static const char *rule = nullptr;
+  rule = "r1, p1";
+  w.judge.judge = [](const FakeJudge::Asked &asked, bh_verdict *out) {
+    asks(asked, out);
+    out->rule = bh::str(rule);
+    return bh_status{BH_OK};
+  };
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  REQUIRE(w.pending().size() == 1);
+  CHECK(w.pending()[0].rule == "r1, p1");
+  SECTION("the other allows it now") {
+    for (const char *one : {"r1", "p1", "p1, r1"}) {
+      INFO(one);
+      const std::size_t before = w.sent_calls();
+      rule = "r1, p1";
+      if (before > 0) c.call(std::to_string(before + 1), "a__x");
+      rule = one;
+      REQUIRE(w.answer(w.pending().at(0).id, true).has_value());
+      REQUIRE(w.sends(before + 1));
+      CHECK(w.pending().empty());
+    }
+  }
+  SECTION("one that the person was not told asks anew") {
+    for (const char *one : {"r2", "r1, p2", "r", "r1, p1, r2", "r1,"}) {
+      INFO(one);
+      rule = one;
+      REQUIRE(w.answer(w.pending().at(0).id, true).has_value());
+      w.turn(20);
+      CHECK(w.sent_calls() == 0);
+      REQUIRE(w.pending().size() == 1);
+      CHECK(w.pending()[0].rule == one);
+    }
+  }
 }
 
 TEST_CASE("a policy that asks later asks all the same") {

@@ -64,6 +64,10 @@ void PolicyStack::use(std::vector<Engine> engines, std::uint64_t kept_bytes) {
   }
 }
 
+void PolicyStack::rules_changed() noexcept {
+  for (auto &[exchange, kept] : kept_) kept.progress.stale = true;
+}
+
 // What an engine says in needs() when it wants to be asked.
 std::uint32_t PolicyStack::wanted_bit(Look look, std::uint32_t event) noexcept {
   if (look == Look::observe) return BH_POLICY_READS_RESULTS;
@@ -197,6 +201,15 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
   Kept kept = std::move(at->second);
   kept_.erase(at);
   kept_bytes_ -= kept.cost;
+  if (kept.progress.stale) {
+    // Those before it said what they did by rules that may not allow it any more; asked again,
+    // they would count the call twice.
+    if (kept.progress.look != Look::filter)
+      return Gate::failed("its rules were replaced while it was being judged; try again");
+    decision = {};
+    kept.progress = {};
+    kept.progress.look = Look::filter;
+  }
   if (!merge(&kept.progress, std::move(decision))) return std::move(kept.progress.so_far);
   std::size_t from = 0;
   for (const auto one : texts) {

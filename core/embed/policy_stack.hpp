@@ -37,6 +37,9 @@ class PolicyStack {
   // kept_bytes: the most that questions hold which one of several answers later. Again with the
   // same engines: what they need may be other now.
   void use(std::vector<Engine> engines, std::uint64_t kept_bytes);
+  // Other rules are in force: what waits was begun under those before. When its answer comes, a
+  // call or a result is refused, and an item is asked about anew.
+  void rules_changed() noexcept;
   // Null: nobody watches. Outlives the stack.
   void watch_with(PolicyWatch *watch) noexcept { watch_ = watch; }
 
@@ -65,6 +68,7 @@ class PolicyStack {
     const void *asked = nullptr;  // that one's self
     Decision so_far;
     bool rewritten = false;  // so_far.replacement takes the place of the text
+    bool stale = false;      // other rules have come since
   };
   // One that waits, with what the engines after it will need.
   struct Kept {

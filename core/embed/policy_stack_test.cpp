@@ -244,6 +244,40 @@ TEST_CASE("answers that come later go on where it stood") {
   }
 }
 
+TEST_CASE("what was begun under other rules does not end under them") {
+  Stack s(2);
+  s.engines[1].status = BH_PENDING;
+  SECTION("a call is refused, and counted no second time") {
+    REQUIRE(s.decide().verdict == Gate::Verdict::pending);
+    s.stack.rules_changed();
+    const auto decision = s.answered(1);
+    CHECK(decision.verdict == Gate::Verdict::refuse);
+    CHECK_FALSE(decision.asks);
+    CHECK(decision.reason.find("its rules were replaced") != std::string::npos);
+    CHECK(s.engines[0].asked.size() == 1);
+  }
+  SECTION("a result is withheld") {
+    REQUIRE(s.observe("{}").verdict == Gate::Verdict::pending);
+    s.stack.rules_changed();
+    CHECK(s.answered(1).verdict == Gate::Verdict::refuse);
+  }
+  SECTION("an item is asked about anew") {
+    bh_policy_request request{};
+    request.size = sizeof request;
+    request.exchange = 7;
+    REQUIRE(s.gate.shows(request) == Gate::Shown::pending);
+    s.stack.rules_changed();
+    s.engines[0].status = BH_E_DENIED;
+    CHECK(s.stack.filtered(7, true, &s.engines[1]) == Gate::Shown::no);
+    CHECK(s.engines[0].asked.size() == 2);
+  }
+  SECTION("and what begins after it is as ever") {
+    s.stack.rules_changed();
+    REQUIRE(s.decide().verdict == Gate::Verdict::pending);
+    CHECK(s.answered(1).verdict == Gate::Verdict::allow);
+  }
+}
+
 TEST_CASE("results go through all of them, and leave only as the last one has seen them") {
   Stack s(2);
   s.engines[0].verdict = BH_VERDICT_REWRITE;

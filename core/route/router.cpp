@@ -29,6 +29,15 @@ std::string new_trace_id() {
   return out;
 }
 
+// Handles leave the process, as numbers of records and of what a policy asks elsewhere: those of
+// another process, or of the one before, are not ours.
+std::uint32_t random_generation(std::uint64_t otherwise) {
+  std::uint32_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number)
+    number = static_cast<std::uint32_t>(otherwise >> 7);
+  return (number & 0xFFFFE) | 1;
+}
+
 std::string error_object(std::int32_t error_code, std::string_view text, std::string_view data) {
   std::string out = "{\"code\":" + std::to_string(error_code) + ",\"message\":";
   mcp::append_quoted(&out, text);
@@ -66,7 +75,8 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
     cursor_key_ = reinterpret_cast<std::uintptr_t>(this) ^ reactor.now_ns();
   }
   // A client that outlives this process answers what an earlier one has asked.
-  asks_ = Slots<Ask>(static_cast<std::uint32_t>(cursor_key_ & 0xFFFFE) | 1);
+  asks_ = Slots<Ask>(random_generation(cursor_key_));
+  sessions_ = Slots<std::unique_ptr<Session>>(random_generation(~cursor_key_));
 }
 
 Router::~Router() {

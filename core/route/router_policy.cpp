@@ -1,5 +1,6 @@
 // Calls and results that a policy judges, at once or later. What it has not judged goes nowhere:
 // a call waits before it gets a lane, a result after its lane is done with it.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,26 @@ namespace {
 
 Gate::Decision too_much() {
   return Gate::failed("too much waits for the policy (limits.policy_waiting_bytes)");
+}
+
+// Several that ask come as one text, with commas between them. True: each of `now` is in `asked`.
+bool has_rules(std::string_view asked, std::string_view now) {
+  constexpr std::string_view between = ", ";
+  if (now.empty()) return asked.empty();
+  const auto one_of = [&](std::string_view rule) {
+    for (std::string_view rest = asked;;) {
+      const std::size_t end = std::min(rest.find(between), rest.size());
+      if (rest.substr(0, end) == rule) return true;
+      if (end == rest.size()) return false;
+      rest.remove_prefix(end + between.size());
+    }
+  };
+  for (;;) {
+    const std::size_t end = std::min(now.find(between), now.size());
+    if (!one_of(now.substr(0, end))) return false;
+    if (end == now.size()) return true;
+    now.remove_prefix(end + between.size());
+  }
 }
 
 // As it is listed now; empty: it is not (any more).
@@ -122,8 +143,8 @@ void Router::call_decided(Exchange &e, const Undecided &call, const Gate::Decisi
   mcp::Scan scan;
   mcp::ScanError error;
   if (!mcp::scan(call.message, &scan, &error)) return refuse(e, Gate::failed(error.what));
-  // A person's answer is to one rule: another one asks anew.
-  const bool approved = call.approved && call.rule == decision.rule;
+  // A person's answer is to the rules that asked: another one asks anew.
+  const bool approved = call.approved && has_rules(call.rule, decision.rule);
   if (decision.asks && !approved && !has_approval(e, call.message, scan, call.target, decision)) {
     return;
   }

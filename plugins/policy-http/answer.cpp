@@ -109,6 +109,7 @@ std::string read_hook(const Value &object, const Question &question, Answer *out
 
 // What a query gives: true, false, or what a hook answers. Nothing at all: no rule has decided.
 std::string read_opa(const Value &root, const Question &question, Answer *out) {
+  if (has_duplicates(root)) return "it has a member twice";
   const Value *result = find(root, "result");
   if (result == nullptr) return "the policy is undefined for it (there is no result)";
   if (result->IsBool()) {

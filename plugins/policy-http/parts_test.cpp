@@ -197,6 +197,8 @@ TEST_CASE("answers of Open Policy Agent") {
   CHECK(opa(R"({"result":{"decision":"ask","rule_id":"r"}})").answer.verdict == BH_VERDICT_ASK);
   CHECK(opa("{}").bad.find("undefined") != std::string::npos);
   CHECK_FALSE(opa(R"({"result":"allow"})").bad.empty());
+  CHECK(opa(R"({"result":true,"result":false})").bad == "it has a member twice");
+  CHECK(opa(R"({"result":null,"result":true})").bad == "it has a member twice");
   CHECK_FALSE(opa(R"({"result":{"allow":true}})").bad.empty());
 }
 
