@@ -61,7 +61,9 @@ TEST_CASE("a server is HTTPS, on this machine, or behind a Unix socket") {
        {R"({})", R"({"url":7})", R"({"url":"http://pdp.example/"})",
         R"({"url":"http://10.0.0.1/"})", R"({"url":"http://127.0.0.1.example.org/"})",
         R"({"url":"http://localhost@x.org/"})", R"({"url":"https://user:password@x.org/"})",
-        R"({"url":"https:///x"})", R"({"url":"ftp://x.org/"})", R"({"url":"https://x.org/a b"})",
+        R"({"url":"https:///x"})", R"({"url":"http://127.0.0.1#/x","socket":"/run/x"})",
+        R"({"url":"https://x.org#@y.org/"})", R"({"url":"https://x.org/a#b"})",
+        R"({"url":"ftp://x.org/"})", R"({"url":"https://x.org/a b"})",
         R"({"url":"https://x.org/","socket":"/run/x"})",
         R"({"url":"http://x/","socket":"relative"})"}) {
     INFO(bad);
@@ -110,6 +112,18 @@ TEST_CASE("a POST goes out once, bounded, and follows nothing") {
   CHECK(w.got->body == "ok");
   CHECK(w.got->problem.empty());
   CHECK(w.got->retry_after_s == 7);
+}
+
+TEST_CASE("nothing is thrown through the host") {
+  World w;
+  bool told = false;
+  Post post(w.host, w.endpoint, 100, [&](Post::Answer &&) {
+    told = true;
+    throw std::bad_alloc();
+  });
+  post.start("{}");
+  w.http.answer(0, 200, "ok");
+  CHECK(w.fake.run_until([&] { return told; }, 5000));
 }
 
 TEST_CASE("what goes wrong is said") {

@@ -43,6 +43,9 @@ std::string bad_url(std::string_view url, bool by_socket) {
   if (host.empty() || has_control(url) || url.find(' ') != std::string_view::npos) {
     return "url: it is malformed";
   }
+  if (url.find('#') != std::string_view::npos) {
+    return "url: it holds a '#', and what is behind that is never sent; leave it out";
+  }
   if (authority.find('@') != std::string_view::npos) {
     return "url: it holds a user name; credentials belong into headers";
   }

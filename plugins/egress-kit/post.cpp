@@ -45,12 +45,11 @@ constexpr std::pair<std::string_view, std::string_view> usual_headers[] = {
 std::string message_of(const Endpoint &endpoint, const std::string &body) {
   const std::string &url = endpoint.url;
   const std::size_t host = url.find("//") + 2, path = url.find_first_of("/?", host);
-  std::string target = path == std::string::npos ? "/" : url.substr(path, url.find('#') - path);
+  std::string target = path == std::string::npos ? "/" : url.substr(path);
   if (target.front() == '?') target.insert(0, "/");
-  std::string out =
-      "POST " + target +
-      " HTTP/1.1\r\nhost: " + url.substr(host, url.find_first_of("/?#", host) - host) +
-      "\r\nconnection: close\r\ncontent-length: " + std::to_string(body.size()) + "\r\n";
+  std::string out = "POST " + target + " HTTP/1.1\r\nhost: " + url.substr(host, path - host) +
+                    "\r\nconnection: close\r\ncontent-length: " + std::to_string(body.size()) +
+                    "\r\n";
   const auto add = [&](std::string_view name, std::string_view value) {
     out.append(name).append(": ").append(value).append("\r\n");
   };
@@ -110,6 +109,17 @@ void Post::start(std::string body) {
   endpoint_.socket.empty() ? request() : dial();
 }
 
+// What nothing but memory can be missing for.
+template <class F>
+bool Post::guard(F &&f) {
+  const bh_status status = bh::guarded(nullptr, [&] {
+    f();
+    return BH_OK;
+  });
+  if (status != BH_OK) end_later("out of memory");
+  return status == BH_OK;
+}
+
 void Post::dial() {
   const auto *listen = host_.ext<bh_host_listen>(BH_EXT_HOST_LISTEN);
   if (listen == nullptr) return end_later("the host makes no connections for plugins");
@@ -124,12 +134,15 @@ void Post::dial() {
   };
   const auto done = [](void *arg) {
     const std::unique_ptr<Dial> it(static_cast<Dial *>(arg));
-    if (Post *post = it->post) {
-      post->dial_ = nullptr;
-      if (it->fd >= 0) return post->request_over(std::exchange(it->fd, -1));
+    Post *const post = it->post;
+    if (post != nullptr) post->dial_ = nullptr;
+    if (it->fd >= 0 && post == nullptr) ::close(it->fd);
+    if (post == nullptr) return;
+    const bool good = post->guard([&] {
+      if (it->fd >= 0) return post->request_over(it->fd);
       post->end_later(std::string(bh::text(it->error)));
-    }
-    if (it->fd >= 0) ::close(it->fd);
+    });
+    if (!good && it->fd >= 0 && post->over_socket_ == nullptr) ::close(it->fd);
   };
   if (host_.run_blocking(work, done, job.get()) != BH_OK) {
     return end_later("too much is waited for at once");
@@ -212,7 +225,14 @@ void Post::on_done(const bh_error *error) {
 // Outside the callbacks of the HTTP client.
 void Post::end_later(std::string problem) {
   answer_.problem = std::move(problem);
-  timer_ = host_.timer_start(0, [](void *arg) { self(arg).end(); }, this);
+  const auto end = [](void *arg) {
+    // Whoever is told may have no memory for it; the host is C.
+    bh::guarded(nullptr, [&] {
+      self(arg).end();
+      return BH_OK;
+    });
+  };
+  timer_ = host_.timer_start(0, end, this);
 }
 
 void Post::end() {

@@ -47,6 +47,9 @@ class Post {
   void dial();
   void request();
   void request_over(int socket);
+  // False: it has thrown, and the end is on its way.
+  template <class F>
+  bool guard(F &&f);
   void end_later(std::string problem);
   void end();
   bh_status on_address(std::string_view address);

@@ -15,6 +15,20 @@ namespace egress {
 
 namespace http = boost::beast::http;
 
+namespace {
+
+// The host is C: nothing may be thrown through it, be it for want of memory. What reads goes on at
+// the next event, and else the timer ends it.
+template <class F>
+void guarded(F &&f) noexcept {
+  bh::guarded(nullptr, [&] {
+    f();
+    return BH_OK;
+  });
+}
+
+}  // namespace
+
 struct SocketPost::Parser : http::response_parser<http::string_body> {
   std::string unread;  // Beast wants a head in one piece
 };
@@ -34,11 +48,11 @@ SocketPost::SocketPost(const bh::Host &host, int fd, std::string message, std::u
       [](void *arg) {
         auto &self = *static_cast<SocketPost *>(arg);
         self.timer_ = 0;
-        self.finish("timed out");
+        guarded([&] { self.finish("timed out"); });
       },
       this);
   const auto ready = [](void *arg, std::int32_t, std::uint32_t events) {
-    static_cast<SocketPost *>(arg)->on_ready(events);
+    guarded([&] { static_cast<SocketPost *>(arg)->on_ready(events); });
   };
   // Where it cannot be watched, the timer says so.
   host_.watch(fd_, BH_FD_READ | BH_FD_WRITE, ready, this, &watch_);

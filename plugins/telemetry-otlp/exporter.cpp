@@ -35,7 +35,13 @@ void Exporter::wait(std::uint64_t ms) {
       [](void *arg) {
         auto &self = *static_cast<Exporter *>(arg);
         self.timer_ = 0;
-        self.send();
+        const bh_status sent = bh::guarded(nullptr, [&] {
+          self.send();
+          return BH_OK;
+        });
+        if (sent == BH_OK) return;
+        self.post_.reset();  // no memory for it: the spans wait
+        self.wait(self.config_.flush_ms);
       },
       this);
 }

@@ -28,8 +28,10 @@ typedef struct bh_host_listen {
                     int32_t *fd, bh_error *error);
 
   /* Announces that dial() will be asked for `address`: AF_UNIX with a path, or AF_INET and AF_INET6
-   * on the loopback interface. At most 64 for all plugins. Only from inside bh_transport.listen(),
-   * so before a byte from outside is read: what is read later cannot choose where to. [control] */
+   * on the loopback interface. At most 64 for all plugins. From start() or, of a transport,
+   * bh_transport.listen(), so before a byte from outside is read: what is read later shall not
+   * choose where to. BH_E_DENIED: the host takes only sockets that the profile names for this
+   * compartment, or it is later and the host takes none then. [control] */
   bh_status (*will_dial)(void *ctx, const void *address, uint32_t address_size, bh_error *error);
 
   /* A stream socket that is connected or being connected to an announced address; non-blocking,
