@@ -93,6 +93,7 @@ void HostImpl::policy_filtered(std::uint64_t question, bool listed) {
   policy_shown(question, listed);
 }
 void HostImpl::policy_changed() {
+  policy_stack_.rules_changed();
   static_cast<void>(use_policies());  // what they need may be other now
   router_->policy_changed();
 }

@@ -191,6 +191,17 @@ TEST_CASE("where no other server may come, no tools plugin does") {
             .tools.size() == 2);
 }
 
+TEST_CASE("the corporation's holds on servers go with the profile, those of users do not") {
+  const Profile profile =
+      good({base,
+            corp(directive("lock", "mcpServers.*.sandbox") + directive("lock", "limits") +
+                 "[mcpServers.search]\nurl = \"https://corp.example/\"\n"),
+            file("[editable]\nmcpServers = false\n")});
+  REQUIRE(profile.server_holds.size() == 2);
+  CHECK(profile.server_holds[0].path == std::vector<std::string>{"mcpServers", "*", "sandbox"});
+  CHECK(profile.server_holds[1].path == std::vector<std::string>{"mcpServers", "search"});
+}
+
 TEST_CASE("a server that the corporation adds has its name for itself") {
   const ProfileLayer theirs =
       corp(directive("add", "mcpServers.search", "value = { url = \"https://corp.example/\" }"));

@@ -222,7 +222,7 @@ struct Profile {
   std::vector<std::string> own_paths;  // files and folders of the gateway that no server may see
   std::vector<std::string> notes;      // warnings for the operator, in order
 
-  // What its layers keep those from that give servers while it runs: holds on mcpServers.
+  // What the corporation keeps from whoever gives servers while it runs: its holds on mcpServers.
   std::vector<ProfileHold> server_holds;
 
   // What is known of the tools of `servers`; of no file of the profile.

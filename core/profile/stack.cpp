@@ -43,9 +43,10 @@ bool LayerStack::merge() {
 void LayerStack::report(Profile *profile, std::vector<ProfileHold> *holds) const {
   std::vector<ProfileHold> all;
   corp_.report(profile, &all);
-  if (!fixed_.empty()) all.push_back({{"mcpServers"}, false, fixed_});
   for (const ProfileHold &hold : all)
     if (hold.path.front() == "mcpServers") profile->server_holds.push_back(hold);
+  // Whoever drives the gateway is no less the user than the file that says this.
+  if (!fixed_.empty()) all.push_back({{"mcpServers"}, false, fixed_});
   if (holds != nullptr) holds->insert(holds->end(), all.begin(), all.end());
 }
 

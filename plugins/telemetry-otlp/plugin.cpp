@@ -99,7 +99,13 @@ class TelemetryOtlp {
         [](void *arg) {
           auto &self = *static_cast<TelemetryOtlp *>(arg);
           self.timer_ = 0;
-          self.report();
+          const bh_status made = bh::guarded(nullptr, [&] {
+            self.report();
+            return BH_OK;
+          });
+          if (made == BH_OK) return;
+          self.report_.reset();  // no memory for it: the next one makes it good
+          self.report_later();
         },
         this);
   }
