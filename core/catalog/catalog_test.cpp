@@ -186,6 +186,26 @@ TEST_CASE("pages follow each other without gap") {
   CHECK_FALSE(merged.page(ItemKind::tool, 1000, 3).has_value());
   const Catalogue empty;
   CHECK(empty.page(ItemKind::tool, 0, 3)->items.empty());
+  CHECK(empty.page(ItemKind::tool, 0, 3, 1)->items.empty());
+}
+
+TEST_CASE("pages are bounded by bytes, too, and hold one item at least") {
+  const std::string item = R"({"name":"s__t"})";  // of 15 bytes, as it is listed
+  Tools tools{{"s"}, {list_of(ItemKind::tool, R"([{"name":"t"},{"name":"u"},{"name":"v"}])")}};
+  const Catalogue merged = tools.build({});
+  const auto items = [&](std::uint32_t first, std::uint32_t count, std::uint64_t bytes) {
+    const auto page = merged.page(ItemKind::tool, first, count, bytes);
+    REQUIRE(page.has_value());
+    const auto braces = std::count(page->items.begin(), page->items.end(), '{');
+    CHECK(page->next.has_value() == (first + static_cast<std::uint32_t>(braces) < 3));
+    return braces;
+  };
+  CHECK(items(0, 0, 2 * item.size() + 1) == 2);  // and the comma between them
+  CHECK(items(0, 0, 2 * item.size()) == 1);
+  CHECK(items(1, 0, 2 * item.size() + 1) == 2);
+  CHECK(items(0, 0, 1) == 1);
+  CHECK(items(0, 1, 1000) == 1);
+  CHECK(items(0, 0, 1000) == 3);
 }
 
 TEST_CASE("allow and deny lists hide tools from list and call alike") {

@@ -173,13 +173,19 @@ std::optional<Resolved> Catalogue::resolve_uri(std::string_view uri, const Names
 }
 
 std::optional<Catalogue::Page> Catalogue::page(ItemKind kind, std::uint32_t first,
-                                               std::uint32_t page_items) const {
+                                               std::uint32_t page_items,
+                                               std::uint64_t page_bytes) const {
   const List &l = list(kind);
   const auto total = static_cast<std::uint32_t>(l.ends.size());
   if (first > total || (first == total && first != 0)) return std::nullopt;
-  const std::uint32_t last =
+  std::uint32_t last =
       page_items == 0 ? total : std::min<std::uint64_t>(total, std::uint64_t{first} + page_items);
   const std::uint32_t begin = first == 0 ? 0 : l.ends[first - 1] + 1;
+  if (page_bytes != 0 && last > first && l.ends[last - 1] - begin > page_bytes) {
+    const auto too_far =
+        std::upper_bound(l.ends.begin() + first, l.ends.begin() + last, begin + page_bytes);
+    last = std::max(first + 1, static_cast<std::uint32_t>(too_far - l.ends.begin()));
+  }
   const std::uint32_t end = last == 0 ? 0 : l.ends[last - 1];
   Page page{std::string_view(l.bytes).substr(begin, end - begin), std::nullopt};
   if (last < total) page.next = last;

@@ -65,8 +65,10 @@ class Catalogue {
     std::string_view items;             // comma-separated
     std::optional<std::uint32_t> next;  // first item of the next page
   };
-  // nullopt: `first` is beyond the end. page_items 0: no bound.
-  std::optional<Page> page(ItemKind kind, std::uint32_t first, std::uint32_t page_items) const;
+  // At most page_items items in page_bytes bytes, but one item at least; 0: no bound. nullopt:
+  // `first` is beyond the end.
+  std::optional<Page> page(ItemKind kind, std::uint32_t first, std::uint32_t page_items,
+                           std::uint64_t page_bytes = 0) const;
 
   std::size_t count(ItemKind kind) const { return list(kind).ends.size(); }
   // "tool "x" is not offered: servers "a", "b" have the same name", for the operator. At most 100.

@@ -155,6 +155,7 @@ bh_status Router::session_open(ClientEnd &end, const bh_peer &peer, bh_session *
   s.process_name = bh::view(peer.process_name);
   s.handshake_optional = (peer.flags & BH_PEER_HANDSHAKE_OPTIONAL) != 0;
   s.answers_only = (peer.flags & BH_PEER_ANSWERS_ONLY) != 0;
+  if (BH_HAS(bh_peer, &peer, max_message_bytes)) s.max_message_bytes = peer.max_message_bytes;
   if (recorder_.active()) s.trace_id = new_trace_id();
   s.handle = sessions_.insert(std::move(session));
   *out = s.handle;

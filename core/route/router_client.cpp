@@ -284,7 +284,10 @@ void Router::list(Session &s, const ReplyTo &reply, std::string_view message, co
     }
     first = *at;
   }
-  const auto page = catalogue->page(kind, first, limits().page_items);
+  // What stands round the items: the id, the member's name, the cursor.
+  const std::uint64_t frame = id.size() + 512, most = s.max_message_bytes;
+  const std::uint64_t page_bytes = most == 0 ? 0 : most > frame ? most - frame : 1;
+  const auto page = catalogue->page(kind, first, limits().page_items, page_bytes);
   if (!page.has_value()) {
     return answer_error(reply, id, code::invalid_params, "invalid cursor: beyond the end");
   }

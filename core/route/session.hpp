@@ -33,8 +33,9 @@ struct Session {
   std::string transport, address, principal, process_name;
   std::string trace_id;  // 32 hex digits, for records of what names no trace; empty: no telemetry
 
-  bool handshake_optional = false;  // may skip initialize, and repeat it
-  bool answers_only = false;        // is sent no events and no asks
+  bool handshake_optional = false;      // may skip initialize, and repeat it
+  std::uint64_t max_message_bytes = 0;  // that its transport can carry; 0: no bound
+  bool answers_only = false;            // is sent no events and no asks
   bool initialized = false;
   bool input_ended = false;
   bool closing = false;

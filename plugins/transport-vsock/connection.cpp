@@ -366,6 +366,7 @@ bool Connection::open_session() {
   peer.transport = bh::str("vsock");
   peer.address = bh::str(peer_);
   peer.process_name = bh::str(names_[name_].clean);
+  peer.max_message_bytes = mcp_frame::max_total - mcp_frame::header_bytes - mcp_frame::max_name;
   bh_error error = bh::make_error();
   if (owner_.transport->session_open(owner_.host.ctx(), &peer, &session_, &error) == BH_OK) {
     owner_.on_session(*this, session_);

@@ -80,7 +80,7 @@ AT(bh_verdict, flags, 56);
 SIZE(bh_policy, 48);
 SIZE(bh_host_policy, 32);
 
-SIZE(bh_peer, 72);
+SIZE(bh_peer, 80);
 SIZE(bh_delivery, 16);
 SIZE(bh_outgoing, 40);
 AT(bh_outgoing, stream, 16);

@@ -5,7 +5,7 @@ import { chmodSync, copyFileSync, readFileSync, statSync, writeFileSync } from '
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { assert, build, ended, fake, program, root, run, runProgram, sanitized, sleep, test, until } from './lib.mjs';
+import { assert, build, ended, fake, program, root, run, runProgram, sanitized, show, sleep, test, until } from './lib.mjs';
 import { Guest, frame, metadata } from './frames.mjs';
 import { Relay, relayProgram } from './relay_process.mjs';
 import { statusOf } from './status.mjs';
@@ -49,6 +49,23 @@ for (const args of [[], ['--single-process']]) {
     assert.ok(gateway.stdoutText.includes(socket) || gateway.stderrText.includes(socket), 'so does the banner');
   });
 }
+
+test('a list larger than a frame comes in pages that fit', async (t) => {
+  const tools = Array.from({ length: 28 }, (_, i) => ['--tool-json', JSON.stringify({
+    name: `t${i}`, description: 'x'.repeat(50_000), inputSchema: { type: 'object' } })]);
+  const { socket } = await start(t, { up: fake(...tools.flat()) });
+  const guest = new Guest(t, socket);
+  const names = [];
+  let pages = 0;
+  for (let cursor; pages === 0 || cursor; ++pages) {
+    const { result, error } = await guest.request('tools/list', cursor ? { cursor } : {});
+    assert.ok(result, show(error));
+    names.push(...result.tools.map(({ name }) => name));
+    cursor = result.nextCursor;
+  }
+  assert.equal(pages, 2);
+  assert.deepEqual(new Set(names), new Set(tools.map((_, i) => `up__t${i}`)));
+});
 
 test('a handshake may come, late and more than once; what is under way goes on', async (t) => {
   const { socket } = await start(t, { up: fake('--tool', 'slow', '--delay', 'slow=300') });

@@ -38,6 +38,10 @@ typedef struct bh_peer {
   bh_str address;      /* "127.0.0.1:4711", "cid:3", "" */
   bh_str principal;    /* authenticated identity; empty: none */
   bh_str process_name; /* as the peer states it; display only */
+  /* The largest message that the transport can carry to this peer, in bytes; 0: no bound of its
+   * own. Lists come in pages that fit; any other message that is larger is the transport's to
+   * refuse. */
+  uint64_t max_message_bytes;
 } bh_peer;
 
 enum {
