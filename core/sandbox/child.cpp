@@ -342,7 +342,10 @@ void enter_groups(ChildPlan *plan) {
 BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
   // Whoever ends the first process ends this one; in a PID namespace the kernel does.
-  if (!plan->namespaces) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (!plan->namespaces) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != plan->pid) ::_exit(127);  // it had ended before
+  }
   ::setsid();
   // By its path: the folder that is inherited may be one that the view covers.
   if (plan->cwd != nullptr && ::chdir(plan->cwd) != 0) {
@@ -414,7 +417,9 @@ BULKHEAD_CHILD_SIDE int run_first(void *arg) {
   enter_groups(plan);
   drop_privileges(plan);
   const int server =
-      ::clone(run_server, plan->second_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, plan);
+      ::clone(run_server, plan->second_stack,
+              CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD, plan,
+              &plan->second, nullptr, &plan->second);
   if (server < 0) child_failed(plan, SpawnStep::clone);
   if (plan->failed != SpawnStep::none) ::_exit(127);
   become_init(plan, server);
@@ -448,6 +453,17 @@ void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept {
   }
 }
 
+// Until no process of this start is on our memory any more: each of them has executed its program,
+// or has ended.
+static void wait_for_second(ChildPlan &plan) noexcept {
+  for (;;) {
+    const pid_t second = plan.second.load(std::memory_order_acquire);
+    if (second == 0) return;
+    // Not FUTEX_WAIT_PRIVATE: the kernel's own wake is for the other kind.
+    ::syscall(SYS_futex, &plan.second, FUTEX_WAIT, second, nullptr, nullptr, 0);
+  }
+}
+
 void start_child(ChildPlan *plan) noexcept {
   int flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
   if (plan->namespaces) flags |= CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID;
@@ -457,6 +473,7 @@ void start_child(ChildPlan *plan) noexcept {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t pid = ::clone(run_first, plan->first_stack, flags, plan, &plan->pidfd);
   const int error = errno;
+  if (pid >= 0) wait_for_second(*plan);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid >= 0) return;
   plan->pidfd = -1;

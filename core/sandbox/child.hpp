@@ -105,6 +105,10 @@ struct ChildPlan {
   const char *volatile what = nullptr;  // the path of a failed mount
   volatile bool processes_hidden = false;
   volatile bool groups_failed = false;
+  // The second process while it runs on the gateway's memory, else 0; the kernel sees to both. When
+  // the first one is killed in the midst of a start, its parent goes on at once: it waits for this.
+  std::atomic<pid_t> second{0};
+  static_assert(sizeof(std::atomic<pid_t>) == sizeof(pid_t));
 
   // Of Spawner and Starters.
   std::uint64_t child = 0;

@@ -572,8 +572,7 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   // Somebody else may have reaped it; then its number can be another process's by now.
   if (::syscall(SYS_pidfd_send_signal, child->pidfd.get(), 0, nullptr, 0) != 0) return BH_OK;
   // The first process passes a signal on to the server's group. In a PID namespace its own death
-  // ends everything; else it has to be told. It is never killed there: while it gets ready the
-  // second process runs on our memory, and must not outlive it.
+  // ends everything; else it has to be told, and listens as soon as the server has started.
   const bool told = signal == SIGKILL && !child->namespaces;
   const int sent = told ? ChildPlan::end_all : signal;
   ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), sent, nullptr, 0);
