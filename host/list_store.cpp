@@ -34,8 +34,7 @@ Result<std::string> ListStore::key() const {
 
 std::string ListStore::name_of(const ServerDef &definition, const std::string &key) {
   ArchiveWriter all;
-  ServerDef def = definition;
-  all(def.to_json(), def.allow_tools, def.deny_tools);
+  all(definition.to_json(), definition.allow_tools, definition.deny_tools);
   const std::string text = all.take();
   unsigned char hash[16];
   crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char *>(text.data()),
@@ -65,8 +64,7 @@ Result<KeptLists> ListStore::read(const std::string &server, const std::string &
 
 Result<void> ListStore::write(const std::string &server, const KeptLists &lists) const {
   if (auto made = make_private_dir(folder_); !made) return made;
-  KeptLists copy = lists;
-  return write_private(folder_, server, std::string(head) + to_bytes(copy));
+  return write_private(folder_, server, std::string(head) + to_bytes(lists));
 }
 
 void recall_lists(Profile *profile) {
