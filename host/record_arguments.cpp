@@ -64,6 +64,16 @@ void add_records(CLI::App &app, Arguments &to) {
                    "The supervisor's public key, in hex or a file with it (default: the "
                    "state_dir's)")
       ->type_name(file_type);
+  verify
+      ->add_option(
+          "--instance", to.records.instance,
+          "Whose record FILE is to be: the name behind telemetry. in the profile (default: "
+          "its folder's, in the state_dir)")
+      ->type_name("NAME");
+  verify
+      ->add_option("--max-unsigned", to.records.max_unsigned,
+                   "How many rows behind the last signature are no reason to fail (default: 5000)")
+      ->type_name("ROWS");
   verify->add_option("-c,--config", to.config, "Profile whose state_dir is meant")
       ->type_name(file_type);
   verify->add_flag("--json", to.json, "Print JSON");
@@ -71,8 +81,9 @@ void add_records(CLI::App &app, Arguments &to) {
       "Example:\n  bulkhead audit verify\n\n"
       "Checks the hash of every row, that none is missing, and the signatures. Names the first "
       "row\n"
-      "that is not what was written. Exit code 1 if there is one, or if signatures could not be\n"
-      "checked.");
+      "that is not what was written. Exit code 1 if there is one, if signatures could not be "
+      "checked,\n"
+      "or if too much is not signed.");
   audit->require_subcommand(1);
   audit->footer("Example:\n  bulkhead audit verify");
 }

@@ -11,12 +11,14 @@ class App;
 namespace bulkhead::program {
 
 struct RecordArguments {
-  std::string sql, file;             // file: empty: those of the profile's state folder
-  bool schema = false;               // inspect
-  std::string since, layers, trace;  // timeline
-  std::uint64_t limit = 0;           // timeline, calls; 0: the command's own
-  bool follow = false;               // calls
-  std::string key;                   // audit verify: hex, or a file with it
+  std::string sql, file;               // file: empty: those of the profile's state folder
+  bool schema = false;                 // inspect
+  std::string since, layers, trace;    // timeline
+  std::uint64_t limit = 0;             // timeline, calls; 0: the command's own
+  bool follow = false;                 // calls
+  std::string key;                     // audit verify: hex, or a file with it
+  std::string instance;                // audit verify: of a file elsewhere
+  std::uint64_t max_unsigned = 5'000;  // audit verify: rows behind the last signature
 };
 
 struct Arguments;

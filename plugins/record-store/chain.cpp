@@ -172,6 +172,11 @@ std::string checkpoint_statement(std::uint32_t chain, const Head &head) {
          hex_of(bytes_of(head.hash));
 }
 
+std::string dropped_text(const Head &last) {
+  return ": its last row was seq " + std::to_string(last.seq) + " with hash " +
+         hex_of(bytes_of(last.hash));
+}
+
 std::string signed_message(std::string_view instance, std::uint64_t unix_s,
                            std::string_view statement) {
   std::string out = "bulkhead.audit/1\n";

@@ -69,6 +69,8 @@ class ChainedInsert {
 
 // What the supervisor is asked to sign, and what its signature covers.
 std::string checkpoint_statement(std::uint32_t chain, const Head &head);
+// The end of what a `dropped` mark says of a file whose last row this was.
+std::string dropped_text(const Head &last);
 std::string signed_message(std::string_view instance, std::uint64_t unix_s,
                            std::string_view statement);
 bool signature_fits(std::string_view message, std::string_view key, std::string_view signature);

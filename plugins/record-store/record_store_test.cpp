@@ -239,15 +239,132 @@ TEST_CASE("the first row that is not what was written is named") {
   }
 }
 
-TEST_CASE("the oldest files may go") {
+TEST_CASE("the oldest files may go, where a mark says so") {
+  Folder folder;
+  Head head, first;
+  make_file(folder, 1, 10, &head);
+  first = head;
+  make_file(folder, 2, 10, &head);
+  const auto mark = [&](const std::string &detail) {
+    Database db;
+    REQUIRE(db.open(folder.path + "/" + segment_name(1, 2), SQLITE_OPEN_READWRITE) == SQLITE_OK);
+    ChainedInsert insert;
+    REQUIRE(insert.prepare(db.get(), "audit_marks", "id, timestamp, kind, detail") == SQLITE_OK);
+    insert.begin();
+    insert.integer(static_cast<std::int64_t>(head.seq + 1));
+    insert.text("t");
+    insert.text("dropped");
+    insert.text(detail);
+    REQUIRE(insert.finish(&head) == SQLITE_DONE);
+  };
+  std::filesystem::remove(folder.path + "/" + segment_name(1, 1));
+  SECTION("none does") {
+    CHECK(has(verify(folder).broken, "calls-1-000001.db: is missing"));
+    VerifyOptions one;
+    one.whole_chain = false;
+    CHECK(verify(folder, one).broken.empty());
+  }
+  SECTION("of another file, or another row") {
+    Head other = first;
+    other.hash[0] ^= 1;
+    mark("calls-1-000001.db by max_bytes" + dropped_text(other));
+    mark("calls-2-000001.db by max_bytes" + dropped_text(first));
+    CHECK(has(verify(folder).broken, "calls-1-000001.db: is missing"));
+  }
+  SECTION("it does") {
+    mark("calls-1-000001.db by max_bytes" + dropped_text(first));
+    const VerifyReport report = verify(folder);
+    CHECK(report.broken.empty());
+    CHECK(report.first_seq == 14);
+    CHECK(has(report.notes.at(0), "the rows before seq 14 are not there any more"));
+  }
+}
+
+TEST_CASE("what queries read through must be as it was made") {
   Folder folder;
   Head head;
-  for (std::uint32_t number = 1; number <= 3; ++number) make_file(folder, number, 10, &head);
-  std::filesystem::remove(folder.path + "/" + segment_name(1, 1));
-  const VerifyReport report = verify(folder);
-  CHECK(report.broken.empty());
-  CHECK(report.first_seq == 14);
-  CHECK(has(report.notes.at(0), "the rows before seq 14 are not there any more"));
+  make_file(folder, 1, 10, &head);
+  const auto run = [&](const std::string &sql) {
+    Database db;
+    REQUIRE(db.open(folder.path + "/" + segment_name(1, 1), SQLITE_OPEN_READWRITE) == SQLITE_OK);
+    INFO(sql);
+    REQUIRE(db.run(sql.c_str()) == SQLITE_OK);
+  };
+  const auto broken = [&] { return verify(folder).broken; };
+  REQUIRE(broken().empty());
+  SECTION("columns with each other's names") {
+    run("ALTER TABLE mcp_calls RENAME COLUMN decision TO x;"
+        "ALTER TABLE mcp_calls RENAME COLUMN outcome TO decision;"
+        "ALTER TABLE mcp_calls RENAME COLUMN x TO outcome");
+    CHECK(has(broken(), "table mcp_calls of the schema was changed"));
+  }
+  SECTION("a view in a table's place") {
+    run("DROP TABLE session_identity; CREATE VIEW session_identity AS SELECT 1 AS vm_id");
+    CHECK(has(broken(), "table session_identity of the schema is missing"));
+  }
+  SECTION("a trigger that hides rows to come") {
+    run("CREATE TRIGGER t BEFORE INSERT ON mcp_calls BEGIN SELECT RAISE(IGNORE); END");
+    CHECK(has(broken(), "trigger t is not of the schema"));
+  }
+  SECTION("a trigger is missing") {
+    run("DROP TRIGGER mcp_calls_no_delete");
+    CHECK(has(broken(), "trigger mcp_calls_no_delete of the schema is missing"));
+  }
+  SECTION("an index that lacks rows") {
+    run("DROP INDEX mcp_calls_server_name;"
+        "CREATE INDEX mcp_calls_server_name ON mcp_calls(server_name) WHERE id < 5;"
+        "PRAGMA writable_schema = ON;"
+        "UPDATE sqlite_schema SET sql = 'CREATE INDEX mcp_calls_server_name ON "
+        "mcp_calls(server_name)' WHERE name = 'mcp_calls_server_name'");
+    CHECK(has(broken(), "its pages are damaged"));
+  }
+  SECTION("statistics do no harm") {
+    run("ANALYZE");
+    CHECK(broken().empty());
+  }
+}
+
+TEST_CASE("a checkpoint for the row before the file is good; one of another instance is not") {
+  Folder folder;
+  Head head;
+  make_file(folder, 1, 10, &head);
+  const Head first = head;
+  make_file(folder, 2, 10, &head);
+  const auto checkpoint = [&](std::uint32_t number, const Head &of, std::string_view instance) {
+    Database db;
+    REQUIRE(db.open(folder.path + "/" + segment_name(1, number), SQLITE_OPEN_READWRITE) ==
+            SQLITE_OK);
+    Statement insert;
+    REQUIRE(insert.prepare(db.get(),
+                           "INSERT INTO audit_checkpoints (timestamp, seq, head, statement, "
+                           "instance, signed_at, public_key, signature) VALUES "
+                           "('t',?,?,?,?,5,x'00',x'00')") == SQLITE_OK);
+    const std::string statement = checkpoint_statement(1, of);
+    insert.bind(1, static_cast<std::int64_t>(of.seq));
+    sqlite3_bind_blob(insert.get(), 2, of.hash.data(), 32, SQLITE_STATIC);
+    insert.bind(3, statement);
+    insert.bind(4, instance);
+    REQUIRE(insert.step() == SQLITE_DONE);
+  };
+  checkpoint(2, first, "book");
+  CHECK(verify(folder).broken.empty());
+  CHECK(verify(folder).checkpoints == 1);
+  CHECK(verify(folder).unsigned_rows == 13);
+  SECTION("of the instance that is expected") {
+    VerifyOptions options;
+    options.instance = "other";
+    CHECK(has(verify(folder, options).broken, "is for the record of \"book\", not of \"other\""));
+  }
+  SECTION("of one only") {
+    checkpoint(2, head, "other");
+    CHECK(has(verify(folder).broken, "is for the record of \"other\""));
+  }
+  SECTION("of a row further back") {
+    Head far = first;
+    far.seq -= 1;
+    checkpoint(2, far, "book");
+    CHECK(has(verify(folder).broken, "is for a row of another file"));
+  }
 }
 
 TEST_CASE("a file whose making was cut off is told, and breaks nothing; what is signed is missed") {

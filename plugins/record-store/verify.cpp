@@ -1,6 +1,8 @@
 #include "record-store/verify.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -36,6 +38,8 @@ class Walk {
       ++report_.files;
     }
     check_end(files);
+    check_dropped();
+    if (report_.broken.empty()) report_.broken = later_;
     report_.unsigned_rows = head_.seq - std::min(head_.seq, signed_seq_);
     return std::move(report_);
   }
@@ -52,7 +56,8 @@ class Walk {
   bool walk(const SegmentFile &file, bool last) {
     name_ = file.path;
     Database db;
-    if (db.open(file.path, SQLITE_OPEN_READONLY) != SQLITE_OK ||
+    const Bound bound;
+    if (db.open(file.path, SQLITE_OPEN_READONLY) != SQLITE_OK || !trust_nothing(db, bound) ||
         db.run("BEGIN; SELECT count(*) FROM sqlite_schema") != SQLITE_OK) {
       return broken("cannot be read as a database: " + db.message());
     }
@@ -61,7 +66,11 @@ class Walk {
       note("is empty: its making was cut off");
       return true;
     }
+    Schema schema;
+    if (!read_schema(db, &schema)) return false;
+    if (!schema.tables.empty()) return broken(schema.tables);
     if (!begin(db, file) || !read_checkpoints(db) || !open_cursors(db)) return false;
+    if (!check_checkpoints()) return false;  // of the row before it, signed when it had begun
     while (Cursor *row = next()) {
       if (!check(*row) || !advance(row)) return false;
     }
@@ -70,7 +79,91 @@ class Walk {
                     " is missing: a checkpoint was signed for it, and the file ends at seq " +
                     std::to_string(head_.seq));
     }
+    cursors_.clear();
+    // A row that was changed says more.
+    if (!schema.others.empty() && later_.empty()) later_ = name_ + ": " + schema.others;
+    return check_pages(db);
+  }
+
+  // A file is a stranger's: nothing in its schema is run, and it has its time and memory.
+  struct Bound {
+    std::chrono::steady_clock::time_point end =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(VerifyOptions::max_ms);
+  };
+  static bool trust_nothing(Database &db, const Bound &bound) {
+    constexpr int steps_between_looks = 10'000;
+    sqlite3_limit(db.get(), SQLITE_LIMIT_LENGTH, VerifyOptions::max_value_bytes);
+    sqlite3_progress_handler(
+        db.get(), steps_between_looks,
+        [](void *of) {
+          const auto &it = *static_cast<const Bound *>(of);
+          return std::chrono::steady_clock::now() >= it.end ? 1 : 0;
+        },
+        const_cast<Bound *>(&bound));
+    return sqlite3_db_config(db.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr) == SQLITE_OK &&
+           sqlite3_db_config(db.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr) == SQLITE_OK;
+  }
+
+  // What is not as schema_sql() has it; empty: nothing.
+  struct Schema {
+    std::string tables, others;  // others: indexes and triggers, which the rows do not depend on
+  };
+  using Objects = std::map<std::string, std::string>;  // type and name -> table and SQL
+
+  static int read_objects(sqlite3 *db, Objects *out) {
+    Statement rows;
+    // What ANALYZE leaves holds no rows of ours.
+    int result = rows.prepare(db,
+                              "SELECT type || ' ' || name, tbl_name || ': ' || coalesce(sql, '') "
+                              "FROM sqlite_schema WHERE name NOT GLOB 'sqlite_stat[0-9]'");
+    if (result != SQLITE_OK) return result;
+    while ((result = rows.step()) == SQLITE_ROW) {
+      out->insert_or_assign(std::string(rows.text(0)), std::string(rows.text(1)));
+    }
+    return result == SQLITE_DONE ? SQLITE_OK : result;
+  }
+
+  // Queries go through it: what it says of the rows is as much of the record as they are.
+  bool read_schema(Database &db, Schema *out) {
+    Objects own, theirs;
+    Database empty;
+    if (empty.open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) != SQLITE_OK ||
+        empty.run(std::string(schema_sql()).c_str()) != SQLITE_OK ||
+        read_objects(empty.get(), &own) != SQLITE_OK) {
+      return broken("the schema cannot be made to compare with: " + empty.message());
+    }
+    if (read_objects(db.get(), &theirs) != SQLITE_OK) {
+      return broken("its schema cannot be read: " + db.message());
+    }
+    if (!theirs.contains("table audit_segment")) {
+      return broken("is no file of a session database (audit_segment)");
+    }
+    const auto differs = [&](const std::string &object, std::string_view how) {
+      const bool table = object.starts_with("table ") || object.starts_with("view ");
+      std::string &text = table ? out->tables : out->others;
+      if (text.empty()) text = object + " " + std::string(how) + ", so queries show something else";
+    };
+    for (const auto &[object, sql] : own) {
+      const auto at = theirs.find(object);
+      if (at == theirs.end())
+        differs(object, "of the schema is missing");
+      else if (at->second != sql)
+        differs(object, "of the schema was changed");
+    }
+    for (const auto &[object, sql] : theirs) {
+      if (!own.contains(object)) differs(object, "is not of the schema");
+    }
     return true;
+  }
+
+  // An index that lacks rows hides them from queries.
+  bool check_pages(Database &db) {
+    Statement check;
+    if (check.prepare(db.get(), "PRAGMA integrity_check(1)") != SQLITE_OK ||
+        check.step() != SQLITE_ROW) {
+      return broken("its pages cannot be checked: " + db.message());
+    }
+    return check.text(0) == "ok" || broken("its pages are damaged: " + std::string(check.text(0)));
   }
 
   // What the file says it follows must be what came before it.
@@ -95,10 +188,7 @@ class Walk {
     hash.copy(reinterpret_cast<char *>(start.hash.data()), start.hash.size());
     if (!last_number_.has_value()) {
       report_.first_seq = start.seq + 1;
-      if (start.seq != 0) {
-        note("the rows before seq " + std::to_string(start.seq + 1) +
-             " are not there any more: dropped by retention, or removed");
-      }
+      if (start.seq != 0) before_first(file, start);
     } else if (file.number != *last_number_ + 1) {
       return broken("file number " + std::to_string(*last_number_ + 1) + " before it is missing");
     } else if (start.seq != head_.seq || start.hash != head_.hash) {
@@ -206,8 +296,29 @@ class Walk {
     return report_.broken.empty() && check_checkpoints();
   }
 
+  // Retention says of each file that it removes what its last row was.
+  void before_first(const SegmentFile &file, const Head &start) {
+    note("the rows before seq " + std::to_string(start.seq + 1) + " are not there any more");
+    if (!options_.whole_chain) return;
+    dropped_file_ = segment_name(chain_, file.number - 1);
+    dropped_end_ = dropped_text(start);
+  }
+
+  void check_dropped() {
+    if (dropped_file_.empty() || !report_.broken.empty()) return;
+    name_ = dropped_file_;
+    broken(
+        "is missing, and so is what was before it: no `dropped` mark says that retention has "
+        "removed it as the files that are there follow it");
+  }
+
   void note_mark(const Cursor &row) {
     const std::string_view kind = row.rows.text(2);
+    const std::string_view detail = row.rows.text(3);
+    if (kind == "dropped" && !dropped_file_.empty() && detail.starts_with(dropped_file_ + " ") &&
+        detail.ends_with(dropped_end_)) {
+      dropped_file_.clear();
+    }
     if (kind != "gap" && kind != "lost" && kind != "unclean" && kind != "dropped") return;
     note(std::string(row.rows.text(1)) + " " + std::string(kind) + ": " +
          std::string(row.rows.text(3)));
@@ -223,6 +334,13 @@ class Walk {
       if (one.head != bytes_of(head_.hash) ||
           one.statement != checkpoint_statement(chain_, head_)) {
         return broken(what + " is for another row: the rows up to there were written anew");
+      }
+      if (report_.instance.empty()) report_.instance = one.instance;
+      const std::string &instance =
+          options_.instance.empty() ? report_.instance : options_.instance;
+      if (one.instance != instance) {
+        return broken(what + " is for the record of \"" + one.instance + "\", not of \"" +
+                      instance + "\"");
       }
       if (!options_.public_key.empty() &&
           (one.key != options_.public_key ||
@@ -252,7 +370,7 @@ class Walk {
   }
 
   void check_end(const std::vector<SegmentFile> &files) {
-    if (!options_.whole_chain || files.empty() || options_.known.empty()) return;
+    if (!options_.to_the_end || files.empty() || options_.known.empty()) return;
     const KnownCheckpoint &last = options_.known.back();
     if (last.seq <= head_.seq) return;
     broken("row seq " + std::to_string(head_.seq + 1) +
@@ -264,6 +382,8 @@ class Walk {
   std::string name_;
   std::uint32_t chain_ = 0;
   std::optional<std::uint32_t> last_number_;
+  std::string later_;                       // what is wrong when nothing else is
+  std::string dropped_file_, dropped_end_;  // that a mark must name; empty: none, or one has
   Head head_;
   std::uint64_t signed_seq_ = 0;
   std::vector<Checkpoint> checkpoints_;

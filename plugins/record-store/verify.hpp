@@ -21,10 +21,15 @@ struct KnownCheckpoint {
 };
 
 struct VerifyOptions {
+  static constexpr std::uint64_t max_ms = 600'000;  // of one file
+  static constexpr int max_value_bytes = 16 << 20;  // longer ones are no rows of ours
+
   std::string public_key;  // 32 bytes; empty: signatures are not checked
+  std::string instance;    // that the signatures are for; empty: any, but one
   // Of this chain, from the supervisor's own list: rows that it has signed must be there.
   std::vector<KnownCheckpoint> known;
-  bool whole_chain = true;  // false: one file, which others may follow
+  bool whole_chain = true;  // false: one file, which others may come before and follow
+  bool to_the_end = true;   // nothing follows: all that was signed must be there
 };
 
 struct VerifyReport {
@@ -34,6 +39,7 @@ struct VerifyReport {
   std::uint64_t checkpoints = 0;    // whose signature was checked, or could have been
   std::uint64_t unsigned_rows = 0;  // behind the last one
   std::uint64_t first_seq = 0;      // of the first row that is there; 1: from the beginning
+  std::string instance;             // that the checkpoints name
 };
 
 // The files of one chain, in order.

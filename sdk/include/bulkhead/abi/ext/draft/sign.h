@@ -3,8 +3,10 @@
  * minors.
  *
  * Signed is the text "bulkhead.audit/1\n" INSTANCE "\n" UNIX_S "\n" STATEMENT, where INSTANCE is
- * the plugin instance that asks and UNIX_S the time of the signer in seconds, in decimal. The host
- * keeps a list of what it has signed. Offered to telemetry plugins.
+ * the plugin instance that asks and UNIX_S the time of the signer in seconds, in decimal. Of
+ * statements "chain C seq N head HASH" (C 1 to 64, HASH 64 hex digits) the host keeps a list for
+ * each instance, and signs none whose N is not above the last one of that chain, but that one
+ * again. Offered to telemetry plugins.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_SIGN_H
 #define BULKHEAD_ABI_EXT_DRAFT_SIGN_H
@@ -32,7 +34,8 @@ typedef struct bh_host_sign {
   uint32_t reserved;
 
   /* Fills *out. `statement` is at most BH_SIGN_MOST_BYTES of printable ASCII. May block for some
-   * seconds, so never from [io]. BH_E_UNAVAILABLE: nobody answered; ask again later. [any] */
+   * seconds, so never from [io]. BH_E_UNAVAILABLE: nobody answered; ask again later. BH_E_DENIED:
+   * the place was passed already. [any] */
   bh_status (*sign)(void *ctx, bh_str statement, bh_signature *out, bh_error *error);
 } bh_host_sign;
 
