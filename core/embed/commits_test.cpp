@@ -1,6 +1,11 @@
 // A telemetry plugin that commits: nothing is sent or answered before its record is. And records of
 // other kinds than calls.
 #include <catch2/catch.hpp>
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
@@ -9,6 +14,19 @@
 #include "embed/host_impl.hpp"
 
 using namespace bulkhead;
+
+// The clocks of this program run ahead of the system's by that.
+static std::int64_t ahead_ns = 0;
+
+extern "C" int clock_gettime(clockid_t clock, timespec *now) noexcept {
+  constexpr std::int64_t second = 1'000'000'000;
+  const long result = ::syscall(SYS_clock_gettime, clock, now);
+  if (result != 0) return static_cast<int>(result);
+  const std::int64_t total = now->tv_nsec + ahead_ns;
+  now->tv_sec += total / second;
+  now->tv_nsec = total % second;
+  return 0;
+}
 
 namespace {
 
@@ -150,6 +168,59 @@ TEST_CASE("a client that goes while answers wait leaves nothing behind") {
   w.turn(20);
   CHECK(w.got.empty());
   CHECK(w.host->status().in_flight == 0);
+}
+
+TEST_CASE("what is not committed in time is refused at once, and as what it is") {
+  CommitWorld w(commits);
+  w.start();
+  REQUIRE(w.has_records(BH_RECORD_CALL, 1));
+  w.judge.commit();
+  REQUIRE(w.turn_until([&] { return w.got.size() == 1; }));
+  constexpr std::int64_t late_ns = (BH_TELEMETRY_COMMIT_MS + 1'000) * std::int64_t{1'000'000};
+  SECTION("an intent: the call has not run, and the client hears of it while the disk is stuck") {
+    w.call("1", "a__x");
+    REQUIRE(w.has_records(BH_RECORD_INTENT, 1));
+    ahead_ns += late_ns;
+    REQUIRE(w.turn_until([&] { return w.got.size() == 2; }));
+    CHECK(w.got[1].find("\"id\":1") != std::string::npos);
+    CHECK(w.got[1].find("within 10000 ms; it has not run") != std::string::npos);
+    CHECK(w.counter("refused_unrecorded") == 1);
+    ahead_ns += late_ns;
+    w.turn(50);
+    w.judge.commit();
+    w.turn(50);
+    CHECK(w.got.size() == 2);
+    CHECK_FALSE(w.at_server("tools/call"));
+  }
+  SECTION("an answer: the call may have run") {
+    w.call("1", "a__x");
+    REQUIRE(w.has_records(BH_RECORD_INTENT, 1));
+    w.judge.commit();
+    REQUIRE(w.turn_until([&] { return w.at_server("tools/call"); }));
+    w.answer(R"({"content":[]})");
+    REQUIRE(w.has_records(BH_RECORD_CALL, 2));
+    ahead_ns += late_ns;
+    REQUIRE(w.turn_until([&] { return w.got.size() == 2; }));
+    CHECK(w.got[1].find("\"id\":1") != std::string::npos);
+    CHECK(w.got[1].find("the request may have run") != std::string::npos);
+    CHECK(w.counter("answers_withheld") == 1);
+  }
+  SECTION("an answer of the gateway itself: no server has run it") {
+    w.client->send(R"({"jsonrpc":"2.0","id":2,"method":"no/such"})");
+    REQUIRE(w.has_records(BH_RECORD_CALL, 2));
+    ahead_ns += late_ns;
+    REQUIRE(w.turn_until([&] { return w.got.size() == 2; }));
+    CHECK(w.got[1].find("no server has run the request") != std::string::npos);
+  }
+  SECTION("what is no message waits for nothing") {
+    w.client->send(R"({"jsonrpc":"2.0","id":2,"method":"ping"})");
+    REQUIRE(w.has_records(BH_RECORD_CALL, 2));
+    w.client->send("nonsense");
+    REQUIRE(w.turn_until([&] { return w.got.size() == 2; }));
+    CHECK(w.got[1].find("-32700") != std::string::npos);
+    w.judge.commit();
+    REQUIRE(w.turn_until([&] { return w.got.size() == 3; }));
+  }
 }
 
 TEST_CASE("a refused call has no intent, a rewritten one that of what is sent") {

@@ -287,19 +287,31 @@ void Router::send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts,
 }
 
 void Router::answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
-                    std::uint32_t http_status) {
+                    std::uint32_t http_status, bool may_have_run) {
   if (ledger_ != nullptr) ledger_->prove();
   if (reply.batch != 0) return answer_in_batch(reply.batch, parts, count);
   if (!held_.empty() || !recorder_.is_committed(recorder_.barrier())) {
-    return hold_answer(reply, parts, count, http_status);
+    return hold_answer(reply, parts, count, http_status, may_have_run);
   }
   send(reply, BH_OUT_ANSWER, parts, count, http_status);
   check_idle();
 }
 
-void Router::answer_text(const ReplyTo &reply, std::string_view text, std::uint32_t http_status) {
+void Router::answer_text(const ReplyTo &reply, std::string_view text, std::uint32_t http_status,
+                         bool may_have_run) {
   const bh_str part = bh::str(text);
-  answer(reply, &part, 1, http_status);
+  answer(reply, &part, 1, http_status, may_have_run);
+}
+
+void Router::answer_unrecorded(const ReplyTo &reply, std::string_view id_token,
+                               std::int32_t error_code, std::string_view text,
+                               std::uint32_t http_status) {
+  if (ledger_ != nullptr) ledger_->prove();
+  const std::string error = error_text(id_token, error_code, text, {});
+  const bh_str part = bh::str(error);
+  if (reply.batch != 0) return answer_in_batch(reply.batch, &part, 1);
+  send(reply, BH_OUT_ANSWER, &part, 1, http_status);
+  check_idle();
 }
 
 void Router::answer_result(const ReplyTo &reply, std::string_view id_token,
@@ -307,15 +319,16 @@ void Router::answer_result(const ReplyTo &reply, std::string_view id_token,
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id_token),
                           bh::str(R"(,"result":)"), bh::str(result), bh::str("}")};
   record_answer(reply, id_token, BH_OUTCOME_OK, {}, result);
-  answer(reply, parts, 5);
+  answer(reply, parts, 5, 0, false);
 }
 
 void Router::answer_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
-                          std::string_view text, std::uint32_t http_status, std::string_view data) {
+                          std::string_view text, std::uint32_t http_status, std::string_view data,
+                          bool may_have_run) {
   if (incoming_ != nullptr) {
     record_answer(reply, id_token, BH_OUTCOME_ERROR, text, error_object(error_code, text, data));
   }
-  answer_text(reply, error_text(id_token, error_code, text, data), http_status);
+  answer_text(reply, error_text(id_token, error_code, text, data), http_status, may_have_run);
 }
 
 std::string Router::error_text(std::string_view id_token, std::int32_t error_code,
@@ -375,8 +388,18 @@ void Router::fail_exchange(Exchange &exchange, std::int32_t error_code, std::str
   const ReplyTo reply = exchange.reply;
   const std::string id = exchange.client_id;
   const std::string error = recorder_.active() ? error_object(error_code, text, {}) : std::string();
+  const bool may_have_run = exchange.account.dispatched;
   finish(exchange, outcome, 0, {}, text, error);
-  answer_error(reply, id, error_code, text);
+  answer_error(reply, id, error_code, text, 0, {}, may_have_run);
+}
+
+// At once: its record would wait for the same disk.
+void Router::refuse_unrecorded(Exchange &e, std::string_view text) {
+  ++counters_.refused_unrecorded;
+  const ReplyTo reply = e.reply;
+  const std::string id = e.client_id;
+  finish(e, BH_OUTCOME_ERROR, 0, {}, text, error_object(code::internal_error, text, {}));
+  answer_unrecorded(reply, id, code::internal_error, text);
 }
 
 void Router::arm(Exchange &exchange, std::uint64_t timeout_ms) {

@@ -286,7 +286,8 @@ class Router {
     std::string text;
     std::uint32_t http_status;
     std::uint64_t since_ns;
-    bool empty;  // of a request that was cancelled
+    bool empty;         // of a request that was cancelled
+    bool may_have_run;  // a server may have done something for it
   };
   // Its result, which no lane has any more:
   struct Unobserved {
@@ -570,7 +571,8 @@ class Router {
   bool intent_expired(Exchange &exchange);
   void send_recorded(std::uint64_t exchange);
   void hold_answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
-                   std::uint32_t http_status);
+                   std::uint32_t http_status, bool may_have_run);
+  void refuse_unrecorded(Exchange &exchange, std::string_view text);
   HeldAnswer take_held();
   void let_go(const HeldAnswer &held);
   void start_held_timer();
@@ -581,12 +583,16 @@ class Router {
   void send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status);
   void answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
-              std::uint32_t http_status = 0);
-  void answer_text(const ReplyTo &reply, std::string_view text, std::uint32_t http_status = 0);
+              std::uint32_t http_status = 0, bool may_have_run = true);
+  void answer_text(const ReplyTo &reply, std::string_view text, std::uint32_t http_status = 0,
+                   bool may_have_run = true);
+  // An error that waits for no record: it says itself that there is none, or there never will be.
+  void answer_unrecorded(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
+                         std::string_view text, std::uint32_t http_status = 0);
   void answer_result(const ReplyTo &reply, std::string_view id_token, std::string_view result);
   void answer_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
                     std::string_view text, std::uint32_t http_status = 0,
-                    std::string_view data = {});
+                    std::string_view data = {}, bool may_have_run = false);
   static std::string error_text(std::string_view id_token, std::int32_t error_code,
                                 std::string_view text, std::string_view data);
   void end_without_answer(const ReplyTo &reply);

@@ -42,17 +42,18 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
   if (message.size() > limits().message_bytes) {
     ++counters_.refused_messages;
     out->flags |= BH_DELIVERED_REFUSED;
-    answer_error(reply, {}, code::invalid_request,
-                 "the message is larger than " + std::to_string(limits().message_bytes) +
-                     " bytes (limits.message_bytes)",
-                 413);
+    answer_unrecorded(reply, {}, code::invalid_request,
+                      "the message is larger than " + std::to_string(limits().message_bytes) +
+                          " bytes (limits.message_bytes)",
+                      413);
     return true;
   }
   if (!mcp::scan(message, &scan, &error)) {
     ++counters_.refused_messages;
     out->flags |= BH_DELIVERED_REFUSED;
-    answer_error(reply, error.id.in(message), error.code,
-                 std::string(error.what) + " (at byte " + std::to_string(error.offset) + ")", 400);
+    answer_unrecorded(reply, error.id.in(message), error.code,
+                      std::string(error.what) + " (at byte " + std::to_string(error.offset) + ")",
+                      400);
     return true;
   }
   // From here on it may end this process, and must not end the next one, too.
@@ -125,9 +126,10 @@ void Router::handle_request(Session &s, const ReplyTo &reply, std::string_view m
   if (recorder_.active() && full) {
     ++counters_.refused_unrecorded;
     if (Incoming *in = incoming(message)) in->done = true;
-    return answer_error(reply, id, code::internal_error,
-                        "the gateway cannot put calls on record at the moment, and its profile "
-                        "wants none without (on_failure = \"block\")");
+    return answer_unrecorded(
+        reply, id, code::internal_error,
+        "the gateway cannot put calls on record at the moment, and its profile wants none without "
+        "(on_failure = \"block\")");
   }
   if (scan.method == mcp::Method::ping) return answer_result(reply, id, "{}");
   if (scan.method == mcp::Method::initialize) return initialize(s, reply, message, scan);

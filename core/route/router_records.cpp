@@ -114,11 +114,9 @@ bool Router::waits_for_intent(Exchange &e, std::string_view message, const Targe
   const std::size_t bytes = message.size() + rewritten.size();
   if (may_wait(bytes)) recorder_.intent(e);
   if (e.account.intent == 0) {
-    ++counters_.refused_unrecorded;
-    fail_exchange(e, code::internal_error,
-                  "too much waits to be put on record (limits.policy_waiting_bytes); the call has "
-                  "not run",
-                  BH_OUTCOME_ERROR);
+    refuse_unrecorded(e,
+                      "too much waits to be put on record (limits.policy_waiting_bytes); the call "
+                      "has not run");
     return true;
   }
   waiting_bytes_ += bytes;
@@ -138,10 +136,8 @@ std::optional<Router::Unwritten> Router::take_unwritten(std::uint64_t exchange) 
 // True: its intent was not committed in time, and the client has been told.
 bool Router::intent_expired(Exchange &e) {
   if (!take_unwritten(e.id)) return false;
-  ++counters_.refused_unrecorded;
-  fail_exchange(e, code::internal_error,
-                "the gateway could not put the call on record" + within() + "; it has not run",
-                BH_OUTCOME_ERROR);
+  refuse_unrecorded(e,
+                    "the gateway could not put the call on record" + within() + "; it has not run");
   return true;
 }
 
@@ -162,8 +158,9 @@ void Router::send_recorded(std::uint64_t exchange) {
 // ---- answers that wait for their records -----------------------------------------------------
 
 void Router::hold_answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
-                         std::uint32_t http_status) {
-  HeldAnswer held{recorder_.barrier(), reply, {}, http_status, reactor_.now_ns(), count == 0};
+                         std::uint32_t http_status, bool may_have_run) {
+  HeldAnswer held{recorder_.barrier(), reply,      {},          http_status,
+                  reactor_.now_ns(),   count == 0, may_have_run};
   for (std::uint32_t i = 0; i < count; ++i) held.text.append(bh::view(parts[i]));
   held_bytes_ += held.text.size();
   held_.push_back(std::move(held));
@@ -206,7 +203,7 @@ void Router::records_committed() {
   check_idle();
 }
 
-// An error stands for an answer whose record was not committed in time: the call may have run.
+// An error stands for an answer whose record was not committed in time.
 void Router::expire_held() {
   while (!held_.empty() && reactor_.now_ns() - held_.front().since_ns >= commit_ns) {
     HeldAnswer held = take_held();
@@ -217,7 +214,10 @@ void Router::expire_held() {
       ++counters_.answers_withheld;
       held.text =
           error_text(read ? scan.id.in(held.text) : std::string_view(), code::internal_error,
-                     "the request may have run, but the gateway could not put it on record" +
+                     (held.may_have_run
+                          ? "the request may have run, but the gateway could not put it on record"
+                          : "no server has run the request, and the gateway could not put it on "
+                            "record") +
                          within() + ", so its answer was withheld",
                      {});
     }
