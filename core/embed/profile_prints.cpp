@@ -22,6 +22,14 @@ void add_value(SecretPrints *prints, std::string_view value) {
 void add_url(SecretPrints *prints, std::string_view url) {
   const std::size_t scheme = url.find("://");
   if (scheme == url.npos) return;
+  std::string_view path = url.substr(scheme + 3, url.find_first_of("?#", scheme) - scheme - 3);
+  path.remove_prefix(std::min(path.find('/'), path.size()));
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::string_view part = path.substr(0, path.find('/'));
+    if (profiles::token_like(part)) prints->add(part);
+    path.remove_prefix(part.size());
+  }
   const std::string_view authority =
       url.substr(scheme + 3, url.find_first_of("/?#", scheme + 3) - scheme - 3);
   const std::size_t at = authority.rfind('@'), colon = authority.find(':');
@@ -39,6 +47,24 @@ void add_url(SecretPrints *prints, std::string_view url) {
   }
 }
 
+// What masked_args() would hide of a command line.
+void add_args(SecretPrints *prints, const std::vector<std::string> &args) {
+  bool next = false;  // the last one was an option that takes a credential
+  for (const std::string &arg : args) {
+    const std::size_t is = arg.find_first_of("=:");
+    const bool option = arg.starts_with('-');
+    const bool named = credential_name(std::string_view(arg).substr(0, is));
+    if (next && !option) add_value(prints, arg);
+    next = option && named && is == arg.npos;
+    if (is != arg.npos && (named || credential_value(std::string_view(arg).substr(is + 1)))) {
+      const std::string_view value = std::string_view(arg).substr(is + 1);
+      add_value(prints, value.substr(std::min(value.find_first_not_of(' '), value.size())));
+    }
+    if (credential_value(arg)) prints->add(arg);
+    add_url(prints, arg);
+  }
+}
+
 }  // namespace
 
 SecretPrints prints_of(const Profile &profile, std::string key) {
@@ -47,13 +73,10 @@ SecretPrints prints_of(const Profile &profile, std::string key) {
     for (const auto *values : {&def.env, &def.headers}) {
       for (const auto &[name, value] : *values) {
         if (credential_name(name) || credential_value(value)) add_value(&out, value);
+        add_url(&out, value);
       }
     }
-    for (const std::string &arg : def.args) {
-      const std::size_t is = arg.find('=');
-      if (is != arg.npos && credential_name(arg.substr(0, is))) out.add(arg.substr(is + 1));
-      if (credential_value(arg)) out.add(arg);
-    }
+    add_args(&out, def.args);
     add_url(&out, def.url);
   }
   return out;

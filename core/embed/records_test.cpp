@@ -103,6 +103,7 @@ TEST_CASE("one record for each request and notification") {
   CHECK(r[5].request_id == "\"four\"");
   CHECK(r[5].outcome == BH_OUTCOME_ERROR);
   CHECK(r[5].response == R"({"code":-32000,"message":"no"})");
+  CHECK(r[5].error == "no");  // what else it says is a text that not everybody wants
 
   CHECK(r[6].method == "tools/call");
   CHECK(r[6].server.empty());

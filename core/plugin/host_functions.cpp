@@ -183,7 +183,8 @@ std::uint64_t HostFunctions::mask(void *ctx, bh_str text, bh_buf *out) noexcept 
     if (count != 0) *out = bh::buf(std::move(masked));
     return count;
   } catch (const std::exception &) {
-    return 0;
+    *out = bh_buf{};  // no text rather than one that was not looked at
+    return 1;
   }
 }
 

@@ -103,7 +103,12 @@ void Router::pass_answer(Exchange &e, std::string_view message, const mcp::Scan 
   Splice splice(message);
   splice.replace(scan.id, e.client_id);
   const std::uint32_t outcome = ok ? BH_OUTCOME_OK : BH_OUTCOME_ERROR;
-  const std::string_view error = ok ? std::string_view{} : scan.error.in(message);
+  // The text alone: what else is in it is part of the response.
+  std::string scratch;
+  const std::string_view error =
+      ok || !recorder_.active()
+          ? std::string_view{}
+          : mcp::unquote(mcp::member(scan.error.in(message), "message"), &scratch);
   const std::string_view response = (ok ? scan.result : scan.error).in(message);
   // It waits for its record; else it goes first.
   if (recorder_.commits()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 namespace telemetry_sqlite {
 namespace {
@@ -148,11 +149,56 @@ std::string mask_text(std::string_view text, std::uint64_t *count) {
   return out;
 }
 
+namespace {
+
+// Which of the values that come belong to a secret name.
+class Belonging {
+ public:
+  // The name of a member.
+  void name(std::string_view name) {
+    // A tool's schema names its parameters; what they are is no secret.
+    const bool schema = !properties_.empty() && properties_.back() == depth_;
+    named_ = is_secret_name(name);
+    schema_ = named_ && schema;
+    texts_ = !named_ && is_plural(name);
+    properties_follow_ = name == "properties";
+  }
+  void open() {
+    ++depth_;
+    if (all_ == 0 && named_ && !schema_) all_ = depth_;
+    if (list_ == 0 && texts_) list_ = depth_;
+    if (properties_follow_) properties_.push_back(depth_);
+    forget();
+  }
+  void close() {
+    if (all_ == depth_) all_ = 0;
+    if (list_ == depth_) list_ = 0;
+    if (!properties_.empty() && properties_.back() == depth_) properties_.pop_back();
+    if (depth_ > 0) --depth_;
+    forget();
+  }
+  void comma() { forget(); }
+  bool number() const { return named_ || all_ != 0; }
+  bool text() const { return number() || list_ != 0; }
+
+ private:
+  // "tokens" may be a number of them, or ids.
+  static bool is_plural(std::string_view name) {
+    return name.ends_with("tokens") || name.ends_with("Tokens") || name.ends_with("TOKENS");
+  }
+  void forget() { named_ = schema_ = texts_ = properties_follow_ = false; }
+
+  std::size_t depth_ = 0, all_ = 0, list_ = 0;  // where what belongs to a name was opened; 0: none
+  std::vector<std::size_t> properties_;
+  bool named_ = false, schema_ = false, texts_ = false, properties_follow_ = false;
+};
+
+}  // namespace
+
 std::string mask_json(std::string_view json, std::uint64_t *count) {
   std::string out;
   out.reserve(json.size());
-  bool secret = false;    // the value that comes belongs to such a name
-  std::size_t lists = 0;  // arrays that it has opened
+  Belonging belonging;
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
     if (c == '"') {
@@ -160,10 +206,9 @@ std::string mask_json(std::string_view json, std::uint64_t *count) {
       const std::string_view inside = json.substr(i + 1, end - i - 1);
       out += '"';
       if (is_key(json, end + 1)) {
-        secret = is_secret_name(inside);
-        lists = 0;
+        belonging.name(inside);
         out += inside;
-      } else if (secret && !inside.empty()) {
+      } else if (belonging.text() && !inside.empty()) {
         out += mask;
         ++*count;
       } else {
@@ -171,7 +216,7 @@ std::string mask_json(std::string_view json, std::uint64_t *count) {
       }
       if (end < json.size()) out += '"';
       i = end;
-    } else if (secret && (c == '-' || (c >= '0' && c <= '9'))) {
+    } else if (belonging.number() && (c == '-' || (c >= '0' && c <= '9'))) {
       while (i + 1 < json.size() && (is_alnum(json[i + 1]) || json[i + 1] == '.' ||
                                      json[i + 1] == '+' || json[i + 1] == '-')) {
         ++i;
@@ -179,13 +224,22 @@ std::string mask_json(std::string_view json, std::uint64_t *count) {
       out.append("\"").append(mask).append("\"");
       ++*count;
     } else {
-      if (c == '[' && secret) ++lists;
-      if (c == ']' && lists > 0) --lists;
-      if (c == '{' || c == '}' || (c == ',' && lists == 0)) secret = false;
+      if (c == '{' || c == '[') belonging.open();
+      if (c == '}' || c == ']') belonging.close();
+      if (c == ',') belonging.comma();
       out += c;
     }
   }
   return out;
+}
+
+void mask_cut_end(std::string *text, std::uint64_t *count) {
+  constexpr std::size_t most = 512;
+  std::size_t n = 0;
+  while (n < std::min(most, text->size()) && is_token_char((*text)[text->size() - 1 - n])) ++n;
+  if (n < 2) return;
+  text->replace(text->size() - n, n, mask);
+  ++*count;
 }
 
 }  // namespace telemetry_sqlite

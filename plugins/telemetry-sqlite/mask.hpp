@@ -17,6 +17,10 @@ std::string mask_json(std::string_view json, std::uint64_t *count);
 // Any text: by shape only.
 std::string mask_text(std::string_view text, std::uint64_t *count);
 
+// Of a text that was cut: the word at its end, at most 512 bytes of it, since a part of a
+// credential is not known as one.
+void mask_cut_end(std::string *text, std::uint64_t *count);
+
 bool is_secret_name(std::string_view member_name);
 
 }  // namespace telemetry_sqlite

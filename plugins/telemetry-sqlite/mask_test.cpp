@@ -26,7 +26,11 @@ TEST_CASE("values of members with such names are masked") {
   CHECK(json(R"({"secrets":["a","b",1],"c":"d"})") == R"({"secrets":["***","***","***"],"c":"d"})");
   CHECK(json(R"({"Authorization":"Bearer x\"y"})") == R"({"Authorization":"***"})");
   CHECK(json(R"({"credentials":{"user":"u","password":"p"}})") ==
-        R"({"credentials":{"user":"u","password":"***"}})");
+        R"({"credentials":{"user":"***","password":"***"}})");
+  CHECK(json(R"({"credentials":{"value":"x","more":[{"n":5}]},"c":"d"})") ==
+        R"({"credentials":{"value":"***","more":[{"n":"***"}]},"c":"d"})");
+  CHECK(json(R"({"tokens":["a",1,{"b":"c"}],"d":"e"})") ==
+        R"({"tokens":["***",1,{"b":"***"}],"d":"e"})");
   CHECK(json(R"({"password":"","token":true,"secret":null})") ==
         R"({"password":"","token":true,"secret":null})");
 }
@@ -35,6 +39,10 @@ TEST_CASE("MCP's own tokens and places in lists are none") {
   const std::string_view harmless =
       R"({"_meta":{"progressToken":"p1"},"nextPageToken":"n","maxTokens":5,"key":"k"})";
   CHECK(json(harmless) == harmless);
+  const std::string_view schema =
+      R"({"properties":{"password":{"type":"string"},"tokens":{"maximum":5}},"required":["password"]})";
+  CHECK(json(schema).find(R"("password":{"type":"string"})") != std::string::npos);
+  CHECK(json(R"({"properties":{"password":"hunter2"}})") == R"({"properties":{"password":"***"}})");
 }
 
 TEST_CASE("what looks like a credential is masked wherever it is") {
@@ -71,6 +79,18 @@ TEST_CASE("cut texts are masked up to their end, and nothing is read behind it")
     CHECK(cut.find("hunter") == std::string::npos);
   }
   CHECK(json(R"({"password":"abc\)") == R"({"password":"***)");
+}
+
+TEST_CASE("of a text that was cut what the cut went through goes") {
+  const auto cut = [](std::string text) {
+    std::uint64_t count = 0;
+    mask_cut_end(&text, &count);
+    return text;
+  };
+  CHECK(cut("it is hunt") == "it is ***");
+  CHECK(cut("it is ") == "it is ");
+  CHECK(cut(std::string(2'000, 'x')) == std::string(1'488, 'x') + "***");
+  CHECK(cut("") == "");
 }
 
 TEST_CASE("names") {

@@ -1,0 +1,55 @@
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "embed/profile_prints.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+// How many of these values are known of that server.
+bool known(const ServerDef &def, const std::string &value) {
+  Profile profile;
+  profile.servers.push_back(def);
+  std::uint64_t count = 0;
+  const std::string masked =
+      prints_of(profile, std::string(32, 'k')).mask("it is <" + value + ">", &count);
+  CHECK((count != 0) == (masked == "it is <***>"));
+  return count != 0;
+}
+
+}  // namespace
+
+TEST_CASE("credentials of a server's command line are known, as they are hidden from people") {
+  ServerDef def;
+  def.args = {"--api-key",
+              "canary-one",
+              "--password=canary-two",
+              "--header",
+              "Authorization: Bearer canary-three",
+              "--db",
+              "postgres://user:canary-four@host/db",
+              "--verbose",
+              "plain-value"};
+  for (const char *secret : {"canary-one", "canary-two", "canary-three", "canary-four"}) {
+    INFO(secret);
+    CHECK(known(def, secret));
+  }
+  CHECK_FALSE(known(def, "plain-value"));
+  CHECK_FALSE(known(def, "--verbose"));
+}
+
+TEST_CASE("credentials of a URL are known: of its user, its path, its query") {
+  ServerDef def;
+  def.url =
+      "https://user:canary-one@host/hooks/T0123456789abcdefghij/x?api_key=canary-two&n=plainvalue";
+  for (const char *secret : {"canary-one", "T0123456789abcdefghij", "canary-two"}) {
+    INFO(secret);
+    CHECK(known(def, secret));
+  }
+  CHECK_FALSE(known(def, "plainvalue"));
+  ServerDef env;
+  env.env = {{"DATABASE", "postgres://user:canary-one@host/db"}};
+  CHECK(known(env, "canary-one"));
+}
