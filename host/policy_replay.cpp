@@ -61,6 +61,7 @@ class Replay {
 
   // All of one file since then. An error is a line for people.
   Result<void> read(const record_store::SegmentFile &file, const std::string &since) {
+    if (stopped_) return {};
     auto reader = RecordReader::open({file});
     if (!reader) return std::unexpected(reader.error());
     std::string last = "0";
@@ -79,6 +80,7 @@ class Replay {
       if (!answer) return std::unexpected(answer.error());
       if (!looked) return looked;
       more = answer->rows > 0;
+      stopped_ = more && looked_at_ >= max_calls;
     }
     return {};
   }
@@ -96,6 +98,8 @@ class Replay {
     std::string out = changed_.empty() ? "" : table.str();
     out += std::to_string(looked_at_) + " calls on record, " + std::to_string(changed_.size()) +
            " would be decided otherwise\n";
+    if (stopped_)
+      out += "there may be more: no further calls are looked at; --since narrows them\n";
     for (const auto &[why, count] : left_out_) {
       out += std::to_string(count) + " of them could not be judged: " + why + "\n";
     }
@@ -122,13 +126,14 @@ class Replay {
       add_text(&entry, "reason", one.reason);
       out += (out.back() == '[' ? "" : ",\n") + entry + "}";
     }
-    return out + "]}\n";
+    return out + (stopped_ ? "],\"truncated\":true}\n" : "]}\n");
   }
 
  private:
   Result<void> look(sqlite3_stmt *row) {
     ++looked_at_;
     const std::uint64_t calls = ++calls_of_[text_value(row, session)];
+    const std::string then = text_value(row, action);
     const std::string params = text_value(row, request);
     const int bits = std::atoi(text_value(row, flags).c_str());
     const std::string_view arguments =
@@ -138,6 +143,12 @@ class Replay {
     }
     if (params.empty() || (bits & request_cut) != 0) {
       return leave_out("what was asked is not on record, or not all of it");
+    }
+    if (then == "rewrite") {
+      return leave_out("a rule has rewritten it, and what was asked before is not on record");
+    }
+    if (then == "block") {
+      return leave_out("its answer was blocked, and is not on record");
     }
     std::string call = "{";
     add_text(&call, "server", text_value(row, server));
@@ -184,6 +195,7 @@ class Replay {
 
   const LonePolicy &policy_;
   std::uint64_t looked_at_ = 0;
+  bool stopped_ = false;  // at max_calls
   std::vector<Changed> changed_;
   std::map<std::string, std::uint64_t> left_out_, calls_of_;
 };

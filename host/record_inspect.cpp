@@ -1,4 +1,9 @@
 // inspect: SQL over the session database.
+#include <signal.h>
+#include <unistd.h>
+
+#include <string_view>
+
 #include "commands.hpp"
 #include "console.hpp"
 #include "mcp/scan.hpp"
@@ -51,6 +56,18 @@ std::string as_table(RecordReader &reader, std::string_view sql,
   return table.str();
 }
 
+// SQLite looks at its time between steps, and one step may take longer than all of them may.
+void end_in_time() {
+  ::signal(SIGALRM, [](int) {
+    constexpr std::string_view text =
+        "bulkhead: the query was ended: a single step of it takes too long; narrow it, for example "
+        "by timestamp\n";
+    static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+    ::_exit(exit_failed);
+  });
+  ::alarm(RecordReader::max_ms / 1000 + 1);
+}
+
 }  // namespace
 
 int run_inspect(const Arguments &arguments) {
@@ -67,8 +84,10 @@ int run_inspect(const Arguments &arguments) {
   auto reader = RecordReader::open(files);
   if (!reader) return complain(reader.error().text);
   Result<RecordReader::Answer> answer;
+  end_in_time();
   const std::string text = arguments.json ? as_json(*reader, arguments.records.sql, &answer)
                                           : as_table(*reader, arguments.records.sql, &answer);
+  ::alarm(0);
   if (!answer) return complain(answer.error().text);
   const bool written = write_stdout(text);
   if (answer->cut) {

@@ -179,4 +179,14 @@ test('policy replay: what other rules would say of the calls on record', async (
   assert.ok(gateway.pid > 0);
 });
 
+test('policy replay leaves out what is not on record as it was judged', async (t) => {
+  const { client, records } = await started(t, [],
+    rule('late', { on: 'mcp.response', if: "mcp.response.text.contains('password')", decision: 'block' }), ['--result', `b=${JSON.stringify(secretResult)}`]);
+  await call(client, 'local__a', { path: '/tmp/x' });
+  await call(client, 'local__b');
+  await rows(records, 2, 'id');
+  const same = JSON.parse((await records.command('policy', 'replay', '--since', '1h', '--json')).stdout);
+  assert.deepEqual(same, { calls: 2, left_out: { 'its answer was blocked, and is not on record': 1 }, changed: [] });
+});
+
 await run();
