@@ -177,6 +177,9 @@ class Host {
   virtual void attach(const std::string &compartment, OwnedFd trunk) = 0;
   // It will not come (again); its servers fail with this reason.
   virtual void give_up(const std::string &compartment, const std::string &reason) = 0;
+  // What the telemetry plugin of that compartment has wanted (BH_TELEMETRY_...), said by an earlier
+  // process of it to an earlier one of this. Until it says something itself, that holds. [io]
+  virtual void telemetry_wants(const std::string &compartment, std::uint32_t needs) = 0;
 
   // Calls that wait for a person, oldest first. watch_ms: the caller is a surface that will look
   // again within so long (at most 60,000): until then calls wait for it instead of being refused;

@@ -258,6 +258,7 @@ void Supervisor::join(Child &child) {
     if (other->slice.router || other->slice.service ||
         (&child != &endpoint && other.get() != &child))
       continue;
+    if (other->telemetry != 0) tell_telemetry_wants(*other);
     if (other->given_up) tell_gave_up(*other);
     if (!other->running()) continue;
     auto pair = link::socket_pair();
@@ -316,6 +317,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
         log(LogLevel::warn, child.slice.name, "the kernel cannot enforce: " + part);
       }
       child.ever_ready = true;
+      child.telemetry = child.enforced.telemetry;
       return check_all_ready();
     case control::failed:
       child.failure = std::string(payload.substr(0, control::max_log_bytes));
@@ -469,6 +471,14 @@ void Supervisor::tell_gave_up(const Child &child) {
   frame.kind = control::gave_up;
   children_.front()->control->send(frame,
                                    to_bytes(control::GaveUp{child.slice.name, child.failure}));
+}
+
+// A new endpoint, which the compartment has not spoken to yet and may never.
+void Supervisor::tell_telemetry_wants(const Child &child) {
+  link::Frame frame;
+  frame.kind = control::telemetry_wants;
+  frame.code = child.telemetry;
+  children_.front()->control->send(frame, child.slice.name);
 }
 
 }  // namespace bulkhead::program

@@ -139,6 +139,7 @@ class Supervisor {
   void schedule(Child &child);
   void give_up(Child &child, const std::string &reason);
   void tell_gave_up(const Child &child);
+  void tell_telemetry_wants(const Child &child);
   void make_hidden_folders() const;
   void stop_all();
   void stop_others();

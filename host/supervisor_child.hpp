@@ -60,6 +60,7 @@ struct Supervisor::Child {
   std::uint64_t log_bytes = 0, log_since_ns = 0, lines_left_out = 0;  // of its log lines of late
   control::Ready enforced;
   std::vector<std::string> servers_missing;  // of the sandboxes of its servers
+  std::uint32_t telemetry = 0;               // BH_TELEMETRY_..., as it has last said; of this slice
   std::uint32_t questions = 0;               // of the service API, not answered yet
   std::shared_ptr<const pid_t> life;         // of the process; what comes too late finds it gone
 

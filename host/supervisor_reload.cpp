@@ -49,6 +49,7 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   const bool same = same_plugins(child.slice, slice);
   const bool other_servers = child.slice.definitions != slice.definitions;
   child.slice = std::move(slice);
+  if (!same) child.telemetry = 0;  // it may want something else now
   if (child.slice.router) {
     pins_->use(child.slice.profile);
     return lists_->use(child.slice.profile);

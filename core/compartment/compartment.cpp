@@ -269,6 +269,7 @@ class Runner final : public link::Channel::Receiver {
                                             std::move(groups_));
     if (auto started = plugins_->start(); !started) return started;
     listen_to_supervisor(*reactor_);
+    ready_.telemetry = plugins_->telemetry_needs();
     say_ready();
     plugins_->on_servers_missing = [this] {
       if (channel_ != nullptr) say(control::servers_missing, to_bytes(plugins_->servers_missing()));
@@ -326,6 +327,9 @@ class Runner final : public link::Channel::Receiver {
         }
         return;
       }
+      case control::telemetry_wants:
+        if (host_ != nullptr) host_->telemetry_wants(std::string(payload), frame.code);
+        return;
       case control::status_wanted:
         if (host_ != nullptr) say(control::status, to_bytes(host_->status()), control::asked);
         return;
@@ -373,7 +377,7 @@ class Runner final : public link::Channel::Receiver {
     if (host_ != nullptr) host_->request_stop();
   }
 
-  const control::Ready ready_;
+  control::Ready ready_;
   std::shared_ptr<ServerGroups> groups_;  // on their way to plugins_
   HostServices services_;
   std::unique_ptr<Reactor> reactor_;  // of plugins; a Host has its own

@@ -24,17 +24,19 @@ inline constexpr std::size_t max_ready_bytes = 16u << 10, max_ready_parts = 64;
 
 enum Kind : std::uint16_t {
   // From the supervisor.
-  slice = 1,      // first; payload: archived Slice
-  trunk,          // fd; payload: the compartment at its other end; value: its number
-  gave_up,        // router; payload: archived GaveUp
-  stop,           // end in good order
-  status_wanted,  // answered with status
-  definitions,    // not router; value: a number; payload: archived map of them; answered with
-                  // definitions_taken
-  apply,          // router; value: a number; payload: archived Apply; answered with applied
-  ping,           // answered with pong, by each: it does not hang
-  approvals,      // router; exchange: a number; code: an ApprovalRequest; payload: its value;
-                  // answered with approvals_answer
+  slice = 1,        // first; payload: archived Slice
+  trunk,            // fd; payload: the compartment at its other end; value: its number
+  gave_up,          // router; payload: archived GaveUp
+  telemetry_wants,  // router; code: BH_TELEMETRY_... that the telemetry plugin of a compartment has
+                    // last said; payload: the compartment. Before its trunk
+  stop,             // end in good order
+  status_wanted,    // answered with status
+  definitions,      // not router; value: a number; payload: archived map of them; answered with
+                    // definitions_taken
+  apply,            // router; value: a number; payload: archived Apply; answered with applied
+  ping,             // answered with pong, by each: it does not hang
+  approvals,        // router; exchange: a number; code: an ApprovalRequest; payload: its value;
+                    // answered with approvals_answer
 
   // From the compartment.
   ready = 16,         // confined, plugins started; payload: archived Ready
@@ -82,11 +84,12 @@ void archive(Ar &ar, GaveUp &v) {
 
 struct Ready {
   std::vector<std::string> in_force, missing;  // of the confinement
+  std::uint32_t telemetry = 0;  // BH_TELEMETRY_..., where that is what it is there for
 };
 template <class Ar>
 void archive(Ar &ar, Ready &v) {
-  auto &[in_force, missing] = v;
-  ar(in_force, missing);
+  auto &[in_force, missing, telemetry] = v;
+  ar(in_force, missing, telemetry);
 }
 
 // On log_fd, after a byte log_mark; a packet without it is text that something wrote to standard

@@ -200,6 +200,10 @@ void PluginHost::attach(OwnedFd trunk, std::function<void()> on_lost) {
   far_->attach(std::move(trunk), std::move(on_lost));
 }
 
+std::uint32_t PluginHost::telemetry_needs() const {
+  return far_telemetry_ == nullptr ? 0 : far_telemetry_->needs();
+}
+
 PluginHost::~PluginHost() {
   stop();
   context_.reactor->forget(this);

@@ -57,6 +57,8 @@ class PluginHost {
   link::Far &far() noexcept { return *far_; }
   link::FarPolicy *far_policy() noexcept { return far_policy_.get(); }
   link::FarTelemetry *far_telemetry() noexcept { return far_telemetry_.get(); }
+  // BH_TELEMETRY_... of the plugin; 0: it is not of that kind, or has failed.
+  std::uint32_t telemetry_needs() const;
   Reactor &reactor() noexcept { return *context_.reactor; }
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread_; }
   const bh_http_service *http_service(void **self);

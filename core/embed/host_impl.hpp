@@ -89,6 +89,7 @@ class HostImpl final : public Host,
   bool drained() const override;
   void attach(const std::string &compartment, OwnedFd trunk) override;
   void give_up(const std::string &compartment, const std::string &reason) override;
+  void telemetry_wants(const std::string &compartment, std::uint32_t needs) override;
   ApprovalList approvals(std::uint64_t watch_ms) override;
   Result<void> answer_approval(const ApprovalAnswer &answer) override;
   HostStatus status() const override;

@@ -48,8 +48,8 @@ void HostImpl::make_near(std::string_view group, Part &part) {
         std::make_unique<link::NearPolicy>(*reactor_, part.compartment, limits_, events);
   } else if (group == "telemetry") {
     link::TelemetryEvents &events = *this;
-    part.near_telemetry =
-        std::make_unique<link::NearTelemetry>(*reactor_, part.compartment, events);
+    part.near_telemetry = std::make_unique<link::NearTelemetry>(*reactor_, part.compartment,
+                                                                part.use.required, events);
   }
 }
 
@@ -81,6 +81,15 @@ void HostImpl::give_up(const std::string &compartment, const std::string &reason
     }
   }
   near(compartment).give_up(reason);
+}
+
+void HostImpl::telemetry_wants(const std::string &compartment, std::uint32_t needs) {
+  if (stopped_) return;
+  for (const auto &part : telemetry_) {
+    if (part->near_telemetry != nullptr && part->compartment == compartment) {
+      return part->near_telemetry->expect(needs);
+    }
+  }
 }
 
 void HostImpl::policy_decided(std::uint64_t exchange, const bh_verdict &verdict) {

@@ -89,7 +89,8 @@ void FarTelemetry::attach(OwnedFd trunk, std::function<void()> on_lost) {
 
 std::uint32_t FarTelemetry::needs() const {
   const bh_telemetry *table = plugin_.telemetry;
-  const bool asks = BH_HAS(bh_telemetry, table, needs) && table->needs != nullptr;
+  const bool asks =
+      table != nullptr && BH_HAS(bh_telemetry, table, needs) && table->needs != nullptr;
   return asks ? table->needs(plugin_.self) : 0;
 }
 

@@ -34,6 +34,8 @@ class FarTelemetry {
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
   // What the plugin says; see bh_host_telemetry. What it has committed counts as taken only then.
   void committed(std::uint64_t below);
+  // BH_TELEMETRY_...; 0: the plugin has failed.
+  std::uint32_t needs() const;
 
  private:
   struct Receiver;
@@ -44,7 +46,6 @@ class FarTelemetry {
   void lost();
   void say_counters();
   void say_taken();
-  std::uint32_t needs() const;
 
   Reactor &reactor_;
   const FarPlugin &plugin_;

@@ -480,7 +480,7 @@ std::uint32_t offer(NearTelemetry &near, std::uint64_t first, std::uint32_t n) {
 TEST_CASE("telemetry: a bounded number waits for a process that is not there, and comes once") {
   Loop w;
   Heard heard;
-  NearTelemetry near(*w.reactor, "telemetry", heard);
+  NearTelemetry near(*w.reactor, "telemetry", true, heard);
   CHECK(offer(near, 100, 5000) == NearTelemetry::max_records);
   CHECK(offer(near, 9000, 1) == 0);
   CHECK(near.idle());  // nobody is there to wait for
@@ -511,10 +511,11 @@ TEST_CASE("telemetry: a bounded number waits for a process that is not there, an
 TEST_CASE("telemetry: what the plugin wants and counts is known on the other side") {
   Loop w;
   Heard heard;
-  NearTelemetry near(*w.reactor, "telemetry", heard);
+  NearTelemetry near(*w.reactor, "telemetry", true, heard);
   const auto needs = [&] { return NearTelemetry::table().needs(&near); };
   // Not known yet: all that it may be.
-  CHECK(needs() == (BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS));
+  CHECK(needs() ==
+        (BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS));
   Book book;
   FarPlugin plugin;
   plugin.telemetry = &Book::table();
@@ -549,10 +550,38 @@ TEST_CASE("telemetry: what the plugin wants and counts is known on the other sid
   }
 }
 
+TEST_CASE("telemetry: one that is required and silent may be one that commits") {
+  Loop w;
+  Heard heard;
+  const auto commits = [](NearTelemetry &near) {
+    return (NearTelemetry::table().needs(&near) & BH_TELEMETRY_COMMITS) != 0;
+  };
+  NearTelemetry required(*w.reactor, "telemetry", true, heard);
+  NearTelemetry other(*w.reactor, "telemetry", false, heard);
+  CHECK(commits(required));
+  CHECK(commits(other));
+  required.give_up("it ended five times");
+  other.give_up("it ended five times");
+  CHECK(commits(required));
+  CHECK_FALSE(commits(other));
+  SECTION("an earlier process of it has said that it does not") {
+    required.expect(BH_TELEMETRY_TEXTS);
+    CHECK(NearTelemetry::table().needs(&required) == BH_TELEMETRY_TEXTS);
+    required.expect(BH_TELEMETRY_COMMITS);  // it has spoken already
+    CHECK_FALSE(commits(required));
+  }
+  SECTION("an earlier process has said that it does, and it is not started any more") {
+    NearTelemetry next(*w.reactor, "telemetry", false, heard);
+    next.expect(BH_TELEMETRY_COMMITS | BH_TELEMETRY_EVENTS);
+    next.give_up("it ended five times");
+    CHECK(commits(next));
+  }
+}
+
 TEST_CASE("telemetry: all of a record arrives") {
   Loop w;
   Heard heard;
-  NearTelemetry near(*w.reactor, "telemetry", heard);
+  NearTelemetry near(*w.reactor, "telemetry", true, heard);
   struct Reader {
     std::string request, response, trace, reason, id;
     std::uint64_t params = 0, result = 0;
@@ -613,7 +642,7 @@ TEST_CASE("telemetry: what was not heard of as taken goes to the next process") 
   Loop w;
   Heard heard;
   Peer peer;
-  NearTelemetry near(*w.reactor, "telemetry", heard);
+  NearTelemetry near(*w.reactor, "telemetry", true, heard);
   near.attach(peer.open(*w.reactor));
   CHECK(offer(near, 10, 3) == 3);
   REQUIRE(w.until([&] { return peer.got.size() == 1; }));
@@ -664,7 +693,7 @@ TEST_CASE("telemetry: a damaged batch ends the link, and the plugin sees none of
 TEST_CASE("telemetry: of a plugin that commits a record counts as taken when it is committed") {
   Loop w;
   Heard heard;
-  NearTelemetry near(*w.reactor, "telemetry", heard);
+  NearTelemetry near(*w.reactor, "telemetry", true, heard);
   struct Slow {
     std::uint32_t taken = 0;
   } slow;
@@ -697,7 +726,7 @@ TEST_CASE("telemetry: of a plugin that commits a record counts as taken when it 
 TEST_CASE("telemetry: a plugin that asks for calls only gets nothing else") {
   Loop w;
   Heard heard;
-  NearTelemetry near(*w.reactor, "telemetry", heard);
+  NearTelemetry near(*w.reactor, "telemetry", true, heard);
   bh_record records[2] = {};
   const bh_record *pointers[2];
   for (std::uint32_t i = 0; i < 2; ++i) {

@@ -61,9 +61,11 @@ struct NearTelemetry::Receiver final : Channel::Receiver {
   NearTelemetry &near;
 };
 
-NearTelemetry::NearTelemetry(Reactor &reactor, std::string compartment, TelemetryEvents &events)
+NearTelemetry::NearTelemetry(Reactor &reactor, std::string compartment, bool required,
+                             TelemetryEvents &events)
     : reactor_(reactor),
       compartment_(std::move(compartment)),
+      required_(required),
       events_(events),
       receiver_(std::make_unique<Receiver>(*this)) {
   first_word_timer_ = reactor_.timer_start(
@@ -71,7 +73,7 @@ NearTelemetry::NearTelemetry(Reactor &reactor, std::string compartment, Telemetr
       [](void *arg) {
         auto &self = *static_cast<NearTelemetry *>(arg);
         self.first_word_timer_ = 0;
-        if (!self.has_said_) self.want_no_commits();
+        self.not_known();
       },
       this);
 }
@@ -91,11 +93,20 @@ void NearTelemetry::attach(OwnedFd trunk) {
 
 void NearTelemetry::give_up(std::string reason) {
   failure_ = "compartment \"" + compartment_ + "\": " + std::move(reason);
-  if (!has_said_) want_no_commits();
+  not_known();
 }
 
-void NearTelemetry::want_no_commits() {
-  needs_ &= ~std::uint32_t{BH_TELEMETRY_COMMITS};
+void NearTelemetry::expect(std::uint32_t needs) {
+  if (has_said_) return;
+  needs_ = needs;
+  has_said_ = true;
+  events_.telemetry_taken();
+}
+
+// And nothing comes soon. Of one that the profile demands nothing may go unrecorded.
+void NearTelemetry::not_known() {
+  if (has_said_ || required_) return;
+  needs_ &= ~std::uint32_t{BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS};
   events_.telemetry_taken();
 }
 
@@ -134,7 +145,7 @@ void NearTelemetry::on_frame(const Frame &frame, std::string_view payload) {
   heard_ns_ = reactor_.now_ns();
   if (frame.kind == FrameKind::plugin_failed) {
     failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
-    if (!has_said_) want_no_commits();
+    not_known();
     return;
   }
   if (frame.kind == FrameKind::telemetry_needs) {

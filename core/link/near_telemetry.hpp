@@ -43,13 +43,17 @@ class NearTelemetry {
   static constexpr std::uint64_t first_word_ms = 5'000;  // for which it may be one that commits
   static constexpr std::size_t max_counters = 256;
 
-  NearTelemetry(Reactor &reactor, std::string compartment, TelemetryEvents &events);
+  // `required`: it may be one that commits until it says that it is not, or that is told of it,
+  // however long that takes; otherwise for first_word_ms, and not when it is given up.
+  NearTelemetry(Reactor &reactor, std::string compartment, bool required, TelemetryEvents &events);
   ~NearTelemetry();
   NearTelemetry(const NearTelemetry &) = delete;
   NearTelemetry &operator=(const NearTelemetry &) = delete;
 
   void attach(OwnedFd trunk);
   void give_up(std::string reason);
+  // What an earlier process of the plugin has wanted. Nothing, once it has spoken itself.
+  void expect(std::uint32_t needs);
 
   // The table; its `self` is the NearTelemetry.
   static const bh_telemetry &table() noexcept;
@@ -77,19 +81,21 @@ class NearTelemetry {
   bool acknowledge(std::uint64_t number);
   bool take_counters(std::string_view payload);
   void lost();
-  void want_no_commits();
+  void not_known();
   void watch_silence();
 
   Reactor &reactor_;
   const std::string compartment_;
+  const bool required_;
   TelemetryEvents &events_;
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::string failure_;
-  // Until the plugin has said what it wants: all of it, which it may leave aside, and for some time
-  // also that it commits. What was said holds on while its process is started again.
-  std::uint32_t needs_ = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS;
-  bool has_said_ = false;  // what it wants
+  // Until it is known what the plugin wants: all of it, which it may leave aside. What was said
+  // holds on while its process is started again.
+  std::uint32_t needs_ =
+      BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS;
+  bool has_said_ = false;  // what it wants, or another has for it
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
   std::deque<Kept> kept_;  // sent, or to be sent when somebody is there
   std::uint64_t bytes_ = 0;

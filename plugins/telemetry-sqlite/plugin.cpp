@@ -98,7 +98,11 @@ class TelemetrySqlite {
   std::uint32_t batch(const bh_record *const *records, std::uint32_t n) {
     if (writer_ == nullptr) return 0;
     for (std::uint32_t i = 0; i < n; ++i) {
-      if (!writer_->put(row_of(*records[i]))) return i;
+      try {
+        if (!writer_->put(row_of(*records[i]))) return i;
+      } catch (const std::exception &) {
+        return i;  // no memory for it now; it is offered again
+      }
     }
     return n;
   }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -12,10 +13,11 @@
 namespace telemetry_sqlite {
 namespace {
 
-// The file: magic, the offset of the first record that is not kept elsewhere yet; then records,
-// each with length and checksum, until a length of 0 or a checksum that does not fit.
-constexpr std::string_view magic = "BHSPILL2";
-constexpr std::uint64_t first_record = 16;
+// The file: magic, the offset of the first record that is not kept elsewhere yet, the number of
+// those that were lost; then records, each with length and checksum, until a length of 0 or a
+// checksum that does not fit.
+constexpr std::string_view magic = "BHSPILL3";
+constexpr std::uint64_t first_record = 24;
 constexpr std::size_t sum_bytes = crypto_shorthash_BYTES;
 constexpr std::size_t head_bytes = 4 + sum_bytes;
 constexpr unsigned char sum_key[crypto_shorthash_KEYBYTES] = {'s', 'p', 'i', 'l', 'l'};
@@ -106,19 +108,25 @@ std::string Spill::open(const std::string &path, std::uint64_t bytes) {
   if (const int error = ::posix_fallocate(fd_, 0, static_cast<off_t>(bytes)); error != 0) {
     return failed(error);
   }
-  capacity_ = bytes;
+  struct stat status{};
+  if (::fstat(fd_, &status) != 0) return failed(errno);
+  wanted_ = bytes;
+  capacity_ = std::max(bytes, static_cast<std::uint64_t>(status.st_size));
   const std::string head = read_at(fd_, 0, first_record);
   begin_ = end_ = first_record;
   if (head.starts_with(magic)) {
-    std::memcpy(&begin_, head.data() + magic.size(), sizeof begin_);
+    std::string_view numbers = std::string_view(head).substr(magic.size());
+    take(&numbers, &begin_);
+    take(&numbers, &lost_);
     if (begin_ < first_record || begin_ > capacity_) begin_ = first_record;
     end_ = begin_;
     for (std::string body; !(body = record_at(fd_, end_, capacity_)).empty();) {
       end_ += head_bytes + body.size();
     }
   } else {
-    save_begin();
+    save_head();
   }
+  if (empty()) shrink();
   return {};
 }
 
@@ -134,10 +142,22 @@ bool Spill::write_at(std::uint64_t at, const std::string &bytes) const {
   return true;
 }
 
-void Spill::save_begin() {
+void Spill::save_head() {
   std::string head(magic);
   append(&head, begin_);
+  append(&head, lost_);
   write_at(0, head);
+}
+
+void Spill::shrink() {
+  if (capacity_ > wanted_ && ::ftruncate(fd_, static_cast<off_t>(wanted_)) == 0) {
+    capacity_ = wanted_;
+  }
+}
+
+void Spill::set_lost(std::uint64_t count) {
+  lost_ = count;
+  if (fd_ >= 0) save_head();
 }
 
 bool Spill::put(const Row &row) {
@@ -176,7 +196,8 @@ void Spill::taken() {
     begin_ = end_ = first_record;
     write_at(first_record, std::string(4, '\0'));
   }
-  save_begin();
+  save_head();
+  if (empty()) shrink();
 }
 
 void Spill::flush() {

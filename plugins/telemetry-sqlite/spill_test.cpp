@@ -79,6 +79,29 @@ TEST_CASE("the next process finds what the one before has left") {
   }
 }
 
+TEST_CASE("a smaller spill file comes when the larger one is empty; nothing in it is lost") {
+  Folder folder;
+  std::uint64_t n = 0;
+  {
+    Spill spill;
+    REQUIRE(spill.open(folder / "s", 2 * bytes).empty());
+    while (spill.put(row(n))) ++n;
+    spill.set_lost(7);
+  }
+  Spill spill;
+  REQUIRE(spill.open(folder / "s", bytes).empty());
+  CHECK(spill.lost() == 7);
+  CHECK(numbers(spill, 10'000).size() == n);
+  spill.taken();
+  CHECK(spill.empty());
+  struct stat status{};
+  REQUIRE(::stat((folder / "s").c_str(), &status) == 0);
+  CHECK(status.st_size == static_cast<off_t>(bytes));
+  while (spill.put(row(n))) ++n;
+  REQUIRE(::stat((folder / "s").c_str(), &status) == 0);
+  CHECK(status.st_size == static_cast<off_t>(bytes));
+}
+
 TEST_CASE("a file that is none of ours begins anew; a place that cannot be is said") {
   Folder folder;
   const int fd = ::open((folder / "s").c_str(), O_WRONLY | O_CREAT, 0600);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "record-store/schema.hpp"
@@ -27,6 +28,32 @@ bool is_empty(sqlite3 *db) {
          tables.step() == SQLITE_DONE;
 }
 
+// SQLITE_ERROR: it has not the tables that it should have.
+bool is_damage(int code) {
+  const int kind = code & 0xff;
+  return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB || kind == SQLITE_ERROR;
+}
+
+bool flush_log(sqlite3 *db) {
+  sqlite3_file *log = nullptr;
+  return sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+         log != nullptr && log->pMethods != nullptr &&
+         log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) == SQLITE_OK;
+}
+
+bool passes(int code) {
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_NOMEM:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Store::Store(std::string folder, std::uint32_t chain, std::string instance, const Config &config,
@@ -46,26 +73,44 @@ std::string Store::open() {
   // A process that was killed while it began a file has left it empty: it goes on from the one
   // before.
   const bool follows = last > 1;
-  if (follows) look_back(last - 1);
+  if (follows) {
+    if (std::string problem = look_back(last - 1); !problem.empty()) return problem;
+  }
+  const Head before = head_;
   std::string problem = open_file(
       std::max(last, 1u), follows ? record_store::segment_name(chain_, last - 1) : std::string());
-  if (problem.empty() || last == 0) return problem;
+  if (problem.empty() || last == 0 || !is_damage(open_code_)) return problem;
   // What cannot be read any more is left for a person to look at.
   log_(BH_LOG_ERROR, path_ + ": " + problem + "; going on in a new file");
   const std::string damaged = path_;
-  head_ = {};
+  head_ = before;
+  head_.seq += damage_leap;
   problem = open_file(last + 1, damaged);
   if (!problem.empty()) return problem;
   unclean_ = true;
   return {};
 }
 
-// The head and the last rows of a file that others follow.
-void Store::look_back(std::uint32_t number) {
+// The head and the last rows of a file that others follow; one that is damaged has none. The
+// error's text: it may be read another time.
+std::string Store::look_back(std::uint32_t number) {
   Database db;
   const std::string path = folder_ + "/" + record_store::segment_name(chain_, number);
-  if (db.open(path, SQLITE_OPEN_READWRITE) != SQLITE_OK) return;
-  if (record_store::read_head(db.get(), &head_) == SQLITE_OK) remember_rows(db.get());
+  int result = ::access(path.c_str(), F_OK) == 0 ? db.open(path, SQLITE_OPEN_READWRITE) : SQLITE_OK;
+  if (db.get() == nullptr) return {};  // somebody has removed it
+  if (result == SQLITE_OK) result = record_store::read_head(db.get(), &head_);
+  if (result == SQLITE_OK) {
+    remember_rows(db.get());
+    return {};
+  }
+  if (is_damage(result)) {
+    head_ = {};
+    return {};
+  }
+  path_ = path;
+  open_code_ = result;
+  no_room_ = false;
+  return db.message();
 }
 
 void Store::close() {
@@ -81,11 +126,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   close();
   number_ = number;
   path_ = folder_ + "/" + record_store::segment_name(chain_, number);
-  const auto failed = [&] {
-    std::string text = db_.message();
-    close();
-    return text;
-  };
+  const auto failed = [&] { return open_failure(db_.message()); };
   // Of mode "full" each commit is on the disk, not only with the kernel.
   if (db_.open(path_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) != SQLITE_OK ||
       db_.run("PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 16777216;"
@@ -96,18 +137,30 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   }
   if (is_empty(db_.get())) {
     if (std::string problem = make_tables(number, previous_file); !problem.empty()) {
-      close();
-      return problem;
+      return open_failure(std::move(problem));
     }
   }
-  if (record_store::read_head(db_.get(), &head_) != SQLITE_OK) return failed();
-  if (std::string problem = prepare(); !problem.empty()) {
-    close();
-    return problem;
+  if (const int result = record_store::read_head(db_.get(), &head_); result != SQLITE_OK) {
+    const std::string text = failed();
+    open_code_ = result;  // a start that is missing is no error of SQLite's
+    return text;
   }
+  if (std::string problem = prepare(); !problem.empty()) return open_failure(std::move(problem));
   remember_rows(db_.get());
   unclean_ = !look_for_end();
   return {};
+}
+
+std::string Store::open_failure(std::string text) {
+  open_code_ = sqlite3_extended_errcode(db_.get());
+  no_room_ = sqlite3_system_errno(db_.get()) == ENOSPC;
+  close();
+  return text;
+}
+
+bool Store::may_pass() const {
+  if (!is_open()) return no_room_ || passes(open_code_);
+  return passes(sqlite3_extended_errcode(db_.get()));
 }
 
 std::string Store::make_tables(std::uint32_t number, const std::string &previous_file) {
@@ -169,6 +222,12 @@ void Store::remember_rows(sqlite3 *db) {
   }
 }
 
+void Store::remember(const std::vector<Row> &rows) {
+  for (const Row &row : rows) remembered_[row.number] = time_text(row.start_unix_ns);
+  const std::size_t most = remembered_rows * (std::size(numbered_tables) + 1);
+  while (remembered_.size() > most) remembered_.erase(remembered_.begin());
+}
+
 // Has whoever wrote here before said that it is done?
 bool Store::look_for_end() {
   Statement last;
@@ -215,8 +274,10 @@ bool Store::mark(std::string_view kind, std::string_view detail) {
 
 bool Store::checkpoint(const Sign &sign) {
   if (!is_open() || unsigned_rows() == 0) return true;
-  // A power cut must not take what was signed.
+  // A power cut must not take what was signed: what the checkpoint has copied was written through,
+  // and what readers or another checkpoint keep it from copying lies in the log.
   sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  if (!flush_log(db_.get())) return false;
   bh_signature made{};
   made.size = sizeof made;
   const std::string statement = record_store::checkpoint_statement(chain_, head_);
@@ -288,22 +349,36 @@ void Store::drop_old() {
   }
 }
 
-bool Store::drop(const SegmentFile &file, std::string_view why) {
+// Its last row; of a damaged file what the one behind it follows.
+Head Store::last_of(const SegmentFile &file) const {
   Head last;
-  {
-    Database db;
-    if (db.open(file.path, SQLITE_OPEN_READONLY) == SQLITE_OK) {
-      record_store::read_head(db.get(), &last);
-    }
+  Database db, next;
+  Statement start;
+  const std::string behind = folder_ + "/" + record_store::segment_name(chain_, file.number + 1);
+  if (db.open(file.path, SQLITE_OPEN_READONLY) == SQLITE_OK &&
+      record_store::read_head(db.get(), &last) == SQLITE_OK) {
+    return last;
   }
+  last = {};
+  if (next.open(behind, SQLITE_OPEN_READONLY) == SQLITE_OK &&
+      start.prepare(next.get(), "SELECT previous_seq, previous_hash FROM audit_segment") ==
+          SQLITE_OK &&
+      start.step() == SQLITE_ROW) {
+    last.seq = static_cast<std::uint64_t>(start.integer(0));
+    start.blob(1).copy(reinterpret_cast<char *>(last.hash.data()), last.hash.size());
+  }
+  return last;
+}
+
+bool Store::drop(const SegmentFile &file, std::string_view why) {
   const std::string detail = record_store::segment_name(file.chain, file.number) + " by " +
-                             std::string(why) + ": its last row was seq " +
-                             std::to_string(last.seq) + " with hash " +
-                             record_store::hex_of(record_store::bytes_of(last.hash));
+                             std::string(why) + record_store::dropped_text(last_of(file));
   if (!begin() || !mark("dropped", detail) || !commit()) {
     rollback();
     return false;
   }
+  // A power cut must not bring the file's end without the mark.
+  if (!flush_log(db_.get())) return false;
   if (::unlink(file.path.c_str()) != 0) return false;
   for (const char *end : {"-wal", "-shm"}) ::unlink((file.path + end).c_str());
   return true;

@@ -6,9 +6,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
 #include <bulkhead/abi/ext/draft/sign.h>
 
@@ -26,12 +27,16 @@ class Store {
   using Log = std::function<void(std::int32_t level, const std::string &text)>;
 
   // What rows of an earlier life of the process may be offered again; see bh_record.number.
-  static constexpr std::size_t remembered_rows = 8'192;
+  static constexpr std::size_t remembered_rows = 8'192;  // of each table, and of those replayed
+  // How far seq leaps where the last rows cannot be read: further than they can have gone, since
+  // nothing is signed twice for one place of the chain.
+  static constexpr std::uint64_t damage_leap = std::uint64_t{1} << 32;
 
   Store(std::string folder, std::uint32_t chain, std::string instance, const Config &config,
         Log log);
 
-  // Goes on with the chain's last file, or begins one. The error's text.
+  // Goes on with the chain's last file, or begins one; again after it has failed. A new file takes
+  // the place of one that is damaged, and of no other. The error's text.
   std::string open();
   void close();
   bool is_open() const noexcept { return db_.get() != nullptr; }
@@ -44,6 +49,10 @@ class Store {
   bool commit();
   void rollback();
   std::string error() const { return is_open() ? db_.message() : "it is not open"; }
+  // Of the last failure: it may be over by itself, like a full disk or another's lock.
+  bool may_pass() const;
+  // Rows that were committed under numbers which may come again; see bh_record.number.
+  void remember(const std::vector<Row> &rows);
 
   // Signed and kept; what it covers is on the disk before. False: nobody has signed, or it could
   // not be written.
@@ -64,9 +73,11 @@ class Store {
   std::string open_file(std::uint32_t number, const std::string &previous_file);
   std::string make_tables(std::uint32_t number, const std::string &previous_file);
   std::string prepare();
-  void look_back(std::uint32_t number);
+  std::string open_failure(std::string text);
+  std::string look_back(std::uint32_t number);
   void remember_rows(sqlite3 *db);
   bool look_for_end();
+  record_store::Head last_of(const record_store::SegmentFile &file) const;
   bool drop(const record_store::SegmentFile &file, std::string_view why);
 
   const std::string folder_, instance_;
@@ -84,7 +95,9 @@ class Store {
   std::uint64_t page_bytes_ = 4096;
   bool unclean_ = false;
   std::uint64_t last_number_ = 0;
-  std::unordered_map<std::uint64_t, std::string> remembered_;  // record number -> its timestamp
+  int open_code_ = 0;                                // why the last open_file() failed
+  bool no_room_ = false;                             // and that was for want of room
+  std::map<std::uint64_t, std::string> remembered_;  // record number -> its timestamp
 };
 
 }  // namespace telemetry_sqlite

@@ -1,5 +1,6 @@
 #include "telemetry-sqlite/writer.hpp"
 
+#include <bulkhead/abi/ext/telemetry.h>
 #include <bulkhead/abi/host.h>
 #include <signal.h>
 #include <unistd.h>
@@ -16,12 +17,19 @@ std::chrono::milliseconds ms(std::uint64_t n) {
 }
 
 void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
+  constexpr std::size_t short_text = 1'024 - 3;  // the host cuts at 1024, on a character boundary
   std::uint64_t count = 0;
+  if ((row->flags & BH_RECORD_REQUEST_CUT) != 0) mask_cut_end(&row->request, &count);
+  if ((row->flags & BH_RECORD_RESPONSE_CUT) != 0) mask_cut_end(&row->response, &count);
+  for (std::string *text : {&row->error, &row->reason, &row->name, &row->rule}) {
+    if (text->size() >= short_text) mask_cut_end(text, &count);
+  }
   row->request = mask_json(row->request, &count);
   row->response = mask_json(row->response, &count);
   row->detail = mask_json(row->detail, &count);
   for (std::string *text : {&row->error, &row->reason, &row->name}) {
-    *text = mask_text(*text, &count);
+    // A server's error may be JSON, or hold some.
+    *text = text->starts_with('{') ? mask_json(*text, &count) : mask_text(*text, &count);
   }
   *masked += count;
 }
@@ -43,29 +51,15 @@ Writer::~Writer() {
 
 std::string Writer::start(const std::string &folder) {
   if (std::string problem = lock_.take(folder); !problem.empty()) return problem;
-  store_ = std::make_unique<Store>(folder, lock_.chain(), instance_, config_, log_);
-  if (std::string problem = store_->open(); !problem.empty()) {
-    return "the session database cannot be opened (" + store_->path() + "): " + problem;
-  }
   const std::string spill = folder + "/chain-" + std::to_string(lock_.chain()) + ".spill";
   if (std::string problem = spill_.open(spill, config_.spill_bytes); !problem.empty()) {
     return "spill_bytes cannot be reserved: " + problem;
   }
-  const bool done =
-      store_->begin() &&
-      (!store_->was_unclean() ||
-       store_->mark("unclean",
-                    "the process before this one did not end in good order; what it had "
-                    "not written yet is not here")) &&
-      store_->mark("start", "process " + std::to_string(::getpid())) && store_->commit();
-  if (!done) {
-    const std::string problem = store_->error();
-    store_->rollback();
-    return "the session database cannot be written (" + store_->path() + "): " + problem;
-  }
-  // What the process before this one had taken and not written leaves a gap in the numbers.
-  if (store_->was_unclean() && store_->last_number() != 0) {
-    next_number_ = store_->last_number() + 1;
+  lost_unmarked_ = spill_.lost();
+  store_ = std::make_unique<Store>(folder, lock_.chain(), instance_, config_, log_);
+  if (std::string problem = begin_record(); !problem.empty()) {
+    if (!store_->may_pass()) return problem;
+    failed(std::move(problem));
   }
   signed_at_ = sign_not_before_ = Clock::now();
   // Signals are for the host's own threads.
@@ -74,6 +68,31 @@ std::string Writer::start(const std::string &folder) {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { run(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return {};
+}
+
+// Opens the files, and says that a process begins here; called until that is done. The error's
+// text.
+std::string Writer::begin_record() {
+  if (begun_) return {};
+  if (!store_->is_open()) {
+    if (std::string problem = store_->open(); !problem.empty()) {
+      return "the session database cannot be opened (" + store_->path() + "): " + problem;
+    }
+  }
+  begun_ = store_->begin() &&
+           (!store_->was_unclean() ||
+            store_->mark("unclean",
+                         "the process before this one did not end in good order; what it had "
+                         "not written yet is not here")) &&
+           store_->mark("start", "process " + std::to_string(::getpid())) && store_->commit();
+  if (!begun_) {
+    return "the session database cannot be written (" + store_->path() + "): " + store_->error();
+  }
+  // What the process before this one had taken and not written leaves a gap in the numbers.
+  if (store_->was_unclean() && store_->last_number() != 0) {
+    next_number_ = std::max(next_number_, store_->last_number() + 1);
+  }
   return {};
 }
 
@@ -164,6 +183,11 @@ bool Writer::write_batch() {
     return false;
   }
   if (batch_.empty() && !failing_ && spill_.empty() && lost_unmarked_ == 0) return true;
+  if (std::string problem = begin_record(); !problem.empty()) {
+    failed(std::move(problem));
+    if (!config_.block) spill_batch();
+    return false;
+  }
   if (!replay()) {
     if (!config_.block) spill_batch();
     return false;
@@ -199,6 +223,7 @@ bool Writer::write_rows(const std::vector<Row> &rows) {
   if (done) {
     counters_.written += written;
     counters_.known += known_rows;
+    if (lost != 0) spill_.set_lost(lost_unmarked_);
     return true;
   }
   next_number_ = next;
@@ -230,28 +255,25 @@ bool Writer::write_marks() {
 bool Writer::replay() {
   while (!spill_.empty()) {
     const std::vector<Row> rows = spill_.peek(batch_rows);
-    // They came when numbers did not matter.
-    const std::uint64_t next = std::exchange(next_number_, 0);
-    const bool done = write_rows(rows);
-    if (!done || rows.empty()) next_number_ = next;
-    if (!done) {
+    if (!write_rows(rows)) {
       failed();
       return false;
     }
+    // Whoever sent them may not have heard that they were taken.
+    store_->remember(rows);
     spill_.taken();
   }
   return true;
 }
 
-void Writer::failed() {
-  const std::string why = store_->error();
+void Writer::failed(std::string why) {
+  if (why.empty()) why = "the session database cannot be written: " + store_->error();
   store_->rollback();
   ++counters_.write_errors;
   retry_at_ = Clock::now() + ms(retry_ms);
   if (std::exchange(failing_, true)) return;
-  log_(BH_LOG_ERROR, "the session database cannot be written: " + why +
-                         (config_.block ? "; calls are refused when too many records wait"
-                                        : "; records go to the spill file"));
+  log_(BH_LOG_ERROR, why + (config_.block ? "; calls are refused when too many records wait"
+                                          : "; records go to the spill file"));
 }
 
 // The batch goes to the spill file; what finds no room there is lost, and counted.
@@ -259,13 +281,20 @@ void Writer::spill_batch() {
   std::uint64_t lost = 0;
   mask_batch();
   for (Row &row : batch_) {
-    spill_.put(row) ? ++counters_.spilled : ++lost;
+    if (spill_.put(row)) {
+      ++counters_.spilled;
+    } else {
+      ++lost;
+      next_number_ = std::max(next_number_, row.number + 1);  // a `lost` mark tells, not a `gap`
+    }
   }
   if (lost > 0 && counters_.lost == 0) {
     log_(BH_LOG_ERROR, "the spill file is full: records are lost");
   }
   counters_.lost += lost;
   lost_unmarked_ += lost;
+  // Another process may have to tell it.
+  if (lost > 0) spill_.set_lost(lost_unmarked_);
   drop_batch();
 }
 
@@ -313,8 +342,10 @@ void Writer::maintain(bool ending) {
 
 void Writer::end() {
   spill_.flush();
-  if (store_ == nullptr || !store_->is_open()) return;
-  if (store_->begin() && store_->mark("end", "") && store_->commit()) {
+  if (store_ == nullptr || !begun_ || !store_->is_open()) return;
+  const std::uint64_t lost = lost_unmarked_;
+  if (store_->begin() && write_marks() && store_->mark("end", "") && store_->commit()) {
+    if (lost != 0) spill_.set_lost(0);
     if (store_->checkpoint(sign_)) ++counters_.checkpoints;
   } else {
     store_->rollback();

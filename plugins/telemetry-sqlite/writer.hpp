@@ -49,7 +49,8 @@ class Writer {
   Writer(const Writer &) = delete;
   Writer &operator=(const Writer &) = delete;
 
-  // [control] Opens the files below `folder` and starts the thread. The error's text.
+  // [control] Opens the files below `folder` and starts the thread. Where there is only no room for
+  // a row at the moment, records wait or are spilled as they are later on. The error's text.
   std::string start(const std::string &folder);
   // [control] Writes what waits, signs, closes, ends the thread.
   void stop();
@@ -61,6 +62,7 @@ class Writer {
  private:
   using Clock = std::chrono::steady_clock;
 
+  std::string begin_record();
   void run();
   void take_batch(std::unique_lock<std::mutex> &lock);
   bool write_batch();
@@ -71,7 +73,7 @@ class Writer {
   void mask_batch();
   void spill_batch();
   void drop_batch();
-  void failed();
+  void failed(std::string why = {});
   void maintain(bool ending);
   void end();
 
@@ -96,6 +98,7 @@ class Writer {
   std::vector<Row> batch_;
   std::size_t batch_bytes_ = 0;
   bool batch_masked_ = false;
+  bool begun_ = false;  // the files are open, and say that a process has begun
   bool failing_ = false;
   std::uint64_t lost_unmarked_ = 0;
   std::uint64_t next_number_ = 0;  // that should come next; 0: not known

@@ -1,12 +1,16 @@
 #include <catch2/catch.hpp>
 
+#include <bulkhead/abi/ext/telemetry.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include "telemetry-sqlite/testing.hpp"
@@ -165,6 +169,24 @@ TEST_CASE("policy, lists and credentials in a row") {
   CHECK(w.writer == nullptr);
 }
 
+TEST_CASE("an error that is JSON, and texts that were cut, are masked like the others") {
+  World w;
+  w.start();
+  Row json = row(1);
+  json.error = R"({"code":1,"data":{"password":"hunter2"}})";
+  REQUIRE(w.writer->put(std::move(json)));
+  Row cut = row(2);
+  cut.flags = BH_RECORD_RESPONSE_CUT;
+  cut.response = R"({"text":"it is ghp_hunter)";
+  cut.error = std::string(1'010, ' ') + "ghp_hunter2xyz";
+  REQUIRE(w.writer->put(std::move(cut)));
+  w.stop();
+  CHECK(one(w.file(), "SELECT error_message FROM mcp_calls WHERE id = 1") ==
+        R"({"code":1,"data":{"password":"***"}})");
+  CHECK(one(w.file(), "SELECT response_preview || error_message FROM mcp_calls WHERE id = 2")
+            .find("hunter") == std::string::npos);
+}
+
 TEST_CASE("two gateways with one folder write two chains") {
   World w;
   w.start();
@@ -318,7 +340,201 @@ TEST_CASE("block: rows wait, and none is taken that has no room") {
   CHECK(w.kinds() == "start,end");
 }
 
+TEST_CASE("block: a process that begins while nothing can be written begins, and rows wait") {
+  World w;
+  w.config.block = true;
+  w.start();
+  w.put(1, 10);
+  w.stop();
+  {
+    FullDisk full(1024);
+    w.start();
+    w.put(11, 5);
+    REQUIRE(w.until([&] { return w.writer->counters().write_errors >= 2; }));
+    CHECK(w.writer->counters().written == 0);
+  }
+  REQUIRE(w.until([&] { return w.writer->counters().written == 5; }));
+  w.stop();
+  CHECK(w.calls() == "15");
+  CHECK(w.kinds() == "start,end,start,end");
+  CHECK(w.check().broken == "");
+}
+
+TEST_CASE("a folder that cannot be used is still said at the start") {
+  World w;
+  w.start();
+  w.put(1, 1);
+  w.stop();
+  std::filesystem::remove(w.file());
+  std::filesystem::create_directory(w.file());
+  Writer writer(w.config, "book", [](std::int32_t, const std::string &) {}, w.signer.function());
+  CHECK(writer.start(w.folder.path).find("cannot be opened") != std::string::npos);
+}
+
+TEST_CASE("a row that was spilled at the end and is offered again is there once") {
+  World w;
+  w.config.full = w.config.block = true;
+  w.start();
+  for (std::uint64_t number = 1; number <= 5; ++number) {
+    Row large = row(number);
+    large.response = std::string(100'000, 'r');
+    REQUIRE(w.writer->put(std::move(large)));
+  }
+  REQUIRE(w.until([&] { return w.writer->counters().written == 5; }));
+  {
+    FullDisk full(400u << 10);
+    w.put(6, 5);
+    REQUIRE(w.until([&] { return w.writer->counters().write_errors > 0; }));
+    w.stop();
+  }
+  w.start();
+  w.put(6, 10);
+  w.stop();
+  CHECK(w.calls() == "15");
+  CHECK(w.kinds().find("gap") == std::string::npos);
+  CHECK(w.check().broken == "");
+}
+
+TEST_CASE("what was lost is on record also when the next process has to say it") {
+  World w;
+  w.config.spill_bytes = 65'536;
+  w.start();
+  w.put(1, 10);
+  REQUIRE(w.until([&] { return w.writer->counters().written == 10; }));
+  std::uint64_t lost = 0;
+  {
+    FullDisk full(400u << 10);
+    for (std::uint64_t number = 11; w.writer->counters().lost == 0; ++number) w.put(number, 1);
+    REQUIRE(w.until([&] { return w.writer->counters().write_errors > 0; }));
+    w.writer->stop();
+    lost = w.writer->counters().lost;
+    w.stop();
+  }
+  w.start();
+  w.stop();
+  CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'lost'")
+            .starts_with(std::to_string(lost) + " records"));
+  w.start();
+  w.stop();
+  CHECK(one(w.file(), "SELECT count(*) FROM audit_marks WHERE kind = 'lost'") == "1");
+}
+
+TEST_CASE("a damaged file is left, and the next goes on behind what could be read") {
+  World w;
+  w.config.segment_bytes = 256u << 10;
+  w.start();
+  for (std::uint64_t number = 1; number <= 40; ++number) {
+    Row large = row(number);
+    large.response = std::string(20'000, 'r');
+    REQUIRE(w.writer->put(std::move(large)));
+    REQUIRE(w.until([&] { return w.writer->counters().written == number; }));
+  }
+  w.stop();
+  const auto files = record_store::segment_files(w.folder.path);
+  REQUIRE(files.size() >= 2);
+  const std::uint32_t last = files.back().number;
+  SECTION("one that is locked for a while is not damaged") {
+    record_store::Database other;
+    REQUIRE(other.open(files.back().path, SQLITE_OPEN_READWRITE) == SQLITE_OK);
+    REQUIRE(other.run("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; "
+                      "CREATE TABLE IF NOT EXISTS audit_segment (x); COMMIT") == SQLITE_OK);
+    w.config.block = true;
+    w.start();
+    other.close();
+    w.put(100, 1);
+    REQUIRE(w.until([&] { return w.writer->counters().written == 1; }));
+    w.stop();
+    CHECK(record_store::segment_files(w.folder.path).back().number == last);
+    CHECK(w.check().broken == "");
+  }
+  SECTION("one that is no database any more") {
+    std::filesystem::resize_file(files.back().path, 0);
+    std::ofstream(files.back().path) << std::string(5000, 'x');
+    const std::string before = one(files[files.size() - 2].path, "SELECT max(seq) FROM mcp_calls");
+    w.start();
+    w.stop();
+    REQUIRE(record_store::segment_files(w.folder.path).back().number == last + 1);
+    const std::uint64_t after =
+        std::stoull(one(w.file(last + 1), "SELECT previous_seq FROM audit_segment"));
+    CHECK(after >= std::stoull(before) + Store::damage_leap);
+  }
+}
+
 #ifndef BH_NO_THREADS_AFTER_FORK
+namespace {
+
+// Counts how often logs of databases are written through.
+struct CountedLogs {
+  static inline sqlite3_vfs *real = nullptr;
+  static inline sqlite3_vfs vfs{};
+  static inline sqlite3_io_methods methods{};
+  static inline int (*real_sync)(sqlite3_file *, int) = nullptr;
+  static inline std::atomic<int> syncs{0};
+
+  CountedLogs() {
+    real = sqlite3_vfs_find(nullptr);
+    vfs = *real;
+    vfs.zName = "counted-logs";
+    vfs.xOpen = [](sqlite3_vfs *, const char *name, sqlite3_file *file, int flags, int *out) {
+      const int result = real->xOpen(real, name, file, flags, out);
+      if (result != SQLITE_OK || (flags & SQLITE_OPEN_WAL) == 0) return result;
+      methods = *file->pMethods;
+      real_sync = methods.xSync;
+      methods.xSync = [](sqlite3_file *log, int how) {
+        ++syncs;
+        return real_sync(log, how);
+      };
+      file->pMethods = &methods;
+      return result;
+    };
+    sqlite3_vfs_register(&vfs, 1);
+  }
+  ~CountedLogs() {
+    sqlite3_vfs_register(real, 1);
+    sqlite3_vfs_unregister(&vfs);
+  }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "what is signed was written through, also while another keeps the log from being copied") {
+  World w;
+  const CountedLogs logs;
+  w.config.checkpoint_rows = 5;
+  w.signer.answers = false;
+  w.start();
+  w.put(1, 1);
+  REQUIRE(w.until([&] { return w.writer->counters().written == 1; }));
+  // The lock of somebody else's checkpoint.
+  int tell[2], end[2];
+  REQUIRE(::pipe(tell) == 0);
+  REQUIRE(::pipe(end) == 0);
+  const pid_t other = ::fork();
+  if (other == 0) {
+    const int fd = ::open((w.file() + "-shm").c_str(), O_RDWR);
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_start = 121;
+    lock.l_len = 1;
+    char byte = ::fcntl(fd, F_SETLK, &lock) == 0 ? 'y' : 'n';
+    if (::write(tell[1], &byte, 1) != 1) ::_exit(1);
+    ::close(end[1]);
+    ::_exit(::read(end[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  char byte = 0;
+  REQUIRE(::read(tell[0], &byte, 1) == 1);
+  REQUIRE(byte == 'y');
+  const int before = CountedLogs::syncs;
+  w.put(2, 10);
+  REQUIRE(w.until([&] { return w.signer.asked > 0; }));
+  CHECK(CountedLogs::syncs > before);
+  ::close(end[1]);
+  ::waitpid(other, nullptr, 0);
+  for (const int fd : {tell[0], tell[1], end[0]}) ::close(fd);
+  w.stop();
+}
+
 TEST_CASE("killed at any moment: nothing is damaged, and what is missing shows") {
   const char *wanted = std::getenv("BULKHEAD_CRASH_ROUNDS");
   const int rounds = wanted == nullptr ? 5 : std::atoi(wanted);

@@ -101,4 +101,35 @@ test('a full disk, on_failure = "spill": calls go on, and what is lost is counte
   assert.ok(marks >= 1 && lost > 0, show({ marks, lost }));
 }, { timeout: 300_000 });
 
+test('a full disk, mode "full": who is started again there runs nothing that goes unrecorded', async (t) => {
+  const disk = await onSmallDisk(t, { mode: 'full' });
+  if (!disk) t.skip('this user cannot mount');
+  const { gateway, there, rows } = disk;
+  const client = await t.http(gateway);
+  let ran = 0;
+  for (let i = 0; i < 20; ++i) await client.tool('local__ok', { i }).then(() => ++ran);
+  execFileSync('sh', ['-c', `head -c 200m /dev/zero > '${there('ballast')}' || true`], { stdio: 'ignore' });
+  const compartment = async (name) => (await statusOf(gateway)).compartments.find((one) => one.name === name);
+  const kill = async (name) => {
+    const { pid } = await until(`${name} runs`, async () => {
+      const one = await compartment(name);
+      return one?.state === 'running' && one;
+    });
+    process.kill(pid, 'SIGKILL');
+    await until(`${name} is started again`, async () => {
+      const one = await compartment(name);
+      return one?.state === 'running' && one.pid !== pid;
+    });
+  };
+  await kill('telemetry.records');
+  await kill('endpoint');
+  const late = await t.http(gateway).then((fresh) => fresh.tool('local__ok', { i: 'late' })).catch((error) => error);
+  assert.match(String(late?.message), /on record/, show(late));
+  rmSync(there('ballast'));
+  const fresh = await until('it goes on', () => t.http(gateway).catch(() => undefined), 30_000);
+  await until('calls run again', () => fresh.tool('local__ok', {}).then(() => ++ran, () => false), 30_000);
+  const [[answered]] = rows(`SELECT count(*) ${isCall} AND outcome = 'ok'`);
+  assert.ok(answered >= ran, show({ answered, ran }));
+}, { timeout: 300_000 });
+
 await run({ parallel: 1 });

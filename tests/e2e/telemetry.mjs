@@ -1,6 +1,7 @@
 // The session database: what is in it, what reads it, and what shows when somebody has been at it.
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { assert, fake, program, run, runProgram, show, test, until } from './lib.mjs';
@@ -124,6 +125,8 @@ for (const place of ['compartments', 'single-process']) {
     assert.match((await records.inspect('SELECT method FROM mcp_calls')).stdout, /METHOD|method/);
     const wrong = await records.inspect('SELECT no_such FROM mcp_calls').catch((error) => error);
     assert.match(wrong.stderr, /no such column: no_such.*--schema/);
+    const long = await records.inspect('SELECT instr(zeroblob(16000000), zeroblob(8000000) || 1)').catch((error) => error);
+    assert.match(String(long.stderr), /the query was ended/, show(long));
   });
 
   test(`C11 inspect --schema (${place})`, async (t) => {
@@ -176,6 +179,42 @@ for (const place of ['compartments', 'single-process']) {
       DELETE FROM audit_checkpoints WHERE seq > 6`);
     const broken = await records.verify().catch((error) => error);
     assert.match(broken.stdout, /BROKEN\n.*the supervisor has signed the rows up to seq/s);
+    const named = await records.verify(records.files()[0]).catch((error) => error);
+    assert.match(named.stdout, /BROKEN\n.*the supervisor has signed the rows up to seq/s);
+    rmSync(records.files()[0]);
+    writeFileSync(join(records.folder, 'calls-2-000001.db'), '');
+    const gone = await records.verify().catch((error) => error);
+    assert.match(gone.stdout, /chain 1: BROKEN\n {2}no file of it is there: the supervisor has signed the rows up to seq/);
+    assert.equal(gone.code, 1);
+  });
+
+  test(`a copy proves what its signatures say, and no more (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t, { telemetry: { checkpoint_rows: 5 } });
+    const client = await t.http(gateway);
+    for (let i = 0; i < 10; ++i) await client.tool('local__ok', { i });
+    await records.until('SELECT count(*) FROM audit_checkpoints', (n) => n >= 1);
+    for (let i = 0; i < 10; ++i) await client.tool('local__ok', { i });
+    await gateway.stop();
+    const copy = t.path('copy.db');
+    copyFileSync(records.files()[0], copy);
+    const key = join(records.state, 'audit/supervisor/public-key');
+    assert.match((await records.verify(copy, '--key', key)).stdout, /signed checkpoints of "records"\n/);
+    await records.verify(copy, '--key', key, '--instance', 'records');
+    const other = await records.verify(copy, '--key', key, '--instance', 'other').catch((error) => error);
+    assert.match(other.stdout, /is for the record of "records", not of "other"/);
+    const db = new DatabaseSync(copy);
+    db.exec('DELETE FROM audit_checkpoints WHERE id > 1');
+    db.close();
+    assert.match((await records.verify(copy, '--key', key)).stdout, /rows are not signed yet/);
+    const few = await records.verify(copy, '--key', key, '--max-unsigned', '5').catch((error) => error);
+    assert.equal(few.code, 1);
+    assert.match(few.stdout, /NOT PROVEN\n {2}the last \d+ rows are not signed/);
+    const all = new DatabaseSync(copy);
+    all.exec('DELETE FROM audit_checkpoints');
+    all.close();
+    const nothing = await records.verify(copy, '--key', key).catch((error) => error);
+    assert.equal(nothing.code, 1);
+    assert.match(nothing.stdout, /NOT PROVEN\n {2}nothing in it is signed/);
   });
 
   test(`credentials are masked, refused arguments left out (${place})`, async (t) => {
