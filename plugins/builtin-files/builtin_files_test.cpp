@@ -117,7 +117,7 @@ TEST_CASE("what is not text is said to be so, and can be had as base64") {
   const Answer odd =
       files.call("file_read", "{\"path\":\"odd name\xC3\xA9.dat\",\"encoding\":\"base64\"}");
   CHECK(std::string(odd.json()["content"][0]["resource"]["uri"].GetString()) ==
-        "workspace://work/odd%20name%C3%A9.dat");
+        "file://" + tree.root().string() + "/odd%20name%C3%A9.dat");
 }
 
 TEST_CASE("no path leads out of the workspace") {

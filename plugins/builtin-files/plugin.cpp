@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "builtin-files/config.hpp"
+#include "builtin-files/resources.hpp"
 #include "builtin-files/snapshots/snapshot_tools.hpp"
 #include "builtin-files/tools.hpp"
 #include "tool-kit/results.hpp"
@@ -21,6 +22,8 @@ namespace builtin_files {
 
 class BuiltinFiles {
   static constexpr std::uint64_t first_report_ns = 1'000'000'000;
+  // Stands for resources/read where jobs have a tool; it has no function of its own.
+  static constexpr Tool resource_reader{"resources/read", nullptr, false};
 
  public:
   static constexpr bh::Info info{.id = "builtin-files",
@@ -71,14 +74,25 @@ class BuiltinFiles {
   }
 
   bh_status list(std::uint32_t kind, bh_buf *out, bh_error *error) {
-    if (kind != BH_LIST_TOOLS) return bh::fail(error, BH_E_UNSUPPORTED, "there are only tools");
-    *out = bh::buf(std::string(definitions_));
-    return BH_OK;
+    switch (kind) {
+      case BH_LIST_TOOLS:
+        *out = bh::buf(std::string(definitions_));
+        return BH_OK;
+      case BH_LIST_TEMPLATES:
+        *out = bh::buf(resource_templates(workspaces_));
+        return BH_OK;
+      case BH_LIST_RESOURCES:  // any file is one; none is listed
+        *out = bh::buf("[]");
+        return BH_OK;
+      default:
+        return bh::fail(error, BH_E_UNSUPPORTED, "there are tools and resources");
+    }
   }
 
   bh_status call_begin(bh_call call, const bh_call_info &request, bh_error *error) {
-    const Tool *tool = tool_named(bh::view(request.name));
-    if (bh::view(request.method) != "tools/call" || tool == nullptr) {
+    const bool reads_resource = bh::view(request.method) == "resources/read";
+    const Tool *tool = reads_resource ? &resource_reader : tool_named(bh::view(request.name));
+    if ((!reads_resource && bh::view(request.method) != "tools/call") || tool == nullptr) {
       return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
     }
     if (draining_) return bh::fail(error, BH_E_UNAVAILABLE, "the plugin is about to stop");
@@ -100,6 +114,7 @@ class BuiltinFiles {
         : plugin(p),
           call(c),
           tool(t),
+          name(bh::view(request.name)),
           arguments(bh::view(request.arguments)),
           started_ns(p.host_.now_ns()),
           deadline_ns(p.deadline_of(t, request)),
@@ -107,11 +122,13 @@ class BuiltinFiles {
     BuiltinFiles &plugin;
     const bh_call call;
     const Tool &tool;
+    const std::string name;  // of the tool, or the resource's URI
     const std::string arguments;
     const std::uint64_t started_ns, deadline_ns;
     const bool wants_progress;
     std::atomic<bool> cancelled{false};
-    std::string result;  // written by the thread, read when it is done
+    std::string result;   // written by the thread, read when it is done
+    bool failed = false;  // result is a JSON-RPC error; as above
     std::vector<std::string> events{}, snapshot_events{};  // as above
   };
 
@@ -197,6 +214,10 @@ class BuiltinFiles {
   static void run(void *arg) noexcept {
     auto &job = *static_cast<Job *>(arg);
     try {
+      if (&job.tool == &resource_reader) {
+        job.result = read_resource(job.plugin.workspaces_, job.name, &job.failed);
+        return;
+      }
       tool_kit::Arguments arguments(job.arguments);
       Progress progress{[&job](double done, double total) { job.plugin.tell(job, done, total); },
                         job.started_ns + first_report_ns};
@@ -258,7 +279,7 @@ class BuiltinFiles {
     const bh_call call = job.call;
     bh_result result{};
     result.size = sizeof result;
-    result.kind = BH_RESULT_OK;
+    result.kind = job.failed ? BH_RESULT_ERROR : BH_RESULT_OK;
     bh::guarded(nullptr, [&] {
       if (job.result.empty()) job.result = tool_kit::error_result("there was not enough memory");
       result.json = bh::buf(std::move(job.result));

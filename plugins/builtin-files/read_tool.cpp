@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "builtin-files/encoding.hpp"
+#include "builtin-files/resources.hpp"
 #include "builtin-files/tools.hpp"
 #include "tool-kit/results.hpp"
 
@@ -162,18 +163,7 @@ std::string read_base64(const Workspace &workspace, const std::string &path, int
     out += "{\"type\":\"image\",\"data\":\"" + base64(bytes) + "\",\"mimeType\":\"";
     out += std::string(type) + "\"}";
   } else {
-    std::string uri = "workspace://" + workspace.name() + "/";
-    static constexpr char hex[] = "0123456789ABCDEF";
-    for (const char c : path) {
-      const auto b = static_cast<unsigned char>(c);
-      const bool plain = (b >= '0' && b <= '9') || ((b | 32) >= 'a' && (b | 32) <= 'z') ||
-                         std::string_view("-._~/").find(c) != std::string_view::npos;
-      if (plain) {
-        uri += c;
-      } else {
-        uri += {'%', hex[b >> 4], hex[b & 15]};
-      }
-    }
+    const std::string uri = file_uri(workspace, path);
     out += "{\"type\":\"resource\",\"resource\":{\"uri\":" + tool_kit::quoted(uri);
     out += ",\"mimeType\":\"" + std::string(type) + "\",\"blob\":\"" + base64(bytes) + "\"}}";
   }

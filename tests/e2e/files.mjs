@@ -106,6 +106,22 @@ test('what tools have changed is on record', async (t) => {
   assert.deepEqual(await records.rows('SELECT action, path, size FROM fs_events ORDER BY id'), [['created', 'a.txt', 3], ['modified', 'a.txt', 2], ['deleted', 'a.txt', 2]]);
 });
 
+test('files are resources, by a template', async (t) => {
+  const work = folder(t, 'work');
+  mkdirSync(`${work}/d`);
+  writeFileSync(`${work}/d/a b.txt`, 'hello');
+  writeFileSync(t.path('outside.txt'), 'outside');
+  const client = await t.http(await t.gateway(files({ path: work })));
+  const { resourceTemplates } = await client.call('resources/templates/list', {});
+  assert.equal(resourceTemplates.length, 1);
+  const uri = (path) => resourceTemplates[0].uriTemplate.replace('{+path}', path);
+  const { contents } = await client.call('resources/read', { uri: uri('d/a%20b.txt') });
+  assert.equal(contents[0].text, 'hello');
+  for (const path of ['none', '../outside.txt', '%2e%2e/outside.txt']) {
+    await assert.rejects(client.call('resources/read', { uri: uri(path) }), /-32002|there is no|not allowed/);
+  }
+});
+
 // ---- snapshots -------------------------------------------------------------------------------
 
 // A workspace with snapshots in a folder beside it.
