@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "builtin-files/files_fixture.hpp"
+#include "builtin-files/snapshots/store.hpp"
 
 namespace fs = std::filesystem;
 using builtin_files::testing::Tree;
@@ -479,4 +480,38 @@ TEST_CASE("what a killed process has left is gone before the next change") {
   CHECK(contents(tree) == 1);
   CHECK(has(second.error("create", R"({"name":"three"})"), "another process"));
   CHECK(second.changes().empty());
+}
+
+TEST_CASE("taking a snapshot tells how far it is, and ends when it is told to") {
+  Tree tree;
+  for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), std::to_string(i));
+  fs::create_directory(tree.outside() / "kept");
+  std::vector<builtin_files::Workspace> workspaces(1);
+  std::string problem;
+  REQUIRE(builtin_files::Workspace::open("work", tree.root().string(), &workspaces[0], &problem));
+  builtin_files::SnapshotStore store(workspaces[0], {.path = (tree.outside() / "kept").string()});
+  REQUIRE(store.open(&problem));
+  tool_kit::Arguments arguments("");
+  std::atomic<bool> cancelled{false};
+  double told = -1;
+  // Cancelled by who is told of the first file.
+  builtin_files::Progress progress{[&](double done, double total) {
+                                     told = done;
+                                     CHECK(total == 20);
+                                     cancelled = true;
+                                   },
+                                   0};
+  const builtin_files::Call call{.workspaces = workspaces,
+                                 .arguments = arguments,
+                                 .cancelled = cancelled,
+                                 .deadline_ns = 0,
+                                 .progress = &progress};
+  const auto stopped = store.create(call, "one");
+  CHECK(told == 0);
+  CHECK(has(stopped.problem, "cancelled"));
+  CHECK(store.heads().empty());
+  cancelled = false;
+  progress.next_ns = ~0ull;
+  CHECK(store.create(call, "two").good());
+  CHECK(store.heads().size() == 1);
 }
