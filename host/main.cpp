@@ -4,15 +4,15 @@
 #include <exception>
 #include <string>
 
-#include "arguments.hpp"
-#include "commands.hpp"
+#include "command_line/arguments.hpp"
+#include "command_line/commands.hpp"
+#include "command_line/completion.hpp"
+#include "common/console.hpp"
+#include "common/signals.hpp"
+#include "common/text.hpp"
 #include "compartment/compartment.hpp"
-#include "completion.hpp"
-#include "console.hpp"
-#include "control_compartment.hpp"
 #include "relay/relay.hpp"
-#include "signals.hpp"
-#include "text.hpp"
+#include "service/control_compartment.hpp"
 
 namespace bulkhead::program {
 

@@ -1,0 +1,226 @@
+// approvals: calls that wait for a person, over the service sockets of running gateways.
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <set>
+
+#include "approve/approvals_terminal.hpp"
+#include "approve/approvals_view.hpp"
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/paths.hpp"
+#include "common/signals.hpp"
+#include "common/text.hpp"
+#include "mcp/scan.hpp"
+#include "service/control_client.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::uint64_t look_ms = 500, answer_wait_ms = 5'000;
+// How long calls may wait for us without our looking.
+constexpr std::string_view watch_body = R"({"seconds":5})";
+constexpr std::size_t min_id = 4, max_remembered = 10'000;
+
+std::atomic<bool> stop_wanted{false};
+
+std::uint64_t now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000u +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000u;
+}
+
+std::string error_of(const FoundGateway &gateway) {
+  if (!gateway.error.empty()) return gateway.error;
+  std::string scratch;
+  const std::string_view text = mcp::valid_json(gateway.answer) && gateway.answer.starts_with('{')
+                                    ? mcp::member(gateway.answer, "error")
+                                    : std::string_view{};
+  return text.starts_with('"') ? printable(mcp::unquote(text, &scratch)) : "answers something else";
+}
+
+struct Looked {
+  std::size_t gateways = 0;
+  std::vector<SeenQuestion> questions;
+  std::vector<std::string> failures;  // "SOCKET: why"
+};
+
+// watch: calls may wait for us from now on.
+Looked look(bool watch) {
+  Looked out;
+  const auto found =
+      watch ? ask_gateways(control_dirs(), "POST", "/confirm/watch", status_wait_ms, watch_body)
+            : ask_gateways(control_dirs(), "GET", "/confirm/pending", status_wait_ms);
+  for (const FoundGateway &gateway : found) {
+    ++out.gateways;
+    auto questions =
+        gateway.status == 200 ? read_questions(gateway.socket, gateway.answer) : std::nullopt;
+    if (!questions) {
+      out.failures.push_back(gateway.socket + ": " + error_of(gateway));
+      continue;
+    }
+    std::move(questions->begin(), questions->end(), std::back_inserter(out.questions));
+  }
+  return out;
+}
+
+int not_running() {
+  return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);
+}
+
+// Empty: it is answered. Else why not.
+std::string answer(const SeenQuestion &question, bool allow, std::string_view scope) {
+  std::string body = R"({"decision":")";
+  body.append(allow ? "allow" : "deny").append(R"(","scope":)").append(scope);
+  body += R"(,"surface":"terminal"})";
+  const auto done =
+      ask_gateway(question.socket, "POST", "/confirm/" + question.id, answer_wait_ms, body);
+  if (!done) return "the gateway has ended";
+  return done->status == 200 ? "" : error_of(*done);
+}
+
+int list(const Arguments &arguments) {
+  const Looked looked = look(false);
+  if (looked.gateways == 0 && !arguments.json) return not_running();
+  for (const std::string &failure : looked.failures) complain(failure);
+  std::string text;
+  if (arguments.json) {
+    for (const SeenQuestion &q : looked.questions) text += (text.empty() ? "" : ",") + q.json;
+    text = "{\"pending\":[" + text + "]}\n";
+  } else {
+    text = questions_table(looked.questions);
+    if (text.empty() && looked.failures.empty()) text = "No call waits for approval.\n";
+  }
+  const bool written = write_stdout(text);
+  if (looked.gateways == 0) return exit_not_running;
+  return written && looked.failures.empty() ? exit_ok : exit_failed;
+}
+
+std::string scope_of(const Arguments &arguments) {
+  if (arguments.for_session) return R"("session")";
+  if (arguments.for_minutes != 0) {
+    return R"({"minutes":)" + std::to_string(arguments.for_minutes) + "}";
+  }
+  return R"("once")";
+}
+
+int answer_one(const Arguments &arguments, bool allow) {
+  if (arguments.question.size() < min_id) {
+    return complain("at least " + std::to_string(min_id) + " characters of the id are needed",
+                    exit_usage);
+  }
+  const Looked looked = look(false);
+  if (looked.gateways == 0) return not_running();
+  for (const std::string &failure : looked.failures) complain(failure);
+  std::vector<const SeenQuestion *> meant;
+  for (const SeenQuestion &q : looked.questions) {
+    if (q.id.starts_with(arguments.question)) meant.push_back(&q);
+  }
+  if (meant.size() > 1) {
+    return complain(std::to_string(meant.size()) + " questions begin with \"" + arguments.question +
+                    "\"; give more of the id");
+  }
+  if (meant.empty()) {
+    return complain("no question \"" + arguments.question +
+                    "\" waits: it has been answered or withdrawn, or its time is over; "
+                    "`bulkhead approvals` lists those that do");
+  }
+  const std::string error = answer(*meant[0], allow, allow ? scope_of(arguments) : R"("once")");
+  if (!error.empty()) return complain(error);
+  const SeenQuestion &q = *meant[0];
+  return write_stdout(std::string(allow ? "allowed" : "denied") + ": " + q.server + " " + q.name +
+                      "\n")
+             ? exit_ok
+             : exit_failed;
+}
+
+// ---- watching --------------------------------------------------------------------------------
+
+std::string line_of(const SeenQuestion &q) {
+  return q.id + "  " + q.server + "  " + q.name + "  rule " + q.rule + "  " +
+         first_line(q.arguments, 400) + "\n";
+}
+
+// For programs, and for files: one line for each new question.
+int watch_lines(const Arguments &arguments) {
+  std::set<std::string> known;
+  while (!stop_wanted.load()) {
+    const Looked looked = look(true);
+    if (looked.gateways == 0) return not_running();
+    if (known.size() > max_remembered) known.clear();
+    std::string text;
+    for (const SeenQuestion &q : looked.questions) {
+      if (known.insert(q.id).second) text += arguments.json ? q.json + "\n" : line_of(q);
+    }
+    if (!text.empty() && !write_stdout(text)) return exit_failed;
+    const timespec pause{0, static_cast<long>(look_ms) * 1'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  return exit_ok;
+}
+
+void act(const ApprovalsView::Action &action, ApprovalsView *view) {
+  const std::string error =
+      answer(action.question, action.allow, action.session ? R"("session")" : R"("once")");
+  const SeenQuestion &q = action.question;
+  view->say(error.empty() ? std::string(!action.allow    ? "denied"
+                                        : action.session ? "allowed for the session"
+                                                         : "allowed once") +
+                                ": " + q.server + " " + q.name
+                          : "not answered: " + error);
+}
+
+int watch_keys() {
+  if (look(true).gateways == 0) return not_running();
+  KeyTerminal terminal;
+  ApprovalsView view;
+  std::uint64_t next_look = 0;
+  while (!stop_wanted.load()) {
+    if (now_ms() >= next_look) {
+      const Looked looked = look(true);
+      view.show(looked.questions, now_ms());
+      if (!looked.failures.empty()) view.say(looked.failures[0]);
+      if (looked.gateways == 0) view.say("no gateway is running any more");
+      next_look = now_ms() + look_ms;
+    }
+    std::size_t columns = 0, rows = 0;
+    KeyTerminal::size(&columns, &rows);
+    if (!terminal.show(view.draw(columns, rows))) return exit_failed;
+    const std::uint64_t now = now_ms();
+    const auto key = terminal.key(next_look > now ? next_look - now : 0);
+    if (!key) return exit_failed;
+    if (key->empty()) continue;
+    const ApprovalsView::Action action = view.key(*key, now_ms());
+    if (action.kind == ApprovalsView::Action::Kind::quit) return exit_ok;
+    if (action.kind == ApprovalsView::Action::Kind::answer) {
+      act(action, &view);
+      next_look = 0;
+    }
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+int run_approvals(const Arguments &arguments) {
+  switch (arguments.approvals) {
+    case Arguments::Approvals::list:
+      return list(arguments);
+    case Arguments::Approvals::allow:
+      return answer_one(arguments, true);
+    case Arguments::Approvals::deny:
+      return answer_one(arguments, false);
+    case Arguments::Approvals::watch:
+      break;
+  }
+  set_signalled([](void *) { stop_wanted.store(true); }, nullptr);
+  const int code =
+      KeyTerminal::possible() && !arguments.json ? watch_keys() : watch_lines(arguments);
+  set_signalled(nullptr, nullptr);
+  return code;
+}
+
+}  // namespace bulkhead::program

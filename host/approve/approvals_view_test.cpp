@@ -1,0 +1,92 @@
+#include "approve/approvals_view.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+using namespace bulkhead::program;
+
+namespace {
+
+SeenQuestion question(const std::string &id) {
+  SeenQuestion q;
+  q.id = id + std::string(28, '0');
+  q.server = "s";
+  q.name = "tool-" + id;
+  q.arguments = "{}";
+  return q;
+}
+
+using Kind = ApprovalsView::Action::Kind;
+
+}  // namespace
+
+TEST_CASE("questions are read as they come, printable") {
+  const auto got = read_questions(
+      "x.sock",
+      R"({"waiting":2,"pending":[{"id":"ab","server":"s","name":"t\u001b[2J","arguments":"{\"a\":1}",)"
+      R"("arguments_cut":true,"arguments_bytes":70000,"expires_in_ms":1500,"rule":"r"},{"id":"cd"}]})");
+  REQUIRE(got.has_value());
+  REQUIRE(got->size() == 2);
+  const SeenQuestion &q = got->at(0);
+  CHECK(q.socket == "x.sock");
+  CHECK(q.name == "t?[2J");
+  CHECK(q.arguments == R"({"a":1})");
+  CHECK(q.arguments_cut);
+  CHECK(q.arguments_bytes == 70000);
+  CHECK(questions_table(*got).find("2 s") != std::string::npos);
+  CHECK_FALSE(read_questions("x", "[]").has_value());
+  CHECK_FALSE(read_questions("x", R"({"error":"no"})").has_value());
+  CHECK_FALSE(read_questions("x", "{").has_value());
+  CHECK(read_questions("x", R"({"pending":[]})")->empty());
+}
+
+TEST_CASE("a key answers the question that is selected, and that has been there") {
+  ApprovalsView view;
+  CHECK(view.key("a", 0).kind == Kind::none);
+  view.show({question("aaaa"), question("bbbb")}, 1000);
+  CHECK(view.key("a", 1000 + ApprovalsView::settle_ms - 1).kind == Kind::none);
+  auto action = view.key("a", 1000 + ApprovalsView::settle_ms);
+  REQUIRE(action.kind == Kind::answer);
+  CHECK(action.question.id == question("aaaa").id);
+  CHECK(action.allow);
+  CHECK_FALSE(action.session);
+  CHECK(view.key("s", 2000).session);
+  CHECK_FALSE(view.key("d", 2000).allow);
+  CHECK(view.key("x", 2000).kind == Kind::none);
+
+  view.key("j", 2000);
+  CHECK(view.key("d", 2000).question.id == question("bbbb").id);
+  view.key("\x1b[B", 2000);
+  CHECK(view.key("d", 2000).question.id == question("bbbb").id);
+  view.key("\x1b[A", 2000);
+  CHECK(view.key("d", 2000).question.id == question("aaaa").id);
+  CHECK(view.key("q", 2000).kind == Kind::quit);
+  CHECK(view.key("\x03", 2000).kind == Kind::quit);
+}
+
+TEST_CASE("a key that was meant for another question does nothing") {
+  ApprovalsView view;
+  view.show({question("aaaa"), question("bbbb")}, 0);
+  view.show({question("cccc"), question("aaaa")}, 5000);
+  CHECK(view.key("a", 5001).question.id == question("aaaa").id);  // the selection has stayed
+  view.show({question("cccc")}, 6000);
+  CHECK(view.key("a", 6001).kind == Kind::none);
+  CHECK(view.draw(80, 24).find("has just come") != std::string::npos);
+  CHECK(view.key("a", 6000 + ApprovalsView::settle_ms).question.id == question("cccc").id);
+}
+
+TEST_CASE("the screen has its bounds, and says what it does not show") {
+  ApprovalsView view;
+  CHECK(view.draw(80, 24).find("No call waits") != std::string::npos);
+  std::vector<SeenQuestion> many;
+  for (int i = 0; i < 50; ++i) many.push_back(question(std::to_string(1000 + i)));
+  many[0].arguments.assign(16'000, 'x');
+  view.show(many, 0);
+  const std::string screen = view.draw(60, 24);
+  CHECK(std::count(screen.begin(), screen.end(), '\n') < 24);
+  CHECK(screen.find("50 calls wait") != std::string::npos);
+  CHECK(screen.find("NOT ALL OF THEM FIT") != std::string::npos);
+  view.show({question("aaaa")}, 0);
+  CHECK(view.draw(60, 24).find("NOT ALL") == std::string::npos);
+  CHECK(view.draw(60, 24).find("tool-aaaa") != std::string::npos);
+}

@@ -1,0 +1,326 @@
+// approve and revoke: which servers of a project file may be used.
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "approve/approve_text.hpp"
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/paths.hpp"
+#include "common/signals.hpp"
+#include "common/text.hpp"
+#include "gateway/local_session.hpp"
+#include "gateway/run_host.hpp"
+#include "mcp/scan.hpp"
+#include "profile/load.hpp"
+#include "sources/approval_store.hpp"
+#include "sources/project_file.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::string_view no_file =
+    "there is no project file here (.bulkhead.toml or .mcp.json); --project names one";
+
+bool wanted(const Arguments &arguments, const std::string &name) {
+  const auto &names = arguments.names;
+  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+const Approval *known_of(const std::vector<Approval> &all, const std::string &file,
+                         const std::string &server) {
+  for (const Approval &approval : all) {
+    if (approval.file == file && approval.server == server) return &approval;
+  }
+  return nullptr;
+}
+
+// A line of the terminal; only a plain yes is one, and none that was typed before the question.
+bool ask(const std::string &question) {
+  ::tcflush(STDIN_FILENO, TCIFLUSH);
+  write_stdout(question + " [y/N] ");
+  std::string answer;
+  char c = 0;
+  while (true) {
+    const ssize_t n = ::read(STDIN_FILENO, &c, 1);
+    if (n < 0 && errno == EINTR && !stop_was_asked()) continue;
+    if (n <= 0) {
+      write_stdout("\n");
+      return false;
+    }
+    if (c == '\n') break;
+    if (answer.size() < 16) answer += c;
+  }
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+class Approving {
+ public:
+  Approving(const Arguments &arguments, std::string file, std::vector<ProjectEntry> entries)
+      : arguments_(arguments),
+        file_(std::move(file)),
+        entries_(std::move(entries)),
+        asks_(::isatty(STDIN_FILENO) == 1 && stdout_is_terminal() && !arguments.json) {}
+
+  int run() {
+    auto content = store_.read();
+    if (!content.problem.empty()) complain(content.problem);
+    known_ = std::move(content.approvals);
+    if (arguments_.json) return run_json();
+    std::string head = "Project file " + printable(file_) + "\n";
+    if (entries_.empty()) head += "It has no servers.\n";
+    if (!write_stdout(head)) return exit_failed;
+    for (const ProjectEntry &entry : entries_) {
+      if (!handle(entry)) ++left_;
+    }
+    return finish();
+  }
+
+ private:
+  bool approved(const ProjectEntry &entry) const {
+    return approval_state(entry, known_of(known_, file_, entry.name)) == ApprovalState::approved;
+  }
+
+  // True if the server is approved in the end.
+  bool handle(const ProjectEntry &entry) {
+    if (too_large(entry)) return false;
+    write_stdout("\n" + describe_entry(entry, known_of(known_, file_, entry.name)));
+    if (!approved(entry)) {
+      if (!agreed(entry)) return false;
+      if (auto put = store(entry, {}); !put) return complain(put.error().text), false;
+      write_stdout("  -> approved\n");
+      ++new_;
+      warn_if_wrong(entry);
+    }
+    return !arguments_.tools || look(entry);
+  }
+
+  // Says so, before anybody has to read it.
+  static bool too_large(const ProjectEntry &entry) {
+    if (entry.serialisation.size() <= kProjectEntryBytes) return false;
+    complain("server " + verbatim(entry.name) +
+             " cannot be approved: its definition has more than " +
+             std::to_string(kProjectEntryBytes) + " bytes");
+    return true;
+  }
+
+  bool agreed(const ProjectEntry &entry) const {
+    if (too_large(entry)) return false;
+    if (!arguments_.hash.empty()) {
+      std::string hash = arguments_.hash;
+      for (char &c : hash)
+        if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+      if (hash == entry.digest) return true;
+      complain("server " + verbatim(entry.name) + " is not the one with --hash: it has changed");
+      return false;
+    }
+    if (arguments_.yes) return true;
+    return asks_ && ask("Approve " + verbatim(entry.name) + "? Nothing of it has been started.");
+  }
+
+  Result<void> store(const ProjectEntry &entry, const SeenTools &seen) const {
+    Approval approval;
+    approval.file = file_;
+    approval.server = entry.name;
+    approval.digest = entry.digest;
+    approval.approved_at = static_cast<std::uint64_t>(::time(nullptr));
+    approval.tools = seen.names;
+    approval.findings = seen.findings;
+    return store_.put(std::move(approval));
+  }
+
+  // An approved definition may still be one that no gateway takes.
+  void warn_if_wrong(const ProjectEntry &entry) const {
+    Arguments arguments = arguments_;
+    arguments.project = file_;
+    const auto loaded = load_for(arguments, Transports::none);
+    if (loaded) return;
+    for (const std::string &line : loaded.error()) {
+      if (line.find(": mcpServers." + entry.name + ".") == std::string::npos &&
+          line.find(": mcpServers." + entry.name + ":") == std::string::npos)
+        continue;
+      complain("server " + verbatim(entry.name) +
+               " is approved, but cannot be used: " + printable(line));
+      return;
+    }
+  }
+
+  // Starts the approved server once, for its tools. What is started is what load_for() finds
+  // approved, should the file have changed in between. False: not approved any more.
+  bool look(const ProjectEntry &entry) {
+    const auto seen = seen_tools(entry.name);
+    if (!seen) {
+      complain("the tools of " + verbatim(entry.name) + " are not known: " + seen.error().text);
+      return true;
+    }
+    write_stdout(describe_tools(*seen));
+    if (asks_ && !arguments_.yes && !ask("Keep the approval?")) {
+      const auto removed = store_.remove(file_, entry.name);
+      if (!removed) complain(removed.error().text);
+      write_stdout("  -> not approved\n");
+      return false;
+    }
+    if (auto put = store(entry, *seen); !put) complain(put.error().text);
+    return true;
+  }
+
+  Result<SeenTools> seen_tools(const std::string &server) const {
+    Arguments arguments = arguments_;
+    arguments.project = file_;
+    auto loaded = load_for(arguments, Transports::none);
+    if (!loaded) return fail(BH_E_INVALID, loaded.error().front());
+    Profile &profile = loaded->profile;
+    const bool used =
+        std::any_of(profile.servers.begin(), profile.servers.end(), [&](const ServerDef &def) {
+          return def.name == server && def.origin.layer == "project" && !def.disabled;
+        });
+    if (!used) {
+      std::string why = "it is not in use";
+      for (const auto &note : profile.notes)
+        if (note.find("\"" + server + "\"") != std::string::npos) why = note;
+      return fail(BH_E_NOT_FOUND, why);
+    }
+    ShortRun::keep_only(profile, server);
+    profile.naming.prefix = false;  // the names as the server has them
+    ShortRun run(arguments);
+    if (auto started = run.start(std::move(profile)); !started) {
+      return std::unexpected(started.error());
+    }
+    run.wait_settled();
+    for (const auto &status : run.host().status().servers) {
+      if (status.state != ServerState::ready) return fail(BH_E_UNAVAILABLE, status.reason);
+    }
+    LocalSession session(run.host());
+    if (auto opened = session.open(); !opened) return fail(BH_E_UNAVAILABLE, opened.error().text);
+    auto tools = session.list("tools/list", "tools");
+    // -32601: it offers none.
+    if (!tools && mcp::member(tools.error().error_json, "code") == "-32601") tools.emplace();
+    if (!tools) return fail(BH_E_UNAVAILABLE, tools.error().text);
+    return look_at_tools(*tools);
+  }
+
+  int finish() const {
+    if (new_ > 0) {
+      write_stdout("\n`bulkhead reload` makes a gateway that runs take this up.\n");
+    }
+    if (left_ == 0) return exit_ok;
+    std::string text = "\n" + std::to_string(left_) + " not approved.";
+    if (!asks_ && !arguments_.yes && arguments_.hash.empty()) {
+      text +=
+          " Nobody can be asked here: run this on a terminal, or add --yes, or approve exactly\n"
+          "what is shown above with `bulkhead approve --hash SHA256 -- NAME`.";
+    }
+    write_stdout(text + "\n");
+    return exit_failed;
+  }
+
+  // For programs: says what is there; --yes and --hash work without a word.
+  int run_json() {
+    bool all = true;
+    for (const ProjectEntry &entry : entries_) {
+      if (approved(entry)) continue;
+      const bool put = agreed(entry) && store(entry, {}).has_value();
+      all = all && put;
+    }
+    known_ = store_.read().approvals;
+    std::string out = R"({"file":)";
+    mcp::append_quoted(&out, file_);
+    out += R"(,"servers":[)";
+    for (const ProjectEntry &entry : entries_) {
+      if (!out.ends_with('[')) out += ',';
+      out += entry_json(entry, known_of(known_, file_, entry.name));
+    }
+    return write_stdout(out + "]}\n") && all ? exit_ok : exit_failed;
+  }
+
+  const Arguments &arguments_;
+  const std::string file_;
+  const std::vector<ProjectEntry> entries_;
+  const bool asks_;
+  const ApprovalStore store_;
+  std::vector<Approval> known_;
+  std::size_t left_ = 0, new_ = 0;
+};
+
+int list_approvals() {
+  const ApprovalStore store;
+  const auto content = store.read();
+  if (!content.problem.empty()) complain(content.problem);
+  Table table({"FILE", "SERVER", ">TOOLS", "FINDINGS"});
+  for (const Approval &approval : content.approvals) {
+    std::string findings;
+    for (const auto &finding : approval.findings) {
+      findings += (findings.empty() ? "" : ", ") + printable(finding);
+    }
+    table.add({printable(tilde(approval.file)), printable(approval.server),
+               approval.tools.empty() ? "" : std::to_string(approval.tools.size()),
+               first_line(findings, 100)});
+  }
+  const std::string text = table.empty() ? "Nothing is approved.\n" : table.str();
+  return write_stdout(text) ? exit_ok : exit_failed;
+}
+
+// The entries that the arguments name, or the exit code.
+std::variant<std::vector<ProjectEntry>, int> read_entries(const Arguments &arguments,
+                                                          const std::string &file) {
+  auto layer = read_project_file(file);
+  if (!layer) return complain(layer.error().text);
+  auto read = read_project(*layer);
+  if (const auto *errors = std::get_if<std::vector<ProfileError>>(&read)) {
+    std::vector<std::string> lines;
+    for (const auto &error : *errors) lines.push_back(to_string(error));
+    return report_config_errors(lines);
+  }
+  auto &all = std::get<std::vector<ProjectEntry>>(read);
+  for (const auto &name : arguments.names) {
+    const auto has_name = [&](const ProjectEntry &entry) { return entry.name == name; };
+    if (std::any_of(all.begin(), all.end(), has_name)) continue;
+    std::string text = "the project file has no server " + verbatim(name) + "; there are:";
+    for (const auto &entry : all) text += " " + verbatim(entry.name);
+    return complain(text, exit_usage);
+  }
+  std::erase_if(all, [&](const ProjectEntry &entry) { return !wanted(arguments, entry.name); });
+  return std::move(all);
+}
+
+}  // namespace
+
+int run_approve(const Arguments &arguments) {
+  if (arguments.list) return list_approvals();
+  const std::string file = project_file(arguments);
+  if (file.empty()) return complain(no_file);
+  if (!arguments.hash.empty() && arguments.names.size() != 1) {
+    return complain("--hash is for one server: give its name", exit_usage);
+  }
+  auto read = read_entries(arguments, file);
+  if (const int *code = std::get_if<int>(&read)) return *code;
+  return Approving(arguments, file, std::move(std::get<std::vector<ProjectEntry>>(read))).run();
+}
+
+int run_revoke(const Arguments &arguments) {
+  const ApprovalStore store;
+  const std::string file = arguments.all ? "" : project_file(arguments);
+  if (file.empty() && !arguments.all) return complain(no_file);
+  std::size_t removed = 0;
+  const auto remove = [&](const std::string &server) {
+    const auto done = store.remove(file, server);
+    if (!done) return complain(done.error().text), false;
+    removed += *done;
+    if (*done == 0 && !server.empty()) complain("server " + verbatim(server) + " was not approved");
+    return *done > 0 || server.empty();
+  };
+  bool good = true;
+  for (const auto &name : arguments.names) good = remove(name) && good;
+  if (arguments.names.empty()) good = remove("");
+  const std::string text = std::to_string(removed) + (removed == 1 ? " approval" : " approvals") +
+                           " revoked." +
+                           (removed > 0 ? " A gateway that runs keeps its servers until "
+                                          "`bulkhead reload`.\n"
+                                        : "\n");
+  return write_stdout(text) && good ? exit_ok : exit_failed;
+}
+
+}  // namespace bulkhead::program

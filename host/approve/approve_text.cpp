@@ -1,0 +1,252 @@
+#include "approve/approve_text.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+
+#include "approve/approve_value.hpp"
+#include "mcp/description_audit.hpp"
+#include "mcp/scan.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::size_t max_tools = 1000;  // kept and shown
+
+// "   args      ..." lines.
+void line(std::string *out, std::string_view label, std::string_view text) {
+  std::string head = "  " + std::string(label);
+  head.resize(13, ' ');
+  *out += head + std::string(text) + "\n";
+}
+
+void append_unit(std::string *out, unsigned unit) {
+  constexpr char hex[] = "0123456789abcdef";
+  *out += "\\u";
+  for (int shift = 12; shift >= 0; shift -= 4) *out += hex[unit >> shift & 15u];
+}
+
+void append_escaped(std::string *out, char32_t c) {
+  if (c < 0x10000) return append_unit(out, static_cast<unsigned>(c));
+  append_unit(out, 0xD800u + static_cast<unsigned>((c - 0x10000) >> 10));
+  append_unit(out, 0xDC00u + static_cast<unsigned>((c - 0x10000) & 0x3FF));
+}
+
+// Hidden characters as \u escapes; with `quotes`, as the inside of a JSON string.
+void append_visible(std::string *out, std::string_view text, bool quotes) {
+  while (!text.empty()) {
+    std::size_t size = 0;
+    const char32_t c = mcp::first_character(text, &size);
+    if (quotes && (c == '"' || c == '\\')) {
+      *out += '\\';
+      *out += static_cast<char>(c);
+    } else if (mcp::hidden_character(c) || c == 0xFFFD) {
+      append_escaped(out, c);
+    } else {
+      *out += text.substr(0, size);
+    }
+    text.remove_prefix(size);
+  }
+}
+
+std::string joined(const std::vector<std::string> &texts) {
+  std::string out;
+  for (const auto &text : texts) out += (out.empty() ? "" : ", ") + verbatim(text);
+  return out;
+}
+
+std::string date_of(std::uint64_t seconds) {
+  const auto when = static_cast<time_t>(seconds);
+  tm parts{};
+  std::array<char, 32> text{};
+  ::localtime_r(&when, &parts);
+  ::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M", &parts);
+  return text.data();
+}
+
+void describe_pairs(std::string *out, std::string_view label,
+                    const std::vector<std::pair<std::string, std::string>> &pairs) {
+  for (const auto &[name, value] : pairs) {
+    line(out, label,
+         verbatim(name) + " = " + masked_setting(name, value).value_or(verbatim(value)));
+    label = "";
+  }
+}
+
+std::string sandbox_mode(const ProjectEntry &entry) {
+  const auto at = std::find_if(entry.others.begin(), entry.others.end(),
+                               [](const auto &other) { return other.first == "sandbox"; });
+  return at == entry.others.end() ? "\"home-read-only\"" : at->second;
+}
+
+void describe_start(std::string *out, const ProjectEntry &entry) {
+  line(out, "command", verbatim(entry.command));
+  line(out, "args", entry.args.empty() ? "none" : "[" + joined(entry.args) + "]");
+  line(out, "folder", verbatim(entry.cwd));
+  describe_pairs(out, "env", entry.env);
+  const auto paths = named_paths(entry);
+  if (paths.empty() || sandbox_mode(entry) == "\"off\"") return;
+  line(out, "opens", joined(paths));
+  line(out, "", "to read and change: folders, and the folders of files (programs: to read)");
+}
+
+void describe_program_warning(std::string *out, const ProjectEntry &entry) {
+  const std::string mode = sandbox_mode(entry);
+  if (mode == "\"strict\"") {
+    line(out, "WARNING",
+         "this program runs in a strict sandbox: it can read the system's files, and");
+    line(out, "", "change and send away what its definition names.");
+  } else if (mode == "\"home-read-only\"") {
+    line(out, "WARNING",
+         "this program runs in a sandbox that hides credentials, but it can read and");
+    line(out, "", "send away your other files, and change what its definition names.");
+  } else {
+    line(out, "WARNING", "this program is NOT sandboxed: it runs as you, and can read, change and");
+    line(out, "", "send away whatever you can.");
+  }
+  line(out, "", "The approval is for this definition, not for what the program it names");
+  line(out, "", "does, now or after a change.");
+}
+
+void describe_warning(std::string *out, const ProjectEntry &entry) {
+  if (!entry.command.empty()) describe_program_warning(out, entry);
+  if (!entry.url.empty()) {
+    line(out, "WARNING", "calls, with their arguments, go to this address, and its answers to the");
+    line(out, "", "model.");
+  }
+}
+
+void describe_known(std::string *out, const Approval *known) {
+  if (known == nullptr || known->tools.empty()) {
+    line(out, "tools", "not known: nothing of it has been started (--tools looks, once approved)");
+    return;
+  }
+  line(out, "tools", "when it was last looked at: " + joined(known->tools));
+  for (const auto &finding : known->findings) line(out, "FINDING", verbatim(finding));
+}
+
+void add_member(std::string *out, std::string_view key, std::string_view json) {
+  if (!out->ends_with('{')) *out += ',';
+  mcp::append_quoted(out, key);
+  out->append(":").append(json);
+}
+
+std::string quoted(std::string_view text) {
+  std::string out;
+  mcp::append_quoted(&out, text);
+  return out;
+}
+
+std::string masked_json(const std::vector<std::pair<std::string, std::string>> &pairs) {
+  std::string out = "{";
+  for (const auto &[name, value] : pairs)
+    add_member(&out, name, quoted(masked_setting(name, value).value_or(value)));
+  return out + "}";
+}
+
+std::string texts_json(const std::vector<std::string> &texts) {
+  std::string out = "[";
+  for (const auto &text : texts) out += (out.size() > 1 ? "," : "") + quoted(text);
+  return out + "]";
+}
+
+}  // namespace
+
+std::string verbatim(std::string_view text) {
+  std::string out = "\"";
+  append_visible(&out, text, true);
+  return out + "\"";
+}
+
+ApprovalState approval_state(const ProjectEntry &entry, const Approval *known) {
+  if (known == nullptr) return ApprovalState::none;
+  return known->digest == entry.digest ? ApprovalState::approved : ApprovalState::changed;
+}
+
+std::string_view to_string(ApprovalState state) noexcept {
+  switch (state) {
+    case ApprovalState::none:
+      return "not approved";
+    case ApprovalState::changed:
+      return "changed since it was approved";
+    case ApprovalState::approved:
+      return "approved";
+  }
+  return "";
+}
+
+std::string describe_entry(const ProjectEntry &entry, const Approval *known) {
+  const ApprovalState state = approval_state(entry, known);
+  std::string out = verbatim(entry.name) + ": " + std::string(to_string(state));
+  if (known != nullptr) out += " (" + date_of(known->approved_at) + ")";
+  out += "\n";
+  if (!entry.command.empty() || entry.url.empty()) describe_start(&out, entry);
+  if (!entry.url.empty()) line(&out, "url", verbatim(entry.url));
+  describe_pairs(&out, "headers", entry.headers);
+  for (const auto &[key, json] : entry.others) {
+    std::string text = key.empty() ? "" : verbatim(key) + " = ";
+    append_visible(&text, json, false);  // in JSON already
+    line(&out, "also", text);
+  }
+  if (!entry.variables.empty()) {
+    line(&out, "reads", joined(entry.variables) + " of your environment");
+  }
+  line(&out, "sha256", entry.digest);
+  describe_known(&out, known);
+  describe_warning(&out, entry);
+  return out;
+}
+
+std::string entry_json(const ProjectEntry &entry, const Approval *known) {
+  std::string out = "{";
+  add_member(&out, "name", quoted(entry.name));
+  add_member(&out, "state", quoted(to_string(approval_state(entry, known))));
+  add_member(&out, "sha256", quoted(entry.digest));
+  add_member(&out, "line", std::to_string(entry.line));
+  add_member(&out, "command", quoted(entry.command));
+  add_member(&out, "args", texts_json(entry.args));
+  add_member(&out, "cwd", quoted(entry.cwd));
+  add_member(&out, "env", masked_json(entry.env));
+  add_member(&out, "opens", texts_json(named_paths(entry)));
+  add_member(&out, "url", quoted(entry.url));
+  add_member(&out, "headers", masked_json(entry.headers));
+  std::string others = "{";
+  for (const auto &[key, json] : entry.others)
+    if (!key.empty()) add_member(&others, key, json);
+  add_member(&out, "others", others + "}");
+  add_member(&out, "variables", texts_json(entry.variables));
+  add_member(&out, "tools",
+             texts_json(known != nullptr ? known->tools : std::vector<std::string>{}));
+  add_member(&out, "findings",
+             texts_json(known != nullptr ? known->findings : std::vector<std::string>{}));
+  return out + "}";
+}
+
+SeenTools look_at_tools(const std::vector<std::string> &tool_definitions) {
+  SeenTools out;
+  for (const auto &tool : tool_definitions) {
+    if (out.names.size() >= max_tools) break;
+    const std::string_view token = mcp::member(tool, "name");
+    std::string scratch;
+    const std::string name(token.starts_with('"') ? mcp::unquote(token, &scratch) : "");
+    for (const std::string_view id : mcp::audit_tool(tool)) {
+      out.findings.push_back(name + ": " + std::string(id));
+    }
+    out.names.push_back(name);
+  }
+  return out;
+}
+
+std::string describe_tools(const SeenTools &seen) {
+  std::string out;
+  line(&out, "tools", seen.names.empty() ? "none" : joined(seen.names));
+  for (const auto &finding : seen.findings) line(&out, "FINDING", verbatim(finding));
+  if (!seen.findings.empty()) {
+    line(&out, "", "Texts of these tools look as if they gave orders to the model, or hide");
+    line(&out, "", "something. `bulkhead tools --json` prints them.");
+  }
+  return out;
+}
+
+}  // namespace bulkhead::program

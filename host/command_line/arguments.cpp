@@ -1,0 +1,491 @@
+#include "command_line/arguments.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <sstream>
+
+#include "common/console.hpp"
+#include "common/listen_address.hpp"
+#include "common/text.hpp"
+#include "relay/options.hpp"
+#include "route/approval.hpp"
+
+#ifndef BULKHEAD_VERSION
+#error "BULKHEAD_VERSION comes from the build"
+#endif
+
+namespace bulkhead::program {
+namespace {
+
+constexpr const char *file_type = "FILE";
+constexpr const char *folder_type = "DIR";
+constexpr const char *starts_its_own =
+    "\n\nStarts the servers of the configuration by itself; a running gateway is not asked.";
+constexpr const char *codec_type = "auto|ndjson|msgpack";
+constexpr const char *level_type = "debug|info|warn|error";
+
+void add_plugin_dir(CLI::App &app, Arguments &to) {
+  app.add_option("--plugin-dir", to.plugin_dirs, "Folder with plugins (may be repeated)")
+      ->type_name(folder_type)
+      ->allow_extra_args(false);
+}
+
+void add_profile_options(CLI::App &app, Arguments &to) {
+  app.add_option("-c,--config", to.config,
+                 "Profile, TOML or JSON (default: ~/.config/bulkhead/profile.toml if it exists)")
+      ->type_name(file_type);
+  app.add_option("--project", to.project,
+                 "Project file: its servers are used once `bulkhead approve` has shown them "
+                 "(default: .bulkhead.toml or .mcp.json in this folder)")
+      ->type_name(file_type);
+  app.add_flag("--no-project", to.no_project, "Use no project file");
+  add_plugin_dir(app, to);
+  app.add_option("--log-level", to.log_level, "What the log file gets (default: info)")
+      ->type_name(level_type)
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}).description(""));
+  app.add_flag("-v,--verbose", to.verbose, "Show on standard error what the log file gets");
+}
+
+void add_json(CLI::App &app, Arguments &to) {
+  app.add_flag("--json", to.json, "Print JSON");
+}
+
+// Wrong usage is said before anything starts. An empty text is a fault of its own (empty_option()).
+std::string check_listen(const std::string &text) {
+  if (text.empty() || is_listen_address(text)) return {};
+  return "\"" + printable(text) +
+         "\" is not an address: use 127.0.0.1:8808, [::1]:8808, 0.0.0.0:8808 or "
+         "unix:/path/to/socket";
+}
+
+void add_gateways(CLI::App &app, Arguments &to) {
+  auto *serve = app.add_subcommand("serve", "Serve MCP over HTTP, at /mcp");
+  add_profile_options(*serve, to);
+  serve
+      ->add_option("-l,--listen", to.listen,
+                   "Address, default 127.0.0.1:8808; port 0: any free one")
+      ->type_name("HOST:PORT")
+      ->check(CLI::Validator(check_listen, "", "address"));
+  serve->add_flag("--single-process", to.single_process,
+                  "Everything in one process, without compartments");
+  serve->footer(
+      "Example:\n  bulkhead serve --config ~/.cursor/mcp.json --listen 127.0.0.1:9000\n\n"
+      "Prints the address, the servers, and what to paste into your clients to standard error.\n"
+      "Ctrl-C or SIGTERM ends it, with its servers.");
+  auto *stdio = app.add_subcommand("stdio", "Serve MCP on standard input and output");
+  add_profile_options(*stdio, to);
+  stdio->add_flag("--single-process", to.single_process,
+                  "Everything in one process, without compartments");
+  stdio->footer(
+      "Example, in a client's configuration:\n"
+      "  { \"mcpServers\": { \"bulkhead\": { \"command\": \"bulkhead\", \"args\": [\"stdio\"] } } "
+      "}");
+}
+
+void add_lists(CLI::App &app, Arguments &to) {
+  const auto add = [&](const char *name, const char *what, const char *example) {
+    auto *command = app.add_subcommand(name, what);
+    add_profile_options(*command, to);
+    command->add_option("-s,--server", to.server, "Only this server; the others are not started")
+        ->type_name("NAME");
+    add_json(*command, to);
+    command->footer(std::string("Example:\n  ") + example + starts_its_own);
+  };
+  add("tools", "List the tools that the servers offer", "bulkhead tools --server github --json");
+  add("resources", "List resources and resource templates", "bulkhead resources --config mcp.json");
+  add("prompts", "List prompts", "bulkhead prompts");
+  auto *call = app.add_subcommand("call", "Call one tool and print its answer");
+  add_profile_options(*call, to);
+  call->add_option("name", to.name, "The tool, as `bulkhead tools` lists it")
+      ->required()
+      ->type_name("NAME");
+  call->add_option("arguments", to.call_arguments,
+                   "Its arguments, a JSON object; - reads standard input (default: {})")
+      ->type_name("JSON");
+  add_json(*call, to);
+  call->footer(
+      std::string("Example:\n  bulkhead call files__file_read '{\"path\":\"README.md\"}'") +
+      starts_its_own + "\nExit code 1 when the tool answers with an error.");
+}
+
+void add_approvals(CLI::App &app, Arguments &to) {
+  auto *approve = app.add_subcommand(
+      "approve", "Show the servers of a project file, and allow them to be used");
+  approve->add_option("names", to.names, "These servers (default: all of the file)")
+      ->type_name("NAME");
+  add_profile_options(*approve, to);
+  approve->add_flag("-y,--yes", to.yes, "Approve what is there without asking");
+  approve->add_option("--hash", to.hash, "Approve NAME if its definition has this SHA-256")
+      ->type_name("SHA256");
+  approve->add_flag("--tools", to.tools,
+                    "Once approved, start it and look at its tools and what their texts try");
+  approve->add_flag("--list", to.list, "List what is approved, in every project file");
+  add_json(*approve, to);
+  approve->footer(
+      "Example:\n  bulkhead approve weather --project ./.mcp.json\n\n"
+      "Nothing of a project file is started or expanded before. An approval ends when anything of\n"
+      "the server's definition changes. Exit code 1 when one of the servers is not approved.");
+  auto *revoke = app.add_subcommand("revoke", "Take approvals back");
+  revoke->add_option("names", to.names, "These servers (default: all of the file)")
+      ->type_name("NAME");
+  revoke->add_option("--project", to.project, "Project file (default: as for approve)")
+      ->type_name(file_type);
+  revoke->add_flag("--all", to.all, "Those of every project file");
+  revoke->footer("Example:\n  bulkhead revoke weather");
+}
+
+void add_questions(CLI::App &app, Arguments &to) {
+  auto *command = app.add_subcommand(
+      "approvals", "List the calls that wait for a person, since a rule says \"ask\"");
+  add_json(*command, to);
+  command->require_subcommand(0, 1);
+  command->footer(
+      "Example:\n  bulkhead approvals watch\n\n"
+      "Calls wait only while somebody can be asked: a terminal that watches, a client that the\n"
+      "profile trusts with it, or the service API ([approval] in the profile). Exit code 3 when "
+      "no\n"
+      "gateway is running.");
+  auto *watch = command->add_subcommand("watch", "Show them as they come, and answer with keys");
+  add_json(*watch, to);
+  watch->footer(
+      "Example:\n  bulkhead approvals watch\n\n"
+      "Keys: a allows once, s for the session (this call with these arguments), d denies, the\n"
+      "arrows or j and k select, q ends. Where standard output is no terminal it prints one line\n"
+      "for each new question (--json: an object), to be answered with allow and deny.");
+  auto *allow = command->add_subcommand("allow", "Let one run");
+  auto *deny = command->add_subcommand("deny", "Refuse one");
+  for (CLI::App *one : {allow, deny}) {
+    one->add_option("id", to.question, "Its id, or the first characters of it")
+        ->required()
+        ->type_name("ID");
+  }
+  auto *session = allow->add_flag("--session", to.for_session,
+                                  "Exactly this call, until the client's session ends");
+  allow->add_option("--minutes", to.for_minutes, "Exactly this call, of this client, for so long")
+      ->type_name("N")
+      ->check(CLI::Range(1u, ApprovalScope::max_minutes).description(""))
+      ->excludes(session);
+  allow->footer(
+      "Example:\n  bulkhead approvals allow 3f9c --minutes 10\n\n"
+      "Exit code 1 when no such question waits (any more).");
+  deny->footer("Example:\n  bulkhead approvals deny 3f9c");
+}
+
+void add_aggregator(CLI::App &app, Arguments &to) {
+  auto *command = app.add_subcommand(
+      "aggregator", "Be another program's aggregator, on standard input and output");
+  command->add_option("-c,--config", to.config, "Profile with limits and more (default: none)")
+      ->type_name(file_type);
+  add_plugin_dir(*command, to);
+  command->add_option("--log-level", to.log_level, "What --verbose shows (default: info)")
+      ->type_name(level_type)
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}).description(""));
+  command->add_flag("-v,--verbose", to.verbose, "Show more than warnings on standard error");
+  command->add_option("--codec", to.codec, "auto (default), ndjson or msgpack")
+      ->type_name(codec_type)
+      ->check(CLI::IsMember({"auto", "ndjson", "msgpack"}).description(""));
+  command
+      ->add_option(
+          "--parent-pid", to.parent_pid,
+          "End with this process, which must have started us (default: who has; 0: nobody)")
+      ->type_name("PID")
+      ->check(CLI::NonNegativeNumber.description(""));
+  command->add_option("--lock-path", to.lock_path, "Do nothing if another one has this file")
+      ->type_name(file_type);
+  command->footer(
+      "Example:\n  printf '%s\\n' '[{\"name\":\"files\",\"command\":\"mcp-files\"}]' \\\n"
+      "    '{\"id\":1,\"method\":\"list_tools\"}' | bulkhead aggregator\n\n"
+      "The servers come with the first message; docs/aggregator.md describes the protocol.");
+}
+
+// For help and completion; main() hands this command to the relay's own parser.
+void add_relay(CLI::App &app) {
+  auto *command = app.add_subcommand(
+      "relay", "Be the relay in a guest: a client here, the gateway on its host");
+  for (const relay::OptionText &option : relay::option_texts()) {
+    command->add_option(option.name, option.help)->type_name(option.type);
+  }
+  command->add_subcommand("doctor", "Check the way to the gateway, and explain what fails");
+}
+
+void add_pins(CLI::App &app, Arguments &to) {
+  auto *pins = app.add_subcommand("pins", "Tools whose definition is not the approved one");
+  add_profile_options(*pins, to);
+  pins->add_flag("--all", to.all, "Also those that are as approved");
+  add_json(*pins, to);
+  pins->footer("Example:\n  bulkhead pins\n\ndocs/pins.md says what is compared, and when.");
+  const auto add = [&](const char *name, const char *help, const char *example) {
+    auto *command = pins->add_subcommand(name, help);
+    command->add_option("server", to.server, "Name of the server")->required()->type_name("SERVER");
+    command->add_option("tool", to.names, "Tools, as the server names them (default: all)")
+        ->type_name("TOOL");
+    add_profile_options(*command, to);
+    command->footer(std::string("Example:\n  ") + example);
+    return command;
+  };
+  add("show", "What was approved, and what the server says now", "bulkhead pins show github");
+  add("approve", "Approve the definitions that the server has now",
+      "bulkhead pins approve github list_issues")
+      ->add_option("--hash", to.hash, "Only if the new definition has this hash; for one tool")
+      ->type_name("HASH");
+  add("forget", "Forget them: what the server lists next is approved",
+      "bulkhead pins forget github");
+}
+
+void add_policy(CLI::App &app, Arguments &to) {
+  auto *policy = app.add_subcommand("policy", "Try the rules of a configuration");
+  auto *check = policy->add_subcommand("check", "Are the rules right; else every mistake");
+  // The same as --config; of both the one that is meant would be a guess.
+  auto *file =
+      check->add_option("file", to.config, "The profile with the rules")->type_name(file_type);
+  add_profile_options(*check, to);
+  file->excludes(check->get_option("--config"));
+  check->footer("Example:\n  bulkhead policy check gateway.toml");
+  auto *explain = policy->add_subcommand("explain", "What becomes of one call, and why");
+  explain->add_option("call", to.policy_file, "The call, a JSON object; - reads standard input")
+      ->required()
+      ->type_name(file_type);
+  add_profile_options(*explain, to);
+  add_json(*explain, to);
+  explain->footer(
+      "Example:\n  echo "
+      "'{\"server\":\"files\",\"name\":\"read\",\"arguments\":{\"path\":\"/etc\"}}'"
+      " |\n    bulkhead policy explain -\n\nNothing is called; docs/policy.md has the members.");
+  auto *test = policy->add_subcommand("test", "Do these cases hold");
+  test->add_option("cases", to.policy_file, "A case a line; - reads standard input")
+      ->required()
+      ->type_name(file_type);
+  add_profile_options(*test, to);
+  test->footer(
+      "Example:\n  bulkhead policy test rules.cases\n\n"
+      "A case: {\"call\": {...}, \"expect\": \"block\", \"rule\": \"no-etc\"}\n"
+      "Exit code 1 when one does not hold.");
+  auto *replay = policy->add_subcommand("replay", "What would become of the calls on record today");
+  replay->add_option("--since", to.records.since, "30s, 10m, 2h, 1d, or a time (RFC 3339)")
+      ->required()
+      ->type_name("TIME");
+  replay
+      ->add_option("--file", to.records.file,
+                   "A file of the session database (default: those of the profile's state_dir)")
+      ->type_name(file_type);
+  add_profile_options(*replay, to);
+  add_json(*replay, to);
+  replay->footer(
+      "Example:\n  bulkhead policy replay --since 7d --config next.toml\n\n"
+      "Lists the calls that the rules would decide otherwise now. Nothing is called.");
+  policy->require_subcommand(1);
+  policy->footer("Example:\n  bulkhead policy check gateway.toml");
+}
+
+void add_others(CLI::App &app, Arguments &to) {
+  auto *status = app.add_subcommand("status", "Show running gateways and their servers");
+  add_json(*status, to);
+  status->footer(
+      "Example:\n  bulkhead status --json | jq '.gateways[].servers[]'\n\n"
+      "Exit code 3 when none is running.");
+  auto *doctor = app.add_subcommand(
+      "doctor", "Check the machine, the configuration and its servers, and explain what fails");
+  add_profile_options(*doctor, to);
+  add_json(*doctor, to);
+  doctor->footer(
+      "Example:\n  bulkhead doctor --config ~/.cursor/mcp.json\n\n"
+      "Starts the servers of the configuration for a moment. Exit code 1 if anything FAILs.\n"
+      "In a guest: bulkhead-relay doctor.");
+  auto *reload = app.add_subcommand(
+      "reload", "Have running gateways read their configuration again, without a restart");
+  add_json(*reload, to);
+  reload->footer(
+      "Example:\n  bulkhead reload\n\n"
+      "Only what has changed is touched: other servers keep their connections, clients stay\n"
+      "connected. A configuration with a mistake changes nothing. SIGHUP does the same.\n"
+      "Exit code 3 when none is running.");
+  auto *import = app.add_subcommand(
+      "import", "Find the MCP servers that Claude, VS Code, Cursor and Gemini CLI have configured");
+  import->add_option("-w,--write", to.write_to, "Write them into this profile")
+      ->type_name(file_type);
+  import->add_flag("--folder", to.folder,
+                   "Also the files of this folder, which may have come with a repository");
+  import->add_flag("--force", to.force, "Overwrite the file");
+  add_json(*import, to);
+  import->footer("Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml");
+  auto *profile = app.add_subcommand("profile", "Look at the configuration");
+  auto *show = profile->add_subcommand("show", "Print every value in force; secrets are masked");
+  add_profile_options(*show, to);
+  show->add_flag("--origin", to.origin, "With the layer, file and line of each");
+  add_json(*show, to);
+  show->footer("Example:\n  bulkhead profile show --origin --config mcp.json");
+  profile->require_subcommand(1);
+  profile->footer("Example:\n  bulkhead profile show --origin");
+  auto *plugin = app.add_subcommand("plugin", "Look at the plugins");
+  auto *list = plugin->add_subcommand("list", "List the plugins found, and which are in use");
+  add_profile_options(*list, to);
+  add_json(*list, to);
+  list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
+  plugin->require_subcommand(1);
+  plugin->footer("Example:\n  bulkhead plugin list");
+  add_pins(app, to);
+  add_policy(app, to);
+  add_records(app, to);
+  auto *completion = app.add_subcommand("completion", "Print a completion script for a shell");
+  completion->add_subcommand("bash", "For bash")
+      ->footer("Example:\n  eval \"$(bulkhead completion bash)\"");
+  completion->require_subcommand(1);
+  completion->footer("Example:\n  bulkhead completion bash > /etc/bash_completion.d/bulkhead");
+}
+
+void build(CLI::App &app, Arguments &to) {
+  app.name("bulkhead");
+  app.description("Many MCP servers behind one endpoint.");
+  app.set_version_flag("-V,--version", "bulkhead " BULKHEAD_VERSION);
+  app.set_help_flag("-h,--help", "Print this help");
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  add_gateways(app, to);
+  add_lists(app, to);
+  add_approvals(app, to);
+  add_questions(app, to);
+  add_aggregator(app, to);
+  add_relay(app);
+  add_others(app, to);
+  app.footer(
+      "Example:\n  bulkhead serve --config ~/.cursor/mcp.json\n\n"
+      "Exit codes: 0 done, 1 failed (also: the configuration is wrong), 2 wrong usage, 3 no "
+      "gateway "
+      "is running.");
+}
+
+Command chosen(const CLI::App &app) {
+  const CLI::App *command = app.get_subcommands().front();
+  const std::string &name = command->get_name();
+  if (name == "stdio") return Command::stdio;
+  if (name == "tools") return Command::tools;
+  if (name == "resources") return Command::resources;
+  if (name == "prompts") return Command::prompts;
+  if (name == "call") return Command::call;
+  if (name == "status") return Command::status;
+  if (name == "doctor") return Command::doctor;
+  if (name == "reload") return Command::reload;
+  if (name == "approve") return Command::approve;
+  if (name == "revoke") return Command::revoke;
+  if (name == "approvals") return Command::approvals;
+  if (name == "pins") return Command::pins;
+  if (name == "aggregator") return Command::aggregator;
+  if (name == "import") return Command::import_configs;
+  if (name == "profile") return Command::profile_show;
+  if (name == "plugin") return Command::plugin_list;
+  if (name == "policy") {
+    const std::string &what = command->get_subcommands().front()->get_name();
+    return what == "check"     ? Command::policy_check
+           : what == "explain" ? Command::policy_explain
+           : what == "replay"  ? Command::policy_replay
+                               : Command::policy_test;
+  }
+  if (name == "inspect") return Command::inspect;
+  if (name == "timeline") return Command::timeline;
+  if (name == "calls") return Command::calls;
+  if (name == "audit") return Command::audit_verify;
+  if (name == "relay") return Command::relay;
+  if (name == "completion") return Command::completion;
+  return Command::serve;
+}
+
+// The option that was given without a text, or nothing.
+std::string empty_option(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options()) {
+    if (option->get_positional() || option->get_type_size() == 0) continue;
+    for (const std::string &value : option->results())
+      if (value.empty()) return option->get_name();
+  }
+  for (const CLI::App *command : app.get_subcommands()) {
+    std::string name = empty_option(*command);
+    if (!name.empty()) return name;
+  }
+  return {};
+}
+
+Arguments::Approvals chosen_of_approvals(const CLI::App &app) {
+  const auto below = app.get_subcommands().front()->get_subcommands();
+  if (below.empty()) return Arguments::Approvals::list;
+  const std::string &name = below.front()->get_name();
+  if (name == "watch") return Arguments::Approvals::watch;
+  return name == "allow" ? Arguments::Approvals::allow : Arguments::Approvals::deny;
+}
+
+Arguments::Pins chosen_of_pins(const CLI::App &app) {
+  const auto below = app.get_subcommands().front()->get_subcommands();
+  if (below.empty()) return Arguments::Pins::list;
+  const std::string &name = below.front()->get_name();
+  if (name == "show") return Arguments::Pins::show;
+  return name == "approve" ? Arguments::Pins::approve : Arguments::Pins::forget;
+}
+
+CommandTree tree_of(CLI::App &app) {
+  CommandTree out;
+  out.name = app.get_name();
+  for (const CLI::Option *option : app.get_options()) {
+    CommandTree::Option entry;
+    for (const auto &name : option->get_lnames()) entry.names.push_back("--" + name);
+    for (const auto &name : option->get_snames()) entry.names.push_back("-" + name);
+    if (entry.names.empty()) continue;
+    entry.takes_value = option->get_expected_min() > 0 && option->get_type_size() > 0;
+    const std::string type = option->get_type_name();
+    entry.takes_file = type.starts_with(file_type) || type.starts_with(folder_type);
+    if (type.starts_with(level_type)) {
+      entry.values = {"debug", "info", "warn", "error"};
+    } else if (type.starts_with(codec_type)) {
+      entry.values = {"auto", "ndjson", "msgpack"};
+    }
+    out.options.push_back(std::move(entry));
+  }
+  for (CLI::App *command : app.get_subcommands([](CLI::App *) { return true; })) {
+    out.commands.push_back(tree_of(*command));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) {
+  Arguments out;
+  CLI::App app;
+  build(app, out);
+  if (argc < 2) {
+    Console::get().write(app.help());
+    return exit_usage;
+  }
+  // CLI11 would only say that a subcommand is required.
+  const auto is_named = [&](const CLI::App *command) { return command->get_name() == argv[1]; };
+  if (argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
+    Console::get().write("bulkhead has no command \"" + printable(argv[1]) +
+                         "\"; `bulkhead --help` lists them.\n");
+    return exit_usage;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Error &error) {
+    std::ostringstream text, errors;
+    const int code = app.exit(error, text, errors);
+    write_stdout(text.str());
+    if (code != 0) Console::get().write("bulkhead: " + errors.str());
+    return code == 0 ? exit_ok : exit_usage;
+  }
+  if (const std::string name = empty_option(*app.get_subcommands().front()); !name.empty()) {
+    // An empty variable in a script must not turn into the default.
+    Console::get().write("bulkhead: " + name + " needs a value that is not empty\n");
+    return exit_usage;
+  }
+  out.command = chosen(app);
+  if (out.command == Command::approvals) out.approvals = chosen_of_approvals(app);
+  if (out.command == Command::pins) out.pins = chosen_of_pins(app);
+  return out;
+}
+
+CommandTree command_tree() {
+  Arguments unused;
+  CLI::App app;
+  build(app, unused);
+  return tree_of(app);
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,91 @@
+#include "command_line/completion.hpp"
+
+#include <stdio.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+using namespace bulkhead::program;
+
+namespace {
+
+// What bash offers for these words; the last one is being typed.
+std::string complete(const std::string &words) {
+  setenv("BULKHEAD_COMPLETION", bash_completion(command_tree()).c_str(), 1);
+  const std::string script =
+      "eval \"$BULKHEAD_COMPLETION\"; COMP_WORDS=(bulkhead " + words +
+      "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _bulkhead 2>/dev/null; echo \"${COMPREPLY[*]}\"";
+  setenv("BULKHEAD_SCRIPT", script.c_str(), 1);
+  FILE *pipe = popen("bash -c \"$BULKHEAD_SCRIPT\"", "r");
+  REQUIRE(pipe != nullptr);
+  std::string out(4096, '\0');
+  out.resize(fread(out.data(), 1, out.size(), pipe));
+  REQUIRE(pclose(pipe) == 0);
+  while (!out.empty() && out.back() == '\n') out.pop_back();
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("bash completes commands, their options and values") {
+  CHECK(complete("se") == "serve");
+  CHECK(complete("p") == "prompts profile plugin pins policy");
+  CHECK(complete("audit ''") == "verify --help");
+  CHECK(complete("inspect --sc") == "--schema");
+  CHECK(complete("calls --f") == "--follow --file");
+  CHECK(complete("profile ''") == "show --help");
+  CHECK(complete("profile show --o") == "--origin");
+  CHECK(complete("serve --li") == "--listen");
+  CHECK(complete("serve --log-level w") == "warn");
+  CHECK(complete("call --server ''").find("--config") != std::string::npos);
+  CHECK(complete("status --or").empty());
+  CHECK(complete("tools --server x").empty());
+}
+
+TEST_CASE("every command of the issue is there") {
+  const CommandTree tree = command_tree();
+  std::string names;
+  for (const auto &command : tree.commands) names += command.name + " ";
+  CHECK(names ==
+        "serve stdio tools resources prompts call approve revoke approvals aggregator relay status "
+        "doctor reload import profile plugin pins policy inspect timeline calls audit completion ");
+}
+
+TEST_CASE("arguments are parsed, and refused with code 2") {
+  const char *serve[] = {"bulkhead", "serve",       "--single-process", "--config", "a.json",
+                         "--listen", "127.0.0.1:0", "--plugin-dir",     "x",        "--plugin-dir",
+                         "y"};
+  auto parsed = parse_arguments(11, serve);
+  REQUIRE(std::holds_alternative<Arguments>(parsed));
+  const auto &arguments = std::get<Arguments>(parsed);
+  CHECK(arguments.command == Command::serve);
+  CHECK(arguments.config == "a.json");
+  CHECK(arguments.listen == "127.0.0.1:0");
+  CHECK(arguments.single_process);
+  CHECK(arguments.plugin_dirs == std::vector<std::string>{"x", "y"});
+
+  const char *call[] = {"bulkhead", "call", "files__read", "{\"a\":1}", "--json"};
+  parsed = parse_arguments(5, call);
+  REQUIRE(std::holds_alternative<Arguments>(parsed));
+  CHECK(std::get<Arguments>(parsed).name == "files__read");
+  CHECK(std::get<Arguments>(parsed).call_arguments == "{\"a\":1}");
+  CHECK(std::get<Arguments>(parsed).json);
+
+  const char *unknown[] = {"bulkhead", "serv"};
+  CHECK(std::get<int>(parse_arguments(2, unknown)) == exit_usage);
+  const char *level[] = {"bulkhead", "serve", "--log-level", "loud"};
+  CHECK(std::get<int>(parse_arguments(4, level)) == exit_usage);
+  const char *none[] = {"bulkhead"};
+  CHECK(std::get<int>(parse_arguments(1, none)) == exit_usage);
+}
+
+TEST_CASE("an empty value is not the default") {
+  for (const char *option : {"--config", "--project", "--hash", "--config="}) {
+    INFO(option);
+    std::vector<const char *> words = {"bulkhead", "approve", "--yes", option};
+    if (!std::string_view(option).ends_with('=')) words.push_back("");
+    const auto parsed = parse_arguments(static_cast<int>(words.size()), words.data());
+    REQUIRE(std::holds_alternative<int>(parsed));
+    CHECK(std::get<int>(parsed) == exit_usage);
+  }
+}

@@ -1,0 +1,136 @@
+// call: one tool, once.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/text.hpp"
+#include "gateway/local_session.hpp"
+#include "gateway/run_host.hpp"
+#include "mcp/scan.hpp"
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+std::string read_stdin(std::size_t max_bytes) {
+  std::string out;
+  std::array<char, 16'384> buffer;
+  while (out.size() <= max_bytes) {
+    const ssize_t n = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    out.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+  return out;
+}
+
+std::string text_of(std::string_view object, std::string_view key) {
+  const std::string_view value = mcp::member(object, key);
+  if (value.empty() || value.front() != '"') return "";
+  std::string scratch;
+  return std::string(mcp::unquote(value, &scratch));
+}
+
+// One content item: text as it is, everything else named.
+void add_content(std::string *out, std::string_view item) {
+  const std::string type = text_of(item, "type");
+  if (type == "text") {
+    *out += text_of(item, "text");
+  } else if (type == "resource") {
+    const std::string_view resource = mcp::member(item, "resource");
+    const std::string text = text_of(resource, "text");
+    *out += text.empty() ? "[resource " + text_of(resource, "uri") + "]" : text;
+  } else if (type == "resource_link") {
+    *out += "[resource " + text_of(item, "uri") + "]";
+  } else {
+    *out += "[" + type + " " + text_of(item, "mimeType") + ", " +
+            std::to_string(text_of(item, "data").size() / 4 * 3) + " bytes; --json prints it]";
+  }
+  if (!out->ends_with('\n')) *out += '\n';
+}
+
+std::string as_text(std::string_view result) {
+  std::string out;
+  const std::string_view content = mcp::member(result, "content");
+  if (!content.empty() && content.front() == '[') {
+    mcp::for_each_item(content, &out, [](void *arg, std::string_view item) {
+      add_content(static_cast<std::string *>(arg), item);
+      return true;
+    });
+  }
+  const std::string_view structured = mcp::member(result, "structuredContent");
+  if (out.empty() && !structured.empty()) out = std::string(structured) + "\n";
+  return stdout_is_terminal() ? printable(out, true) : out;
+}
+
+// With prefixes, the name says which server is meant: the others need not start.
+void keep_the_one_named(Profile &profile, std::string_view tool) {
+  if (!profile.naming.prefix) return;
+  const std::size_t at = tool.find(profile.naming.separator);
+  if (at == std::string_view::npos) return;
+  const std::string server(tool.substr(0, at));
+  const auto names = ShortRun::server_names(profile);
+  if (std::find(names.begin(), names.end(), server) != names.end()) {
+    ShortRun::keep_only(profile, server);
+  }
+}
+
+// Nothing of that name, and nothing configured: most likely a running gateway was meant, which has
+// another configuration.
+void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &loaded) {
+  const std::string_view code = mcp::member(failure.error_json, "code");
+  if (!loaded.file.empty() || (code != "-32601" && code != "-32602")) return;
+  complain(
+      "nothing is configured here, so there are only the builtin servers; --config FILE names the "
+      "configuration to use");
+}
+
+int call(ShortRun &run, const Arguments &arguments, const LoadedProfile &loaded,
+         std::string_view tool_arguments, std::uint64_t timeout_ms) {
+  run.wait_settled();
+  LocalSession session(run.host());
+  if (auto opened = session.open(); !opened) return complain(opened.error().text);
+  std::string params = R"({"name":)";
+  mcp::append_quoted(&params, arguments.name);
+  params.append(R"(,"arguments":)").append(tool_arguments).append("}");
+  const auto answer = session.request("tools/call", params, timeout_ms);
+  if (!answer) {
+    if (arguments.json && !answer.error().error_json.empty()) {
+      write_stdout("{\"error\":" + answer.error().error_json + "}\n");
+    }
+    complain(answer.error().text);
+    hint_at_config(answer.error(), loaded);
+    return exit_failed;
+  }
+  const bool is_error = mcp::member(*answer, "isError") == "true";
+  const bool written = write_stdout(arguments.json ? *answer + "\n" : as_text(*answer));
+  return written && !is_error ? exit_ok : exit_failed;
+}
+
+}  // namespace
+
+int run_call(const Arguments &arguments) {
+  auto loaded = load_checked(arguments, Transports::none);
+  if (!loaded) return report_config_errors(loaded.error());
+  const Limits limits = loaded->profile.limits;
+  std::string text = arguments.call_arguments.empty() ? "{}" : arguments.call_arguments;
+  if (text == "-") text = read_stdin(limits.message_bytes);
+  text.erase(0, text.find_first_not_of(" \t\r\n"));
+  if (!text.starts_with('{') || !mcp::valid_json(text)) {
+    return complain("the arguments must be one JSON object, such as '{\"path\":\"README.md\"}'",
+                    exit_usage);
+  }
+  keep_the_one_named(loaded->profile, arguments.name);
+  ShortRun run(arguments);
+  if (auto started = run.start(std::move(loaded->profile)); !started) {
+    return complain(started.error().text);
+  }
+  constexpr std::uint64_t margin_ms = 5'000;  // the gateway's own time-out answers first
+  return call(run, arguments, *loaded, text, limits.timeout_ceiling_ms + margin_ms);
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,310 @@
+// doctor: looks at the machine, the configuration, what runs and what the servers offer, and says
+// of each fault what to do. `bulkhead-relay doctor` is the same question from inside of a guest.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/findings.hpp"
+#include "common/paths.hpp"
+#include "common/text.hpp"
+#include "gateway/doctor_transports.hpp"
+#include "gateway/local_session.hpp"
+#include "gateway/run_host.hpp"
+#include "mcp/scan.hpp"
+#include "plugin/loader.hpp"
+#include "sandbox/features.hpp"
+#include "service/control_client.hpp"
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::size_t longest_name = 64;      // of a tool; many clients refuse longer ones
+constexpr std::size_t good_description = 10;  // bytes that say something about a tool
+constexpr std::size_t named_at_most = 5;
+
+std::string text_of(std::string_view object, std::string_view key) {
+  const std::string_view value = mcp::member(object, key);
+  std::string scratch;
+  return value.starts_with('"') ? std::string(mcp::unquote(value, &scratch)) : std::string();
+}
+
+class Doctor {
+ public:
+  explicit Doctor(const Arguments &arguments) : arguments_(arguments) {}
+
+  int run() {
+    machine();
+    const bool running = gateways();
+    if (auto profile = configuration()) {
+      plugins(*profile);
+      check_transports(*profile, served_, &findings_);
+      servers(std::move(*profile), running);
+    }
+    const bool written = write_stdout(arguments_.json ? as_json() : as_text());
+    return written && !findings_.any_bad() ? exit_ok : exit_failed;
+  }
+
+ private:
+  using Kind = Finding::Kind;
+
+  void good(std::string text) { findings_.good(std::move(text)); }
+  void doubtful(std::string text, std::string advice) {
+    findings_.doubtful(std::move(text), std::move(advice));
+  }
+  void bad(std::string text, std::string advice) {
+    findings_.bad(std::move(text), std::move(advice));
+  }
+
+  // ---- the machine ---------------------------------------------------------------------------
+
+  void machine() {
+    const Features has = probe_features();
+    const std::size_t before = findings_.all().size();
+    if (has.landlock < 4) {
+      doubtful(has.landlock == 0 ? "this kernel has no Landlock"
+                                 : "this kernel's Landlock does not know TCP",
+               "Compartments are kept from files (and TCP) by less. Linux 6.7 or newer with "
+               "lsm=landlock has it; a container may have to allow its system calls.");
+    }
+    if (!has.seccomp) {
+      doubtful("no system call filters here", "A container's own filter may forbid seccomp.");
+    }
+    if (!has.user_namespaces || !has.mount_namespaces || !has.pid_namespaces) {
+      doubtful("this user cannot have namespaces",
+               "Servers are sandboxed by Landlock alone. Look at kernel.unprivileged_userns_clone, "
+               "kernel.apparmor_restrict_unprivileged_userns and a container's filter.");
+    } else if (!has.network_namespaces) {
+      doubtful("this user cannot have network namespaces",
+               "Compartments without network are kept from it by the filter alone.");
+    }
+    if (findings_.all().size() == before) good("the kernel has all that isolation uses");
+  }
+
+  // ---- what runs -----------------------------------------------------------------------------
+
+  bool gateways() {
+    const auto found = ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
+    for (const FoundGateway &gateway : found) {
+      if (gateway.error.empty() && gateway.status != 200) {
+        bad("gateway at " + tilde(gateway.socket) + ": answers with status " +
+                std::to_string(gateway.status),
+            "It is starting, ending or overloaded: see its log.");
+      } else if (gateway.error.empty()) {
+        gateway_answers(gateway.answer);
+      } else {
+        bad("gateway at " + tilde(gateway.socket) + ": " + gateway.error,
+            "It may be stuck, or another user's: see its log.");
+      }
+    }
+    if (found.empty()) {
+      doubtful("no gateway is running",
+               "`bulkhead serve` starts one; a client that spawns "
+               "`bulkhead stdio` needs none.");
+    }
+    return !found.empty();
+  }
+
+  // object: of a compartment, or of a gateway in one process.
+  void servers_lack(std::string_view object, const std::string &whose) {
+    const std::string missing = words(mcp::member(object, "servers_missing"));
+    if (missing.empty()) return;
+    doubtful("servers" + whose + " run without: " + printable(missing),
+             "docs/profile.md, \"Sandboxes of servers with a command\", says what each is worth; "
+             "[isolation] mode = \"require\" starts no server without.");
+  }
+
+  static std::string words(std::string_view array) {
+    std::string out;
+    each(array, [&out](std::string_view word) {
+      out.append(out.empty() ? "" : ", ").append(word.substr(1, word.size() - 2));
+    });
+    return out;
+  }
+
+  void gateway_answers(std::string_view status) {
+    good("a gateway runs, pid " + std::string(mcp::member(status, "pid")));
+    each(mcp::member(status, "endpoints"), [this](std::string_view one) {
+      std::string scratch;
+      if (one.starts_with('"')) served_.emplace_back(mcp::unquote(one, &scratch));
+    });
+    each(mcp::member(status, "compartments"), [this](std::string_view one) {
+      const std::string name = text_of(one, "name"), state = text_of(one, "state");
+      if (state != "running") {
+        bad("compartment " + name + ": " + printable(state),
+            "It is started again by itself until it fails five times in a row; the log says why.");
+      }
+      const std::string missing = words(mcp::member(one, "missing"));
+      if (!missing.empty()) {
+        doubtful("compartment " + name + " runs without: " + printable(missing),
+                 "docs/threat-model.md says what each is worth; [isolation] mode = \"require\" "
+                 "refuses to start without.");
+      }
+      servers_lack(one, " of compartment " + name);
+    });
+    servers_lack(status, "");
+  }
+
+  template <class F>
+  static void each(std::string_view array, F &&body) {
+    if (!array.starts_with('[')) return;
+    mcp::for_each_item(array, &body, [](void *arg, std::string_view item) {
+      (*static_cast<std::remove_reference_t<F> *>(arg))(item);
+      return true;
+    });
+  }
+
+  // ---- the configuration -----------------------------------------------------------------------
+
+  std::optional<Profile> configuration() {
+    auto loaded = load_checked(arguments_, Transports::served);
+    if (!loaded) {
+      for (const std::string &line : loaded.error()) {
+        bad("configuration: " + line,
+            "Every mistake is listed at once; docs/profile.md has the "
+            "keys.");
+      }
+      return std::nullopt;
+    }
+    good("configuration: " +
+         (loaded->file.empty() ? "none, the builtin one is used" : tilde(loaded->file)) + ", " +
+         std::to_string(loaded->profile.servers.size()) + " servers");
+    for (const std::string &note : loaded->profile.notes) {
+      doubtful("configuration: " + printable(note), "Nothing has to be done if this was meant.");
+    }
+    return std::move(loaded->profile);
+  }
+
+  void plugins(const Profile &profile) {
+    std::size_t sound = 0;
+    for (const FoundPlugin &plugin : list_plugins(profile.plugin_dirs)) {
+      if (plugin.error.empty()) {
+        ++sound;
+      } else {
+        bad("plugin " + printable(tilde(plugin.path)) + ": " + printable(plugin.error),
+            "A plugin that cannot be checked is not loaded; `bulkhead plugin list` shows all.");
+      }
+    }
+    if (sound != 0) {
+      good(std::to_string(sound) + " plugins can be loaded");
+    } else {
+      bad("there are no plugins",
+          "Install them beside the program, or name a folder with "
+          "--plugin-dir.");
+    }
+  }
+
+  // ---- the servers -----------------------------------------------------------------------------
+
+  void servers(Profile profile, bool running) {
+    if (profile.servers.empty() && profile.tools.empty()) return;
+    profile.transports.clear();
+    ShortRun short_run(arguments_);
+    if (auto started = short_run.start(std::move(profile)); !started) {
+      return bad("the servers cannot be started: " + started.error().text,
+                 running ? "A gateway that runs already is not asked here." : "See above.");
+    }
+    short_run.wait_settled();
+    for (const ServerStatus &server : short_run.host().status().servers) state(server);
+    LocalSession session(short_run.host());
+    if (auto opened = session.open(); !opened) {
+      return bad("initialize: " + opened.error().text, "This is a fault of the gateway.");
+    }
+    tools(session);
+  }
+
+  void state(const ServerStatus &server) {
+    if (server.state == ServerState::ready) {
+      return good("server " + server.name + ": " + std::to_string(server.tools) + " tools");
+    }
+    if (server.state == ServerState::disabled) {
+      if (!server.reason.empty()) {
+        doubtful("server " + server.name + ": " + printable(server.reason),
+                 "`bulkhead approve` shows what a project's file wants to start.");
+      }
+      return;
+    }
+    bad("server " + server.name + ": " + printable(server.reason),
+        "What it wrote is in " + tilde(default_state_dir()) + "/log/servers/" + server.name +
+            ".log; docs/profile.md has its time-outs and its sandbox.");
+  }
+
+  void tools(LocalSession &session) {
+    const auto listed = session.list("tools/list", "tools");
+    if (!listed) {
+      return bad("tools/list: " + listed.error().text, "No client can use a tool.");
+    }
+    std::vector<std::string> longer, silent, odd;
+    for (const std::string &tool : *listed) {
+      const std::string name = printable(text_of(tool, "name"));
+      if (name.size() > longest_name) longer.push_back(name);
+      if (text_of(tool, "description").size() <= good_description) silent.push_back(name);
+      if (text_of(mcp::member(tool, "inputSchema"), "type") != "object") odd.push_back(name);
+    }
+    doubt(longer, "have names that many clients refuse (more than 64 characters)",
+          "[naming] long_names = \"shorten\" shortens them.");
+    doubt(silent, "have no description to speak of", "A model will hardly know when to use them.");
+    doubt(odd, "have an inputSchema that is no object", "Clients may refuse the whole list.");
+    const auto unknown = session.request("tools/call", R"({"name":"no such tool"})", 10'000);
+    if (unknown) {
+      bad("a call of an unknown tool was answered", "This is a fault of the gateway.");
+    } else {
+      good(std::to_string(listed->size()) + " tools are listed; an unknown one is refused");
+    }
+  }
+
+  void doubt(const std::vector<std::string> &names, std::string_view what,
+             std::string_view advice) {
+    if (names.empty()) return;
+    std::string text = std::to_string(names.size()) + " tools " + std::string(what) + ":";
+    for (std::size_t i = 0; i < std::min(names.size(), named_at_most); ++i) text += " " + names[i];
+    doubtful(std::move(text), std::string(advice));
+  }
+
+  // ---- the report ------------------------------------------------------------------------------
+
+  static std::string_view word(Kind kind) {
+    static constexpr std::array<std::string_view, 3> words = {"ok", "warn", "FAIL"};
+    return words[static_cast<std::size_t>(kind)];
+  }
+
+  std::string as_text() const {
+    std::string out;
+    for (const Finding &finding : findings_.all()) {
+      std::string mark(word(finding.kind));
+      mark.resize(6, ' ');
+      out += mark + printable(finding.text) + "\n";
+      if (!finding.advice.empty()) out += "      " + printable(finding.advice) + "\n";
+    }
+    return out;
+  }
+
+  std::string as_json() const {
+    std::string out = "[";
+    for (const Finding &finding : findings_.all()) {
+      out += out.size() > 1 ? ",\n {\"result\":" : "\n {\"result\":";
+      mcp::append_quoted(&out, word(finding.kind));
+      out += ",\"text\":";
+      mcp::append_quoted(&out, finding.text);
+      out += ",\"advice\":";
+      mcp::append_quoted(&out, finding.advice);
+      out += "}";
+    }
+    return out + "\n]\n";
+  }
+
+  const Arguments &arguments_;
+  Findings findings_;
+  std::vector<std::string> served_;  // endpoints of the gateways that run
+};
+
+}  // namespace
+
+int run_doctor(const Arguments &arguments) {
+  return Doctor(arguments).run();
+}
+
+}  // namespace bulkhead::program

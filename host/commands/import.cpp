@@ -1,0 +1,123 @@
+// import: what other programs have configured, shown, or written as a profile.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/paths.hpp"
+#include "common/private_file.hpp"
+#include "common/text.hpp"
+#include "mcp/scan.hpp"
+#include "profile/load.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+std::string as_table(const std::vector<FoundConfig> &found) {
+  Table table({"CLIENT", "FILE", "SERVER", "COMMAND"});
+  for (const auto &config : found) {
+    std::string file = printable(tilde(config.file));
+    if (!config.other_project.empty()) {
+      file += " of " + printable(tilde(config.other_project));
+    }
+    if (!config.error.empty()) {
+      table.add({config.client, file, "not read: " + printable(config.error), ""});
+    }
+    for (std::size_t i = 0; i < config.servers.size(); ++i) {
+      table.add({config.client, file, printable(config.servers[i]),
+                 first_line(printable(config.commands[i]), 100)});
+    }
+  }
+  return table.str();
+}
+
+std::string as_json(const std::vector<FoundConfig> &found,
+                    const std::vector<std::string> &secrets) {
+  std::string out = R"({"configs":[)";
+  for (const auto &config : found) {
+    if (!out.ends_with('[')) out += ',';
+    out += R"({"client":)";
+    mcp::append_quoted(&out, config.client);
+    out += R"(,"file":)";
+    mcp::append_quoted(&out, config.file);
+    if (!config.other_project.empty()) {
+      out += R"(,"project":)";
+      mcp::append_quoted(&out, config.other_project);
+    }
+    out += R"(,"servers":[)";
+    for (const auto &name : config.servers) {
+      if (!out.ends_with('[')) out += ',';
+      mcp::append_quoted(&out, name);
+    }
+    out += R"(],"error":)";
+    mcp::append_quoted(&out, config.error);
+    out += '}';
+  }
+  out += R"(],"secrets":[)";
+  for (const auto &secret : secrets) {
+    if (!out.ends_with('[')) out += ',';
+    mcp::append_quoted(&out, secret);
+  }
+  return out + "]}\n";
+}
+
+// What is shown and not written.
+std::string about_projects(const std::vector<FoundConfig> &found) {
+  const auto other = [](const FoundConfig &config) { return !config.other_project.empty(); };
+  if (std::none_of(found.begin(), found.end(), other)) return {};
+  return "\nServers of other projects are not written. To write those of one, run import in its "
+         "folder.\n";
+}
+
+// Without `force`, a file that exists is left alone.
+Result<void> write_profile(const std::string &path, std::string_view text, bool force) {
+  const std::size_t slash = path.find_last_of('/');
+  const bool here = slash == std::string::npos;
+  const std::string dir = here ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+  if (::access(dir.c_str(), F_OK) != 0) {
+    if (auto made = make_private_dir(dir); !made) return made;
+  }
+  auto done = write_private(dir, here ? path : path.substr(slash + 1), text,
+                            force ? Existing::replace : Existing::keep);
+  if (done || done.error().code != BH_E_DENIED) return done;
+  return fail(BH_E_DENIED, path + ": exists already; --force overwrites it");
+}
+
+}  // namespace
+
+int run_import(const Arguments &arguments) {
+  std::array<char, 4096> buffer;
+  const char *cwd = ::getcwd(buffer.data(), buffer.size());
+  const auto found = find_client_configs(home_dir(), cwd != nullptr ? cwd : "/", arguments.folder);
+  std::vector<std::string> secrets;
+  const std::string profile = import_profile(found, &secrets);
+  if (!arguments.write_to.empty()) {
+    if (auto done = write_profile(arguments.write_to, profile, arguments.force); !done) {
+      return complain(done.error().text);
+    }
+  }
+  if (arguments.json) return write_stdout(as_json(found, secrets)) ? exit_ok : exit_failed;
+  std::string out =
+      found.empty() ? "No client on this machine has MCP servers configured.\n" : as_table(found);
+  if (!arguments.write_to.empty()) {
+    out += "\nWritten: " + printable(arguments.write_to) + "\n";
+  } else if (!found.empty()) {
+    out += "\nTo use them:  bulkhead import --write " + tilde(default_config_file()) +
+           (arguments.folder ? " --folder\n" : "\n");
+  }
+  out += about_projects(found);
+  if (!secrets.empty()) {
+    out +=
+        "\nValues that look like credentials are not copied; look the profile over for others.\n"
+        "Export these before `bulkhead serve`:\n";
+    for (const auto &secret : secrets) out += "  " + printable(secret) + "\n";
+  }
+  return write_stdout(out) ? exit_ok : exit_failed;
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,118 @@
+// tools, resources, prompts: what the servers offer.
+#include <algorithm>
+
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/text.hpp"
+#include "gateway/local_session.hpp"
+#include "gateway/run_host.hpp"
+#include "mcp/scan.hpp"
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+struct Kind {
+  std::string_view method, key, name_member;
+};
+
+std::vector<Kind> kinds_of(Command command) {
+  if (command == Command::tools) return {{"tools/list", "tools", "name"}};
+  if (command == Command::prompts) return {{"prompts/list", "prompts", "name"}};
+  return {{"resources/list", "resources", "uri"},
+          {"resources/templates/list", "resourceTemplates", "uriTemplate"}};
+}
+
+std::string text_of(std::string_view object, std::string_view key) {
+  const std::string_view value = mcp::member(object, key);
+  if (value.empty() || value.front() != '"') return "";
+  std::string scratch;
+  return std::string(mcp::unquote(value, &scratch));
+}
+
+struct Listed {
+  Kind kind;
+  std::vector<std::string> items;
+};
+
+std::string as_json(const std::vector<Listed> &lists) {
+  std::string out = "{";
+  for (const auto &list : lists) {
+    if (out.size() > 1) out += ",";
+    mcp::append_quoted(&out, list.kind.key);
+    out += ":[";
+    for (std::size_t i = 0; i < list.items.size(); ++i) out += (i == 0 ? "" : ",") + list.items[i];
+    out += "]";
+  }
+  return out + "}\n";
+}
+
+std::string as_table(const std::vector<Listed> &lists) {
+  std::string out;
+  for (const auto &list : lists) {
+    Table table({"NAME", "DESCRIPTION"});
+    for (const auto &item : list.items) {
+      std::string what = text_of(item, "description");
+      if (what.empty()) what = text_of(item, "title");
+      table.add({printable(text_of(item, list.kind.name_member)),
+                 first_line(printable(what, true), 100)});
+    }
+    if (!table.empty()) out += table.str();
+  }
+  return out;
+}
+
+// Servers that are not ready, on standard error; true if there are any.
+bool report_unready(const HostStatus &status) {
+  bool any = false;
+  for (const auto &server : status.servers) {
+    if (server.state == ServerState::ready) continue;
+    // What the profile itself has disabled is no surprise; what nobody has approved may be.
+    if (server.state == ServerState::disabled && server.reason.empty()) continue;
+    any = true;
+    complain("server " + server.name + ": " + std::string(to_string(server.state)) +
+             (server.reason.empty() ? "" : ": " + server.reason));
+  }
+  for (const auto &collision : status.collisions) complain("not offered: " + collision);
+  return any;
+}
+
+int list_all(ShortRun &run, const Arguments &arguments) {
+  run.wait_settled();
+  LocalSession session(run.host());
+  if (auto opened = session.open(); !opened) return complain(opened.error().text);
+  std::vector<Listed> lists;
+  for (const Kind &kind : kinds_of(arguments.command)) {
+    auto items = session.list(kind.method, kind.key);
+    // -32601: no server has anything of this kind, or the profile does not offer it.
+    if (!items && mcp::member(items.error().error_json, "code") == "-32601") items.emplace();
+    if (!items) return complain(items.error().text);
+    lists.push_back({kind, std::move(*items)});
+  }
+  const bool unready = report_unready(run.host().status());
+  const bool written = write_stdout(arguments.json ? as_json(lists) : as_table(lists));
+  return written && !(unready && !arguments.server.empty()) ? exit_ok : exit_failed;
+}
+
+}  // namespace
+
+int run_list(const Arguments &arguments) {
+  auto loaded = load_checked(arguments, Transports::none);
+  if (!loaded) return report_config_errors(loaded.error());
+  if (!arguments.server.empty()) {
+    const auto names = ShortRun::server_names(loaded->profile);
+    if (std::find(names.begin(), names.end(), arguments.server) == names.end()) {
+      std::string text = "no server is named " + arguments.server + "; there are:";
+      for (const auto &name : names) text += " " + name;
+      return complain(text, exit_usage);
+    }
+    ShortRun::keep_only(loaded->profile, arguments.server);
+  }
+  ShortRun run(arguments);
+  if (auto started = run.start(std::move(loaded->profile)); !started) {
+    return complain(started.error().text);
+  }
+  return list_all(run, arguments);
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,82 @@
+#include "commands/lone_policy.hpp"
+
+#include "bulkhead/abi/ext/draft/explain.h"
+#include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/cpp/basics.hpp"
+#include "command_line/commands.hpp"
+#include "mcp/scan.hpp"
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// A policy here is asked by nobody who would wait for it.
+constexpr bh_host_policy inert_policy{
+    sizeof(bh_host_policy), 0,
+    [](void *, std::uint64_t, const bh_verdict *) -> bh_status { return BH_STALE; }, [](void *) {},
+    [](void *, std::uint64_t, std::uint32_t) -> bh_status { return BH_STALE; }};
+
+}  // namespace
+
+bool LonePolicy::load() {
+  auto loaded = load_for(arguments_, Transports::none);
+  if (!loaded) return refuse(loaded.error());
+  file_ = loaded->file;
+  const Profile &profile = loaded->profile;
+  if (profile.policies.empty()) return refuse({"the profile has no policy"});
+  const PluginUse &use = profile.policies.front();
+  name_ = use.plugin;
+  auto reactor = Reactor::create();
+  if (!reactor) return refuse({reactor.error().text});
+  reactor_ = std::move(*reactor);
+  context_.reactor = reactor_.get();
+  context_.name = "bulkhead";
+  context_.version = BULKHEAD_VERSION;
+  // A policy with several mistakes logs each and returns the first.
+  context_.log = [this](std::int32_t level, std::string_view, std::string_view text) {
+    if (level >= BH_LOG_ERROR) mistakes_.emplace_back(text);
+  };
+  context_.extra_ext = [](Instance &, std::string_view id) -> const void * {
+    return id == BH_EXT_HOST_POLICY ? &inert_policy : nullptr;
+  };
+  LoadOptions options;
+  options.dirs = profile.plugin_dirs;
+  options.init_timeout_ms = profile.limits.plugin_init_ms;
+  options.sha256 = use.sha256;
+  auto library = Library::load(use.plugin, nullptr, options);
+  if (!library) return refuse({library.error().text});
+  auto instance = Instance::create(use.id, std::move(*library), context_);
+  if (!instance) return refuse({instance.error().text});
+  instance_ = std::move(*instance);
+  const auto configured = instance_->configure(use.config_json);
+  if (configured) return true;
+  return refuse(mistakes_.size() > 1 ? mistakes_
+                                     : std::vector<std::string>{configured.error().text});
+}
+
+Result<std::string> LonePolicy::explain(std::string_view call) const {
+  const auto *table = instance_->ext<bh_explain>(BH_EXT_EXPLAIN);
+  if (table == nullptr) {
+    return fail(BH_E_UNSUPPORTED, "the policy plugin \"" + name_ +
+                                      "\" cannot explain what it decides (bh.explain/1)");
+  }
+  bh_buf out{};
+  bh_error error = bh::make_error();
+  const bh_status status = table->explain(instance_->self(), bh::str(call), &out, &error);
+  if (status != BH_OK) return fail(status, std::string(bh::text(error)));
+  const bh::Buf text(out);
+  return std::string(text.view());
+}
+bool LonePolicy::refuse(const std::vector<std::string> &lines) {
+  report_config_errors(lines);
+  return false;
+}
+
+std::string text_member(std::string_view object, std::string_view key) {
+  const std::string_view value = mcp::member(object, key);
+  if (value.empty() || value.front() != '"') return "";
+  std::string scratch;
+  return std::string(mcp::unquote(value, &scratch));
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,214 @@
+// pins: tools whose definition is not the one that was approved.
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "approve/approve_text.hpp"
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/text.hpp"
+#include "keep/pin_store.hpp"
+#include "mcp/description_audit.hpp"
+#include "mcp/scan.hpp"
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+std::string_view state_of(const StoredPin &stored) {
+  const ToolPin &pin = stored.pin;
+  if (pin.approved()) return "approved";
+  if (!pin.hash.empty()) return "changed";
+  return pin.renamed_from.empty() ? "new" : "renamed";
+}
+
+std::string_view mode_name(PinRules::Mode mode) {
+  constexpr std::string_view names[] = {"off", "watch", "enforce"};
+  return names[static_cast<std::size_t>(mode)];
+}
+
+std::string date(std::uint64_t seconds) {
+  if (seconds == 0) return "";
+  const auto time = static_cast<time_t>(seconds);
+  tm parts{};
+  char out[32];
+  ::localtime_r(&time, &parts);
+  return {out, std::strftime(out, sizeof out, "%Y-%m-%d %H:%M", &parts)};
+}
+
+std::string json_of(const StoredPin &stored) {
+  const ToolPin &pin = stored.pin;
+  std::string out = R"({"server":)";
+  mcp::append_quoted(&out, pin.server);
+  const auto put = [&](std::string_view key, std::string_view value) {
+    out.append(",\"").append(key).append("\":");
+    mcp::append_quoted(&out, value);
+  };
+  put("tool", pin.tool);
+  put("state", state_of(stored));
+  out += std::string(",\"approved\":") + (pin.approved() ? "true" : "false");
+  put("hash", pin.hash);
+  put("seen_hash", pin.seen);
+  put("renamed_from", pin.renamed_from);
+  put("description", stored.text);
+  put("seen_description", stored.seen_text);
+  out += ",\"first_seen\":" + std::to_string(stored.first_seen);
+  out += ",\"seen_at\":" + std::to_string(stored.seen_at);
+  return out + ",\"approved_at\":" + std::to_string(stored.approved_at) + "}";
+}
+
+std::string described(std::string_view what, const std::string &hash, const std::string &text) {
+  if (hash.empty()) return "";
+  std::string out = "  " + std::string(what) + " " + hash + "\n    " + verbatim(text) + "\n";
+  for (const std::string_view finding : mcp::audit_text(text)) {
+    out += "    it looks like an attempt at the model: " + std::string(finding) + "\n";
+  }
+  return out;
+}
+
+class PinsCommand {
+ public:
+  explicit PinsCommand(const Arguments &arguments) : arguments_(arguments) {}
+
+  int run() {
+    Arguments plain = arguments_;
+    plain.server.clear();
+    auto loaded = load_for(plain, Transports::none);
+    if (!loaded) return report_config_errors(loaded.error());
+    profile_ = std::move(loaded->profile);
+    terms_ = pin_terms(profile_);
+    PinStore store(profile_.state_dir);
+    if (!arguments_.server.empty() && !terms_.files.contains(arguments_.server)) {
+      return complain("the profile has no server " + verbatim(arguments_.server), exit_usage);
+    }
+    if (!arguments_.hash.empty() && arguments_.names.size() != 1) {
+      return complain("--hash is for one tool: give its name", exit_usage);
+    }
+    auto all = store.read();
+    if (!all) return complain(all.error().text);
+    switch (arguments_.pins) {
+      case Arguments::Pins::list:
+        return list(*all);
+      case Arguments::Pins::show:
+        return show(*all);
+      case Arguments::Pins::approve:
+        return approve(store);
+      case Arguments::Pins::forget:
+        return forget(store);
+    }
+    return exit_usage;
+  }
+
+ private:
+  // Of this profile, and what the arguments name.
+  bool meant(const StoredPin &pin) const {
+    const auto at = terms_.files.find(pin.pin.server);
+    if (at == terms_.files.end() || at->second != pin.file) return false;
+    if (arguments_.server.empty()) return true;
+    const auto &names = arguments_.names;
+    const bool named =
+        names.empty() || std::find(names.begin(), names.end(), pin.pin.tool) != names.end();
+    return pin.pin.server == arguments_.server && named;
+  }
+
+  int list(const std::vector<StoredPin> &all) const {
+    Table table({"SERVER", "TOOL", "STATE", "WAS", "APPROVED", "NOW", "SINCE"});
+    std::string json;
+    std::size_t approved = 0, others = 0;
+    for (const StoredPin &pin : all) {
+      if (!meant(pin)) continue;
+      ++(pin.pin.approved() ? approved : others);
+      json += (json.empty() ? "" : ",") + json_of(pin);
+      if (pin.pin.approved() && !arguments_.all) continue;
+      table.add({printable(pin.pin.server), first_line(printable(pin.pin.tool), 60),
+                 std::string(state_of(pin)), first_line(printable(pin.pin.renamed_from), 40),
+                 pin.pin.hash.substr(0, 12), pin.pin.seen.substr(0, 12),
+                 date(pin.pin.approved() ? pin.approved_at : pin.seen_at)});
+    }
+    const std::string mode(mode_name(profile_.pins.mode));
+    if (arguments_.json) {
+      return write_stdout(R"({"mode":")" + mode + R"(","pins":[)" + json + "]}\n") ? exit_ok
+                                                                                   : exit_failed;
+    }
+    std::string text = table.empty() ? "" : table.str();
+    text += std::to_string(approved) + " as approved, " + std::to_string(others) +
+            " not (pins.mode = " + mode + ")\n";
+    return write_stdout(text) ? exit_ok : exit_failed;
+  }
+
+  int show(const std::vector<StoredPin> &all) const {
+    std::string text;
+    for (const StoredPin &pin : all) {
+      if (!meant(pin)) continue;
+      text += verbatim(pin.pin.server) + " " + verbatim(pin.pin.tool) + ": " +
+              std::string(state_of(pin));
+      if (!pin.pin.renamed_from.empty()) text += " from " + verbatim(pin.pin.renamed_from);
+      text += "\n" + described("approved", pin.pin.hash, pin.text) +
+              described("now     ", pin.pin.seen, pin.seen_text);
+    }
+    if (text.empty()) return complain("nothing is known of that (yet)");
+    return write_stdout(text) ? exit_ok : exit_failed;
+  }
+
+  int approve(PinStore &store) const {
+    std::string text;
+    bool other = false;
+    const auto done = store.update([&](std::vector<StoredPin> &all) {
+      std::vector<std::pair<std::string, std::string>> former;  // of renamed ones: file, tool
+      for (StoredPin &pin : all) {
+        if (!meant(pin) || pin.pin.approved()) continue;
+        if (!arguments_.hash.empty() && arguments_.hash != pin.pin.seen) {
+          other = true;
+          continue;
+        }
+        text += "approved " + verbatim(pin.pin.tool) + " " + pin.pin.seen + "\n";
+        if (!pin.pin.renamed_from.empty()) former.emplace_back(pin.file, pin.pin.renamed_from);
+        pin.pin.hash = std::exchange(pin.pin.seen, {});
+        pin.pin.shape = std::exchange(pin.pin.seen_shape, {});
+        pin.pin.renamed_from.clear();
+        pin.text = std::exchange(pin.seen_text, {});
+        pin.approved_at = static_cast<std::uint64_t>(::time(nullptr));
+      }
+      std::erase_if(all, [&](const StoredPin &pin) {
+        return pin.pin.server == arguments_.server &&
+               std::find(former.begin(), former.end(), std::pair(pin.file, pin.pin.tool)) !=
+                   former.end();
+      });
+      return !text.empty();
+    });
+    if (!done) return complain(done.error().text);
+    if (other) return complain("the tool is not the one with --hash: it has changed again");
+    if (text.empty()) return complain("nothing of that waits to be approved");
+    return finish(text);
+  }
+
+  int forget(PinStore &store) const {
+    std::size_t gone = 0;
+    const auto done = store.update([&](std::vector<StoredPin> &all) {
+      gone = std::erase_if(all, [&](const StoredPin &pin) { return meant(pin); });
+      return gone != 0;
+    });
+    if (!done) return complain(done.error().text);
+    if (gone == 0) return complain("nothing is known of that");
+    return finish("forgot " + std::to_string(gone) + (gone == 1 ? " tool\n" : " tools\n"));
+  }
+
+  static int finish(const std::string &text) {
+    return write_stdout(text + "`bulkhead reload` makes a gateway that runs take this up.\n")
+               ? exit_ok
+               : exit_failed;
+  }
+
+  const Arguments &arguments_;
+  Profile profile_;
+  PinTerms terms_;
+};
+
+}  // namespace
+
+int run_pins(const Arguments &arguments) {
+  return PinsCommand(arguments).run();
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,97 @@
+// plugin list: the plugins found, and which of them the profile uses.
+#include <map>
+
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/paths.hpp"
+#include "common/text.hpp"
+#include "mcp/scan.hpp"
+#include "plugin/loader.hpp"
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// Plugin -> what it is used for: "transports.http", "type stdio".
+std::map<std::string, std::string> uses_of(const Profile &profile) {
+  std::map<std::string, std::string> out;
+  const auto add = [&](const std::string &plugin, const std::string &what) {
+    std::string &text = out[plugin];
+    text += (text.empty() ? "" : ", ") + what;
+  };
+  const auto add_all = [&](const std::vector<PluginUse> &uses, const std::string &section) {
+    for (const auto &use : uses) add(use.plugin, section + "." + use.id);
+  };
+  add_all(profile.transports, "transports");
+  add_all(profile.tools, "tools");
+  add_all(profile.policies, "policies");
+  add_all(profile.telemetry, "telemetry");
+  add_all(profile.services, "services");
+  for (const auto &[type, plugin] : profile.connectors) add(plugin, "servers of type " + type);
+  return out;
+}
+
+std::string name_of(const FoundPlugin &plugin) {
+  if (!plugin.manifest.id.empty()) return plugin.manifest.id;
+  return plugin.path.substr(plugin.path.find_last_of('/') + 1);
+}
+
+std::string as_json(const std::vector<FoundPlugin> &found,
+                    const std::map<std::string, std::string> &uses) {
+  std::string out = "[";
+  for (const auto &plugin : found) {
+    out += out.size() > 1 ? ",\n {" : "\n {";
+    const auto add = [&](std::string_view key, std::string_view value) {
+      mcp::append_quoted(&out, key);
+      out += ':';
+      mcp::append_quoted(&out, value);
+      out += ',';
+    };
+    const auto use = uses.find(name_of(plugin));
+    add("id", name_of(plugin));
+    add("version", plugin.manifest.version);
+    add("description", plugin.manifest.description);
+    add("path", plugin.path);
+    add("used_for", use == uses.end() ? "" : use->second);
+    add("error", plugin.error);
+    out += "\"provides\":[";
+    for (const auto &id : plugin.manifest.provides) {
+      if (!out.ends_with('[')) out += ',';
+      mcp::append_quoted(&out, id);
+    }
+    out += "]}";
+  }
+  return out + "\n]\n";
+}
+
+std::string as_table(const std::vector<FoundPlugin> &found,
+                     const std::map<std::string, std::string> &uses) {
+  Table table({"PLUGIN", "VERSION", "PROVIDES", "USED FOR", "ERROR"});
+  for (const auto &plugin : found) {
+    std::string provides;
+    for (const auto &id : plugin.manifest.provides) provides += (provides.empty() ? "" : " ") + id;
+    const auto use = uses.find(name_of(plugin));
+    table.add({printable(name_of(plugin)), printable(plugin.manifest.version), printable(provides),
+               use == uses.end() ? "" : printable(use->second), printable(plugin.error)});
+  }
+  return table.str();
+}
+
+}  // namespace
+
+int run_plugin_list(const Arguments &arguments) {
+  auto loaded = load_for(arguments, Transports::served);
+  if (!loaded) return report_config_errors(loaded.error());
+  const auto &dirs = loaded->profile.plugin_dirs;
+  const auto found = list_plugins(dirs);
+  const auto uses = uses_of(loaded->profile);
+  if (found.empty() && !arguments.json) {
+    std::string where;
+    for (const auto &dir : dirs) where += " " + tilde(dir);
+    return complain("no plugins in" + where);
+  }
+  const bool written = write_stdout(arguments.json ? as_json(found, uses) : as_table(found, uses));
+  return written ? exit_ok : exit_failed;
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,151 @@
+// policy check, explain, test: what the rules of a profile say, without a gateway.
+#include <unistd.h>
+
+#include <cerrno>
+#include <expected>
+#include <fstream>
+#include <sstream>
+
+#include "command_line/commands.hpp"
+#include "commands/lone_policy.hpp"
+#include "common/console.hpp"
+#include "common/paths.hpp"
+#include "common/text.hpp"
+#include "mcp/scan.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::size_t max_call_bytes = std::size_t{64} << 20;
+constexpr std::size_t max_cases_bytes = std::size_t{64} << 20;
+
+std::expected<std::string, std::string> read_all(const std::string &path, std::size_t most) {
+  std::ostringstream text;
+  if (path == "-") {
+    char buffer[16'384];
+    for (ssize_t n = 1; n != 0 && static_cast<std::size_t>(text.tellp()) <= most;) {
+      n = ::read(STDIN_FILENO, buffer, sizeof buffer);
+      if (n < 0 && errno != EINTR) break;
+      if (n > 0) text.write(buffer, n);
+    }
+  } else {
+    std::ifstream file(path, std::ios::binary);
+    if (!file || !(text << file.rdbuf())) return std::unexpected(path + " cannot be read");
+  }
+  if (static_cast<std::size_t>(text.tellp()) > most)
+    return std::unexpected(path + " is larger than " + std::to_string(most >> 20) + " MiB");
+  return text.str();
+}
+
+std::string headline(std::string_view answer) {
+  const std::string rule = text_member(answer, "rule"), reason = text_member(answer, "reason");
+  std::string out = text_member(answer, "decision");
+  if (!rule.empty()) out += " by " + rule;
+  if (mcp::member(answer, "warned") == "true") out += ", with a warning";
+  if (!reason.empty()) out += ": " + reason;
+  return out;
+}
+
+void add_answer(std::string *out, std::string_view what, std::string_view answer) {
+  if (answer.empty()) return;
+  *out += std::string(what) + ": " + printable(headline(answer)) + "\n";
+  Table table({"RULE", "DECISION", "FOUND", "PLACE"});
+  mcp::for_each_item(mcp::member(answer, "rules"), &table, [](void *arg, std::string_view rule) {
+    static_cast<Table *>(arg)->add(
+        {printable(text_member(rule, "rule")), printable(text_member(rule, "decision")),
+         printable(text_member(rule, "found")), printable(text_member(rule, "place"))});
+    return true;
+  });
+  *out += table.str();
+  const std::string_view rewritten = mcp::member(answer, "rewritten");
+  if (!rewritten.empty()) *out += "becomes " + printable(std::string(rewritten)) + "\n";
+}
+
+// One line of a file of cases. Empty: it is as expected.
+std::string failure_of(const LonePolicy &policy, std::string_view line) {
+  if (!mcp::valid_json(line) || !line.starts_with('{')) return "a case is a JSON object";
+  const std::string_view call = mcp::member(line, "call");
+  if (call.empty()) return "\"call\" is missing";
+  const auto said = policy.explain(call);
+  if (!said) return said.error().text;
+  const auto differs = [&](std::string_view event, const char *decision,
+                           const char *rule) -> std::string {
+    const std::string_view answer = mcp::member(*said, event);
+    const std::string wanted = text_member(line, decision), by = text_member(line, rule);
+    if (wanted.empty() && by.empty()) return "";
+    if (answer.empty()) return "the call has no \"result\"";
+    // A rule may be given by its name alone.
+    const std::string is = text_member(answer, "rule");
+    const bool same_rule = by.empty() || is == by || is.ends_with("." + by);
+    if ((wanted.empty() || text_member(answer, "decision") == wanted) && same_rule) return "";
+    return std::string(event) + ": " + headline(answer) + "; expected " + wanted +
+           (by.empty() ? "" : " by " + by);
+  };
+  if (text_member(line, "expect").empty() && text_member(line, "expect_response").empty())
+    return "\"expect\" or \"expect_response\" is missing: allow, ask, block or rewrite";
+  const std::string request = differs("request", "expect", "rule");
+  return request.empty() ? differs("response", "expect_response", "response_rule") : request;
+}
+
+int run_check(const Arguments &arguments) {
+  LonePolicy policy(arguments);
+  if (!policy.load()) return exit_failed;
+  const std::string where = policy.file().empty() ? "no profile" : tilde(policy.file());
+  return write_stdout(printable(where + ": " + policy.name() + " has taken the rules") + "\n")
+             ? exit_ok
+             : exit_failed;
+}
+
+int run_explain(const Arguments &arguments) {
+  LonePolicy policy(arguments);
+  if (!policy.load()) return exit_failed;
+  const auto call = read_all(arguments.policy_file, max_call_bytes);
+  if (!call) return complain(call.error());
+  const auto said = policy.explain(*call);
+  if (!said) return complain(tilde(arguments.policy_file) + ": " + said.error().text);
+  std::string out = *said + "\n";
+  if (!arguments.json) {
+    out.clear();
+    add_answer(&out, "request", mcp::member(*said, "request"));
+    add_answer(&out, "response", mcp::member(*said, "response"));
+  }
+  return write_stdout(out) ? exit_ok : exit_failed;
+}
+
+int run_test(const Arguments &arguments) {
+  LonePolicy policy(arguments);
+  if (!policy.load()) return exit_failed;
+  const auto cases = read_all(arguments.policy_file, max_cases_bytes);
+  if (!cases) return complain(cases.error());
+  std::istringstream lines(*cases);
+  std::string out;
+  std::size_t number = 0, passed = 0, failed = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first == std::string::npos || line[first] == '#') continue;
+    const std::string_view text = std::string_view(line).substr(first);
+    const std::string failure = failure_of(policy, text);
+    ++(failure.empty() ? passed : failed);
+    if (failure.empty()) continue;
+    out += printable(tilde(arguments.policy_file) + ":" + std::to_string(number) + ": " + failure) +
+           "\n";
+  }
+  out += std::to_string(passed) + " as expected, " + std::to_string(failed) + " not\n";
+  return write_stdout(out) && failed == 0 ? exit_ok : exit_failed;
+}
+
+}  // namespace
+
+int run_policy(const Arguments &arguments) {
+  switch (arguments.command) {
+    case Command::policy_check:
+      return run_check(arguments);
+    case Command::policy_explain:
+      return run_explain(arguments);
+    default:
+      return run_test(arguments);
+  }
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,221 @@
+// policy replay: what today's rules say about the calls that are on record. The same question as
+// `policy explain` asks, for each of them; nothing is called.
+#include <algorithm>
+#include <map>
+
+#include "command_line/commands.hpp"
+#include "commands/lone_policy.hpp"
+#include "common/console.hpp"
+#include "common/since.hpp"
+#include "common/text.hpp"
+#include "mcp/scan.hpp"
+#include "records/record_files.hpp"
+#include "records/record_reader.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::uint64_t rows_at_once = 500;
+constexpr std::uint64_t max_calls = 1'000'000;
+constexpr int request_cut = 4, response_cut = 8;  // bits of mcp_calls.flags
+
+constexpr std::string_view columns =
+    "id, timestamp, server_name, method, target, request_preview, response_preview, outcome, "
+    "coalesce(policy_action, 'allow'), policy_rule, transport, peer, principal, process_name, "
+    "session, flags";
+enum Column {
+  id,
+  timestamp,
+  server,
+  method,
+  target,
+  request,
+  response,
+  outcome,
+  action,
+  rule,
+  transport,
+  peer,
+  principal,
+  process_name,
+  session,
+  flags
+};
+
+struct Changed {
+  std::string timestamp, id, call, then, then_rule, now, now_rule, reason;
+};
+
+void add_text(std::string *json, std::string_view name, std::string_view value) {
+  if (value.empty()) return;
+  json->append(json->size() > 1 ? ",\"" : "\"").append(name).append("\":");
+  mcp::append_quoted(json, value);
+}
+void add_json(std::string *json, std::string_view name, std::string_view value) {
+  if (!value.empty()) json->append(",\"").append(name).append("\":").append(value);
+}
+
+class Replay {
+ public:
+  explicit Replay(const LonePolicy &policy) : policy_(policy) {}
+
+  // All of one file since then. An error is a line for people.
+  Result<void> read(const record_store::SegmentFile &file, const std::string &since) {
+    if (stopped_) return {};
+    auto reader = RecordReader::open({file});
+    if (!reader) return std::unexpected(reader.error());
+    std::string last = "0";
+    for (bool more = true; more && looked_at_ < max_calls;) {
+      const std::string sql =
+          "SELECT " + std::string(columns) + " FROM mcp_calls WHERE id > " + last +
+          " AND timestamp >= '" + since +
+          "' AND method IN ('tools/call', 'prompts/get', 'resources/read') AND target IS NOT NULL "
+          "AND server_name NOT IN ('gateway', '*') ORDER BY id LIMIT " +
+          std::to_string(rows_at_once);
+      Result<void> looked;
+      const auto answer = reader->run(sql, [&](const RecordReader::Answer &, sqlite3_stmt *row) {
+        last = text_value(row, id);
+        if (looked) looked = look(row);
+      });
+      if (!answer) return std::unexpected(answer.error());
+      if (!looked) return looked;
+      more = answer->rows > 0;
+      stopped_ = more && looked_at_ >= max_calls;
+    }
+    return {};
+  }
+
+  std::string text() const {
+    Table table({"TIME", ">ROW", "CALL", "THEN", "NOW", "REASON"});
+    const auto with = [](const std::string &decision, const std::string &by) {
+      return by.empty() ? decision : decision + " (" + by + ")";
+    };
+    for (const Changed &one : changed_) {
+      table.add({one.timestamp, one.id, printable(one.call),
+                 printable(with(one.then, one.then_rule)), printable(with(one.now, one.now_rule)),
+                 first_line(printable(one.reason), 60)});
+    }
+    std::string out = changed_.empty() ? "" : table.str();
+    out += std::to_string(looked_at_) + " calls on record, " + std::to_string(changed_.size()) +
+           " would be decided otherwise\n";
+    if (stopped_)
+      out += "there may be more: no further calls are looked at; --since narrows them\n";
+    for (const auto &[why, count] : left_out_) {
+      out += std::to_string(count) + " of them could not be judged: " + why + "\n";
+    }
+    return out;
+  }
+
+  std::string json() const {
+    std::string out = "{\"calls\":" + std::to_string(looked_at_) + ",\"left_out\":{";
+    for (const auto &[why, count] : left_out_) {
+      if (out.back() != '{') out += ',';
+      mcp::append_quoted(&out, why);
+      out += ":" + std::to_string(count);
+    }
+    out += "},\"changed\":[";
+    for (const Changed &one : changed_) {
+      std::string entry = "{";
+      add_text(&entry, "timestamp", one.timestamp);
+      add_json(&entry, "id", one.id);
+      add_text(&entry, "call", one.call);
+      add_text(&entry, "then", one.then);
+      add_text(&entry, "then_rule", one.then_rule);
+      add_text(&entry, "now", one.now);
+      add_text(&entry, "now_rule", one.now_rule);
+      add_text(&entry, "reason", one.reason);
+      out += (out.back() == '[' ? "" : ",\n") + entry + "}";
+    }
+    return out + (stopped_ ? "],\"truncated\":true}\n" : "]}\n");
+  }
+
+ private:
+  Result<void> look(sqlite3_stmt *row) {
+    ++looked_at_;
+    const std::uint64_t calls = ++calls_of_[text_value(row, session)];
+    const std::string then = text_value(row, action);
+    const std::string params = text_value(row, request);
+    const int bits = std::atoi(text_value(row, flags).c_str());
+    const std::string_view arguments =
+        mcp::valid_json(params) ? mcp::member(params, "arguments") : std::string_view();
+    if (mcp::member(arguments, "redacted_by_policy") == "true") {
+      return leave_out("the arguments of a refused call are not on record");
+    }
+    if (params.empty() || (bits & request_cut) != 0) {
+      return leave_out("what was asked is not on record, or not all of it");
+    }
+    if (then == "rewrite") {
+      return leave_out("a rule has rewritten it, and what was asked before is not on record");
+    }
+    if (then == "block") {
+      return leave_out("its answer was blocked, and is not on record");
+    }
+    std::string call = "{";
+    add_text(&call, "server", text_value(row, server));
+    add_text(&call, "name", text_value(row, target));
+    add_text(&call, "method", text_value(row, method));
+    add_json(&call, "arguments", arguments);
+    add_json(&call, "meta", mcp::member(params, "_meta"));
+    add_text(&call, "transport", text_value(row, transport));
+    add_text(&call, "peer", text_value(row, peer));
+    add_text(&call, "principal", text_value(row, principal));
+    add_text(&call, "process_name", text_value(row, process_name));
+    add_json(&call, "session_calls", std::to_string(calls));
+    const std::string result = text_value(row, response);
+    const bool has_result = text_value(row, outcome) == "ok" && (bits & response_cut) == 0;
+    if (has_result && result.starts_with('{')) add_json(&call, "result", result);
+    const auto said = policy_.explain(call + "}");
+    if (!said) {
+      if (said.error().code == BH_E_UNSUPPORTED) return std::unexpected(said.error());
+      return leave_out(said.error().text);
+    }
+    compare(row, *said);
+    return {};
+  }
+
+  Result<void> leave_out(const std::string &why) {
+    ++left_out_[why];
+    return {};
+  }
+
+  // The answer's last word: of the response, unless the request is refused.
+  void compare(sqlite3_stmt *row, std::string_view said) {
+    std::string_view answer = mcp::member(said, "request");
+    const std::string_view later = mcp::member(said, "response");
+    const auto decision = [](std::string_view of) { return text_member(of, "decision"); };
+    const bool goes_on = decision(answer) == "allow" || decision(answer) == "rewrite";
+    if (goes_on && !later.empty() && decision(later) != "allow") answer = later;
+    const std::string now = decision(answer), then = text_value(row, action);
+    if (now == then) return;
+    changed_.push_back({text_value(row, timestamp), text_value(row, id),
+                        text_value(row, server) + "/" + text_value(row, target), then,
+                        text_value(row, rule), now, text_member(answer, "rule"),
+                        text_member(answer, "reason")});
+  }
+
+  const LonePolicy &policy_;
+  std::uint64_t looked_at_ = 0;
+  bool stopped_ = false;  // at max_calls
+  std::vector<Changed> changed_;
+  std::map<std::string, std::uint64_t> left_out_, calls_of_;
+};
+
+}  // namespace
+
+int run_policy_replay(const Arguments &arguments) {
+  const auto since = since_text(arguments.records.since);
+  if (!since) return complain(since_usage, exit_usage);
+  LonePolicy policy(arguments);
+  if (!policy.load()) return exit_failed;
+  const auto found = find_records(arguments);
+  if (!found) return complain(found.error().text);
+  Replay replay(policy);
+  for (const auto &folder : found->folders) {
+    for (const auto &file : folder.files) {
+      if (auto read = replay.read(file, *since); !read) return complain(read.error().text);
+    }
+  }
+  return write_stdout(arguments.json ? replay.json() : replay.text()) ? exit_ok : exit_failed;
+}
+
+}  // namespace bulkhead::program

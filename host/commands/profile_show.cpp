@@ -1,0 +1,58 @@
+// profile show: every value in force.
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/paths.hpp"
+#include "common/text.hpp"
+#include "mcp/scan.hpp"
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+std::string origin_of(const Origin &origin) {
+  std::string out = origin.layer;
+  if (!origin.file.empty()) out += " " + tilde(origin.file);
+  if (origin.line != 0) out += ":" + std::to_string(origin.line);
+  return out;
+}
+
+std::string as_json(const Profile &profile) {
+  std::string out = "[";
+  for (const auto &shown : profile.shown) {
+    out += out.size() > 1 ? ",\n {" : "\n {";
+    const auto add = [&](std::string_view key, std::string_view value) {
+      mcp::append_quoted(&out, key);
+      out += ':';
+      mcp::append_quoted(&out, value);
+      out += ',';
+    };
+    add("path", shown.path);
+    add("value", shown.value);
+    add("layer", shown.origin.layer);
+    add("file", shown.origin.file);
+    out += "\"line\":" + std::to_string(shown.origin.line) + "}";
+  }
+  return out + "\n]\n";
+}
+
+std::string as_table(const Profile &profile, bool origin) {
+  Table table({"VALUE", "", "ORIGIN"});
+  for (const auto &shown : profile.shown) {
+    table.add({printable(shown.path), "= " + printable(shown.value),
+               origin ? printable(origin_of(shown.origin)) : ""});
+  }
+  return table.str();
+}
+
+}  // namespace
+
+int run_profile_show(const Arguments &arguments) {
+  auto loaded = load_for(arguments, Transports::served);
+  if (!loaded) return report_config_errors(loaded.error());
+  for (const auto &note : loaded->profile.notes) complain(note);
+  const bool written = write_stdout(arguments.json ? as_json(loaded->profile)
+                                                   : as_table(loaded->profile, arguments.origin));
+  return written ? exit_ok : exit_failed;
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,22 @@
+#include "common/parent_watch.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "common/paths.hpp"
+
+namespace bulkhead::program {
+
+Result<OwnedFd> watch_parent(pid_t parent) {
+  if (::getppid() != parent) return OwnedFd();
+  OwnedFd fd(static_cast<int>(::syscall(SYS_pidfd_open, parent, 0)));
+  const int error = errno;
+  // It may have ended in between, and its number may be somebody else's by now.
+  if (::getppid() != parent) return OwnedFd();
+  if (!fd) return fail(BH_E_IO, describe_errno("pidfd_open of the parent process", error));
+  return fd;
+}
+
+}  // namespace bulkhead::program

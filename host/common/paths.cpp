@@ -1,0 +1,121 @@
+#include "common/paths.hpp"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace bulkhead::program {
+namespace {
+
+// An environment variable that is set, not empty, and an absolute path; the XDG specification says
+// to ignore relative ones.
+std::string absolute_env(const char *name) {
+  const char *value = std::getenv(name);
+  return value != nullptr && value[0] == '/' ? value : "";
+}
+
+std::string config_dir() {
+  std::string base = absolute_env("XDG_CONFIG_HOME");
+  if (base.empty()) base = home_dir() + "/.config";
+  return base + "/bulkhead";
+}
+
+// What the system knows of this user; empty: nothing.
+std::string account(char *passwd::*member) {
+  std::array<char, 16'384> buffer;
+  passwd entry{};
+  passwd *found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found) != 0) return {};
+  return found != nullptr && found->*member != nullptr ? found->*member : "";
+}
+
+}  // namespace
+
+std::string home_dir() {
+  if (std::string home = absolute_env("HOME"); !home.empty()) return home;
+  const std::string known = account(&passwd::pw_dir);
+  return known.starts_with('/') ? known : "/";
+}
+
+std::string user_name() {
+  const std::string known = account(&passwd::pw_name);
+  return known.empty() ? std::to_string(::geteuid()) : known;
+}
+
+std::string default_config_file() {
+  return config_dir() + "/profile.toml";
+}
+
+std::string user_layer_file() {
+  return config_dir() + "/connectors.json";
+}
+
+std::string default_state_dir() {
+  std::string base = absolute_env("XDG_STATE_HOME");
+  if (base.empty()) base = home_dir() + "/.local/state";
+  return base + "/bulkhead";
+}
+
+std::string own_plugin_dir() {
+  std::array<char, 4096> buffer;
+  const ssize_t n = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
+  if (n <= 0 || static_cast<std::size_t>(n) == buffer.size()) return "";
+  std::string path(buffer.data(), static_cast<std::size_t>(n));
+  for (int up = 0; up < 2; ++up) path.resize(path.find_last_of('/'));
+  return path + "/lib/bulkhead/plugins";
+}
+
+std::vector<std::string> control_dirs() {
+  std::vector<std::string> out;
+  if (std::string runtime = absolute_env("XDG_RUNTIME_DIR"); !runtime.empty()) {
+    out.push_back(runtime + "/bulkhead");
+  }
+  out.push_back(default_state_dir() + "/run");
+  return out;
+}
+
+Result<void> make_private_dir(const std::string &path) {
+  for (std::size_t at = 1; at != std::string::npos;) {
+    at = path.find('/', at);
+    const std::string part = path.substr(0, at);
+    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+      return fail(BH_E_INTERNAL, describe_errno("cannot make " + part, errno));
+    }
+    if (at != std::string::npos) ++at;
+  }
+  struct stat info{};
+  if (::lstat(path.c_str(), &info) != 0) {
+    return fail(BH_E_INTERNAL, describe_errno(path, errno));
+  }
+  if (!S_ISDIR(info.st_mode)) return fail(BH_E_INTERNAL, path + ": is not a folder");
+  if (info.st_uid != ::geteuid()) return fail(BH_E_INTERNAL, path + ": belongs to another user");
+  if ((info.st_mode & 077) != 0 && ::chmod(path.c_str(), 0700) != 0) {
+    return fail(BH_E_INTERNAL, path + ": is open to other users (chmod 700 it)");
+  }
+  return {};
+}
+
+std::string tilde(std::string_view path) {
+  const std::string home = home_dir();
+  if (home.size() > 1 && path.starts_with(home) &&
+      (path.size() == home.size() || path[home.size()] == '/')) {
+    return "~" + std::string(path.substr(home.size()));
+  }
+  return std::string(path);
+}
+
+std::string describe_errno(std::string_view what, int error) {
+  std::string out(what);
+  const char *text = ::strerrordesc_np(error);
+  out += ": ";
+  out += text != nullptr ? text : "error " + std::to_string(error);
+  return out;
+}
+
+}  // namespace bulkhead::program

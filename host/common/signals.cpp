@@ -1,0 +1,130 @@
+#include "common/signals.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <string_view>
+
+#include "common/console.hpp"
+#include "host.hpp"
+#include "reactor/reactor.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr int exit_interrupted = 130;
+std::atomic<void (*)(void *)> stop_function{nullptr};
+std::atomic<void *> stop_argument{nullptr};
+std::atomic<int> asked{0};
+bool on_terminal = false;  // set before any handler
+int terminal_fd = -1;      // the controlling one; set before any handler
+std::atomic<int> reload_fd{-1};
+static_assert(std::atomic<void *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+void on_signal(int) {
+  const int saved = errno;
+  const auto stop = stop_function.load();
+  if (asked.fetch_add(1) > 0 || stop == nullptr) ::_exit(exit_interrupted);
+  // Servers get some seconds to end; a person who sees nothing happen would press again.
+  static constexpr std::string_view text = "\r\033[KStopping; once more ends it at once.\n";
+  if (on_terminal && ::write(STDERR_FILENO, text.data(), text.size()) < 0) on_terminal = false;
+  stop(stop_argument.load());
+  errno = saved;
+}
+
+// A terminal that was there at the start and has been closed since: the SIGHUP says goodbye.
+bool terminal_gone() noexcept {
+  if (terminal_fd < 0) return false;
+  pollfd look{terminal_fd, 0, 0};
+  return ::poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+void on_hang_up(int signal) {
+  const int saved = errno;
+  const int fd = reload_fd.load();
+  if (fd < 0 || terminal_gone()) {
+    on_signal(signal);
+  } else {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t n = ::write(fd, &one, sizeof one);
+  }
+  errno = saved;
+}
+
+struct ReloadWatch {
+  void *arg;
+  void (*fn)(void *);
+};
+ReloadWatch reload_watch{};
+
+}  // namespace
+
+void watch_reload_signal(Reactor &reactor, void *arg, void (*fn)(void *arg)) {
+  reload_watch = {arg, fn};
+  const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0) return;
+  std::uint64_t watch = 0;
+  const auto on_event = [](void *, std::int32_t event_fd, std::uint32_t) {
+    std::uint64_t times = 0;
+    if (::read(event_fd, &times, sizeof times) == sizeof times) reload_watch.fn(reload_watch.arg);
+  };
+  if (reactor.watch(arg, fd, BH_FD_READ, on_event, nullptr, &watch) != BH_OK) {
+    ::close(fd);
+    return;
+  }
+  reload_fd.store(fd);
+}
+
+void install_signal_handlers() {
+  on_terminal = Console::get().is_terminal();
+  struct sigaction action{};
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &action, nullptr);
+
+  action.sa_handler = on_signal;
+  action.sa_flags = 0;  // blocking calls return, so that waiting ends
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before{};
+  ::sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler == SIG_IGN) return;
+  terminal_fd = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+  action.sa_handler = on_hang_up;
+  ::sigaction(SIGHUP, &action, nullptr);
+}
+
+void set_signalled(void (*stop)(void *), void *arg) noexcept {
+  stop_function.store(nullptr);
+  stop_argument.store(arg);
+  stop_function.store(stop);
+}
+
+void set_signalled_host(Host *host) noexcept {
+  if (host == nullptr) return set_signalled(nullptr, nullptr);
+  set_signalled([](void *arg) { static_cast<Host *>(arg)->request_stop(); }, host);
+}
+
+bool stop_was_asked() noexcept {
+  return asked.load() > 0;
+}
+
+void raise_file_limit() noexcept {
+  // Beyond this, children that close every descriptor up to the limit take long to start.
+  constexpr rlim_t enough = 65'536;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = std::min(limit.rlim_max, enough);  // RLIM_INFINITY is the largest value
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace bulkhead::program

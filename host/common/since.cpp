@@ -1,0 +1,54 @@
+#include "common/since.hpp"
+
+#include <charconv>
+#include <ctime>
+
+namespace bulkhead::program {
+namespace {
+
+std::string utc_text(std::time_t seconds) {
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char out[40];
+  std::strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%S", &parts);
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::string> since_text(std::string_view since) {
+  std::uint64_t n = 0;
+  const auto [rest, error] = std::from_chars(since.data(), since.data() + since.size(), n);
+  if (error == std::errc() && rest + 1 == since.data() + since.size()) {
+    const std::string_view units = "smhd";
+    constexpr std::uint64_t seconds[] = {1, 60, 3'600, 86'400};
+    const std::size_t unit = units.find(*rest);
+    if (unit == units.npos || n > 100'000'000) return std::nullopt;
+    return utc_text(std::time(nullptr) - static_cast<std::time_t>(n * seconds[unit]));
+  }
+  // RFC 3339: what is in the rows is UTC, so an offset is taken off.
+  std::tm parts{};
+  const std::string text(since);
+  const char *end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (end == nullptr) end = ::strptime(text.c_str(), "%Y-%m-%d %H:%M:%S", &parts);
+  if (end == nullptr) return std::nullopt;
+  if (*end == '.') {
+    ++end;
+    while (*end >= '0' && *end <= '9') ++end;
+  }
+  const std::string_view zone(end);
+  std::time_t offset = 0;
+  if (zone.size() == 6 && (zone[0] == '+' || zone[0] == '-') && zone[3] == ':') {
+    int hours = 0, minutes = 0;
+    const auto number = [&](std::size_t at, int *out) {
+      return std::from_chars(zone.data() + at, zone.data() + at + 2, *out).ec == std::errc();
+    };
+    if (!number(1, &hours) || !number(4, &minutes)) return std::nullopt;
+    offset = (hours * 60 + minutes) * 60 * (zone[0] == '-' ? -1 : 1);
+  } else if (zone != "Z" && zone != "z") {
+    return std::nullopt;
+  }
+  return utc_text(::timegm(&parts) - offset);
+}
+
+}  // namespace bulkhead::program

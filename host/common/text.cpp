@@ -1,0 +1,123 @@
+#include "common/text.hpp"
+
+#include <algorithm>
+
+namespace bulkhead::program {
+namespace {
+
+// The length of the valid UTF-8 sequence at the start, 0 if there is none; *code is its code point.
+std::size_t decode(std::string_view text, char32_t *code) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) {
+    *code = lead;
+    return 1;
+  }
+  const std::size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < size) return 0;
+  char32_t value = lead & (0x7Fu >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+    value = value << 6 | (byte(i) & 0x3F);
+  }
+  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (value < least[size] || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return 0;
+  *code = value;
+  return size;
+}
+
+// Also the marks that reorder text: a name must read as it is.
+bool is_control(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) ||
+         (c >= 0x2066 && c <= 0x2069) || c == 0x2028 || c == 0x2029;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, bool keep_lines) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    char32_t code = 0;
+    const std::size_t size = decode(text, &code);
+    if (size == 0) {
+      out += '?';
+      text.remove_prefix(1);
+      continue;
+    }
+    const bool kept = keep_lines && (code == '\n' || code == '\t');
+    if (is_control(code) && !kept) {
+      out += '?';
+    } else {
+      out += text.substr(0, size);
+    }
+    text.remove_prefix(size);
+  }
+  return out;
+}
+
+std::size_t columns(std::string_view text) noexcept {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::string first_line(std::string_view text, std::size_t max_columns) {
+  while (!text.empty() && (text.front() == '\n' || text.front() == ' ')) text.remove_prefix(1);
+  text = text.substr(0, text.find('\n'));
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  if (columns(text) <= max_columns) return std::string(text);
+  std::size_t end = 0, taken = 0;
+  while (end < text.size()) {
+    if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80 && ++taken >= max_columns) break;
+    ++end;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::string duration(std::uint64_t milliseconds) {
+  const auto two = [](std::uint64_t a, const char *ua, std::uint64_t b, const char *ub) {
+    std::string out = std::to_string(a) + ua;
+    if (b != 0) out += " " + std::to_string(b) + ub;
+    return out;
+  };
+  const std::uint64_t s = milliseconds / 1000;
+  if (s == 0) return std::to_string(milliseconds) + " ms";
+  if (s < 60) return std::to_string(s) + " s";
+  if (s < 3600) return two(s / 60, " min", s % 60, " s");
+  if (s < 86'400) return two(s / 3600, " h", s % 3600 / 60, " min");
+  return two(s / 86'400, " d", s % 86'400 / 3600, " h");
+}
+
+void Table::add(std::vector<std::string> row) {
+  row.resize(headers_.size());
+  rows_.push_back(std::move(row));
+}
+
+std::string Table::str(std::string_view indent) const {
+  std::vector<std::size_t> width(headers_.size(), 0);
+  for (const auto &row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], columns(row[i]));
+  }
+  const auto line = [&](const std::vector<std::string> &cells, bool header) {
+    std::string out(indent);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (width[i] == 0) continue;
+      const bool right = headers_[i].starts_with('>');
+      const std::string_view cell = std::string_view(cells[i]).substr(header && right ? 1 : 0);
+      const std::size_t head = columns(headers_[i]) - (right ? 1 : 0);
+      const std::string gap(std::max(width[i], head) - columns(cell), ' ');
+      if (out.size() > indent.size()) out += "  ";
+      if (right) out += gap;
+      out += cell;
+      if (!right) out += gap;
+    }
+    while (!out.empty() && out.back() == ' ') out.pop_back();
+    return out + "\n";
+  };
+  std::string out = line(headers_, true);
+  for (const auto &row : rows_) out += line(row, false);
+  return out;
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,47 @@
+#include "common/text.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace bulkhead::program;
+
+TEST_CASE("what a server says cannot steer the terminal") {
+  CHECK(printable("a\033[2Jb") == "a?[2Jb");
+  CHECK(printable("two\nlines\t") == "two?lines?");
+  CHECK(printable("two\nlines\t\r", true) == "two\nlines\t?");
+  CHECK(printable("na\xC3\xAFve") == "na\xC3\xAFve");
+  CHECK(printable("\xC2\x9B"
+                  "2J") == "?2J");  // C1, an escape on some terminals
+  CHECK(printable("\xE2\x80\xAE"
+                  "gpj.exe") == "?gpj.exe");              // right-to-left override
+  CHECK(printable("\xC3(\xED\xA0\x80\xF5") == "?(????");  // broken, surrogate, out of range
+  CHECK(printable("\xE2\x82") == "??");
+  CHECK(printable("\xC0\x80") == "??");  // overlong
+}
+
+TEST_CASE("the first line is cut by columns, never inside a character") {
+  CHECK(first_line("\n one \ntwo", 10) == "one");
+  CHECK(first_line("abcdef", 6) == "abcdef");
+  CHECK(first_line("abcdef", 5) == "abcd…");
+  CHECK(first_line("äöüäöü", 4) == "äöü…");
+  CHECK(first_line("", 4).empty());
+}
+
+TEST_CASE("durations read well") {
+  CHECK(duration(0) == "0 ms");
+  CHECK(duration(999) == "999 ms");
+  CHECK(duration(59'999) == "59 s");
+  CHECK(duration(60'000) == "1 min");
+  CHECK(duration(192'000) == "3 min 12 s");
+  CHECK(duration(7'500'000) == "2 h 5 min");
+  CHECK(duration(90'000'000) == "1 d 1 h");
+}
+
+TEST_CASE("a table aligns its columns and leaves empty ones out") {
+  Table table({"NAME", ">N", "EMPTY", "WHY"});
+  table.add({"ä", "5", "", "because"});
+  table.add({"longer", "1234"});
+  CHECK(table.str("  ") ==
+        "  NAME       N  WHY\n"
+        "  ä          5  because\n"
+        "  longer  1234\n");
+}

@@ -1,0 +1,149 @@
+// aggregator: the program that has started us gives the servers and asks for what they offer.
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "command_line/commands.hpp"
+#include "common/instance_lock.hpp"
+#include "common/logger.hpp"
+#include "common/parent_watch.hpp"
+#include "common/paths.hpp"
+#include "common/signals.hpp"
+#include "gateway/run_host.hpp"
+#include "plugin/loader.hpp"
+#include "reactor/reactor.hpp"
+#include "sandbox/confine.hpp"
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// What holds for one run: the lock, and the parent that it works for.
+struct Guards {
+  OwnedFd lock, parent;
+};
+
+// nullopt: there is nothing to do here, which is no mistake. Nothing is read before this is known:
+// the input belongs to whoever really is the aggregator.
+Result<std::optional<Guards>> take_guards(const Arguments &arguments) {
+  Guards guards;
+  // Process 1 ends with everything else anyway; 0: nobody is watched.
+  const pid_t parent = arguments.parent_pid < 0 ? ::getppid() : arguments.parent_pid;
+  if (parent > 1 || arguments.parent_pid > 0) {
+    auto watched = watch_parent(parent);
+    if (!watched) return std::unexpected(watched.error());
+    if (!*watched) return std::nullopt;
+    guards.parent = std::move(*watched);
+  }
+  if (!arguments.lock_path.empty()) {
+    auto lock = take_instance_lock(arguments.lock_path);
+    if (!lock) return std::unexpected(lock.error());
+    if (!*lock) return std::nullopt;
+    guards.lock = std::move(*lock);
+  }
+  return guards;
+}
+
+// One process that connects and starts servers may do what the aggregator and the launcher of the
+// gateway may do together. Its servers are sandboxed further, each for itself.
+Result<Enforced> confine_to_servers(const Profile &profile) {
+  Confinement wish;
+  wish.role = "aggregator";
+  wish.network = wish.unix_sockets = true;
+  wish.exec = wish.namespaces = true;
+  wish.hide = control_dirs();
+  wish.hide.push_back(profile.state_dir + "/secrets");
+  wish.mode = profile.isolation.require ? ConfineMode::require : ConfineMode::best_effort;
+  return confine(wish);
+}
+
+// Opened and checked while files still have their owners: confined, an ordinary user is in a user
+// namespace, in which root's files seem to be nobody's. One that cannot be opened fails later,
+// where it is known whether the profile can do without.
+std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {
+  std::map<std::string, CheckedLibrary> checked;
+  const auto check = [&](const std::string &plugin, const std::string &sha256) {
+    if (checked.contains(plugin)) return;
+    LoadOptions options;
+    options.dirs = profile.plugin_dirs;
+    options.sha256 = sha256;
+    if (auto library = Library::check(plugin, options))
+      checked.emplace(plugin, *std::move(library));
+  };
+  for (const auto *uses : {&profile.transports, &profile.tools, &profile.policies,
+                           &profile.telemetry, &profile.services}) {
+    for (const PluginUse &use : *uses) check(use.plugin, use.sha256);
+  }
+  for (const auto &[type, plugin] : profile.connectors) check(plugin, {});
+  return checked;
+}
+
+class Aggregator {
+ public:
+  Aggregator(const Arguments &arguments, Guards guards)
+      : guards_(std::move(guards)),
+        logger_(LogLevel::error,
+                arguments.verbose ? level_named(arguments.log_level) : LogLevel::warn) {}
+
+  int run(Profile profile) {
+    raise_file_limit();
+    HostOptions options;
+    options.adopt_orphans = true;
+    options.checked_plugins = check_plugins(profile);
+    const auto enforced = confine_to_servers(profile);
+    if (!enforced) return complain(enforced.error().text);
+    for (const std::string &part : enforced->missing) {
+      logger_.log(LogLevel::warn, "aggregator", "runs without a part of its confinement: " + part);
+    }
+    for (const auto &note : profile.notes) logger_.log(LogLevel::warn, "profile", note);
+    options.log = [this](LogLevel level, std::string_view component, std::string_view text) {
+      logger_.log(level, component, text);
+    };
+    options.log_level = logger_.level();
+    auto host = Host::create(std::move(profile), std::move(options));
+    if (!host) return complain(host.error().text);
+    host_ = std::move(*host);
+    set_signalled_host(host_.get());
+    const int code = start_and_run();
+    set_signalled_host(nullptr);
+    host_.reset();
+    return code;
+  }
+
+ private:
+  int start_and_run() {
+    Reactor &reactor = host_->reactor();
+    std::uint64_t watch = 0;
+    if (guards_.parent) {
+      const auto gone = [](void *self, std::int32_t, std::uint32_t) {
+        static_cast<Aggregator *>(self)->host_->request_stop();
+      };
+      reactor.watch(this, guards_.parent.get(), BH_FD_READ, gone, this, &watch);
+    }
+    auto started = host_->start();
+    if (started) host_->run();
+    reactor.forget(this);
+    return started ? exit_ok : complain(started.error().text);
+  }
+
+  const Guards guards_;
+  Logger logger_;
+  std::unique_ptr<Host> host_;
+};
+
+}  // namespace
+
+int run_aggregator(const Arguments &arguments) {
+  auto guards = take_guards(arguments);
+  if (!guards) return complain(guards.error().text);
+  std::optional<Guards> held = std::move(*guards);
+  if (!held) return exit_ok;
+  auto loaded = load_aggregator(arguments);
+  if (!loaded) return report_config_errors(loaded.error());
+  return Aggregator(arguments, *std::move(held)).run(std::move(loaded->profile));
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,110 @@
+#include "gateway/banner.hpp"
+
+#include "common/paths.hpp"
+#include "common/text.hpp"
+#include "mcp/scan.hpp"
+#include "sources/snapshot.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out;
+  mcp::append_quoted(&out, text);
+  return out;
+}
+
+std::string paste_blocks(const std::string &url, const BannerFacts &facts) {
+  // A token is not printed: terminals are recorded and shared. The shell reads it from its file.
+  const std::string value = facts.token_file.empty() ? "TOKEN" : "$(cat " + facts.token_file + ")";
+  const std::string shell =
+      facts.needs_token ? " --header \"Authorization: Bearer " + value + "\"" : "";
+  const std::string headers =
+      facts.needs_token ? R"(, "headers": { "Authorization": "Bearer TOKEN" })" : "";
+  const auto block = [&](const char *client, const char *file, const std::string &opening) {
+    return "  " + std::string(client) + file + "\n                { " + opening + quoted(url) +
+           headers + " } } }\n";
+  };
+  std::string out = "Connect a client\n";
+  out += "  Claude Code   claude mcp add --transport http bulkhead " + url + shell + "\n";
+  out += block("VS Code       ", ".vscode/mcp.json",
+               R"("servers": { "bulkhead": { "type": "http", "url": )");
+  out += block("Cursor        ", "~/.cursor/mcp.json", R"("mcpServers": { "bulkhead": { "url": )");
+  out += block("Gemini CLI    ", "~/.gemini/settings.json",
+               R"("mcpServers": { "bulkhead": { "httpUrl": )");
+  if (facts.needs_token) {
+    out += facts.token_file.empty() ? "  TOKEN is the one in the configuration.\n"
+                                    : "  TOKEN is what " + tilde(facts.token_file) + " holds.\n";
+  }
+  return out;
+}
+
+bool is_loopback(std::string_view url) {
+  const std::size_t at = url.find("://");
+  const std::string_view host = url.substr(at == std::string_view::npos ? 0 : at + 3);
+  return host.starts_with("127.") || host.starts_with("[::1]") || host.starts_with("localhost");
+}
+
+}  // namespace
+
+void find_token(std::string_view url, std::string_view config_json, const std::string &token_file,
+                BannerFacts *facts) {
+  const std::string_view configured = mcp::member(config_json, "token");
+  const bool none = configured.empty() || configured == "\"\"";
+  const bool kept = none ? !is_loopback(url) : configured == "\"auto\"";
+  facts->needs_token = kept || !none;
+  if (kept) facts->token_file = token_file;
+}
+
+std::string banner(const BannerFacts &facts) {
+  std::string out = "bulkhead " + facts.version + "\n\n";
+  std::string url;
+  for (const auto &endpoint : facts.endpoints) {
+    const std::string shown = printable(endpoint);
+    out += "  Address   " + shown + "\n";
+    if (url.empty() && shown.starts_with("http")) url = shown;
+  }
+  out += "  Config    " +
+         (facts.config.empty()
+              ? "none: the builtin servers http and files (bulkhead import finds yours)"
+              : printable(tilde(facts.config))) +
+         "\n";
+  if (!facts.project.empty()) out += "  Project   " + printable(tilde(facts.project)) + "\n";
+  const std::string state = tilde(facts.state_dir);
+  if (!facts.log_file.empty()) {
+    out += "  Logs      " + tilde(facts.log_file) + "\n";
+    out += "            " + state + "/log/servers/NAME.log: what a server wrote to stderr\n";
+  }
+  out += "  State     " + state + "\n\n";
+  if (!url.empty()) out += paste_blocks(url, facts) + "\n";
+  return out;
+}
+
+std::string servers_report(const HostStatus &status) {
+  std::string out = server_table(status.servers, "");
+  if (out.empty()) out = "No servers are configured.\n";
+  for (const auto &collision : status.collisions) {
+    out += "Not offered: " + printable(collision) + "\n";
+  }
+  return out;
+}
+
+std::string progress_line(const HostStatus &status) {
+  std::size_t enabled = 0, ready = 0, failed = 0;
+  std::string waiting;
+  for (const auto &server : status.servers) {
+    if (server.state == ServerState::disabled) continue;
+    ++enabled;
+    if (server.state == ServerState::ready) ++ready;
+    if (server.state == ServerState::failed) ++failed;
+    if (server.state != ServerState::connecting) continue;
+    waiting += (waiting.empty() ? "" : ", ") + printable(server.name);
+  }
+  std::string out =
+      "connecting: " + std::to_string(ready) + " of " + std::to_string(enabled) + " ready";
+  if (failed > 0) out += ", " + std::to_string(failed) + " failed";
+  if (!waiting.empty()) out += ", waiting for " + waiting;
+  return out;
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,157 @@
+#include "gateway/banner.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "mcp/scan.hpp"
+#include "sources/snapshot.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::program;
+
+namespace {
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+ServerStatus server(std::string name, ServerState state, std::uint32_t tools = 0,
+                    std::string reason = "") {
+  ServerStatus out;
+  out.name = std::move(name);
+  out.type = "stdio";
+  out.state = state;
+  out.tools = tools;
+  out.reason = std::move(reason);
+  return out;
+}
+
+BannerFacts facts() {
+  BannerFacts out;
+  out.version = "1.2.3";
+  out.endpoints = {"http://127.0.0.1:8808/mcp"};
+  out.log_file = "/var/state/log/bulkhead.log";
+  out.state_dir = "/var/state";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the banner has a block for each client, ready to paste") {
+  const std::string text = banner(facts());
+  CHECK(has(text, "claude mcp add --transport http bulkhead http://127.0.0.1:8808/mcp\n"));
+  CHECK(has(
+      text,
+      R"({ "servers": { "bulkhead": { "type": "http", "url": "http://127.0.0.1:8808/mcp" } } })"));
+  CHECK(has(text, R"({ "mcpServers": { "bulkhead": { "url": "http://127.0.0.1:8808/mcp" } } })"));
+  CHECK(
+      has(text, R"({ "mcpServers": { "bulkhead": { "httpUrl": "http://127.0.0.1:8808/mcp" } } })"));
+  CHECK(has(text, "/var/state/log/bulkhead.log"));
+  CHECK(has(text, "none: the builtin servers"));
+}
+
+TEST_CASE("each block of the banner is JSON") {
+  const std::string text = banner(facts());
+  std::size_t blocks = 0;
+  for (std::size_t at = text.find("{ \""); at != std::string::npos; at = text.find("{ \"", at)) {
+    const std::size_t end = text.find('\n', at);
+    CHECK(mcp::valid_json(std::string_view(text).substr(at, end - at)));
+    ++blocks;
+    at = end;
+  }
+  CHECK(blocks == 3);
+}
+
+TEST_CASE("a token is read from its file, never printed") {
+  BannerFacts with = facts();
+  with.needs_token = true;
+  with.token_file = "/var/state/secrets/http/token";
+  const std::string text = banner(with);
+  CHECK(has(text, "--header \"Authorization: Bearer $(cat /var/state/secrets/http/token)\""));
+  CHECK(has(text, R"("Authorization": "Bearer TOKEN")"));
+}
+
+TEST_CASE("the banner knows when a token is needed") {
+  const auto found = [](std::string_view url, std::string_view config) {
+    BannerFacts out;
+    find_token(url, config, "F", &out);
+    return (out.needs_token ? "token " : "open ") + out.token_file;
+  };
+  CHECK(found("http://127.0.0.1:1/mcp", "{}") == "open ");
+  CHECK(found("http://[::1]:1/mcp", "{}") == "open ");
+  CHECK(found("http://127.0.0.1:1/mcp", R"({"token":"auto"})") == "token F");
+  CHECK(found("http://127.0.0.1:1/mcp", R"({"token":"mine"})") == "token ");
+  CHECK(found("http://0.0.0.0:1/mcp", "{}") == "token F");
+  CHECK(found("http://10.1.2.3:1/mcp", R"({"token":""})") == "token F");
+}
+
+TEST_CASE("the report names what failed and why") {
+  HostStatus status;
+  CHECK(servers_report(status) == "No servers are configured.\n");
+  status.servers = {server("good", ServerState::ready, 26),
+                    server("bad", ServerState::failed, 0, "npx: command\033 not found\nmore"),
+                    server("off", ServerState::disabled)};
+  status.collisions = {"a__b: two servers offer it"};
+  const std::string text = servers_report(status);
+  CHECK(has(text, "good    stdio  ready        26"));
+  CHECK(has(text, "failed        -  npx: command? not found\n"));
+  CHECK(has(text, "disabled      -\n"));
+  CHECK(has(text, "Not offered: a__b: two servers offer it\n"));
+}
+
+TEST_CASE("progress counts enabled servers and names those waited for") {
+  HostStatus status;
+  status.servers = {server("a", ServerState::ready), server("b", ServerState::connecting),
+                    server("c", ServerState::connecting), server("d", ServerState::disabled),
+                    server("e", ServerState::failed)};
+  CHECK(progress_line(status) == "connecting: 1 of 4 ready, 1 failed, waiting for b, c");
+}
+
+TEST_CASE("a snapshot is JSON and comes back as text") {
+  HostStatus status;
+  status.endpoints = {"http://127.0.0.1:8808/mcp"};
+  status.servers = {server("git\"hub", ServerState::failed, 0, "auth\nrequired")};
+  status.servers[0].restarts = 7;
+  status.collisions = {"x"};
+  status.servers_missing = {"own-proc"};
+  status.counters = {{"drops", 3}, {"book.records_written", 12}, {"book.records_lost", 2}};
+  PluginStatus plugin;
+  plugin.id = "audit";
+  plugin.state = "failed: no such file";
+  status.plugins = {plugin};
+  ProcessFacts process;
+  process.version = "1.2.3";
+  process.command = "serve";
+  process.pid = 42;
+  process.uptime_ms = 61'000;
+  CompartmentStatus launcher;
+  launcher.name = "launcher";
+  launcher.missing = {"landlock-tcp"};
+  launcher.servers_missing = {"namespaces", "process-limit"};
+  process.compartments = {launcher};
+  const std::string json = snapshot_json(process, status);
+  REQUIRE(mcp::valid_json(json));
+  CHECK(mcp::member(mcp::member(json, "counters"), "drops") == "3");
+  std::string text;
+  REQUIRE(describe_snapshot(json, &text));
+  CHECK(has(text, "bulkhead 1.2.3 serve  pid 42  http://127.0.0.1:8808/mcp\n"));
+  CHECK(has(text, "up 1 min 1 s"));
+  CHECK(has(text, "git\"hub"));
+  INFO(text);
+  CHECK(has(text, "failed      -         7  auth\n"));
+  CHECK(has(text, "  book: 12 written, 2 lost\n"));
+  CHECK(has(text, "not offered: x\n"));
+  CHECK(has(text, "  not enforced in launcher: landlock-tcp\n"));
+  CHECK(has(text, "  not enforced for servers of launcher: namespaces process-limit\n"));
+  CHECK(has(text, "  not enforced for servers: own-proc\n"));
+  CHECK(has(text, "plugin audit: failed: no such file\n"));
+}
+
+TEST_CASE("what is not a snapshot is not shown") {
+  std::string text;
+  CHECK_FALSE(describe_snapshot("", &text));
+  CHECK_FALSE(describe_snapshot("HTTP/1.1 400 Bad Request", &text));
+  CHECK_FALSE(describe_snapshot("[1]", &text));
+  CHECK_FALSE(describe_snapshot("{\"a\":1}", &text));
+  CHECK_FALSE(describe_snapshot("{\"pid\":1", &text));
+  CHECK(describe_snapshot(R"({"pid":1,"servers":{"a":1},"endpoints":[1,null]})", &text));
+}

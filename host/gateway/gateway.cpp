@@ -1,0 +1,172 @@
+// serve and stdio: a gateway until it is told to stop.
+#include <unistd.h>
+
+#include <memory>
+
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/peer.hpp"
+#include "common/signals.hpp"
+#include "embed/policy_watch.hpp"
+#include "gateway/gateway_front.hpp"
+#include "gateway/supervised_gateway.hpp"
+#include "keep/list_keeper.hpp"
+#include "keep/pin_keeper.hpp"
+#include "service/service.hpp"
+#include "service/service_api.hpp"
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// All in this process.
+class Gateway {
+ public:
+  Gateway(const Arguments &arguments, LoadedProfile loaded)
+      : arguments_(arguments), front_(arguments, loaded), profile_(std::move(loaded.profile)) {}
+
+  int run() {
+    front_.begin();
+    HostOptions options;
+    options.log = [this](LogLevel level, std::string_view component, std::string_view text) {
+      front_.log(level, component, text);
+    };
+    options.log_level = front_.log_level();
+    set_policy_hang_handler([this](std::string_view policy, std::uint64_t limit_ms) {
+      front_.log(LogLevel::error, "watchdog", hang_text(policy, limit_ms));
+      ::_exit(exit_failed);
+    });
+    options.on_status = [this] { on_status(); };  // in the middle of a change: look at it later
+    // On stdio there is one client; the servers are started with what it says that it can do, once.
+    options.eager = front_.is_serve();
+    options.adopt_orphans = true;
+    options.on_pins = [this](const std::vector<PinNews> &news) {
+      if (pins_ != nullptr) pins_->take(news);
+    };
+    options.on_list = [this](const ListNews &news) {
+      if (lists_ != nullptr) lists_->take(news);
+    };
+    const std::string state_dir = profile_.state_dir;
+    const Profile profile = profile_;
+    auto host = Host::create(std::move(profile_), std::move(options));
+    if (!host) return front_.give_up(host.error());
+    host_ = std::move(*host);
+    PinKeeper::Hooks hooks;
+    hooks.warn = [this](std::string_view text) { front_.log(LogLevel::warn, "pins", text); };
+    pins_ = std::make_unique<PinKeeper>(host_->reactor(), state_dir, std::move(hooks));
+    pins_->use(profile);
+    lists_ = std::make_unique<ListKeeper>(
+        host_->reactor(), state_dir,
+        ListKeeper::Hooks{
+            [this](std::string_view text) { front_.log(LogLevel::warn, "lists", text); }, {}});
+    lists_->use(profile);
+    set_signalled_host(host_.get());
+    const int code = start_and_run();
+    set_signalled_host(nullptr);
+    api_.reset();
+    service_.reset();
+    host_.reset();
+    pins_.reset();
+    lists_.reset();
+    return code;
+  }
+
+ private:
+  int start_and_run() {
+    if (auto started = host_->start(); !started) return front_.give_up(started.error());
+    open_service();
+    started_ = true;
+    front_.show_banner(host_->status());
+    on_status();
+    host_->run();
+    Console::get().progress("");
+    return exit_ok;
+  }
+
+  void open_service() {
+    const auto transports = front_.is_serve() ? Transports::served : Transports::stdio;
+    service_ = std::make_unique<Service>(host_->reactor(), arguments_, transports, backend());
+    watch_reload_signal(host_->reactor(), this, [](void *arg) {
+      // It is gone while its destructor still waits, and the loop runs.
+      Service *service = static_cast<Gateway *>(arg)->service_.get();
+      if (service != nullptr) service->reload();
+    });
+    socket_ = front_.open_service_socket();
+    if (socket_ == nullptr) return;
+    api_ = std::make_unique<ServiceApi>(
+        host_->reactor(), socket_->fd(),
+        [](int fd, const std::function<void(bool)> &done) { done(peer_may_ask(fd, ::getpid())); },
+        [this](ServiceRequest request, const std::string &value, ServiceReply reply) {
+          if (service_ == nullptr) {
+            return reply(refuse_with(BH_E_UNAVAILABLE, "the gateway ends"));
+          }
+          service_->ask(request, value, std::move(reply));
+        });
+  }
+
+  ServiceBackend backend() {
+    ServiceBackend backend;
+    backend.status = [this](const std::function<void(const ServiceStatus &)> &done) {
+      done({front_.process_facts(socket_->path()), host_->status()});
+    };
+    backend.apply = [this](LoadedProfile next,
+                           const std::function<void(Result<ApplyReport>)> &done) {
+      const Profile profile = next.profile;
+      auto report = host_->apply(std::move(next.profile));
+      if (report) {
+        pins_->use(profile);
+        lists_->use(profile);
+      }
+      done(std::move(report));
+    };
+    backend.look = [this](const std::function<void(const HostStatus &)> &done) {
+      done(host_->status());
+    };
+    backend.log = [this](LogLevel level, std::string_view text) {
+      front_.log(level, "service", text);
+    };
+    backend.approvals = [this](ApprovalRequest request, const std::string &value,
+                               const std::function<void(Result<std::string>)> &done) {
+      done(answer_approval_request(*host_, static_cast<std::uint32_t>(request), value));
+    };
+    return backend;
+  }
+
+  // With 200 servers many changes come in one turn; they are looked at once, after it.
+  void on_status() {
+    if (!front_.is_serve() || !started_ || front_.reported() || report_pending_) return;
+    report_pending_ = true;
+    const auto fn = [](void *arg) { static_cast<Gateway *>(arg)->report(); };
+    host_->reactor().defer(this, fn, this);
+  }
+
+  void report() {
+    report_pending_ = false;
+    if (!stop_was_asked()) front_.show_progress(host_->status(), host_->settled());
+  }
+
+  const Arguments arguments_;
+  GatewayFront front_;
+  Profile profile_;
+  // The host's threads may still write.
+  std::unique_ptr<PinKeeper> pins_;
+  std::unique_ptr<ListKeeper> lists_;
+  std::unique_ptr<Host> host_;
+  std::unique_ptr<ServiceSocket> socket_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<ServiceApi> api_;
+  bool started_ = false, report_pending_ = false;
+};
+
+}  // namespace
+
+int run_gateway(const Arguments &arguments) {
+  const auto transports =
+      arguments.command == Command::serve ? Transports::served : Transports::stdio;
+  auto loaded = load_checked(arguments, transports);
+  if (!loaded) return report_config_errors(loaded.error());
+  if (!arguments.single_process) return run_supervised(arguments, std::move(*loaded));
+  return Gateway(arguments, std::move(*loaded)).run();
+}
+
+}  // namespace bulkhead::program

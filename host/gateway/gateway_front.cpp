@@ -1,0 +1,129 @@
+#include "gateway/gateway_front.hpp"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/paths.hpp"
+#include "common/signals.hpp"
+#include "gateway/banner.hpp"
+#include "gateway/run_host.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+std::uint64_t now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000u +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000u;
+}
+
+// For `status`, which is run in another folder.
+std::string absolute(const std::string &path) {
+  char *resolved = ::realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return path;
+  std::string out = resolved;
+  std::free(resolved);
+  return out;
+}
+
+}  // namespace
+
+GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &loaded)
+    : is_serve_(arguments.command == Command::serve),
+      config_(absolute(loaded.file)),
+      project_(loaded.project),
+      state_dir_(loaded.profile.state_dir),
+      notes_(loaded.profile.notes),
+      started_ms_(now_ms()),
+      logger_(level_named(arguments.log_level),
+              arguments.verbose ? level_named(arguments.log_level) : LogLevel::warn) {
+  if (loaded.profile.transports.empty()) return;
+  http_id_ = loaded.profile.transports.front().id;
+  http_config_ = loaded.profile.transports.front().config_json;
+}
+
+void GatewayFront::begin() {
+  open_log();
+  raise_file_limit();
+  if (is_serve_) logger_.hold();  // the banner comes first
+  for (const std::string &note : notes_) logger_.log(LogLevel::warn, "profile", note);
+}
+
+void GatewayFront::open_log() {
+  const std::string dir = state_dir_ + "/log";
+  auto made = make_private_dir(dir);
+  if (made) made = make_private_dir(dir + "/servers");
+  if (made) made = logger_.open(dir + "/bulkhead.log");
+  if (!made) complain(made.error().text + "; going on without a log file");
+}
+
+void GatewayFront::log(LogLevel level, std::string_view component, std::string_view text) {
+  // Servers that fail while the gateway starts are in the table, with the reason.
+  if (is_serve_ && !reported_ && component == "router" && level == LogLevel::warn) {
+    logger_.log_to_file(level, component, text);
+  } else {
+    logger_.log(level, component, text);
+  }
+}
+
+std::unique_ptr<ServiceSocket> GatewayFront::open_service_socket() {
+  auto socket = ServiceSocket::open_in(control_dirs());
+  if (socket) return *std::move(socket);
+  log(LogLevel::warn, "service",
+      "`bulkhead status` will not find this gateway: " + socket.error().text);
+  return nullptr;
+}
+
+void GatewayFront::show_banner(const HostStatus &status) {
+  if (is_serve_) {
+    BannerFacts facts;
+    facts.version = BULKHEAD_VERSION;
+    facts.endpoints = status.endpoints;
+    facts.config = config_;
+    facts.project = project_;
+    facts.log_file = logger_.path();
+    facts.state_dir = state_dir_;
+    if (!facts.endpoints.empty() && !http_id_.empty()) {
+      // transport-http keeps a token it made as the secret "http-token" of its instance.
+      find_token(facts.endpoints.front(), http_config_,
+                 state_dir_ + "/secrets/" + http_id_ + "/http-token", &facts);
+    }
+    Console::get().offer(banner(facts));
+  }
+  logger_.release();
+}
+
+void GatewayFront::show_progress(const HostStatus &status, bool settled) {
+  if (!is_serve_ || reported_) return;
+  Console &console = Console::get();
+  if (!settled) return console.progress(progress_line(status));
+  reported_ = true;
+  console.progress("");
+  console.write(servers_report(status) + (console.is_terminal() ? "\nCtrl-C stops.\n" : ""));
+}
+
+int GatewayFront::give_up(const Error &error) {
+  logger_.release();
+  logger_.log_to_file(LogLevel::error, "start", error.text);
+  return complain(error.text);
+}
+
+ProcessFacts GatewayFront::process_facts(std::string socket) const {
+  ProcessFacts facts;
+  facts.version = BULKHEAD_VERSION;
+  facts.command = is_serve_ ? "serve" : "stdio";
+  facts.config = config_;
+  facts.log_file = logger_.path();
+  facts.socket = std::move(socket);
+  facts.pid = ::getpid();
+  facts.uptime_ms = now_ms() - started_ms_;
+  return facts;
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,92 @@
+#include "gateway/local_session.hpp"
+
+#include "common/signals.hpp"
+#include "common/text.hpp"
+#include "mcp/scan.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::string_view initialize_params =
+    R"({"protocolVersion":"2025-11-25","capabilities":{},)"
+    R"("clientInfo":{"name":"bulkhead-cli","version":")" BULKHEAD_VERSION R"("}})";
+
+LocalSession::Failure failure_of(std::string_view error) {
+  std::string scratch;
+  const std::string_view message = mcp::member(error, "message");
+  std::string text = message.empty() ? "" : std::string(mcp::unquote(message, &scratch));
+  return {"error " + std::string(mcp::member(error, "code")) + ": " + printable(text),
+          std::string(error)};
+}
+
+}  // namespace
+
+void LocalSession::on_message(std::string_view message) {
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!mcp::scan(message, &scan, &error)) return;
+  if (scan.kind == mcp::Kind::request) {
+    // This client announces no capabilities, so only a ping can be meant for it.
+    std::string reply = R"({"jsonrpc":"2.0","id":)" + std::string(scan.id.in(message));
+    reply += scan.method == mcp::Method::ping
+                 ? R"(,"result":{}})"
+                 : R"(,"error":{"code":-32601,"message":"not supported by this client"}})";
+    client_->send(reply);
+    return;
+  }
+  const bool is_answer = scan.kind == mcp::Kind::result || scan.kind == mcp::Kind::error;
+  if (!is_answer || answered_ || scan.id.in(message) != waiting_for_) return;
+  answered_ = true;
+  if (scan.kind == mcp::Kind::result) {
+    answer_ = std::string(scan.result.in(message));
+  } else {
+    answer_ = std::unexpected(failure_of(scan.error.in(message)));
+  }
+}
+
+std::expected<void, LocalSession::Failure> LocalSession::open() {
+  client_ = host_.connect([this](std::string_view message) { on_message(message); });
+  const auto answer = request("initialize", initialize_params, list_timeout_ms);
+  if (!answer) return std::unexpected(answer.error());
+  client_->send(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
+  return {};
+}
+
+LocalSession::Answer LocalSession::request(std::string_view method, std::string_view params,
+                                           std::uint64_t timeout_ms) {
+  waiting_for_ = std::to_string(++next_id_);
+  answered_ = false;
+  std::string message = R"({"jsonrpc":"2.0","id":)" + waiting_for_ + R"(,"method":)";
+  mcp::append_quoted(&message, method);
+  message.append(R"(,"params":)").append(params).append("}");
+  client_->send(message);
+  host_.run_until([this] { return answered_ || stop_was_asked(); }, timeout_ms);
+  if (answered_) return std::move(answer_);
+  if (stop_was_asked()) return std::unexpected(Failure{"interrupted", ""});
+  return std::unexpected(
+      Failure{"no answer to " + std::string(method) + " within " + duration(timeout_ms), ""});
+}
+
+std::expected<std::vector<std::string>, LocalSession::Failure> LocalSession::list(
+    std::string_view method, std::string_view key) {
+  std::vector<std::string> items;
+  std::string params = "{}";
+  for (std::size_t page = 0; page < max_pages; ++page) {
+    const auto answer = request(method, params, list_timeout_ms);
+    if (!answer) return std::unexpected(answer.error());
+    const std::string_view array = mcp::member(*answer, key);
+    if (!array.empty() && array.front() == '[') {
+      mcp::for_each_item(array, &items, [](void *arg, std::string_view item) {
+        static_cast<std::vector<std::string> *>(arg)->emplace_back(item);
+        return true;
+      });
+    }
+    const std::string_view cursor = mcp::member(*answer, "nextCursor");
+    if (cursor.empty() || cursor.front() != '"') return items;
+    params = R"({"cursor":)" + std::string(cursor) + "}";
+  }
+  return std::unexpected(
+      Failure{std::string(method) + " has over " + std::to_string(max_pages) + " pages", ""});
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,170 @@
+#include "gateway/supervised_gateway.hpp"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/signals.hpp"
+#include "gateway/gateway_front.hpp"
+#include "profile/difference.hpp"
+#include "service/service.hpp"
+#include "sources/profile_source.hpp"
+#include "supervisor/plan.hpp"
+#include "supervisor/supervisor.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// The supervisor holds all secrets: no core file gets them, and no other process of this user may
+// look into its memory.
+void close_memory() {
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+class SupervisedGateway {
+ public:
+  SupervisedGateway(const Arguments &arguments, LoadedProfile loaded)
+      : arguments_(arguments),
+        front_(arguments, loaded),
+        state_dir_(loaded.profile.state_dir),
+        profile_(std::move(loaded.profile)) {}
+
+  int run() {
+    close_memory();
+    front_.begin();
+    socket_ = front_.open_service_socket();
+    facts_.log_level = static_cast<std::int32_t>(front_.log_level());
+    facts_.eager = front_.is_serve();
+    facts_.is_root = ::geteuid() == 0;
+    facts_.service = socket_ != nullptr;
+    facts_.fingerprint_key = random_key();
+    SupervisorHooks hooks;
+    hooks.log = [this](LogLevel level, std::string_view component, std::string_view text) {
+      front_.log(level, component, text);
+    };
+    hooks.on_ready = [this] { ready_ = true; };
+    hooks.on_status = [this] { on_status(); };
+    auto supervisor =
+        Supervisor::create(plan_compartments(profile_, facts_), state_dir_, std::move(hooks));
+    if (!supervisor) return front_.give_up(supervisor.error());
+    supervisor_ = std::move(*supervisor);
+    set_signalled([](void *arg) { static_cast<Supervisor *>(arg)->request_stop(); },
+                  supervisor_.get());
+    open_service();
+    auto done = supervisor_->run();
+    set_signalled(nullptr, nullptr);
+    Console::get().progress("");
+    service_.reset();
+    supervisor_.reset();
+    return done ? exit_ok : front_.give_up(done.error());
+  }
+
+ private:
+  void open_service() {
+    const auto transports = front_.is_serve() ? Transports::served : Transports::stdio;
+    service_ = std::make_unique<Service>(supervisor_->reactor(), arguments_, transports, backend());
+    watch_reload_signal(supervisor_->reactor(), this, [](void *arg) {
+      // It is gone while its destructor still waits, and the loop with it runs.
+      Service *service = static_cast<SupervisedGateway *>(arg)->service_.get();
+      if (service != nullptr) service->reload();
+    });
+    if (socket_ == nullptr) return;
+    SupervisedService service;
+    service.listener = socket_->fd();
+    service.ask = [this](ServiceRequest request, const std::string &value, ServiceReply reply) {
+      if (service_ == nullptr) return reply(refuse_with(BH_E_UNAVAILABLE, "the gateway ends"));
+      service_->ask(request, value, std::move(reply));
+    };
+    service.gone = [this] { socket_.reset(); };
+    supervisor_->set_service(std::move(service));
+  }
+
+  ServiceBackend backend() {
+    ServiceBackend backend;
+    backend.status = [this](std::function<void(const ServiceStatus &)> done) {
+      supervisor_->ask_status([this, done = std::move(done)] {
+        ServiceStatus status{front_.process_facts(socket_ == nullptr ? "" : socket_->path()),
+                             supervisor_->status()};
+        status.process.compartments = supervisor_->compartments();
+        done(status);
+      });
+    };
+    backend.apply = [this](LoadedProfile next, std::function<void(Result<ApplyReport>)> done) {
+      apply(std::move(next.profile), std::move(done));
+    };
+    backend.look = [this](std::function<void(const HostStatus &)> done) {
+      supervisor_->ask_status([this, done = std::move(done)] { done(supervisor_->status()); });
+    };
+    backend.log = [this](LogLevel level, std::string_view text) {
+      front_.log(level, "service", text);
+    };
+    backend.approvals = [this](ApprovalRequest request, const std::string &value,
+                               std::function<void(Result<std::string>)> done) {
+      supervisor_->ask_approvals(static_cast<std::uint32_t>(request), value, std::move(done));
+    };
+    return backend;
+  }
+
+  void apply(Profile next, std::function<void(Result<ApplyReport>)> done) {
+    // The endpoint would say the same of its part; folders and services are the others' affair.
+    // Whether a policy takes other rules while it runs, the endpoint knows.
+    const std::vector<std::string> fixed = keep_fixed(profile_, &next, true);
+    supervisor_->apply(plan_compartments(next, facts_),
+                       [this, next, fixed, done = std::move(done)](Result<ApplyReport> report) {
+                         applied(next, fixed, std::move(report), done);
+                       });
+  }
+
+  void applied(const Profile &next, const std::vector<std::string> &fixed,
+               Result<ApplyReport> report, const std::function<void(Result<ApplyReport>)> &done) {
+    if (report) {
+      profile_ = next;
+      std::erase_if(report->needs_restart,
+                    [](const std::string &line) { return !line.starts_with("policies."); });
+      for (const std::string &line : fixed) {
+        if (!line.starts_with("policies.")) report->needs_restart.push_back(line);
+      }
+    } else if (report.error().code == BH_E_INVALID) {
+      // A process that is started again must not start with what the endpoint has refused.
+      return supervisor_->apply(plan_compartments(profile_, facts_),
+                                [report, done](const Result<ApplyReport> &) { done(report); });
+    }
+    done(std::move(report));
+  }
+
+  void on_status() {
+    if (!front_.is_serve() || !ready_ || front_.reported()) return;
+    const HostStatus &status = supervisor_->status();
+    if (!std::exchange(shown_, true)) front_.show_banner(status);
+    bool settled = true;
+    for (const ServerStatus &server : status.servers) {
+      settled = settled && server.state != ServerState::connecting;
+    }
+    front_.show_progress(status, settled);
+  }
+
+  const Arguments arguments_;
+  GatewayFront front_;
+  const std::string state_dir_;
+  Profile profile_;  // that runs
+  PlanFacts facts_;
+  std::unique_ptr<ServiceSocket> socket_;
+  std::unique_ptr<Supervisor> supervisor_;
+  std::unique_ptr<Service> service_;
+  bool ready_ = false, shown_ = false;
+};
+
+}  // namespace
+
+int run_supervised(const Arguments &arguments, LoadedProfile loaded) {
+  return SupervisedGateway(arguments, std::move(loaded)).run();
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,65 @@
+#include "keep/list_keeper.hpp"
+
+#include <utility>
+
+namespace bulkhead::program {
+
+ListKeeper::ListKeeper(Reactor &reactor, const std::string &state_dir, Hooks hooks)
+    : reactor_(reactor), store_(state_dir), hooks_(std::move(hooks)) {}
+
+ListKeeper::~ListKeeper() {
+  // The reactor has gone, and nobody is there to be told any more.
+  if (job_ != nullptr && !job_->worked) static_cast<void>(store_.write(job_->server, job_->lists));
+  for (const std::string &server : waiting_) {
+    static_cast<void>(store_.write(server, known_[server]));
+  }
+}
+
+void ListKeeper::use(const Profile &profile) {
+  known_.clear();
+  for (const ServerDef &def : profile.servers) {
+    if (!def.kept.definition.empty()) known_[def.name] = def.kept;
+  }
+  std::erase_if(waiting_, [this](const std::string &server) { return !known_.contains(server); });
+}
+
+void ListKeeper::take(ListNews news) {
+  const auto at = known_.find(news.server);
+  if (at == known_.end() || at->second.definition != news.definition) return;
+  merge_kept_list(&at->second, std::move(news.list));
+  if (hooks_.kept) hooks_.kept(at->first, at->second);
+  waiting_.insert(at->first);
+  if (job_ == nullptr) write();
+}
+
+void ListKeeper::write() {
+  const std::string server = *waiting_.begin();
+  job_ = std::make_unique<Job>();
+  job_->keeper = this;
+  job_->server = server;
+  job_->lists = known_[server];
+  const bh_status started = reactor_.run_blocking(
+      this,
+      [](void *arg) {
+        auto &job = *static_cast<Job *>(arg);
+        job.outcome = job.keeper->store_.write(job.server, job.lists);
+        job.worked = true;
+      },
+      [](void *arg) { static_cast<Job *>(arg)->keeper->written(); }, job_.get());
+  if (started == BH_OK) {
+    waiting_.erase(server);
+  } else {
+    job_.reset();  // the pool is full: with the next news
+  }
+}
+
+void ListKeeper::written() {
+  const auto job = std::move(job_);
+  if (!job->outcome) {
+    hooks_.warn("what server \"" + job->server +
+                "\" lists cannot be kept: " + job->outcome.error().text);
+  }
+  if (!waiting_.empty()) write();
+}
+
+}  // namespace bulkhead::program

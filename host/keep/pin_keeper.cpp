@@ -1,0 +1,54 @@
+#include "keep/pin_keeper.hpp"
+
+#include <iterator>
+#include <utility>
+
+namespace bulkhead::program {
+
+PinKeeper::PinKeeper(Reactor &reactor, const std::string &state_dir, Hooks hooks)
+    : reactor_(reactor), store_(state_dir), hooks_(std::move(hooks)) {}
+
+PinKeeper::~PinKeeper() {
+  // The reactor has gone, and nobody is there to be told any more.
+  if (job_ != nullptr && !job_->worked) static_cast<void>(store_.merge(job_->news, job_->terms));
+  if (!waiting_.empty()) static_cast<void>(store_.merge(waiting_, terms_));
+}
+
+void PinKeeper::take(std::vector<PinNews> news) {
+  if (waiting_.size() + news.size() > most_waiting) {
+    return hooks_.warn("too many definitions of tools have changed at once: some are not pinned");
+  }
+  std::move(news.begin(), news.end(), std::back_inserter(waiting_));
+  if (job_ == nullptr) write();
+}
+
+void PinKeeper::write() {
+  job_ = std::make_unique<Job>();
+  job_->keeper = this;
+  job_->news = std::exchange(waiting_, {});
+  job_->terms = terms_;
+  const bh_status started = reactor_.run_blocking(
+      this,
+      [](void *arg) {
+        auto &job = *static_cast<Job *>(arg);
+        job.outcome = job.keeper->store_.merge(job.news, job.terms);
+        job.worked = true;
+      },
+      [](void *arg) { static_cast<Job *>(arg)->keeper->written(); }, job_.get());
+  if (started == BH_OK) return;
+  // The pool is full: with the next news.
+  waiting_ = std::move(job_->news);
+  job_.reset();
+}
+
+void PinKeeper::written() {
+  const auto job = std::move(job_);
+  if (!job->outcome) {
+    hooks_.warn("definitions of tools cannot be pinned: " + job->outcome.error().text);
+  } else if (hooks_.kept) {
+    hooks_.kept(PinStore::known(*job->outcome, job->terms));
+  }
+  if (!waiting_.empty()) write();
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,234 @@
+#include "keep/pin_store.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <tuple>
+
+#include "common/paths.hpp"
+#include "common/private_file.hpp"
+#include "mcp/scan.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::string_view file_name = "pins.json";
+
+std::uint64_t now() {
+  return static_cast<std::uint64_t>(::time(nullptr));
+}
+
+// ---- as text ---------------------------------------------------------------------------------
+
+void put(std::string *out, std::string_view key, std::string_view value) {
+  if (value.empty()) return;
+  *out += out->ends_with('{') ? "" : ",";
+  mcp::append_quoted(out, key);
+  *out += ':';
+  mcp::append_quoted(out, value);
+}
+
+void put(std::string *out, std::string_view key, std::uint64_t value) {
+  if (value == 0) return;
+  mcp::append_quoted(&(*out += ','), key);
+  *out += ':' + std::to_string(value);
+}
+
+std::string text_of(const StoredPin &pin) {
+  std::string out = "{";
+  put(&out, "file", pin.file);
+  put(&out, "server", pin.pin.server);
+  put(&out, "tool", pin.pin.tool);
+  put(&out, "hash", pin.pin.hash);
+  put(&out, "shape", pin.pin.shape);
+  put(&out, "seen", pin.pin.seen);
+  put(&out, "seen_shape", pin.pin.seen_shape);
+  put(&out, "renamed_from", pin.pin.renamed_from);
+  put(&out, "text", pin.text);
+  put(&out, "seen_text", pin.seen_text);
+  put(&out, "first_seen", pin.first_seen);
+  put(&out, "seen_at", pin.seen_at);
+  put(&out, "approved_at", pin.approved_at);
+  return out + "}";
+}
+
+std::string member_text(std::string_view object, std::string_view key) {
+  const std::string_view value = mcp::member(object, key);
+  if (!value.starts_with('"')) return {};
+  std::string scratch;
+  return std::string(mcp::unquote(value, &scratch));
+}
+
+std::uint64_t member_number(std::string_view object, std::string_view key) {
+  const std::string_view value = mcp::member(object, key);
+  std::uint64_t out = 0;
+  std::from_chars(value.data(), value.data() + value.size(), out);
+  return out;
+}
+
+bool is_hash(std::string_view text) {
+  return text.empty() ||
+         (text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos);
+}
+
+// True for what only we, or a person who edits the file, could have written.
+bool sound(const ToolPin &pin) {
+  return !pin.server.empty() && !pin.tool.empty() && pin.tool.size() <= max_pin_name_bytes &&
+         pin.renamed_from.size() <= max_pin_name_bytes && is_hash(pin.hash) && is_hash(pin.shape) &&
+         is_hash(pin.seen) && is_hash(pin.seen_shape) && !(pin.hash.empty() && pin.seen.empty());
+}
+
+StoredPin pin_of(std::string_view object) {
+  StoredPin out;
+  out.file = member_text(object, "file");
+  out.pin.server = member_text(object, "server");
+  out.pin.tool = member_text(object, "tool");
+  out.pin.hash = member_text(object, "hash");
+  out.pin.shape = member_text(object, "shape");
+  out.pin.seen = member_text(object, "seen");
+  out.pin.seen_shape = member_text(object, "seen_shape");
+  out.pin.renamed_from = member_text(object, "renamed_from");
+  out.text = member_text(object, "text");
+  out.seen_text = member_text(object, "seen_text");
+  out.first_seen = member_number(object, "first_seen");
+  out.seen_at = member_number(object, "seen_at");
+  out.approved_at = member_number(object, "approved_at");
+  return out;
+}
+
+// ---- what a gateway has seen -----------------------------------------------------------------
+
+struct KeyLess {
+  bool operator()(const StoredPin *a, const StoredPin *b) const {
+    return std::tie(a->file, a->pin.server, a->pin.tool) <
+           std::tie(b->file, b->pin.server, b->pin.tool);
+  }
+};
+
+void take_seen(const PinNews &news, StoredPin *pin) {
+  // A gateway that did not know what is approved takes what it sees for that.
+  const bool by_itself = news.pin.seen.empty() && news.pin.hash != pin->pin.hash;
+  pin->pin.seen = by_itself ? news.pin.hash : news.pin.seen;
+  pin->pin.seen_shape = by_itself ? news.pin.shape : news.pin.seen_shape;
+  pin->pin.renamed_from = news.pin.renamed_from;
+  pin->seen_text = pin->pin.seen.empty() ? "" : news.text;
+  pin->seen_at = now();
+}
+
+StoredPin fresh(const PinNews &news, const std::string &file, bool may_approve) {
+  StoredPin pin;
+  pin.file = file;
+  pin.pin.server = news.pin.server;
+  pin.pin.tool = news.pin.tool;
+  pin.first_seen = now();
+  if (news.pin.hash.empty() || !may_approve) {
+    take_seen(news, &pin);
+    return pin;
+  }
+  pin.pin = news.pin;
+  pin.approved_at = pin.first_seen;
+  (news.pin.seen.empty() ? pin.text : pin.seen_text) = news.text;
+  return pin;
+}
+
+}  // namespace
+
+PinTerms pin_terms(const Profile &profile) {
+  PinTerms terms;
+  terms.accept_new = profile.pins.accept_new;
+  for (const ServerDef &def : profile.servers) {
+    const std::string &file = def.origin.file;
+    terms.files[def.name] =
+        file.empty() ? "" : std::filesystem::absolute(file).lexically_normal().string();
+    terms.first_use.insert(def.name);
+  }
+  for (const ToolPin &pin : profile.pinned) {
+    if (!pin.hash.empty()) terms.first_use.erase(pin.server);
+  }
+  return terms;
+}
+
+Result<std::vector<StoredPin>> PinStore::read() const {
+  std::vector<StoredPin> out;
+  const std::string path = folder_ + "/" + std::string(file_name);
+  auto text = read_private(path, max_bytes);
+  if (!text) {
+    if (text.error().code == BH_E_NOT_FOUND) return out;
+    return std::unexpected(text.error());
+  }
+  const std::string_view list =
+      mcp::valid_json(*text) ? mcp::member(*text, "pins") : std::string_view();
+  if (!list.starts_with('[')) return fail(BH_E_INVALID, path + ": is not a list of pins");
+  mcp::for_each_item(list, &out, [](void *arg, std::string_view item) {
+    static_cast<std::vector<StoredPin> *>(arg)->push_back(pin_of(item));
+    return true;
+  });
+  const bool good =
+      std::all_of(out.begin(), out.end(), [](const StoredPin &pin) { return sound(pin.pin); });
+  if (!good) return fail(BH_E_INVALID, path + ": has an entry that is no pin");
+  return out;
+}
+
+std::vector<ToolPin> PinStore::known(const std::vector<StoredPin> &all, const PinTerms &terms) {
+  std::vector<ToolPin> out;
+  for (const StoredPin &pin : all) {
+    const auto at = terms.files.find(pin.pin.server);
+    if (at != terms.files.end() && at->second == pin.file) out.push_back(pin.pin);
+  }
+  return out;
+}
+
+Result<std::vector<StoredPin>> PinStore::update(
+    const std::function<bool(std::vector<StoredPin> &)> &change) const {
+  if (auto made = make_private_dir(folder_); !made) return std::unexpected(made.error());
+  const auto lock = lock_file(folder_ + "/lock", lock_wait_ms);
+  if (!lock) return std::unexpected(lock.error());
+  auto pins = read();
+  if (!pins || !change(*pins)) return pins;
+  std::string text = R"({"pins":[)";
+  for (const StoredPin &pin : *pins) text += (text.ends_with('[') ? "\n" : ",\n") + text_of(pin);
+  text += "\n]}\n";
+  const std::string path = folder_ + "/" + std::string(file_name);
+  if (text.size() > max_bytes) {
+    return fail(BH_E_LIMIT, path + " would be larger than " + std::to_string(max_bytes) +
+                                " bytes; `bulkhead pins forget` takes pins away");
+  }
+  if (!mcp::valid_json(text)) return fail(BH_E_INVALID, path + " would be no JSON");
+  if (auto written = write_private(folder_, std::string(file_name), text); !written) {
+    return std::unexpected(written.error());
+  }
+  return pins;
+}
+
+Result<std::vector<StoredPin>> PinStore::merge(const std::vector<PinNews> &news,
+                                               const PinTerms &terms) const {
+  return update([&](std::vector<StoredPin> &pins) {
+    std::set<StoredPin *, KeyLess> by_key;
+    for (StoredPin &pin : pins) by_key.insert(&pin);
+    std::vector<StoredPin> added;
+    bool changed = false;
+    for (const PinNews &one : news) {
+      const auto file = terms.files.find(one.pin.server);
+      if (file == terms.files.end() || !sound(one.pin) || one.text.size() > max_pin_text_bytes) {
+        continue;
+      }
+      changed = true;
+      StoredPin key;
+      key.file = file->second;
+      key.pin = one.pin;
+      if (const auto at = by_key.find(&key); at != by_key.end()) {
+        take_seen(one, *at);
+        continue;
+      }
+      const bool may_approve = terms.first_use.contains(one.pin.server) ||
+                               (terms.accept_new && one.pin.renamed_from.empty());
+      added.push_back(fresh(one, file->second, may_approve));
+    }
+    for (StoredPin &pin : added) pins.push_back(std::move(pin));
+    return changed;
+  });
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,153 @@
+// What is kept of servers' tools: privately, as a whole, and approved by nobody who may not.
+#include "keep/pin_store.hpp"
+
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "common/test_folder.hpp"
+#include "keep/pin_keeper.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::program;
+
+namespace {
+
+std::string hash(char c) {
+  return std::string(32, c);
+}
+
+PinNews approved(const std::string &tool, char c) {
+  return {{"s", tool, hash(c), hash(c), "", "", ""}, "text of " + tool};
+}
+PinNews seen(const std::string &tool, char was, char is) {
+  return {{"s", tool, hash(was), hash(was), hash(is), hash(is), ""}, "other text of " + tool};
+}
+
+Profile profile_with(const std::vector<ToolPin> &pinned = {}) {
+  Profile profile;
+  ServerDef def;
+  def.name = "s";
+  def.origin.file = "/etc/gateway.toml";
+  profile.servers.push_back(def);
+  profile.pinned = pinned;
+  return profile;
+}
+
+}  // namespace
+
+TEST_CASE("what a gateway has seen at first is approved, kept closed, and read again") {
+  const TestFolder folder;
+  const PinStore store(folder.path);
+  const PinTerms terms = pin_terms(profile_with());
+  REQUIRE(store.read().has_value());
+  const auto all = store.merge({approved("a", '1'), approved("b\n\"\x1b", '2')}, terms);
+  REQUIRE(all.has_value());
+  const auto read = store.read();
+  REQUIRE(read.has_value());
+  REQUIRE(read->size() == 2);
+  CHECK((*read)[0].pin == approved("a", '1').pin);
+  CHECK((*read)[0].file == "/etc/gateway.toml");
+  CHECK((*read)[0].text == "text of a");
+  CHECK((*read)[0].approved_at != 0);
+  CHECK((*read)[1].pin.tool == "b\n\"\x1b");
+  CHECK(PinStore::known(*read, terms).size() == 2);
+  struct stat info{};
+  REQUIRE(::stat((store.folder() + "/pins.json").c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0600);
+  Profile other = profile_with();
+  other.servers[0].origin.file = "/home/u/other.toml";
+  CHECK(PinStore::known(*read, pin_terms(other)).empty());
+}
+
+TEST_CASE("news neither replace what is approved nor approve beyond the terms") {
+  const TestFolder folder;
+  const PinStore store(folder.path);
+  REQUIRE(store.merge({approved("a", '1')}, pin_terms(profile_with())).has_value());
+  const PinTerms terms = pin_terms(profile_with({approved("a", '1').pin}));
+  // From a gateway that knows, from one that does not, and of a tool that is new.
+  for (const PinNews &news : {seen("a", '1', '2'), approved("a", '2')}) {
+    const auto all = store.merge({news, approved("new", '3')}, terms);
+    REQUIRE(all.has_value());
+    REQUIRE(all->size() == 2);
+    CHECK((*all)[0].pin.hash == hash('1'));
+    CHECK((*all)[0].pin.seen == hash('2'));
+    CHECK((*all)[0].seen_text == news.text);
+    CHECK((*all)[0].text == "text of a");
+    CHECK((*all)[1].pin.hash.empty());
+    CHECK((*all)[1].pin.seen == hash('3'));
+  }
+  const auto back = store.merge({approved("a", '1')}, terms);
+  REQUIRE(back.has_value());
+  CHECK((*back)[0].pin.approved());
+  PinTerms accepting = terms;
+  accepting.accept_new = true;
+  PinNews renamed = approved("renamed", '5');
+  renamed.pin.renamed_from = "a";
+  const auto accepted = store.merge({approved("more", '4'), renamed}, accepting);
+  REQUIRE(accepted.has_value());
+  CHECK(accepted->at(2).pin.approved());
+  CHECK_FALSE(accepted->at(3).pin.approved());
+}
+
+TEST_CASE("news that no gateway sends are left out") {
+  const TestFolder folder;
+  const PinStore store(folder.path);
+  const PinTerms terms = pin_terms(profile_with());
+  PinNews bad[] = {approved("a", 'x'), approved("", '1'), approved("b", '1'), approved("c", '1'),
+                   approved(std::string(max_pin_name_bytes + 1, 'n'), '1')};
+  bad[2].pin.server = "other";
+  bad[3].text.assign(max_pin_text_bytes + 1, 'x');
+  const auto all = store.merge({std::begin(bad), std::end(bad)}, terms);
+  REQUIRE(all.has_value());
+  CHECK(all->empty());
+  PinNews torn = approved("d", '1');
+  torn.text = "\xff";  // it is written as something else, and the file can still be read
+  REQUIRE(store.merge({torn}, terms).has_value());
+  REQUIRE(store.read().has_value());
+  CHECK(store.read()->size() == 1);
+}
+
+TEST_CASE("a file that is damaged or open to others is an error, and is not written over") {
+  const TestFolder folder;
+  const PinStore store(folder.path);
+  const PinTerms terms = pin_terms(profile_with());
+  REQUIRE(store.merge({approved("a", '1')}, terms).has_value());
+  const std::string path = store.folder() + "/pins.json";
+  REQUIRE(::chmod(path.c_str(), 0644) == 0);
+  CHECK_FALSE(store.read().has_value());
+  REQUIRE(::chmod(path.c_str(), 0600) == 0);
+  for (const char *text : {"", "{}", R"({"pins":[{"server":"s"}]})", R"({"pins":[1]})",
+                           R"({"pins":[{"server":"s","tool":"a","hash":"ABC"}]})"}) {
+    std::ofstream(path) << text;
+    INFO(text);
+    CHECK_FALSE(store.read().has_value());
+    CHECK_FALSE(store.merge({approved("b", '1')}, terms).has_value());
+  }
+}
+
+TEST_CASE("a keeper writes one thing after the other, and what waits at its end") {
+  const TestFolder folder;
+  auto reactor = Reactor::create();
+  REQUIRE(reactor.has_value());
+  std::vector<std::string> warnings;
+  std::size_t known = 0;
+  PinKeeper::Hooks hooks;
+  hooks.warn = [&](std::string_view text) { warnings.emplace_back(text); };
+  hooks.kept = [&](const std::vector<ToolPin> &pins) { known = pins.size(); };
+  {
+    PinKeeper keeper(**reactor, folder.path, hooks);
+    keeper.use(profile_with());
+    keeper.take({approved("a", '1')});
+    keeper.take({approved("b", '2')});
+    while (known < 2) (*reactor)->poll(1000);
+    CHECK(warnings.empty());
+    keeper.take(std::vector<PinNews>(PinKeeper::most_waiting + 1));
+    CHECK(warnings.size() == 1);
+    keeper.take({approved("c", '3')});
+    keeper.take({approved("d", '4')});
+    reactor->reset();
+  }
+  CHECK(PinStore(folder.path).read()->size() == 4);
+}

@@ -1,0 +1,253 @@
+// audit verify: is the record what was written?
+#include <sodium.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <tuple>
+
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/text.hpp"
+#include "mcp/scan.hpp"
+#include "plugin/audit_key.hpp"
+#include "record-store/verify.hpp"
+#include "records/record_files.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+using record_store::KnownCheckpoint;
+using record_store::SegmentFile;
+using record_store::VerifyOptions;
+using record_store::VerifyReport;
+namespace fs = std::filesystem;
+
+constexpr std::int64_t heap_bytes = 512 << 20;
+
+std::string file_text(const std::string &path) {
+  std::ostringstream out;
+  out << std::ifstream(path, std::ios::binary).rdbuf();
+  return out.str();
+}
+
+// 64 hex digits become 32 bytes; empty: they are not.
+std::string key_of(std::string_view text) {
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  std::string out(crypto_sign_PUBLICKEYBYTES, '\0');
+  std::size_t n = 0;
+  const bool ok = sodium_hex2bin(reinterpret_cast<unsigned char *>(out.data()), out.size(),
+                                 text.data(), text.size(), nullptr, &n, nullptr) == 0;
+  return ok && n == out.size() && text.size() == 2 * out.size() ? out : std::string();
+}
+
+// What the supervisor has signed for one chain.
+std::vector<KnownCheckpoint> known_checkpoints(const std::string &state_dir,
+                                               const std::string &instance, std::uint32_t chain) {
+  std::vector<KnownCheckpoint> out;
+  for (SignedPlace &place : signed_places(state_dir, instance)) {
+    if (place.chain == chain) out.push_back({place.seq, std::move(place.head), place.unix_s});
+  }
+  std::sort(out.begin(), out.end(), [](const KnownCheckpoint &a, const KnownCheckpoint &b) {
+    return std::tie(a.seq, a.signed_at, a.head) < std::tie(b.seq, b.signed_at, b.head);
+  });
+  return out;
+}
+
+struct Chain {
+  std::string name;
+  std::vector<SegmentFile> files;
+  VerifyOptions options;
+};
+
+// A file that was named: its chain's list counts where it lies in the state folder.
+Chain one_file(const RecordFiles::Folder &folder, const std::string &key,
+               const std::string &state_dir, const Arguments &arguments) {
+  Chain chain;
+  const SegmentFile &file = folder.files.front();
+  chain.name = file.path;
+  chain.files = folder.files;
+  chain.options.public_key = key;
+  chain.options.instance = arguments.records.instance;
+  chain.options.whole_chain = chain.options.to_the_end = false;
+  std::error_code ec;
+  const fs::path where = fs::canonical(
+      fs::path(file.path).parent_path().empty() ? fs::path(".") : fs::path(file.path).parent_path(),
+      ec);
+  const fs::path own = fs::canonical(state_dir + "/plugins", ec);
+  if (ec || file.chain == 0 || where.parent_path() != own) return chain;
+  if (chain.options.instance.empty()) chain.options.instance = where.filename().native();
+  chain.options.known = known_checkpoints(state_dir, where.filename().native(), file.chain);
+  chain.options.to_the_end = true;
+  for (const SegmentFile &other : record_store::segment_files(where.native())) {
+    if (other.chain == file.chain && other.number > file.number) chain.options.to_the_end = false;
+  }
+  return chain;
+}
+
+std::vector<Chain> chains_of(const RecordFiles &found, const std::string &key) {
+  std::vector<Chain> out;
+  for (const RecordFiles::Folder &folder : found.folders) {
+    for (const SegmentFile &file : folder.files) {
+      const bool same = !out.empty() && out.back().files.back().chain == file.chain &&
+                        out.back().options.instance == folder.instance;
+      if (!same) {
+        Chain chain;
+        chain.name = folder.path + " chain " + std::to_string(file.chain);
+        chain.options.public_key = key;
+        chain.options.instance = folder.instance;
+        chain.options.known = known_checkpoints(found.state_dir, folder.instance, file.chain);
+        out.push_back(std::move(chain));
+      }
+      out.back().files.push_back(file);
+    }
+  }
+  return out;
+}
+
+// Chains of which the supervisor has signed rows, and no file is there.
+std::vector<std::string> vanished(const std::string &state_dir, const std::vector<Chain> &chains) {
+  std::vector<std::string> out;
+  for (const std::string &instance : signed_instances(state_dir)) {
+    std::map<std::uint32_t, std::uint64_t> last;
+    for (const SignedPlace &place : signed_places(state_dir, instance)) {
+      last[place.chain] = std::max(last[place.chain], place.seq);
+    }
+    for (const auto &[chain, seq] : last) {
+      const bool there =
+          std::any_of(chains.begin(), chains.end(), [&, number = chain](const Chain &one) {
+            return one.options.instance == instance && one.files.back().chain == number;
+          });
+      if (there) continue;
+      out.push_back(state_dir + "/plugins/" + instance + " chain " + std::to_string(chain) +
+                    ": BROKEN\n  no file of it is there: the supervisor has signed the rows up to "
+                    "seq " +
+                    std::to_string(seq));
+    }
+  }
+  return out;
+}
+
+// Why its being whole proves nothing; empty: it does.
+std::string unproven(const Chain &chain, const VerifyReport &report, std::uint64_t most) {
+  if (!report.broken.empty() || chain.options.public_key.empty() || report.rows == 0) return {};
+  if (report.checkpoints == 0 && chain.options.known.empty() && !chain.options.whole_chain) {
+    return "nothing in it is signed, so anybody may have written it";
+  }
+  if (report.unsigned_rows <= most) return {};
+  return "the last " + std::to_string(report.unsigned_rows) +
+         " rows are not signed, more than --max-unsigned " + std::to_string(most) +
+         ", so anybody may have written those";
+}
+
+std::string as_text(const Chain &chain, const VerifyReport &report, const std::string &why_not) {
+  std::string out;
+  if (!why_not.empty()) {
+    out = chain.name + ": NOT PROVEN\n  " + why_not;
+  } else if (report.broken.empty()) {
+    out =
+        chain.name + ": whole. " + std::to_string(report.rows) + " rows in " +
+        std::to_string(report.files) + (report.files == 1 ? " file, " : " files, ") +
+        std::to_string(report.checkpoints) +
+        (chain.options.public_key.empty() ? " checkpoints, not checked" : " signed checkpoints") +
+        (chain.options.whole_chain || report.instance.empty() ? ""
+                                                              : " of \"" + report.instance + "\"");
+    if (report.unsigned_rows > 0) {
+      out += "; the last " + std::to_string(report.unsigned_rows) + " rows are not signed yet";
+    }
+  } else {
+    out = chain.name + ": BROKEN\n  " + report.broken;
+  }
+  for (const std::string &note : report.notes) out += "\n  note: " + note;
+  return printable(out, true) + "\n";
+}
+
+std::string as_json(const Chain &chain, const VerifyReport &report, const std::string &why_not) {
+  std::string out = "{\"chain\":";
+  mcp::append_quoted(&out, chain.name);
+  out += std::string(",\"whole\":") + (report.broken.empty() ? "true" : "false");
+  out += ",\"broken\":";
+  mcp::append_quoted(&out, report.broken);
+  out += ",\"unproven\":";
+  mcp::append_quoted(&out, why_not);
+  const auto number = [&](const char *name, std::uint64_t value) {
+    out += std::string(",\"") + name + "\":" + std::to_string(value);
+  };
+  number("rows", report.rows);
+  number("files", report.files);
+  number("first_seq", report.first_seq);
+  number("checkpoints", report.checkpoints);
+  number("unsigned_rows", report.unsigned_rows);
+  out += std::string(",\"signatures_checked\":") +
+         (chain.options.public_key.empty() ? "false" : "true") + ",\"notes\":[";
+  for (const std::string &note : report.notes) {
+    if (!out.ends_with('[')) out += ',';
+    mcp::append_quoted(&out, note);
+  }
+  return out + "]}";
+}
+
+// The key that is to be trusted; empty with no error: there is none.
+Result<std::string> public_key(const Arguments &arguments, const std::string &state_dir) {
+  const std::string &wanted = arguments.records.key;
+  if (wanted.empty()) {
+    return state_dir.empty() ? std::string()
+                             : key_of(file_text(state_dir + "/audit/supervisor/public-key"));
+  }
+  std::string key = key_of(wanted);
+  if (key.empty()) key = key_of(file_text(wanted));
+  if (!key.empty()) return key;
+  return fail(BH_E_INVALID, "--key " + wanted + " is neither 64 hex digits nor a file with them");
+}
+
+}  // namespace
+
+int run_audit_verify(const Arguments &arguments) {
+  const auto found = find_records(arguments);
+  if (!found) return complain(found.error().text);
+  sqlite3_hard_heap_limit64(heap_bytes);
+  const bool named = found->state_dir.empty();
+  std::string state_dir = found->state_dir;
+  if (named) {
+    // It is usually one of this machine's.
+    Arguments all = arguments;
+    all.records.file.clear();
+    if (const auto own = find_records(all)) state_dir = own->state_dir;
+  }
+  const auto key = public_key(arguments, state_dir);
+  if (!key) return complain(key.error().text);
+  const std::vector<Chain> chains =
+      named ? std::vector{one_file(found->folders.front(), *key, state_dir, arguments)}
+            : chains_of(*found, *key);
+  bool whole = true;
+  std::string text, json;
+  for (const Chain &chain : chains) {
+    const VerifyReport report = record_store::verify_chain(chain.files, chain.options);
+    const std::string why_not = unproven(chain, report, arguments.records.max_unsigned);
+    whole = whole && report.broken.empty() && why_not.empty();
+    text += as_text(chain, report, why_not);
+    json += (json.empty() ? "" : ",\n") + as_json(chain, report, why_not);
+  }
+  if (!named) {
+    for (const std::string &gone : vanished(state_dir, chains)) {
+      whole = false;
+      text += printable(gone, true) + "\n";
+      json += ",\n{\"chain\":";
+      mcp::append_quoted(&json, gone.substr(0, gone.find(": BROKEN")));
+      json += ",\"whole\":false,\"broken\":";
+      mcp::append_quoted(&json, gone.substr(gone.find("\n  ") + 3));
+      json += "}";
+    }
+  }
+  const bool written = write_stdout(arguments.json ? "[" + json + "]\n" : text);
+  if (key->empty()) {
+    return complain(
+        "no public key is known, so signatures were not checked; --key names one (it is in "
+        "audit/supervisor/public-key of the state_dir that the gateway had)");
+  }
+  return written && whole ? exit_ok : exit_failed;
+}
+
+}  // namespace bulkhead::program

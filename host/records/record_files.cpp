@@ -1,0 +1,71 @@
+#include "records/record_files.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+namespace fs = std::filesystem;
+using record_store::SegmentFile;
+
+Result<RecordFiles> named_file(const std::string &path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return fail(BH_E_NOT_FOUND, path + ": no such file");
+  if (!S_ISREG(status.st_mode)) return fail(BH_E_INVALID, path + " is no file");
+  SegmentFile file;
+  file.path = path;
+  file.bytes = static_cast<std::uint64_t>(status.st_size);
+  // One that was copied and renamed has no place in a chain by its name.
+  record_store::parse_segment_name(fs::path(path).filename().native(), &file.chain, &file.number);
+  RecordFiles out;
+  out.folders.push_back({fs::path(path).parent_path().native(), "", {file}});
+  return out;
+}
+
+}  // namespace
+
+std::vector<SegmentFile> RecordFiles::newest_first() const {
+  std::vector<SegmentFile> out;
+  for (const Folder &folder : folders) {
+    out.insert(out.end(), folder.files.begin(), folder.files.end());
+  }
+  std::sort(out.begin(), out.end(), [](const SegmentFile &a, const SegmentFile &b) {
+    return a.changed_ns != b.changed_ns ? a.changed_ns > b.changed_ns : a.path > b.path;
+  });
+  return out;
+}
+
+Result<RecordFiles> find_records(const Arguments &arguments) {
+  if (!arguments.records.file.empty()) return named_file(arguments.records.file);
+  const auto loaded = load_for(arguments, Transports::none);
+  if (!loaded) {
+    std::string text = "the configuration says where the session database is, and cannot be read:";
+    for (const std::string &line : loaded.error()) text += "\n" + line;
+    return fail(BH_E_INVALID, text);
+  }
+  RecordFiles out;
+  out.state_dir = loaded->profile.state_dir;
+  const std::string below = out.state_dir + "/plugins";
+  std::error_code ec;
+  for (fs::directory_iterator at(below, ec), end; !ec && at != end; at.increment(ec)) {
+    RecordFiles::Folder folder{at->path().native(), at->path().filename().native(),
+                               record_store::segment_files(at->path().native())};
+    if (!folder.files.empty()) out.folders.push_back(std::move(folder));
+  }
+  if (!out.folders.empty()) return out;
+  const bool wanted =
+      std::any_of(loaded->profile.telemetry.begin(), loaded->profile.telemetry.end(),
+                  [](const PluginUse &use) { return use.plugin.ends_with("telemetry-sqlite"); });
+  return fail(BH_E_NOT_FOUND,
+              "there is no session database below " + below +
+                  (wanted ? "; it is made when the gateway starts"
+                          : "; [telemetry.NAME] with plugin = \"telemetry-sqlite\" in the profile "
+                            "makes the gateway keep one (--config names another profile)"));
+}
+
+}  // namespace bulkhead::program

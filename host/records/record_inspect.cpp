@@ -1,0 +1,104 @@
+// inspect: SQL over the session database.
+#include <signal.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "command_line/commands.hpp"
+#include "common/console.hpp"
+#include "common/text.hpp"
+#include "mcp/scan.hpp"
+#include "record-store/schema.hpp"
+#include "records/record_files.hpp"
+#include "records/record_reader.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::size_t max_cell_columns = 100;
+
+std::string as_json(RecordReader &reader, std::string_view sql, Result<RecordReader::Answer> *out) {
+  std::string rows;
+  *out = reader.run(sql, [&](const RecordReader::Answer &answer, sqlite3_stmt *row) {
+    rows += rows.empty() ? "[" : ",\n[";
+    for (std::size_t i = 0; i < answer.columns.size(); ++i) {
+      if (i > 0) rows += ',';
+      append_json_value(&rows, row, static_cast<int>(i));
+    }
+    rows += ']';
+  });
+  if (!*out) return {};
+  std::string text = "{\"columns\":[";
+  for (const std::string &column : (*out)->columns) {
+    if (!text.ends_with('[')) text += ',';
+    mcp::append_quoted(&text, column);
+  }
+  text += "],\"rows\":[" + rows + "]";
+  if ((*out)->cut) text += ",\"truncated\":true";
+  return text + "}\n";
+}
+
+std::string as_table(RecordReader &reader, std::string_view sql,
+                     Result<RecordReader::Answer> *out) {
+  std::vector<std::vector<std::string>> rows;
+  *out = reader.run(sql, [&](const RecordReader::Answer &answer, sqlite3_stmt *row) {
+    auto &cells = rows.emplace_back();
+    for (std::size_t i = 0; i < answer.columns.size(); ++i) {
+      cells.push_back(
+          first_line(printable(text_value(row, static_cast<int>(i))), max_cell_columns));
+    }
+  });
+  if (!*out) return {};
+  std::vector<std::string> headers;
+  for (const std::string &column : (*out)->columns) headers.push_back(printable(column));
+  Table table(std::move(headers));
+  for (auto &row : rows) table.add(std::move(row));
+  return table.str();
+}
+
+// SQLite looks at its time between steps, and one step may take longer than all of them may.
+void end_in_time() {
+  ::signal(SIGALRM, [](int) {
+    constexpr std::string_view text =
+        "bulkhead: the query was ended: a single step of it takes too long; narrow it, for example "
+        "by timestamp\n";
+    static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+    ::_exit(exit_failed);
+  });
+  ::alarm(RecordReader::max_ms / 1000 + 1);
+}
+
+}  // namespace
+
+int run_inspect(const Arguments &arguments) {
+  if (arguments.records.schema) {
+    return write_stdout(record_store::schema_sql()) ? exit_ok : exit_failed;
+  }
+  if (arguments.records.sql.empty()) {
+    return complain("inspect needs a query, for example \"SELECT * FROM mcp_calls\", or --schema",
+                    exit_usage);
+  }
+  const auto found = find_records(arguments);
+  if (!found) return complain(found.error().text);
+  const auto files = found->newest_first();
+  auto reader = RecordReader::open(files);
+  if (!reader) return complain(reader.error().text);
+  Result<RecordReader::Answer> answer;
+  end_in_time();
+  const std::string text = arguments.json ? as_json(*reader, arguments.records.sql, &answer)
+                                          : as_table(*reader, arguments.records.sql, &answer);
+  ::alarm(0);
+  if (!answer) return complain(answer.error().text);
+  const bool written = write_stdout(text);
+  if (answer->cut) {
+    complain("there is more: shown are " + std::to_string(answer->rows) + " rows", exit_ok);
+  }
+  if (reader->files() < files.size()) {
+    complain("read were the newest " + std::to_string(reader->files()) + " of " +
+                 std::to_string(files.size()) + " files; --file names another",
+             exit_ok);
+  }
+  return written ? exit_ok : exit_failed;
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,237 @@
+#include "records/record_reader.hpp"
+
+#include <chrono>
+
+#include "mcp/scan.hpp"
+#include "record-store/chain.hpp"
+#include "record-store/schema.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t heap_bytes = 512 << 20;
+constexpr int value_bytes = 16 << 20;             // of one value, and of one statement's text
+constexpr std::uint64_t smallest_made = 1 << 20;  // larger files are not looked at: they hold rows
+constexpr int steps_between_looks = 1'000;
+
+const char *action_name(int action) {
+  switch (action) {
+    case SQLITE_INSERT:
+      return "INSERT";
+    case SQLITE_UPDATE:
+      return "UPDATE";
+    case SQLITE_DELETE:
+      return "DELETE";
+    case SQLITE_PRAGMA:
+      return "PRAGMA";
+    case SQLITE_ATTACH:
+      return "ATTACH";
+    case SQLITE_DETACH:
+      return "DETACH";
+    case SQLITE_TRANSACTION:
+    case SQLITE_SAVEPOINT:
+      return "a transaction";
+    case SQLITE_FUNCTION:
+      return "that function";
+    default:
+      return "that";
+  }
+}
+
+// Everything but reading is refused, whatever the text looks like.
+struct Guard {
+  int refused = 0;
+  Clock::time_point end;
+
+  static int authorize(void *self, int action, const char *, const char *name, const char *,
+                       const char *) {
+    const bool reads = action == SQLITE_SELECT || action == SQLITE_READ ||
+                       action == SQLITE_RECURSIVE ||
+                       (action == SQLITE_FUNCTION && name != nullptr &&
+                        std::string_view(name) != "load_extension");
+    if (reads) return SQLITE_OK;
+    auto &guard = *static_cast<Guard *>(self);
+    if (guard.refused == 0) guard.refused = action;
+    return SQLITE_DENY;
+  }
+  static int look(void *self) { return Clock::now() >= static_cast<Guard *>(self)->end ? 1 : 0; }
+};
+
+class Guarded {
+ public:
+  explicit Guarded(sqlite3 *db) : db_(db) {
+    guard_.end = Clock::now() + std::chrono::milliseconds(RecordReader::max_ms);
+    sqlite3_set_authorizer(db, Guard::authorize, &guard_);
+    sqlite3_progress_handler(db, steps_between_looks, Guard::look, &guard_);
+  }
+  ~Guarded() {
+    sqlite3_set_authorizer(db_, nullptr, nullptr);
+    sqlite3_progress_handler(db_, 0, nullptr, nullptr);
+  }
+  Guarded(const Guarded &) = delete;
+  Guarded &operator=(const Guarded &) = delete;
+  int refused() const noexcept { return guard_.refused; }
+
+ private:
+  sqlite3 *db_;
+  Guard guard_;
+};
+
+std::string failure(sqlite3 *db, int result, const Guarded &guarded) {
+  if (guarded.refused() != 0) {
+    return std::string(action_name(guarded.refused())) +
+           " is refused: only SELECT, WITH and EXPLAIN are run, and what they read";
+  }
+  if (result == SQLITE_INTERRUPT) {
+    return "the query was ended after " + std::to_string(RecordReader::max_ms / 1000) +
+           " s; narrow it, for example by timestamp";
+  }
+  return std::string("SQL: ") + sqlite3_errmsg(db) +
+         "; `bulkhead inspect --schema` prints the tables";
+}
+
+// Without those whose making was cut off. One alone is looked at, so that it is named.
+std::vector<record_store::SegmentFile> made_files(std::vector<record_store::SegmentFile> files) {
+  if (files.size() < 2) return files;
+  std::erase_if(files, [](const record_store::SegmentFile &file) {
+    record_store::Database db;
+    return file.bytes < smallest_made && db.open(file.path, SQLITE_OPEN_READONLY) == SQLITE_OK &&
+           db.is_empty();
+  });
+  return files;
+}
+
+std::string view_sql(std::string_view table, std::size_t files) {
+  std::string out =
+      "CREATE TEMP VIEW " + std::string(table) + " AS SELECT * FROM main." + std::string(table);
+  for (std::size_t i = 1; i < files; ++i) {
+    out += " UNION ALL SELECT * FROM f" + std::to_string(i) + "." + std::string(table);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentFile> &all) {
+  RecordReader out;
+  const std::vector<record_store::SegmentFile> files = made_files(all);
+  const auto failed = [&](const std::string &path) {
+    return fail(BH_E_IO, path + ": " + out.db_.message());
+  };
+  sqlite3_hard_heap_limit64(heap_bytes);
+  if (files.empty()) return fail(BH_E_NOT_FOUND, "there is no file to read");
+  const std::string &first = files.front().path;
+  if (out.db_.open(first, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI) != SQLITE_OK) {
+    return failed(first);
+  }
+  record_store::Statement id;
+  if (id.prepare(out.db_.get(), "PRAGMA application_id") != SQLITE_OK || id.step() != SQLITE_ROW) {
+    return failed(first);
+  }
+  if (id.integer(0) != record_store::application_id) {
+    return fail(BH_E_INVALID, first + " is no file of a session database");
+  }
+  id = {};
+  sqlite3_limit(out.db_.get(), SQLITE_LIMIT_LENGTH, value_bytes);
+  sqlite3_db_config(out.db_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(out.db_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  out.files_ = std::min(files.size(), max_files);
+  if (auto attached = out.attach(files); !attached) return std::unexpected(attached.error());
+  return out;
+}
+
+// The tables of all files under their own names.
+Result<void> RecordReader::attach(const std::vector<record_store::SegmentFile> &files) {
+  if (files_ == 1) return {};
+  for (std::size_t i = 1; i < files_; ++i) {
+    record_store::Statement attach;
+    if (attach.prepare(db_.get(), "ATTACH ? AS f" + std::to_string(i)) != SQLITE_OK) {
+      return fail(BH_E_IO, db_.message());
+    }
+    attach.bind(1, files[i].path);
+    if (attach.step() != SQLITE_DONE) return fail(BH_E_IO, files[i].path + ": " + db_.message());
+  }
+  for (const std::string_view table : record_store::chained_tables) {
+    if (db_.run(view_sql(table, files_).c_str()) != SQLITE_OK) return fail(BH_E_IO, db_.message());
+  }
+  for (const char *table : {"audit_checkpoints", "audit_segment", "session_identity"}) {
+    if (db_.run(view_sql(table, files_).c_str()) != SQLITE_OK) return fail(BH_E_IO, db_.message());
+  }
+  return {};
+}
+
+Result<RecordReader::Answer> RecordReader::run(
+    std::string_view sql, const std::function<void(const Answer &, sqlite3_stmt *)> &row) {
+  sqlite3 *db = db_.get();
+  const Guarded guarded(db);
+  sqlite3_stmt *made = nullptr;
+  const char *rest = nullptr;
+  int result = sqlite3_prepare_v3(db, sql.data(), static_cast<int>(sql.size()), 0, &made, &rest);
+  const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt *)> statement(made, sqlite3_finalize);
+  if (result != SQLITE_OK) return fail(BH_E_INVALID, failure(db, result, guarded));
+  if (made == nullptr) return fail(BH_E_INVALID, "there is no query in this text");
+  const std::string_view more(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
+  if (more.find_first_not_of(" \t\r\n;") != more.npos) {
+    return fail(BH_E_INVALID, "one query at a time; behind the first there is: " +
+                                  std::string(more.substr(0, 60)));
+  }
+  if (sqlite3_stmt_readonly(made) == 0) {
+    return fail(BH_E_INVALID, "only SELECT, WITH and EXPLAIN are run here");
+  }
+  Answer answer;
+  const int columns = sqlite3_column_count(made);
+  for (int i = 0; i < columns; ++i) {
+    const char *name = sqlite3_column_name(made, i);
+    answer.columns.emplace_back(name == nullptr ? "" : name);
+  }
+  std::size_t bytes = 0;
+  while ((result = sqlite3_step(made)) == SQLITE_ROW) {
+    for (int i = 0; i < columns; ++i) {
+      bytes += 16 + static_cast<std::size_t>(sqlite3_column_bytes(made, i));
+    }
+    if (answer.rows == max_rows || bytes > max_answer_bytes) {
+      answer.cut = true;
+      return answer;
+    }
+    ++answer.rows;
+    row(answer, made);
+  }
+  if (result != SQLITE_DONE) return fail(BH_E_INVALID, failure(db, result, guarded));
+  return answer;
+}
+
+std::string text_value(sqlite3_stmt *row, int column) {
+  const int type = sqlite3_column_type(row, column);
+  if (type == SQLITE_NULL) return {};
+  if (type == SQLITE_BLOB) {
+    const auto *p = static_cast<const char *>(sqlite3_column_blob(row, column));
+    return record_store::hex_of(
+        {p, p == nullptr ? 0 : static_cast<std::size_t>(sqlite3_column_bytes(row, column))});
+  }
+  const auto *p = reinterpret_cast<const char *>(sqlite3_column_text(row, column));
+  return p == nullptr ? std::string()
+                      : std::string(p, static_cast<std::size_t>(sqlite3_column_bytes(row, column)));
+}
+
+void append_json_value(std::string *out, sqlite3_stmt *row, int column) {
+  switch (sqlite3_column_type(row, column)) {
+    case SQLITE_NULL:
+      *out += "null";
+      return;
+    case SQLITE_INTEGER:
+      *out += text_value(row, column);
+      return;
+    case SQLITE_FLOAT: {
+      const std::string text = text_value(row, column);
+      // Infinities are no JSON.
+      *out += text.find("Inf") == text.npos ? text : "null";
+      return;
+    }
+    default:
+      mcp::append_quoted(out, text_value(row, column));
+  }
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,171 @@
+#include <catch2/catch.hpp>
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "mcp/scan.hpp"
+#include "record-store/schema.hpp"
+#include "records/record_reader.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::program;
+using record_store::Database;
+using record_store::SegmentFile;
+
+namespace {
+
+struct Files {
+  std::string folder;
+  std::vector<SegmentFile> all;
+
+  explicit Files(std::uint32_t count, int rows = 3) {
+    std::string name = std::filesystem::temp_directory_path() / "record-reader-XXXXXX";
+    folder = ::mkdtemp(name.data());
+    for (std::uint32_t number = count; number >= 1; --number) {
+      Database db;
+      SegmentFile file;
+      file.path = folder + "/" + record_store::segment_name(1, number);
+      REQUIRE(db.open(file.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
+      const std::string id =
+          "PRAGMA application_id = " + std::to_string(record_store::application_id);
+      REQUIRE(db.run(id.c_str()) == SQLITE_OK);
+      REQUIRE(db.run(std::string(record_store::schema_sql()).c_str()) == SQLITE_OK);
+      const std::string insert =
+          "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
+          std::to_string(rows) +
+          ") INSERT INTO mcp_calls (timestamp, server_name, method, decision, outcome, seq, prev, "
+          "hash) SELECT 't', 's" +
+          std::to_string(number) + "', 'tools/call', 'allowed', 'ok', i, x'00', x'ff' FROM n";
+      REQUIRE(db.run(insert.c_str()) == SQLITE_OK);
+      all.push_back(std::move(file));
+    }
+  }
+  ~Files() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  }
+};
+
+struct Asked {
+  std::string rows, error;
+  RecordReader::Answer answer;
+};
+
+Asked ask(const Files &files, std::string_view sql) {
+  auto reader = RecordReader::open(files.all);
+  REQUIRE(reader.has_value());
+  Asked out;
+  const auto answer = reader->run(sql, [&](const RecordReader::Answer &now, sqlite3_stmt *row) {
+    for (std::size_t i = 0; i < now.columns.size(); ++i) {
+      append_json_value(&out.rows, row, static_cast<int>(i));
+      out.rows += ' ';
+    }
+  });
+  if (answer) {
+    out.answer = *answer;
+  } else {
+    out.error = answer.error().text;
+  }
+  return out;
+}
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+}  // namespace
+
+TEST_CASE("queries are answered") {
+  const Files files(1);
+  const Asked asked =
+      ask(files, "SELECT count(*) AS n, 1.5, 'a\"b', NULL, x'0a0b' FROM mcp_calls;");
+  CHECK(asked.error == "");
+  CHECK(asked.rows == R"(3 1.5 "a\"b" null "0a0b" )");
+  CHECK(asked.answer.columns.at(0) == "n");
+  CHECK(ask(files, "WITH x AS (SELECT 1) SELECT * FROM x").rows == "1 ");
+  CHECK(ask(files, "EXPLAIN SELECT * FROM mcp_calls").error == "");
+  CHECK(ask(files, "EXPLAIN QUERY PLAN SELECT * FROM mcp_calls").error == "");
+  CHECK(ask(files, "SELECT name FROM sqlite_schema WHERE name = 'mcp_calls'").rows ==
+        "\"mcp_calls\" ");
+  CHECK(ask(files, "SELECT 9e999").rows == "null ");
+}
+
+TEST_CASE("several files are read as one") {
+  const Files files(3);
+  CHECK(ask(files, "SELECT count(*), count(DISTINCT server_name) FROM mcp_calls").rows == "9 3 ");
+  const Files many(13, 1);
+  CHECK(ask(many, "SELECT count(*) FROM mcp_calls").rows == "11 ");
+}
+
+TEST_CASE("a newest file whose making was cut off is passed over") {
+  Files files(2);
+  SegmentFile empty;
+  empty.path = files.folder + "/" + record_store::segment_name(1, 3);
+  std::ofstream(empty.path).close();
+  files.all.insert(files.all.begin(), empty);
+  CHECK(ask(files, "SELECT count(*) FROM mcp_calls").rows == "6 ");
+}
+
+TEST_CASE("nothing but reading is let through") {
+  const Files files(1);
+  for (const char *sql : {"DELETE FROM mcp_calls",
+                          "UPDATE mcp_calls SET method = 'x'",
+                          "INSERT INTO fs_events DEFAULT VALUES",
+                          "PRAGMA journal_mode = DELETE",
+                          "PRAGMA page_count",
+                          "ATTACH '/tmp/x.db' AS x",
+                          "DETACH main",
+                          "CREATE TABLE x (a)",
+                          "CREATE TEMP TABLE x (a)",
+                          "DROP TABLE mcp_calls",
+                          "BEGIN",
+                          "VACUUM INTO '/tmp/x.db'",
+                          "REINDEX",
+                          "ANALYZE",
+                          "EXPLAIN DELETE FROM mcp_calls",
+                          "WITH x AS (SELECT 1) DELETE FROM mcp_calls",
+                          "SELECT load_extension('x')",
+                          "SELECT * FROM pragma_database_list",
+                          "/* SELECT */ COMMIT",
+                          "SELECT 1; DELETE FROM mcp_calls"}) {
+    const Asked asked = ask(files, sql);
+    INFO(sql << ": " << asked.error);
+    CHECK(asked.error != "");
+  }
+  CHECK(has(ask(files, "DELETE FROM mcp_calls").error, "DELETE is refused"));
+  CHECK(has(ask(files, "PRAGMA page_count").error, "PRAGMA is refused"));
+  CHECK(has(ask(files, "ATTACH 'x' AS y").error, "ATTACH is refused"));
+  CHECK(has(ask(files, "SELECT 1; SELECT 2").error, "one query at a time"));
+  CHECK(has(ask(files, "SELECT no_such FROM mcp_calls").error, "no such column"));
+  CHECK(has(ask(files, "  -- nothing").error, "no query"));
+  CHECK(ask(files, "SELECT count(*) FROM mcp_calls").rows == "3 ");
+}
+
+TEST_CASE("an answer has its bounds") {
+  const Files files(1, 20'000);
+  const Asked many = ask(files, "SELECT id FROM mcp_calls");
+  CHECK(many.answer.rows == RecordReader::max_rows);
+  CHECK(many.answer.cut);
+  CHECK_FALSE(ask(files, "SELECT id FROM mcp_calls LIMIT 10000").answer.cut);
+  const Asked endless = ask(
+      files,
+      "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
+  CHECK(has(endless.error, "ended after 5 s"));
+  CHECK(has(ask(files, "SELECT hex(zeroblob(1000000000))").error, "too big"));
+}
+
+TEST_CASE("what is no session database is said") {
+  Files files(1);
+  Database db;
+  REQUIRE(db.open(files.folder + "/other.db", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) ==
+          SQLITE_OK);
+  REQUIRE(db.run("CREATE TABLE x (a)") == SQLITE_OK);
+  SegmentFile other;
+  other.path = files.folder + "/other.db";
+  const auto opened = RecordReader::open({other});
+  REQUIRE_FALSE(opened.has_value());
+  CHECK(has(opened.error().text, "is no file of a session database"));
+  CHECK_FALSE(RecordReader::open({}).has_value());
+}

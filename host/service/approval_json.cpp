@@ -1,0 +1,158 @@
+#include "service/approval_json.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "mcp/scan.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::uint64_t usual_watch_s = 5, most_watch_s = 60;
+
+void add_text(std::string *out, std::string_view name, std::string_view text) {
+  if (!out->ends_with('{')) *out += ',';
+  out->append("\"").append(name).append("\":");
+  mcp::append_quoted(out, text);
+}
+
+void add_number(std::string *out, std::string_view name, std::uint64_t value) {
+  if (!out->ends_with('{')) *out += ',';
+  out->append("\"").append(name).append("\":").append(std::to_string(value));
+}
+
+std::string json_of(const ApprovalQuestion &q, std::uint64_t now_unix_ms) {
+  std::string out = "{";
+  add_text(&out, "id", q.id);
+  add_text(&out, "server", q.server);
+  add_text(&out, "method", q.method);
+  add_text(&out, "name", q.name);
+  add_text(&out, "arguments", q.arguments);
+  out.append(",\"arguments_cut\":").append(q.arguments_cut ? "true" : "false");
+  add_number(&out, "arguments_bytes", q.arguments_bytes);
+  add_text(&out, "digest", q.digest);
+  add_text(&out, "rule", q.rule);
+  add_text(&out, "reason", q.reason);
+  add_text(&out, "process_name", q.process_name);
+  add_text(&out, "principal", q.principal);
+  add_text(&out, "transport", q.transport);
+  add_text(&out, "peer", q.peer);
+  // As text: it may have more bits than a JavaScript number.
+  add_text(&out, "session", std::to_string(q.session));
+  add_number(&out, "asked_unix_ms", q.asked_unix_ms);
+  add_number(&out, "expires_unix_ms", q.expires_unix_ms);
+  add_number(&out, "expires_in_ms",
+             q.expires_unix_ms > now_unix_ms ? q.expires_unix_ms - now_unix_ms : 0);
+  return out + "}";
+}
+
+// The text of a JSON string, nothing for any other value.
+std::optional<std::string> text_of(std::string_view value) {
+  if (!value.starts_with('"')) return std::nullopt;
+  std::string scratch;
+  return std::string(mcp::unquote(value, &scratch));
+}
+
+std::optional<std::uint64_t> number_of(std::string_view value) {
+  std::uint64_t out = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), out);
+  if (error != std::errc{} || end != value.data() + value.size()) return std::nullopt;
+  return out;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  while (!text.empty() && space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// An object whose members are all among `known`, each once.
+Result<void> check_object(std::string_view body, std::initializer_list<std::string_view> known) {
+  if (!mcp::valid_json(body, 4) || !body.starts_with('{') || mcp::has_duplicate_members(body)) {
+    return fail(BH_E_INVALID, "the body must be a JSON object, each of its members once");
+  }
+  struct Look {
+    std::initializer_list<std::string_view> known;
+    std::string unknown;
+  } look{known, {}};
+  mcp::for_each_member(body, &look, [](void *arg, std::string_view key, std::string_view) {
+    auto &l = *static_cast<Look *>(arg);
+    std::string scratch;
+    const std::string_view name = mcp::unquote(key, &scratch);
+    const bool fine = std::find(l.known.begin(), l.known.end(), name) != l.known.end();
+    if (!fine && l.unknown.empty()) l.unknown = std::string(name.substr(0, 100));
+    return true;
+  });
+  if (look.unknown.empty()) return {};
+  std::string names;
+  for (const std::string_view name : known) names.append(names.empty() ? "" : ", ").append(name);
+  return fail(BH_E_INVALID, "\"" + look.unknown + "\" is no member of it; there are: " + names);
+}
+
+Result<ApprovalScope> read_scope(std::string_view value) {
+  ApprovalScope scope;
+  if (value.empty()) return scope;
+  if (value.starts_with('{')) {
+    if (auto fine = check_object(value, {"minutes"}); !fine) return std::unexpected(fine.error());
+    const auto minutes = number_of(mcp::member(value, "minutes"));
+    if (minutes && *minutes >= 1 && *minutes <= ApprovalScope::max_minutes) {
+      return ApprovalScope{ApprovalScope::Kind::minutes, static_cast<std::uint32_t>(*minutes)};
+    }
+  } else if (const auto text = text_of(value)) {
+    if (*text == "once") return scope;
+    if (*text == "session") return ApprovalScope{ApprovalScope::Kind::session, 0};
+  }
+  return fail(BH_E_INVALID, "scope must be \"once\", \"session\" or {\"minutes\": 1 to " +
+                                std::to_string(ApprovalScope::max_minutes) + "}");
+}
+
+}  // namespace
+
+std::string approvals_json(const ApprovalList &list, std::uint64_t now_unix_ms) {
+  std::string out = "{\"waiting\":" + std::to_string(list.waiting) + ",\"pending\":[";
+  for (const ApprovalQuestion &question : list.questions) {
+    if (!out.ends_with('[')) out += ',';
+    out += json_of(question, now_unix_ms);
+  }
+  return out + "]}";
+}
+
+Result<ApprovalAnswer> read_approval_answer(std::string_view body, std::string_view id) {
+  body = trimmed(body);
+  if (auto fine = check_object(body, {"decision", "scope", "surface"}); !fine) {
+    return std::unexpected(fine.error());
+  }
+  ApprovalAnswer answer;
+  answer.id = id;
+  const auto decision = text_of(mcp::member(body, "decision"));
+  if (decision != "allow" && decision != "deny") {
+    return fail(BH_E_INVALID, "decision must be \"allow\" or \"deny\"");
+  }
+  answer.allow = decision == "allow";
+  const auto scope = read_scope(mcp::member(body, "scope"));
+  if (!scope) return std::unexpected(scope.error());
+  answer.scope = *scope;
+  const std::string_view surface = mcp::member(body, "surface");
+  if (surface == R"("terminal")") {
+    answer.surface = ApprovalSurface::terminal;
+  } else if (!surface.empty() && surface != R"("api")") {
+    return fail(BH_E_INVALID, "surface must be \"terminal\" or \"api\"");
+  }
+  return answer;
+}
+
+Result<ApprovalWatch> read_approval_watch(std::string_view body) {
+  body = trimmed(body);
+  if (body.empty()) return ApprovalWatch{usual_watch_s * 1000};
+  if (auto fine = check_object(body, {"seconds"}); !fine) return std::unexpected(fine.error());
+  const std::string_view given = mcp::member(body, "seconds");
+  const auto seconds = given.empty() ? std::optional(usual_watch_s) : number_of(given);
+  if (!seconds || *seconds < 1 || *seconds > most_watch_s) {
+    return fail(BH_E_INVALID, "seconds must be 1 to " + std::to_string(most_watch_s));
+  }
+  return ApprovalWatch{*seconds * 1000};
+}
+
+}  // namespace bulkhead::program

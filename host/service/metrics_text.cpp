@@ -1,0 +1,96 @@
+#include "service/metrics_text.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace bulkhead::program {
+namespace {
+
+// As a label's value is written.
+std::string label(std::string_view name, std::string_view value) {
+  std::string out(name);
+  out += "=\"";
+  for (const char c : value) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + "\"";
+}
+
+// Names of metrics have no dots.
+std::string plain(std::string_view name) {
+  std::string out(name);
+  std::replace(out.begin(), out.end(), '.', '_');
+  return out;
+}
+
+class Metrics {
+ public:
+  void add(const std::string &name, const char *type, std::string labels, std::uint64_t value) {
+    auto &metric = metrics_[name];
+    metric.type = type;
+    metric.samples.emplace_back(std::move(labels), value);
+  }
+  // Samples of one name stand together, below one TYPE line.
+  std::string text() const {
+    std::string out;
+    for (const auto &[name, metric] : metrics_) {
+      out += "# TYPE " + name + " " + metric.type + "\n";
+      for (const auto &[labels, value] : metric.samples) {
+        out +=
+            name + (labels.empty() ? "" : "{" + labels + "}") + " " + std::to_string(value) + "\n";
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct Metric {
+    const char *type = "";
+    std::vector<std::pair<std::string, std::uint64_t>> samples;
+  };
+  std::map<std::string, Metric> metrics_;
+};
+
+}  // namespace
+
+std::string metrics_text(const ServiceStatus &status) {
+  Metrics metrics;
+  metrics.add("bulkhead_sessions", "gauge", "", status.host.sessions);
+  metrics.add("bulkhead_requests_in_flight", "gauge", "", status.host.in_flight);
+  metrics.add("bulkhead_uptime_seconds", "gauge", "", status.process.uptime_ms / 1'000);
+  for (const auto &[name, value] : status.host.counters) {
+    // "ID.NAME" is a plugin's: ids have no dot before the name's own unless they hold one, and then
+    // the longest id that fits is meant.
+    std::string_view owner;
+    for (const PluginStatus &plugin : status.host.plugins) {
+      const bool fits = name.size() > plugin.id.size() && name.starts_with(plugin.id) &&
+                        name[plugin.id.size()] == '.';
+      if (fits && plugin.id.size() > owner.size()) owner = plugin.id;
+    }
+    if (owner.empty()) {
+      metrics.add("bulkhead_" + plain(name) + "_total", "counter", "", value);
+    } else {
+      metrics.add("bulkhead_plugin_" + plain(name.substr(owner.size() + 1)) + "_total", "counter",
+                  label("plugin", owner), value);
+    }
+  }
+  for (const ServerStatus &server : status.host.servers) {
+    const std::string of = label("server", server.name);
+    metrics.add("bulkhead_server_ready", "gauge", of, server.state == ServerState::ready ? 1 : 0);
+    metrics.add("bulkhead_server_tools", "gauge", of, server.tools);
+    metrics.add("bulkhead_server_in_flight", "gauge", of, server.in_flight);
+    metrics.add("bulkhead_server_restarts_total", "counter", of, server.restarts);
+  }
+  for (const CompartmentStatus &one : status.process.compartments) {
+    const std::string of = label("compartment", one.name);
+    metrics.add("bulkhead_compartment_running", "gauge", of, one.state == "running" ? 1 : 0);
+    metrics.add("bulkhead_compartment_memory_bytes", "gauge", of, one.memory_bytes);
+    metrics.add("bulkhead_compartment_restarts_total", "counter", of, one.restarts);
+  }
+  return metrics.text();
+}
+
+}  // namespace bulkhead::program

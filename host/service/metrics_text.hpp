@@ -1,0 +1,17 @@
+// A gateway's counters as text that Prometheus reads.
+#pragma once
+
+#include <string>
+
+#include "service/service_protocol.hpp"
+
+namespace bulkhead::program {
+
+inline constexpr std::string_view metrics_type = "text/plain; version=0.0.4; charset=utf-8";
+
+// Counters of the gateway as bulkhead_NAME_total, those of its plugins as
+// bulkhead_plugin_NAME_total{plugin="ID"}; sessions, calls under way, servers and compartments as
+// gauges.
+std::string metrics_text(const ServiceStatus &status);
+
+}  // namespace bulkhead::program

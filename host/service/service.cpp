@@ -1,0 +1,259 @@
+#include "service/service.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "service/connectors.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::uint64_t look_ms = 20;
+
+// Of the servers that a change has begun to connect, those that have not come up.
+std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus &status,
+                                                               const ApplyReport &report) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const ServerStatus &server : status.servers) {
+    const auto in = [&](const std::vector<std::string> &names) {
+      return std::find(names.begin(), names.end(), server.name) != names.end();
+    };
+    if (!in(report.added) && !in(report.changed)) continue;
+    const bool fine = server.state == ServerState::ready || server.state == ServerState::disabled;
+    if (fine) continue;
+    out.emplace_back(server.name, server.reason.empty() ? "still connecting" : server.reason);
+  }
+  return out;
+}
+
+}  // namespace
+
+// One change, from its question to its answer.
+struct Service::Job {
+  Service *service = nullptr;
+  What what = What::reload;
+  ServerEntry entry;  // of add
+  std::string id;     // of remove
+  ServiceReply reply;
+  // Filled in on the pool's thread.
+  ConnectorChange change;
+  std::vector<std::string> errors;
+  // Then:
+  std::vector<std::string> notes;
+  ApplyReport report;
+  std::uint64_t deadline_ns = 0;
+
+  void prepare() {
+    const Arguments &arguments = service->arguments_;
+    if (what == What::add) {
+      change = add_connector(arguments, service->transports_, entry);
+    } else if (what == What::remove) {
+      change = remove_connector(arguments, service->transports_, id);
+    } else {
+      auto loaded = load_checked(arguments, service->transports_);
+      if (loaded.has_value()) {
+        change.next = *std::move(loaded);
+      } else {
+        errors = loaded.error();
+      }
+    }
+  }
+};
+
+Service::Service(Reactor &reactor, Arguments arguments, Transports transports,
+                 ServiceBackend backend)
+    : reactor_(reactor),
+      arguments_(std::move(arguments)),
+      transports_(transports),
+      backend_(std::move(backend)) {}
+
+Service::~Service() {
+  stopping_ = true;
+  while (running_ > 0) reactor_.poll(100);
+  reactor_.forget(this);
+}
+
+// ---- questions ---------------------------------------------------------------------------------
+
+void Service::ask(ServiceRequest request, std::string_view value, ServiceReply reply) {
+  switch (request) {
+    case ServiceRequest::status:
+      return backend_.status(
+          [reply = std::move(reply)](const ServiceStatus &status) { reply(answer_with(status)); });
+    case ServiceRequest::reload:
+      return enqueue(new_job(What::reload, std::move(reply)));
+    case ServiceRequest::list_connectors:
+      return list_connectors(std::move(reply));
+    case ServiceRequest::add_connector:
+      return add(value, std::move(reply));
+    case ServiceRequest::remove_connector:
+      return remove(value, std::move(reply));
+    case ServiceRequest::list_approvals:
+      return approvals(ApprovalRequest::list, value, std::move(reply));
+    case ServiceRequest::answer_approval:
+      return approvals(ApprovalRequest::answer, value, std::move(reply));
+    case ServiceRequest::admit:
+      break;
+  }
+  reply(refuse_with(BH_E_UNSUPPORTED, "there is no such request"));
+}
+
+void Service::approvals(ApprovalRequest request, std::string_view value, ServiceReply reply) {
+  backend_.approvals(request, std::string(value),
+                     [reply = std::move(reply)](Result<std::string> answer) {
+                       if (answer) return reply({BH_OK, *std::move(answer)});
+                       reply(refuse_with(answer.error().code, answer.error().text));
+                     });
+}
+
+// What the files say, which is what the next reload brings.
+struct Service::Listing {
+  Service *service;
+  ServiceReply reply;
+  ServiceAnswer answer;
+
+  void read() {
+    const auto loaded = load_for(service->arguments_, service->transports_);
+    answer = loaded.has_value()
+                 ? answer_with(connector_list(*loaded))
+                 : refuse_with(BH_E_INTERNAL, "the profile is not valid", loaded.error());
+  }
+};
+
+void Service::list_connectors(ServiceReply reply) {
+  auto listing = std::make_unique<Listing>(Listing{this, std::move(reply), {}});
+  const bh_status started = reactor_.run_blocking(
+      this, [](void *arg) { static_cast<Listing *>(arg)->read(); },
+      [](void *arg) {
+        const std::unique_ptr<Listing> done(static_cast<Listing *>(arg));
+        --done->service->running_;
+        done->reply(std::move(done->answer));
+      },
+      listing.get());
+  if (started != BH_OK) return listing->reply(refuse_with(BH_E_LIMIT, "the gateway is busy"));
+  ++running_;
+  static_cast<void>(listing.release());  // the loop's, in a later turn
+}
+
+void Service::add(std::string_view value, ServiceReply reply) {
+  auto job = new_job(What::add, std::move(reply));
+  if (!from_bytes(value, &job->entry)) {
+    return job->reply(refuse_with(BH_E_INVALID, "the definition is damaged"));
+  }
+  enqueue(std::move(job));
+}
+
+void Service::remove(std::string_view value, ServiceReply reply) {
+  auto job = new_job(What::remove, std::move(reply));
+  if (!from_bytes(value, &job->id)) {
+    return job->reply(refuse_with(BH_E_INVALID, "the id is damaged"));
+  }
+  enqueue(std::move(job));
+}
+
+void Service::reload() {
+  enqueue(new_job(What::reload, [](const ServiceAnswer &) {}));
+}
+
+// ---- one after the other -----------------------------------------------------------------------
+
+std::unique_ptr<Service::Job> Service::new_job(What what, ServiceReply reply) {
+  auto job = std::make_unique<Job>();
+  job->service = this;
+  job->what = what;
+  job->reply = std::move(reply);
+  return job;
+}
+
+void Service::enqueue(std::unique_ptr<Job> job) {
+  if (jobs_.size() >= max_waiting) {
+    return job->reply(refuse_with(BH_E_LIMIT, "too many changes wait already"));
+  }
+  jobs_.push_back(std::move(job));
+  if (jobs_.size() == 1) start_next();
+}
+
+void Service::start_next() {
+  if (jobs_.empty()) return;
+  Job &job = *jobs_.front();
+  const bh_status started = reactor_.run_blocking(
+      this, [](void *arg) { static_cast<Job *>(arg)->prepare(); },
+      [](void *arg) {
+        Job &done = *static_cast<Job *>(arg);
+        --done.service->running_;
+        done.service->prepared(done);
+      },
+      &job);
+  if (started == BH_OK) {
+    ++running_;
+    return;
+  }
+  finish(refuse_with(BH_E_LIMIT, "the gateway is busy"));
+}
+
+void Service::prepared(Job &job) {
+  if (stopping_) return;
+  if (!job.errors.empty()) {
+    for (const std::string &line : job.errors) backend_.log(LogLevel::error, "reload: " + line);
+    return finish(
+        refuse_with(BH_E_INTERNAL, "the profile is not valid; nothing was changed", job.errors));
+  }
+  if (job.change.answer.code != BH_OK) return finish(std::move(job.change.answer));
+  job.notes = job.change.next.profile.notes;
+  for (const std::string &note : job.notes) backend_.log(LogLevel::warn, note);
+  backend_.apply(std::move(job.change.next),
+                 [this, alive = std::weak_ptr(alive_), &job](Result<ApplyReport> report) {
+                   if (!alive.expired()) applied(job, std::move(report));
+                 });
+}
+
+void Service::applied(Job &job, Result<ApplyReport> report) {
+  if (!report.has_value()) {
+    backend_.log(LogLevel::error, "reload: " + report.error().text);
+    // Started again meanwhile, the endpoint has it from the start.
+    const bool later = report.error().code == BH_E_UNAVAILABLE;
+    const char *what = job.what == What::reload
+                           ? (later ? "not confirmed" : "nothing was changed")
+                           : "saved; it takes effect when the gateway is back, or with a reload";
+    return finish(refuse_with(BH_E_INTERNAL, what, {report.error().text}));
+  }
+  job.report = *std::move(report);
+  for (const std::string &line : job.report.needs_restart) {
+    backend_.log(LogLevel::warn, "reload: " + line);
+  }
+  if (job.what != What::reload) return finish(std::move(job.change.answer));
+  job.deadline_ns = reactor_.now_ns() + settle_ms * 1'000'000u;
+  wait_quiet();
+}
+
+// Until what the change has begun is over: new servers have answered or failed, old ones are gone.
+void Service::wait_quiet() {
+  backend_.look([this, alive = std::weak_ptr(alive_)](const HostStatus &status) {
+    if (!alive.expired()) looked(status);
+  });
+}
+
+void Service::looked(const HostStatus &status) {
+  const Job &job = *jobs_.front();
+  if ((status.settled && status.drained) || reactor_.now_ns() >= job.deadline_ns) {
+    return finish(answer_with(Reloaded{job.report, job.notes, not_connected(status, job.report)}));
+  }
+  timer_ = reactor_.timer_start(
+      this, look_ms,
+      [](void *arg) {
+        auto &self = *static_cast<Service *>(arg);
+        self.timer_ = 0;
+        self.wait_quiet();
+      },
+      this);
+}
+
+void Service::finish(ServiceAnswer answer) {
+  const std::unique_ptr<Job> job = std::move(jobs_.front());
+  jobs_.pop_front();
+  job->reply(std::move(answer));
+  start_next();
+}
+
+}  // namespace bulkhead::program

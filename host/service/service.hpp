@@ -1,0 +1,85 @@
+// The gateway's side of the service API and of SIGHUP: reloads the profile, lists and changes the
+// connectors of the user layer, says how things are. Typed questions, see service_protocol.hpp.
+//
+// Changes are made one after the other; beyond max_waiting they are refused. Files are read and
+// written on a thread of the reactor's pool.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "command_line/arguments.hpp"
+#include "host.hpp"
+#include "reactor/reactor.hpp"
+#include "service/service_protocol.hpp"
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+
+// The gateway behind the service. All are called on the loop's thread.
+struct ServiceBackend {
+  // How the gateway and its process are now; `done` once, now or later.
+  std::function<void(std::function<void(const ServiceStatus &)> done)> status;
+  // Makes it the running profile; `done` once, from the loop, now or later.
+  std::function<void(LoadedProfile next, std::function<void(Result<ApplyReport>)> done)> apply;
+  // The host's part of that.
+  std::function<void(std::function<void(const HostStatus &)> done)> look;
+  std::function<void(LogLevel level, std::string_view text)> log;
+  // Asks the endpoint about approvals; nobody on the way looks at the values. `done` once.
+  std::function<void(ApprovalRequest request, std::string value,
+                     std::function<void(Result<std::string>)> done)>
+      approvals;
+};
+
+class Service {
+ public:
+  static constexpr std::size_t max_waiting = 8;
+  // A reload is answered when it is over, or after this.
+  static constexpr std::uint64_t settle_ms = 10'000;
+
+  // `arguments` are those that the profile was loaded with.
+  Service(Reactor &reactor, Arguments arguments, Transports transports, ServiceBackend backend);
+  ~Service();  // waits for a file that is being written
+  Service(const Service &) = delete;
+  Service &operator=(const Service &) = delete;
+
+  // Everything but ServiceRequest::admit. The value may be anything.
+  void ask(ServiceRequest request, std::string_view value, ServiceReply reply);
+  // A reload that nobody waits for; the result is logged.
+  void reload();
+
+ private:
+  struct Job;
+  struct Listing;
+  enum class What : std::uint8_t { reload, add, remove };
+
+  void approvals(ApprovalRequest request, std::string_view value, ServiceReply reply);
+  void list_connectors(ServiceReply reply);
+  void add(std::string_view value, ServiceReply reply);
+  void remove(std::string_view value, ServiceReply reply);
+  std::unique_ptr<Job> new_job(What what, ServiceReply reply);
+  void enqueue(std::unique_ptr<Job> job);
+  void start_next();
+  void prepared(Job &job);
+  void applied(Job &job, Result<ApplyReport> report);
+  void wait_quiet();
+  void looked(const HostStatus &status);
+  void finish(ServiceAnswer answer);
+
+  Reactor &reactor_;
+  const Arguments arguments_;
+  const Transports transports_;
+  const ServiceBackend backend_;
+  std::deque<std::unique_ptr<Job>> jobs_;  // the first is under way
+  std::uint32_t running_ = 0;              // what is on threads of the pool
+  bool stopping_ = false;
+  std::uint64_t timer_ = 0;
+  // An apply that ends when the service has gone finds this expired.
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace bulkhead::program

@@ -1,0 +1,245 @@
+#include "service/service_api.hpp"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "common/http_text.hpp"
+#include "mcp/scan.hpp"
+#include "profile/server_entry.hpp"
+#include "service/approval_json.hpp"
+#include "service/metrics_text.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// ---- answers -----------------------------------------------------------------------------------
+
+// There is one gateway behind a socket: it is the "session" of the reference's answer.
+constexpr std::string_view gateway_id = "gateway";
+constexpr std::string_view connector_mode = "bulkhead.profile/1";
+
+void append_text(std::string *out, std::string_view name, std::string_view text) {
+  if (!out->ends_with('{')) *out += ',';
+  out->append("\"").append(name).append("\":");
+  mcp::append_quoted(out, text);
+}
+
+void append_texts(std::string *out, std::string_view name, const std::vector<std::string> &texts) {
+  out->append(",\"").append(name).append("\":[");
+  for (const std::string &text : texts) {
+    if (!out->ends_with('[')) *out += ',';
+    mcp::append_quoted(out, text);
+  }
+  *out += ']';
+}
+
+// What went wrong, every line of it; nothing was changed.
+ControlAnswer not_reloaded(const Refusal &refusal) {
+  std::string out = R"({"success":false,"reloaded":0,"failed_session_count":1,)";
+  out += R"("failed_session_ids":["gateway"],"failures":[)";
+  for (const std::string &mistake : refusal.mistakes) {
+    out += out.ends_with('[') ? "{" : ",{";
+    append_text(&out, "session_id", gateway_id);
+    append_text(&out, "message", mistake);
+    out += '}';
+  }
+  out += ']';
+  append_text(&out, "message", refusal.message);
+  return {500, out + "}"};
+}
+
+int http_status(bh_status code) {
+  switch (code) {
+    case BH_E_INVALID:
+      return 400;
+    case BH_E_NOT_FOUND:
+      return 404;
+    case BH_E_DENIED:
+      return 409;
+    case BH_E_LIMIT:
+    case BH_E_UNAVAILABLE:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+ControlAnswer refused(const ServiceAnswer &answer) {
+  Refusal refusal;
+  from_bytes(answer.value, &refusal);
+  if (!refusal.mistakes.empty()) return not_reloaded(refusal);
+  return {http_status(answer.code), error_body(refusal.message)};
+}
+
+std::string json_of(const ServiceStatus &status) {
+  return snapshot_json(status.process, status.host);
+}
+
+std::string json_of(const Reloaded &done) {
+  std::string out = R"({"success":true,"reloaded":1,"failed_session_count":0,)"
+                    R"("failed_session_ids":[],"failures":[],"message":null)";
+  append_texts(&out, "added", done.report.added);
+  append_texts(&out, "changed", done.report.changed);
+  append_texts(&out, "adjusted", done.report.adjusted);
+  append_texts(&out, "removed", done.report.removed);
+  out += ",\"unchanged\":" + std::to_string(done.report.unchanged) + ",\"not_connected\":[";
+  for (const auto &[name, reason] : done.not_connected) {
+    out += out.ends_with('[') ? "{" : ",{";
+    append_text(&out, "name", name);
+    append_text(&out, "reason", reason);
+    out += '}';
+  }
+  out += ']';
+  append_texts(&out, "needs_restart", done.report.needs_restart);
+  append_texts(&out, "notes", done.notes);
+  return out + "}";
+}
+
+std::string json_of(const ConnectorItem &item) {
+  std::string out = "{";
+  append_text(&out, "id", item.id);
+  append_text(&out, "source", item.source);
+  append_text(&out, "source_profile", item.source_profile);
+  const std::string_view ours = item.editable ? "true" : "false";
+  out.append(",\"direct\":").append(ours).append(",\"editable\":").append(ours);
+  return out + ",\"server\":" + item.server + "}";
+}
+
+std::string json_of(const ConnectorList &list) {
+  std::string out = "{";
+  append_text(&out, "mode", connector_mode);
+  append_text(&out, "profile_id", list.profile_id);
+  out += ",\"servers\":[";
+  for (const ConnectorItem &item : list.servers) {
+    if (!out.ends_with('[')) out += ',';
+    out += json_of(item);
+  }
+  return out + "]}";
+}
+
+std::string json_of(const ConnectorRemoved &removed) {
+  std::string out = "{";
+  append_text(&out, "mode", connector_mode);
+  append_text(&out, "profile_id", removed.profile_id);
+  append_text(&out, "server_id", removed.id);
+  return out + ",\"removed\":true}";
+}
+
+std::string json_of(const ApprovalList &list) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return approvals_json(list,
+                        static_cast<std::uint64_t>(
+                            std::chrono::duration_cast<std::chrono::milliseconds>(now).count()));
+}
+
+ControlAnswer answered(const std::string &) {
+  return {200, R"({"answered":true})"};
+}
+
+ControlAnswer render_metrics(const std::string &value) {
+  ServiceStatus status;
+  if (!from_bytes(value, &status)) return {500, error_body("the gateway's answer is damaged")};
+  return {200, metrics_text(status), metrics_type};
+}
+
+template <class T>
+ControlAnswer render(const std::string &value) {
+  T typed;
+  if (!from_bytes(value, &typed)) return {500, error_body("the gateway's answer is damaged")};
+  return {200, json_of(typed)};
+}
+
+// ---- questions ---------------------------------------------------------------------------------
+
+// The value to ask with, of a request's body and the last part of its path.
+using Encode = Result<std::string> (*)(const std::string &body, std::string_view id);
+
+Result<std::string> no_value(const std::string &, std::string_view) {
+  return std::string();
+}
+
+Result<std::string> definition(const std::string &body, std::string_view) {
+  const auto entry = read_server_entry(body);
+  if (!entry) return std::unexpected(entry.error());
+  return to_bytes(*entry);
+}
+
+Result<std::string> id_of_path(const std::string &, std::string_view id) {
+  return to_bytes(std::string(id));
+}
+
+Result<std::string> look(const std::string &, std::string_view) {
+  return to_bytes(ApprovalWatch{});
+}
+
+Result<std::string> watch(const std::string &body, std::string_view) {
+  const auto wanted = read_approval_watch(body);
+  if (!wanted) return std::unexpected(wanted.error());
+  return to_bytes(*wanted);
+}
+
+Result<std::string> decision(const std::string &body, std::string_view id) {
+  const auto answer = read_approval_answer(body, id);
+  if (!answer) return std::unexpected(answer.error());
+  return to_bytes(*answer);
+}
+
+struct Route {
+  std::string_view method;
+  std::string_view path;  // one that ends with '/' takes one more part, an id
+  ServiceRequest request;
+  Encode encode;
+  ControlAnswer (*render)(const std::string &value);
+};
+
+constexpr Route routes[] = {
+    {"GET", "/status", ServiceRequest::status, no_value, render<ServiceStatus>},
+    {"GET", "/metrics", ServiceRequest::status, no_value, render_metrics},
+    {"POST", "/reload-config", ServiceRequest::reload, no_value, render<Reloaded>},
+    {"GET", "/mcp/connectors", ServiceRequest::list_connectors, no_value, render<ConnectorList>},
+    {"POST", "/mcp/connectors", ServiceRequest::add_connector, definition, render<ConnectorItem>},
+    {"DELETE", "/mcp/connectors/", ServiceRequest::remove_connector, id_of_path,
+     render<ConnectorRemoved>},
+    {"GET", "/confirm/pending", ServiceRequest::list_approvals, look, render<ApprovalList>},
+    {"POST", "/confirm/watch", ServiceRequest::list_approvals, watch, render<ApprovalList>},
+    {"POST", "/confirm/", ServiceRequest::answer_approval, decision, answered},
+};
+
+bool leads_to(std::string_view path, const Route &route, std::string_view *id) {
+  if (!route.path.ends_with('/')) return path == route.path;
+  if (!path.starts_with(route.path)) return false;
+  *id = path.substr(route.path.size());
+  return !id->empty() && id->find('/') == std::string_view::npos;
+}
+
+}  // namespace
+
+ServiceApi::ServiceApi(Reactor &reactor, int listener, ControlServer::Admit admit, AskService ask)
+    : ask_(std::move(ask)),
+      server_(reactor, listener, std::move(admit),
+              [this](const ControlRequest &request, ControlServer::Reply reply) {
+                handle(request, std::move(reply));
+              }) {}
+
+void ServiceApi::handle(const ControlRequest &request, ControlServer::Reply reply) const {
+  std::string others;
+  for (const Route &route : routes) {
+    std::string_view id;
+    if (!leads_to(request.path, route, &id)) continue;
+    if (request.method != route.method) {
+      others.append(others.empty() ? "" : " and ").append(route.method);
+      continue;
+    }
+    auto value = route.encode(request.body, id);
+    if (!value) return reply({http_status(value.error().code), error_body(value.error().text)});
+    return ask_(route.request, *std::move(value),
+                [&route, reply = std::move(reply)](const ServiceAnswer &answer) {
+                  reply(answer.code == BH_OK ? route.render(answer.value) : refused(answer));
+                });
+  }
+  if (others.empty()) return reply({404, error_body("there is nothing at this path")});
+  reply({405, error_body("this path takes " + others)});
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,135 @@
+// What the service API asks of the gateway behind it, as values. The API is the side that a client
+// talks to, in a process of its own or not; the gateway's side is host/service.hpp. A question is a
+// kind and an archived value, its answer a status and an archived value.
+//
+// The gateway takes what comes as coming from a process that was taken over.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/archive.hpp"
+#include "bulkhead/abi/core.h"
+#include "compartment/approvals.hpp"
+#include "compartment/status_archive.hpp"
+#include "sources/snapshot.hpp"
+
+namespace bulkhead::program {
+
+enum class ServiceRequest : std::uint16_t {
+  admit = 1,         // a descriptor: may who is at its other end ask? BH_OK or BH_E_DENIED
+  status,            // -> ServiceStatus
+  reload,            // -> Reloaded
+  list_connectors,   // -> ConnectorList
+  add_connector,     // ServerEntry -> ConnectorItem
+  remove_connector,  // std::string, its id -> ConnectorRemoved
+  list_approvals,    // ApprovalWatch -> ApprovalList
+  answer_approval,   // ApprovalAnswer -> nothing
+};
+
+// With a status other than BH_OK the value is a Refusal.
+struct ServiceAnswer {
+  bh_status code = BH_OK;
+  std::string value;
+};
+using ServiceReply = std::function<void(ServiceAnswer)>;
+// `reply` is called once, from the loop, now or later, or not at all when the gateway ends.
+using AskService = std::function<void(ServiceRequest, std::string value, ServiceReply reply)>;
+
+// Between processes: bytes of one question, of one frame and of all that wait, and questions
+// without an answer yet.
+inline constexpr std::uint64_t max_question_bytes = 2u << 20;
+inline constexpr std::uint64_t max_service_frame_bytes = 16u << 20;
+inline constexpr std::uint64_t max_service_queue_bytes = 32u << 20;
+inline constexpr std::uint32_t max_service_questions = 32;
+
+struct Refusal {
+  std::string message;
+  std::vector<std::string> mistakes;  // of the profile, every one; nothing was changed
+};
+
+struct ServiceStatus {
+  ProcessFacts process;
+  HostStatus host;
+};
+
+struct Reloaded {
+  ApplyReport report;
+  std::vector<std::string> notes;
+  std::vector<std::pair<std::string, std::string>> not_connected;  // server, reason
+};
+
+struct ConnectorItem {
+  std::string id, source, source_profile;
+  bool editable = false;  // it is in the user layer
+  std::string server;     // JSON object without credentials
+};
+
+struct ConnectorList {
+  std::string profile_id;
+  std::vector<ConnectorItem> servers;  // by id
+};
+
+struct ConnectorRemoved {
+  std::string profile_id, id;
+};
+
+template <class T>
+ServiceAnswer answer_with(const T &value) {
+  return {BH_OK, to_bytes(value)};
+}
+
+// ---- as bytes --------------------------------------------------------------------------------
+
+template <class Ar>
+void archive(Ar &ar, Refusal &v) {
+  auto &[message, mistakes] = v;
+  ar(message, mistakes);
+}
+inline ServiceAnswer refuse_with(bh_status code, std::string message,
+                                 std::vector<std::string> mistakes = {}) {
+  return {code, to_bytes(Refusal{std::move(message), std::move(mistakes)})};
+}
+
+template <class Ar>
+void archive(Ar &ar, CompartmentStatus &v) {
+  auto &[name, state, pid, restarts, in_force, missing, servers_missing, memory_bytes, descriptors,
+         plugins] = v;
+  ar(name, state, pid, restarts, in_force, missing, servers_missing, memory_bytes, descriptors,
+     plugins);
+}
+template <class Ar>
+void archive(Ar &ar, ProcessFacts &v) {
+  auto &[version, command, config, log_file, socket, pid, uptime_ms, compartments] = v;
+  ar(version, command, config, log_file, socket, pid, uptime_ms, compartments);
+}
+template <class Ar>
+void archive(Ar &ar, ServiceStatus &v) {
+  auto &[process, host] = v;
+  ar(process, host);
+}
+template <class Ar>
+void archive(Ar &ar, Reloaded &v) {
+  auto &[report, notes, not_connected] = v;
+  ar(report, notes, not_connected);
+}
+template <class Ar>
+void archive(Ar &ar, ConnectorItem &v) {
+  auto &[id, source, source_profile, editable, server] = v;
+  ar(id, source, source_profile, editable, server);
+}
+template <class Ar>
+void archive(Ar &ar, ConnectorList &v) {
+  auto &[profile_id, servers] = v;
+  ar(profile_id, servers);
+}
+template <class Ar>
+void archive(Ar &ar, ConnectorRemoved &v) {
+  auto &[profile_id, id] = v;
+  ar(profile_id, id);
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,73 @@
+#include "service/service_socket.hpp"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "common/paths.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+std::string unused_name() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const auto ticks = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000u +
+                     static_cast<std::uint64_t>(now.tv_nsec) / 1000u;
+  return std::to_string(::getpid()) + "-" + std::to_string(ticks) + ".sock";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
+  // Bound under another name and renamed when it listens: a socket that does not listen yet looks
+  // like one that a dead gateway left, and `status` removes those.
+  const std::string unready = path + "~";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (unready.size() >= sizeof address.sun_path) {
+    return fail(BH_E_INTERNAL, path + ": is too long for a socket's name");
+  }
+  std::memcpy(address.sun_path, unready.data(), unready.size());
+  OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return fail(BH_E_INTERNAL, describe_errno("socket", errno));
+  // The folder is 0700 already; the mask closes the moment between bind and chmod all the same.
+  const mode_t mask = ::umask(0177);
+  const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr *>(&address), sizeof address);
+  const int error = errno;
+  ::umask(mask);
+  if (bound != 0) return fail(BH_E_INTERNAL, describe_errno(path, error));
+  if (::listen(fd.get(), backlog) != 0 || ::rename(unready.c_str(), path.c_str()) != 0) {
+    const int why = errno;
+    ::unlink(unready.c_str());
+    return fail(BH_E_INTERNAL, describe_errno(path, why));
+  }
+  return std::unique_ptr<ServiceSocket>(new ServiceSocket(std::move(fd), std::move(path)));
+}
+
+Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open_in(
+    const std::vector<std::string> &folders) {
+  Error why{BH_E_NOT_FOUND, "there is no folder for it"};
+  for (const std::string &folder : folders) {
+    if (auto made = make_private_dir(folder); !made) {
+      why = made.error();
+      continue;
+    }
+    auto opened = open(folder + "/" + unused_name());
+    if (opened) return opened;
+    why = opened.error();
+  }
+  return std::unexpected(why);
+}
+
+ServiceSocket::~ServiceSocket() {
+  ::unlink(path_.c_str());
+}
+
+}  // namespace bulkhead::program

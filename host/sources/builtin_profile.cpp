@@ -1,0 +1,57 @@
+#include "sources/builtin_profile.hpp"
+
+namespace bulkhead::program {
+
+const std::string_view builtin_base = R"([connectors]
+stdio = "connector-stdio"
+http = "connector-http"
+sse = "connector-http"
+
+[services.http]
+plugin = "http-client"
+
+[policies.default]
+plugin = "policy-allow"
+with_rules = "policy-rules"
+)";
+
+const std::string_view builtin_http_transport = R"(
+[transports.http]
+plugin = "transport-http"
+listen = "127.0.0.1:8808"
+path = "/mcp"
+)";
+
+const std::string_view builtin_stdio_transport = R"(
+[transports.stdio]
+plugin = "transport-stdio"
+)";
+
+// Last is the transport's table: `codec` may follow. Its client waits for the servers by itself
+// (first_list_wait_ms), and everything has to be gone within two seconds (shutdown_grace_ms).
+const std::string_view builtin_aggregator = R"(
+[naming]
+scheme = "capsem"
+max_length = 256
+
+[limits]
+first_list_wait_ms = 0
+in_flight_per_session = 4096
+shutdown_grace_ms = 250
+
+[transports.aggregator]
+plugin = "transport-aggregator"
+grants = ["control"]
+)";
+
+const std::string_view builtin_tools = R"(
+[tools.http]
+plugin = "builtin-http"
+required = false
+
+[tools.files]
+plugin = "builtin-files"
+required = false
+)";
+
+}  // namespace bulkhead::program

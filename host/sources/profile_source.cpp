@@ -1,0 +1,363 @@
+#include "sources/profile_source.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "common/paths.hpp"
+#include "keep/list_store.hpp"
+#include "keep/pin_store.hpp"
+#include "mcp/scan.hpp"
+#include "profile/load.hpp"
+#include "profile/project.hpp"
+#include "sources/approval_store.hpp"
+#include "sources/builtin_profile.hpp"
+#include "sources/corp_profile.hpp"
+#include "sources/file_layers.hpp"
+#include "sources/plugin_check.hpp"
+#include "sources/project_file.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr std::string_view launchers[] = {"npx",  "npm", "pnpm", "pnpx", "yarn",   "bunx",   "bun",
+                                          "deno", "uvx", "uv",   "pipx", "docker", "podman", "dnx"};
+
+std::optional<std::string> environment_value(const std::string &name) {
+  const char *value = std::getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+// `holds` is replaced.
+std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers,
+                                          std::vector<ProfileHold> *holds) {
+  holds->clear();
+  auto loaded = load_profile(layers, {environment_value, home_dir()}, holds);
+  if (auto *errors = std::get_if<std::vector<ProfileError>>(&loaded)) {
+    Lines lines;
+    for (const auto &error : *errors) lines.push_back(to_string(error));
+    return std::unexpected(std::move(lines));
+  }
+  return std::move(std::get<Profile>(loaded));
+}
+
+bool is_stdio(const PluginUse &use) {
+  const std::string_view name = use.plugin;
+  return name.substr(name.find_last_of('/') + 1).starts_with("transport-stdio");
+}
+
+bool is_builtin(const PluginUse &use) {
+  return use.origin.layer == "builtin";
+}
+
+// The command's own transports; the builtin one steps back when the file has some of its own.
+void select_transports(Profile &profile, Transports wanted) {
+  auto &all = profile.transports;
+  if (wanted == Transports::none) return all.clear();
+  std::erase_if(
+      all, [&](const PluginUse &use) { return is_stdio(use) != (wanted == Transports::stdio); });
+  const auto own =
+      std::count_if(all.begin(), all.end(), [](auto &use) { return !is_builtin(use); });
+  if (own > 0) std::erase_if(all, is_builtin);
+}
+
+// What the program brings and this command does not use is not in force.
+void hide_unused_transports(Profile &profile) {
+  std::erase_if(profile.shown, [&](const Profile::Shown &shown) {
+    constexpr std::string_view group = "transports.";
+    if (shown.origin.layer != "builtin" || !shown.path.starts_with(group)) return false;
+    const std::string_view rest = std::string_view(shown.path).substr(group.size());
+    return std::none_of(profile.transports.begin(), profile.transports.end(),
+                        [&](const PluginUse &use) { return rest.starts_with(use.id + "."); });
+  });
+}
+
+void give_launchers_time(Profile &profile) {
+  if (profile.limits.connect_timeout_ms != Limits{}.connect_timeout_ms) return;  // asked for
+  for (ServerDef &def : profile.servers) {
+    if (!def.connect_timeout_ms && downloads_first(def.command)) {
+      def.connect_timeout_ms = launcher_connect_ms;
+    }
+  }
+}
+
+// The file of a Unix socket that a transport listens on: "unix:PATH", or of a monitor's
+// "hybrid:PATH:PORT". Empty: it is none.
+std::string socket_file(std::string_view address) {
+  constexpr std::string_view unix_prefix = "unix:", hybrid_prefix = "hybrid:";
+  if (address.starts_with(unix_prefix)) return std::string(address.substr(unix_prefix.size()));
+  if (!address.starts_with(hybrid_prefix)) return {};
+  std::string path(address.substr(hybrid_prefix.size()));
+  const std::size_t colon = path.rfind(':');
+  if (colon != std::string::npos) path[colon] = '_';
+  return path;
+}
+
+void hide_sockets(const PluginUse &transport, std::vector<std::string> &hidden) {
+  std::string scratch;
+  const auto add = [&](std::string_view value) {
+    if (!value.starts_with('"')) return;
+    std::string path = socket_file(mcp::unquote(value, &scratch));
+    if (path.starts_with('/')) hidden.push_back(std::move(path));
+  };
+  const std::string_view listen = mcp::member(transport.config_json, "listen");
+  if (!listen.starts_with('[')) return add(listen);
+  auto each = [&](std::string_view item) { add(item); };
+  mcp::for_each_item(listen, &each, [](void *arg, std::string_view item) {
+    (*static_cast<decltype(each) *>(arg))(item);
+    return true;
+  });
+}
+
+// No server sees where the gateway keeps its configuration and its sockets.
+void hide_from_servers(Profile &profile) {
+  for (const PluginUse &use : profile.transports) hide_sockets(use, profile.own_paths);
+  const std::string config = default_config_file();
+  profile.own_paths.push_back(config.substr(0, config.find_last_of('/')));
+  profile.own_paths.push_back(ApprovalStore().folder());
+  profile.own_paths.push_back(PinStore(profile.state_dir).folder());
+  for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
+}
+
+// A layer that puts --listen on the HTTP transport, whatever its name in the file is.
+std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
+                                                      const std::string &address) {
+  const auto is_http = [](const PluginUse &use) {  // a name, or the path of a library
+    return use.plugin.substr(use.plugin.rfind('/') + 1).starts_with("transport-http");
+  };
+  const auto &all = profile.transports;
+  if (std::count_if(all.begin(), all.end(), is_http) != 1) {
+    return std::unexpected(
+        "--listen: the profile has not exactly one HTTP transport; set the addresses there");
+  }
+  const auto http = std::find_if(all.begin(), all.end(), is_http);
+  std::string text = "[transports.";
+  mcp::append_quoted(&text, http->id);
+  text += "]\nlisten = ";
+  mcp::append_quoted(&text, address);
+  return ProfileLayer{"command line", "--listen", text + "\n"};
+}
+
+// The layer of the project file, with what is approved of it. The text that is compared with the
+// approvals is the text that is then used. A file that merely lies in the working folder never
+// stops the gateway: what is wrong with it becomes a note.
+std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile *out, Lines *notes,
+                                       std::vector<ProfileLayer> *layers) {
+  const std::string path = project_file(arguments);
+  if (path.empty()) return {};
+  auto layer = read_project_file(path);
+  Lines wrong;
+  if (!layer) {
+    wrong.push_back(layer.error().text);
+  } else if (auto read = read_project(*layer);
+             const auto *errors = std::get_if<std::vector<ProfileError>>(&read)) {
+    for (const auto &error : *errors) wrong.push_back(to_string(error));
+  }
+  if (!wrong.empty()) {
+    if (!arguments.project.empty()) return std::unexpected(std::move(wrong));
+    notes->push_back("the project file is left out: " + wrong.front());
+    return {};
+  }
+  std::string problem;
+  layer->approved = ApprovalStore().digests(layer->file, &problem);
+  if (!problem.empty()) notes->push_back("approvals: " + problem);
+  layer->lenient = arguments.project.empty();
+  out->project = layer->file;
+  layers->push_back(std::move(*layer));
+  return {};
+}
+
+// `corp`: there is a corporation's profile.
+void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool corp) {
+  Profile &profile = loaded.profile;
+  if (profile.state_dir.empty()) {
+    profile.state_dir = default_state_dir();
+    for (auto &shown : profile.shown) {
+      if (shown.path == "state_dir") shown.value = tilde(profile.state_dir);
+    }
+  }
+  auto &dirs = profile.plugin_dirs;
+  const auto &given = arguments.plugin_dirs;
+  dirs.insert(dirs.end(), given.begin(), given.end());
+  // What the corporation names, no folder of a user's has another plugin for.
+  if (corp || given.empty()) dirs.insert(corp ? dirs.begin() : dirs.end(), own_plugin_dir());
+}
+
+struct CorpLayerAdded {
+  bool there = false;
+  std::optional<CorpRevision> revision;  // of a signed one
+};
+
+std::expected<CorpLayerAdded, Lines> add_corp_layer(Lines *notes,
+                                                    std::vector<ProfileLayer> *layers) {
+  auto corp = read_corp_profile();
+  if (!corp) return std::unexpected(std::move(corp.error()));
+  if (!*corp) return CorpLayerAdded{};
+  layers->push_back(std::move((*corp)->layer));
+  notes->insert(notes->end(), (*corp)->notes.begin(), (*corp)->notes.end());
+  return CorpLayerAdded{true, std::move((*corp)->revision)};
+}
+
+// What the command line changes beside the layers.
+std::expected<void, Lines> check_arguments(const Arguments &arguments,
+                                           const std::vector<ProfileHold> &holds) {
+  Lines wrong;
+  const auto check = [&](bool given, std::string_view option, std::vector<std::string> path) {
+    const ProfileHold *hold = given ? find_hold(holds, path) : nullptr;
+    if (hold != nullptr) wrong.push_back(std::string(option) + ": " + hold->says + " [locked]");
+  };
+  check(!arguments.plugin_dirs.empty(), "--plugin-dir", {"plugin_dirs"});
+  check(arguments.single_process, "--single-process", {"isolation", "mode"});
+  if (wrong.empty()) return {};
+  return std::unexpected(std::move(wrong));
+}
+
+// What is known of the servers' tools. Where that is enforced, not to know it is an error: all that
+// servers say now would be taken for approved.
+std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
+  if (profile.pins.mode == PinRules::Mode::off) return {};
+  auto pins = PinStore(profile.state_dir).read();
+  if (pins) {
+    profile.pinned = PinStore::known(*pins, pin_terms(profile));
+    return {};
+  }
+  if (profile.pins.mode == PinRules::Mode::enforce) {
+    return std::unexpected(Lines{"[pins] mode = \"enforce\": " + pins.error().text});
+  }
+  notes->push_back("pins: " + pins.error().text);
+  return {};
+}
+
+// Below the file: what the profile says by itself comes first.
+std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text,
+                                          std::vector<ProfileLayer> *layers) {
+  if (text.has_value()) {
+    if (text->empty()) return {};
+    layers->push_back({std::string(user_layer), user_layer_file(), *text});
+    layers->back().lenient = true;
+    return {};
+  }
+  auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
+  if (layer.has_value()) {
+    layer->lenient = true;  // what one gateway was given must not stop another profile
+    layers->push_back(std::move(*layer));
+  } else if (layer.error().code != BH_E_NOT_FOUND) {
+    return std::unexpected(Lines{layer.error().text});
+  }
+  return {};
+}
+
+}  // namespace
+
+bool downloads_first(std::string_view command) {
+  const std::string_view name = command.substr(command.find_last_of('/') + 1);
+  return std::find(std::begin(launchers), std::end(launchers), name) != std::end(launchers);
+}
+
+std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transports transports,
+                                             const std::optional<std::string> &user_text) {
+  LoadedProfile out;
+  out.file = arguments.config;
+  if (out.file.empty() && ::access(default_config_file().c_str(), F_OK) == 0) {
+    out.file = default_config_file();
+  }
+  std::string builtin(builtin_base);
+  // Both, whatever the command needs, so that a file may set one key of either.
+  builtin.append(builtin_http_transport).append(builtin_stdio_transport);
+  if (out.file.empty()) builtin += builtin_tools;
+  std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
+  Lines notes;
+  const auto corp = add_corp_layer(&notes, &layers);
+  if (!corp) return std::unexpected(corp.error());
+  for (ProfileLayer &layer : read_detected_layers(&notes)) layers.push_back(std::move(layer));
+  if (auto added = add_user_layer(user_text, &layers); !added) {
+    return std::unexpected(added.error());
+  }
+  if (!out.file.empty()) {
+    auto file = read_file_layers(out.file);
+    if (!file) return std::unexpected(file.error());
+    for (ProfileLayer &layer : *file) layers.push_back(std::move(layer));
+  }
+  if (auto added = add_project(arguments, &out, &notes, &layers); !added) {
+    return std::unexpected(added.error());
+  }
+  auto profile = load_layers(layers, &out.holds);
+  if (!profile) return std::unexpected(profile.error());
+  if (auto fine = check_arguments(arguments, out.holds); !fine) {
+    return std::unexpected(fine.error());
+  }
+  select_transports(*profile, transports);
+  if (!arguments.listen.empty() && transports == Transports::served) {
+    auto layer = listen_layer(*profile, arguments.listen);
+    if (!layer) return std::unexpected(Lines{layer.error()});
+    layers.push_back(std::move(*layer));
+    const std::vector<PluginUse> selected = std::move(profile->transports);
+    profile = load_layers(layers, &out.holds);
+    if (!profile) return std::unexpected(profile.error());
+    std::erase_if(profile->transports, [&](const PluginUse &use) {
+      return std::none_of(selected.begin(), selected.end(),
+                          [&](const PluginUse &one) { return one.id == use.id; });
+    });
+  }
+  remember_corp_revision(corp->revision, &notes);
+  out.profile = std::move(*profile);
+  hide_unused_transports(out.profile);
+  fill_in_folders(out, arguments, corp->there);
+  if (auto added = add_pins(out.profile, &notes); !added) return std::unexpected(added.error());
+  hide_from_servers(out.profile);
+  out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
+  out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
+  give_launchers_time(out.profile);
+  // Other commands ask the servers themselves.
+  const bool gateway = arguments.command == Command::serve || arguments.command == Command::stdio;
+  if (gateway) recall_lists(&out.profile);
+  return out;
+}
+
+std::expected<LoadedProfile, Lines> load_checked(const Arguments &arguments,
+                                                 Transports transports) {
+  auto loaded = load_for(arguments, transports);
+  if (!loaded) return loaded;
+  Lines wrong = check_plugins(loaded->profile);
+  if (!wrong.empty()) return std::unexpected(std::move(wrong));
+  return loaded;
+}
+
+std::expected<LoadedProfile, Lines> load_aggregator(const Arguments &arguments) {
+  LoadedProfile out;
+  std::string builtin(builtin_base);
+  builtin.append(builtin_http_transport).append(builtin_stdio_transport);
+  builtin.append(builtin_aggregator).append("codec = \"").append(arguments.codec).append("\"\n");
+  builtin += "slow_connect_ms = " + std::to_string(launcher_connect_ms) + "\nslow_commands = [";
+  for (const std::string_view name : launchers) builtin.append("\"").append(name).append("\",");
+  builtin += "]\n";
+  std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
+  Lines notes;
+  const auto corp = add_corp_layer(&notes, &layers);
+  if (!corp) return std::unexpected(corp.error());
+  if (!arguments.config.empty()) {
+    auto file = read_file_layers(arguments.config);
+    if (!file) return std::unexpected(file.error());
+    for (ProfileLayer &layer : *file) layers.push_back(std::move(layer));
+  }
+  auto profile = load_layers(layers, &out.holds);
+  if (!profile) return std::unexpected(profile.error());
+  if (auto fine = check_arguments(arguments, out.holds); !fine) {
+    return std::unexpected(fine.error());
+  }
+  std::erase_if(profile->transports,
+                [](const PluginUse &use) { return !is_builtin(use) || use.id != "aggregator"; });
+  remember_corp_revision(corp->revision, &notes);
+  out.profile = std::move(*profile);
+  out.file = arguments.config;
+  out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
+  give_launchers_time(out.profile);
+  fill_in_folders(out, arguments, corp->there);
+  return out;
+}
+
+}  // namespace bulkhead::program

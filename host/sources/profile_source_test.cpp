@@ -1,0 +1,318 @@
+#include "sources/profile_source.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+
+#include "common/test_folder.hpp"
+#include "mcp/scan.hpp"
+#include "profile/load.hpp"
+#include "profile/project.hpp"
+#include "sources/approval_store.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::program;
+
+namespace {
+
+// A folder without a default profile; the file given is the one of --config.
+struct Setting {
+  explicit Setting(const std::string &text = "", const std::string &name = "p.toml") {
+    ::setenv("XDG_CONFIG_HOME", folder.path.c_str(), 1);
+    if (text.empty()) return;
+    arguments.config = folder / name;
+    std::ofstream(arguments.config) << text;
+  }
+  Profile load(Transports transports) {
+    auto loaded = load_for(arguments, transports);
+    if (!loaded) FAIL(loaded.error().front());
+    return loaded->profile;
+  }
+  TestFolder folder;
+  Arguments arguments;
+};
+
+std::string ids(const std::vector<PluginUse> &uses) {
+  std::string out;
+  for (const auto &use : uses) out += use.id + " ";
+  return out;
+}
+
+std::string listen_of(const PluginUse &use) {
+  return std::string(mcp::member(use.config_json, "listen"));
+}
+
+}  // namespace
+
+TEST_CASE("with nothing configured there are builtin servers and one transport") {
+  Setting setting;
+  const Profile served = setting.load(Transports::served);
+  CHECK(ids(served.transports) == "http ");
+  CHECK(listen_of(served.transports[0]) == "\"127.0.0.1:8808\"");
+  CHECK(served.tools.size() == 2);
+  CHECK(served.connectors.at("sse") == "connector-http");
+  CHECK_FALSE(served.state_dir.empty());
+  CHECK(served.plugin_dirs.size() == 1);
+  CHECK(ids(setting.load(Transports::stdio).transports) == "stdio ");
+  CHECK(setting.load(Transports::none).transports.empty());
+}
+
+TEST_CASE("a file's servers replace the builtin ones, not the transport") {
+  Setting setting(R"({"mcpServers": {"a": {"command": "npx"}, "b": {"command": "node"},
+                      "c": {"command": "npx", "connect_timeout": 5000}}})",
+                  "mcp.json");
+  const Profile profile = setting.load(Transports::served);
+  REQUIRE(profile.servers.size() == 3);
+  CHECK(profile.tools.empty());
+  CHECK(ids(profile.transports) == "http ");
+  CHECK(profile.servers[0].connect_timeout_ms == launcher_connect_ms);
+  CHECK(profile.servers[1].connect_timeout_ms == std::nullopt);
+  CHECK(profile.servers[2].connect_timeout_ms == 5000);
+}
+
+TEST_CASE("a connect time-out of the file holds for all") {
+  Setting setting("[limits]\nconnect_timeout_ms = 7000\n[mcpServers.a]\ncommand = \"npx\"\n");
+  CHECK(setting.load(Transports::served).servers[0].connect_timeout_ms == std::nullopt);
+}
+
+TEST_CASE("--listen reaches the transport, whatever its name") {
+  Setting builtin("[mcpServers.a]\ncommand = \"x\"\n");
+  builtin.arguments.listen = "127.0.0.1:0";
+  CHECK(listen_of(builtin.load(Transports::served).transports[0]) == "\"127.0.0.1:0\"");
+
+  Setting own("[transports.mine]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:1\"\n");
+  CHECK(ids(own.load(Transports::served).transports) == "mine ");
+  own.arguments.listen = "127.0.0.1:0";
+  const Profile profile = own.load(Transports::served);
+  CHECK(ids(profile.transports) == "mine ");
+  CHECK(listen_of(profile.transports[0]) == "\"127.0.0.1:0\"");
+
+  Setting same("[transports.http]\nlisten = \"127.0.0.1:1\"\n");
+  CHECK(ids(same.load(Transports::served).transports) == "http ");
+  CHECK(listen_of(same.load(Transports::served).transports[0]) == "\"127.0.0.1:1\"");
+}
+
+TEST_CASE("with several transports --listen would be ambiguous") {
+  Setting setting(
+      "[transports.a]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:1\"\n"
+      "[transports.b]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:2\"\n"
+      "[transports.c]\nplugin = \"transport-stdio\"\n");
+  CHECK(ids(setting.load(Transports::served).transports) == "a b ");
+  CHECK(ids(setting.load(Transports::stdio).transports) == "c ");
+  setting.arguments.listen = "127.0.0.1:0";
+  const auto loaded = load_for(setting.arguments, Transports::served);
+  REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().front().starts_with("--listen: "));
+
+  Setting one(
+      "[transports.guest]\nplugin = \"transport-vsock\"\n"
+      "[transports.web]\nplugin = \"transport-http\"\n");
+  one.arguments.listen = "127.0.0.1:0";
+  const Profile profile = one.load(Transports::served);
+  REQUIRE(ids(profile.transports) == "guest web ");
+  CHECK(listen_of(profile.transports[1]) == "\"127.0.0.1:0\"");
+
+  Setting none("[transports.guest]\nplugin = \"transport-vsock\"\n");
+  none.arguments.listen = "127.0.0.1:0";
+  CHECK_FALSE(load_for(none.arguments, Transports::served));
+}
+
+TEST_CASE("every mistake is a line") {
+  Setting setting("[mcpServers.a]\ncomand = \"x\"\n[mcpServers.b]\ncommand = 5\n");
+  const auto loaded = load_for(setting.arguments, Transports::served);
+  REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().size() >= 2);
+  for (const auto &line : loaded.error()) CHECK(line.find("p.toml:") != std::string::npos);
+  setting.arguments.config = setting.folder / "missing.toml";
+  const auto missing = load_for(setting.arguments, Transports::served);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().front().find("[file_not_found]") != std::string::npos);
+}
+
+TEST_CASE("the default file is read when there is one") {
+  Setting setting;
+  std::filesystem::create_directory(setting.folder / "bulkhead");
+  std::ofstream(setting.folder / "bulkhead/profile.toml") << "[mcpServers.a]\ncommand = \"x\"\n";
+  const auto loaded = load_for(setting.arguments, Transports::served);
+  REQUIRE(loaded);
+  CHECK(loaded->file == setting.folder / "bulkhead/profile.toml");
+  CHECK(loaded->profile.servers.size() == 1);
+  CHECK(loaded->profile.tools.empty());
+}
+
+TEST_CASE("the state folder that is shown is the one that is used") {
+  const Setting setting;
+  ::setenv("XDG_STATE_HOME", (setting.folder / "elsewhere").c_str(), 1);
+  const auto loaded = load_for(Arguments(), Transports::served);
+  ::unsetenv("XDG_STATE_HOME");
+  REQUIRE(loaded);
+  CHECK(loaded->profile.state_dir == setting.folder / "elsewhere/bulkhead");
+  const auto &shown = loaded->profile.shown;
+  const auto at = std::find_if(shown.begin(), shown.end(),
+                               [](const auto &each) { return each.path == "state_dir"; });
+  REQUIRE(at != shown.end());
+  CHECK(at->value.ends_with("elsewhere/bulkhead"));
+}
+
+namespace {
+
+// A working folder with a project file, and approvals of its own.
+struct ProjectSetting : Setting {
+  explicit ProjectSetting(const std::string &text, const std::string &name = ".mcp.json") {
+    ::setenv("XDG_STATE_HOME", (folder / "state").c_str(), 1);
+    before = std::filesystem::current_path();
+    std::filesystem::create_directory(folder / "repo");
+    std::filesystem::current_path(folder / "repo");
+    std::ofstream(name) << text;
+    file = std::filesystem::canonical(folder / "repo").string() + "/" + name;
+  }
+  ~ProjectSetting() {
+    std::filesystem::current_path(before);
+    ::unsetenv("XDG_STATE_HOME");
+  }
+  void approve(const std::string &server) const {
+    auto read = read_project(*read_project_file(file));
+    for (const auto &entry : std::get<std::vector<ProjectEntry>>(read)) {
+      if (entry.name != server) continue;
+      Approval approval;
+      approval.file = file;
+      approval.server = server;
+      approval.digest = entry.digest;
+      REQUIRE(ApprovalStore().put(approval));
+    }
+  }
+  std::filesystem::path before;
+  std::string file;
+};
+
+std::string all_of(const std::vector<std::string> &texts) {
+  std::string out;
+  for (const auto &text : texts) out += text + "\n";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("F07 a project file of the working folder: listed, used once approved") {
+  ProjectSetting setting(R"({"mcpServers": {"a": {"command": "npx"}, "b": {"command": "npx"}}})");
+  auto loaded = load_for(setting.arguments, Transports::served);
+  REQUIRE(loaded);
+  CHECK(loaded->project == setting.file);
+  CHECK(loaded->file.empty());
+  CHECK(loaded->profile.tools.size() == 2);  // what the program brings stays
+  REQUIRE(loaded->profile.servers.size() == 2);
+  CHECK(loaded->profile.servers[0].disabled);
+  CHECK(all_of(loaded->profile.notes)
+            .find("not approved: run bulkhead approve --project " + setting.file + " -- a") !=
+        std::string::npos);
+  setting.approve("b");
+  setting.arguments.listen = "127.0.0.1:0";  // loads the layers twice
+  const Profile profile = setting.load(Transports::served);
+  REQUIRE(profile.servers.size() == 2);
+  CHECK(profile.servers[0].name == "b");
+  CHECK_FALSE(profile.servers[0].disabled);
+  CHECK(profile.servers[1].disabled);
+  setting.arguments.no_project = true;
+  CHECK(setting.load(Transports::stdio).servers.empty());
+}
+
+TEST_CASE("which project file is read") {
+  ProjectSetting setting(R"({"mcpServers": {"json": {"command": "x"}}})");
+  const auto server = [&] { return setting.load(Transports::none).servers.at(0).name; };
+  CHECK(server() == "json");
+  std::ofstream(".bulkhead.toml") << "mcpServers.toml.command = 'x'\n";
+  CHECK(server() == "toml");
+  setting.arguments.project = ".mcp.json";
+  CHECK(server() == "json");
+  setting.arguments.project = "../repo/../repo/.mcp.json";
+  CHECK(load_for(setting.arguments, Transports::none)->project == setting.file);
+  // Named by --config it is the person's own file.
+  setting.arguments.project.clear();
+  std::filesystem::remove(".bulkhead.toml");
+  setting.arguments.config = setting.file;
+  CHECK(load_for(setting.arguments, Transports::none)->project.empty());
+  CHECK_FALSE(setting.load(Transports::none).servers.at(0).disabled);
+}
+
+TEST_CASE("one key of a builtin transport is enough, whatever the command is") {
+  Setting setting(
+      "[transports.http]\nlisten = \"127.0.0.1:1\"\n[transports.stdio]\nenabled = true\n");
+  CHECK(setting.load(Transports::none).transports.empty());
+  CHECK(ids(setting.load(Transports::stdio).transports) == "stdio ");
+  const Profile served = setting.load(Transports::served);
+  CHECK(ids(served.transports) == "http ");
+  for (const auto &shown : Setting().load(Transports::served).shown)
+    CHECK_FALSE(shown.path.starts_with("transports.stdio"));
+  const auto aggregator = load_aggregator(setting.arguments);
+  REQUIRE(aggregator);
+  CHECK(ids(aggregator->profile.transports) == "aggregator ");
+}
+
+TEST_CASE("an approved server with a mistake stops nothing unless its file was asked for") {
+  ::unsetenv("BH_TEST_UNSET");
+  ProjectSetting setting(R"({"mcpServers": {
+      "bad": {"command": "x", "env": {"A": "${BH_TEST_UNSET}"}, "timeout": -1},
+      "good": {"command": "x"}}})");
+  setting.approve("bad");
+  setting.approve("good");
+  const Profile profile = setting.load(Transports::served);
+  REQUIRE(profile.servers.size() == 2);
+  CHECK(profile.servers[0].disabled);
+  CHECK(profile.servers[0].disabled_reason.starts_with("its definition is wrong: mcpServers.bad."));
+  CHECK_FALSE(profile.servers[1].disabled);
+  CHECK(all_of(profile.notes).find("\"bad\" is disabled: its definition is wrong") !=
+        std::string::npos);
+  setting.arguments.project = setting.file;
+  CHECK_FALSE(load_for(setting.arguments, Transports::served));
+}
+
+TEST_CASE("a connector that one gateway was given does not make another profile invalid") {
+  ::unsetenv("BH_TEST_UNSET");
+  Setting setting("[tools.taken]\nplugin = 'builtin-http'\n[mcpServers.mine]\ncommand = 'x'\n");
+  const std::string user = R"({"mcpServers": {"taken": {"command": "x"},
+      "old": {"command": "x", "env": {"A": "${BH_TEST_UNSET}"}}}})";
+  const auto loaded = load_for(setting.arguments, Transports::served, user);
+  REQUIRE(loaded);
+  const Profile &profile = loaded->profile;
+  CHECK(ids(profile.tools) == "taken ");
+  REQUIRE(profile.servers.size() == 2);
+  for (const auto &server : profile.servers) CHECK(server.disabled == (server.name == "old"));
+  CHECK(all_of(profile.notes).find("\"taken\" is left out: a tools plugin") != std::string::npos);
+}
+
+TEST_CASE("a broken project file stops nothing unless it was asked for") {
+  ProjectSetting setting("{");
+  const Profile profile = setting.load(Transports::served);
+  CHECK(all_of(profile.notes).find("the project file is left out: ") != std::string::npos);
+  CHECK(profile.servers.empty());
+  setting.arguments.project = setting.file;
+  CHECK_FALSE(load_for(setting.arguments, Transports::served));
+  // Not even one that would never end.
+  std::filesystem::remove(setting.file);
+  REQUIRE(::mkfifo(setting.file.c_str(), 0600) == 0);
+  setting.arguments.project.clear();
+  CHECK(all_of(setting.load(Transports::served).notes).find("not a regular file") !=
+        std::string::npos);
+  std::filesystem::remove(setting.file);
+  setting.arguments.project = setting.file;
+  const auto missing = load_for(setting.arguments, Transports::served);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().front().find("[file_not_found]") != std::string::npos);
+}
+
+TEST_CASE("the sockets that transports listen on are hidden from servers") {
+  Setting setting(R"(
+[transports.web]
+plugin = "transport-http"
+listen = "unix:/x/mcp.sock"
+[transports.guests]
+plugin = "transport-vsock"
+listen = ["vsock:5002", "hybrid:/x/vm.sock:5002"]
+)");
+  const auto hidden = setting.load(Transports::served).own_paths;
+  CHECK(std::count(hidden.begin(), hidden.end(), "/x/mcp.sock") == 1);
+  CHECK(std::count(hidden.begin(), hidden.end(), "/x/vm.sock_5002") == 1);
+}

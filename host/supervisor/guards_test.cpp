@@ -1,0 +1,101 @@
+// The lock and the parent of `bulkhead aggregator`.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "common/instance_lock.hpp"
+#include "common/parent_watch.hpp"
+#include "common/test_folder.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::program;
+
+TEST_CASE("A32 a lock is had by one; a file that was left behind holds nothing") {
+  const TestFolder folder;
+  const std::string path = folder / "lock";
+  std::ofstream(path) << "4194303\n";  // of a process that has died
+  auto first = take_instance_lock(path);
+  REQUIRE(first);
+  REQUIRE(*first);
+  std::string stamped;
+  std::getline(std::ifstream(path), stamped);
+  CHECK(stamped == std::to_string(::getpid()));
+  CHECK((::fcntl(first->get(), F_GETFD) & FD_CLOEXEC) != 0);
+  auto second = take_instance_lock(path);
+  REQUIRE(second);
+  CHECK_FALSE(*second);
+  first->reset();
+  second = take_instance_lock(path);
+  REQUIRE(second);
+  CHECK(*second);
+  // Its file is gone from there: the next one has a file of its own.
+  std::filesystem::remove(path);
+  auto third = take_instance_lock(path);
+  REQUIRE(third);
+  CHECK(*third);
+}
+
+TEST_CASE("A32 what is no plain file of ours is no lock, and is left alone") {
+  const TestFolder folder;
+  const std::string victim = folder / "victim", link = folder / "link", fifo = folder / "fifo";
+  std::ofstream(victim) << "keep";
+  std::filesystem::create_symlink(victim, link);
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  for (const std::string &path : {link, fifo, folder.path, folder / "none/lock"}) {
+    INFO(path);
+    CHECK_FALSE(take_instance_lock(path).has_value());
+  }
+  std::string text;
+  std::getline(std::ifstream(victim), text);
+  CHECK(text == "keep");
+}
+
+TEST_CASE("A32 the parent is watched, another process is nobody's parent") {
+  auto foreign = watch_parent(::getpid());
+  REQUIRE(foreign);
+  CHECK_FALSE(*foreign);
+  auto parent = watch_parent(::getppid());
+  REQUIRE(parent);
+  REQUIRE(*parent);
+  pollfd ready{parent->get(), POLLIN, 0};
+  CHECK(::poll(&ready, 1, 0) == 0);  // it lives
+}
+
+TEST_CASE("A14 the end of the parent is seen, whatever the pipes say") {
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  const pid_t middle = ::fork();
+  REQUIRE(middle >= 0);
+  if (middle == 0) {
+    const pid_t own = ::getpid();
+    if (::fork() == 0) {
+      auto parent = watch_parent(own);
+      char seen = 'n';
+      const bool ok = parent.has_value() && *parent;
+      if (::write(ends[1], ok ? "w" : "e", 1) == 1 && ok) {
+        pollfd ready{parent->get(), POLLIN, 0};
+        if (::poll(&ready, 1, 20'000) == 1) seen = 'y';
+      }
+      ::_exit(::write(ends[1], &seen, 1) == 1 ? 0 : 1);
+    }
+    ::pause();
+    ::_exit(0);
+  }
+  char answer = 0;
+  REQUIRE(::read(ends[0], &answer, 1) == 1);
+  CHECK(answer == 'w');
+  ::kill(middle, SIGKILL);
+  ::waitpid(middle, nullptr, 0);
+  REQUIRE(::read(ends[0], &answer, 1) == 1);
+  CHECK(answer == 'y');
+  ::close(ends[0]);
+  ::close(ends[1]);
+}

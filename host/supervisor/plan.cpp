@@ -1,0 +1,392 @@
+#include "supervisor/plan.hpp"
+
+#include <sodium.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "common/paths.hpp"
+#include "embed/profile_prints.hpp"
+#include "mcp/scan.hpp"
+#include "supervisor/egress.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// The compartments of the plugins that come with this program. Any other plugin gets one of its
+// own, named after its instance: a connector's may call out, since reaching servers is what it is
+// for; another's does so with the grant "network" only.
+struct Role {
+  std::string_view plugin, compartment;
+  bool network, exec;
+  std::uint32_t uid;  // when root; 0: stays root, without capabilities
+};
+// Numbers that no distribution hands out to accounts (Debian policy 9.2.2), one for each role.
+constexpr std::uint32_t first_uid = 62'840;
+constexpr Role roles[] = {
+    {"connector-http", "aggregator", true, false, first_uid + 1},
+    {"connector-stdio", "launcher", true, true, 0},
+    {"builtin-http", "web", true, false, first_uid + 2},
+    // Becomes whoever the workspace belongs to.
+    {"builtin-files", "files", false, false, 0},
+};
+constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
+                        control_uid = first_uid + 4;
+// Policies and telemetry plugins of others. What telemetry stores belongs to whoever started the
+// program, below folders that nobody else may enter.
+constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
+constexpr Role telemetry_role{"", "telemetry", false, false, 0};
+// Those of ours that call out (egress.hpp).
+constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
+constexpr Role egress_telemetry_role{"", "egress.telemetry", false, false, first_uid + 7};
+
+// Those of our own run in the endpoint, unless the profile says otherwise.
+constexpr std::string_view our_judges[] = {"policy-allow", "policy-lists", "policy-rules"};
+
+const Role *role_of(std::string_view plugin) {
+  const auto at = std::find_if(std::begin(roles), std::end(roles),
+                               [&](const Role &role) { return role.plugin == plugin; });
+  return at == std::end(roles) ? nullptr : at;
+}
+
+// The folders that builtin-files is configured to use.
+struct FilesFolders {
+  std::vector<std::string> read, write;
+};
+
+FilesFolders folders_of_files(std::string_view config) {
+  FilesFolders out;
+  std::string scratch;
+  // What is at `key` of an object, if it is a text.
+  const auto text_at = [&](std::string_view object, const char *key) {
+    const std::string_view value = mcp::member(object, key);
+    return std::string(value.starts_with('"') ? mcp::unquote(value, &scratch) : "");
+  };
+  const auto add = [&](std::string_view object, const std::string &path) {
+    (mcp::member(object, "write") == "true" ? out.write : out.read).push_back(path);
+  };
+  const std::string_view many = mcp::member(config, "workspaces");
+  if (many.starts_with('[')) {
+    auto each = [&](std::string_view item) { add(item, text_at(item, "path")); };
+    mcp::for_each_item(many, &each, [](void *arg, std::string_view item) {
+      (*static_cast<decltype(each) *>(arg))(item);
+      return true;
+    });
+  } else {
+    const std::string path = text_at(config, "path");
+    add(config, path.empty() ? "." : path);
+  }
+  const std::string snapshots = text_at(mcp::member(config, "snapshots"), "path");
+  if (!snapshots.empty()) out.write.push_back(snapshots);
+  return out;
+}
+
+// Whether this user can come to the folder: each one above it is open to all, or the user's.
+bool reachable(const std::filesystem::path &folder, uid_t uid) {
+  for (std::filesystem::path above = folder; above.has_relative_path();) {
+    above = above.parent_path();
+    struct stat about{};
+    if (::stat(above.c_str(), &about) != 0) return false;
+    const bool own = about.st_uid == uid && (about.st_mode & S_IXUSR) != 0;
+    if (!own && (about.st_mode & S_IXOTH) == 0) return false;
+  }
+  return true;
+}
+
+// The user that all these folders belong to, and its group; nullopt: there is no such one, it is
+// root, or the folders are out of its reach.
+std::optional<std::pair<uid_t, gid_t>> owner_of(const std::vector<std::string> &folders) {
+  std::optional<std::pair<uid_t, gid_t>> owner;
+  for (const std::string &folder : folders) {
+    std::error_code error;
+    const auto path = std::filesystem::canonical(folder, error);
+    struct stat about{};
+    if (error || ::stat(path.c_str(), &about) != 0 || about.st_uid == 0) return std::nullopt;
+    if (owner && owner->first != about.st_uid) return std::nullopt;
+    if (!reachable(path, about.st_uid)) return std::nullopt;
+    owner = {about.st_uid, about.st_gid};
+  }
+  return owner;
+}
+
+// Tells the endpoint that a definition has changed, and nothing else about it.
+std::string fingerprint(const std::string &definition, const std::string &key) {
+  unsigned char hash[16];
+  crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char *>(definition.data()),
+                     definition.size(), reinterpret_cast<const unsigned char *>(key.data()),
+                     key.size());
+  char hex[2 * sizeof hash + 1];
+  sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+  return hex;
+}
+
+// What the endpoint needs to know of a server: nothing that could start or reach it.
+ServerDef without_credentials(const ServerDef &def, const PlanFacts &facts) {
+  ServerDef out = def;
+  out.extra.clear();
+  out.extra["definition"] = '"' + fingerprint(def.to_json(), facts.fingerprint_key) + '"';
+  out.command.clear();
+  out.args.clear();
+  out.env.clear();
+  out.cwd.clear();
+  out.sandbox = {};
+  out.url.clear();
+  out.headers.clear();
+  return out;
+}
+
+std::string definition_of(const Profile &profile, const ServerDef &def) {
+  ServerDef copy = def;
+  if (!profile.state_dir.empty()) {
+    std::string quoted;
+    mcp::append_quoted(&quoted, profile.state_dir + "/log/servers/" + def.name + ".log");
+    copy.extra["stderr_file"] = quoted;
+    copy.extra["stderr_bytes"] = std::to_string(profile.limits.stderr_bytes);
+  }
+  return copy.to_json();
+}
+
+// Somebody else's plugin may be called like a compartment of ours, and must not get into it.
+std::string name_of_own(const std::string &id) {
+  const std::string_view first = std::string_view(id).substr(0, id.find('.'));
+  const bool ours = first == "supervisor" || first == "endpoint" || first == "control" ||
+                    first == "plugin" || first == "egress" || first == policy_role.compartment ||
+                    first == telemetry_role.compartment ||
+                    std::any_of(std::begin(roles), std::end(roles),
+                                [&](const Role &role) { return role.compartment == first; });
+  return ours ? "plugin." + id : id;
+}
+
+// Plugins with other privileges do not meet in one compartment, whatever name the profile gives it.
+std::string compartment_name(const Role *role, const PluginUse &use, const std::string &wanted,
+                             const std::string &owner) {
+  std::string usual = role != nullptr ? std::string(role->compartment) : name_of_own(use.id);
+  if (wanted.empty()) return usual;
+  return usual + "." + (wanted == "own" ? owner : wanted);
+}
+
+// The TCP ports that one server can need: its own, those of redirects, and of name resolution.
+// Empty when a proxy decides.
+std::vector<std::uint16_t> ports_of(std::string_view url) {
+  for (const char *name :
+       {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
+    if (const char *value = std::getenv(name); value != nullptr && *value != '\0') return {};
+  }
+  std::vector<std::uint16_t> out = {53, 80, 443};
+  const std::size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) return {};
+  url.remove_prefix(scheme + 3);
+  url = url.substr(0, url.find_first_of("/?#"));
+  const std::size_t colon = url.rfind(':');
+  if (colon == std::string_view::npos || url.ends_with(']')) return out;
+  std::uint16_t port = 0;
+  const char *const end = url.data() + url.size();
+  const auto [at, error] = std::from_chars(url.data() + colon + 1, end, port);
+  if (error != std::errc() || at != end) return {};
+  if (std::find(out.begin(), out.end(), port) == out.end()) out.push_back(port);
+  return out;
+}
+
+class Planner {
+ public:
+  Planner(const Profile &profile, const PlanFacts &facts) : profile_(profile), facts_(facts) {}
+
+  std::vector<Slice> plan() {
+    Slice endpoint;
+    endpoint.name = "endpoint";
+    endpoint.router = true;
+    endpoint.log_level = facts_.log_level;
+    endpoint.eager = facts_.eager;
+    endpoint.privileges.required = profile_.isolation.require;
+    if (facts_.is_root) endpoint.privileges.uid = endpoint.privileges.gid = endpoint_uid;
+    slices_.push_back(std::move(endpoint));
+    if (facts_.service) slices_.push_back(control_slice());
+    for (const ServerDef &def : profile_.servers) add_server(def);
+    for (const PluginUse &use : profile_.tools) add_tools(use);
+    Profile visible = profile_;
+    for (PluginUse &use : visible.policies) {
+      const Role &role = calls_out(use.plugin) ? egress_policy_role : policy_role;
+      add_judge(PluginKind::policy, role, "policies", &use);
+    }
+    for (PluginUse &use : visible.telemetry) {
+      const Role &role = calls_out(use.plugin) ? egress_telemetry_role : telemetry_role;
+      add_judge(PluginKind::telemetry, role, "telemetry", &use);
+    }
+    for (ServerDef &def : visible.servers) def = without_credentials(def, facts_);
+    visible.services.clear();
+    visible.state_dir.clear();  // it keeps nothing by itself
+    visible.own_paths.clear();
+    visible.shown.clear();
+    visible.notes.clear();
+    slices_.front().profile = std::move(visible);
+    return std::move(slices_);
+  }
+
+ private:
+  // The slice that has the plugin now.
+  // `wanted`: what the profile says about its compartment; `owner`: whose own it would be.
+  Slice &place(PluginKind kind, const PluginUse &use, const std::string &wanted,
+               const std::string &owner) {
+    const Role *role = role_of(use.plugin);
+    const std::string name = compartment_name(role, use, wanted, owner);
+    auto at = std::find_if(slices_.begin() + 1, slices_.end(),
+                           [&](const Slice &slice) { return slice.name == name; });
+    if (at == slices_.end()) {
+      at = slices_.insert(at, new_slice(name, role));
+      if (role == nullptr) grant_network(use, &at->privileges);
+      if (kind == PluginKind::connector) at->privileges.network = true;
+    }
+    add_once(*at, kind, use);
+    return *at;
+  }
+
+  static void grant_network(const PluginUse &use, SlicePrivileges *may) {
+    bool any = false;
+    for (const std::string &grant : use.grants) {
+      const auto port = granted_port(grant);
+      if (!port) continue;
+      may->network = true;
+      any = any || *port == 0;
+      may->ports.push_back(*port);
+    }
+    if (any) may->ports.clear();
+  }
+
+  static void add_once(Slice &slice, PluginKind kind, const PluginUse &use) {
+    const bool there =
+        std::any_of(slice.plugins.begin(), slice.plugins.end(),
+                    [&](const SlicePlugin &p) { return p.kind == kind && p.use.id == use.id; });
+    if (!there) slice.plugins.push_back({kind, use});
+  }
+
+  // It talks to local clients and to the supervisor, and has nothing of the profile.
+  Slice control_slice() const {
+    Slice slice;
+    slice.name = "control";
+    slice.service = true;
+    slice.log_level = facts_.log_level;
+    slice.profile.limits = profile_.limits;
+    slice.privileges.required = profile_.isolation.require;
+    if (facts_.is_root) slice.privileges.uid = slice.privileges.gid = control_uid;
+    return slice;
+  }
+
+  Slice new_slice(const std::string &name, const Role *role) const {
+    Slice slice;
+    slice.name = name;
+    slice.log_level = facts_.log_level;
+    slice.profile.limits = profile_.limits;
+    slice.profile.plugin_dirs = profile_.plugin_dirs;
+    slice.profile.state_dir = profile_.state_dir;
+    slice.profile.isolation = profile_.isolation;
+    slice.profile.own_paths = profile_.own_paths;
+    SlicePrivileges &may = slice.privileges;
+    may.required = profile_.isolation.require;
+    may.network = role != nullptr && role->network;
+    may.exec = role != nullptr && role->exec;
+    const std::uint32_t uid = role == nullptr ? other_uid : role->uid;
+    if (facts_.is_root) may.uid = may.gid = uid;
+    if (may.exec) {
+      may.hide = control_dirs();
+      may.hide.push_back(profile_.state_dir + "/secrets");
+      if (!profile_.telemetry.empty()) {
+        for (const std::string_view folder : record_folders) {
+          may.hide.push_back(profile_.state_dir + std::string(folder));
+        }
+      }
+    }
+    return slice;
+  }
+
+  void add_server(const ServerDef &def) {
+    const auto connector = profile_.connectors.find(def.type);
+    if (def.disabled || connector == profile_.connectors.end()) return;
+    PluginUse use;
+    const std::size_t slash = connector->second.rfind('/');
+    use.id = slash == std::string::npos ? connector->second : connector->second.substr(slash + 1);
+    use.plugin = connector->second;
+    use.config_json = "{}";
+    use.required = false;
+    Slice &slice = place(PluginKind::connector, use, def.compartment, def.name);
+    slice.definitions[def.name] = definition_of(profile_, def);
+    if (def.compartment == "own" && use.plugin == "connector-http") {
+      slice.privileges.ports = ports_of(def.url);
+    }
+    add_services(slice);
+    slices_.front().remote[def.name] = {slice.name, use.id};
+  }
+
+  void add_tools(const PluginUse &use) {
+    Slice &slice = place(PluginKind::tools, use, use.compartment, use.id);
+    if (use.plugin == "builtin-files") {
+      SlicePrivileges &may = slice.privileges;
+      FilesFolders folders = folders_of_files(use.config_json);
+      may.read.insert(may.read.end(), folders.read.begin(), folders.read.end());
+      may.write.insert(may.write.end(), folders.write.begin(), folders.write.end());
+      if (facts_.is_root) {
+        std::vector<std::string> all = may.read;
+        all.insert(all.end(), may.write.begin(), may.write.end());
+        const auto [uid, gid] = owner_of(all).value_or(std::pair(0u, 0u));
+        slice.privileges.uid = uid;
+        slice.privileges.gid = gid;
+      }
+    }
+    add_services(slice);
+    slices_.front().remote[use.id] = {slice.name, link_name(PluginKind::tools, use.id)};
+  }
+
+  // A policy or telemetry plugin: alone in its compartment, if it has one. `use` is what the
+  // endpoint sees of it.
+  void add_judge(PluginKind kind, const Role &role, std::string_view group, PluginUse *use) {
+    const bool ours = std::find(std::begin(our_judges), std::end(our_judges), use->plugin) !=
+                      std::end(our_judges);
+    const bool stays = use->compartment.empty() ? ours : use->compartment == "endpoint";
+    if (stays) return;
+    const std::string usual(role.compartment);
+    Slice slice = new_slice(use->id == usual ? usual : usual + "." + use->id, &role);
+    slice.privileges.stores = &role == &telemetry_role;
+    if (calls_out(use->plugin)) {
+      allow_egress(use->config_json, &slice.privileges);
+    } else {
+      grant_network(*use, &slice.privileges);
+    }
+    slice.plugins.push_back({kind, *use});
+    if (kind == PluginKind::telemetry) {
+      slice.prints = prints_of(profile_, facts_.fingerprint_key);
+    }
+    add_services(slice);
+    slices_.front().remote[remote_name(group, use->id)] = {slice.name, use->id};
+    use->config_json = "{}";
+    slices_.push_back(std::move(slice));
+  }
+
+  // The HTTP client, wherever something may call out.
+  void add_services(Slice &slice) const {
+    const SlicePrivileges &may = slice.privileges;
+    if ((!may.network && may.dial.empty()) || may.exec) return;
+    for (const PluginUse &use : profile_.services) add_once(slice, PluginKind::service, use);
+  }
+
+  const Profile &profile_;
+  const PlanFacts &facts_;
+  std::vector<Slice> slices_;
+};
+
+}  // namespace
+
+std::string random_key() {
+  std::string key(crypto_generichash_KEYBYTES, '\0');
+  randombytes_buf(key.data(), key.size());
+  return key;
+}
+
+std::vector<Slice> plan_compartments(const Profile &profile, const PlanFacts &facts) {
+  return Planner(profile, facts).plan();
+}
+
+}  // namespace bulkhead::program

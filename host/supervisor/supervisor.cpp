@@ -1,0 +1,484 @@
+// The processes: starting, joining, watching, starting again, ending.
+#include "supervisor/supervisor.hpp"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "common/paths.hpp"
+#include "compartment/status_archive.hpp"
+#include "route/ledger.hpp"
+#include "sandbox/server_groups.hpp"
+#include "supervisor/compartment_process.hpp"
+#include "supervisor/plan.hpp"
+#include "supervisor/supervisor_child.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// The end of the endpoint's process is heard of within this time of the ends of its trunks.
+constexpr std::uint64_t trunk_patience_ms = 200;
+
+std::uint64_t jitter(std::uint64_t ms) {
+  static std::minstd_rand random{std::random_device{}()};
+  return ms - ms / 4 + random() % (ms / 2 + 1);
+}
+
+bool take_ready(std::string_view payload, control::Ready *out) {
+  control::Ready said;
+  if (payload.size() > control::max_ready_bytes || !from_bytes(payload, &said)) return false;
+  if (std::max(said.in_force.size(), said.missing.size()) > control::max_ready_parts) return false;
+  *out = std::move(said);
+  return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Supervisor>> Supervisor::create(std::vector<Slice> slices,
+                                                       std::string state_dir,
+                                                       SupervisorHooks hooks) {
+  auto reactor = Reactor::create();
+  if (!reactor) return std::unexpected(reactor.error());
+  std::unique_ptr<Supervisor> out(
+      new Supervisor(std::move(slices), std::move(state_dir), std::move(hooks)));
+  out->reactor_ = std::move(*reactor);
+  out->make_keepers();
+  return out;
+}
+
+Supervisor::Supervisor(std::vector<Slice> slices, std::string state_dir, SupervisorHooks hooks)
+    : state_dir_(std::move(state_dir)), hooks_(std::move(hooks)), sealing_key_(random_key()) {
+  for (Slice &slice : slices) children_.push_back(new_child(std::move(slice)));
+}
+
+std::unique_ptr<Supervisor::Child> Supervisor::new_child(Slice slice) {
+  auto child = std::make_unique<Child>();
+  child->supervisor = this;
+  child->control_end.child = child->request_end.child = child.get();
+  child->slice = std::move(slice);
+  return child;
+}
+
+Supervisor::~Supervisor() {
+  for (const auto &child : children_) {
+    if (!child->running()) continue;
+    ::kill(child->pid, SIGKILL);
+    ::waitpid(child->pid, nullptr, 0);
+    if (child->slice.privileges.exec) ServerGroups::remove_leftovers();
+  }
+  for (const std::string &path : socket_files_) ::unlink(path.c_str());
+  reactor_->forget(this);
+}
+
+void Supervisor::log(LogLevel level, std::string_view component, std::string_view text) const {
+  if (hooks_.log) hooks_.log(level, component, text);
+}
+
+// ---- running ---------------------------------------------------------------------------------
+
+Result<void> Supervisor::run() {
+  make_hidden_folders();
+  for (const auto &child : children_) {
+    if (auto started = start(*child); !started) return started;
+  }
+  look_after_all();
+  while (!done_) {
+    if (stop_requested_.load(std::memory_order_relaxed) && !stopping_) stop_all();
+    reactor_->poll(-1);
+  }
+  return std::move(outcome_);
+}
+
+// What the launcher's programs must not see can be covered only if it is there before they are.
+void Supervisor::make_hidden_folders() const {
+  if (state_dir_.empty()) return;
+  for (const auto &child : children_) {
+    for (const std::string &path : child->slice.privileges.hide) {
+      const auto is_it = [&](std::string_view folder) {
+        return path == state_dir_ + std::string(folder);
+      };
+      if (std::none_of(std::begin(record_folders), std::end(record_folders), is_it)) continue;
+      std::error_code ec;
+      std::filesystem::create_directories(state_dir_, ec);
+      ::mkdir(path.c_str(), 0700);
+    }
+  }
+}
+
+void Supervisor::request_stop() noexcept {
+  stop_requested_.store(true);
+  reactor_->wake();
+}
+
+void Supervisor::stop_all() {
+  stopping_ = true;
+  bool any = false;
+  std::uint64_t grace = stop_margin_ms;
+  for (const auto &child : children_) {
+    reactor_->timer_cancel(child->timer);
+    child->timer = 0;
+    if (!child->running()) continue;
+    any = true;
+    link::Frame frame;
+    frame.kind = control::stop;
+    // The endpoint ends first: its lanes tell the others to end their servers in good order.
+    if (child->slice.router || !children_.front()->running()) child->control->send(frame);
+    // Once for calls under way, and twice for servers: their closed input, and SIGTERM.
+    grace = std::max(grace, 3 * child->slice.profile.limits.shutdown_grace_ms + stop_margin_ms);
+  }
+  if (!any) {
+    done_ = true;
+    return;
+  }
+  reactor_->timer_start(
+      this, grace,
+      [](void *arg) {
+        for (const auto &child : static_cast<Supervisor *>(arg)->children_) {
+          if (child->running()) ::kill(child->pid, SIGKILL);
+        }
+      },
+      this);
+}
+
+// ---- one compartment -------------------------------------------------------------------------
+
+Result<void> Supervisor::start(Child &child) {
+  auto control = link::socket_pair();
+  auto request = link::socket_pair();
+  int packets[2];
+  if (!control || !request ||
+      ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, packets) != 0) {
+    return fail(BH_E_LIMIT, "compartment \"" + child.slice.name + "\": no descriptor is free");
+  }
+  child.log_socket = OwnedFd(packets[0]);
+  const OwnedFd log_far(packets[1]);
+  pid_t pid = 0;
+  const int error =
+      spawn_compartment(child.slice.name, child.slice.router && !child.slice.eager,
+                        control->second.get(), request->second.get(), log_far.get(), &pid);
+  if (error != 0) {
+    return fail(BH_E_UNAVAILABLE,
+                describe_errno("cannot start compartment \"" + child.slice.name + "\"", error));
+  }
+  child.pid = pid;
+  child.pidfd = OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!watch(child)) {
+    kill_unwatched(child);
+    return fail(BH_E_LIMIT, "compartment \"" + child.slice.name + "\": no descriptor is free");
+  }
+  child.ready = child.finished = child.replaced = child.ending = child.secret_pending = false;
+  child.failure.clear();
+  child.started_ns = reactor_->now_ns();
+  child.unanswered = 0;
+  child.grace_ms = child.slice.profile.limits.shutdown_grace_ms;
+  reactor_->timer_cancel(std::exchange(child.trunk_timer, 0));
+  child.control =
+      std::make_unique<link::Channel>(*reactor_, std::move(control->first), child.control_end,
+                                      control::max_frame_bytes, control::max_queue_bytes, false);
+  child.control->accept(control::max_answer_bytes);
+  const bool service = child.slice.service;
+  child.request = std::make_unique<link::Channel>(
+      *reactor_, std::move(request->first), child.request_end,
+      service ? max_service_frame_bytes : control::max_request_bytes,
+      service ? max_service_queue_bytes : control::max_request_bytes, service);
+  child.questions = 0;
+  child.life = std::make_shared<const pid_t>(pid);
+  if (child.slice.router) {
+    child.slice.sealing_key = sealing_key_;
+    ++child.slice.epoch;
+  }
+  std::string bytes = to_bytes(child.slice);
+  link::Frame frame;
+  frame.kind = control::slice;
+  child.control->send(frame, bytes, descriptor_for(child));
+  ::explicit_bzero(bytes.data(), bytes.size());
+  join(child);
+  watch_over(child);
+  return {};
+}
+
+// What it cannot open itself.
+int Supervisor::descriptor_for(const Child &child) {
+  if (child.slice.service) return service_.listener;
+  if (!child.slice.router) return -1;
+  if (!ledger_) {
+    auto made = Ledger::make();
+    if (made) {
+      ledger_ = std::move(*made);
+    } else {
+      log(LogLevel::warn, "supervisor", made.error().text);
+    }
+  }
+  return ledger_.get();
+}
+
+// For its log lines, and for its end.
+bool Supervisor::watch(Child &child) {
+  const bh_status log = reactor_->watch(
+      this, child.log_socket.get(), BH_FD_READ,
+      [](void *arg, std::int32_t, std::uint32_t events) {
+        auto &it = *static_cast<Child *>(arg);
+        it.supervisor->on_log(it, (events & BH_FD_ERROR) != 0);
+      },
+      &child, &child.log_watch);
+  const bh_status end = reactor_->watch(
+      this, child.pidfd.get(), BH_FD_READ,
+      [](void *arg, std::int32_t, std::uint32_t) {
+        auto &it = *static_cast<Child *>(arg);
+        it.supervisor->ended(it);
+      },
+      &child, &child.pid_watch);
+  return log == BH_OK && end == BH_OK;
+}
+
+// Its end would not be heard of.
+void Supervisor::kill_unwatched(Child &child) {
+  reactor_->unwatch(std::exchange(child.pid_watch, 0));
+  reactor_->unwatch(std::exchange(child.log_watch, 0));
+  ::kill(child.pid, SIGKILL);
+  ::waitpid(child.pid, nullptr, 0);
+  child.pid = 0;
+  child.pidfd.reset();
+  child.log_socket.reset();
+}
+
+// A new link between the endpoint and a compartment, or all of them, once both run.
+void Supervisor::join(Child &child) {
+  Child &endpoint = *children_.front();
+  if (!endpoint.running()) return;
+  for (const auto &other : children_) {
+    if (other->slice.router || other->slice.service ||
+        (&child != &endpoint && other.get() != &child))
+      continue;
+    if (other->telemetry != 0) tell_telemetry_wants(*other);
+    if (other->given_up) tell_gave_up(*other);
+    if (!other->running()) continue;
+    auto pair = link::socket_pair();
+    if (!pair) return log(LogLevel::error, "supervisor", pair.error().text);
+    link::Frame frame;
+    frame.kind = control::trunk;
+    frame.value = other->trunk = ++last_trunk_;
+    // A side that does not read what it is sent starts from the beginning.
+    if (endpoint.control->send(frame, other->slice.name, pair->first.get()) != BH_OK) {
+      ::kill(endpoint.pid, SIGKILL);
+    }
+    if (other->control->send(frame, endpoint.slice.name, pair->second.get()) != BH_OK) {
+      ::kill(other->pid, SIGKILL);
+    }
+  }
+}
+
+// A trunk that ends with the endpoint is replaced when there is another one. One that ends without
+// is broken, or its ends do not understand each other: the compartment starts from the beginning.
+void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
+  if (number != child.trunk || number == child.lost_trunk) return;
+  child.lost_trunk = number;
+  reactor_->timer_cancel(child.trunk_timer);
+  child.trunk_timer = reactor_->timer_start(
+      this, trunk_patience_ms,
+      [](void *arg) {
+        auto &it = *static_cast<Child *>(arg);
+        it.trunk_timer = 0;
+        const Supervisor &self = *it.supervisor;
+        const bool replaced = it.trunk != it.lost_trunk || !self.children_.front()->running();
+        const bool ending = it.replaced || !it.wanted || self.stopping_;
+        if (!it.running() || replaced || ending) return;
+        self.log(LogLevel::error, it.slice.name, "its link with the endpoint has broken");
+        ::kill(it.pid, SIGKILL);
+      },
+      &child);
+}
+
+// The endpoint knows best: it was it that the process did not answer. Then it starts again.
+void Supervisor::end_useless(std::string_view name) {
+  for (const auto &child : children_) {
+    if (child->slice.router || child->slice.name != name || !child->running()) continue;
+    if (child->ready && !stopping_) ::kill(child->pid, SIGKILL);
+  }
+}
+
+void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_view payload) {
+  switch (frame.kind) {
+    case control::ready:
+      if (child.ready || !take_ready(payload, &child.enforced)) return;
+      child.ready = true;
+      child.servers_missing.clear();
+      watch_over(child);
+      child.failed_starts = 0;
+      for (const std::string &part : child.enforced.missing) {
+        log(LogLevel::warn, child.slice.name, "the kernel cannot enforce: " + part);
+      }
+      child.ever_ready = true;
+      child.telemetry = child.enforced.telemetry;
+      return check_all_ready();
+    case control::failed:
+      child.failure = std::string(payload.substr(0, control::max_log_bytes));
+      return;
+    case control::status: {
+      HostStatus fresh;
+      if (!child.slice.router || !from_bytes(payload, &fresh)) return;
+      status_ = std::move(fresh);
+      status_known_ = true;
+      if (hooks_.on_status) hooks_.on_status();
+      if (frame.code == control::asked) tell_status();
+      return;
+    }
+    case control::pong:
+      child.unanswered = 0;
+      return;
+    case control::definitions_taken:
+      return on_definitions_taken(child, frame.value);
+    case control::applied:
+      if (child.slice.router) on_applied(frame, payload);
+      return;
+    case control::trunk_lost:
+      return on_trunk_lost(child, frame.value);
+    case control::useless:
+      if (child.slice.router) end_useless(payload);
+      return;
+    case control::approvals_answer:
+      if (child.slice.router) on_approvals(frame, payload);
+      return;
+    case control::pins:
+      if (child.slice.router) on_pins(payload);
+      return;
+    case control::servers_missing: {
+      std::vector<std::string> parts;
+      const bool sound = child.slice.privileges.exec &&
+                         payload.size() <= control::max_ready_bytes &&
+                         from_bytes(payload, &parts) && parts.size() <= control::max_ready_parts;
+      if (sound) child.servers_missing = std::move(parts);
+      return;
+    }
+    case control::kept_list:
+      if (child.slice.router) on_list(payload);
+      return;
+    case control::finished:
+      child.finished = child.slice.router;
+      return;
+    default:
+      return;
+  }
+}
+
+void Supervisor::ended(Child &child) {
+  int status = 0;
+  if (::waitpid(child.pid, &status, WNOHANG) != child.pid) return;
+  if (child.slice.privileges.exec) ServerGroups::remove_leftovers();
+  on_log(child, false);  // its last words
+  tell_left_out(child);
+  reactor_->unwatch(std::exchange(child.pid_watch, 0));
+  if (child.log_watch != 0) reactor_->unwatch(std::exchange(child.log_watch, 0));
+  const bool was_ready = child.ready;
+  child.pid = 0;
+  child.ready = false;
+  reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
+  on_definitions_taken(child, child.definitions_asked);
+  if (child.slice.router) {
+    tell_status();
+    refuse_approvals();
+    finish_apply(fail(BH_E_IO, "the endpoint has ended meanwhile"));
+  }
+  child.pidfd.reset();
+  child.log_socket.reset();
+  child.request.reset();
+  child.control.reset();
+  child.life.reset();
+  if (stopping_ || child.finished) {
+    if (child.slice.router && !stopping_) stop_all();
+    const bool any = std::any_of(children_.begin(), children_.end(),
+                                 [](const auto &other) { return other->running(); });
+    if (!any) done_ = true;
+    if (child.slice.router) stop_others();
+    return;
+  }
+  if (!child.wanted) return;  // and stays as a name without a process
+  if (std::exchange(child.replaced, false)) return start_again(child);
+  std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
+  // What the profile demands and cannot be had is the person's to repair, not to be tried again.
+  // Whoever runs us says it, once.
+  if (!was_ready && !all_ready_ && !child.failure.empty()) {
+    outcome_ = fail(BH_E_UNAVAILABLE, reason);
+    return stop_all();
+  }
+  log(LogLevel::error, child.slice.name,
+      was_ready || child.failure.empty() ? "the compartment " + describe_end(status) : reason);
+  if (!was_ready && ++child.failed_starts >= max_failed_starts) return give_up(child, reason);
+  schedule(child);
+}
+
+void Supervisor::stop_others() {
+  link::Frame frame;
+  frame.kind = control::stop;
+  for (const auto &child : children_) {
+    if (child->running()) child->control->send(frame);
+  }
+}
+
+void Supervisor::schedule(Child &child) {
+  ++child.restarts;
+  const std::uint64_t lived_ms = (reactor_->now_ns() - child.started_ns) / 1'000'000u;
+  child.quick_ends = lived_ms >= steady_ms ? 0 : child.quick_ends + 1;
+  const std::uint32_t doublings = std::min<std::uint32_t>(child.quick_ends, 8);
+  const std::uint64_t longest = std::min(max_backoff_ms, child.slice.profile.limits.retry_max_ms);
+  const std::uint64_t delay =
+      child.quick_ends <= 1 ? 0 : jitter(std::min(min_backoff_ms << (doublings - 2), longest));
+  child.timer = reactor_->timer_start(
+      this, delay,
+      [](void *arg) {
+        auto &it = *static_cast<Child *>(arg);
+        it.timer = 0;
+        it.supervisor->start_again(it);
+      },
+      &child);
+}
+
+void Supervisor::start_again(Child &child) {
+  auto started = start(child);
+  if (started) return;
+  log(LogLevel::error, child.slice.name, started.error().text);
+  schedule(child);
+}
+
+void Supervisor::give_up(Child &child, const std::string &reason) {
+  child.given_up = true;
+  child.failure = reason;
+  const std::string text = "it has ended " + std::to_string(max_failed_starts) +
+                           " times without ever being ready, and is not started again: " + reason;
+  if (child.slice.router) {
+    outcome_ = fail(BH_E_UNAVAILABLE, "compartment \"" + child.slice.name + "\": " + text);
+    return stop_all();
+  }
+  log(LogLevel::error, child.slice.name, text);
+  if (child.slice.service) {
+    if (service_.gone) service_.gone();
+  } else if (children_.front()->running()) {
+    tell_gave_up(child);
+  }
+  check_all_ready();
+}
+
+void Supervisor::tell_gave_up(const Child &child) {
+  link::Frame frame;
+  frame.kind = control::gave_up;
+  children_.front()->control->send(frame,
+                                   to_bytes(control::GaveUp{child.slice.name, child.failure}));
+}
+
+// A new endpoint, which the compartment has not spoken to yet and may never.
+void Supervisor::tell_telemetry_wants(const Child &child) {
+  link::Frame frame;
+  frame.kind = control::telemetry_wants;
+  frame.code = child.telemetry;
+  children_.front()->control->send(frame, child.slice.name);
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,179 @@
+// The supervisor: starts one process per compartment, hands each its slice, joins them by links,
+// starts again what ends, and keeps what must outlive them: listening sockets, secrets, the log.
+//
+// It parses nothing that a client or a server has sent. Thread: one.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.hpp"
+#include "compartment/control.hpp"
+#include "compartment/slice.hpp"
+#include "host.hpp"
+#include "keep/list_keeper.hpp"
+#include "keep/pin_keeper.hpp"
+#include "link/channel.hpp"
+#include "plugin/dial_rules.hpp"
+#include "reactor/reactor.hpp"
+#include "service/service_protocol.hpp"
+#include "sources/snapshot.hpp"
+
+namespace bulkhead::program {
+
+struct SupervisorHooks {
+  std::function<void(LogLevel, std::string_view component, std::string_view text)> log;
+  std::function<void()> on_ready;   // all compartments have been ready or given up, once
+  std::function<void()> on_status;  // status() has changed
+};
+
+// What is behind the service socket; empty without a compartment that has it.
+struct SupervisedService {
+  int listener = -1;           // borrowed
+  AskService ask;              // Service::ask()
+  std::function<void()> gone;  // nobody will accept any more
+};
+
+class Supervisor {
+ public:
+  static constexpr std::uint32_t max_failed_starts =
+      5;  // in a row, then a compartment stays failed
+  static constexpr std::uint64_t min_backoff_ms = 100;
+  static constexpr std::uint64_t max_backoff_ms = 1'000;  // or the profile's retry_max_ms
+  static constexpr std::uint64_t max_status_ms = 1'000;
+  static constexpr std::uint64_t max_approvals_ms = 2'000;  // the endpoint's answer about approvals
+  static constexpr std::size_t max_approvals_asked = 32;    // questions without one
+  static constexpr std::uint64_t max_definitions_ms = 10'000;  // then the compartment is killed
+  static constexpr std::uint64_t max_apply_ms = 20'000;        // the endpoint's part of a reload
+  static constexpr std::uint64_t max_start_ms = 30'000;        // and plugin_init_ms for each plugin
+  static constexpr std::uint64_t stop_margin_ms = 2'000;       // beyond twice shutdown_grace_ms
+  static constexpr std::uint64_t steady_ms = 10'000;  // lived so long: the next restart is at once
+
+  // The endpoint is the first slice. state_dir: where secrets are.
+  static Result<std::unique_ptr<Supervisor>> create(std::vector<Slice> slices,
+                                                    std::string state_dir, SupervisorHooks hooks);
+  // Before run().
+  void set_service(SupervisedService service) { service_ = std::move(service); }
+  ~Supervisor();  // ends what still runs
+  Supervisor(const Supervisor &) = delete;
+  Supervisor &operator=(const Supervisor &) = delete;
+
+  // Runs until request_stop(), until the endpoint has finished, or until it cannot start: then the
+  // error says why. Everything below has ended when this returns.
+  Result<void> run();
+  // Any thread, async-signal-safe.
+  void request_stop() noexcept;
+
+  // Makes `slices` what runs: compartments that have the same plugins go on and get their servers'
+  // definitions, new ones start, others start again, and what is no longer needed ends; then the
+  // endpoint applies its profile (see Host::apply). `done` is called once, with its report. One at
+  // a time: BH_E_LIMIT while one is under way.
+  void apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done);
+
+  Reactor &reactor() noexcept { return *reactor_; }
+  // The endpoint's last word about servers and plugins; it speaks when a state changes.
+  const HostStatus &status() const noexcept { return status_; }
+  // Calls `done` when status() is of now, or at once while there is no endpoint to ask; one that
+  // does not answer within max_status_ms is not waited for.
+  void ask_status(std::function<void()> done);
+  std::vector<CompartmentStatus> compartments() const;
+  // Passes a question about approvals on to the endpoint, and its answer back; looks at neither.
+  // `done` once: BH_E_UNAVAILABLE when there is no endpoint, or when it says nothing within
+  // max_approvals_ms; BH_E_LIMIT when too many wait.
+  void ask_approvals(std::uint32_t request, std::string_view value,
+                     std::function<void(Result<std::string>)> done);
+
+ private:
+  struct Child;
+  struct SecretJob;
+  // One question about approvals that the endpoint has not answered.
+  struct ApprovalJob {
+    Supervisor *supervisor = nullptr;
+    std::uint64_t number = 0, timer = 0;
+    std::function<void(Result<std::string>)> done;
+  };
+  Supervisor(std::vector<Slice> slices, std::string state_dir, SupervisorHooks hooks);
+
+  Result<void> start(Child &child);
+  std::unique_ptr<Child> new_child(Slice slice);
+  int descriptor_for(const Child &child);
+  bool watch(Child &child);
+  void kill_unwatched(Child &child);
+  void start_again(Child &child);
+  void join(Child &child);
+  void on_trunk_lost(Child &child, std::uint64_t number);
+  void end_useless(std::string_view name);
+  void on_frame(Child &child, const link::Frame &frame, std::string_view payload);
+  void on_request(Child &child, const link::Frame &frame, std::string_view payload);
+  void on_secret(SecretJob &job);
+  void on_service_request(Child &child, const link::Frame &frame, std::string_view payload,
+                          const OwnedFd &fd);
+  void answer_service(Child &child, link::Frame frame, const ServiceAnswer &answer);
+  void check_all_ready();
+  void tell_status();
+  void end(Child &child);
+  void watch_over(Child &child);
+  void look_after_all();
+  void apply_to(Child &child, Slice slice);
+  void revive(Child &child, bool was_retired);
+  void on_definitions_taken(Child &child, std::uint64_t number);
+  void on_applied(const link::Frame &frame, std::string_view payload);
+  void make_keepers();
+  void on_pins(std::string_view payload);
+  void on_list(std::string_view payload);
+  void on_approvals(const link::Frame &frame, std::string_view payload);
+  void finish_approvals(std::uint64_t number, Result<std::string> answer);
+  void refuse_approvals();
+  void finish_apply(Result<ApplyReport> result);
+  void send_apply();
+  void on_log(Child &child, bool over);
+  bool may_log(Child &child, std::size_t bytes);
+  void tell_left_out(Child &child);
+  std::string signature(const Child &child, const std::string &component) const;
+  void ended(Child &child);
+  void schedule(Child &child);
+  void give_up(Child &child, const std::string &reason);
+  void tell_gave_up(const Child &child);
+  void tell_telemetry_wants(const Child &child);
+  void make_hidden_folders() const;
+  void stop_all();
+  void stop_others();
+  bool holds(const Child &child, const std::string &instance) const;
+  bool signs(const Child &child, const std::string &instance) const;
+  Result<OwnedFd> on_socket_request(const Child &child, const link::Frame &frame,
+                                    std::string_view payload);
+  Result<OwnedFd> listen(const Child &child, const control::Listen &wanted);
+  void log(LogLevel level, std::string_view component, std::string_view text) const;
+
+  const std::string state_dir_;
+  const SupervisorHooks hooks_;
+  SupervisedService service_;
+  const std::string sealing_key_;     // of the sessions that clients hold
+  OwnedFd ledger_;                    // what one endpoint leaves the next; never looked into
+  std::list<SecretJob> secret_jobs_;  // the reactor's pool may have them until it ends,
+  std::unique_ptr<PinKeeper> pins_;   // and what these write
+  std::unique_ptr<ListKeeper> lists_;
+  std::unique_ptr<Reactor> reactor_;
+  std::vector<std::unique_ptr<Child>> children_;  // the endpoint first
+  std::map<std::string, OwnedFd> listeners_;      // by sockaddr
+  std::vector<std::string> socket_files_;
+  DialRules dial_rules_;
+  HostStatus status_;
+  std::vector<std::function<void()>> status_asked_;
+  std::map<std::uint64_t, ApprovalJob> approvals_asked_;  // by number
+  std::uint64_t last_approvals_ = 0;
+  std::function<void(Result<ApplyReport>)> apply_done_;
+  std::uint64_t apply_number_ = 0;  // of the change under way, or the last one
+  std::uint64_t apply_timer_ = 0, status_timer_ = 0;
+  std::uint64_t last_trunk_ = 0;
+  Result<void> outcome_;
+  bool all_ready_ = false, status_known_ = false, stopping_ = false, done_ = false;
+  std::atomic<bool> stop_requested_{false};
+};
+
+}  // namespace bulkhead::program

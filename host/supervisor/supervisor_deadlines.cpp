@@ -1,0 +1,76 @@
+// Nothing that a compartment is asked for is waited for without end: one that was taken over, or
+// hangs, is killed.
+#include <signal.h>
+
+#include <utility>
+
+#include "supervisor/supervisor_child.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+// A process that answers nothing for the product of both hangs. Counted, not timed: a clock that
+// jumps condemns nobody.
+constexpr std::uint64_t ping_ms = 5'000;
+constexpr std::uint32_t max_unanswered = 6;
+
+}  // namespace
+
+// Ends it in good order, or by force after its grace.
+void Supervisor::end(Child &child) {
+  if (!child.running() || std::exchange(child.ending, true)) return;
+  link::Frame frame;
+  frame.kind = control::stop;
+  child.control->send(frame);
+  watch_over(child);
+}
+
+// Sets the deadline of what is awaited of the process now; it replaces the one before.
+void Supervisor::watch_over(Child &child) {
+  reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
+  if (!child.running()) return;
+  const Profile &profile = child.slice.profile;
+  std::uint64_t wait_ms = 0;
+  if (!child.control->open()) {
+    wait_ms = stop_margin_ms;  // it is ending, or sent what none may send
+  } else if (child.ending) {
+    wait_ms = 2 * child.grace_ms + stop_margin_ms;
+  } else if (!child.ready) {
+    const std::size_t plugins = child.slice.plugins.size() + profile.transports.size() +
+                                profile.policies.size() + profile.telemetry.size();
+    wait_ms = max_start_ms + plugins * profile.limits.plugin_init_ms;
+  } else if (child.definitions_asked != 0) {
+    wait_ms = max_definitions_ms;
+  } else {
+    return;
+  }
+  child.kill_timer = reactor_->timer_start(
+      this, wait_ms,
+      [](void *arg) {
+        auto &it = *static_cast<Child *>(arg);
+        it.kill_timer = 0;
+        if (!it.running()) return;
+        it.supervisor->log(LogLevel::warn, it.slice.name, "it does not react, and is killed");
+        ::kill(it.pid, SIGKILL);
+      },
+      &child);
+}
+
+void Supervisor::look_after_all() {
+  for (const auto &child : children_) {
+    if (!child->running() || !child->ready || child->ending || stopping_) continue;
+    if (child->unanswered >= max_unanswered) {
+      log(LogLevel::error, child->slice.name, "it hangs, and is killed");
+      ::kill(child->pid, SIGKILL);
+      continue;
+    }
+    ++child->unanswered;
+    link::Frame frame;
+    frame.kind = control::ping;
+    child->control->send(frame);
+  }
+  reactor_->timer_start(
+      this, ping_ms, [](void *arg) { static_cast<Supervisor *>(arg)->look_after_all(); }, this);
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,142 @@
+// Another profile while the compartments run.
+#include <algorithm>
+#include <utility>
+
+#include "compartment/status_archive.hpp"
+#include "profile/difference.hpp"
+#include "supervisor/supervisor_child.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+bool same_plugins(const Slice &was, const Slice &is) {
+  const auto same = [](const SlicePlugin &a, const SlicePlugin &b) {
+    return a.kind == b.kind && same_use(a.use, b.use);
+  };
+  return was.privileges == is.privileges && was.prints == is.prints &&
+         std::equal(was.plugins.begin(), was.plugins.end(), is.plugins.begin(), is.plugins.end(),
+                    same);
+}
+
+}  // namespace
+
+void Supervisor::apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done) {
+  if (apply_done_) return done(fail(BH_E_LIMIT, "a reload is under way"));
+  if (stopping_ || !all_ready_) return done(fail(BH_E_UNAVAILABLE, "the gateway is not running"));
+  apply_done_ = std::move(done);
+  ++apply_number_;
+  for (const auto &child : children_) child->wanted = false;
+  for (Slice &slice : slices) {
+    const auto at = std::find_if(children_.begin(), children_.end(), [&](const auto &child) {
+      return child->slice.name == slice.name;
+    });
+    if (at != children_.end()) {
+      apply_to(**at, std::move(slice));
+      continue;
+    }
+    Child &made = *children_.emplace_back(new_child(std::move(slice)));
+    if (auto started = start(made); !started) {
+      log(LogLevel::error, made.slice.name, started.error().text);
+      schedule(made);
+    }
+  }
+  send_apply();
+}
+
+void Supervisor::apply_to(Child &child, Slice slice) {
+  child.wanted = true;
+  slice.epoch = child.slice.epoch;
+  const bool same = same_plugins(child.slice, slice);
+  const bool other_servers = child.slice.definitions != slice.definitions;
+  child.slice = std::move(slice);
+  if (!same) child.telemetry = 0;  // it may want something else now
+  if (child.slice.router) {
+    pins_->use(child.slice.profile);
+    return lists_->use(child.slice.profile);
+  }
+  const bool was_retired = std::exchange(child.retired, false);
+  if (!child.running()) return revive(child, was_retired);
+  if (child.ending) {
+    child.replaced = true;
+    return;
+  }
+  if (!same) {
+    child.replaced = true;  // it is started again with what it is now
+    end(child);
+  } else if (other_servers) {
+    link::Frame frame;
+    frame.kind = control::definitions;
+    frame.value = child.definitions_asked = apply_number_;
+    child.control->send(frame, to_bytes(child.slice.definitions));
+    if (child.ready) watch_over(child);
+  }
+}
+
+// What an earlier profile had no use for, or what may have been repaired, starts; what waits to be
+// started again does so with what it is now. Nobody can ask the service compartment any more.
+void Supervisor::revive(Child &child, bool was_retired) {
+  if (child.given_up ? child.slice.service : !was_retired) return;
+  child.given_up = false;
+  child.failed_starts = 0;
+  start_again(child);
+}
+
+void Supervisor::on_definitions_taken(Child &child, std::uint64_t number) {
+  if (child.definitions_asked == 0 || child.definitions_asked != number) return;
+  child.definitions_asked = 0;
+  watch_over(child);
+  send_apply();
+}
+
+// The endpoint's part, once all others have what they need for it.
+void Supervisor::send_apply() {
+  const bool waits = std::any_of(children_.begin(), children_.end(),
+                                 [](const auto &child) { return child->definitions_asked != 0; });
+  if (!apply_done_ || apply_timer_ != 0 || waits) return;
+  Child &endpoint = *children_.front();
+  if (!endpoint.running()) {
+    return finish_apply(fail(BH_E_UNAVAILABLE,
+                             "the endpoint is being started again, and starts "
+                             "with the new profile"));
+  }
+  link::Frame frame;
+  frame.kind = control::apply;
+  frame.value = apply_number_;
+  endpoint.control->send(frame, to_bytes(Apply{endpoint.slice.profile, endpoint.slice.remote}));
+  apply_timer_ = reactor_->timer_start(
+      this, max_apply_ms,
+      [](void *arg) {
+        static_cast<Supervisor *>(arg)->finish_apply(
+            fail(BH_E_UNAVAILABLE, "the endpoint does not say whether it has the new profile"));
+      },
+      this);
+}
+
+void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) {
+  if (apply_timer_ == 0 || frame.value != apply_number_) return;
+  const auto status = static_cast<bh_status>(frame.code);
+  ApplyReport report;
+  if (status != BH_OK) {
+    return finish_apply(fail(status, std::string(payload.substr(0, control::max_log_bytes))));
+  }
+  if (!from_bytes(payload, &report)) {
+    return finish_apply(fail(BH_E_INTERNAL, "the endpoint gave no report"));
+  }
+  finish_apply(std::move(report));
+}
+
+// What nobody needs any more ends in good order, after the endpoint has let go of it.
+void Supervisor::finish_apply(Result<ApplyReport> result) {
+  if (!apply_done_) return;
+  reactor_->timer_cancel(std::exchange(apply_timer_, 0));
+  for (const auto &child : children_) {
+    if (child->wanted) continue;
+    reactor_->timer_cancel(child->timer);
+    child->timer = 0;
+    child->retired = true;
+    end(*child);
+  }
+  std::exchange(apply_done_, nullptr)(std::move(result));
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,43 @@
+// What the compartment of the service socket asks for: values, whatever its clients have sent.
+#include <unistd.h>
+
+#include <utility>
+
+#include "common/peer.hpp"
+#include "supervisor/supervisor_child.hpp"
+
+namespace bulkhead::program {
+
+void Supervisor::on_service_request(Child &child, const link::Frame &frame,
+                                    std::string_view payload, const OwnedFd &fd) {
+  link::Frame answer;
+  answer.kind = frame.kind;
+  answer.exchange = frame.exchange;
+  const auto request = static_cast<ServiceRequest>(frame.kind);
+  if (request == ServiceRequest::admit) {
+    const bool may = fd && peer_may_ask(fd.get(), ::getpid());
+    return answer_service(child, answer, {may ? BH_OK : BH_E_DENIED, {}});
+  }
+  if (!service_.ask || child.questions >= max_service_questions ||
+      payload.size() > max_question_bytes) {
+    return answer_service(child, answer, refuse_with(BH_E_LIMIT, "too much waits already"));
+  }
+  ++child.questions;
+  service_.ask(
+      request, std::string(payload),
+      [this, &child, answer, life = std::weak_ptr(child.life)](const ServiceAnswer &given) {
+        if (life.expired()) return;
+        --child.questions;
+        answer_service(child, answer, given);
+      });
+}
+
+void Supervisor::answer_service(Child &child, link::Frame frame, const ServiceAnswer &answer) {
+  frame.code = static_cast<std::uint32_t>(answer.code);
+  if (child.request->send(frame, answer.value) != BH_E_LIMIT) return;
+  const ServiceAnswer refusal = refuse_with(BH_E_LIMIT, "the answer is too large");
+  frame.code = static_cast<std::uint32_t>(refusal.code);
+  child.request->send(frame, refusal.value);
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,150 @@
+// What can be seen of the compartments: that they are ready, their states, their log lines.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/compartment_process.hpp"
+#include "supervisor/supervisor_child.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr int max_log_lines_per_turn = 64;
+// Of one compartment; what is more would push everybody else's lines out of the log.
+constexpr std::uint64_t log_burst_bytes = 256u << 10, log_bytes_per_second = 32u << 10;
+
+}  // namespace
+
+void Supervisor::check_all_ready() {
+  if (all_ready_) return;
+  for (const auto &child : children_) {
+    if (!child->ever_ready && !child->given_up) return;
+  }
+  all_ready_ = true;
+  if (hooks_.on_ready) hooks_.on_ready();
+  if (status_known_ && hooks_.on_status) hooks_.on_status();
+}
+
+void Supervisor::ask_status(std::function<void()> done) {
+  status_asked_.push_back(std::move(done));
+  if (!children_.front()->ready) return tell_status();
+  if (status_timer_ != 0) return;  // the answer under way is for all
+  link::Frame frame;
+  frame.kind = control::status_wanted;
+  children_.front()->control->send(frame);
+  status_timer_ = reactor_->timer_start(
+      this, max_status_ms, [](void *arg) { static_cast<Supervisor *>(arg)->tell_status(); }, this);
+}
+
+void Supervisor::tell_status() {
+  reactor_->timer_cancel(std::exchange(status_timer_, 0));
+  for (const auto &done : std::exchange(status_asked_, {})) done();
+}
+
+namespace {
+
+std::vector<std::string> plugins_of(const Slice &slice) {
+  std::vector<std::string> out;
+  for (const SlicePlugin &plugin : slice.plugins) out.push_back(plugin.use.plugin);
+  if (!slice.router) return out;
+  const auto add = [&](std::string_view group, const std::vector<PluginUse> &uses) {
+    for (const PluginUse &use : uses) {
+      if (!slice.remote.contains(remote_name(group, use.id))) out.push_back(use.plugin);
+    }
+  };
+  for (const PluginUse &use : slice.profile.transports) out.push_back(use.plugin);
+  add("policies", slice.profile.policies);
+  add("telemetry", slice.profile.telemetry);
+  return out;
+}
+
+}  // namespace
+
+std::vector<CompartmentStatus> Supervisor::compartments() const {
+  std::vector<CompartmentStatus> out;
+  for (const auto &child : children_) {
+    if (!child->wanted && !child->running()) continue;
+    CompartmentStatus one;
+    one.name = child->slice.name;
+    one.pid = child->pid;
+    one.restarts = child->restarts;
+    one.plugins = plugins_of(child->slice);
+    one.in_force = child->enforced.in_force;
+    one.missing = child->enforced.missing;
+    one.servers_missing = child->servers_missing;
+    if (child->given_up) {
+      one.state = "failed: " + child->failure;
+    } else if (!child->running()) {
+      one.state = "waiting";
+    } else {
+      one.state = child->ready ? "running" : "starting";
+      one.memory_bytes = resident_bytes(child->pid);
+      one.descriptors = count_descriptors(child->pid);
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// False: it has logged too much of late, and this is counted, not shown.
+bool Supervisor::may_log(Child &child, std::size_t bytes) {
+  const std::uint64_t passed_ms = (reactor_->now_ns() - child.log_since_ns) / 1'000'000u;
+  child.log_since_ns += passed_ms * 1'000'000u;
+  const std::uint64_t more = std::min(passed_ms, log_burst_bytes) * log_bytes_per_second / 1'000;
+  child.log_bytes -= std::min(child.log_bytes, more);
+  if (child.log_bytes + bytes > log_burst_bytes) {
+    ++child.lines_left_out;
+    return false;
+  }
+  child.log_bytes += bytes;
+  tell_left_out(child);
+  return true;
+}
+
+void Supervisor::tell_left_out(Child &child) {
+  const std::uint64_t count = std::exchange(child.lines_left_out, 0);
+  if (count == 0) return;
+  log(LogLevel::warn, child.slice.name, std::to_string(count) + " log lines of it were left out");
+}
+
+// A compartment speaks for itself: in its plugins' names, and the endpoint in those of the core,
+// which nobody else has.
+std::string Supervisor::signature(const Child &child, const std::string &component) const {
+  const auto has_plugin = [&](const Slice &slice) {
+    return std::any_of(slice.plugins.begin(), slice.plugins.end(),
+                       [&](const SlicePlugin &plugin) { return plugin.use.id == component; });
+  };
+  const bool others = component == "supervisor" || component == "service" ||
+                      std::any_of(children_.begin(), children_.end(), [&](const auto &other) {
+                        return other.get() != &child &&
+                               (other->slice.name == component || has_plugin(other->slice));
+                      });
+  const bool own = child.slice.router ? !others : has_plugin(child.slice);
+  return own ? component : child.slice.name + "/" + component;
+}
+
+// over: there is nobody left to write. An empty packet, which looks like the end, is none.
+void Supervisor::on_log(Child &child, bool over) {
+  char packet[control::max_log_bytes + 512];
+  for (int i = 0; i < max_log_lines_per_turn; ++i) {
+    const ssize_t got = ::recv(child.log_socket.get(), packet, sizeof packet, 0);
+    if (got < 0) return;
+    if (got == 0 && over) {
+      reactor_->unwatch(std::exchange(child.log_watch, 0));
+      return;
+    }
+    if (got == 0) continue;
+    if (!may_log(child, static_cast<std::size_t>(got))) continue;
+    const std::string_view text(packet, static_cast<std::size_t>(got));
+    control::LogLine line;
+    if (text.front() != control::log_mark) {
+      log(LogLevel::warn, child.slice.name, text);
+    } else if (from_bytes(text.substr(1), &line)) {
+      const auto level = std::clamp(line.level, 0, static_cast<std::int32_t>(LogLevel::error));
+      log(static_cast<LogLevel>(level), signature(child, line.component), line.text);
+    }
+  }
+}
+
+}  // namespace bulkhead::program
