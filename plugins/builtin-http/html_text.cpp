@@ -1,7 +1,7 @@
 #include "builtin-http/html_text.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "builtin-http/html_names.hpp"
@@ -145,8 +145,8 @@ class Page {
   unsigned codes_ = 0;               // open <code>
   std::vector<bool> marked_;         // of each open link, code or emphasis: has it a mark?
   const GumboElement *table_element_ = nullptr;
-  std::optional<Table> table_;        // that is being read
-  std::optional<MarkupWriter> cell_;  // of it
+  std::unique_ptr<Table> table_;        // that is being read
+  std::unique_ptr<MarkupWriter> cell_;  // of it
 };
 
 bool Page::begin(const GumboNode *node) {
@@ -184,7 +184,7 @@ bool Page::begin(const GumboNode *node) {
     case GUMBO_TAG_TABLE:
       if (fences_.empty() && is_data_table(node)) {
         table_element_ = &e;
-        table_.emplace();
+        table_ = std::make_unique<Table>();
       }
       return true;
     default:
@@ -233,7 +233,7 @@ bool Page::begin_in_table(const GumboElement &e) {
   if (e.tag == GUMBO_TAG_TR) {
     table_->begin_row();
   } else if (e.tag == GUMBO_TAG_TD || e.tag == GUMBO_TAG_TH || e.tag == GUMBO_TAG_CAPTION) {
-    cell_.emplace(markdown_);
+    cell_ = std::make_unique<MarkupWriter>(markdown_);
   } else {
     return false;
   }

@@ -7,7 +7,6 @@
 #include <bulkhead/cpp/tables.hpp>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -37,7 +36,7 @@ class BuiltinHttp final : private Call::Owner {
       return bh::fail(error, BH_E_UNSUPPORTED, "the host takes no tools or has no reactor");
     }
     const bh_status status = parse_config(bh::view(json), &config_, error);
-    if (status == BH_OK) cache_.emplace(config_.cache_bytes);
+    if (status == BH_OK) cache_ = std::make_unique<Cache>(config_.cache_bytes);
     return status;
   }
 
@@ -120,7 +119,7 @@ class BuiltinHttp final : private Call::Owner {
   bh::Host host_;
   const bh_host_tools *tools_ = nullptr;
   Config config_;
-  std::optional<Cache> cache_;
+  std::unique_ptr<Cache> cache_;
   bool draining_ = false;
   std::unordered_map<bh_call, std::unique_ptr<Call>> calls_;
 };

@@ -1,0 +1,62 @@
+// Pages of strangers as text: whatever comes, the text is UTF-8 or there is a problem, a plain text
+// is no longer than a page could make it, and parts of it put together are the whole. The first
+// byte chooses the format, the second the type that the server claims.
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "builtin-http/page.hpp"
+#include "builtin-http/paging.hpp"
+#include "tool-kit/results.hpp"
+
+namespace {
+
+using namespace builtin_http;
+
+constexpr const char *types[] = {"text/html",
+                                 "",
+                                 "text/html; charset=shift_jis",
+                                 "text/html; charset=gb18030",
+                                 "text/plain; charset=utf-16le",
+                                 "application/json"};
+constexpr std::size_t max_growth = 100;  // of each byte: indents, marks, empty cells of a table
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void read_in_parts(const std::string &text) {
+  std::string read;
+  Paging paging{0, 7};
+  while (read.size() < text.size()) {
+    Part part;
+    std::string problem;
+    require(part_of(text, paging, &part, &problem));
+    require(part.begin == read.size() && part.end > part.begin);
+    read += text.substr(part.begin, part.end - part.begin);
+    paging.start_index = part.end;
+  }
+  require(read == text);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+  if (size < 2) return 0;
+  const std::atomic<bool> never{false};
+  const auto format = static_cast<Format>(data[0] % 3);
+  Response response;
+  response.headers = {{"content-type", types[data[1] % std::size(types)]}};
+  response.body.assign(reinterpret_cast<const char *>(data + 2), size - 2);
+  std::string text;
+  std::string problem;
+  if (!page_text(&response, format, never, &text, &problem)) {
+    require(!problem.empty());
+    return 0;
+  }
+  require(tool_kit::is_utf8(text));
+  require(text.size() <= (size + 16) * max_growth);
+  if (text.size() < 4096) read_in_parts(text);
+  return 0;
+}
