@@ -44,11 +44,13 @@ plugin = "transport-aggregator"
 grants = ["control"]
 )";
 
-const std::string_view builtin_tools = R"(
+const std::string_view builtin_web_tools = R"(
 [tools.http]
 plugin = "builtin-http"
 required = false
+)";
 
+const std::string_view builtin_file_tools = R"(
 [tools.files]
 plugin = "builtin-files"
 required = false

@@ -13,7 +13,7 @@ extern const std::string_view builtin_http_transport;
 extern const std::string_view builtin_stdio_transport;
 // For `aggregator`: its transport, and what its protocol promises about names and times.
 extern const std::string_view builtin_aggregator;
-// Two servers that are useful without any configuration.
-extern const std::string_view builtin_tools;
+// Two servers that are useful without any configuration; the second reads the current folder.
+extern const std::string_view builtin_web_tools, builtin_file_tools;
 
 }  // namespace bulkhead::program

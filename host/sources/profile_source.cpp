@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "common/paths.hpp"
 #include "keep/list_store.hpp"
@@ -11,6 +12,7 @@
 #include "mcp/scan.hpp"
 #include "profile/load.hpp"
 #include "profile/project.hpp"
+#include "sandbox/child_view.hpp"
 #include "sources/approval_store.hpp"
 #include "sources/builtin_profile.hpp"
 #include "sources/corp_profile.hpp"
@@ -218,6 +220,21 @@ std::expected<void, Lines> check_arguments(const Arguments &arguments,
 
 // What is known of the servers' tools. Where that is enforced, not to know it is an error: all that
 // servers say now would be taken for approved.
+// A folder that holds the home folder holds keys and passwords of all kinds.
+void add_builtin_tools(std::string *builtin, Lines *notes) {
+  *builtin += builtin_web_tools;
+  std::error_code gone;
+  const std::string here = std::filesystem::current_path(gone).string();
+  const std::string home = std::filesystem::weakly_canonical(home_dir(), gone).string();
+  if (!here.empty() && !is_within(home, here)) {
+    *builtin += builtin_file_tools;
+    return;
+  }
+  notes->push_back("the builtin file tools are left out: the current folder is " + tilde(here) +
+                   ", with all that is in your home; start in a project's folder, or name folders "
+                   "in [tools.files] of a profile");
+}
+
 std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
   if (profile.pins.mode == PinRules::Mode::off) return {};
   auto pins = PinStore(profile.state_dir).read();
@@ -268,9 +285,9 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   std::string builtin(builtin_base);
   // Both, whatever the command needs, so that a file may set one key of either.
   builtin.append(builtin_http_transport).append(builtin_stdio_transport);
-  if (out.file.empty()) builtin += builtin_tools;
-  std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
   Lines notes;
+  if (out.file.empty()) add_builtin_tools(&builtin, &notes);
+  std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
   const auto corp = add_corp_layer(&notes, &layers);
   if (!corp) return std::unexpected(corp.error());
   for (ProfileLayer &layer : read_detected_layers(&notes)) layers.push_back(std::move(layer));

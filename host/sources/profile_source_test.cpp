@@ -143,6 +143,30 @@ TEST_CASE("the default file is read when there is one") {
   CHECK(loaded->profile.tools.empty());
 }
 
+TEST_CASE("the builtin file tools do not show a home folder") {
+  const Setting setting;
+  const auto before = std::filesystem::current_path();
+  const char *was = std::getenv("HOME");
+  const std::string home = was == nullptr ? "" : was;
+  const auto tools_in = [&](const std::filesystem::path &folder) {
+    std::filesystem::create_directories(folder);
+    std::filesystem::current_path(folder);
+    const auto loaded = load_for(Arguments(), Transports::served);
+    std::filesystem::current_path(before);
+    REQUIRE(loaded);
+    return ids(loaded->profile.tools) + (loaded->profile.notes.empty() ? "" : "noted");
+  };
+  const std::filesystem::path own = setting.folder / "home";
+  std::filesystem::create_directories(own);
+  ::setenv("HOME", own.c_str(), 1);
+  CHECK(tools_in(own) == "http noted");
+  CHECK(tools_in(own.parent_path()) == "http noted");
+  CHECK(tools_in("/") == "http noted");
+  CHECK(tools_in(own / "project") == "http files ");
+  CHECK(tools_in(setting.folder / "homework") == "http files ");
+  ::setenv("HOME", home.c_str(), 1);
+}
+
 TEST_CASE("the state folder that is shown is the one that is used") {
   const Setting setting;
   ::setenv("XDG_STATE_HOME", (setting.folder / "elsewhere").c_str(), 1);

@@ -163,10 +163,18 @@ test('stdio: nothing but MCP on standard output, and the end of input ends it', 
 });
 
 test('with nothing configured it is useful by itself', async (t) => {
-  const done = runProgram(t, ['tools', '--json']);
-  const names = json(done).tools.map((tool) => tool.name);
+  const namesIn = (folder) => {
+    mkdirSync(join(folder, 'home'), { recursive: true });
+    const done = runProgram(t, ['tools', '--json'], { env: { HOME: join(folder, 'home') } });
+    return json(done).tools.map((tool) => tool.name);
+  };
+  const names = namesIn(t.path('elsewhere'));
   assert.ok(names.includes('http__fetch_http'), names.join(' '));
   assert.ok(names.some((name) => name.startsWith('files__')), names.join(' '));
+  // In the home folder, which holds keys of all kinds, not that one.
+  const done = runProgram(t, ['tools', '--json']);
+  assert.ok(!done.stdout.includes('files__'), done.stdout);
+  assert.match(runProgram(t, ['profile', 'show']).stderr, /builtin file tools are left out/);
 });
 
 test('the default profile is read, and profile show says where each value is from', async (t) => {
