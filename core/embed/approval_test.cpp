@@ -6,17 +6,11 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "embed/fake_policy.hpp"
 #include "embed/fake_world.hpp"
+#include "embed/judged_world.hpp"
 
 using namespace bulkhead;
 
 namespace {
-
-PluginUse use(const std::string &plugin) {
-  PluginUse out;
-  out.id = out.plugin = plugin;
-  out.config_json = "{}";
-  return out;
-}
 
 bh_status asks(const FakeJudge::Asked &, bh_verdict *out) {
   out->verdict = BH_VERDICT_ASK;
@@ -25,32 +19,21 @@ bh_status asks(const FakeJudge::Asked &, bh_verdict *out) {
   return BH_OK;
 }
 
-struct ApprovalWorld : World {
-  FakeJudge &judge = FakeJudge::get();
+struct ApprovalWorld : JudgedWorld {
   std::vector<std::string> outcomes;
 
   ApprovalWorld() {
-    judge = FakeJudge{};
     judge.judge = asks;
-    profile.policies = {use("fake-policy")};
-    profile.telemetry = {use("fake-telemetry")};
     profile.limits.approval_timeout_ms = 60'000;
     profile.approval.api = true;
   }
   void start() {
     HostOptions options;
-    options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
-                              {"fake-policy", bh_static_entry_FakePolicy},
-                              {"fake-telemetry", bh_static_entry_FakeTelemetry}};
     options.on_approval = [this](const ApprovalOutcome &outcome) {
       outcomes.push_back(std::string(to_string(outcome.end)) + " " +
                          std::string(to_string(outcome.surface)) + " " + to_string(outcome.scope));
     };
-    auto created = Host::create(profile, std::move(options));
-    REQUIRE(created.has_value());
-    host = std::move(*created);
-    REQUIRE(host->start().has_value());
-    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
+    JudgedWorld::start(std::move(options));
   }
   // Servers are connected for clients that can do more than those before.
   void settle() {

@@ -12,6 +12,7 @@
 #include "embed/fake_policy.hpp"
 #include "embed/fake_world.hpp"
 #include "embed/host_impl.hpp"
+#include "embed/judged_world.hpp"
 
 using namespace bulkhead;
 
@@ -30,36 +31,17 @@ extern "C" int clock_gettime(clockid_t clock, timespec *now) noexcept {
 
 namespace {
 
-PluginUse use(const std::string &plugin) {
-  PluginUse out;
-  out.id = out.plugin = plugin;
-  out.config_json = "{}";
-  return out;
-}
-
-struct CommitWorld : World {
-  FakeJudge &judge = FakeJudge::get();
+struct CommitWorld : JudgedWorld {
   std::vector<std::string> got;
   std::unique_ptr<LocalClient> client;
 
-  explicit CommitWorld(std::uint32_t telemetry_needs, std::uint32_t policy_needs = 0) {
-    judge = FakeJudge{};
-    judge.needs = policy_needs;
+  explicit CommitWorld(std::uint32_t telemetry_needs, std::uint32_t policy_needs = 0)
+      : JudgedWorld(policy_needs) {
     judge.telemetry_needs = telemetry_needs;
-    profile.policies = {use("fake-policy")};
-    profile.telemetry = {use("fake-telemetry")};
     profile.identity = {"/p.toml", "me"};
   }
   void start() {
-    HostOptions options;
-    options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
-                              {"fake-policy", bh_static_entry_FakePolicy},
-                              {"fake-telemetry", bh_static_entry_FakeTelemetry}};
-    auto created = Host::create(profile, std::move(options));
-    REQUIRE(created.has_value());
-    host = std::move(*created);
-    REQUIRE(host->start().has_value());
-    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
+    JudgedWorld::start();
     client = host->connect([this](std::string_view message) { got.emplace_back(message); });
     client->send(
         R"({"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}})");

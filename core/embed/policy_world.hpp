@@ -9,41 +9,16 @@
 #include "embed/fake_policy.hpp"
 #include "embed/fake_world.hpp"
 #include "embed/host_impl.hpp"
+#include "embed/judged_world.hpp"
 
 namespace bulkhead {
-
-inline PluginUse use(const std::string &plugin) {
-  PluginUse out;
-  out.id = out.plugin = plugin;
-  out.config_json = "{}";
-  return out;
-}
 
 inline bh_status later(const FakeJudge::Asked &, bh_verdict *) {
   return BH_PENDING;
 }
 
-struct PolicyWorld : World {
-  FakeJudge &judge = FakeJudge::get();
-
-  explicit PolicyWorld(std::uint32_t needs) {
-    judge = FakeJudge{};
-    judge.needs = needs;
-    judge.judge = later;
-    profile.policies = {use("fake-policy")};
-    profile.telemetry = {use("fake-telemetry")};
-  }
-  void start() {
-    HostOptions options;
-    options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
-                              {"fake-policy", bh_static_entry_FakePolicy},
-                              {"fake-telemetry", bh_static_entry_FakeTelemetry}};
-    auto created = Host::create(profile, std::move(options));
-    REQUIRE(created.has_value());
-    host = std::move(*created);
-    REQUIRE(host->start().has_value());
-    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
-  }
+struct PolicyWorld : JudgedWorld {
+  explicit PolicyWorld(std::uint32_t needs) : JudgedWorld(needs) { judge.judge = later; }
   bool sent_call() { return up.last("a").find("tools/call") != std::string::npos; }
   void answer(const std::string &result) {
     up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"result":)" +

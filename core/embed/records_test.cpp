@@ -6,39 +6,15 @@
 #include "embed/fake_policy.hpp"
 #include "embed/fake_world.hpp"
 #include "embed/host_impl.hpp"
+#include "embed/judged_world.hpp"
 #include "route/recorder.hpp"
 
 using namespace bulkhead;
 
 namespace {
 
-PluginUse use(const std::string &plugin) {
-  PluginUse out;
-  out.id = out.plugin = plugin;
-  out.config_json = "{}";
-  return out;
-}
-
-struct RecordWorld : World {
-  FakeJudge &judge = FakeJudge::get();
-
-  explicit RecordWorld(std::uint32_t policy_needs = 0) {
-    judge = FakeJudge{};
-    judge.needs = policy_needs;
-    profile.policies = {use("fake-policy")};
-    profile.telemetry = {use("fake-telemetry")};
-  }
-  void start() {
-    HostOptions options;
-    options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
-                              {"fake-policy", bh_static_entry_FakePolicy},
-                              {"fake-telemetry", bh_static_entry_FakeTelemetry}};
-    auto created = Host::create(profile, std::move(options));
-    REQUIRE(created.has_value());
-    host = std::move(*created);
-    REQUIRE(host->start().has_value());
-    REQUIRE(host->run_until([&] { return host->settled(); }, 2000));
-  }
+struct RecordWorld : JudgedWorld {
+  explicit RecordWorld(std::uint32_t policy_needs = 0) : JudgedWorld(policy_needs) {}
   void answer(const std::string &member, const std::string &json) {
     up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + ",\"" + member +
                     "\":" + json + "}");

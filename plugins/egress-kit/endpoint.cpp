@@ -5,14 +5,12 @@
 
 #include <algorithm>
 
+#include "egress-kit/config_values.hpp"
+
 namespace egress {
 namespace {
 
 constexpr std::string_view https = "https://", http = "http://";
-
-std::string_view text_of(const rapidjson::Value &value) {
-  return {value.GetString(), value.GetStringLength()};
-}
 
 bool has_control(std::string_view s) {
   return std::any_of(s.begin(), s.end(), [](char c) {

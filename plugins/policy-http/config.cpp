@@ -2,37 +2,21 @@
 
 #include <rapidjson/document.h>
 
+#include "egress-kit/config_values.hpp"
+
 namespace policy_http {
 namespace {
 
 using Value = rapidjson::Value;
 
-std::string_view text_of(const Value &value) {
-  return {value.GetString(), value.GetStringLength()};
-}
+using egress::text_of;
 
-struct Number {
-  std::string_view key;
-  std::uint64_t Config::*place;
-  std::uint64_t least, most;
-};
-constexpr Number numbers[] = {
+constexpr egress::Number<Config> numbers[] = {
     {"preview_bytes", &Config::preview_bytes, 0, 1 << 20},
     {"cache_entries", &Config::cache_entries, 0, 65'536},
     {"cache_ttl_max_ms", &Config::cache_ttl_max_ms, 0, 3'600'000},
     {"max_in_flight", &Config::max_in_flight, 1, 1'000},
 };
-
-std::string read_number(const Number &number, const Value &value, Config *out) {
-  const bool fits =
-      value.IsUint64() && value.GetUint64() >= number.least && value.GetUint64() <= number.most;
-  if (!fits) {
-    return std::string(number.key) + ": " + std::to_string(number.least) + " to " +
-           std::to_string(number.most) + " is needed";
-  }
-  out->*number.place = value.GetUint64();
-  return {};
-}
 
 std::string read_on(const Value &value, Config *out) {
   const std::string bad = "on: a list of \"mcp.request\" and \"mcp.response\" is needed";
@@ -71,8 +55,8 @@ std::string read_key(std::string_view key, const Value &value, Config *out) {
   if (key == "style") return read_style(value, out);
   if (key == "send") return read_send(value, out);
   if (key == "on") return read_on(value, out);
-  for (const Number &number : numbers) {
-    if (key == number.key) return read_number(number, value, out);
+  for (const auto &number : numbers) {
+    if (key == number.key) return number.read(value, out);
   }
   if (key == "profile_rules") {
     return "this policy does not judge by the profile's rules: say rules = false here, beside a "

@@ -2,21 +2,16 @@
 
 #include <rapidjson/document.h>
 
+#include "egress-kit/config_values.hpp"
+
 namespace otlp {
 namespace {
 
 using Value = rapidjson::Value;
 
-std::string_view text_of(const Value &value) {
-  return {value.GetString(), value.GetStringLength()};
-}
+using egress::text_of;
 
-struct Number {
-  std::string_view key;
-  std::uint64_t Config::*place;
-  std::uint64_t least, most;
-};
-constexpr Number numbers[] = {
+constexpr egress::Number<Config> numbers[] = {
     {"queue_spans", &Config::queue_spans, 1, 100'000},
     {"batch_spans", &Config::batch_spans, 1, 4'096},
     {"flush_ms", &Config::flush_ms, 10, 60'000},
@@ -46,16 +41,8 @@ std::string read_key(std::string_view key, const Value &value, Config *out) {
     out->service_name = text_of(value);
     return {};
   }
-  for (const Number &number : numbers) {
-    if (key != number.key) continue;
-    const bool fits =
-        value.IsUint64() && value.GetUint64() >= number.least && value.GetUint64() <= number.most;
-    if (!fits) {
-      return std::string(key) + ": " + std::to_string(number.least) + " to " +
-             std::to_string(number.most) + " is needed";
-    }
-    out->*number.place = value.GetUint64();
-    return {};
+  for (const auto &number : numbers) {
+    if (key == number.key) return number.read(value, out);
   }
   if (egress::endpoint_key(key)) return {};
   return std::string(key.substr(0, 64)) + ": there is no such key";
