@@ -42,10 +42,30 @@ Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Na
   if (!names.naming().prefix && sources.size() > 1) {
     for (const ItemKind kind : all_item_kinds) catalogue.find_held(kind, sources, names);
   }
+  for (const ItemKind kind : all_item_kinds) catalogue.reserve(kind, sources);
   for (std::uint32_t i = 0; i < sources.size(); ++i) {
     for (const ItemKind kind : all_item_kinds) catalogue.add(kind, i, sources[i], names, keep);
   }
+  for (List &list : catalogue.lists_) {
+    list.bytes.shrink_to_fit();
+    list.ends.shrink_to_fit();
+  }
   return catalogue;
+}
+
+// For names with prefixes; what is too much is given back.
+void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sources) {
+  const auto k = static_cast<std::size_t>(kind);
+  std::size_t bytes = 0, items = 0;
+  for (const CatalogueSource &source : sources) {
+    const ItemList *list = source.lists[k];
+    if (list == nullptr) continue;
+    bytes += list->bytes.size() + list->items.size() * (source.server.size() + 4);
+    items += list->items.size();
+  }
+  lists_[k].bytes.reserve(bytes);
+  lists_[k].ends.reserve(items);
+  maps_[k].reserve(items);
 }
 
 // Also of items that a policy hides: what one client does not see must not change whom a name

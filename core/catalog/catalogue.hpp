@@ -99,6 +99,7 @@ class Catalogue {
 
   void add(ItemKind kind, std::uint32_t source, const CatalogueSource &from, const Names &names,
            const Keep &keep);
+  void reserve(ItemKind kind, const std::vector<CatalogueSource> &sources);
   void find_held(ItemKind kind, const std::vector<CatalogueSource> &sources, const Names &names);
   void note_collision(std::string text);
   const List &list(ItemKind kind) const { return lists_[static_cast<std::size_t>(kind)]; }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "mcp/json_names.hpp"
+
 namespace bulkhead {
 namespace {
 
@@ -51,6 +53,27 @@ bool append_item(void *arg, std::string_view raw) {
   return true;
 }
 
+struct Page {
+  std::string_view items, cursor;
+};
+
+// Both in one pass: the items are all but a few bytes of the result. Of equal names the first.
+Page page_of(ItemKind kind, std::string_view result) {
+  struct Looking {
+    std::string_view member;
+    Page page;
+  } looking{facts(kind).member, {}};
+  const auto take = [](void *arg, std::string_view key, std::string_view value) {
+    auto &l = *static_cast<Looking *>(arg);
+    key = key.substr(1, key.size() - 2);
+    if (l.page.items.empty() && mcp::json::same_text(key, l.member)) l.page.items = value;
+    if (l.page.cursor.empty() && mcp::json::same_text(key, "nextCursor")) l.page.cursor = value;
+    return true;
+  };
+  if (result.starts_with('{')) mcp::for_each_member(result, &looking, take);
+  return looking.page;
+}
+
 }  // namespace
 
 DefinitionHash definition_hash(std::string_view raw) {
@@ -74,8 +97,7 @@ const ItemKindFacts &facts(ItemKind kind) noexcept {
 Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view result,
                                                const ServerDef &definition, const Limits &limits,
                                                ItemList *out) {
-  const std::string_view array =
-      result.starts_with('{') ? mcp::member(result, facts(kind).member) : std::string_view{};
+  const auto [array, cursor] = page_of(kind, result);
   if (array.empty() || array.front() != '[') {
     return fail(BH_E_PROTOCOL, std::string(facts(kind).list_method_text) +
                                    " answered without a \"" + std::string(facts(kind).member) +
@@ -90,7 +112,6 @@ Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view r
                                 " bytes of them (limits.items_per_server, "
                                 "limits.list_bytes_per_server)");
   }
-  const std::string_view cursor = mcp::member(result, "nextCursor");
   if (cursor.empty() || cursor.front() != '"') return std::nullopt;
   return std::string(cursor);
 }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/give_back.hpp"
 #include "compartment/approvals.hpp"
 #include "compartment/blocking_frame.hpp"
 #include "compartment/control.hpp"
@@ -245,6 +246,7 @@ class Runner final : public link::Channel::Receiver {
     listen_to_supervisor(host_->reactor());
     say_ready();
     send_status();
+    host_->reactor().on_rest(give_back_memory);
     host_->run();
     say(control::finished, {});
     channel_->flush();
@@ -257,6 +259,7 @@ class Runner final : public link::Channel::Receiver {
     auto reactor = Reactor::create();
     if (!reactor) return std::unexpected(reactor.error());
     reactor_ = std::move(*reactor);
+    reactor_->on_rest(give_back_memory);
     HostContext context;
     context.reactor = reactor_.get();
     context.name = "bulkhead";
@@ -285,6 +288,7 @@ class Runner final : public link::Channel::Receiver {
     auto reactor = Reactor::create();
     if (!reactor) return std::unexpected(reactor.error());
     reactor_ = std::move(*reactor);
+    reactor_->on_rest(give_back_memory);
     auto service = make_service(*reactor_, std::move(listener), OwnedFd(control::request_fd),
                                 [this] { stopping_ = true; });
     listen_to_supervisor(*reactor_);

@@ -91,6 +91,11 @@ struct Reactor::State {
 
   std::unique_ptr<BlockingPool> pool;
 
+  void (*rest)() noexcept = nullptr;
+  bool rested = true;  // in this pause; also when nobody asks
+  std::uint64_t rest_ns = first_rest_ms * 1'000'000u;
+  std::uint64_t last_event = 0;
+
   ~State() {
     pool.reset();
     if (event_fd >= 0) ::close(event_fd);
@@ -118,6 +123,7 @@ struct Reactor::State {
       if (!posted.empty()) return 0;
     }
     if (!deferred.empty() || stopping.load(std::memory_order_relaxed)) return 0;
+    if (!rested) timeout_ms = until_rest(timeout_ms);
     drop_stale_due();
     if (heap.empty()) return timeout_ms;
     const std::uint64_t at = heap.front().at_ns;
@@ -126,6 +132,23 @@ struct Reactor::State {
     const std::uint64_t ms = (at - now + 999'999) / 1'000'000;
     const int due_ms = static_cast<int>(std::min<std::uint64_t>(ms, 3'600'000));
     return timeout_ms < 0 ? due_ms : std::min(timeout_ms, due_ms);
+  }
+
+  int until_rest(int timeout_ms) const {
+    const std::uint64_t quiet = now - last_event;
+    const std::uint64_t left = quiet < rest_ns ? rest_ns - quiet : 0;
+    const int rest_ms = static_cast<int>(left / 1'000'000u) + 1;
+    return timeout_ms < 0 ? rest_ms : std::min(timeout_ms, rest_ms);
+  }
+  void look_at_pause(int events) {
+    if (events > 0) {
+      last_event = now;
+      rested = rest == nullptr;
+    } else if (!rested && now - last_event >= rest_ns) {
+      rested = true;
+      rest_ns = next_rest_ms * 1'000'000u;
+      rest();
+    }
   }
 
   void drop_stale_due() {
@@ -236,6 +259,13 @@ void Reactor::poll(int timeout_ms) {
   if (n > 0) s.run_events(events, n);
   s.run_posted();
   s.run_deferred();
+  s.look_at_pause(n);
+}
+
+void Reactor::on_rest(void (*fn)() noexcept) noexcept {
+  state_->rest = fn;
+  state_->rested = fn == nullptr;
+  state_->last_event = state_->now;
 }
 
 void Reactor::stop() noexcept {

@@ -40,6 +40,13 @@ class Reactor {
   // Makes a poll() that sleeps return. Any thread, and async-signal-safe.
   void wake() noexcept;
 
+  // `fn` is called on the loop's thread when no descriptor has been ready and nothing was posted
+  // for first_rest_ms, and from then on once for every pause of next_rest_ms: for what a process at
+  // rest has no use for. Timers do not end a pause.
+  static constexpr std::uint64_t first_rest_ms = 1'000;
+  static constexpr std::uint64_t next_rest_ms = 30'000;
+  void on_rest(void (*fn)() noexcept) noexcept;
+
   // CLOCK_MONOTONIC as of the start of this turn.
   std::uint64_t now_ns() const noexcept;
 

@@ -10,8 +10,11 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "base/give_back.hpp"
 
 using bulkhead::Reactor;
 
@@ -193,6 +196,39 @@ TEST_CASE("two jobs of one turn run side by side, also where one thread is idle 
   }
   while (meeting.done < 2) reactor->poll(-1);
   CHECK(meeting.met == 2);
+}
+
+TEST_CASE("a pause is told once, and a timer does not end it") {
+  static int rests;
+  rests = 0;
+  auto reactor = make();
+  reactor->on_rest([]() noexcept { ++rests; });
+  int ticks = 0;
+  std::function<void()> count = [&] { ++ticks; };
+  reactor->timer_start(nullptr, Reactor::first_rest_ms / 2, call, &count);
+  while (rests == 0) reactor->poll(-1);  // hangs if it is never told
+  CHECK(ticks == 1);
+  reactor->timer_start(nullptr, 5, call, &count);
+  while (ticks < 2) reactor->poll(-1);
+  CHECK(rests == 1);
+  // After a message the next pause begins, and that one has to be longer.
+  reactor->post(nullptr, call, &count);
+  while (ticks < 3) reactor->poll(-1);
+  reactor->timer_start(nullptr, Reactor::first_rest_ms + 100, call, &count);
+  while (ticks < 4) reactor->poll(-1);
+  CHECK(rests == 1);
+}
+
+TEST_CASE("a process goes on after it has given back what it does not need") {
+  std::vector<std::string> kept;
+  for (int i = 0; i < 1'000; ++i) {
+    kept.emplace_back(1'000, static_cast<char>('a' + i % 26));
+    const std::vector<std::string> dropped(10, std::string(5'000, 'x'));
+  }
+  bulkhead::give_back_memory();
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    REQUIRE(kept[i] == std::string(1'000, static_cast<char>('a' + i % 26)));
+  }
 }
 
 TEST_CASE("forget() removes what an owner left, and only that") {

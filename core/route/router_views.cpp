@@ -210,8 +210,13 @@ std::shared_ptr<const Catalogue> Router::build_catalogue(const View &view,
   return std::make_shared<const Catalogue>(Catalogue::build(sources, names_, keep));
 }
 
+// Not made for the question alone while servers still arrive: each of them would have the lists of
+// all put together once more, and names that meet are known only with the last.
 std::vector<std::string> Router::collisions() {
-  return views_.empty() ? std::vector<std::string>{} : catalogue(*views_.front()).collisions();
+  if (views_.empty()) return {};
+  View &view = *views_.front();
+  if (view.catalogue == nullptr && !view_settled(view)) return {};
+  return catalogue(view).collisions();
 }
 
 // ---- waiting for the first answers of all servers ----------------------------------------------

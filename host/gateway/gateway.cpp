@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/give_back.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
 #include "common/peer.hpp"
@@ -78,6 +79,7 @@ class Gateway {
     started_ = true;
     front_.show_banner(host_->status());
     on_status();
+    host_->reactor().on_rest(give_back_memory);
     host_->run();
     Console::get().progress("");
     return exit_ok;

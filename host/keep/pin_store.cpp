@@ -54,20 +54,6 @@ std::string text_of(const StoredPin &pin) {
   return out + "}";
 }
 
-std::string member_text(std::string_view object, std::string_view key) {
-  const std::string_view value = mcp::member(object, key);
-  if (!value.starts_with('"')) return {};
-  std::string scratch;
-  return std::string(mcp::unquote(value, &scratch));
-}
-
-std::uint64_t member_number(std::string_view object, std::string_view key) {
-  const std::string_view value = mcp::member(object, key);
-  std::uint64_t out = 0;
-  std::from_chars(value.data(), value.data() + value.size(), out);
-  return out;
-}
-
 bool is_hash(std::string_view text) {
   return text.empty() ||
          (text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos);
@@ -80,21 +66,41 @@ bool sound(const ToolPin &pin) {
          is_hash(pin.seen) && is_hash(pin.seen_shape) && !(pin.hash.empty() && pin.seen.empty());
 }
 
+// Where a member of a pin's object goes; null: nowhere.
+std::string *text_member(StoredPin *pin, std::string_view key) {
+  if (key == "file") return &pin->file;
+  if (key == "server") return &pin->pin.server;
+  if (key == "tool") return &pin->pin.tool;
+  if (key == "hash") return &pin->pin.hash;
+  if (key == "shape") return &pin->pin.shape;
+  if (key == "seen") return &pin->pin.seen;
+  if (key == "seen_shape") return &pin->pin.seen_shape;
+  if (key == "renamed_from") return &pin->pin.renamed_from;
+  if (key == "text") return &pin->text;
+  return key == "seen_text" ? &pin->seen_text : nullptr;
+}
+
+std::uint64_t *number_member(StoredPin *pin, std::string_view key) {
+  if (key == "first_seen") return &pin->first_seen;
+  if (key == "seen_at") return &pin->seen_at;
+  return key == "approved_at" ? &pin->approved_at : nullptr;
+}
+
+// In one pass: a start reads the pins of all servers' tools.
 StoredPin pin_of(std::string_view object) {
   StoredPin out;
-  out.file = member_text(object, "file");
-  out.pin.server = member_text(object, "server");
-  out.pin.tool = member_text(object, "tool");
-  out.pin.hash = member_text(object, "hash");
-  out.pin.shape = member_text(object, "shape");
-  out.pin.seen = member_text(object, "seen");
-  out.pin.seen_shape = member_text(object, "seen_shape");
-  out.pin.renamed_from = member_text(object, "renamed_from");
-  out.text = member_text(object, "text");
-  out.seen_text = member_text(object, "seen_text");
-  out.first_seen = member_number(object, "first_seen");
-  out.seen_at = member_number(object, "seen_at");
-  out.approved_at = member_number(object, "approved_at");
+  const auto take = [](void *arg, std::string_view key, std::string_view value) {
+    auto *pin = static_cast<StoredPin *>(arg);
+    key = key.substr(1, key.size() - 2);
+    if (std::string *text = text_member(pin, key); text != nullptr && value.starts_with('"')) {
+      std::string scratch;
+      *text = mcp::unquote(value, &scratch);
+    } else if (std::uint64_t *number = number_member(pin, key); number != nullptr) {
+      std::from_chars(value.data(), value.data() + value.size(), *number);
+    }
+    return true;
+  };
+  mcp::for_each_member(object, &out, take);
   return out;
 }
 

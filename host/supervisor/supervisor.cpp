@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <random>
 
+#include "base/give_back.hpp"
 #include "common/paths.hpp"
 #include "compartment/status_archive.hpp"
 #include "route/ledger.hpp"
@@ -90,6 +91,7 @@ Result<void> Supervisor::run() {
     if (auto started = start(*child); !started) return started;
   }
   look_after_all();
+  reactor_->on_rest(give_back_memory);
   while (!done_) {
     if (stop_requested_.load(std::memory_order_relaxed) && !stopping_) stop_all();
     reactor_->poll(-1);
