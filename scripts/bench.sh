@@ -3,6 +3,7 @@
 # tree's program; without, our own micro-benchmarks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+here=$PWD
 build=${BUILD:-build}
 program=$(realpath "$build")/bin/bulkhead
 umask 022
@@ -16,7 +17,8 @@ if [ -n "${BENCH_TOOLS:-}" ]; then
     "$tools/build.sh"
   fi
   cd "$tools"
-  GATEWAY_BIN="$program" exec node run.mjs --only "${BENCH_ONLY:-ours,relay,direct,nginx,haproxy,socat}" "$@"
+  GATEWAY_BIN="$program" node run.mjs --only "${BENCH_ONLY:-ours,relay,direct,nginx,haproxy,socat}" "$@"
+  GATEWAY_BIN="$program" exec node "$here/bench/sessions_512.mjs"
 fi
 
 cmake -S . -B build-bench -G Ninja -DCMAKE_BUILD_TYPE=Release -DBULKHEAD_BENCH=ON \
