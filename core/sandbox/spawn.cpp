@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,93 +10,25 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <filesystem>
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
 #include "reactor/reactor.hpp"
 #include "sandbox/cache_bounds.hpp"
-#include "sandbox/child.hpp"
-#include "sandbox/child_filter.hpp"
-#include "sandbox/child_image.hpp"
-#include "sandbox/child_landlock.hpp"
 #include "sandbox/child_view.hpp"
 #include "sandbox/orphans.hpp"
+#include "sandbox/spawn_launch.hpp"
 #include "sandbox/starters.hpp"
 
 namespace bulkhead {
 namespace {
 
-using Mode = ChildPolicy::Mode;
-
-std::string name_of(int error) {
-  const char *text = ::strerrordesc_np(error);
-  return text != nullptr ? text : "error " + std::to_string(error);
-}
-
-// Above 2, so that dup2() onto the standard descriptors neither clobbers one nor is a no-op.
-OwnedFd above_standard(int fd) {
-  if (fd < 0 || fd > 2) return OwnedFd(fd);
-  OwnedFd low(fd);
-  return OwnedFd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
-}
-
-// Not blocking on our side only: O_NONBLOCK belongs to the open file, each end of a pipe is one.
-bool make_pipe(OwnedFd *ours, OwnedFd *theirs, bool we_write) {
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0) return false;
-  OwnedFd read = above_standard(fds[0]), write = above_standard(fds[1]);
-  *ours = std::move(we_write ? write : read);
-  *theirs = std::move(we_write ? read : write);
-  return *ours && *theirs &&
-         ::fcntl(ours->get(), F_SETFL, ::fcntl(ours->get(), F_GETFL) | O_NONBLOCK) == 0;
-}
-
 bool plain_text(bh_str text) {
   return text.n == 0 || (text.p != nullptr && std::memchr(text.p, 0, text.n) == nullptr);
 }
 
-std::uint64_t monotonic_ns() {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-std::string not_all_of_it(std::string_view lacks) {
-  return "is not started: isolation.mode is \"require\", and this machine lacks parts of its "
-         "sandbox: " +
-         std::string(lacks);
-}
-
-std::string own_map(std::uint64_t id) {
-  const std::string text = std::to_string(id);
-  return text + " " + text + " 1";
-}
-
 }  // namespace
-
-// Keeps everything alive that the plan points to.
-struct Spawner::Launch {
-  std::string server, program, cwd;
-  std::vector<std::string> arguments, environment;
-  std::vector<char *> argv, envp;
-  ChildPolicy policy;
-  ChildView view;
-  std::vector<ChildMount> mounts;
-  std::string uid_map, gid_map, scratch_options, cache;
-  ServerGroups::Group group;
-  std::string lacks;  // what its sandbox will not have, for people
-  OwnedFd in, out, err, child_in, child_out, child_err, exit_report, landlock;
-  ChildPlan plan;
-
-  std::string who() const {
-    return "command \"" + arguments[0] + "\" of server \"" + server + "\" ";
-  }
-};
 
 Spawner::Child::Child() = default;
 Spawner::Child::Child(Child &&) noexcept = default;
@@ -200,134 +131,6 @@ bool Spawner::can_do_without_namespaces(Launch &launch) {
   return true;
 }
 
-namespace {
-
-std::string make_cache_folder(const std::string &state_dir, const std::string &server) {
-  if (state_dir.empty() || server.empty() || server.find('/') != std::string::npos) return {};
-  if (server.starts_with('.')) return {};  // "..": the state of the gateway itself
-  std::error_code error;
-  std::filesystem::create_directories(state_dir, error);
-  std::string folder = state_dir;
-  for (const std::string &name : {std::string("cache"), server}) {
-    folder += "/" + name;
-    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return {};
-  }
-  return real_path(folder);
-}
-
-// What child_view.hpp does by mounts, said to the programs themselves.
-void point_caches(const std::string &cache, std::vector<std::string> *environment) {
-  static constexpr std::pair<std::string_view, std::string_view> variables[] = {
-      {"npm_config_cache", "npm"},           {"XDG_CACHE_HOME", "cache"},
-      {"UV_TOOL_DIR", "uv-tools"},           {"BUN_INSTALL_CACHE_DIR", "bun"},
-      {"MCP_REMOTE_CONFIG_DIR", "mcp-auth"}, {"TMPDIR", "tmp"},
-  };
-  if (cache.empty()) return;
-  for (const auto &[name, folder] : variables) {
-    const std::string start = std::string(name) + "=";
-    const bool there = std::any_of(environment->begin(), environment->end(),
-                                   [&](const std::string &e) { return e.starts_with(start); });
-    const std::string path = cache + "/" + std::string(folder);
-    if (there || (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)) continue;
-    environment->push_back(start + path);
-  }
-}
-
-std::vector<char *> pointers(std::vector<std::string> *texts) {
-  std::vector<char *> out;
-  out.reserve(texts->size() + 1);
-  for (std::string &text : *texts) out.push_back(text.data());
-  out.push_back(nullptr);
-  return out;
-}
-
-std::vector<ChildMount> mounts_of(const ChildView &view, bool require) {
-  std::vector<ChildMount> out;
-  out.reserve(view.steps.size());
-  for (const ViewStep &step : view.steps) {
-    ChildMount &mount = out.emplace_back();
-    mount.kind = static_cast<ChildMount::Kind>(step.kind);
-    mount.path = step.path.c_str();
-    mount.source = step.source.c_str();
-    mount.writable = step.writable;
-    mount.folder = step.folder;
-    mount.make = step.make;
-    mount.holds = step.holds;
-    // A machine that hides parts of /proc (a container) lets nobody mount another one.
-    mount.optional = step.kind == ViewStep::Kind::processes && !require;
-  }
-  return out;
-}
-
-}  // namespace
-
-bh_status Spawner::prepare(Launch &launch, bh_error *error) {
-  if (!make_pipe(&launch.in, &launch.child_in, true) ||
-      !make_pipe(&launch.out, &launch.child_out, false) ||
-      !make_pipe(&launch.err, &launch.child_err, false)) {
-    const int number = errno;
-    return bh::fail(error, number == EMFILE || number == ENFILE ? BH_E_LIMIT : BH_E_IO,
-                    "server \"" + launch.server + "\": cannot make pipes: " + name_of(number));
-  }
-  ChildPlan &plan = launch.plan;
-  plan.confined = launch.policy.mode != Mode::off;
-  plan.namespaces = plan.confined && namespaces_;
-  if (plan.confined && !namespaces_ && options_.require) {
-    return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + not_all_of_it("namespaces"));
-  }
-  if (plan.confined && !namespaces_ && !launch.policy.network) {
-    return bh::fail(error, BH_E_UNSUPPORTED,
-                    launch.who() +
-                        "is not started: without namespaces it cannot be kept from the "
-                        "network");
-  }
-  if (!init_image_) {
-    auto image = child_init_image();
-    if (!image) return bh::fail(error, image.error().code, launch.who() + image.error().text);
-    init_image_ = std::move(*image);
-  }
-  if (plan.confined) {
-    ViewRequest view;
-    view.policy = &launch.policy;
-    view.program = launch.program;
-    view.home = options_.home;
-    if (const char *home = std::getenv("HOME"); view.home.empty() && home != nullptr)
-      view.home = home;
-    if (caches_ && launch.policy.cache_bytes != 0) caches_->make_room(launch.server);
-    view.cache = make_cache_folder(options_.state_dir, launch.server);
-    view.user = ::geteuid();
-    places_->refresh(monotonic_ns());
-    view.places = places_.get();
-    view.own = options_.own;
-    if (!options_.state_dir.empty()) view.own.push_back(options_.state_dir);
-    launch.view = plan_view(view);
-    launch.cache = view.cache;
-    for (const std::string &path : launch.view.ignored) {
-      log(BH_LOG_WARN, "server \"" + launch.server + "\": " + path + "; it is not granted");
-    }
-    if (!plan.namespaces) point_caches(view.cache, &launch.environment);
-    launch.mounts = mounts_of(launch.view, options_.require);
-    Error why;
-    if (!prepare_landlock(launch, &why)) {
-      return bh::fail(error, why.code, launch.who() + "is not started: " + why.text);
-    }
-    prepare_groups(launch);
-    if (options_.require && !launch.lacks.empty()) return refuse(launch, error);
-    plan.filter = &child_filter(launch.policy.mode == Mode::strict);
-  }
-  launch.uid_map = own_map(::geteuid());
-  launch.gid_map = own_map(::getegid());
-  launch.scratch_options = "mode=1777,size=" + std::to_string(options_.scratch_bytes);
-  plan.cwd_given = !launch.cwd.empty();
-  if (!plan.cwd_given) {
-    std::error_code none;
-    launch.cwd = std::filesystem::current_path(none).string();
-  }
-  launch.argv = pointers(&launch.arguments);
-  launch.envp = pointers(&launch.environment);
-  return BH_OK;
-}
-
 void Spawner::lacks(Launch &launch, std::string_view what, std::string_view why) {
   launch.lacks.append(launch.lacks.empty() ? "" : ", ").append(what).append(" (").append(why) +=
       ')';
@@ -336,80 +139,6 @@ void Spawner::lacks(Launch &launch, std::string_view what, std::string_view why)
 
 bh_status Spawner::refuse(const Launch &launch, bh_error *error) const {
   return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + not_all_of_it(launch.lacks));
-}
-
-void Spawner::prepare_groups(Launch &launch) {
-  if (!groups_) groups_ = std::make_shared<ServerGroups>();
-  if (::geteuid() == 0 && !groups_->counts_processes()) {
-    lacks(launch, "process-limit",
-          "no control group can be made here, and nothing else counts root's");
-  }
-  if (launch.policy.memory_bytes != 0 && !groups_->counts_memory()) {
-    lacks(launch, "memory-group",
-          "no control group can be made here, so each process of a server has the bound of "
-          "memory_bytes by itself");
-  }
-  // One more: the first process of the sandbox is ours.
-  launch.group = groups_->plan({launch.policy.processes + 1, launch.policy.memory_bytes});
-  const auto text = [](const std::string &s) { return s.empty() ? nullptr : s.c_str(); };
-  for (std::size_t i = 0; i < launch.group.parts.size(); ++i) {
-    const ServerGroups::Part &part = launch.group.parts[i];
-    launch.plan.groups[i] = {
-        part.parent,          part.folder.c_str(),    part.procs.c_str(), text(part.processes_file),
-        text(part.processes), text(part.memory_file), text(part.memory)};
-  }
-}
-
-bool Spawner::prepare_landlock(Launch &launch, Error *why) {
-  auto ruleset = child_landlock(launch.view, launch.plan.namespaces, launch.cache);
-  if (ruleset) {
-    launch.landlock = std::move(*ruleset);
-    if (const int abi = landlock_abi(); abi < 6) {
-      lacks(launch, "landlock-scopes", "this kernel is older");
-    }
-    return true;
-  }
-  if (!options_.require && launch.plan.namespaces) {
-    lacks("landlock-files", ruleset.error().text);
-    return true;
-  }
-  if (!options_.require && launch.policy.mode == Mode::strict) {
-    *why = ruleset.error();
-    return false;
-  }
-  lacks(launch, "landlock-files", ruleset.error().text);
-  return true;
-}
-
-void Spawner::fill_plan(Launch &launch) {
-  ChildPlan &plan = launch.plan;
-  plan.program = launch.program.c_str();
-  plan.argv = launch.argv.data();
-  plan.envp = launch.envp.data();
-  plan.cwd = launch.cwd.empty() ? nullptr : launch.cwd.c_str();
-  plan.in = launch.child_in.get();
-  plan.out = launch.child_out.get();
-  plan.err = launch.child_err.get();
-  plan.own_network = !launch.policy.network;
-  plan.uid_map = launch.uid_map.c_str();
-  plan.gid_map = launch.gid_map.c_str();
-  plan.mounts = launch.mounts.data();
-  plan.mount_count = launch.mounts.size();
-  plan.scratch_options = launch.scratch_options.c_str();
-  plan.init_image = init_image_.get();
-  plan.exit_report = launch.exit_report.get();
-  plan.landlock = launch.landlock.get();
-  plan.writable_processes = ::geteuid() != 0;
-  plan.groups_needed = options_.require;
-  plan.memory_bytes = launch.policy.memory_bytes;
-  plan.processes = launch.policy.processes;
-  plan.parent = ::getpid();
-  static_assert(ChildPlan::most_kept >= 8);
-  for (const int fd : {plan.in, plan.out, plan.err, plan.groups[0].parent, plan.groups[1].parent,
-                       plan.init_image, plan.exit_report, plan.landlock}) {
-    if (fd > 2) plan.kept[plan.kept_count++] = fd;
-  }
-  std::sort(plan.kept, plan.kept + plan.kept_count);
 }
 
 // Whether there is somebody to tell when a child is ready.

@@ -104,6 +104,7 @@ class Spawner {
   void note_lacks(const ChildPlan &plan);
   void on_finished();
   bh_status prepare(Launch &launch, bh_error *error);
+  bh_status prepare_sandbox(Launch &launch, bh_error *error);
   bool prepare_landlock(Launch &launch, Error *why);
   void prepare_groups(Launch &launch);
   bh_status failure(const Launch &launch, bh_error *error) const;

@@ -1,0 +1,56 @@
+// One start under way: what is made ready for it before there is a process (spawn_prepare.cpp), and
+// what spawn.cpp then starts and hands out. For these two only.
+#pragma once
+
+#include <fcntl.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox/child.hpp"
+#include "sandbox/child_policy.hpp"
+#include "sandbox/child_view.hpp"
+#include "sandbox/spawn.hpp"
+
+namespace bulkhead {
+
+// Keeps everything alive that the plan points to.
+struct Spawner::Launch {
+  std::string server, program, cwd;
+  std::vector<std::string> arguments, environment;
+  std::vector<char *> argv, envp;
+  ChildPolicy policy;
+  ChildView view;
+  std::vector<ChildMount> mounts;
+  std::string uid_map, gid_map, scratch_options, cache;
+  ServerGroups::Group group;
+  std::string lacks;  // what its sandbox will not have, for people
+  OwnedFd in, out, err, child_in, child_out, child_err, exit_report, landlock;
+  ChildPlan plan;
+
+  std::string who() const {
+    return "command \"" + arguments[0] + "\" of server \"" + server + "\" ";
+  }
+};
+
+inline std::string name_of(int error) {
+  const char *text = ::strerrordesc_np(error);
+  return text != nullptr ? text : "error " + std::to_string(error);
+}
+
+// Above 2, so that dup2() onto the standard descriptors neither clobbers one nor is a no-op.
+inline OwnedFd above_standard(int fd) {
+  if (fd < 0 || fd > 2) return OwnedFd(fd);
+  OwnedFd low(fd);
+  return OwnedFd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+}
+
+inline std::string not_all_of_it(std::string_view lacks) {
+  return "is not started: isolation.mode is \"require\", and this machine lacks parts of its "
+         "sandbox: " +
+         std::string(lacks);
+}
+
+}  // namespace bulkhead
