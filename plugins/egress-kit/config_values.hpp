@@ -32,4 +32,40 @@ inline std::string_view text_of(const rapidjson::Value &value) {
   return {value.GetString(), value.GetStringLength()};
 }
 
+// One word of a list of two, and what it switches on.
+template <class Config>
+struct Word {
+  std::string_view text;
+  bool Config::*place;
+};
+
+// A list that holds one of the two words, or both. What is wrong, with the key's name.
+template <class Config>
+std::string read_words(std::string_view key, const Word<Config> (&words)[2],
+                       const rapidjson::Value &value, Config *out) {
+  const std::string bad = std::string(key) + ": a list of \"" + std::string(words[0].text) +
+                          "\" and \"" + std::string(words[1].text) + "\" is needed";
+  if (!value.IsArray() || value.Empty()) return bad;
+  for (const auto &word : words) out->*word.place = false;
+  for (const rapidjson::Value &each : value.GetArray()) {
+    const std::string_view text = each.IsString() ? text_of(each) : std::string_view();
+    if (text != words[0].text && text != words[1].text) return bad;
+    out->*(text == words[0].text ? words[0] : words[1]).place = true;
+  }
+  return {};
+}
+
+// Parses `json` into `root`, and has each member read. What is wrong.
+template <class Config>
+std::string read_object(std::string_view json, rapidjson::Document *root, Config *out,
+                        std::string (*read_key)(std::string_view key, const rapidjson::Value &,
+                                                Config *)) {
+  root->Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
+  if (root->HasParseError() || !root->IsObject()) return "the configuration is not an object";
+  for (const auto &each : root->GetObject()) {
+    if (std::string bad = read_key(text_of(each.name), each.value, out); !bad.empty()) return bad;
+  }
+  return {};
+}
+
 }  // namespace egress

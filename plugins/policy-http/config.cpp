@@ -18,17 +18,8 @@ constexpr egress::Number<Config> numbers[] = {
     {"max_in_flight", &Config::max_in_flight, 1, 1'000},
 };
 
-std::string read_on(const Value &value, Config *out) {
-  const std::string bad = "on: a list of \"mcp.request\" and \"mcp.response\" is needed";
-  if (!value.IsArray() || value.Empty()) return bad;
-  out->requests = out->responses = false;
-  for (const Value &each : value.GetArray()) {
-    const std::string_view name = each.IsString() ? text_of(each) : std::string_view();
-    if (name != "mcp.request" && name != "mcp.response") return bad;
-    (name == "mcp.request" ? out->requests : out->responses) = true;
-  }
-  return {};
-}
+constexpr egress::Word<Config> subjects[] = {{"mcp.request", &Config::requests},
+                                             {"mcp.response", &Config::responses}};
 
 std::string read_style(const Value &value, Config *out) {
   const std::string_view name = value.IsString() ? text_of(value) : std::string_view();
@@ -54,7 +45,7 @@ std::string read_send(const Value &value, Config *out) {
 std::string read_key(std::string_view key, const Value &value, Config *out) {
   if (key == "style") return read_style(value, out);
   if (key == "send") return read_send(value, out);
-  if (key == "on") return read_on(value, out);
+  if (key == "on") return egress::read_words(key, subjects, value, out);
   for (const auto &number : numbers) {
     if (key == number.key) return number.read(value, out);
   }
@@ -70,11 +61,7 @@ std::string read_key(std::string_view key, const Value &value, Config *out) {
 
 std::string Config::read(std::string_view json, Config *out) {
   rapidjson::Document root;
-  root.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
-  if (root.HasParseError() || !root.IsObject()) return "the configuration is not an object";
-  for (const auto &each : root.GetObject()) {
-    if (std::string bad = read_key(text_of(each.name), each.value, out); !bad.empty()) return bad;
-  }
+  if (std::string bad = egress::read_object(json, &root, out, read_key); !bad.empty()) return bad;
   return egress::read_endpoint(root, &out->server);
 }
 

@@ -20,20 +20,11 @@ constexpr egress::Number<Config> numbers[] = {
     {"backoff_max_ms", &Config::backoff_max_ms, 10, 3'600'000},
 };
 
-std::string read_signals(const Value &value, Config *out) {
-  const std::string bad = "signals: a list of \"traces\" and \"metrics\" is needed";
-  if (!value.IsArray() || value.Empty()) return bad;
-  out->send_traces = out->send_metrics = false;
-  for (const Value &each : value.GetArray()) {
-    const std::string_view name = each.IsString() ? text_of(each) : std::string_view();
-    if (name != "traces" && name != "metrics") return bad;
-    (name == "traces" ? out->send_traces : out->send_metrics) = true;
-  }
-  return {};
-}
+constexpr egress::Word<Config> signals[] = {{"traces", &Config::send_traces},
+                                            {"metrics", &Config::send_metrics}};
 
 std::string read_key(std::string_view key, const Value &value, Config *out) {
-  if (key == "signals") return read_signals(value, out);
+  if (key == "signals") return egress::read_words(key, signals, value, out);
   if (key == "service_name") {
     if (!value.IsString() || value.GetStringLength() == 0 || value.GetStringLength() > 255) {
       return "service_name: a text of 1 to 255 bytes is needed";
@@ -52,11 +43,7 @@ std::string read_key(std::string_view key, const Value &value, Config *out) {
 
 std::string Config::read(std::string_view json, Config *out) {
   rapidjson::Document root;
-  root.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
-  if (root.HasParseError() || !root.IsObject()) return "the configuration is not an object";
-  for (const auto &each : root.GetObject()) {
-    if (std::string bad = read_key(text_of(each.name), each.value, out); !bad.empty()) return bad;
-  }
+  if (std::string bad = egress::read_object(json, &root, out, read_key); !bad.empty()) return bad;
   egress::Endpoint base;
   base.timeout_ms = 10'000;
   if (std::string bad = egress::read_endpoint(root, &base); !bad.empty()) return bad;
