@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace telemetry_sqlite {
@@ -37,11 +39,45 @@ constexpr Shape shapes[] = {{"AIza", 39},     {"AKIA", 20},        {"ASIA", 20},
                             {"xoxp-", 20},    {"xoxr-", 20},       {"xoxs-", 20},    {"ya29.", 30}};
 constexpr std::string_view schemes[] = {"Bearer ", "bearer ", "BEARER ", "Basic ", "basic "};
 constexpr std::string_view key_begin = "-----BEGIN ", key_end = "-----END ";
+constexpr std::string_view url_begin = "://";
 
-constexpr std::array<bool, 256> first_bytes = [] {
-  std::array<bool, 256> out{};
-  for (const Shape &shape : shapes) out[static_cast<unsigned char>(shape.prefix[0])] = true;
-  for (const char c : {'B', 'b', '-', ':'}) out[static_cast<unsigned char>(c)] = true;
+// Which two bytes something that matters may begin with; nearly no place of a text passes this one
+// look, so it is all that most of a text costs.
+class Pairs {
+ public:
+  constexpr void add(std::string_view prefix) { bit(prefix[0], prefix[1]); }
+  constexpr void add(char first) {
+    for (int second = 0; second < 256; ++second) bit(first, static_cast<char>(second));
+  }
+  bool has(const char *at) const noexcept {  // two bytes
+    const unsigned pair = index(at[0], at[1]);
+    return (bits_[pair / 64] >> (pair % 64) & 1) != 0;
+  }
+
+ private:
+  static constexpr unsigned index(char first, char second) {
+    return static_cast<unsigned char>(first) * 256u + static_cast<unsigned char>(second);
+  }
+  constexpr void bit(char first, char second) {
+    bits_[index(first, second) / 64] |= std::uint64_t{1} << (index(first, second) % 64);
+  }
+  std::array<std::uint64_t, 1024> bits_{};
+};
+
+constexpr Pairs credential_pairs = [] {
+  Pairs out;
+  for (const Shape &shape : shapes) out.add(shape.prefix);
+  for (const std::string_view scheme : schemes) out.add(scheme);
+  out.add(key_begin);
+  out.add(url_begin);
+  return out;
+}();
+
+// And what ends a JSON string, or may seem to.
+constexpr Pairs string_pairs = [] {
+  Pairs out = credential_pairs;
+  out.add('"');
+  out.add('\\');
   return out;
 }();
 
@@ -75,7 +111,7 @@ std::size_t credential(std::string_view text, std::size_t *stays) noexcept {
 
 // "://user:password@": the password.
 std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept {
-  if (!text.starts_with("://")) return 0;
+  if (!text.starts_with(url_begin)) return 0;
   const std::size_t end = std::min(text.find_first_of("/?#\"\\ ", 3), text.size());
   const std::size_t at = text.substr(0, end).rfind('@');
   const std::size_t colon = text.find(':', 3);
@@ -84,35 +120,72 @@ std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept 
   return at;
 }
 
-void append_masked(std::string_view text, std::string *out, std::uint64_t *count) {
-  std::size_t from = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!first_bytes[static_cast<unsigned char>(text[i])]) continue;
-    std::size_t stays = 0, n = 0;
-    if (text[i] == ':') {
-      n = password_of_url(text.substr(i), &stays);
-    } else if (i == 0 || !is_alnum(text[i - 1])) {
-      n = credential(text.substr(i), &stays);
-    }
-    if (n == 0) continue;
-    out->append(text.substr(from, i + stays - from)).append(mask);
-    ++*count;
-    from = i + n;
-    i = from - 1;
+// A text, and what it becomes: copied only when something in it is masked.
+class Masked {
+ public:
+  explicit Masked(std::string_view text) : text_(text) {}
+  void replace(std::size_t begin, std::size_t end, std::string_view with) {
+    out_.append(text_, from_, begin - from_).append(with);
+    from_ = end;
+    ++count_;
   }
-  out->append(text.substr(from));
+  // How many were masked.
+  std::uint64_t finish(std::string *text) {
+    if (count_ == 0) return 0;
+    out_.append(text_, from_);
+    *text = std::move(out_);
+    return count_;
+  }
+
+ private:
+  const std::string_view text_;
+  std::string out_;
+  std::size_t from_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+// A token does not begin within a word; the letter of an escape (\n) is none.
+bool begins_token(std::string_view text, std::size_t begin, std::size_t at) noexcept {
+  return at == begin || !is_alnum(text[at - 1]) || (at > begin + 1 && text[at - 2] == '\\');
 }
 
-// The end of the string whose inside begins at `from`: its closing quote, or the end of the text.
-std::size_t string_end(std::string_view json, std::size_t from) noexcept {
-  for (std::size_t i = from; i < json.size(); ++i) {
+// The credentials in text[begin, end).
+void mask_part(std::string_view text, std::size_t begin, std::size_t end, Masked *out) {
+  const std::string_view part = text.substr(0, end);
+  for (std::size_t i = begin; i + 1 < end; ++i) {
+    if (!credential_pairs.has(text.data() + i)) continue;
+    std::size_t stays = 0, n = 0;
+    if (text[i] == ':') {
+      n = password_of_url(part.substr(i), &stays);
+    } else if (begins_token(part, begin, i)) {
+      n = credential(part.substr(i), &stays);
+    }
+    if (n == 0) continue;
+    out->replace(i + stays, i + n, mask);
+    i += n - 1;
+  }
+}
+
+// The string whose inside begins at `from`: where its closing quote is, or the end of the text; and
+// where the first thing is that may be a credential, else the same.
+struct StringEnd {
+  std::size_t end = 0, suspect = 0;
+};
+StringEnd string_end(std::string_view json, std::size_t from) noexcept {
+  StringEnd out{json.size(), json.size()};
+  std::size_t i = from;
+  for (; i + 1 < json.size(); ++i) {
+    if (!string_pairs.has(json.data() + i)) continue;
+    if (json[i] == '"') break;
     if (json[i] == '\\') {
       ++i;
-    } else if (json[i] == '"') {
-      return i;
+    } else if (out.suspect == json.size()) {
+      out.suspect = i;
     }
   }
-  return json.size();
+  if (i < json.size() && json[i] == '"') out.end = i;
+  out.suspect = std::min(out.suspect, out.end);
+  return out;
 }
 
 bool is_key(std::string_view json, std::size_t behind) noexcept {
@@ -120,33 +193,50 @@ bool is_key(std::string_view json, std::size_t behind) noexcept {
   return next != json.npos && json[next] == ':';
 }
 
+// Of letters and digits in lower case; at least 6 of them.
+bool begins_secret_word(std::string_view text) noexcept {
+  const auto is = [text](std::string_view word) { return text.starts_with(word); };
+  switch (text[0]) {
+    case 'p':
+      return is("password") || is("passwd") || is("passphrase") || is("privatekey");
+    case 's':
+      return is("secret");
+    case 'a':
+      return is("apikey") || is("accesskey") || is("authorization");
+    case 'c':
+      return is("credential") || is("cookie");
+    case 'b':
+      return is("bearer");
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 bool is_secret_name(std::string_view name) {
-  std::string plain;
-  for (const char c : name.substr(0, 128)) {
-    if (is_alnum(c)) plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  char buffer[128];
+  std::size_t n = 0;
+  for (const char c : name.substr(0, sizeof buffer)) {
+    if (is_alnum(c)) buffer[n++] = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   }
-  for (const std::string_view part :
-       {"password", "passwd", "passphrase", "secret", "apikey", "accesskey", "privatekey",
-        "credential", "authorization", "cookie", "bearer"}) {
-    if (plain.find(part) != plain.npos) return true;
+  const std::string_view plain(buffer, n);
+  for (std::size_t i = 0; i + 6 <= n; ++i) {
+    if (begins_secret_word(plain.substr(i))) return true;
   }
   for (const std::string_view whole : {"pwd", "pin", "otp", "cvv", "auth", "xauth"}) {
     if (plain == whole) return true;
   }
+  if (!plain.ends_with("token")) return false;
   // Places in a list, and MCP's own, are none.
-  for (const std::string_view harmless : {"progresstoken", "pagetoken", "continuationtoken"}) {
-    if (plain.ends_with(harmless)) return false;
-  }
-  return plain.ends_with("token");
+  return !plain.ends_with("progresstoken") && !plain.ends_with("pagetoken") &&
+         !plain.ends_with("continuationtoken");
 }
 
-std::string mask_text(std::string_view text, std::uint64_t *count) {
-  std::string out;
-  out.reserve(text.size());
-  append_masked(text, &out, count);
-  return out;
+void mask_text(std::string *text, std::uint64_t *count) {
+  Masked out(*text);
+  mask_part(*text, 0, text->size(), &out);
+  *count += out.finish(text);
 }
 
 namespace {
@@ -195,42 +285,36 @@ class Belonging {
 
 }  // namespace
 
-std::string mask_json(std::string_view json, std::uint64_t *count) {
-  std::string out;
-  out.reserve(json.size());
+void mask_json(std::string *text, std::uint64_t *count) {
+  const std::string_view json = *text;
+  Masked out(json);
   Belonging belonging;
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
     if (c == '"') {
-      const std::size_t end = string_end(json, i + 1);
-      const std::string_view inside = json.substr(i + 1, end - i - 1);
-      out += '"';
+      const auto [end, suspect] = string_end(json, i + 1);
       if (is_key(json, end + 1)) {
-        belonging.name(inside);
-        out += inside;
-      } else if (belonging.text() && !inside.empty()) {
-        out += mask;
-        ++*count;
-      } else {
-        append_masked(inside, &out, count);
+        belonging.name(json.substr(i + 1, end - i - 1));
+      } else if (belonging.text() && end > i + 1) {
+        out.replace(i + 1, end, mask);
+      } else if (suspect < end) {
+        mask_part(json, i + 1, end, &out);
       }
-      if (end < json.size()) out += '"';
       i = end;
     } else if (belonging.number() && (c == '-' || (c >= '0' && c <= '9'))) {
+      const std::size_t begin = i;
       while (i + 1 < json.size() && (is_alnum(json[i + 1]) || json[i + 1] == '.' ||
                                      json[i + 1] == '+' || json[i + 1] == '-')) {
         ++i;
       }
-      out.append("\"").append(mask).append("\"");
-      ++*count;
+      out.replace(begin, i + 1, "\"***\"");
     } else {
       if (c == '{' || c == '[') belonging.open();
       if (c == '}' || c == ']') belonging.close();
       if (c == ',') belonging.comma();
-      out += c;
     }
   }
-  return out;
+  *count += out.finish(text);
 }
 
 void mask_cut_end(std::string *text, std::uint64_t *count) {

@@ -11,11 +11,12 @@
 
 namespace telemetry_sqlite {
 
-// JSON text, perhaps cut at its end. What is masked becomes "***"; *count grows by how many.
-std::string mask_json(std::string_view json, std::uint64_t *count);
+// JSON text, perhaps cut at its end. What is masked becomes "***"; *count grows by how many. A text
+// in which nothing is stays where it is.
+void mask_json(std::string *json, std::uint64_t *count);
 
 // Any text: by shape only.
-std::string mask_text(std::string_view text, std::uint64_t *count);
+void mask_text(std::string *text, std::uint64_t *count);
 
 // Of a text that was cut: the word at its end, at most 512 bytes of it, since a part of a
 // credential is not known as one.

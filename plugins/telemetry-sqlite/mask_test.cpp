@@ -6,13 +6,18 @@ using namespace telemetry_sqlite;
 
 namespace {
 
-std::string json(std::string_view text) {
+std::string json(std::string_view json) {
   std::uint64_t count = 0;
-  return mask_json(text, &count);
+  std::string out(json);
+  mask_json(&out, &count);
+  CHECK((count == 0) == (out == json));
+  return out;
 }
 std::string text(std::string_view text) {
   std::uint64_t count = 0;
-  return mask_text(text, &count);
+  std::string out(text);
+  mask_text(&out, &count);
+  return out;
 }
 
 }  // namespace
@@ -49,6 +54,9 @@ TEST_CASE("what looks like a credential is masked wherever it is") {
   const std::string ghp = "ghp_" + std::string(36, 'a');
   CHECK(json(R"({"text":"it is )" + ghp + R"(."})") == R"({"text":"it is ***"})");
   CHECK(text("x=" + ghp + ";") == "x=***;");
+  CHECK(json(R"({"text":"a\n)" + ghp + R"(\n","b":[")" + ghp + R"("]})") ==
+        R"({"text":"a\n***\n","b":["***"]})");
+  CHECK(json(R"({"text":"be sk )" + ghp + " " + ghp + R"(\")") == R"({"text":"be sk *** ***\")");
   CHECK(text("Authorization: Bearer abcdefgh1234") == "Authorization: Bearer ***");
   CHECK(text("AKIAIOSFODNN7EXAMPLE") == "***");
   CHECK(text("sk-proj-0123456789abcdef") == "***");

@@ -24,12 +24,10 @@ void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
   for (std::string *text : {&row->error, &row->reason, &row->name, &row->rule}) {
     if (text->size() >= short_text) mask_cut_end(text, &count);
   }
-  row->request = mask_json(row->request, &count);
-  row->response = mask_json(row->response, &count);
-  row->detail = mask_json(row->detail, &count);
+  for (std::string *json : {&row->request, &row->response, &row->detail}) mask_json(json, &count);
   for (std::string *text : {&row->error, &row->reason, &row->name}) {
     // A server's error may be JSON, or hold some.
-    *text = text->starts_with('{') ? mask_json(*text, &count) : mask_text(*text, &count);
+    text->starts_with('{') ? mask_json(text, &count) : mask_text(text, &count);
   }
   *masked += count;
 }
