@@ -21,40 +21,39 @@ std::string hex_of(std::string_view bytes) {
   return out;
 }
 
-RowHash::RowHash(std::string_view table) {
-  static_assert(sizeof state_ >= sizeof(crypto_generichash_state));
-  crypto_generichash_init(reinterpret_cast<crypto_generichash_state *>(state_), nullptr, 0,
-                          sizeof(Hash));
+void RowHash::begin(std::string_view table) {
+  if (row_.capacity() > max_kept_bytes) row_ = std::string();
+  row_.clear();
   text(table);
 }
 
 // Kind and length first, so that no two rows have one encoding.
 void RowHash::put(char kind, std::string_view bytes) {
-  auto *state = reinterpret_cast<crypto_generichash_state *>(state_);
-  unsigned char head[9];
-  head[0] = static_cast<unsigned char>(kind);
-  for (int i = 0; i < 8; ++i) head[1 + i] = static_cast<unsigned char>(bytes.size() >> (8 * i));
-  crypto_generichash_update(state, head, sizeof head);
-  crypto_generichash_update(state, reinterpret_cast<const unsigned char *>(bytes.data()),
-                            bytes.size());
+  char head[9];
+  head[0] = kind;
+  for (int i = 0; i < 8; ++i) head[1 + i] = static_cast<char>(bytes.size() >> (8 * i));
+  row_.append(head, sizeof head).append(bytes);
 }
 
 void RowHash::null() {
   put('n', {});
 }
 
-void RowHash::integer(std::int64_t value) {
+void RowHash::number(char kind, std::uint64_t value) {
   char bytes[8];
-  for (int i = 0; i < 8; ++i) {
-    bytes[i] = static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i));
-  }
-  put('i', {bytes, sizeof bytes});
+  for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(value >> (8 * i));
+  put(kind, {bytes, sizeof bytes});
+}
+
+void RowHash::integer(std::int64_t value) {
+  number('i', static_cast<std::uint64_t>(value));
 }
 
 void RowHash::real(double value) {
-  char bytes[sizeof value];
-  std::memcpy(bytes, &value, sizeof value);
-  put('r', {bytes, sizeof bytes});
+  std::uint64_t bits;
+  static_assert(sizeof bits == sizeof value);
+  std::memcpy(&bits, &value, sizeof value);
+  number('r', bits);
 }
 
 void RowHash::text(std::string_view value) {
@@ -87,8 +86,8 @@ void RowHash::column(sqlite3_stmt *row, int column) {
 
 Hash RowHash::finish() {
   Hash out;
-  crypto_generichash_final(reinterpret_cast<crypto_generichash_state *>(state_), out.data(),
-                           out.size());
+  crypto_generichash(out.data(), out.size(), reinterpret_cast<const unsigned char *>(row_.data()),
+                     row_.size(), nullptr, 0);
   return out;
 }
 
@@ -131,7 +130,7 @@ int ChainedInsert::prepare(sqlite3 *db, std::string_view table, std::string_view
 
 void ChainedInsert::begin() {
   insert_.reset();
-  hash_ = RowHash(table_);
+  hash_.begin(table_);
   at_ = 0;
 }
 

@@ -20,10 +20,10 @@ inline std::string_view bytes_of(const Hash &hash) noexcept {
 }
 std::string hex_of(std::string_view bytes);
 
-// Hashes one row: a table, then every column but `hash`.
+// Hashes rows, one after the other: begin() with its table, then every column but `hash`.
 class RowHash {
  public:
-  explicit RowHash(std::string_view table);
+  void begin(std::string_view table);
   void null();
   void integer(std::int64_t value);
   void real(double value);
@@ -33,9 +33,11 @@ class RowHash {
   Hash finish();
 
  private:
+  static constexpr std::size_t max_kept_bytes = 1u << 20;
+
   void put(char kind, std::string_view bytes);
-  // crypto_generichash_state, which libsodium wants aligned to 64 bytes.
-  alignas(64) unsigned char state_[384];
+  void number(char kind, std::uint64_t value);
+  std::string row_;  // hashed as one piece; its memory serves the next row as well
 };
 
 struct Head {
@@ -63,7 +65,7 @@ class ChainedInsert {
  private:
   Statement insert_;
   std::string table_;
-  RowHash hash_{""};
+  RowHash hash_;
   int at_ = 0;
 };
 

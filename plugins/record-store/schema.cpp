@@ -20,7 +20,7 @@ constexpr std::string_view sql =
     "-- intent: record_number of the call's row in call_intents.\n"
     "-- seq, prev, hash: the chain; see docs/telemetry.md.\n" BH_CHAINED(
         "mcp_calls",
-        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
         "  server_name TEXT NOT NULL,\n"
         "  method TEXT NOT NULL,\n"
@@ -54,7 +54,7 @@ constexpr std::string_view sql =
     "-- Calls that were about to be sent to their server; mode full only. One whose record_number is\n"
     "-- no intent of mcp_calls may have run.\n" BH_CHAINED(
         "call_intents",
-        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
         "  server_name TEXT NOT NULL,\n"
         "  method TEXT NOT NULL,\n"
@@ -73,7 +73,7 @@ constexpr std::string_view sql =
         "  record_number INTEGER")
     "-- Requests that tools of the gateway itself have made, and those they were not allowed.\n" BH_CHAINED(
         "net_events",
-        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
         "  domain TEXT NOT NULL,\n"
         "  port INTEGER,\n"
@@ -94,7 +94,7 @@ constexpr std::string_view sql =
         "  record_number INTEGER")
     "-- Changes of files, by tools of the gateway itself.\n" BH_CHAINED(
         "fs_events",
-        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
         "  action TEXT NOT NULL CHECK (action IN ('created', 'modified', 'deleted', 'restored')),\n"
         "  path TEXT NOT NULL,\n"
@@ -104,7 +104,7 @@ constexpr std::string_view sql =
         "  record_number INTEGER")
     "-- Snapshots of the workspace, by tools of the gateway itself.\n" BH_CHAINED(
         "snapshot_events",
-        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
         "  slot INTEGER NOT NULL,\n"
         "  origin TEXT NOT NULL,\n"
@@ -117,7 +117,7 @@ constexpr std::string_view sql =
         "  record_number INTEGER")
     "-- What a rule of the policy has decided, and every refusal.\n" BH_CHAINED(
         "security_events",
-        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  id INTEGER PRIMARY KEY,\n"
         "  event_id TEXT NOT NULL UNIQUE,\n"
         "  timestamp TEXT NOT NULL,\n"
         "  event_family TEXT NOT NULL,\n"
@@ -135,7 +135,7 @@ constexpr std::string_view sql =
         "  record_number INTEGER")
     "-- What people were asked: one row when they are, one when that has ended.\n" BH_CHAINED(
         "approvals",
-        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
         "  approval_id TEXT NOT NULL,\n"
         "  status TEXT NOT NULL CHECK (status IN ('pending', 'approved', 'denied', 'expired',"
@@ -153,7 +153,7 @@ constexpr std::string_view sql =
     "-- What the record has to say about itself: start, end, gap, lost, carried, dropped.\n"
     BH_CHAINED(
         "audit_marks",
-        "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+        "  id INTEGER PRIMARY KEY,\n"
         "  timestamp TEXT NOT NULL,\n"
         "  kind TEXT NOT NULL,\n"
         "  detail TEXT")
@@ -166,7 +166,7 @@ constexpr std::string_view sql =
     ");\n"
     "-- Signatures of the supervisor for the chain as far as the row seq.\n"
     "CREATE TABLE audit_checkpoints (\n"
-    "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+    "  id INTEGER PRIMARY KEY,\n"
     "  timestamp TEXT NOT NULL,\n"
     "  seq INTEGER NOT NULL,\n"
     "  head BLOB NOT NULL,\n"

@@ -282,9 +282,9 @@ class Walk {
     if (row.rows.blob(row.columns - 2) != bytes_of(head_.hash)) {
       return broken(where(row) + " does not follow the row before it: one of the two was changed");
     }
-    RowHash hash(row.table);
-    for (int i = 0; i < row.columns - 1; ++i) hash.column(row.rows.get(), i);
-    const Hash own = hash.finish();
+    hash_.begin(row.table);
+    for (int i = 0; i < row.columns - 1; ++i) hash_.column(row.rows.get(), i);
+    const Hash own = hash_.finish();
     if (row.rows.blob(row.columns - 1) != bytes_of(own)) {
       return broken(where(row) + " was changed: its hash does not fit its content");
     }
@@ -385,6 +385,7 @@ class Walk {
   std::string later_;                       // what is wrong when nothing else is
   std::string dropped_file_, dropped_end_;  // that a mark must name; empty: none, or one has
   Head head_;
+  RowHash hash_;
   std::uint64_t signed_seq_ = 0;
   std::vector<Checkpoint> checkpoints_;
   std::size_t checkpoint_ = 0;

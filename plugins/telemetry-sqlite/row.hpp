@@ -10,6 +10,7 @@ struct Row {
   std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;  // kind: BH_RECORD_CALL and so on
   std::uint64_t number = 0, session = 0, start_unix_ns = 0, duration_ns = 0, params_bytes = 0,
                 result_bytes = 0, intent = 0;
+  bool masked = false;  // nothing is in it that must not be kept
   std::string transport, peer, principal, process_name, method, server, name, rule, error,
       request_id, request, response, reason, trace_id, detail;
 

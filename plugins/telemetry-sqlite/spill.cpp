@@ -67,6 +67,7 @@ bool decode(std::string_view bytes, Row *out) {
     text = bytes.substr(0, n);
     bytes.remove_prefix(n);
   });
+  out->masked = true;
   return ok && bytes.empty();
 }
 

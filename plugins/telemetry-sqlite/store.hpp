@@ -76,6 +76,7 @@ class Store {
   std::string open_failure(std::string text);
   std::string look_back(std::uint32_t number);
   void remember_rows(sqlite3 *db);
+  bool is_remembered(const Row &row) const;
   bool look_for_end();
   record_store::Head last_of(const record_store::SegmentFile &file) const;
   bool drop(const record_store::SegmentFile &file, std::string_view why);

@@ -1,19 +1,30 @@
 #include "telemetry-sqlite/time_text.hpp"
 
 #include <chrono>
-#include <cstdio>
-#include <ctime>
 
 namespace telemetry_sqlite {
 
 std::string time_text(std::uint64_t unix_ns) {
-  const auto seconds = static_cast<std::time_t>(unix_ns / 1'000'000'000u);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char out[80];
-  std::snprintf(out, sizeof out, "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ", parts.tm_year + 1900,
-                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                static_cast<unsigned>(unix_ns / 1'000'000u % 1000u));
+  using std::chrono::days;
+  using std::chrono::milliseconds;
+  const std::chrono::sys_time<milliseconds> time{
+      milliseconds(static_cast<std::int64_t>(unix_ns / 1'000'000u))};
+  const auto day = std::chrono::floor<days>(time);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss clock{time - day};
+  std::string out = "0000-00-00T00:00:00.000Z";
+  const auto put = [&out](std::size_t end, auto value) {
+    for (auto n = static_cast<unsigned>(value); n != 0; n /= 10) {
+      out[--end] = static_cast<char>('0' + n % 10);
+    }
+  };
+  put(4, static_cast<int>(date.year()));  // 1970 to 2554
+  put(7, static_cast<unsigned>(date.month()));
+  put(10, static_cast<unsigned>(date.day()));
+  put(13, clock.hours().count());
+  put(16, clock.minutes().count());
+  put(19, clock.seconds().count());
+  put(23, clock.subseconds().count());
   return out;
 }
 

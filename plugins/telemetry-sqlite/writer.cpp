@@ -29,7 +29,7 @@ void mask_row(Row *row, std::atomic<std::uint64_t> *masked) {
     // A server's error may be JSON, or hold some.
     text->starts_with('{') ? mask_json(text, &count) : mask_text(text, &count);
   }
-  *masked += count;
+  if (count != 0) *masked += count;
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ bool Writer::put(Row &&row) {
     held_bytes_ += bytes;
     ++held_rows_;
     queue_.push_back(std::move(row));
-    wake = queue_.size() == 1 || queue_.size() == early_rows;
+    wake = queue_.size() == 1 || queue_.size() == batch_rows;
   }
   if (wake) wake_.notify_one();
   return true;
@@ -131,7 +131,7 @@ void Writer::run() {
       // More may come within flush_ms: one transaction for all. In mode "full" somebody waits.
       if (!queue_.empty() && !config_.full) {
         wake_.wait_for(lock, ms(config_.flush_ms),
-                       [&] { return stopping_ || queue_.size() >= early_rows; });
+                       [&] { return stopping_ || queue_.size() >= batch_rows; });
       }
       take_batch(lock);
     } else {
@@ -156,7 +156,6 @@ void Writer::run() {
 }
 
 void Writer::take_batch(std::unique_lock<std::mutex> &) {
-  batch_masked_ = false;
   while (!queue_.empty() && batch_.size() < batch_rows) {
     batch_bytes_ += queue_.front().bytes();
     batch_.push_back(std::move(queue_.front()));
@@ -164,14 +163,14 @@ void Writer::take_batch(std::unique_lock<std::mutex> &) {
   }
 }
 
-void Writer::mask_batch() {
-  if (std::exchange(batch_masked_, true)) return;
-  for (Row &row : batch_) {
-    if (mask_own_) {
-      row.each_text([this](std::string &text) { counters_.masked += mask_own_(&text); });
-    }
-    mask_row(&row, &counters_.masked);
+void Writer::mask(Row *row) {
+  if (std::exchange(row->masked, true)) return;
+  if (mask_own_) {
+    row->each_text([this](std::string &text) {
+      if (const std::uint64_t n = mask_own_(&text); n != 0) counters_.masked += n;
+    });
   }
+  mask_row(row, &counters_.masked);
 }
 
 // True: nothing waits for another try.
@@ -191,8 +190,7 @@ bool Writer::write_batch() {
     return false;
   }
   if (!batch_.empty() || lost_unmarked_ != 0) {
-    mask_batch();
-    if (!write_rows(batch_)) {
+    if (!write_rows(&batch_)) {
       failed();
       if (!config_.block) spill_batch();
       return false;
@@ -207,13 +205,14 @@ bool Writer::write_batch() {
 }
 
 // One transaction, or nothing of it.
-bool Writer::write_rows(const std::vector<Row> &rows) {
+bool Writer::write_rows(std::vector<Row> *rows) {
   const std::uint64_t next = next_number_, lost = lost_unmarked_;
   std::uint64_t written = 0, known_rows = 0;
   bool done = store_->begin() && write_marks();
-  for (const Row &row : rows) {
+  for (Row &row : *rows) {
     bool known = false;
     if (!done) break;
+    mask(&row);  // here, where it is about to be read anyway
     done = note_gap(row) && store_->put(row, &known);
     ++(known ? known_rows : written);
   }
@@ -252,8 +251,8 @@ bool Writer::write_marks() {
 // What lies in the spill file comes first. False: it cannot be written now.
 bool Writer::replay() {
   while (!spill_.empty()) {
-    const std::vector<Row> rows = spill_.peek(batch_rows);
-    if (!write_rows(rows)) {
+    std::vector<Row> rows = spill_.peek(batch_rows);
+    if (!write_rows(&rows)) {
       failed();
       return false;
     }
@@ -277,8 +276,8 @@ void Writer::failed(std::string why) {
 // The batch goes to the spill file; what finds no room there is lost, and counted.
 void Writer::spill_batch() {
   std::uint64_t lost = 0;
-  mask_batch();
   for (Row &row : batch_) {
+    mask(&row);
     if (spill_.put(row)) {
       ++counters_.spilled;
     } else {

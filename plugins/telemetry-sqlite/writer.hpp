@@ -30,7 +30,7 @@ class Writer {
  public:
   static constexpr std::size_t max_rows = 16'384;  // that wait, or are being written
   static constexpr std::size_t max_bytes = 64u << 20;
-  static constexpr std::size_t batch_rows = 2'048, early_rows = 512;
+  static constexpr std::size_t batch_rows = 512;  // of a transaction; as many are not waited with
   static constexpr std::uint64_t retry_ms = 500;
   static constexpr std::uint64_t idle_checkpoint_ms = 60'000;  // then a few rows are signed, too
   static constexpr std::uint64_t sign_again_ms = 10'000;       // after nobody has signed
@@ -66,11 +66,11 @@ class Writer {
   void run();
   void take_batch(std::unique_lock<std::mutex> &lock);
   bool write_batch();
-  bool write_rows(const std::vector<Row> &rows);
+  bool write_rows(std::vector<Row> *rows);
   bool note_gap(const Row &row);
   bool write_marks();
   bool replay();
-  void mask_batch();
+  void mask(Row *row);
   void spill_batch();
   void drop_batch();
   void failed(std::string why = {});
@@ -97,7 +97,6 @@ class Writer {
   std::thread thread_;
   std::vector<Row> batch_;
   std::size_t batch_bytes_ = 0;
-  bool batch_masked_ = false;
   bool begun_ = false;  // the files are open, and say that a process has begun
   bool failing_ = false;
   std::uint64_t lost_unmarked_ = 0;
