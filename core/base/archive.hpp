@@ -23,10 +23,13 @@ namespace bulkhead {
 class ArchiveWriter {
  public:
   static constexpr bool reading = false;
+  ArchiveWriter() = default;
+  explicit ArchiveWriter(std::string before) : out_(std::move(before)) {}  // appends to it
   template <class... T>
   void operator()(const T &...values) {
     (one(values), ...);
   }
+  std::size_t size() const noexcept { return out_.size(); }
   std::string take() { return std::move(out_); }
 
  private:
@@ -38,7 +41,8 @@ class ArchiveWriter {
       archive(*this, const_cast<T &>(value));
     }
   }
-  void one(const std::string &value) {
+  void one(const std::string &value) { one(std::string_view(value)); }
+  void one(std::string_view value) {
     count(value.size());
     out_.append(value);
   }
@@ -94,10 +98,14 @@ class ArchiveReader {
     }
   }
   void one(std::string &value) {
-    value.clear();
+    std::string_view text;
+    one(text);
+    value.assign(text);
+  }
+  // Borrowed from what is read.
+  void one(std::string_view &value) {
     const std::uint32_t n = count();
-    if (failed_) return;
-    value.assign(bytes_.substr(0, n));
+    value = bytes_.substr(0, n);
     bytes_.remove_prefix(n);
   }
   template <class T>

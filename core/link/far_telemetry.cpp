@@ -67,6 +67,7 @@ FarTelemetry::~FarTelemetry() {
 void FarTelemetry::attach(OwnedFd trunk, std::function<void()> on_lost) {
   offer();  // the last chance of what an endpoint that has ended had sent
   waiting_.clear();
+  waiting_records_ = 0;
   taken_ = committed_ = 0;
   on_lost_ = std::move(on_lost);
   reactor_.timer_cancel(std::exchange(counters_timer_, 0));
@@ -125,55 +126,79 @@ void FarTelemetry::lost() {
 void FarTelemetry::on_frame(const Frame &frame, std::string_view payload) {
   if (plugin_.telemetry == nullptr) return;
   const std::size_t room =
-      NearTelemetry::max_records - std::min(waiting_.size(), NearTelemetry::max_records);
+      NearTelemetry::max_records - std::min(waiting_records_, NearTelemetry::max_records);
   if (frame.kind != FrameKind::telemetry_batch || frame.code > room) return lost();
-  ArchiveReader reader(payload);
-  const bool events = (needs() & BH_TELEMETRY_EVENTS) != 0;
-  for (std::uint32_t i = 0; i < frame.code; ++i) {
-    reader(waiting_.emplace_back());
-    // Sent before the other end knew what is wanted here.
-    if (!events && waiting_.back().kind != BH_RECORD_CALL) waiting_.pop_back();
-  }
-  if (!reader.done()) {
+  if (!read(payload, frame.code, 0)) {
     waiting_.clear();
+    waiting_records_ = 0;
     return lost();
   }
-  if (timer_ == 0) offer();
+  // In the usual case the plugin takes them from where they came in.
+  const std::uint32_t taken = waiting_.empty() ? offer_read() : 0;
+  if (taken < frame.code) {
+    waiting_.push_back({std::string(payload), frame.code, taken});
+    waiting_records_ += frame.code - taken;
+    if (timer_ == 0) offer_later();
+  }
+  say_taken();
 }
 
-// One call of the plugin, and what it took goes.
-std::uint32_t FarTelemetry::offer_some(std::uint32_t n) {
-  std::vector<bh_record> records;
-  std::vector<const bh_record *> pointers;
-  records.reserve(n);
-  for (std::uint32_t i = 0; i < n; ++i) records.push_back(record_of(waiting_[i]));
-  for (const bh_record &record : records) pointers.push_back(&record);
+// Those behind the first `from` into records_, which borrow from the payload. False: it is damaged.
+bool FarTelemetry::read(std::string_view payload, std::uint32_t count, std::uint32_t from) {
+  records_.clear();
+  ArchiveReader reader(payload);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    RecordText text;
+    reader(text);
+    if (i >= from) records_.push_back(record_of(text));
+  }
+  return reader.done();
+}
+
+// One call of the plugin: how many of records_ are done with.
+std::uint32_t FarTelemetry::offer_read() {
+  std::vector<const bh_record *> wanted;
+  wanted.reserve(records_.size());
+  const bool events = (needs() & BH_TELEMETRY_EVENTS) != 0;
+  // Others were sent before the other end knew what is wanted here.
+  for (const bh_record &record : records_) {
+    if (events || record.kind == BH_RECORD_CALL) wanted.push_back(&record);
+  }
+  const auto n = static_cast<std::uint32_t>(wanted.size());
   const std::uint32_t taken =
-      std::min(n, plugin_.telemetry->batch(plugin_.self, pointers.data(), n));
-  if (taken > 0) taken_ = waiting_[taken - 1].number + 1;
-  waiting_.erase(waiting_.begin(), waiting_.begin() + taken);
-  return taken;
+      n == 0 ? 0 : std::min(n, plugin_.telemetry->batch(plugin_.self, wanted.data(), n));
+  const auto done =
+      taken == n ? records_.size() : static_cast<std::size_t>(wanted[taken] - records_.data());
+  if (done > 0) taken_ = records_[done - 1].number + 1;
+  return static_cast<std::uint32_t>(done);
 }
 
 void FarTelemetry::offer() {
   if (plugin_.telemetry == nullptr) return;
   while (!waiting_.empty()) {
-    const auto n = static_cast<std::uint32_t>(
-        std::min<std::size_t>(waiting_.size(), NearTelemetry::frame_records));
-    if (offer_some(n) == n) continue;
-    if (timer_ == 0) {
-      timer_ = reactor_.timer_start(
-          this, retry_ms,
-          [](void *arg) {
-            auto &self = *static_cast<FarTelemetry *>(arg);
-            self.timer_ = 0;
-            self.offer();
-          },
-          this);
+    Waiting &first = waiting_.front();
+    read(first.payload, first.count, first.taken);
+    const std::uint32_t taken = offer_read();
+    first.taken += taken;
+    waiting_records_ -= taken;
+    if (first.taken < first.count) {
+      if (timer_ == 0) offer_later();
+      break;
     }
-    break;
+    waiting_.pop_front();
   }
   say_taken();
+}
+
+void FarTelemetry::offer_later() {
+  timer_ = reactor_.timer_start(
+      this, retry_ms,
+      [](void *arg) {
+        auto &self = *static_cast<FarTelemetry *>(arg);
+        self.timer_ = 0;
+        self.offer();
+      },
+      this);
 }
 
 void FarTelemetry::committed(std::uint64_t below) {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -40,9 +41,17 @@ class FarTelemetry {
  private:
   struct Receiver;
 
+  // Frames of which the plugin has not taken all.
+  struct Waiting {
+    std::string payload;
+    std::uint32_t count = 0, taken = 0;
+  };
+
   void on_frame(const Frame &frame, std::string_view payload);
+  bool read(std::string_view payload, std::uint32_t count, std::uint32_t from);
+  std::uint32_t offer_read();
   void offer();
-  std::uint32_t offer_some(std::uint32_t n);
+  void offer_later();
   void lost();
   void say_counters();
   void say_taken();
@@ -52,7 +61,9 @@ class FarTelemetry {
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  std::deque<RecordText> waiting_;           // at most what a near end may have unacknowledged
+  std::deque<Waiting> waiting_;              // at most what a near end may have unacknowledged
+  std::size_t waiting_records_ = 0;          // in them, not taken
+  std::vector<bh_record> records_;           // those of the frame that is looked at
   std::uint64_t taken_ = 0, committed_ = 0;  // numbers below this are
   std::uint64_t timer_ = 0;
   std::uint64_t counters_timer_ = 0;

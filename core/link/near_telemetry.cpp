@@ -10,7 +10,7 @@
 namespace bulkhead::link {
 namespace {
 
-std::string bytes_of(const bh_record &r) {
+RecordText text_of(const bh_record &r) {
   RecordText text;
   text.outcome = r.outcome;
   text.action = r.action;
@@ -41,7 +41,7 @@ std::string bytes_of(const bh_record &r) {
   text.kind = r.kind;
   text.intent = r.intent;
   text.detail = bh::view(r.detail);
-  return to_bytes(text);
+  return text;
 }
 
 bool is_counter_name(std::string_view name) noexcept {
@@ -116,29 +116,35 @@ void NearTelemetry::lost() {
 }
 
 std::uint32_t NearTelemetry::batch(const bh_record *const *records, std::uint32_t n) {
-  const std::size_t first = kept_.size();
+  const std::size_t first = frames_.size();
+  if (kept_ == 0) heard_ns_ = reactor_.now_ns();
   std::uint32_t taken = 0;
   while (taken < n && !full()) {
-    const bh_record &record = *records[taken++];
-    Kept &kept = kept_.emplace_back(Kept{record.number, bytes_of(record)});
-    bytes_ += kept.bytes.size();
+    Kept &frame = frames_.emplace_back(std::exchange(spare_, {}));
+    ArchiveWriter writer(std::move(frame.bytes));
+    while (taken < n && frame.places.size() < frame_records && writer.size() < frame_bytes &&
+           kept_ < max_records && bytes_ + writer.size() < max_bytes) {
+      const bh_record &record = *records[taken++];
+      frame.places.push_back({record.number, writer.size()});
+      writer(text_of(record));
+      ++kept_;
+    }
+    frame.bytes = writer.take();
+    bytes_ += frame.bytes.size();
   }
-  if (first == 0) heard_ns_ = reactor_.now_ns();
   if (trunk_ != nullptr) send_from(first);
   return taken;
 }
 
 void NearTelemetry::send_from(std::size_t index) {
-  while (index < kept_.size()) {
-    const std::size_t end = std::min(index + frame_records, kept_.size());
+  for (; index < frames_.size(); ++index) {
+    const Kept &kept = frames_[index];
     Frame frame;
     frame.kind = FrameKind::telemetry_batch;
-    frame.code = static_cast<std::uint32_t>(end - index);
-    std::string payload;
-    for (; index < end; ++index) payload += kept_[index].bytes;
-    trunk_->send(frame, payload);
+    frame.code = static_cast<std::uint32_t>(kept.places.size() - kept.taken);
+    trunk_->send(frame, std::string_view(kept.bytes).substr(kept.places[kept.taken].begin));
   }
-  if (!kept_.empty() && timer_ == 0) watch_silence();
+  if (kept_ != 0 && timer_ == 0) watch_silence();
 }
 
 void NearTelemetry::on_frame(const Frame &frame, std::string_view payload) {
@@ -162,16 +168,30 @@ void NearTelemetry::on_frame(const Frame &frame, std::string_view payload) {
 
 // False: it cannot have taken that.
 bool NearTelemetry::acknowledge(std::uint64_t number) {
-  if (!kept_.empty() && number > kept_.back().number + 1) return false;
-  bool any = false;
-  while (!kept_.empty() && kept_.front().number < number) {
-    bytes_ -= kept_.front().bytes.size();
-    kept_.pop_front();
-    any = true;
+  if (!frames_.empty() && number > frames_.back().places.back().number + 1) return false;
+  const std::size_t before = kept_;
+  while (!frames_.empty()) {
+    Kept &frame = frames_.front();
+    for (; frame.taken < frame.places.size() && frame.places[frame.taken].number < number;
+         --kept_) {
+      ++frame.taken;
+    }
+    if (frame.taken < frame.places.size()) break;
+    drop_front();
   }
   if ((needs_ & BH_TELEMETRY_COMMITS) != 0) events_.telemetry_committed(*this, number);
-  if (any) events_.telemetry_taken();
+  if (kept_ != before) events_.telemetry_taken();
   return true;
+}
+
+void NearTelemetry::drop_front() {
+  bytes_ -= frames_.front().bytes.size();
+  spare_ = std::move(frames_.front());
+  frames_.pop_front();
+  if (spare_.bytes.capacity() > 2 * frame_bytes) spare_.bytes = std::string();
+  spare_.bytes.clear();
+  spare_.places.clear();
+  spare_.taken = 0;
 }
 
 // False: no plugin has those. They are kept when its process ends, and shown.
@@ -191,7 +211,7 @@ void NearTelemetry::watch_silence() {
       [](void *arg) {
         auto &self = *static_cast<NearTelemetry *>(arg);
         self.timer_ = 0;
-        if (self.trunk_ == nullptr || self.kept_.empty()) return;
+        if (self.trunk_ == nullptr || self.kept_ == 0) return;
         if (self.reactor_.now_ns() - self.heard_ns_ < silence_ms * 1'000'000u) {
           return self.watch_silence();
         }

@@ -38,7 +38,7 @@ class NearTelemetry {
  public:
   static constexpr std::size_t max_records = 4096;  // not acknowledged
   static constexpr std::uint64_t max_bytes = 8u << 20;
-  static constexpr std::size_t frame_records = 256;
+  static constexpr std::size_t frame_records = 256, frame_bytes = 256u << 10;  // then the next
   static constexpr std::uint64_t silence_ms = 30'000;    // with records to take: it hangs
   static constexpr std::uint64_t first_word_ms = 5'000;  // for which it may be one that commits
   static constexpr std::size_t max_counters = 256;
@@ -60,8 +60,8 @@ class NearTelemetry {
   // Why it takes nothing; empty: it does, or that is not known yet.
   const std::string &failure() const noexcept { return failure_; }
   // Nothing waits for the other process, or nobody is there to take it.
-  bool idle() const noexcept { return kept_.empty() || trunk_ == nullptr; }
-  std::size_t kept() const noexcept { return kept_.size(); }
+  bool idle() const noexcept { return kept_ == 0 || trunk_ == nullptr; }
+  std::size_t kept() const noexcept { return kept_; }
   // The plugin's, as last heard.
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
@@ -69,16 +69,23 @@ class NearTelemetry {
 
  private:
   struct Receiver;
-  struct Kept {
+  struct Place {
     std::uint64_t number;
-    std::string bytes;  // archived RecordText
+    std::size_t begin;  // in `bytes`
+  };
+  // What one frame carries, until all of it is acknowledged.
+  struct Kept {
+    std::string bytes;  // archived RecordTexts
+    std::vector<Place> places;
+    std::size_t taken = 0;  // so many of them are
   };
 
   std::uint32_t batch(const bh_record *const *records, std::uint32_t n);
-  bool full() const noexcept { return kept_.size() >= max_records || bytes_ >= max_bytes; }
+  bool full() const noexcept { return kept_ >= max_records || bytes_ >= max_bytes; }
   void send_from(std::size_t index);
   void on_frame(const Frame &frame, std::string_view payload);
   bool acknowledge(std::uint64_t number);
+  void drop_front();
   bool take_counters(std::string_view payload);
   void lost();
   void not_known();
@@ -97,8 +104,10 @@ class NearTelemetry {
       BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS;
   bool has_said_ = false;  // what it wants, or another has for it
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
-  std::deque<Kept> kept_;  // sent, or to be sent when somebody is there
-  std::uint64_t bytes_ = 0;
+  std::deque<Kept> frames_;     // sent, or to be sent when somebody is there
+  std::size_t kept_ = 0;        // records in them that are not acknowledged
+  std::uint64_t bytes_ = 0;     // of all frames
+  Kept spare_;                  // the memory of one that was acknowledged
   std::uint64_t heard_ns_ = 0;  // or first sent to
   std::uint64_t timer_ = 0, first_word_timer_ = 0;
 };

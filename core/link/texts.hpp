@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -63,11 +64,12 @@ void archive(Ar &ar, VerdictText &v) {
   ar(rule, reason, flags);
 }
 
+// Its texts are borrowed: from a bh_record, or from the frame that it came in.
 struct RecordText {
   std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;
   std::uint64_t number = 0, exchange = 0, session = 0, start_unix_ns = 0, duration_ns = 0,
                 bytes_in = 0, bytes_out = 0, params_bytes = 0, result_bytes = 0, intent = 0;
-  std::string transport, peer, principal, process_name, method, server, name, rule, error,
+  std::string_view transport, peer, principal, process_name, method, server, name, rule, error,
       request_id, request, response, reason, trace_id, detail;
 };
 template <class Ar>

@@ -190,7 +190,8 @@ Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, boo
   entry.facts.bytes_out = end.bytes_out;
   entry.rule = cut(end.rule, max_text);
   entry.error = cut(end.error, max_text);
-  if (any_needs(BH_TELEMETRY_COMMITS)) {
+  // Many at a time are fewer wake-ups; far more than these would only be out of the caches again.
+  if (waiting_.size() % flush_records == 0 || any_needs(BH_TELEMETRY_COMMITS)) {
     flush_soon();
   } else if (timer_ == 0) {
     start_timer();

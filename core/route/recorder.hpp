@@ -22,6 +22,7 @@ class Recorder {
   static constexpr std::size_t max_text_bytes = 64u << 20;  // of messages, of calls under way and
                                                             // of waiting records; beyond: left out
   static constexpr std::uint64_t flush_ms = 200;
+  static constexpr std::size_t flush_records = 64;  // so many do not wait for that
   static constexpr std::uint32_t batch_size = 256;
   static constexpr std::size_t max_text = 1024;  // of name, rule, reason, error and request id
   static constexpr std::size_t max_detail = BH_EVENT_BYTES;

@@ -8,7 +8,7 @@
 namespace record_store {
 
 inline constexpr std::int32_t application_id = 0x42484442;  // "BHDB"
-inline constexpr std::int32_t schema_version = 1;
+inline constexpr std::int32_t schema_version = 2;
 
 // The whole of it as SQL that makes an empty file's tables, with what they are for as comments.
 std::string_view schema_sql() noexcept;
