@@ -262,10 +262,10 @@ const char *PluginHost::find_tables(std::uint32_t number) {
       plugin.connector = instance.ext<bh_connector>(BH_EXT_CONNECTOR);
       return plugin.connector == nullptr ? "the plugin is not a connector" : nullptr;
     case PluginKind::policy:
-      plugin.policy = instance.ext<bh_policy>(BH_EXT_POLICY);
+      plugin.policy = instance.ext(BH_EXT_POLICY, &bh_policy::filter);
       return plugin.policy == nullptr ? "the plugin is no policy" : nullptr;
     case PluginKind::telemetry:
-      plugin.telemetry = instance.ext<bh_telemetry>(BH_EXT_TELEMETRY);
+      plugin.telemetry = instance.ext(BH_EXT_TELEMETRY, &bh_telemetry::batch);
       plugin.counters = [&instance] { return instance.counters(); };
       return plugin.telemetry == nullptr ? "the plugin takes no telemetry" : nullptr;
     default:

@@ -382,8 +382,9 @@ Result<void> HostImpl::use_policies() {
       engines.push_back({&link::NearPolicy::table(), part->near_policy.get()});
       continue;
     }
-    const auto *policy =
-        part->instance == nullptr ? nullptr : part->instance->ext<bh_policy>(BH_EXT_POLICY);
+    const auto *policy = part->instance == nullptr
+                             ? nullptr
+                             : part->instance->ext(BH_EXT_POLICY, &bh_policy::filter);
     if (policy == nullptr) {
       return fail(BH_E_INVALID,
                   "plugin \"" + part->use.plugin + "\" is no policy: " + part->failure);
@@ -435,7 +436,7 @@ void HostImpl::use_telemetry() {
       continue;
     }
     if (part->instance == nullptr || !part->failure.empty()) continue;
-    const auto *telemetry = part->instance->ext<bh_telemetry>(BH_EXT_TELEMETRY);
+    const auto *telemetry = part->instance->ext(BH_EXT_TELEMETRY, &bh_telemetry::batch);
     if (telemetry != nullptr) router_->recorder().add_sink(telemetry, part->instance->self());
   }
   router_->recorder().identify(profile_.identity.profile, profile_.identity.user);

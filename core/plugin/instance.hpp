@@ -96,6 +96,16 @@ class Instance {
   const T *ext(const char *id) const {
     return static_cast<const T *>(table_.get_ext(table_.self, id));
   }
+  // The same, or null if it ends before its member `last`.
+  template <class T, class M>
+  const T *ext(const char *id, M T::*last) const {
+    const T *table = ext<T>(id);
+    if (table == nullptr) return nullptr;
+    const auto *end = reinterpret_cast<const char *>(&(table->*last)) + sizeof(M);
+    return table->size < static_cast<std::size_t>(end - reinterpret_cast<const char *>(table))
+               ? nullptr
+               : table;
+  }
   void *self() const noexcept { return table_.self; }
   const std::string &id() const noexcept { return id_; }
   const Library &library() const noexcept { return *library_; }

@@ -95,4 +95,23 @@ bh_status guarded(bh_error *error, F &&f) noexcept {
   }
 }
 
+// The same of what has no status: an exception becomes `otherwise`.
+template <class T, class F>
+T guarded_or(T otherwise, F &&f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    return otherwise;
+  }
+}
+
+// The same of what returns nothing.
+template <class F>
+void contained(F &&f) noexcept {
+  try {
+    f();
+  } catch (...) {  // nobody waits for an answer
+  }
+}
+
 }  // namespace bh

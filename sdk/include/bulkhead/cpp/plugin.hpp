@@ -65,11 +65,15 @@ struct Instance {
       }
     };
     table.drain = [](void *self, std::uint64_t deadline_ns) {
-      if constexpr (requires(P &p) { p.drain(deadline_ns); }) get(self).drain(deadline_ns);
+      if constexpr (requires(P &p) { p.drain(deadline_ns); }) {
+        contained([&] { get(self).drain(deadline_ns); });
+      }
     };
-    table.stop = [](void *self) { get(self).stop(); };
+    table.stop = [](void *self) { contained([&] { get(self).stop(); }); };
     table.destroy = [](void *self) { delete static_cast<Instance *>(self); };
-    table.get_ext = [](void *self, const char *id) { return get(self).get_ext(id); };
+    table.get_ext = [](void *self, const char *id) {
+      return guarded_or<const void *>(nullptr, [&] { return get(self).get_ext(id); });
+    };
   }
 
   static P &get(void *self) noexcept { return static_cast<Instance *>(self)->plugin; }

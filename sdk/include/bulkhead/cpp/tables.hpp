@@ -20,12 +20,14 @@ const bh_transport *transport_table() noexcept {
       sizeof(bh_transport),
       0,
       [](void *s, bh_error *e) { return guarded(e, [&] { return self<P>(s).listen(e); }); },
-      [](void *s) { self<P>(s).stop_accepting(); },
+      [](void *s) { contained([&] { self<P>(s).stop_accepting(); }); },
       [](void *s, const bh_outgoing *m) {
         return guarded(nullptr, [&] { return self<P>(s).send(*m); });
       },
-      [](void *s, bh_session session, bh_str reason) { self<P>(s).session_ended(session, reason); },
-      [](void *s) { return self<P>(s).endpoint(); }};
+      [](void *s, bh_session session, bh_str reason) {
+        contained([&] { self<P>(s).session_ended(session, reason); });
+      },
+      [](void *s) { return guarded_or(bh_str{}, [&] { return self<P>(s).endpoint(); }); }};
   return &table;
 }
 
@@ -43,9 +45,13 @@ const bh_connector *connector_table() noexcept {
       [](void *s, void *lane, const bh_lane_message *m, bh_error *e) {
         return guarded(e, [&] { return self<P>(s).lane_send(lane, *m, e); });
       },
-      [](void *s, void *lane, bh_str revision) { self<P>(s).lane_ready(lane, revision); },
-      [](void *s, void *lane, std::uint64_t exchange) { self<P>(s).lane_abandon(lane, exchange); },
-      [](void *s, void *lane) { self<P>(s).lane_close(lane); }};
+      [](void *s, void *lane, bh_str revision) {
+        contained([&] { self<P>(s).lane_ready(lane, revision); });
+      },
+      [](void *s, void *lane, std::uint64_t exchange) {
+        contained([&] { self<P>(s).lane_abandon(lane, exchange); });
+      },
+      [](void *s, void *lane) { contained([&] { self<P>(s).lane_close(lane); }); }};
   return &table;
 }
 
@@ -53,20 +59,21 @@ const bh_connector *connector_table() noexcept {
 // call_cancel(call).
 template <class P>
 const bh_tools *tools_table() noexcept {
-  static const bh_tools table{sizeof(bh_tools), 0,
-                              [](void *s, std::uint32_t kind, bh_buf *out, bh_error *e) {
-                                return guarded(e, [&] { return self<P>(s).list(kind, out, e); });
-                              },
-                              [](void *s, bh_call call, const bh_call_info *info, bh_error *e) {
-                                return guarded(
-                                    e, [&] { return self<P>(s).call_begin(call, *info, e); });
-                              },
-                              [](void *s, bh_call call) { self<P>(s).call_cancel(call); }};
+  static const bh_tools table{
+      sizeof(bh_tools), 0,
+      [](void *s, std::uint32_t kind, bh_buf *out, bh_error *e) {
+        return guarded(e, [&] { return self<P>(s).list(kind, out, e); });
+      },
+      [](void *s, bh_call call, const bh_call_info *info, bh_error *e) {
+        return guarded(e, [&] { return self<P>(s).call_begin(call, *info, e); });
+      },
+      [](void *s, bh_call call) { contained([&] { self<P>(s).call_cancel(call); }); }};
   return &table;
 }
 
 // P: needs() -> bits, decide(const bh_policy_request&, bh_verdict *out, error), observe(request,
-// result, out, error), filter(request); optional: reconfigure(json, error).
+// result, out, error), filter(request); optional: reconfigure(json, error). One whose needs()
+// throws is asked about everything, so that what is wrong with it shows.
 template <class P>
 constexpr auto policy_reconfigure() noexcept -> bh_status (*)(void *, bh_str, bh_error *) {
   if constexpr (requires(P &p, bh_str json, bh_error *e) { p.reconfigure(json, e); }) {
@@ -82,7 +89,7 @@ const bh_policy *policy_table() noexcept {
   static const bh_policy table{
       sizeof(bh_policy),
       0,
-      [](void *s) { return self<P>(s).needs(); },
+      [](void *s) { return guarded_or(~std::uint32_t{0}, [&] { return self<P>(s).needs(); }); },
       [](void *s, const bh_policy_request *r, bh_verdict *out, bh_error *e) {
         return guarded(e, [&] { return self<P>(s).decide(*r, out, e); });
       },
@@ -96,20 +103,22 @@ const bh_policy *policy_table() noexcept {
   return &table;
 }
 
-// P: batch(records, n) -> taken; needs() -> bits, if it wants anything.
+// P: batch(records, n) -> taken; needs() -> bits, if it wants anything. A batch() that throws has
+// taken nothing; a needs() that throws wants all there is.
 template <class P>
 const bh_telemetry *telemetry_table() noexcept {
-  static const bh_telemetry table{sizeof(bh_telemetry), 0,
-                                  [](void *s, const bh_record *const *records, std::uint32_t n) {
-                                    return self<P>(s).batch(records, n);
-                                  },
-                                  [](void *s) -> std::uint32_t {
-                                    if constexpr (requires { self<P>(s).needs(); }) {
-                                      return self<P>(s).needs();
-                                    } else {
-                                      return 0;
-                                    }
-                                  }};
+  static const bh_telemetry table{
+      sizeof(bh_telemetry), 0,
+      [](void *s, const bh_record *const *records, std::uint32_t n) {
+        return guarded_or(std::uint32_t{0}, [&] { return self<P>(s).batch(records, n); });
+      },
+      [](void *s) -> std::uint32_t {
+        if constexpr (requires { self<P>(s).needs(); }) {
+          return guarded_or(~std::uint32_t{0}, [&] { return self<P>(s).needs(); });
+        } else {
+          return 0;
+        }
+      }};
   return &table;
 }
 

@@ -1,0 +1,113 @@
+// Nothing that a plugin's class throws crosses the ABI, whichever function of a table it was.
+#include <bulkhead/cpp/tables.hpp>
+#include <bulkhead/testing/fake_host.hpp>
+#include <catch2/catch.hpp>
+#include <stdexcept>
+
+namespace {
+
+[[noreturn]] void thrown() {
+  throw std::runtime_error("thrown by the plugin");
+}
+
+// Everything but its creation throws.
+class Thrower {
+ public:
+  static constexpr bh::Info info{.id = "thrower",
+                                 .name = "Thrower",
+                                 .version = "1",
+                                 .vendor = "test",
+                                 .config_schema = {},
+                                 .provides = {BH_EXT_POLICY, BH_EXT_TELEMETRY}};
+  explicit Thrower(const bh_host *) {}
+  bh_status configure(bh_str, bh_error *) { thrown(); }
+  bh_status start(bh_error *) { thrown(); }
+  bh_status probe(bh_error *) { thrown(); }
+  void drain(std::uint64_t) { thrown(); }
+  void stop() { thrown(); }
+  const void *get_ext(const char *) { thrown(); }
+
+  std::uint32_t needs() const { thrown(); }
+  bh_status decide(const bh_policy_request &, bh_verdict *, bh_error *) { thrown(); }
+  bh_status observe(const bh_policy_request &, bh_str, bh_verdict *, bh_error *) { thrown(); }
+  bh_status filter(const bh_policy_request &) { thrown(); }
+  bh_status reconfigure(bh_str, bh_error *) { thrown(); }
+  std::uint32_t batch(const bh_record *const *, std::uint32_t) { thrown(); }
+
+  bh_status listen(bh_error *) { thrown(); }
+  void stop_accepting() { thrown(); }
+  bh_status send(const bh_outgoing &) { thrown(); }
+  void session_ended(bh_session, bh_str) { thrown(); }
+  bh_str endpoint() { thrown(); }
+
+  bh_status lane_open(bh_lane, const bh_lane_info &, void **, bh_error *) { thrown(); }
+  bh_status lane_send(void *, const bh_lane_message &, bh_error *) { thrown(); }
+  void lane_ready(void *, bh_str) { thrown(); }
+  void lane_abandon(void *, std::uint64_t) { thrown(); }
+  void lane_close(void *) { thrown(); }
+
+  bh_status list(std::uint32_t, bh_buf *, bh_error *) { thrown(); }
+  bh_status call_begin(bh_call, const bh_call_info &, bh_error *) { thrown(); }
+  void call_cancel(bh_call) { thrown(); }
+};
+
+struct Made {
+  Made() {
+    const bh_entry *entry = bh::detail::Entry<Thrower>::entry();
+    REQUIRE(entry->create("thrower", fake.host(), &plugin, nullptr) == BH_OK);
+  }
+  ~Made() { plugin->destroy(plugin->self); }
+  bh::testing::FakeHost fake;
+  const bh_plugin *plugin = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("a plugin's own functions throw nothing") {
+  const Made made;
+  const bh_plugin &p = *made.plugin;
+  bh_error error = bh::make_error();
+  CHECK(p.configure(p.self, {}, &error) == BH_E_INTERNAL);
+  CHECK(bh::text(error) == "thrown by the plugin");
+  CHECK(p.start(p.self, &error) == BH_E_INTERNAL);
+  CHECK(p.probe(p.self, &error) == BH_E_INTERNAL);
+  p.drain(p.self, 0);
+  p.stop(p.self);
+  CHECK(p.get_ext(p.self, BH_EXT_POLICY) == nullptr);
+}
+
+TEST_CASE("a policy's and a telemetry plugin's functions throw nothing") {
+  const Made made;
+  void *self = made.plugin->self;
+  const bh_policy &policy = *bh::policy_table<Thrower>();
+  const bh_policy_request request{};
+  bh_verdict verdict{};
+  bh_error error = bh::make_error();
+  // It is asked about everything, so it refuses everything.
+  CHECK((policy.needs(self) & BH_POLICY_DECIDES) != 0);
+  CHECK(policy.decide(self, &request, &verdict, &error) == BH_E_INTERNAL);
+  CHECK(policy.observe(self, &request, {}, &verdict, &error) == BH_E_INTERNAL);
+  CHECK(policy.filter(self, &request) == BH_E_INTERNAL);
+  CHECK(policy.reconfigure(self, {}, &error) == BH_E_INTERNAL);
+  const bh_telemetry &telemetry = *bh::telemetry_table<Thrower>();
+  const bh_record record{};
+  const bh_record *const records[] = {&record};
+  CHECK(telemetry.batch(self, records, 1) == 0);  // so it is offered again
+  CHECK((telemetry.needs(self) & BH_TELEMETRY_BLOCKS) != 0);
+}
+
+TEST_CASE("the functions of transports, connectors and tools throw nothing") {
+  const Made made;
+  void *self = made.plugin->self;
+  bh_error error = bh::make_error();
+  const bh_transport &transport = *bh::transport_table<Thrower>();
+  CHECK(transport.listen(self, &error) == BH_E_INTERNAL);
+  transport.stop_accepting(self);
+  transport.session_ended(self, 0, {});
+  CHECK(transport.endpoint(self).n == 0);
+  const bh_connector &connector = *bh::connector_table<Thrower>();
+  connector.lane_ready(self, nullptr, {});
+  connector.lane_abandon(self, nullptr, 0);
+  connector.lane_close(self, nullptr);
+  bh::tools_table<Thrower>()->call_cancel(self, 0);
+}
