@@ -86,6 +86,11 @@ PolicyStack::Decision PolicyStack::begin(const bh_policy_request &request, Look 
   progress.call = look != Look::decide || request.event == BH_EVENT_CALL;
   bh_policy_request rest = request;
   rest.arguments = {};  // the text
+  if ((request.flags & BH_REQUEST_APPROVED) != 0) {
+    const auto at = askers_.find(request.exchange);
+    if (at != askers_.end()) progress.approved = at->second;
+    rest.flags &= ~std::uint32_t{BH_REQUEST_APPROVED};
+  }
   return run(rest, text, std::move(progress));
 }
 
@@ -93,6 +98,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
                                        Progress progress) {
   const std::uint32_t wanted = wanted_bit(progress.look, request.event);
   while (progress.next < engines_.size()) {
+    const EngineBits bit = EngineBits{1} << progress.next;
     const Engine &engine = engines_[progress.next++];
     if ((engine.needs & wanted) == 0) continue;
     const std::string_view now = progress.rewritten ? progress.so_far.replacement : text;
@@ -100,12 +106,21 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     if (!has_room(request, now)) {
       return Gate::failed("too much waits for the policies (limits.policy_waiting_bytes)");
     }
-    Decision decision = ask(engine, progress.look, request, now);
+    bh_policy_request asked = request;
+    if ((progress.approved & bit) != 0) asked.flags |= BH_REQUEST_APPROVED;
+    Decision decision = ask(engine, progress.look, asked, now);
     if (decision.verdict == Verdict::pending) {
       progress.asked = engine.self;
       return keep(request, text, std::move(progress));
     }
     if (!merge(&progress, std::move(decision))) break;
+  }
+  return conclude(request.exchange, std::move(progress));
+}
+
+PolicyStack::Decision PolicyStack::conclude(std::uint64_t exchange, Progress progress) {
+  if (progress.so_far.asks && progress.look == Look::decide && progress.call) {
+    askers_.insert_or_assign(exchange, progress.askers);
   }
   return std::move(progress.so_far);
 }
@@ -158,6 +173,7 @@ bool PolicyStack::merge(Progress *progress, Decision decision) {
   so_far.warned = so_far.warned || decision.warned;
   if (asks) {
     if (!so_far.asks) so_far = asking(so_far.warned);
+    progress->askers |= EngineBits{1} << (progress->next - 1);
     join(&so_far.rule, decision.rule);
     join(&so_far.reason, decision.reason);
   } else if (rewrites) {
@@ -210,7 +226,8 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
     kept.progress = {};
     kept.progress.look = Look::filter;
   }
-  if (!merge(&kept.progress, std::move(decision))) return std::move(kept.progress.so_far);
+  if (!merge(&kept.progress, std::move(decision)))
+    return conclude(exchange, std::move(kept.progress));
   std::size_t from = 0;
   for (const auto one : texts) {
     bh_str &text = kept.request.*one;
@@ -226,6 +243,7 @@ PolicyStack::Shown PolicyStack::filtered(std::uint64_t question, bool listed, co
 }
 
 void PolicyStack::forget(std::uint64_t number) {
+  askers_.erase(number);
   const auto at = kept_.find(number);
   if (at == kept_.end()) return;
   kept_bytes_ -= at->second.cost;

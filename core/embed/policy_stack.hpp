@@ -2,7 +2,7 @@
 // first that refuses ends it: nothing that another one says lifts a refusal, and those behind it
 // are not asked. Each gets only what it says that it reads, with what those before it have
 // rewritten. When some ask for a person and none refuses, the person is told the rules of all of
-// them.
+// them. When a person has said yes, only those that asked are told so.
 //
 // One policy alone is asked as if this were not here. Those of this process are watched.
 //
@@ -53,12 +53,13 @@ class PolicyStack {
   // this.
   Decision answered(std::uint64_t exchange, Decision decision, const void *who = nullptr);
   Shown filtered(std::uint64_t question, bool listed, const void *who = nullptr);
-  // Nobody waits for the answer any more.
+  // Nobody waits for the answer any more, or the call has ended.
   void forget(std::uint64_t number);
 
  private:
   friend struct PolicyStackFunctions;
 
+  using EngineBits = std::uint32_t;  // by place in engines_, as many as a profile may have
   enum class Look : std::uint8_t { decide, observe, filter };
   // How far the policies are with one question.
   struct Progress {
@@ -66,6 +67,8 @@ class PolicyStack {
     bool call = true;             // false: an event that is no call
     std::size_t next = 0;         // the engine after the one that was asked last
     const void *asked = nullptr;  // that one's self
+    EngineBits askers = 0;        // those that want a person to allow it
+    EngineBits approved = 0;      // a person has allowed it, which these wanted
     Decision so_far;
     bool rewritten = false;  // so_far.replacement takes the place of the text
     bool stale = false;      // other rules have come since
@@ -85,6 +88,7 @@ class PolicyStack {
   Decision ask(const Engine &engine, Look look, bh_policy_request request,
                std::string_view text) const;
   static bool merge(Progress *progress, Decision decision);
+  Decision conclude(std::uint64_t exchange, Progress progress);
   Decision keep(const bh_policy_request &request, std::string_view text, Progress progress);
   bool has_room(const bh_policy_request &request, std::string_view text) const noexcept;
   bh_status say(Decision decision, bh_verdict *out, bh_error *error);
@@ -93,6 +97,8 @@ class PolicyStack {
   std::vector<Engine> engines_;
   std::uint32_t needs_ = 0;                       // of all of them
   std::unordered_map<std::uint64_t, Kept> kept_;  // empty with one engine
+  // Of calls that a person is asked about, until forget(): who wanted that. Empty with one engine.
+  std::unordered_map<std::uint64_t, EngineBits> askers_;
   std::uint64_t kept_bytes_ = 0, max_kept_bytes_ = 0;
   Decision said_;  // its texts are borrowed until the next question
 };

@@ -23,13 +23,14 @@ struct Engine {
   std::uint32_t flags = 0;
   struct Asked {
     std::string server, arguments, definition, result;
+    std::uint32_t flags = 0;
     bool operator==(const Asked &) const = default;
   };
   std::vector<Asked> asked;
 
   bh_status answer(const bh_policy_request &r, std::string_view result, bh_verdict *out) {
     asked.push_back({std::string(bh::view(r.server)), std::string(bh::view(r.arguments)),
-                     std::string(bh::view(r.definition)), std::string(result)});
+                     std::string(bh::view(r.definition)), std::string(result), r.flags});
     if (out == nullptr || status != BH_OK) return status;
     *out = verdict_of();
     return BH_OK;
@@ -79,11 +80,12 @@ struct Stack {
     gate.use(&PolicyStack::table(), &stack);
   }
   // From texts that are gone when this returns, as messages are.
-  Gate::Decision decide(std::uint64_t exchange = 1) {
+  Gate::Decision decide(std::uint64_t exchange = 1, std::uint32_t flags = 0) {
     std::string server = "s", arguments = R"({"n":1})", definition = R"({"name":"t"})";
     bh_policy_request request{};
     request.size = sizeof request;
     request.exchange = exchange;
+    request.flags = flags;
     request.server = bh::str(server);
     request.arguments = bh::str(arguments);
     request.definition = bh::str(definition);
@@ -207,6 +209,44 @@ TEST_CASE("policies that ask for a person ask together") {
     const auto decision = s.decide();
     CHECK_FALSE(decision.asks);
     CHECK(decision.rule == Gate::failed_rule);
+  }
+}
+
+TEST_CASE("only a policy that asked for a person hears that one has allowed it") {
+  constexpr std::uint32_t again = BH_REQUEST_AGAIN, yes = BH_REQUEST_AGAIN | BH_REQUEST_APPROVED;
+  Stack s(3);
+  s.engines[1].verdict = BH_VERDICT_ASK;
+  s.engines[1].rule = "b";
+  const auto flags = [&](std::size_t i) { return s.engines[i].asked.back().flags; };
+  SECTION("at once") {
+    REQUIRE(s.decide(7).asks);
+    REQUIRE(s.decide(7, yes).asks);
+    CHECK(flags(0) == again);
+    CHECK(flags(1) == yes);
+    CHECK(flags(2) == again);
+  }
+  SECTION("when it asked later, and is asked again by one that answers later") {
+    s.engines[0].status = s.engines[1].status = BH_PENDING;
+    REQUIRE(s.decide(7).verdict == Gate::Verdict::pending);
+    REQUIRE(s.answered(0, 7).verdict == Gate::Verdict::pending);
+    REQUIRE(s.answered(1, 7).asks);
+    s.engines[0].status = BH_PENDING;
+    REQUIRE(s.decide(7, yes).verdict == Gate::Verdict::pending);
+    REQUIRE(s.answered(0, 7).asks);
+    CHECK(flags(0) == again);
+    CHECK(flags(1) == yes);
+    CHECK(flags(2) == again);
+  }
+  SECTION("and of no other call") {
+    REQUIRE(s.decide(7).asks);
+    static_cast<void>(s.decide(8, yes));
+    CHECK(flags(1) == again);
+  }
+  SECTION("and not once the call has ended") {
+    REQUIRE(s.decide(7).asks);
+    s.stack.forget(7);
+    static_cast<void>(s.decide(7, yes));
+    CHECK(flags(1) == again);
   }
 }
 

@@ -53,6 +53,7 @@ void ExchangeTable::close(Exchange &e) {
   e.method = mcp::Method::none;
   e.sent = false;
   e.open_asks = 0;
+  e.asked_about = false;
   e.reply = {};
   e.session = nullptr;
   e.lane = e.watches = nullptr;

@@ -55,7 +55,8 @@ struct Exchange {
   Purpose purpose = Purpose::call;
   mcp::Method method = mcp::Method::none;
   std::uint8_t list_kind = 0;
-  bool sent = false;  // handed to the wire: it may have run
+  bool sent = false;         // handed to the wire: it may have run
+  bool asked_about = false;  // the policy has wanted a person to allow it
   std::uint32_t open_asks = 0;
 
   ReplyTo reply;

@@ -363,6 +363,7 @@ void Router::drop(Exchange &exchange) {
   detach(exchange);
   if (exchange.session != nullptr) exchange.session->exchanges.remove(exchange);
   forget_question(exchange.id);
+  if (exchange.asked_about) unanswered(exchange.id, false);
   recorder_.forget(exchange);
   const std::uint64_t id = exchange.id;
   const bool asked = exchange.open_asks != 0;

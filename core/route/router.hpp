@@ -64,7 +64,8 @@ struct RouterHooks {
   // The last lane of a server that had been taken out has ended; from the loop, nested in nothing.
   std::function<void()> on_drained;
   // Nobody waits any more for what the policy has not answered: a call, a result or a place in a
-  // list, by the number it was asked under. late: since it has had its time.
+  // list, by the number it was asked under; or a call that a person was asked about has ended.
+  // late: since it has had its time.
   std::function<void(std::uint64_t number, bool late)> on_unanswered;
   // A question to a person has ended, however that was. For the record; it must do nothing else.
   std::function<void(const ApprovalOutcome &)> on_approval;

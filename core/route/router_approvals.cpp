@@ -76,6 +76,7 @@ bool Router::somebody_watches() const {
 // nobody can be asked.
 bool Router::has_approval(Exchange &e, std::string_view message, const mcp::Scan &scan,
                           const Target &target, const Gate::Decision &decision) {
+  e.asked_about = true;
   const std::string_view arguments = approved_bytes(message, scan);
   Approvals::Waiting waiting{question_of(e, arguments, decision), e.id, message.size()};
   ApprovalQuestion &q = waiting.question;
@@ -197,7 +198,8 @@ void Router::judge_again(Exchange &e, Undecided call) {
   if (!mcp::scan(call.message, &scan, &error)) return refuse(e, Gate::failed(error.what));
   Gate::Decision decision;
   if (gate_.decides()) {
-    decision = judge_call(e, call.message, scan, call.target, BH_REQUEST_APPROVED);
+    decision =
+        judge_call(e, call.message, scan, call.target, BH_REQUEST_APPROVED | BH_REQUEST_AGAIN);
   }
   if (decision.verdict != Gate::Verdict::pending) return call_decided(e, call, decision);
   wait_for_policy(e, std::move(call));

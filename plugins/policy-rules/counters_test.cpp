@@ -33,7 +33,7 @@ TEST_CASE("a call that a person has allowed is counted once") {
   World w(limit(R"({"calls": 1})"));
   CHECK(w.decide(in_session(1)) == "allow");
   Call again = in_session(1);
-  again.approved = true;
+  again.again = true;
   CHECK(w.decide(again) == "allow");
   CHECK(w.decide(in_session(1)) == "block r");
 }

@@ -77,7 +77,7 @@ Call call_of(const bh_policy_request &request) {
   call.name = bh::view(request.name);
   call.arguments = bh::view(request.arguments);
   call.meta = bh::view(request.meta);
-  call.approved = (request.flags & BH_REQUEST_APPROVED) != 0;
+  call.again = (request.flags & BH_REQUEST_AGAIN) != 0;
   call.to_server = (request.flags & BH_REQUEST_TO_SERVER) != 0;
   if (!BH_HAS(bh_policy_request, &request, event)) return call;
   call.definition = bh::view(request.definition);
@@ -266,7 +266,7 @@ Judge::Match Judge::match(const Rule &rule) {
 // Is the rule's budget used up? While it is not, the rule does not match, and the call counts if it
 // is let through.
 Judge::Match Judge::within(const std::string &rule_id, const Budget &budget) {
-  if (call_->approved) return Match::no;
+  if (call_->again) return Match::no;
   Counters::Addition addition{call_->arguments.size(), &hosts_};
   if (budget.what == Budget::What::destinations && !hosts_known_) {
     if (parse_arguments() != nullptr)

@@ -27,7 +27,7 @@ struct Call {
       definition;
   Event event = Event::request;  // otherwise `arguments` is what is judged, and `name` a tool's
   bool to_server = false;        // of a notification
-  bool approved = false;  // asked once more, after a person has allowed it: it is counted already
+  bool again = false;  // asked once more, after a person has allowed it: it is counted already
 };
 Call call_of(const bh_policy_request &request);
 

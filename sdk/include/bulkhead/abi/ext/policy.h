@@ -58,11 +58,11 @@ enum {
 
 /* Is the listed definition the one that was approved? */
 enum { BH_PIN_UNKNOWN = 0, BH_PIN_SAME = 1, BH_PIN_CHANGED = 2 };
-/* decide() once more of a call that this policy, or another one of the profile, wanted a person to
- * allow, and that a person has allowed: its rules may be others by now. ASK by a rule that the
- * person was told lets it pass; it is still one call, which each policy has been asked about
- * before, to be counted once. */
-enum { BH_REQUEST_APPROVED = 1, BH_REQUEST_TO_SERVER = 2 };
+/* AGAIN: decide() once more of a call that some policy of the profile wanted a person to allow, and
+ * that a person has allowed: rules may be others by now. It is still one call, which each policy
+ * has been asked about before, to be counted once. APPROVED, with it: it was this policy that
+ * wanted that; ASK by a rule that the person was told lets it pass. */
+enum { BH_REQUEST_APPROVED = 1, BH_REQUEST_TO_SERVER = 2, BH_REQUEST_AGAIN = 4 };
 
 /* A resolved call. Borrowed until the function that got it returns. */
 typedef struct bh_policy_request {
