@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "supervisor/sign_budget.hpp"
 #include "supervisor/supervisor.hpp"
 
 namespace bulkhead::program {
@@ -49,6 +50,7 @@ struct Supervisor::Child {
   bool replaced = false;  // it ends because it is to start with another slice
   bool retired = false;   // it ends, or has ended, because no profile wanted it
   bool secret_pending = false;
+  SignBudget sign_budget;               // of all its processes
   bool ending = false;                  // this process was told to end
   std::uint64_t definitions_asked = 0;  // number of those it has not answered yet; 0: none
   std::string failure;                  // what it said before it ended

@@ -79,6 +79,10 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   if (frame.kind == control::sign && !signs(child, secret.instance)) {
     return refuse({BH_E_DENIED, "only telemetry is signed"});
   }
+  // The last one before the end is not to be missed; what asks for more is killed soon.
+  if (frame.kind == control::sign && !child.sign_budget.take(reactor_->now_ns()) && !child.ending) {
+    return refuse({BH_E_LIMIT, "more is signed for it than it can need"});
+  }
   if (secret.value.size() > max_secret_bytes) return refuse({BH_E_LIMIT, "it is too large"});
   SecretJob &job = secret_jobs_.emplace_back(&child, child.life, frame.kind, frame.exchange,
                                              state_dir_, std::move(secret), std::string());
