@@ -3,9 +3,6 @@
 #include "bulkhead/abi/ext/draft/explain.h"
 #include "bulkhead/abi/ext/policy.h"
 #include "bulkhead/cpp/basics.hpp"
-#include "command_line/commands.hpp"
-#include "mcp/scan.hpp"
-#include "sources/profile_source.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -18,16 +15,11 @@ constexpr bh_host_policy inert_policy{
 
 }  // namespace
 
-bool LonePolicy::load() {
-  auto loaded = load_for(arguments_, Transports::none);
-  if (!loaded) return refuse(loaded.error());
-  file_ = loaded->file;
-  const Profile &profile = loaded->profile;
-  if (profile.policies.empty()) return refuse({"the profile has no policy"});
-  const PluginUse &use = profile.policies.front();
+std::vector<std::string> LonePolicy::load(const PluginUse &use, const Profile &profile) {
+  id_ = use.id;
   name_ = use.plugin;
   auto reactor = Reactor::create();
-  if (!reactor) return refuse({reactor.error().text});
+  if (!reactor) return {reactor.error().text};
   reactor_ = std::move(*reactor);
   context_.reactor = reactor_.get();
   context_.name = "bulkhead";
@@ -44,18 +36,30 @@ bool LonePolicy::load() {
   options.init_timeout_ms = profile.limits.plugin_init_ms;
   options.sha256 = use.sha256;
   auto library = Library::load(use.plugin, nullptr, options);
-  if (!library) return refuse({library.error().text});
+  if (!library) return {library.error().text};
   auto instance = Instance::create(use.id, std::move(*library), context_);
-  if (!instance) return refuse({instance.error().text});
+  if (!instance) return {instance.error().text};
   instance_ = std::move(*instance);
   const auto configured = instance_->configure(use.config_json);
-  if (configured) return true;
-  return refuse(mistakes_.size() > 1 ? mistakes_
-                                     : std::vector<std::string>{configured.error().text});
+  if (!configured) {
+    return mistakes_.size() > 1 ? mistakes_ : std::vector<std::string>{configured.error().text};
+  }
+  if (instance_->ext(BH_EXT_POLICY, &bh_policy::filter) == nullptr) {
+    return {"plugin \"" + name_ + "\" is no policy"};
+  }
+  return {};
+}
+
+bool LonePolicy::explains() const {
+  return instance_->ext(BH_EXT_EXPLAIN, &bh_explain::explain) != nullptr;
+}
+
+std::uint32_t LonePolicy::needs() const {
+  return instance_->ext<bh_policy>(BH_EXT_POLICY)->needs(instance_->self());
 }
 
 Result<std::string> LonePolicy::explain(std::string_view call) const {
-  const auto *table = instance_->ext<bh_explain>(BH_EXT_EXPLAIN);
+  const auto *table = instance_->ext(BH_EXT_EXPLAIN, &bh_explain::explain);
   if (table == nullptr) {
     return fail(BH_E_UNSUPPORTED, "the policy plugin \"" + name_ +
                                       "\" cannot explain what it decides (bh.explain/1)");
@@ -66,17 +70,6 @@ Result<std::string> LonePolicy::explain(std::string_view call) const {
   if (status != BH_OK) return fail(status, std::string(bh::text(error)));
   const bh::Buf text(out);
   return std::string(text.view());
-}
-bool LonePolicy::refuse(const std::vector<std::string> &lines) {
-  report_config_errors(lines);
-  return false;
-}
-
-std::string text_member(std::string_view object, std::string_view key) {
-  const std::string_view value = mcp::member(object, key);
-  if (value.empty() || value.front() != '"') return "";
-  std::string scratch;
-  return std::string(mcp::unquote(value, &scratch));
 }
 
 }  // namespace bulkhead::program

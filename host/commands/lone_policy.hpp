@@ -1,4 +1,4 @@
-// The profile's policy without a gateway: it is asked what it would decide, and decides nothing.
+// A policy of the profile without a gateway: it is asked what it would decide, and decides nothing.
 //
 // Thread: one.
 #pragma once
@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "command_line/arguments.hpp"
 #include "plugin/instance.hpp"
+#include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
 
 namespace bulkhead::program {
@@ -17,27 +17,23 @@ namespace bulkhead::program {
 // Configured, never started.
 class LonePolicy {
  public:
-  explicit LonePolicy(const Arguments &arguments) : arguments_(arguments) {}
-
-  // False: the mistakes have been printed.
-  bool load();
-  // bh_explain.explain(): `call` and the answer are JSON.
+  // Empty: it has taken its configuration. Else every mistake, a line each.
+  std::vector<std::string> load(const PluginUse &use, const Profile &profile);
+  // Can it say why it decides what it does?
+  bool explains() const;
+  // What it judges: BH_POLICY_... bits.
+  std::uint32_t needs() const;
+  // bh_explain.explain(): `call` and the answer are JSON. BH_E_UNSUPPORTED: it cannot.
   Result<std::string> explain(std::string_view call) const;
-  const std::string &name() const { return name_; }
-  const std::string &file() const { return file_; }
+  const std::string &id() const { return id_; }      // as the profile calls it
+  const std::string &name() const { return name_; }  // of the plugin
 
  private:
-  static bool refuse(const std::vector<std::string> &lines);
-
-  const Arguments &arguments_;
-  std::string name_, file_;
+  std::string id_, name_;
   std::vector<std::string> mistakes_;
   std::unique_ptr<Reactor> reactor_;
   HostContext context_;
   std::unique_ptr<Instance> instance_;
 };
-
-// A member of a JSON object that is a string; empty: it is not.
-std::string text_member(std::string_view object, std::string_view key);
 
 }  // namespace bulkhead::program

@@ -7,8 +7,9 @@
 #include <sstream>
 
 #include "command_line/commands.hpp"
-#include "commands/lone_policy.hpp"
+#include "commands/profile_policies.hpp"
 #include "common/console.hpp"
+#include "common/json_text.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
@@ -56,17 +57,37 @@ void add_answer(std::string *out, std::string_view what, std::string_view answer
          printable(text_member(rule, "found")), printable(text_member(rule, "place"))});
     return true;
   });
-  *out += table.str();
+  if (!table.empty()) *out += table.str();
   const std::string_view rewritten = mcp::member(answer, "rewritten");
   if (!rewritten.empty()) *out += "becomes " + printable(std::string(rewritten)) + "\n";
 }
 
+// What each of several policies says, and what comes of that.
+std::string text_of(std::string_view said) {
+  std::string out;
+  mcp::for_each_item(mcp::member(said, "policies"), &out, [](void *arg, std::string_view one) {
+    auto &text = *static_cast<std::string *>(arg);
+    text += "policy " + printable(text_member(one, "policy")) + " (" +
+            printable(text_member(one, "plugin")) + ")";
+    const std::string why_not = text_member(one, "not_explained");
+    text += why_not.empty() ? "\n" : ": " + printable(why_not) + "\n";
+    add_answer(&text, "request", mcp::member(one, "request"));
+    add_answer(&text, "response", mcp::member(one, "response"));
+    text += "\n";
+    return true;
+  });
+  if (!out.empty()) out += "all of them\n";
+  add_answer(&out, "request", mcp::member(said, "request"));
+  add_answer(&out, "response", mcp::member(said, "response"));
+  return out;
+}
+
 // One line of a file of cases. Empty: it is as expected.
-std::string failure_of(const LonePolicy &policy, std::string_view line) {
+std::string failure_of(const ProfilePolicies &policies, std::string_view line) {
   if (!mcp::valid_json(line) || !line.starts_with('{')) return "a case is a JSON object";
   const std::string_view call = mcp::member(line, "call");
   if (call.empty()) return "\"call\" is missing";
-  const auto said = policy.explain(call);
+  const auto said = policies.explain(call);
   if (!said) return said.error().text;
   const auto differs = [&](std::string_view event, const char *decision,
                            const char *rule) -> std::string {
@@ -88,33 +109,29 @@ std::string failure_of(const LonePolicy &policy, std::string_view line) {
 }
 
 int run_check(const Arguments &arguments) {
-  LonePolicy policy(arguments);
-  if (!policy.load()) return exit_failed;
-  const std::string where = policy.file().empty() ? "no profile" : tilde(policy.file());
-  return write_stdout(printable(where + ": " + policy.name() + " has taken the rules") + "\n")
-             ? exit_ok
-             : exit_failed;
-}
-
-int run_explain(const Arguments &arguments) {
-  LonePolicy policy(arguments);
-  if (!policy.load()) return exit_failed;
-  const auto call = read_all(arguments.policy_file, max_call_bytes);
-  if (!call) return complain(call.error());
-  const auto said = policy.explain(*call);
-  if (!said) return complain(tilde(arguments.policy_file) + ": " + said.error().text);
-  std::string out = *said + "\n";
-  if (!arguments.json) {
-    out.clear();
-    add_answer(&out, "request", mcp::member(*said, "request"));
-    add_answer(&out, "response", mcp::member(*said, "response"));
+  ProfilePolicies policies(arguments);
+  if (!policies.load()) return exit_failed;
+  const std::string where = policies.file().empty() ? "no profile" : tilde(policies.file());
+  std::string out;
+  for (const auto &policy : policies.all()) {
+    out += printable(where + ": " + policy->name() + " has taken the rules") + "\n";
   }
   return write_stdout(out) ? exit_ok : exit_failed;
 }
 
+int run_explain(const Arguments &arguments) {
+  ProfilePolicies policies(arguments);
+  if (!policies.load()) return exit_failed;
+  const auto call = read_all(arguments.policy_file, max_call_bytes);
+  if (!call) return complain(call.error());
+  const auto said = policies.explain(*call);
+  if (!said) return complain(tilde(arguments.policy_file) + ": " + said.error().text);
+  return write_stdout(arguments.json ? *said + "\n" : text_of(*said)) ? exit_ok : exit_failed;
+}
+
 int run_test(const Arguments &arguments) {
-  LonePolicy policy(arguments);
-  if (!policy.load()) return exit_failed;
+  ProfilePolicies policies(arguments);
+  if (!policies.load()) return exit_failed;
   const auto cases = read_all(arguments.policy_file, max_cases_bytes);
   if (!cases) return complain(cases.error());
   std::istringstream lines(*cases);
@@ -125,7 +142,7 @@ int run_test(const Arguments &arguments) {
     const std::size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string::npos || line[first] == '#') continue;
     const std::string_view text = std::string_view(line).substr(first);
-    const std::string failure = failure_of(policy, text);
+    const std::string failure = failure_of(policies, text);
     ++(failure.empty() ? passed : failed);
     if (failure.empty()) continue;
     out += printable(tilde(arguments.policy_file) + ":" + std::to_string(number) + ": " + failure) +

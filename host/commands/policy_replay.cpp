@@ -4,8 +4,9 @@
 #include <map>
 
 #include "command_line/commands.hpp"
-#include "commands/lone_policy.hpp"
+#include "commands/profile_policies.hpp"
 #include "common/console.hpp"
+#include "common/json_text.hpp"
 #include "common/since.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
@@ -46,18 +47,14 @@ struct Changed {
   std::string timestamp, id, call, then, then_rule, now, now_rule, reason;
 };
 
-void add_text(std::string *json, std::string_view name, std::string_view value) {
-  if (value.empty()) return;
-  json->append(json->size() > 1 ? ",\"" : "\"").append(name).append("\":");
-  mcp::append_quoted(json, value);
-}
-void add_json(std::string *json, std::string_view name, std::string_view value) {
-  if (!value.empty()) json->append(",\"").append(name).append("\":").append(value);
+// Absent on record is absent in the question.
+void add_known(std::string *json, std::string_view name, std::string_view value) {
+  if (!value.empty()) add_text(json, name, value);
 }
 
 class Replay {
  public:
-  explicit Replay(const LonePolicy &policy) : policy_(policy) {}
+  explicit Replay(const ProfilePolicies &policies) : policies_(policies) {}
 
   // All of one file since then. An error is a line for people.
   Result<void> read(const record_store::SegmentFile &file, const std::string &since) {
@@ -116,14 +113,14 @@ class Replay {
     out += "},\"changed\":[";
     for (const Changed &one : changed_) {
       std::string entry = "{";
-      add_text(&entry, "timestamp", one.timestamp);
+      add_known(&entry, "timestamp", one.timestamp);
       add_json(&entry, "id", one.id);
-      add_text(&entry, "call", one.call);
-      add_text(&entry, "then", one.then);
-      add_text(&entry, "then_rule", one.then_rule);
-      add_text(&entry, "now", one.now);
-      add_text(&entry, "now_rule", one.now_rule);
-      add_text(&entry, "reason", one.reason);
+      add_known(&entry, "call", one.call);
+      add_known(&entry, "then", one.then);
+      add_known(&entry, "then_rule", one.then_rule);
+      add_known(&entry, "now", one.now);
+      add_known(&entry, "now_rule", one.now_rule);
+      add_known(&entry, "reason", one.reason);
       out += (out.back() == '[' ? "" : ",\n") + entry + "}";
     }
     return out + (stopped_ ? "],\"truncated\":true}\n" : "]}\n");
@@ -151,26 +148,26 @@ class Replay {
       return leave_out("its answer was blocked, and is not on record");
     }
     std::string call = "{";
-    add_text(&call, "server", text_value(row, server));
-    add_text(&call, "name", text_value(row, target));
-    add_text(&call, "method", text_value(row, method));
-    add_json(&call, "arguments", arguments);
-    add_json(&call, "meta", mcp::member(params, "_meta"));
-    add_text(&call, "transport", text_value(row, transport));
-    add_text(&call, "peer", text_value(row, peer));
-    add_text(&call, "principal", text_value(row, principal));
-    add_text(&call, "process_name", text_value(row, process_name));
+    add_known(&call, "server", text_value(row, server));
+    add_known(&call, "name", text_value(row, target));
+    add_known(&call, "method", text_value(row, method));
+    if (!arguments.empty()) add_json(&call, "arguments", arguments);
+    const std::string_view meta = mcp::member(params, "_meta");
+    if (!meta.empty()) add_json(&call, "meta", meta);
+    add_known(&call, "transport", text_value(row, transport));
+    add_known(&call, "peer", text_value(row, peer));
+    add_known(&call, "principal", text_value(row, principal));
+    add_known(&call, "process_name", text_value(row, process_name));
     add_json(&call, "session_calls", std::to_string(calls));
     const std::string result = text_value(row, response);
     const bool has_result = text_value(row, outcome) == "ok" && (bits & response_cut) == 0;
     if (has_result && result.starts_with('{')) add_json(&call, "result", result);
-    const auto said = policy_.explain(call + "}");
+    const auto said = policies_.explain(call + "}");
     if (!said) {
       if (said.error().code == BH_E_UNSUPPORTED) return std::unexpected(said.error());
       return leave_out(said.error().text);
     }
-    compare(row, *said);
-    return {};
+    return compare(row, *said);
   }
 
   Result<void> leave_out(const std::string &why) {
@@ -179,21 +176,23 @@ class Replay {
   }
 
   // The answer's last word: of the response, unless the request is refused.
-  void compare(sqlite3_stmt *row, std::string_view said) {
+  Result<void> compare(sqlite3_stmt *row, std::string_view said) {
     std::string_view answer = mcp::member(said, "request");
     const std::string_view later = mcp::member(said, "response");
     const auto decision = [](std::string_view of) { return text_member(of, "decision"); };
     const bool goes_on = decision(answer) == "allow" || decision(answer) == "rewrite";
     if (goes_on && !later.empty() && decision(later) != "allow") answer = later;
     const std::string now = decision(answer), then = text_value(row, action);
-    if (now == then) return;
+    if (now == "unknown") return leave_out(text_member(answer, "reason"));
+    if (now == then) return {};
     changed_.push_back({text_value(row, timestamp), text_value(row, id),
                         text_value(row, server) + "/" + text_value(row, target), then,
                         text_value(row, rule), now, text_member(answer, "rule"),
                         text_member(answer, "reason")});
+    return {};
   }
 
-  const LonePolicy &policy_;
+  const ProfilePolicies &policies_;
   std::uint64_t looked_at_ = 0;
   bool stopped_ = false;  // at max_calls
   std::vector<Changed> changed_;
@@ -205,11 +204,11 @@ class Replay {
 int run_policy_replay(const Arguments &arguments) {
   const auto since = since_text(arguments.records.since);
   if (!since) return complain(since_usage, exit_usage);
-  LonePolicy policy(arguments);
-  if (!policy.load()) return exit_failed;
+  ProfilePolicies policies(arguments);
+  if (!policies.load()) return exit_failed;
   const auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
-  Replay replay(policy);
+  Replay replay(policies);
   for (const auto &folder : found->folders) {
     for (const auto &file : folder.files) {
       if (auto read = replay.read(file, *since); !read) return complain(read.error().text);

@@ -4,23 +4,13 @@
 #include <charconv>
 #include <optional>
 
+#include "common/json_text.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::program {
 namespace {
 
 constexpr std::uint64_t usual_watch_s = 5, most_watch_s = 60;
-
-void add_text(std::string *out, std::string_view name, std::string_view text) {
-  if (!out->ends_with('{')) *out += ',';
-  out->append("\"").append(name).append("\":");
-  mcp::append_quoted(out, text);
-}
-
-void add_number(std::string *out, std::string_view name, std::uint64_t value) {
-  if (!out->ends_with('{')) *out += ',';
-  out->append("\"").append(name).append("\":").append(std::to_string(value));
-}
 
 std::string json_of(const ApprovalQuestion &q, std::uint64_t now_unix_ms) {
   std::string out = "{";

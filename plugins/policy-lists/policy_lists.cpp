@@ -1,8 +1,10 @@
 // policy-lists: judges calls by lists of servers and tools. A second engine beside policy-rules, of
 // which a profile names one.
+#include <bulkhead/abi/ext/draft/explain.h>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
 
+#include "explain.hpp"
 #include "lists.hpp"
 
 namespace {
@@ -18,7 +20,7 @@ class PolicyLists {
                                  .version = "0.1.0",
                                  .vendor = "Bulkhead",
                                  .config_schema = R"({"type":"object"})",
-                                 .provides = {BH_EXT_POLICY}};
+                                 .provides = {BH_EXT_POLICY, BH_EXT_EXPLAIN}};
 
   explicit PolicyLists(const bh_host *) {}
 
@@ -32,6 +34,7 @@ class PolicyLists {
   bh_status start(bh_error *) { return BH_OK; }
   void stop() noexcept {}
   const void *get_ext(const char *id) noexcept {
+    if (bh::is(id, BH_EXT_EXPLAIN)) return &explain_table;
     return bh::is(id, BH_EXT_POLICY) ? bh::policy_table<PolicyLists>() : nullptr;
   }
 
@@ -56,6 +59,16 @@ class PolicyLists {
   }
 
  private:
+  static bh_status explain(void *self, bh_str call, bh_buf *out, bh_error *error) {
+    return bh::guarded(error, [&] {
+      auto text = bulkhead::lists::explain(bh::self<PolicyLists>(self).lists_, bh::view(call));
+      if (!text.has_value()) return bh::fail(error, BH_E_INVALID, text.error());
+      *out = bh::buf(std::move(*text));
+      return bh_status{BH_OK};
+    });
+  }
+  static constexpr bh_explain explain_table{sizeof(bh_explain), 0, explain};
+
   Decision judge(const bh_policy_request &request) const {
     const bool tool = bh::view(request.method) == "tools/call";
     return lists_.decide(bh::view(request.server), tool ? bh::view(request.name) : "");

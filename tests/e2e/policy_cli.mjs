@@ -40,9 +40,73 @@ test('policy explain: the decision, and each rule that was looked at', (t) => {
   const wrong = cli(t, ['explain', '-'], rulesFile, '{"sever":"s"}');
   assert.equal(wrong.code, 1);
   assert.match(wrong.stderr, /did you mean "server"/);
-  const none = cli(t, ['explain', '-'], '[policies.default]\nplugin = "policy-lists"\n', described);
+  const lists = cli(t, ['explain', '-'], '[policies.default]\nplugin = "policy-lists"\nblocked_servers = ["s"]\n', described);
+  assert.match(lists.stdout, /^request: block by blocked_servers\.s$/m, show(lists));
+  const none = cli(t, ['explain', '-'], '[policies.default]\nplugin = "policy-allow"\n', described);
   assert.equal(none.code, 1);
-  assert.match(none.stderr, /policy-lists" cannot explain/);
+  assert.match(none.stderr, /policy-allow" cannot explain/);
+});
+
+const several = (lists) => `[policies.rules]
+plugin = "policy-rules"
+
+[policies.lists]
+plugin = "policy-lists"
+rules = false
+${lists}
+
+`;
+
+test('several policies: check loads each, explain says what each says and what comes of it', (t) => {
+  const both = several('tool_permissions = { s__c = "block" }') + rulesFile +
+    rule('cut', { if: "mcp.request.tool_name == 'd'", decision: 'rewrite', rewrite_target: 'arguments =~ "x+"', rewrite_value: '-' });
+  const checked = cli(t, ['check'], both);
+  assert.equal(checked.code, 0, show(checked));
+  assert.match(checked.stdout, /policy-rules has taken the rules\n.*policy-lists has taken the rules/);
+  const wrong = cli(t, ['check'], several('tool_permissions = 1') + rulesFile + rule('y', { decision: 'deny' }));
+  assert.equal(wrong.code, 1, show(wrong));
+  assert.match(wrong.stderr, /security\.rules\.mcp\.y\.decision/);
+  assert.match(wrong.stderr, /tool_permissions/);
+
+  const explained = (call) => JSON.parse(cli(t, ['explain', '-', '--json'], both, JSON.stringify({ server: 's', ...call })).stdout);
+  const second = explained({ name: 'c' });  // by the second
+  assert.deepEqual([second.request.decision, second.request.rule], ['block', 'tool_permissions.s__c']);
+  assert.deepEqual(second.policies.map((one) => [one.policy, one.plugin, one.request.decision]),
+    [['rules', 'policy-rules', 'allow'], ['lists', 'policy-lists', 'block']]);
+  const first = explained({ name: 'a', arguments: { n: 4 } });  // the one behind it is not asked
+  assert.deepEqual([first.request.decision, first.request.rule], ['block', 'security.rules.mcp.r']);
+  assert.equal(first.policies[1].not_explained, 'it is not asked');
+  const written = explained({ name: 'd', arguments: { n: 1, text: 'axxb' }, result: { content: [{ text: 'a secret' }] } });
+  assert.deepEqual([written.request.decision, written.request.rewritten], ['rewrite', { n: 1, text: 'a-b' }]);
+  assert.deepEqual([written.response.decision, written.response.rewritten], ['rewrite', { content: [{ text: 'a ***' }] }]);
+
+  const text = cli(t, ['explain', '-'], both, '{"server":"s","name":"c"}');
+  assert.equal(text.code, 0, show(text));
+  assert.match(text.stdout, /^policy rules \(policy-rules\)\nrequest: allow by security\.rules\.mcp\.default$/m);
+  assert.match(text.stdout, /^policy lists \(policy-lists\)\nrequest: block by tool_permissions\.s__c$/m);
+  assert.match(text.stdout, /^all of them\nrequest: block by tool_permissions\.s__c$/m);
+  const cases = cli(t, ['test', '-'], both, '{"call":{"server":"s","name":"c"},"expect":"block","rule":"s__c"}\n');
+  assert.equal(cases.code, 0, show(cases));
+  const unclear = cli(t, ['explain', '-'], both, '{"sever":"s","server":"s"}');
+  assert.equal(unclear.code, 1);
+  assert.match(unclear.stderr, /did you mean "server"/);
+});
+
+test('several policies, one of which cannot say what it decides', (t) => {
+  const point = `[policies.point]
+plugin = "policy-http"
+url = "http://127.0.0.1:9/"
+rules = false
+
+`;
+  const both = `[policies.rules]\nplugin = "policy-rules"\n\n${point}${rulesFile}`;
+  const explained = (call) => JSON.parse(cli(t, ['explain', '-', '--json'], both, JSON.stringify({ server: 's', ...call })).stdout);
+  const unknown = explained({ name: 'b' });
+  assert.equal(unknown.request.decision, 'unknown');
+  assert.match(unknown.request.reason, /"point" \(policy-http\) cannot say/);
+  assert.match(unknown.policies[1].not_explained, /bh\.explain\/1/);
+  const blocked = explained({ name: 'a', arguments: { n: 4 } });
+  assert.equal(blocked.request.decision, 'block');
 });
 
 test('policy test: cases that hold, and those that do not with their line', (t) => {
