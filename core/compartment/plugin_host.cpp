@@ -64,6 +64,11 @@ void event(void *ctx, bh_call call, std::uint32_t kind, bh_str detail) {
 void list_changed(void *ctx, std::uint32_t kind) {
   on_loop(ctx, [ctx, kind] { host_of(ctx).far().list_changed(part_of(ctx).number, kind); });
 }
+void resource_updated(void *ctx, bh_str uri) {
+  on_loop(ctx, [ctx, text = std::string(bh::view(uri))] {
+    host_of(ctx).far().resource_updated(part_of(ctx).number, text);
+  });
+}
 
 // ---- policy ----------------------------------------------------------------------------------
 
@@ -117,7 +122,8 @@ bh_status http_cancel(void *ctx, bh_http_id id) {
   return service == nullptr ? BH_STALE : service->cancel(self, id);
 }
 
-constexpr bh_host_tools tools_table{sizeof(bh_host_tools), 0, complete, progress, list_changed};
+constexpr bh_host_tools tools_table{sizeof(bh_host_tools), 0, complete, progress, list_changed,
+                                    resource_updated};
 constexpr bh_host_policy policy_table{sizeof(bh_host_policy), 0, decided, changed, filtered};
 constexpr bh_host_event event_table{sizeof(bh_host_event), 0, event};
 constexpr bh_host_telemetry telemetry_table{sizeof(bh_host_telemetry), 0, committed};

@@ -112,6 +112,12 @@ void list_changed(void *ctx, std::uint32_t kind) {
     if (part.upstream != nullptr) part.host->router().tools_changed(*part.upstream, kind);
   });
 }
+void resource_updated(void *ctx, bh_str uri) {
+  on_loop(ctx, [ctx, text = std::string(bh::view(uri))] {
+    Part &part = part_of(ctx);
+    if (part.upstream != nullptr) part.host->router().resource_updated(*part.upstream, text);
+  });
+}
 
 // ---- policy ----------------------------------------------------------------------------------
 
@@ -223,7 +229,7 @@ HostTables::HostTables(const bh_limits *limits)
                  set_process_name},
       connector_{sizeof(bh_host_connector), 0,         limits,     upstream_message,
                  exchange_failed,           lane_down, lane_closed},
-      tools_{sizeof(bh_host_tools), 0, complete, progress, list_changed},
+      tools_{sizeof(bh_host_tools), 0, complete, progress, list_changed, resource_updated},
       policy_{sizeof(bh_host_policy), 0, decided, changed, filtered},
       http_{sizeof(bh_host_http), 0, http_start, http_cancel},
       event_{sizeof(bh_host_event), 0, event},

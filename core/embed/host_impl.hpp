@@ -192,6 +192,9 @@ class HostImpl final : public Host,
   void call_progress(bh_call call, double value, double total, std::string_view message) override;
   void call_event(bh_call call, std::uint32_t kind, std::string_view detail) override;
   void tools_changed(const std::string &plugin, std::uint32_t kind) override;
+  void tools_began(const std::string &plugin) override;
+  void resource_updated(const std::string &plugin, std::string_view uri) override;
+  std::vector<Upstream *> upstreams_of(const std::string &plugin) const;
   Result<Part *> connector_for(const std::string &type);
   void check_finished();
   void shut_down();

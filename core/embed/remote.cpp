@@ -152,12 +152,23 @@ void HostImpl::call_progress(bh_call call, double value, double total, std::stri
 void HostImpl::call_event(bh_call call, std::uint32_t kind, std::string_view detail) {
   router_->tools_event(call, kind, detail);
 }
-void HostImpl::tools_changed(const std::string &plugin, std::uint32_t kind) {
+std::vector<Upstream *> HostImpl::upstreams_of(const std::string &plugin) const {
+  std::vector<Upstream *> found;
   for (const auto &part : tools_) {
     const auto at = remote_.find(part->use.id);
     if (at == remote_.end() || at->second.plugin != plugin || part->upstream == nullptr) continue;
-    router_->tools_changed(*part->upstream, kind);
+    found.push_back(part->upstream);
   }
+  return found;
+}
+void HostImpl::tools_changed(const std::string &plugin, std::uint32_t kind) {
+  for (Upstream *upstream : upstreams_of(plugin)) router_->tools_changed(*upstream, kind);
+}
+void HostImpl::tools_began(const std::string &plugin) {
+  for (Upstream *upstream : upstreams_of(plugin)) router_->tools_began(*upstream);
+}
+void HostImpl::resource_updated(const std::string &plugin, std::string_view uri) {
+  for (Upstream *upstream : upstreams_of(plugin)) router_->resource_updated(*upstream, uri);
 }
 
 }  // namespace bulkhead

@@ -60,6 +60,8 @@ struct Heard final : NearEvents {
   void call_progress(bh_call, double, double, std::string_view) override {}
   void call_event(bh_call, std::uint32_t, std::string_view) override {}
   void tools_changed(const std::string &, std::uint32_t) override {}
+  void tools_began(const std::string &) override {}
+  void resource_updated(const std::string &, std::string_view) override {}
 };
 
 bh_limits limits_for_tests() {

@@ -116,6 +116,7 @@ void Far::trunk_lost() {
     const FarPlugin &plugin = plugins_[call.plugin];
     if (plugin.tools != nullptr) plugin.tools->call_cancel(plugin.self, id);
   }
+  end_subscriptions();
 }
 
 void Far::on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd) {
@@ -267,6 +268,8 @@ void Far::send_plugin(std::uint32_t number) {
       send_list(number, kind);
     }
     frame.kind = FrameKind::tools_listed;
+    const bool more = BH_HAS(bh_tools, plugin.tools, features) && plugin.tools->features != nullptr;
+    frame.code = more ? plugin.tools->features(plugin.self) : 0;
     trunk_->send(frame);
   }
 }
@@ -302,6 +305,38 @@ void Far::list_changed(std::uint32_t number, std::uint32_t kind) {
   trunk_->send(frame);
 }
 
+void Far::resource_updated(std::uint32_t number, std::string_view uri) {
+  if (trunk_ == nullptr || find(number) == nullptr) return;
+  Frame frame;
+  frame.kind = FrameKind::resource_updated;
+  frame.plugin = number;
+  trunk_->send(frame, uri);
+}
+
+// False: there are too many.
+bool Far::note_subscription(std::uint32_t plugin, const CallText &text) {
+  if (text.method == "resources/unsubscribe") subscriptions_.erase({plugin, text.name});
+  if (text.method != "resources/subscribe") return true;
+  if (subscriptions_.size() >= max_subscriptions) return false;
+  subscriptions_.emplace(plugin, text.name);
+  return true;
+}
+
+// The near end that wanted them is gone; the next one says itself what it wants.
+void Far::end_subscriptions() {
+  for (const auto &[number, uri] : std::exchange(subscriptions_, {})) {
+    const FarPlugin &plugin = plugins_[number];
+    const bh_call call = calls_.insert({0, number, false});
+    bh_call_info info{};
+    info.size = sizeof info;
+    info.method = bh::str("resources/unsubscribe");
+    info.name = bh::str(uri);
+    bh_error error = bh::make_error();
+    const bh_status status = plugin.tools->call_begin(plugin.self, call, &info, &error);
+    if (status != BH_OK && status != BH_PENDING) calls_.erase(call);
+  }
+}
+
 // Whatever comes is answered: the near end waits.
 void Far::begin_call(const Frame &frame, std::string_view payload) {
   bh_error error = bh::make_error();
@@ -328,6 +363,9 @@ bh_status Far::call_plugin(const Frame &frame, std::string_view payload, bh_erro
   }
   if (calls_.size() >= max_calls) {
     return bh::fail(error, BH_E_LIMIT, "this compartment has too many calls under way");
+  }
+  if (!note_subscription(*number, text)) {
+    return bh::fail(error, BH_E_LIMIT, "this compartment has too many subscriptions");
   }
   const bh_call call = calls_.insert({frame.exchange, *number, true});
   by_exchange_[frame.exchange] = call;

@@ -8,9 +8,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/slots.hpp"
@@ -39,7 +41,7 @@ struct FarPlugin {
 class Far {
  public:
   // Beyond these a near end that was taken over gets no more; an honest one stays far below.
-  static constexpr std::size_t max_lanes = 1024, max_calls = 4096;
+  static constexpr std::size_t max_lanes = 1024, max_calls = 4096, max_subscriptions = 65'536;
 
   // definitions: what bh_lane_info gives for each server; the near end never sees them. `limits`,
   // `plugins` and `definitions` outlive this.
@@ -64,6 +66,7 @@ class Far {
   void progress(bh_call call, double value, double total, std::string_view message);
   void event(bh_call call, std::uint32_t kind, std::string_view detail);
   void list_changed(std::uint32_t plugin, std::uint32_t kind);
+  void resource_updated(std::uint32_t plugin, std::string_view uri);
 
  private:
   struct Lane;
@@ -74,6 +77,8 @@ class Far {
   void open_lane(const Frame &frame, std::string_view payload, OwnedFd socket);
   bh_status find_wire(const Frame &frame, const LaneText &text, Lane &lane, bh_error *error);
   void begin_call(const Frame &frame, std::string_view payload);
+  bool note_subscription(std::uint32_t plugin, const CallText &text);
+  void end_subscriptions();
   bh_status call_plugin(const Frame &frame, std::string_view payload, bh_error *error);
   void cancel_call(std::uint64_t exchange);
   void send_plugin(std::uint32_t number);
@@ -100,6 +105,8 @@ class Far {
   };
   Slots<Call> calls_;
   std::unordered_map<std::uint64_t, bh_call> by_exchange_;
+  // What the near end has asked plugins to watch: number and URI. It ends with the near end.
+  std::set<std::pair<std::uint32_t, std::string>> subscriptions_;
 };
 
 }  // namespace bulkhead::link

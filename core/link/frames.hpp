@@ -19,13 +19,15 @@ enum FrameKind : std::uint16_t {
   // Trunk, far to near. `plugin` says which, by a number that this trunk has given an id.
   plugin_named = 15,  // payload: the id
   tools_list,         // code: list kind; value: 1 if the plugin has such items; payload: JSON array
-  tools_listed,       // all four have come; from now on changes come by tools_list + tools_changed
+  tools_listed,       // all four have come; from now on changes come by tools_list + tools_changed;
+                      // code: BH_TOOLS_... bits
   tools_changed,      // code: list kind
   call_complete,      // exchange; code: result kind; payload: JSON
   call_refused,       // exchange; code: status; payload: text
   call_progress,      // exchange; payload: archived Progress
   call_event,         // exchange; code: BH_RECORD_...; payload: JSON, for the record
   plugin_failed,      // payload: why; this plugin will do nothing
+  resource_updated,   // payload: URI
 
   // A lane's socket, near to far.
   lane_send = 32,   // code: message kind; value: deadline; exchange; payload: the message

@@ -25,6 +25,7 @@ struct Near::Plugin {
   std::optional<std::uint32_t> number;  // on the present trunk, once it is named there
   std::string failure;
   bool listed = false;
+  std::uint32_t features = 0;  // known once it has listed
   struct List {
     bool has = false;
     std::string json;
@@ -166,15 +167,18 @@ void Near::on_trunk(const Frame &frame, std::string_view payload) {
     case tools_listed:
       plugin->failure.clear();
       plugin->listed = true;
+      plugin->features = frame.code;
       for (std::uint32_t kind = BH_LIST_TOOLS; kind <= BH_LIST_PROMPTS; ++kind) {
         events_.tools_changed(plugin->id, kind);
       }
-      return;
+      return events_.tools_began(plugin->id);
     case FrameKind::tools_changed:
       return events_.tools_changed(plugin->id, frame.code);
     case plugin_failed:
       plugin->failure = about(payload);
       return events_.tools_changed(plugin->id, BH_LIST_TOOLS);
+    case FrameKind::resource_updated:
+      return events_.resource_updated(plugin->id, payload);
     default:
       return;
   }
@@ -266,6 +270,7 @@ void *Near::fresh_tools(const std::string &id) {
   auto &fresh = *static_cast<Plugin *>(plugin(id));
   fresh.failure = gave_up_;
   fresh.listed = false;
+  fresh.features = 0;
   fresh.lists = {};
   if (trunk_ != nullptr) {
     Frame frame;
@@ -391,6 +396,8 @@ struct NearFunctions {
     frame.exchange = call;
     plugin.near->trunk_->send(frame);
   }
+
+  static std::uint32_t features(void *self) { return static_cast<Plugin *>(self)->features; }
 };
 
 const bh_connector &Near::connector() noexcept {
@@ -402,8 +409,9 @@ const bh_connector &Near::connector() noexcept {
 }
 
 const bh_tools &Near::tools() noexcept {
-  static constexpr bh_tools table{sizeof(bh_tools), 0, NearFunctions::list,
-                                  NearFunctions::call_begin, NearFunctions::call_cancel};
+  static constexpr bh_tools table{sizeof(bh_tools),           0,
+                                  NearFunctions::list,        NearFunctions::call_begin,
+                                  NearFunctions::call_cancel, NearFunctions::features};
   return table;
 }
 

@@ -38,6 +38,9 @@ class NearEvents {
   virtual void call_event(bh_call call, std::uint32_t kind, std::string_view detail) = 0;
   // `plugin`: the tools plugin's instance id.
   virtual void tools_changed(const std::string &plugin, std::uint32_t kind) = 0;
+  // It has listed everything, (again) after a start: nothing is subscribed to there.
+  virtual void tools_began(const std::string &plugin) = 0;
+  virtual void resource_updated(const std::string &plugin, std::string_view uri) = 0;
 };
 
 class Near {

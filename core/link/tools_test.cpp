@@ -35,6 +35,11 @@ struct Heard final : NearEvents {
   void tools_changed(const std::string &plugin, std::uint32_t kind) override {
     changes.emplace_back(plugin, kind);
   }
+  void tools_began(const std::string &plugin) override { began.push_back(plugin); }
+  void resource_updated(const std::string &plugin, std::string_view uri) override {
+    updates.push_back(plugin + " " + std::string(uri));
+  }
+  std::vector<std::string> began, updates;
 };
 
 // A tools plugin that lists one tool, named like itself, and answers every call with its name.
@@ -43,21 +48,28 @@ struct Tool {
   Far **far = nullptr;
   std::size_t cancelled = 0;
   bool answers = true;
+  std::vector<std::string> calls;  // method and name
 
   static bh_status list(void *self, std::uint32_t kind, bh_buf *out, bh_error *) {
     if (kind != BH_LIST_TOOLS) return BH_E_UNSUPPORTED;
     *out = bh::buf("[{\"name\":\"" + static_cast<Tool *>(self)->id + "\"}]");
     return BH_OK;
   }
-  static bh_status call_begin(void *self, bh_call call, const bh_call_info *, bh_error *) {
+  static bh_status call_begin(void *self, bh_call call, const bh_call_info *info, bh_error *) {
     auto &tool = *static_cast<Tool *>(self);
+    tool.calls.push_back(std::string(bh::view(info->method)) + " " +
+                         std::string(bh::view(info->name)));
     if (!tool.answers) return BH_PENDING;
     (*tool.far)->complete(call, BH_RESULT_OK, tool.id);
     return BH_OK;
   }
   static void call_cancel(void *self, bh_call) { ++static_cast<Tool *>(self)->cancelled; }
+  static std::uint32_t features(void *self) {
+    return static_cast<Tool *>(self)->id == "notes" ? BH_TOOLS_SUBSCRIBE : 0;
+  }
 };
-constexpr bh_tools tool_table{sizeof(bh_tools), 0, Tool::list, Tool::call_begin, Tool::call_cancel};
+constexpr bh_tools tool_table{sizeof(bh_tools), 0, Tool::list, Tool::call_begin, Tool::call_cancel,
+                              Tool::features};
 
 bh_limits limits_for_tests() {
   bh_limits limits{};
@@ -107,10 +119,11 @@ struct Link {
     for (int i = 0; i < 2000 && !done(); ++i) reactor->poll(5);
     return done();
   }
-  void call(void *self) {
+  void call(void *self, std::string_view method = "tools/call", std::string_view name = {}) {
     bh_call_info info{};
     info.size = sizeof info;
-    info.method = bh::str("tools/call");
+    info.method = bh::str(method);
+    info.name = bh::str(name);
     bh_error error = bh::make_error();
     REQUIRE(Near::tools().call_begin(self, ++last_call, &info, &error) == BH_PENDING);
   }
@@ -211,4 +224,37 @@ TEST_CASE("a call is cancelled in the plugin that runs it") {
   Near::tools().call_cancel(notes, link.last_call);
   REQUIRE(link.until([&] { return process.tools[1]->cancelled == 1; }));
   CHECK(process.tools[0]->cancelled == 0);
+}
+
+TEST_CASE("subscriptions go over a link, and updates come back") {
+  Link link;
+  Process process(*link.reactor, link.limits, {"archive", "notes"});
+  void *archive = link.near.fresh_tools("archive"), *notes = link.near.fresh_tools("notes");
+  CHECK(Near::tools().features(notes) == 0);  // it is not known yet
+  link.attach(process);
+  REQUIRE(link.until([&] { return link.heard.began.size() == 2; }));
+  CHECK(Near::tools().features(archive) == 0);
+  CHECK(Near::tools().features(notes) == BH_TOOLS_SUBSCRIBE);
+  link.call(notes, "resources/subscribe", "note:///1");
+  REQUIRE(link.until([&] { return link.heard.results.size() == 1; }));
+  CHECK(process.tools[1]->calls == Names{"resources/subscribe note:///1"});
+  process.far->resource_updated(1, "note:///1");
+  REQUIRE(link.until([&] { return link.heard.updates.size() == 1; }));
+  CHECK(link.heard.updates[0] == "notes note:///1");
+}
+
+TEST_CASE("what a near end that is gone has subscribed to, the plugin watches no more") {
+  Link link;
+  Process process(*link.reactor, link.limits, {"archive", "notes"});
+  link.attach(process);
+  void *notes = link.near.plugin("notes");
+  for (const char *uri : {"note:///1", "note:///2"}) link.call(notes, "resources/subscribe", uri);
+  link.call(notes, "resources/unsubscribe", "note:///1");
+  REQUIRE(link.until([&] { return link.heard.results.size() == 3; }));
+  auto pair = socket_pair();
+  REQUIRE(pair.has_value());
+  process.far->attach(std::move(pair->second));
+  CHECK(process.tools[1]->calls.back() == "resources/unsubscribe note:///2");
+  CHECK(process.tools[1]->calls.size() == 4);
+  CHECK(process.tools[0]->calls.empty());
 }

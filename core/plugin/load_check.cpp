@@ -17,7 +17,8 @@ struct Answers {
   int progress = 0;
 };
 
-const bh_host_tools host_tools{sizeof(bh_host_tools), 0,
+const bh_host_tools host_tools{sizeof(bh_host_tools),
+                               0,
                                [](void *ctx, bh_call call, const bh_result *result) -> bh_status {
                                  const bh::Buf json(result->json);
                                  static_cast<Answers *>(Instance::of(ctx).user)->texts[call] =
@@ -27,7 +28,8 @@ const bh_host_tools host_tools{sizeof(bh_host_tools), 0,
                                [](void *ctx, bh_call, double, double, bh_str) {
                                  ++static_cast<Answers *>(Instance::of(ctx).user)->progress;
                                },
-                               [](void *, std::uint32_t) {}};
+                               [](void *, std::uint32_t) {},
+                               [](void *, bh_str) {}};
 
 int failed(const std::string &what) {
   std::fprintf(stderr, "FAILED: %s\n", what.c_str());

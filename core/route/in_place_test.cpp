@@ -16,6 +16,10 @@ namespace {
 struct Tools {
   std::string list;
   bool fails = false;
+  std::uint32_t features = 0;
+  bh_status subscribe_status = BH_PENDING;
+  std::vector<std::string> calls{};  // method and name
+  std::vector<bh_call> ids{};        // of these
 };
 
 const bh_tools tools_table = {
@@ -23,13 +27,25 @@ const bh_tools tools_table = {
     0,
     [](void *self, std::uint32_t kind, bh_buf *out, bh_error *error) -> bh_status {
       const Tools &tools = *static_cast<Tools *>(self);
+      if (kind == BH_LIST_TEMPLATES && tools.features != 0) {
+        *out = bh::buf(std::string(R"([{"uriTemplate":"note:///{+id}","name":"note"}])"));
+        return BH_OK;
+      }
       if (kind != BH_LIST_TOOLS) return BH_E_UNSUPPORTED;
       if (tools.fails) return bh::fail(error, BH_E_UNAVAILABLE, "the folder has gone");
       *out = bh::buf(std::string(tools.list));
       return BH_OK;
     },
-    [](void *, bh_call, const bh_call_info *, bh_error *) -> bh_status { return BH_PENDING; },
+    [](void *self, bh_call call, const bh_call_info *info, bh_error *error) -> bh_status {
+      Tools &tools = *static_cast<Tools *>(self);
+      tools.calls.push_back(std::string(bh::view(info->method)) + " " +
+                            std::string(bh::view(info->name)));
+      tools.ids.push_back(call);
+      if (tools.subscribe_status >= BH_OK) return tools.subscribe_status;
+      return bh::fail(error, tools.subscribe_status, "it may not be watched");
+    },
     [](void *, bh_call) {},
+    [](void *self) -> std::uint32_t { return static_cast<Tools *>(self)->features; },
 };
 
 const bh_policy policy_table = {
@@ -79,12 +95,19 @@ struct Alone : private ClientEnd {
     router->end_sessions("the end");
     router->close_lanes();
   }
-  void list() {
+  void list() { ask(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"); }
+  void ask(std::string_view message) {
     got.clear();
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    router->deliver(session, 0, R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})", &delivery);
+    router->deliver(session, 0, message, &delivery);
   }
+  // method: "subscribe" or "unsubscribe".
+  void watch(const std::string &method, const std::string &uri) {
+    ask(R"({"jsonrpc":"2.0","id":2,"method":"resources/)" + method + R"(","params":{"uri":")" +
+        uri + "\"}}");
+  }
+  void complete() { router->tools_complete(tools.ids.back(), BH_RESULT_OK, "{}"); }
   bool has(std::string_view text) const { return got.find(text) != std::string::npos; }
 
  private:
@@ -106,7 +129,8 @@ TEST_CASE("a list that cannot be read again stays, and the failure shows") {
   CHECK(w.upstream->status().tools == 2);
   CHECK(w.upstream->status().reason.find("the folder has gone") != std::string::npos);
   CHECK(w.log.find("the folder has gone") != std::string::npos);
-  w.tools = {R"([{"name":"z"}])", false};
+  w.tools.list = R"([{"name":"z"}])";
+  w.tools.fails = false;
   w.router->tools_changed(*w.upstream, BH_LIST_TOOLS);
   w.list();
   CHECK(w.has("t__z"));
@@ -133,4 +157,83 @@ TEST_CASE("what a policy was asked about a list that is another now, nobody wait
     w.router->close_lanes();
   }
   CHECK(w.unanswered == std::vector<std::uint64_t>{w.asked[1]});
+}
+
+TEST_CASE("a plugin without subscriptions is asked for none") {
+  Alone w;
+  w.start();
+  w.watch("subscribe", "bulkhead://t/note:///1");
+  CHECK(w.has("has no resource subscriptions"));
+  CHECK(w.tools.calls.empty());
+}
+
+TEST_CASE("a plugin hears of a subscription, and its client of updates until it has enough") {
+  Alone w;
+  w.tools.features = BH_TOOLS_SUBSCRIBE;
+  w.start();
+  const std::string uri = "bulkhead://t/note:///1";
+  w.watch("subscribe", uri);
+  REQUIRE(w.tools.calls == std::vector<std::string>{"resources/subscribe note:///1"});
+  CHECK(w.got.empty());
+  w.complete();
+  CHECK(w.has(R"("result":{})"));
+  w.got.clear();
+  w.router->resource_updated(*w.upstream, "note:///2");
+  CHECK(w.got.empty());
+  w.router->resource_updated(*w.upstream, "note:///1");
+  CHECK(w.has(R"("method":"notifications/resources/updated","params":{"uri":")" + uri + "\"}"));
+  w.watch("subscribe", uri);  // again: the plugin has agreed before
+  CHECK(w.has(R"("result":{})"));
+  CHECK(w.tools.calls.size() == 1);
+  w.watch("unsubscribe", uri);
+  CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
+  w.complete();
+  w.got.clear();
+  w.router->resource_updated(*w.upstream, "note:///1");
+  CHECK(w.got.empty());
+}
+
+TEST_CASE("a subscription that the plugin refuses is none") {
+  Alone w;
+  w.tools.features = BH_TOOLS_SUBSCRIBE;
+  w.tools.subscribe_status = BH_E_LIMIT;
+  w.start();
+  w.watch("subscribe", "bulkhead://t/note:///1");
+  CHECK(w.has("it may not be watched"));
+  w.got.clear();
+  w.router->resource_updated(*w.upstream, "note:///1");
+  CHECK(w.got.empty());
+}
+
+TEST_CASE(
+    "a plugin that has begun again is told what is subscribed to, and its word is not needed") {
+  Alone w;
+  w.tools.features = BH_TOOLS_SUBSCRIBE;
+  w.start();
+  w.watch("subscribe", "bulkhead://t/note:///1");
+  w.complete();
+  w.router->tools_began(*w.upstream);
+  REQUIRE(w.tools.calls.size() == 2);
+  CHECK(w.tools.calls[1] == "resources/subscribe note:///1");
+  w.got.clear();
+  SECTION("it agrees") {
+    w.complete();
+  }
+  SECTION("it refuses") {
+    w.router->tools_refused(w.tools.ids.back(), {BH_E_LIMIT, "too many"});
+  }
+  SECTION("it does not answer") {}
+  CHECK(w.got.empty());
+  w.router->resource_updated(*w.upstream, "note:///1");
+  CHECK(w.has("resources/updated"));
+}
+
+TEST_CASE("a client that goes takes its subscription with it") {
+  Alone w;
+  w.tools.features = BH_TOOLS_SUBSCRIBE;
+  w.start();
+  w.watch("subscribe", "bulkhead://t/note:///1");
+  w.complete();
+  w.router->session_close(w.session, BH_SESSION_GONE);
+  CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
 }

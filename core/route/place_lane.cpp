@@ -1,5 +1,8 @@
 #include "route/place_lane.hpp"
 
+#include <string>
+#include <vector>
+
 #include "bulkhead/cpp/basics.hpp"
 #include "route/router.hpp"
 #include "route/upstream.hpp"
@@ -36,8 +39,23 @@ void PlaceLane::start() {
   state_ = ok ? LaneState::ready : LaneState::waiting;
   settled_ = true;
   listed_ = ok;
+  if (ok) read_features();
   router_.items_changed(*this);
+  if (ok) router_.lane_ready(*this);
   router_.lane_changed(*this);
+}
+
+void PlaceLane::read_features() {
+  const bh_tools *tools = upstream_.tools;
+  const bool more = BH_HAS(bh_tools, tools, features) && tools->features != nullptr;
+  const std::uint32_t features = more ? tools->features(upstream_.self) : 0;
+  server_caps_.subscribe = (features & BH_TOOLS_SUBSCRIBE) != 0;
+}
+
+void PlaceLane::began() {
+  if (state_ != LaneState::ready) return;  // start() is to come
+  read_features();
+  router_.lane_ready(*this);
 }
 
 bh_status PlaceLane::load(ItemKind kind) {
@@ -88,6 +106,13 @@ void PlaceLane::list_changed(ItemKind kind) {
 
 void PlaceLane::close() {
   state_ = LaneState::closed;
+  std::vector<std::uint64_t> own;
+  for (Exchange *e = exchanges.head; e != nullptr; e = e->lane_next) {
+    if (e->purpose != Purpose::call) own.push_back(e->id);
+  }
+  for (const std::uint64_t id : own) {
+    if (Exchange *e = router_.exchanges().get(id)) router_.drop(*e);
+  }
 }
 
 void PlaceLane::submit(Exchange &e, const Submission &submission) {
@@ -102,23 +127,53 @@ void PlaceLane::submit(Exchange &e, const Submission &submission) {
                                      std::to_string(in_flight) + " calls run already",
                                  BH_OUTCOME_ERROR);
   }
-  const std::string name = e.name;  // the exchange may end inside the call
+  const std::uint64_t id = e.id;
+  bh_error error = bh::make_error();
+  const bh_status status =
+      begin(e, e.client_token.empty() ? 0 : BH_CALL_PROGRESS,
+            submission.arguments.empty() ? submission.scan->arguments.in(submission.message)
+                                         : submission.arguments,
+            &error);
+  if (status == BH_OK || status == BH_PENDING) return;
+  router_.tools_refused(id, {status, std::string(bh::text(error))});
+}
+
+// The exchange may end inside.
+bh_status PlaceLane::begin(Exchange &e, std::uint32_t flags, std::string_view arguments,
+                           bh_error *error) {
+  const std::string name = e.name;
   bh_call_info info{};
   info.size = sizeof info;
-  info.flags = e.client_token.empty() ? 0 : BH_CALL_PROGRESS;
+  info.flags = flags;
   info.method = bh::str(mcp::to_string(e.method));
   info.name = bh::str(name);
-  info.arguments =
-      bh::str(submission.arguments.empty() ? submission.scan->arguments.in(submission.message)
-                                           : submission.arguments);
+  info.arguments = bh::str(arguments);
   info.deadline_ns = router_.reactor().now_ns() + e.timeout_ms * 1'000'000u;
   e.sent = true;
   ++in_flight;
-  const std::uint64_t id = e.id;
+  return upstream_.tools->call_begin(upstream_.self, e.id, &info, error);
+}
+
+// Subscriptions, the only thing that is asked of a plugin on behalf of several clients.
+void PlaceLane::request_quietly(mcp::Method method, std::string_view params) {
+  if (state_ != LaneState::ready || !server_caps_.subscribe) return;
+  Exchange *e = router_.exchanges().open();
+  if (e == nullptr) return;
+  std::string scratch;
+  e->purpose = Purpose::quiet;
+  e->method = method;
+  e->name.assign(mcp::unquote(mcp::member(params, "uri"), &scratch));
+  e->start_ns = router_.reactor().now_ns();
+  router_.attach(*e, *this);
+  router_.arm(*e, router_.limits().request_timeout_ms);
+  const std::uint64_t id = e->id;
   bh_error error = bh::make_error();
-  const bh_status status = upstream_.tools->call_begin(upstream_.self, id, &info, &error);
+  const bh_status status = begin(*e, 0, {}, &error);
   if (status == BH_OK || status == BH_PENDING) return;
-  router_.tools_refused(id, {status, std::string(bh::text(error))});
+  router_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
+                               "\": " + std::string(mcp::to_string(method)) +
+                               " was refused: " + std::string(bh::text(error)));
+  router_.tools_refused(id, {status, {}});
 }
 
 void PlaceLane::retract(std::uint64_t exchange, bool sent, std::string_view, const mcp::Scan *) {

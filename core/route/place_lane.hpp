@@ -18,14 +18,19 @@ class PlaceLane final : public Lane {
                const mcp::Scan *reason_scan) override;
   void abandon(std::uint64_t) override {}
   void send(std::uint32_t, const bh_str *, std::uint32_t) override {}
-  void request_quietly(mcp::Method, std::string_view) override {}
+  void request_quietly(mcp::Method method, std::string_view params) override;
 
   void list_changed(ItemKind kind);
+  // The plugin has begun (again) in another process.
+  void began();
 
  private:
   // Gets that list. BH_PENDING: list_changed() comes. Another status than BH_OK: it failed, reason_
   // says why, and what was listed before stays.
   bh_status load(ItemKind kind);
+  void read_features();
+  bh_status begin(Exchange &exchange, std::uint32_t flags, std::string_view arguments,
+                  bh_error *error);
 };
 
 }  // namespace bulkhead

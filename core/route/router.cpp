@@ -440,8 +440,9 @@ void Router::timed_out(Exchange &e) {
     const std::uint64_t own = e.id;
     lane->abandon(own);  // a connector may lose the connection inside
     Exchange *still = exchanges_.get(own);
-    if (still != nullptr) static_cast<WireLane *>(lane)->own_answer(*still, nullptr, {}, &error);
-    return;
+    if (still == nullptr) return;
+    if (lane->upstream().tools != nullptr) return drop(*still);
+    return static_cast<WireLane *>(lane)->own_answer(*still, nullptr, {}, &error);
   }
   const std::uint64_t id = e.id;
   const bool sent = e.sent;

@@ -139,6 +139,9 @@ class Router {
   void lane_closed(bh_lane lane);
   bh_status tools_complete(bh_call call, std::uint32_t kind, std::string_view json);
   void tools_changed(Upstream &upstream, std::uint32_t abi_kind);
+  // The plugin runs (again), somewhere else: what it was to watch, it is told again.
+  void tools_began(Upstream &upstream);
+  void resource_updated(Upstream &upstream, std::string_view uri);
   // What a session is, for sealing; nothing: stale or not initialized.
   struct SessionFacts {
     std::uint8_t revision = 0;
@@ -378,7 +381,7 @@ class Router {
   void move_watcher(Lane &from, Lane &to, const std::string &original, const Session &session);
   std::vector<std::pair<bh_session, std::string>> watchers_of(const Lane &lane,
                                                               std::string_view uri) const;
-  void forward_updated(WireLane &lane, std::string_view message, const mcp::Scan &scan);
+  void forward_updated(Lane &lane, std::string_view message, const mcp::Scan &scan);
 
   // router_policy.cpp: calls and results that are judged
   bool passes_gate(Exchange &exchange, std::string_view message, const mcp::Scan &scan,

@@ -205,7 +205,7 @@ std::vector<std::pair<bh_session, std::string>> Router::watchers_of(const Lane &
   return found;
 }
 
-void Router::forward_updated(WireLane &lane, std::string_view message, const mcp::Scan &scan) {
+void Router::forward_updated(Lane &lane, std::string_view message, const mcp::Scan &scan) {
   if (scan.uri.empty() || lane.watches.empty()) return;
   std::string scratch;
   const std::string_view uri = mcp::unquote(scan.uri.in(message), &scratch);

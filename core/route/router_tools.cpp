@@ -12,6 +12,10 @@ namespace bulkhead {
 bh_status Router::tools_complete(bh_call call, std::uint32_t kind, std::string_view json) {
   Exchange *e = exchanges_.get(call);
   if (e == nullptr || e->lane == nullptr || e->lane->upstream().tools == nullptr) return BH_STALE;
+  if (e->purpose != Purpose::call) {
+    drop(*e);  // nobody waits for it
+    return BH_OK;
+  }
   const bool known = kind == BH_RESULT_OK || kind == BH_RESULT_ERROR;
   if (!known || !mcp::valid_json(json) || !json.starts_with('{')) {
     log(BH_LOG_PLUGIN_MISBEHAVES,
@@ -38,6 +42,7 @@ bh_status Router::tools_complete(bh_call call, std::uint32_t kind, std::string_v
 void Router::tools_refused(bh_call call, const Error &error) {
   Exchange *e = exchanges_.get(call);
   if (e == nullptr) return;
+  if (e->purpose != Purpose::call) return drop(*e);
   const std::int32_t error_code = error.code == BH_E_NOT_FOUND     ? code::method_not_found
                                   : error.code == BH_E_INVALID     ? code::invalid_params
                                   : error.code == BH_E_UNSUPPORTED ? code::method_not_found
@@ -75,6 +80,21 @@ void Router::tools_changed(Upstream &upstream, std::uint32_t abi_kind) {
   // The ABI's numbers are those of ItemKind plus one.
   const auto kind = static_cast<ItemKind>(abi_kind - 1);
   for (const auto &lane : upstream.lanes()) static_cast<PlaceLane &>(*lane).list_changed(kind);
+}
+
+void Router::tools_began(Upstream &upstream) {
+  for (const auto &lane : upstream.lanes()) static_cast<PlaceLane &>(*lane).began();
+}
+
+void Router::resource_updated(Upstream &upstream, std::string_view uri) {
+  std::string text =
+      R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":)";
+  mcp::append_quoted(&text, uri);
+  text.append("}}");
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!mcp::scan(text, &scan, &error)) return;  // it is not UTF-8
+  for (const auto &lane : upstream.lanes()) forward_updated(*lane, text, scan);
 }
 
 }  // namespace bulkhead

@@ -45,12 +45,16 @@ bool Call::must_stop() const noexcept {
   return deadline_ns != 0 && monotonic_ns() >= deadline_ns;
 }
 
-void Call::report(double done, double total) const {
+std::string_view Call::stop_reason() const noexcept {
+  return cancelled.load(std::memory_order_relaxed) ? "the call was cancelled" : "the time was up";
+}
+
+void Call::report(double done, double total, std::string_view unit) const {
   if (progress == nullptr) return;
   const std::uint64_t now = monotonic_ns();
   if (now < progress->next_ns) return;
   progress->next_ns = now + between_reports_ns;
-  progress->send(done, total);
+  progress->send(done, total, unit);
 }
 
 void Call::note(std::string_view action, std::string_view path, std::uint64_t size) const {

@@ -76,8 +76,10 @@ std::string delete_one(const Call &call, const Place &place, const std::string &
 }
 
 std::string delete_tree(const Call &call, const Place &place, const std::string &path) {
-  const Removed removed =
-      remove_tree(place.folder.get(), place.name, [&] { return call.must_stop(); });
+  const Removed removed = remove_tree(place.folder.get(), place.name, [&call, n = 0u]() mutable {
+    call.report(++n, 0);
+    return call.must_stop();
+  });
   if (!removed.problem.empty()) {
     if (removed.files > 0) call.note("deleted", path + "/...", 0);
     return tool_kit::error_result(removed.problem + "; " + std::to_string(removed.files) +

@@ -16,14 +16,17 @@
 #include "builtin-files/resources.hpp"
 #include "builtin-files/snapshots/snapshot_tools.hpp"
 #include "builtin-files/tools.hpp"
+#include "builtin-files/updates.hpp"
 #include "tool-kit/results.hpp"
 
 namespace builtin_files {
 
 class BuiltinFiles {
   static constexpr std::uint64_t first_report_ns = 1'000'000'000;
-  // Stands for resources/read where jobs have a tool; it has no function of its own.
-  static constexpr Tool resource_reader{"resources/read", nullptr, false};
+  // Stand for methods of resources where jobs have a tool; they have no function of their own.
+  static constexpr Tool resource_methods[] = {{"resources/read", nullptr, false},
+                                              {"resources/subscribe", nullptr, false},
+                                              {"resources/unsubscribe", nullptr, false}};
 
  public:
   static constexpr bh::Info info{.id = "builtin-files",
@@ -33,7 +36,7 @@ class BuiltinFiles {
                                  .config_schema = config_schema,
                                  .provides = {BH_EXT_TOOLS}};
 
-  explicit BuiltinFiles(const bh_host *host) : host_(host) {}
+  explicit BuiltinFiles(const bh_host *host) : host_(host), updates_(host_) {}
 
   bh_status configure(bh_str json, bh_error *error) {
     tools_ = host_.ext<bh_host_tools>(BH_EXT_HOST_TOOLS);
@@ -54,6 +57,7 @@ class BuiltinFiles {
       workspaces_.push_back(std::move(workspace));
     }
     definitions_ = definitions(workspaces_);
+    updates_.start(tools_, workspaces_);
     if (!config_.snapshots) return BH_OK;
     definitions_.back() = ',';
     definitions_ += snapshot_definitions(workspaces_) + "]";
@@ -67,6 +71,7 @@ class BuiltinFiles {
     for (const auto &[call, job] : jobs_) job->cancelled.store(true, std::memory_order_relaxed);
     automatic_.cancelled.store(true, std::memory_order_relaxed);
     host_.timer_cancel(automatic_.timer);
+    updates_.stop();
   }
 
   const void *get_ext(const char *id) noexcept {
@@ -90,11 +95,10 @@ class BuiltinFiles {
   }
 
   bh_status call_begin(bh_call call, const bh_call_info &request, bh_error *error) {
-    const bool reads_resource = bh::view(request.method) == "resources/read";
-    const Tool *tool = reads_resource ? &resource_reader : tool_named(bh::view(request.name));
-    if ((!reads_resource && bh::view(request.method) != "tools/call") || tool == nullptr) {
-      return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
-    }
+    const bool calls_tool = bh::view(request.method) == "tools/call";
+    const Tool *tool =
+        calls_tool ? tool_named(bh::view(request.name)) : resource_method(bh::view(request.method));
+    if (tool == nullptr) return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
     if (draining_) return bh::fail(error, BH_E_UNAVAILABLE, "the plugin is about to stop");
     auto job = std::make_unique<Job>(*this, call, *tool, request);
     const bh_status status = host_.run_blocking(run, done, job.get());
@@ -107,6 +111,8 @@ class BuiltinFiles {
     const auto it = jobs_.find(call);
     if (it != jobs_.end()) it->second->cancelled.store(true, std::memory_order_relaxed);
   }
+
+  std::uint32_t features() const noexcept { return updates_.offered() ? BH_TOOLS_SUBSCRIBE : 0; }
 
  private:
   struct Job {
@@ -148,6 +154,15 @@ class BuiltinFiles {
     };
     const Tool *tool = find(tools);
     return tool == nullptr && config_.snapshots ? find(snapshot_tools) : tool;
+  }
+
+  // Null: it is none that is understood.
+  const Tool *resource_method(std::string_view name) const noexcept {
+    for (const Tool &method : resource_methods) {
+      if (method.name != name) continue;
+      return &method == resource_methods || updates_.offered() ? &method : nullptr;
+    }
+    return nullptr;
   }
 
   std::uint64_t deadline_of(const Tool &tool, const bh_call_info &request) const noexcept {
@@ -214,13 +229,12 @@ class BuiltinFiles {
   static void run(void *arg) noexcept {
     auto &job = *static_cast<Job *>(arg);
     try {
-      if (&job.tool == &resource_reader) {
-        job.result = read_resource(job.plugin.workspaces_, job.name, &job.failed);
-        return;
-      }
+      if (job.tool.run == nullptr) return job.plugin.use_resource(&job);
       tool_kit::Arguments arguments(job.arguments);
-      Progress progress{[&job](double done, double total) { job.plugin.tell(job, done, total); },
-                        job.started_ns + first_report_ns};
+      const auto tell = [&job](double done, double total, std::string_view unit) {
+        job.plugin.tell(job, done, total, unit);
+      };
+      Progress progress{tell, job.started_ns + first_report_ns};
       const Call call{.workspaces = job.plugin.workspaces_,
                       .arguments = arguments,
                       .cancelled = job.cancelled,
@@ -236,6 +250,18 @@ class BuiltinFiles {
     }
   }
 
+  // On a thread of the pool.
+  void use_resource(Job *job) {
+    if (&job->tool == &resource_methods[0]) {
+      job->result = read_resource(workspaces_, job->name, &job->failed);
+    } else if (&job->tool == &resource_methods[1]) {
+      job->result = subscribe(workspaces_, job->name, &updates_.watcher(), &job->failed);
+    } else {
+      updates_.watcher().remove(job->name);
+      job->result = "{}";
+    }
+  }
+
   // The snapshot that the profile wants before a change. Not empty: there is none, so no change.
   static std::string before_change(const Job &job, const Call &call) {
     if (!job.tool.changes || job.plugin.stores_.empty()) return {};
@@ -248,8 +274,8 @@ class BuiltinFiles {
   }
 
   // Thread: any.
-  void tell(const Job &job, double done, double total) const {
-    tools_->progress(host_.ctx(), job.call, done, total, bh::str("files"));
+  void tell(const Job &job, double done, double total, std::string_view unit) const {
+    tools_->progress(host_.ctx(), job.call, done, total, bh::str(unit));
   }
 
   static void done(void *arg) noexcept {
@@ -292,7 +318,8 @@ class BuiltinFiles {
   bh::Host host_;
   const bh_host_tools *tools_ = nullptr;
   Config config_;
-  std::vector<Workspace> workspaces_;                   // not changed after start: threads read it
+  std::vector<Workspace> workspaces_;  // not changed after start: threads read it
+  Updates updates_;
   std::vector<std::unique_ptr<SnapshotStore>> stores_;  // one for each workspace, or none
   Automatic automatic_;
   std::string definitions_;

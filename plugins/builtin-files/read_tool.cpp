@@ -111,6 +111,7 @@ std::string read_lines(const Call &call, const Page &page, int fd, Lines lines) 
   const auto chunk = std::make_unique<std::array<char, chunk_bytes>>();
   for (std::uint64_t scanned = 0;;) {
     if (call.must_stop()) return tool_kit::error_result("the call was cancelled or took too long");
+    call.report(static_cast<double>(scanned), static_cast<double>(page.size), "bytes");
     const ssize_t n = ::read(fd, chunk->data(), chunk->size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {

@@ -134,4 +134,14 @@ std::string read_resource(const std::vector<Workspace> &workspaces, std::string_
   return out + "}]}";
 }
 
+std::string subscribe(const std::vector<Workspace> &workspaces, const std::string &uri,
+                      Watcher *watcher, bool *failed) {
+  const Located file = locate(workspaces, uri);
+  if (file.workspace == nullptr) {
+    return error(failed, "no workspace has " + shown(uri) + "; see the resource templates");
+  }
+  const std::string problem = watcher->add(uri, *file.workspace, file.path);
+  return problem.empty() ? "{}" : error(failed, problem);
+}
+
 }  // namespace builtin_files

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "builtin-files/tools.hpp"
+#include "builtin-files/watcher.hpp"
 
 namespace builtin_files {
 
@@ -26,5 +27,10 @@ Located locate(const std::vector<Workspace> &workspaces, std::string_view uri);
 // as base64. *failed: it is a JSON-RPC error object.
 std::string read_resource(const std::vector<Workspace> &workspaces, std::string_view uri,
                           bool *failed);
+
+// The answer to resources/subscribe: that the file, there or not, is watched from now on. *failed:
+// as above.
+std::string subscribe(const std::vector<Workspace> &workspaces, const std::string &uri,
+                      Watcher *watcher, bool *failed);
 
 }  // namespace builtin_files

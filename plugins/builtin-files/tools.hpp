@@ -30,7 +30,7 @@ class SnapshotStore;
 
 // How far a call is, for who waits.
 struct Progress {
-  std::function<void(double done, double total)> send;
+  std::function<void(double done, double total, std::string_view unit)> send;
   std::uint64_t next_ns;  // not before
 };
 
@@ -51,8 +51,11 @@ struct Call {
   // As above, of those that may be changed; there is one where such a tool is offered.
   const Workspace &workspace_to_change() const;
   bool must_stop() const noexcept;
+  // Why, once it must.
+  std::string_view stop_reason() const noexcept;
   // Tells whoever waits how far it is, now and then once it has taken a second. Thread: the call's.
-  void report(double done, double total) const;
+  // total 0: not known. unit: "files" or "bytes".
+  void report(double done, double total, std::string_view unit = "files") const;
   // action: "created", "modified", "deleted", "restored".
   void note(std::string_view action, std::string_view path, std::uint64_t size) const;
 };

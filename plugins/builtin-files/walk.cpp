@@ -109,7 +109,8 @@ std::string walk(const Call &call, Fd folder, const std::string &path,
       levels.pop_back();
       continue;
     }
-    if (call.must_stop()) return "the time was up";
+    if (call.must_stop()) return std::string(call.stop_reason());
+    call.report(static_cast<double>(visited), 0);
     if (++visited > max_visited) return "more than 200,000 files were visited";
     const Entry &entry = level.entries[level.next++];
     const int fd = ::dirfd(level.dir.get());

@@ -150,7 +150,8 @@ Opened Workspace::open(std::string_view path, int flags) const {
   }
   Fd fd(open_beneath(root_.get(), std::string(path).c_str(), flags, 0));
   if (fd.valid()) return {std::move(fd), {}};
-  return {Fd(), open_problem(errno, path, name_)};
+  const int error = errno;
+  return {Fd(), open_problem(error, path, name_), error};
 }
 
 Opened Workspace::open_folder(const std::string &path, bool make, Links links) const {

@@ -41,6 +41,7 @@ class Fd {
 struct Opened {
   Fd fd;
   std::string problem;
+  int error = 0;  // what the kernel said; 0: the path is none that it was asked for
 };
 
 // Where the last component of a path lies, whether it is there or not.

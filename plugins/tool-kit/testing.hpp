@@ -54,6 +54,10 @@ class ToolsHost {
       static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user)->progress.push_back(done);
     };
     table_.list_changed = [](void *, std::uint32_t) {};
+    table_.resource_updated = [](void *ctx, bh_str uri) {
+      auto &self = *static_cast<ToolsHost *>(bh::testing::FakeHost::self(ctx).user);
+      self.updates.emplace_back(bh::view(uri));
+    };
     host.add_ext(BH_EXT_HOST_TOOLS, &table_);
     host.user = this;
     bh_error error = bh::make_error();
@@ -75,11 +79,12 @@ class ToolsHost {
   ToolsHost &operator=(const ToolsHost &) = delete;
 
   // Begins a call; its number. `arguments` must live until the call is done.
-  bh_call begin(std::string_view tool, std::string_view arguments, std::uint32_t flags = 0) {
+  bh_call begin(std::string_view tool, std::string_view arguments, std::uint32_t flags = 0,
+                std::string_view method = "tools/call") {
     bh_call_info info{};
     info.size = sizeof info;
     info.flags = flags;
-    info.method = bh::str("tools/call");
+    info.method = bh::str(method);
     info.name = bh::str(tool);
     info.arguments = bh::str(arguments);
     bh_error error = bh::make_error();
@@ -107,6 +112,21 @@ class ToolsHost {
   }
   void drain() { plugin_->drain(plugin_->self, 0); }
 
+  // BH_TOOLS_...
+  std::uint32_t features() const {
+    const bool more = BH_HAS(bh_tools, tools_, features) && tools_->features != nullptr;
+    return more ? tools_->features(plugin_->self) : 0;
+  }
+  // The result or the error object of a method of resources; empty: refused, see error_text.
+  std::string resource(std::string_view method, std::string_view uri) {
+    const bh_call call = begin(uri, {}, 0, method);
+    if (status < 0) return {};
+    if (!host.run_until([&] { return finished(call); }, 20'000)) {
+      throw std::runtime_error("no answer");
+    }
+    return results_.at(call);
+  }
+
   std::string list(std::uint32_t kind = BH_LIST_TOOLS) {
     bh_buf out{};
     bh_error error = bh::make_error();
@@ -118,7 +138,8 @@ class ToolsHost {
   bh::testing::FakeHost host;
   bh_status status = BH_OK;  // of the last begin() or list()
   std::string error_text;
-  std::vector<double> progress;  // how far calls said that they are
+  std::vector<std::string> updates;  // URIs of resources
+  std::vector<double> progress;      // how far calls said that they are
 
  private:
   [[noreturn]] static void fail(const bh_error &error) {

@@ -66,8 +66,10 @@ AT(bh_entry, create, 48);
 SIZE(bh_call_info, 64);
 AT(bh_call_info, arguments, 40);
 SIZE(bh_result, 40);
-SIZE(bh_tools, 32);
-SIZE(bh_host_tools, 32);
+SIZE(bh_tools, 40);
+AT(bh_tools, features, 32);
+SIZE(bh_host_tools, 40);
+AT(bh_host_tools, resource_updated, 32);
 
 SIZE(bh_policy_request, 224);
 AT(bh_policy_request, exchange, 8);

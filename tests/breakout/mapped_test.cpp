@@ -68,13 +68,15 @@ Result<std::shared_ptr<Library>> load_confined(const std::string &name, const st
 
 // What tools of the plugin have answered.
 std::map<bh_call, std::string> answers;
-const bh_host_tools host_tools{sizeof(bh_host_tools), 0,
+const bh_host_tools host_tools{sizeof(bh_host_tools),
+                               0,
                                [](void *, bh_call call, const bh_result *result) -> bh_status {
                                  answers[call] = bh::Buf(result->json).view();
                                  return BH_OK;
                                },
                                [](void *, bh_call, double, double, bh_str) {},
-                               [](void *, std::uint32_t) {}};
+                               [](void *, std::uint32_t) {},
+                               [](void *, bh_str) {}};
 
 std::string call(Instance &instance, const std::string &tool, const std::string &arguments) {
   static bh_call next = 1;

@@ -495,9 +495,10 @@ TEST_CASE("taking a snapshot tells how far it is, and ends when it is told to") 
   std::atomic<bool> cancelled{false};
   double told = -1;
   // Cancelled by who is told of the first file.
-  builtin_files::Progress progress{[&](double done, double total) {
+  builtin_files::Progress progress{[&](double done, double total, std::string_view unit) {
                                      told = done;
                                      CHECK(total == 20);
+                                     CHECK(unit == "files");
                                      cancelled = true;
                                    },
                                    0};

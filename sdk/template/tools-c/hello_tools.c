@@ -101,7 +101,8 @@ static void call_cancel(void *self, bh_call call) {
   (void)call; /* every call has been answered inside call_begin */
 }
 
-static const bh_tools tools_table = {sizeof(bh_tools), 0, list, call_begin, call_cancel};
+static const bh_tools tools_table = {sizeof(bh_tools), 0,           list,
+                                     call_begin,       call_cancel, NULL /* no features */};
 
 /* ---- the life of an instance ---- */
 

@@ -56,18 +56,29 @@ const bh_connector *connector_table() noexcept {
 }
 
 // P: list(kind, bh_buf *out, error), call_begin(call, const bh_call_info&, error),
-// call_cancel(call).
+// call_cancel(call); features() -> bits, if it has any (one that throws: none).
+template <class P>
+constexpr auto tools_features() noexcept -> std::uint32_t (*)(void *) {
+  if constexpr (requires(P &p) { p.features(); }) {
+    return
+        [](void *s) { return guarded_or(std::uint32_t{0}, [&] { return self<P>(s).features(); }); };
+  } else {
+    return nullptr;
+  }
+}
 template <class P>
 const bh_tools *tools_table() noexcept {
   static const bh_tools table{
-      sizeof(bh_tools), 0,
+      sizeof(bh_tools),
+      0,
       [](void *s, std::uint32_t kind, bh_buf *out, bh_error *e) {
         return guarded(e, [&] { return self<P>(s).list(kind, out, e); });
       },
       [](void *s, bh_call call, const bh_call_info *info, bh_error *e) {
         return guarded(e, [&] { return self<P>(s).call_begin(call, *info, e); });
       },
-      [](void *s, bh_call call) { contained([&] { self<P>(s).call_cancel(call); }); }};
+      [](void *s, bh_call call) { contained([&] { self<P>(s).call_cancel(call); }); },
+      tools_features<P>()};
   return &table;
 }
 

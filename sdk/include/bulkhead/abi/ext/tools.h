@@ -20,12 +20,21 @@ enum { BH_LIST_TOOLS = 1, BH_LIST_RESOURCES = 2, BH_LIST_TEMPLATES = 3, BH_LIST_
 typedef struct bh_call_info {
   uint32_t size;
   uint32_t flags;       /* BH_CALL_PROGRESS */
-  bh_str method;        /* "tools/call", "resources/read", "prompts/get" */
+  bh_str method;        /* "tools/call", "resources/read", "prompts/get"; of a plugin that has
+                         * BH_TOOLS_SUBSCRIBE also "resources/subscribe", "resources/unsubscribe" */
   bh_str name;          /* the tool's or prompt's name, or the resource's URI; unescaped */
   bh_str arguments;     /* JSON text of `arguments`, exactly as it came; empty: absent */
   uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
 } bh_call_info;
 enum { BH_CALL_PROGRESS = 1 /* flag: somebody listens to progress */ };
+
+/* What a plugin can beside lists and calls. */
+enum {
+  /* Calls "resources/subscribe" and "resources/unsubscribe" are understood; the result is {}. Both
+   * may come again for a URI that is, or is not, subscribed to, and are fine then. The host counts
+   * the clients: a plugin hears of the first and the last. Every subscription ends with stop(). */
+  BH_TOOLS_SUBSCRIBE = 1
+};
 
 enum {
   BH_RESULT_OK = 1,   /* json is the `result` object (also for a tool result with isError) */
@@ -53,6 +62,10 @@ typedef struct bh_tools {
 
   /* Nobody waits any more; stop soon. complete() is still owed. At most once per call. [io] */
   void (*call_cancel)(void *self, bh_call call);
+
+  /* Bits of BH_TOOLS_...; the same as long as the instance lives, asked for after start(). Null:
+   * none. [io] */
+  uint32_t (*features)(void *self);
 } bh_tools;
 
 typedef struct bh_host_tools {
@@ -67,6 +80,12 @@ typedef struct bh_host_tools {
 
   /* The items of `kind` are others now. [any] */
   void (*list_changed)(void *ctx, uint32_t kind);
+
+  /* The resource with that URI may have another content now, or is gone, or there again. `uri` as
+   * "resources/subscribe" had it, or of a part of that resource; borrowed. Clients are told at
+   * once: put changes that follow each other closely together. What nobody subscribed to is
+   * dropped. [any] */
+  void (*resource_updated)(void *ctx, bh_str uri);
 } bh_host_tools;
 
 #ifdef __cplusplus

@@ -1,0 +1,75 @@
+#include "builtin-files/updates.hpp"
+
+#include <bulkhead/cpp/plugin.hpp>
+
+namespace builtin_files {
+
+void Updates::start(const bh_host_tools *tools, const std::vector<Workspace> &workspaces) {
+  if (!BH_HAS(bh_host_tools, tools, resource_updated) || tools->resource_updated == nullptr) return;
+  tools_ = tools;
+  std::string problem = watcher_.open(workspaces);
+  const auto on_event = [](void *arg, std::int32_t, std::uint32_t) {
+    static_cast<Updates *>(arg)->readable();
+  };
+  if (problem.empty() && host_.watch(watcher_.fd(), BH_FD_READ, on_event, this, &watch_) != BH_OK) {
+    problem = "the host watches no more descriptors";
+  }
+  if (!problem.empty()) host_.log(BH_LOG_WARN, "no subscriptions to files: " + problem);
+}
+
+void Updates::stop() noexcept {
+  host_.timer_cancel(timer_);
+  host_.unwatch(watch_);
+}
+
+// Not at once: a file that is being written has more to come.
+void Updates::readable() noexcept {
+  host_.modify(watch_, 0);
+  look_again_later();
+}
+
+void Updates::look_again_later() noexcept {
+  const auto look_now = [](void *arg) {
+    auto &self = *static_cast<Updates *>(arg);
+    self.timer_ = 0;
+    self.look();
+  };
+  timer_ = host_.timer_start(coalesce_ms, look_now, this);
+}
+
+void Updates::look() noexcept {
+  bh::guarded(nullptr, [&] {
+    watcher_.read_events();
+    return BH_OK;
+  });
+  tell();
+  if (!watcher_.must_follow()) return wait();
+  const auto follow = [](void *arg) {
+    bh::guarded(nullptr, [&] {
+      static_cast<Updates *>(arg)->watcher_.follow();
+      return BH_OK;
+    });
+  };
+  const auto followed = [](void *arg) {
+    auto &self = *static_cast<Updates *>(arg);
+    if (self.watch_ == 0) return;  // stopped
+    self.tell();
+    self.wait();
+  };
+  if (host_.run_blocking(follow, followed, this) != BH_OK) look_again_later();
+}
+
+void Updates::wait() noexcept {
+  host_.modify(watch_, BH_FD_READ);
+}
+
+void Updates::tell() noexcept {
+  bh::guarded(nullptr, [&] {
+    for (const std::string &uri : watcher_.take_changed()) {
+      tools_->resource_updated(host_.ctx(), bh::str(uri));
+    }
+    return BH_OK;
+  });
+}
+
+}  // namespace builtin_files

@@ -1,0 +1,45 @@
+// Tells the host of changes of subscribed files: each file at most once in coalesce_ms.
+//
+// Owner: the plugin. Thread: the reactor's, where nothing else is said.
+#pragma once
+
+#include <bulkhead/abi/ext/tools.h>
+#include <bulkhead/cpp/host.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "builtin-files/watcher.hpp"
+
+namespace builtin_files {
+
+class Updates {
+ public:
+  static constexpr std::uint64_t coalesce_ms = 100;
+
+  explicit Updates(const bh::Host &host) : host_(host) {}
+
+  // Without resource_updated in `tools`, or without inotify, there are none: see offered().
+  void start(const bh_host_tools *tools, const std::vector<Workspace> &workspaces);
+  void stop() noexcept;
+  bool offered() const noexcept { return watch_ != 0; }
+
+  // Thread: any.
+  Watcher &watcher() noexcept { return watcher_; }
+
+ private:
+  void readable() noexcept;
+  void look() noexcept;
+  void tell() noexcept;
+  void look_again_later() noexcept;
+  void wait() noexcept;
+
+  const bh::Host &host_;
+  const bh_host_tools *tools_ = nullptr;
+  Watcher watcher_;
+  bh_watch watch_ = 0;
+  bh_timer timer_ = 0;
+};
+
+}  // namespace builtin_files

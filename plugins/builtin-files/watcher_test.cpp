@@ -1,0 +1,206 @@
+// Subscriptions to files: what is noticed, what is told, and the bounds.
+#include "builtin-files/watcher.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "builtin-files/files_fixture.hpp"
+#include "builtin-files/resources.hpp"
+
+namespace fs = std::filesystem;
+using builtin_files::Watcher;
+using builtin_files::Workspace;
+using builtin_files::testing::Files;
+using builtin_files::testing::Tree;
+
+namespace {
+
+struct Watched {
+  Tree tree;
+  Files files{tree.writable()};
+
+  std::string uri(const std::string &path) const {
+    return "file://" + tree.root().string() + "/" + path;
+  }
+  void subscribe(const std::string &path) {
+    REQUIRE(files.resource("resources/subscribe", uri(path)) == "{}");
+  }
+  // Told of, since this was asked last.
+  bool told(const std::string &path) {
+    const bool was = files.host.run_until([&] { return !files.updates.empty(); }, 10'000) &&
+                     files.updates.front() == uri(path);
+    // What follows from the same change comes with it or in the next rounds.
+    files.host.run_for(300);
+    files.updates.clear();
+    return was;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a subscribed file: written, replaced, deleted, made again") {
+  Watched w;
+  w.tree.file("a/b/f.txt", "one");
+  w.tree.file("a/b/other.txt", "one");
+  CHECK(w.files.features() == BH_TOOLS_SUBSCRIBE);
+  w.subscribe("a/b/f.txt");
+  w.tree.file("a/b/f.txt", "two");
+  CHECK(w.told("a/b/f.txt"));
+  const fs::path file = w.tree.root() / "a/b/f.txt";
+  SECTION("in place, then by rename") {
+    w.tree.file("a/b/next", "three");
+    fs::rename(w.tree.root() / "a/b/next", file);
+    CHECK(w.told("a/b/f.txt"));
+    w.tree.file("a/b/f.txt", "four");
+    CHECK(w.told("a/b/f.txt"));
+  }
+  SECTION("by a tool of this server") {
+    CHECK_FALSE(w.files.call("file_write", R"({"path":"a/b/f.txt","content":"x"})").is_error());
+    CHECK(w.told("a/b/f.txt"));
+  }
+  SECTION("deleted and made again") {
+    fs::remove(file);
+    CHECK(w.told("a/b/f.txt"));
+    w.tree.file("a/b/f.txt", "again");
+    CHECK(w.told("a/b/f.txt"));
+  }
+  SECTION("the folder is replaced") {
+    fs::rename(w.tree.root() / "a", w.tree.root() / "gone");
+    CHECK(w.told("a/b/f.txt"));
+    w.tree.file("gone/b/f.txt", "nobody's");
+    w.tree.file("a/b/f.txt", "again");
+    CHECK(w.told("a/b/f.txt"));
+    w.tree.file("a/b/f.txt", "and again");
+    CHECK(w.told("a/b/f.txt"));
+  }
+  SECTION("many writes are told of together") {
+    for (int i = 0; i < 1000; ++i) w.tree.file("a/b/f.txt", std::to_string(i));
+    CHECK(w.files.host.run_until([&] { return !w.files.updates.empty(); }, 10'000));
+    w.files.host.run_for(300);
+    CHECK(w.files.updates.size() < 10);
+  }
+}
+
+TEST_CASE("only what is subscribed to is told, and only as long as it is") {
+  Watched w;
+  w.tree.file("f", "one");
+  w.tree.file("g", "one");
+  w.subscribe("f");
+  w.subscribe("f");
+  w.subscribe("g");
+  w.tree.file("other", "x");
+  w.tree.file("f", "two");
+  CHECK(w.told("f"));
+  CHECK(w.files.resource("resources/unsubscribe", w.uri("f")) == "{}");
+  CHECK(w.files.resource("resources/unsubscribe", w.uri("f")) == "{}");
+  w.tree.file("f", "three");
+  w.tree.file("g", "two");
+  CHECK(w.told("g"));
+}
+
+TEST_CASE("a file that is not there yet may be subscribed to") {
+  Watched w;
+  w.subscribe("d/e/new%20one");
+  w.tree.file("d/e/new one", "x");
+  CHECK(w.told("d/e/new%20one"));
+  w.tree.file("d/e/new one", "y");
+  CHECK(w.told("d/e/new%20one"));
+}
+
+TEST_CASE("a link is watched where it leads to, as far as that is inside") {
+  Watched w;
+  w.tree.file("real/f", "one");
+  w.tree.file("elsewhere", "one");
+  fs::create_symlink("real/f", w.tree.root() / "link");
+  w.subscribe("link");
+  w.tree.file("real/f", "two");
+  CHECK(w.told("link"));
+  fs::remove(w.tree.root() / "link");
+  fs::create_symlink("elsewhere", w.tree.root() / "link");
+  CHECK(w.told("link"));
+  w.tree.file("elsewhere", "two");
+  CHECK(w.told("link"));
+}
+
+TEST_CASE("what may not be watched is refused with its reason") {
+  Watched w;
+  fs::create_symlink("../secret.txt", w.tree.root() / "out");
+  fs::create_directory(w.tree.root() / "d");
+  for (const char *path : {"out", "d", "..", "../secret.txt", "a/%2e%2e/b", ""}) {
+    INFO(path);
+    const std::string answer = w.files.resource("resources/subscribe", w.uri(path));
+    CHECK(answer.starts_with(R"({"code":-32002,"message":")"));
+  }
+  CHECK(w.files.resource("resources/subscribe", "file:///etc/passwd").find("no workspace has") !=
+        std::string::npos);
+  CHECK(w.files.host.faults().empty());
+}
+
+TEST_CASE("a bounded number of files is watched, and a place is free again") {
+  const Tree tree;
+  std::vector<Workspace> workspaces(1);
+  std::string problem;
+  REQUIRE(Workspace::open("work", tree.root().string(), &workspaces[0], &problem));
+  Watcher watcher;
+  REQUIRE(watcher.open(workspaces).empty());
+  const auto add = [&](std::size_t i) {
+    const std::string name = "f" + std::to_string(i);
+    return watcher.add("file:///" + name, workspaces[0], name);
+  };
+  for (std::size_t i = 0; i < builtin_files::max_subscriptions; ++i) REQUIRE(add(i).empty());
+  CHECK(add(5000).find("1024 files of the workspace \"work\"") == 0);
+  watcher.remove("file:///f7");
+  CHECK(add(5000).empty());
+}
+
+TEST_CASE("a bounded number of folders is watched") {
+  Tree tree;
+  std::string deep;
+  for (int i = 0; i < 8; ++i) deep += "d/";
+  std::vector<Workspace> workspaces(1);
+  std::string problem;
+  REQUIRE(Workspace::open("work", tree.root().string(), &workspaces[0], &problem));
+  Watcher watcher(100);
+  REQUIRE(watcher.open(workspaces).empty());
+  std::size_t refused = 0;
+  for (int i = 0; i < 12; ++i) {
+    const std::string path = std::to_string(i) + "/" + deep + "f";
+    tree.file(path, "");
+    const std::string said = watcher.add(path, workspaces[0], path);
+    if (said.empty()) continue;
+    CHECK(said.find("100 folders of the workspace") == 0);
+    ++refused;
+  }
+  CHECK(refused == 1);  // 9 folders each, and the workspace itself
+}
+
+TEST_CASE("when more happens than the kernel remembers, everything may have changed") {
+  Tree tree;
+  tree.file("quiet/f", "one");
+  fs::create_directory(tree.root() / "loud");
+  std::vector<Workspace> workspaces(1);
+  std::string problem;
+  REQUIRE(Workspace::open("work", tree.root().string(), &workspaces[0], &problem));
+  Watcher watcher;
+  REQUIRE(watcher.open(workspaces).empty());
+  REQUIRE(watcher.add("quiet", workspaces[0], "quiet/f").empty());
+  REQUIRE(watcher.add("loud", workspaces[0], "loud/f").empty());
+  std::size_t most = 0;
+  std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> most;
+  REQUIRE(most != 0);
+  if (most > 100'000) {
+    WARN("SKIP: overflow (fs.inotify.max_queued_events is too large)");
+    return;
+  }
+  // In turn, since the kernel joins what is the same as the last.
+  std::ofstream one(tree.root() / "loud/one"), two(tree.root() / "loud/two");
+  for (std::size_t i = 0; i <= most / 2; ++i) {
+    one << 'x' << std::flush;
+    two << 'x' << std::flush;
+  }
+  std::vector<std::string> changed;
+  for (int i = 0; i < 100 && changed.empty(); ++i) {
+    watcher.read_events();
+    changed = watcher.take_changed();
+  }
+  CHECK(changed == std::vector<std::string>{"loud", "quiet"});
+}
