@@ -264,7 +264,55 @@ TEST_CASE("file_search by name and by content") {
   CHECK(longer.text().find("4096") != std::string::npos);
 }
 
-TEST_CASE("a search can be cancelled and is bounded in depth") {
+TEST_CASE("file_search by a regular expression") {
+  Tree tree;
+  tree.file("a.c", "int answer = 42;\r\nchar *Answer;\n  return answer;\n");
+  tree.file("b.c", "none\n");
+  tree.file("bytes", "caf\xE9 42\n");
+  Files files(tree);
+  const auto lines = [&](const std::string &pattern, const char *more = "") {
+    const Answer answer =
+        files.call("file_search", R"({"regex":true,"content":")" + pattern + "\"" + more + "}");
+    INFO(answer.text());
+    CHECK_FALSE(answer.is_error());
+    std::string text;
+    for (const auto &m : answer.structured()["matches"].GetArray()) {
+      text += m["path"].GetString() + (":" + std::to_string(m["line"].GetInt())) + " ";
+    }
+    return text;
+  };
+  CHECK(lines("answer( =|;)") == "a.c:1 a.c:3 ");
+  CHECK(lines("^.*answer;$", R"(,"ignore_case":true)") == "a.c:2 a.c:3 ");
+  CHECK(lines("42;$") == "a.c:1 ");  // not the carriage return
+  CHECK(lines(R"(\\d+)") == "a.c:1 bytes:1 ");
+  CHECK(lines("answer.*return").empty());  // within lines
+  CHECK(lines("[a-z]", R"(,"glob":"b.*")") == "b.c:1 ");
+  const auto refused = [&](const std::string &pattern) {
+    const Answer answer =
+        files.call("file_search", R"({"regex":true,"content":")" + pattern + "\"}");
+    CHECK(answer.is_error());
+    return answer.text();
+  };
+  CHECK(refused("(a").find("invalid regular expression: missing )") != std::string::npos);
+  CHECK(refused("(?=a)b").find("no lookaround") != std::string::npos);
+  CHECK(refused("((a{1000}){1000}){1000}").find("invalid regular expression") != std::string::npos);
+  CHECK(files.call("file_search", R"({"regex":true,"glob":"*"})").is_error());
+}
+
+// What takes longer than the test: each of these is ended by the cancellation, or by nothing.
+TEST_CASE("a search that is cancelled ends within a file") {
+  Tree tree;
+  tree.file("one line", std::string(4u << 20, 'b'));
+  Files files(tree);
+  const bh_call call =
+      files.begin("file_search", R"({"regex":true,"content":"[a-q][^u-z]{500}x"})");
+  REQUIRE(files.status == BH_PENDING);
+  files.cancel(call);
+  const Answer answer = files.wait(call);
+  CHECK(answer.structured()["reason"] == "the call was cancelled");
+}
+
+TEST_CASE("a search is bounded in depth") {
   Tree tree;
   std::string path;
   for (int i = 0; i < 80; ++i) path += "d/";
@@ -273,11 +321,6 @@ TEST_CASE("a search can be cancelled and is bounded in depth") {
   const Answer deep = files.call("file_search", R"({"glob":"end"})");
   CHECK(deep.structured()["complete"].IsFalse());
   CHECK(deep.text().find("64 levels") != std::string::npos);
-  files.host.blocking_inline = false;
-  const bh_call call = files.begin("file_search", R"({"glob":"*"})");
-  CHECK(files.status == BH_PENDING);
-  files.cancel(call);
-  files.wait(call);  // an answer is owed all the same
 }
 
 TEST_CASE("wrong arguments are results that say what is wrong") {

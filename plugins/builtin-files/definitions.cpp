@@ -97,7 +97,9 @@ Definition file_search_definition() {
               R"(,"glob":{"type":"string",)"
               R"("description":"Names to look at: *.py, or with folders src/**/*.h"},)"
               R"("content":{"type":"string","maxLength":4096,)"
-              R"("description":"Text that a line must contain, taken literally"},)"
+              R"("description":"Text that a line must contain"},)"
+              R"("regex":{"type":"boolean","default":false,)"
+              R"("description":"content is a regular expression in RE2's syntax"},)"
               R"("ignore_case":{"type":"boolean","default":false},)"
               R"("max_matches":{"type":"integer","minimum":1,"maximum":1000,"default":100})" +
               string(gitignore_schema),

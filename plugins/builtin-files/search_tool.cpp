@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "builtin-files/glob.hpp"
 #include "builtin-files/tools.hpp"
 #include "builtin-files/walk.hpp"
+#include "tool-kit/pattern.hpp"
 #include "tool-kit/results.hpp"
 
 namespace builtin_files {
@@ -18,19 +20,23 @@ namespace {
 constexpr std::int64_t max_content_bytes = 4u << 20;  // larger files are not searched
 constexpr std::size_t max_line_bytes = 300;           // of a line in the answer
 constexpr std::size_t max_answer_bytes = max_text_bytes;
+constexpr std::uint64_t lines_between_looks = 64;  // at whether the call must stop
 
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 
 struct Search {
+  const Call &call;
   std::string glob;
-  std::string content;
+  std::string content;                       // lower case, if that does not count
+  std::optional<tool_kit::Pattern> pattern;  // of content, if it is a regular expression
   bool ignore_case;
   std::uint64_t max_matches;
 
   std::uint64_t matches = 0;
   std::uint64_t too_large = 0;
+  bool stopped = false;  // within a file
   std::string reason;
   std::string text;
   std::string json;
@@ -82,6 +88,30 @@ std::size_t find(std::string_view where, std::string_view what, std::size_t from
   return static_cast<std::size_t>(static_cast<const char *>(at) - where.data());
 }
 
+std::string_view without_return(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+// Adds the lines that the pattern finds. False: the answer is full, or the call must stop.
+bool search_by_pattern(Search *search, const Found &found) {
+  const std::string bytes = read_text(search, found);
+  const auto must_stop = [&] { return search->stopped = search->call.must_stop(); };
+  std::uint64_t line = 0;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t end = std::min(bytes.find('\n', at), bytes.size());
+    const std::string_view text = without_return(std::string_view(bytes).substr(at, end - at));
+    at = end + 1;
+    if (++line % lines_between_looks == 0) must_stop();
+    const bool found_one = !search->stopped && search->pattern->finds(text, must_stop);
+    if (search->stopped) return false;
+    if (!found_one) continue;
+    if (search->full()) return false;
+    add_match(search, found.path, line, text);
+  }
+  return true;
+}
+
 // Adds the lines that contain what is looked for. False: the answer is full.
 bool search_lines(Search *search, const Found &found) {
   const std::string bytes = read_text(search, found);
@@ -100,9 +130,8 @@ bool search_lines(Search *search, const Found &found) {
                    where.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
     const std::size_t begin = at == 0 ? 0 : where.rfind('\n', at - 1) + 1;  // npos + 1 is 0
     const std::size_t end = std::min(where.find('\n', at), where.size());
-    std::string_view text = std::string_view(bytes).substr(begin, end - begin);
-    if (text.ends_with('\r')) text.remove_suffix(1);
-    add_match(search, found.path, line, text);
+    add_match(search, found.path, line,
+              without_return(std::string_view(bytes).substr(begin, end - begin)));
     counted = at;
     at = end == where.size() ? where.npos : find(where, search->content, end);
   }
@@ -116,7 +145,8 @@ bool visit(Search *search, const Found &found) {
     add_match(search, found.is_folder ? found.path + "/" : found.path, 0, {});
     return true;
   }
-  return found.is_folder || search_lines(search, found);
+  if (found.is_folder) return true;
+  return search->pattern ? search_by_pattern(search, found) : search_lines(search, found);
 }
 
 std::string result(Search *search) {
@@ -138,13 +168,16 @@ std::string result(Search *search) {
 std::string file_search(const Call &call) {
   const Workspace &workspace = call.workspace();
   const std::string path = call.arguments.text("path", ".");
-  Search search{.glob = call.arguments.text("glob"),
+  Search search{.call = call,
+                .glob = call.arguments.text("glob"),
                 .content = call.arguments.text("content"),
+                .pattern = {},
                 .ignore_case = call.arguments.flag("ignore_case", false),
                 .max_matches = call.arguments.whole("max_matches", 100, 1, max_matches),
                 .reason = {},
                 .text = {},
                 .json = {}};
+  const bool regex = call.arguments.flag("regex", false);
   const WalkOptions options{.gitignore = call.arguments.flag("gitignore", false)};
   if (const std::string &p = call.arguments.problem(); !p.empty()) return tool_kit::error_result(p);
   if (search.glob.empty() && search.content.empty()) {
@@ -157,7 +190,13 @@ std::string file_search(const Call &call) {
     return tool_kit::error_result(
         "\"content\" is looked for within lines and cannot hold a line break");
   }
-  if (search.ignore_case) {
+  if (regex) {
+    std::string problem;
+    const auto letters = search.ignore_case ? tool_kit::Case::ignored : tool_kit::Case::counts;
+    if (!search.pattern.emplace().parse("content", search.content, letters, &problem)) {
+      return tool_kit::error_result(problem);
+    }
+  } else if (search.ignore_case) {
     std::transform(search.content.begin(), search.content.end(), search.content.begin(), lower);
   }
   Opened opened = workspace.open(path, O_RDONLY | O_DIRECTORY);
@@ -168,7 +207,7 @@ std::string file_search(const Call &call) {
     return !full;
   };
   search.reason = walk(call, std::move(opened.fd), path, on_entry, options);
-  if (full) search.reason = "there are more matches";
+  if (full) search.reason = search.stopped ? call.stop_reason() : "there are more matches";
   return result(&search);
 }
 

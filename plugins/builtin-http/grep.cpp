@@ -24,13 +24,14 @@ void append_line(std::string *out, const char *marker, std::size_t number, std::
 
 }  // namespace
 
-Matches find_matches(std::string_view text, const Pattern &pattern, std::size_t context,
+Matches find_matches(std::string_view text, const tool_kit::Pattern &pattern, std::size_t context,
                      std::size_t most, const std::atomic<bool> &cancelled) {
   const std::vector<std::string_view> lines = lines_of(text);
+  const auto must_stop = [&] { return cancelled.load(std::memory_order_relaxed); };
   Matches found;
   for (std::size_t hit = 0; hit < lines.size(); ++hit) {
-    if (cancelled.load(std::memory_order_relaxed)) break;
-    if (!pattern.finds(lines[hit])) continue;
+    if (must_stop()) break;
+    if (!pattern.finds(lines[hit], must_stop)) continue;
     found.more = found.count == most || found.blocks.size() > max_grep_bytes;
     if (found.more) break;
     found.blocks += "--- Match " + std::to_string(++found.count) + " ---\n";

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "builtin-http/pattern.hpp"
+#include "tool-kit/pattern.hpp"
 
 namespace builtin_http {
 
@@ -20,7 +20,7 @@ struct Matches {
 // Ends early, with what it has, when cancelled becomes true, or when the blocks are longer than
 // max_grep_bytes (then more is true). Thread: any.
 inline constexpr std::size_t max_grep_bytes = 16u << 20;
-Matches find_matches(std::string_view text, const Pattern &pattern, std::size_t context,
+Matches find_matches(std::string_view text, const tool_kit::Pattern &pattern, std::size_t context,
                      std::size_t most, const std::atomic<bool> &cancelled);
 
 }  // namespace builtin_http

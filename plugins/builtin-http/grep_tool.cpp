@@ -4,6 +4,7 @@
 #include "builtin-http/paging.hpp"
 #include "builtin-http/tool.hpp"
 #include "tool-kit/arguments.hpp"
+#include "tool-kit/pattern.hpp"
 #include "tool-kit/results.hpp"
 
 namespace builtin_http {
@@ -31,7 +32,7 @@ std::string definition() {
 
 class GrepTask final : public Task {
  public:
-  Pattern pattern;
+  tool_kit::Pattern pattern;
   std::size_t context = 3, most = 50;
   bool raw = false;
   Paging paging;
@@ -76,7 +77,7 @@ std::unique_ptr<Task> make(std::string_view arguments, std::string *problem) {
   task->request.any_type = task->raw;
   *problem = a.problem();
   if (!problem->empty() || !parse_url(url, &task->request.url, problem) ||
-      !task->pattern.parse(pattern, problem)) {
+      !task->pattern.parse("pattern", pattern, tool_kit::Case::ignored, problem)) {
     return nullptr;
   }
   return task;
