@@ -1,6 +1,7 @@
 // fetch_http: a page as text.
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"
+#include "builtin-http/structured.hpp"
 #include "builtin-http/tool.hpp"
 #include "tool-kit/arguments.hpp"
 #include "tool-kit/results.hpp"
@@ -18,6 +19,12 @@ std::string definition() {
       "description":"markdown, content (plain text) or raw (as the server sent it)"},
     )json" +
          paging_schema("text") + R"json(}},
+  "outputSchema":)json" +
+         output_schema(
+             R"("url","content_length","start_index","text")",
+             R"("url":{"type":"string","description":"That answered, behind all redirects"},)" +
+                 part_properties("text")) +
+         R"json(,
   "annotations":{"title":"Fetch a web page","readOnlyHint":true,"destructiveHint":false,
     "idempotentHint":true,"openWorldHint":true}})json";
 }
@@ -43,7 +50,8 @@ class FetchTask final : public Task {
              " bytes. Use start_index=" + std::to_string(part.end) + " to continue.\n";
     }
     out += "\n" + text.substr(part.begin, part.end - part.begin);
-    return tool_kit::text_result(out);
+    return tool_kit::text_result(out, "{\"url\":" + tool_kit::quoted(response.url.text()) + "," +
+                                          part_members("text", text, part) + "}");
   }
 };
 

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "tool-kit/results.hpp"
+
 namespace builtin_http {
 namespace {
+
+constexpr std::size_t max_json_line = 300;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -22,6 +26,13 @@ void append_line(std::string *out, const char *marker, std::size_t number, std::
   out->append(marker).append(" ").append(std::to_string(number)).append(": ").append(line) += '\n';
 }
 
+void append_json(std::string *out, std::size_t number, std::string_view line) {
+  if (!out->empty()) *out += ',';
+  out->append("{\"line\":").append(std::to_string(number)).append(",\"text\":");
+  tool_kit::append_quoted(out, line.substr(0, tool_kit::cut_at(line, max_json_line)));
+  *out += '}';
+}
+
 }  // namespace
 
 Matches find_matches(std::string_view text, const tool_kit::Pattern &pattern, std::size_t context,
@@ -34,6 +45,7 @@ Matches find_matches(std::string_view text, const tool_kit::Pattern &pattern, st
     if (!pattern.finds(lines[hit], must_stop)) continue;
     found.more = found.count == most || found.blocks.size() > max_grep_bytes;
     if (found.more) break;
+    append_json(&found.json, hit + 1, lines[hit]);
     found.blocks += "--- Match " + std::to_string(++found.count) + " ---\n";
     const std::size_t begin = hit - std::min(hit, context);
     const std::size_t end = hit + 1 + std::min(lines.size() - hit - 1, context);

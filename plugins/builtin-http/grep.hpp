@@ -12,6 +12,7 @@ namespace builtin_http {
 
 struct Matches {
   std::string blocks;  // "--- Match 1 ---", its lines with their numbers, ">>>" before the hit
+  std::string json;    // of the same hits: {"line":1,"text":the line, up to 300 bytes of it},...
   std::size_t count = 0;
   bool more = false;  // there are matches beyond `most`
 };

@@ -2,6 +2,7 @@
 #include "builtin-http/grep.hpp"
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"
+#include "builtin-http/structured.hpp"
 #include "builtin-http/tool.hpp"
 #include "tool-kit/arguments.hpp"
 #include "tool-kit/pattern.hpp"
@@ -9,6 +10,12 @@
 
 namespace builtin_http {
 namespace {
+
+constexpr std::string_view match_properties =
+    R"("url":{"type":"string"},"pattern":{"type":"string"},"matches":{"type":"array","items":{)"
+    R"("type":"object","required":["line","text"],"properties":{"line":{"type":"integer"},)"
+    R"("text":{"type":"string","description":"Up to 300 bytes of the line"}}}},)"
+    R"("more":{"type":"boolean","description":"There are more than max_matches"})";
 
 std::string definition() {
   return R"json({
@@ -26,6 +33,8 @@ std::string definition() {
       "description":"Search the page as the server sent it, markup included"},
     )json" +
          paging_schema("result") + R"json(}},
+  "outputSchema":)json" +
+         output_schema(R"("url","pattern","matches","more")", match_properties) + R"json(,
   "annotations":{"title":"Search a web page","readOnlyHint":true,"destructiveHint":false,
     "idempotentHint":true,"openWorldHint":true}})json";
 }
@@ -52,10 +61,17 @@ class GrepTask final : public Task {
       out = "Content length: " + std::to_string(part.total) + "\n" + part.shown() +
             "Use start_index=" + std::to_string(part.end) + " to continue.\n\n";
     }
-    return tool_kit::text_result(out + all.substr(part.begin, part.end - part.begin));
+    return tool_kit::text_result(out + all.substr(part.begin, part.end - part.begin),
+                                 structured(response, found));
   }
 
  private:
+  // All matches, whatever part of the text is shown.
+  std::string structured(const Response &response, const Matches &found) const {
+    return "{\"url\":" + tool_kit::quoted(response.url.text()) +
+           ",\"pattern\":" + tool_kit::quoted(pattern.text()) + ",\"matches\":[" + found.json +
+           "],\"more\":" + (found.more ? "true}" : "false}");
+  }
   std::string head(const Response &response, const Matches &found) const {
     const std::string count = std::to_string(found.count);
     std::string out = "URL: " + response.url.text() + "\nPattern: " + pattern.text() +

@@ -55,14 +55,17 @@ bool is_printable(std::string_view value) {
 
 }  // namespace
 
+std::string_view shown_value(const Header &header) {
+  return is_printable(header.value) ? std::string_view(header.value) : "<binary>";
+}
+
 std::string head_text(const Response &response) {
   std::string out = "URL: " + response.url.text() + "\nStatus: " + std::to_string(response.status);
   const std::string_view reason = reason_of(response.status);
   if (!reason.empty()) out.append(" ").append(reason);
   out += "\n\nHeaders:\n";
   for (const Header &h : response.headers) {
-    out.append("  ").append(h.name).append(": ");
-    out.append(is_printable(h.value) ? h.value : "<binary>").append("\n");
+    out.append("  ").append(h.name).append(": ").append(shown_value(h)).append("\n");
   }
   return out;
 }

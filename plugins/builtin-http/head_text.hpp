@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "builtin-http/message.hpp"
 
@@ -10,5 +11,6 @@ namespace builtin_http {
 // "URL: ...\nStatus: 404 Not Found\n\nHeaders:\n  name: value\n..."; a value that is not printable
 // ASCII is shown as <binary>.
 std::string head_text(const Response &response);
+std::string_view shown_value(const Header &header);
 
 }  // namespace builtin_http

@@ -1,6 +1,7 @@
 // http_headers: status and headers of a page, without the page.
 #include "builtin-http/head_text.hpp"
 #include "builtin-http/paging.hpp"
+#include "builtin-http/structured.hpp"
 #include "builtin-http/tool.hpp"
 #include "tool-kit/arguments.hpp"
 #include "tool-kit/results.hpp"
@@ -18,6 +19,8 @@ std::string definition() {
       "description":"GET where a server answers HEAD otherwise; the page is not read"},
     )json" +
          paging_schema("result") + R"json(}},
+  "outputSchema":)json" +
+         output_schema(R"("url","status","headers")", head_properties) + R"json(,
   "annotations":{"title":"HTTP headers","readOnlyHint":true,"destructiveHint":false,
     "idempotentHint":true,"openWorldHint":true}})json";
 }
@@ -35,7 +38,7 @@ class HeadersTask final : public Task {
     if (!part.is_last()) {
       out += "\nUse start_index=" + std::to_string(part.end) + " to continue.\n";
     }
-    return tool_kit::text_result(out);
+    return tool_kit::text_result(out, "{" + head_members(response) + "}");
   }
 };
 

@@ -5,6 +5,7 @@
 #include "builtin-http/page.hpp"
 #include "builtin-http/paging.hpp"
 #include "builtin-http/request_headers.hpp"
+#include "builtin-http/structured.hpp"
 #include "builtin-http/tool.hpp"
 #include "tool-kit/arguments.hpp"
 #include "tool-kit/results.hpp"
@@ -37,7 +38,10 @@ std::string define(std::string_view name, std::string_view method, bool has_body
       R"(","inputSchema":{"type":"object","additionalProperties":false,"required":["url"],)");
   out.append(R"("properties":{"url":{"type":"string","description":"With http:// or https://"},)");
   out.append(headers_schema).append(has_body ? body_schema : "").append(paging_schema("body"));
-  out.append(R"(}},"annotations":{"title":"HTTP )").append(method).append(R"(",)").append(hints);
+  out.append(R"(}},"outputSchema":)");
+  out.append(output_schema(R"("url","status","headers","content_length","start_index","body")",
+                           std::string(head_properties) + "," + part_properties("body")));
+  out.append(R"(,"annotations":{"title":"HTTP )").append(method).append(R"(",)").append(hints);
   return out.append(R"(,"openWorldHint":true}})");
 }
 
@@ -60,7 +64,9 @@ class MethodTask final : public Task {
       out += "Use start_index=" + std::to_string(part.end) +
              " to continue; that sends the request once more.\n";
     }
-    return tool_kit::text_result(out + "\n" + body.substr(part.begin, part.end - part.begin));
+    return tool_kit::text_result(
+        out + "\n" + body.substr(part.begin, part.end - part.begin),
+        "{" + head_members(response) + "," + part_members("body", body, part) + "}");
   }
 };
 

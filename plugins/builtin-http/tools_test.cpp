@@ -25,6 +25,11 @@ std::map<std::string, std::string> listed(Web *web) {
     CHECK(tool["description"].GetStringLength() > 20);
     CHECK(std::string(tool["inputSchema"]["type"].GetString()) == "object");
     CHECK(tool["inputSchema"]["additionalProperties"].IsFalse());
+    if (std::string(tool["name"].GetString()) != "echo") {
+      CHECK(std::string(tool["outputSchema"]["type"].GetString()) == "object");
+      for (const auto &name : tool["outputSchema"]["required"].GetArray())
+        CHECK(tool["outputSchema"]["properties"].HasMember(name));
+    }
     for (const auto &p : tool["inputSchema"]["properties"].GetObject())
       CHECK(p.value.HasMember("type"));
     out[tool["name"].GetString()] =
@@ -216,4 +221,32 @@ TEST_CASE("a call that is cancelled while its page is read is answered at once")
   for (int turn = 0; turn < 3; ++turn) web.host.run_until([] { return false; }, 0);
   web.cancel(call);
   CHECK(error_of(web.wait(call)) == "the call was cancelled");
+}
+
+TEST_CASE("the same as text and for programs") {
+  Web web(R"({"methods":["get"]})");
+  web.pages["http://a.test/"] = {.type = "text/plain", .body = "one\ntwo \xC3\xA9\nthree"};
+  const Answer fetched =
+      web.call("fetch_http", R"({"url":"http://a.test/","start_index":4,"max_length":5})");
+  CHECK(fetched.structured()["url"] == "http://a.test/");
+  CHECK(fetched.structured()["content_length"].GetInt() == 16);
+  CHECK(fetched.structured()["start_index"].GetInt() == 4);
+  CHECK(fetched.structured()["next_start_index"].GetInt() == 8);
+  CHECK(fetched.structured()["text"] == "two ");
+  const Answer all = web.call("fetch_http", R"({"url":"http://a.test/"})");
+  CHECK_FALSE(all.structured().HasMember("next_start_index"));
+  const Answer found =
+      web.call("grep_http", R"({"url":"http://a.test/","pattern":"t","max_length":1})");
+  CHECK(found.structured()["more"].IsFalse());
+  REQUIRE(found.structured()["matches"].Size() == 2);
+  CHECK(found.structured()["matches"][1]["line"].GetInt() == 3);
+  CHECK(found.structured()["matches"][1]["text"] == "three");
+  const Answer head = web.call("http_headers", R"({"url":"http://a.test/"})");
+  CHECK(head.structured()["status"].GetInt() == 200);
+  CHECK(head.structured()["headers"][0]["name"] == "Content-Type");
+  CHECK(head.structured()["headers"][0]["value"] == "text/plain");
+  const Answer got = web.call("http_get", R"({"url":"http://a.test/","max_length":3})");
+  CHECK(got.structured()["status"].GetInt() == 200);
+  CHECK(got.structured()["body"] == "one");
+  CHECK(got.structured()["next_start_index"].GetInt() == 3);
 }

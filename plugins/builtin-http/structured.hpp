@@ -1,0 +1,24 @@
+// What results say beside their text: structuredContent, and the outputSchema of each tool.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "builtin-http/message.hpp"
+#include "builtin-http/paging.hpp"
+
+namespace builtin_http {
+
+// An outputSchema: an object with these members. required: their names, quoted, with commas.
+std::string output_schema(std::string_view required, std::string_view properties);
+
+// "url":...,"status":...,"headers":[...] of a response, as head_text() shows them; and what that is
+// in a schema.
+std::string head_members(const Response &response);
+extern const std::string_view head_properties;
+
+// "content_length":...,"start_index":...,"next_start_index":...,NAME:the part of the text.
+std::string part_members(std::string_view name, std::string_view text, const Part &part);
+std::string part_properties(std::string_view name);
+
+}  // namespace builtin_http
