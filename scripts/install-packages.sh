@@ -10,7 +10,7 @@ declare -A sets=(
            libboost1.81-dev|/usr/include/boost/dll/shared_library.hpp rapidjson-dev
            libcurl4-openssl-dev|curl-config libssl-dev
            libsqlite3-dev libtomlplusplus-dev libcli11-dev libsimdjson-dev libsodium-dev libgumbo-dev libidn2-dev libre2-dev catch2"
-  [test]="npm|npm curl|curl procps|pgrep minisign b3sum"
+  [test]="npm|npm curl|curl procps|pgrep minisign b3sum xfsprogs btrfs-progs"
   [guest]="qemu-system-x86 busybox-static cpio"
   [lint]="clang-format-19 shellcheck"
   [full]="clang-19 lld-19 llvm-19 libclang-rt-19-dev clang-tidy-19 clang-format-19 valgrind"
