@@ -444,6 +444,23 @@ CommandTree tree_of(CLI::App &app) {
   return out;
 }
 
+// CLI11 would only say that a subcommand is required. Looks at the words before the first option.
+std::string unknown_command(const CLI::App &app, int argc, const char *const *argv) {
+  const CLI::App *at = &app;
+  std::string name = "bulkhead";
+  for (int i = 1; i < argc && argv[i][0] != '-' && at->get_require_subcommand_min() > 0; ++i) {
+    const auto is_named = [&](const CLI::App *each) { return each->get_name() == argv[i]; };
+    const auto found = at->get_subcommands(is_named);
+    if (found.empty()) {
+      return name + " has no command \"" + printable(argv[i]) + "\"; `" + name +
+             " --help` lists them.\n";
+    }
+    at = found.front();
+    name += ' ' + at->get_name();
+  }
+  return {};
+}
+
 }  // namespace
 
 std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) {
@@ -454,11 +471,8 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     Console::get().write(app.help());
     return exit_usage;
   }
-  // CLI11 would only say that a subcommand is required.
-  const auto is_named = [&](const CLI::App *command) { return command->get_name() == argv[1]; };
-  if (argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
-    Console::get().write("bulkhead has no command \"" + printable(argv[1]) +
-                         "\"; `bulkhead --help` lists them.\n");
+  if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
+    Console::get().write(unknown);
     return exit_usage;
   }
   try {

@@ -39,6 +39,21 @@ std::string paste_blocks(const std::string &url, const BannerFacts &facts) {
   return out;
 }
 
+// What is listened on is not always what can be connected to: all addresses of the machine.
+struct Wildcard {
+  std::string_view listened, connected;
+};
+constexpr Wildcard wildcards[] = {{"://0.0.0.0:", "://127.0.0.1:"}, {"://[::]:", "://[::1]:"}};
+
+std::string client_url(const std::string &url) {
+  for (const auto &[listened, connected] : wildcards) {
+    const std::size_t at = url.find(listened);
+    if (at == std::string::npos) continue;
+    return std::string(url).replace(at, listened.size(), connected);
+  }
+  return url;
+}
+
 bool is_loopback(std::string_view url) {
   const std::size_t at = url.find("://");
   const std::string_view host = url.substr(at == std::string_view::npos ? 0 : at + 3);
@@ -76,7 +91,12 @@ std::string banner(const BannerFacts &facts) {
     out += "            " + state + "/log/servers/NAME.log: what a server wrote to stderr\n";
   }
   out += "  State     " + state + "\n\n";
-  if (!url.empty()) out += paste_blocks(url, facts) + "\n";
+  if (url.empty()) return out;
+  const std::string reached = client_url(url);
+  out += paste_blocks(reached, facts);
+  if (reached != url)
+    out += "  From another machine: the name or address of this one in its place.\n";
+  out += '\n';
   return out;
 }
 

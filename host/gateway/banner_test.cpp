@@ -70,6 +70,18 @@ TEST_CASE("a token is read from its file, never printed") {
   CHECK(has(text, R"("Authorization": "Bearer TOKEN")"));
 }
 
+TEST_CASE("what listens on all addresses is pasted with one that can be connected to") {
+  BannerFacts all = facts();
+  all.endpoints = {"http://0.0.0.0:8808/mcp"};
+  std::string text = banner(all);
+  CHECK(has(text, "Address   http://0.0.0.0:8808/mcp"));
+  CHECK(has(text, "bulkhead http://127.0.0.1:8808/mcp"));
+  CHECK(has(text, "From another machine"));
+  all.endpoints = {"http://[::]:8808/mcp"};
+  CHECK(has(banner(all), "bulkhead http://[::1]:8808/mcp"));
+  CHECK_FALSE(has(banner(facts()), "From another machine"));
+}
+
 TEST_CASE("the banner knows when a token is needed") {
   const auto found = [](std::string_view url, std::string_view config) {
     BannerFacts out;

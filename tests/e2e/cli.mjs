@@ -27,6 +27,10 @@ test('exit codes', async (t) => {
     assert.equal(done.stdout, '');
     assert.notEqual(done.stderr, '');
   }
+  for (const [words, of] of [[['srve'], 'bulkhead'], [['completion', 'fish'], 'bulkhead completion'], [['policy', 'expl'], 'bulkhead policy']]) {
+    const { stderr } = runProgram(t, words);
+    assert.equal(stderr, `${of} has no command "${words.at(-1)}"; \`${of} --help\` lists them.\n`);
+  }
   assert.equal(runProgram(t, ['status']).code, 3);
   assert.deepEqual(JSON.parse(runProgram(t, ['status', '--json']).stdout), { gateways: [] });
   assert.equal(runProgram(t, ['serve', '--config', 'missing.json']).code, 1);
