@@ -9,8 +9,6 @@
 namespace builtin_files {
 namespace {
 
-constexpr std::uint64_t between_reports_ns = 500'000'000;
-
 std::uint64_t monotonic_ns() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -51,10 +49,15 @@ std::string_view Call::stop_reason() const noexcept {
 
 void Call::report(double done, double total, std::string_view unit) const {
   if (progress == nullptr) return;
+  progress->last = progress->base + done;
   const std::uint64_t now = monotonic_ns();
   if (now < progress->next_ns) return;
-  progress->next_ns = now + between_reports_ns;
-  progress->send(done, total, unit);
+  progress->next_ns = now + progress->between_ns;
+  progress->send(progress->last, total == 0 ? 0 : progress->base + total, unit);
+}
+
+void Call::next_phase() const noexcept {
+  if (progress != nullptr) progress->base = progress->last;
 }
 
 void Call::note(std::string_view action, std::string_view path, std::uint64_t size) const {

@@ -32,6 +32,9 @@ class SnapshotStore;
 struct Progress {
   std::function<void(double done, double total, std::string_view unit)> send;
   std::uint64_t next_ns;  // not before
+  std::uint64_t between_ns = 500'000'000;
+  double base = 0;  // of the phases that are done
+  double last = 0;  // what was told, or would have been
 };
 
 // What a tool may use of its call.
@@ -56,6 +59,8 @@ struct Call {
   // Tells whoever waits how far it is, now and then once it has taken a second. Thread: the call's.
   // total 0: not known. unit: "files" or "bytes".
   void report(double done, double total, std::string_view unit = "files") const;
+  // What is reported from now on counts from 0 again; who waits sees it go on.
+  void next_phase() const noexcept;
   // action: "created", "modified", "deleted", "restored".
   void note(std::string_view action, std::string_view path, std::uint64_t size) const;
 };

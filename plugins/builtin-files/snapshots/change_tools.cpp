@@ -47,7 +47,12 @@ Changes changes_of(const Call &call, const SnapshotStore &store) {
   const Scan now = scan(call, store.workspace(), ".");
   out.problem = now.problem;
   LiveCompare compare(call, store.workspace());
-  const auto same = [&](const Entry &a, const Entry &b) { return compare.same(a, b); };
+  std::uint64_t compared = 0;
+  const auto same = [&](const Entry &a, const Entry &b) {
+    call.report(static_cast<double>(++compared), 0);
+    return compare.same(a, b);
+  };
+  call.next_phase();
   std::unordered_set<std::string> told;
   for (const Head &head : store.heads()) {
     if (!out.problem.empty()) break;

@@ -66,6 +66,7 @@ bool LiveCompare::same(const Entry &live, const Entry &kept) {
 const Hash *LiveCompare::hash_of_live(const Entry &live) {
   const auto known = hashes_.find(&live);
   if (known != hashes_.end()) return &known->second;
+  if (call_.must_stop()) return nullptr;
   const Place place = workspace_.place(live.path, false, Links::refuse);
   if (!place.folder.valid()) return nullptr;
   const Fd fd =

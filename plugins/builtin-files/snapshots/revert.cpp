@@ -175,11 +175,14 @@ Reverted revert(const Call &call, SnapshotStore *store, const Manifest &snapshot
   if (!now.problem.empty()) return {.problem = now.problem};
   const bool many = wanted.size() > 1 || now.entries.size() > 1;
   Reverter reverter(call, store, snapshot, many);
+  call.next_phase();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (many) call.report(static_cast<double>(i), static_cast<double>(wanted.size()));
     reverter.restore(*wanted[i], find_entry(now.entries, wanted[i]->path));
   }
+  call.next_phase();
   for (auto live = now.entries.rbegin(); live != now.entries.rend(); ++live) {
+    if (many) call.report(static_cast<double>(live - now.entries.rbegin()), 0);
     if (find_entry(snapshot.entries, live->path) == nullptr) reverter.remove(*live);
   }
   close_folders(workspace, wanted);

@@ -14,6 +14,7 @@ namespace builtin_files {
 namespace {
 
 constexpr int max_levels = 128;
+constexpr std::size_t names_between_looks = 1024;  // while a folder is read
 // File systems count time in steps of up to some milliseconds: a file that has been changed just
 // now may be changed again and show the same times.
 constexpr std::int64_t settling_ns = 50'000'000;
@@ -63,16 +64,18 @@ class Scanner {
     const std::unique_ptr<DIR, CloseDir> dir(::fdopendir(fd.get()));
     if (!dir) return fail("a folder cannot be read: " + error_name(errno));
     const int here = fd.release();
-    for (const std::string &name : names_of(dir.get())) {
+    for (const std::string &name : names_of(call_, dir.get())) {
       if (!out_->problem.empty()) return;
       entry(here, name, path, level);
     }
   }
 
  private:
-  static std::vector<std::string> names_of(DIR *dir) {
+  // Only a part of them when the call must stop.
+  static std::vector<std::string> names_of(const Call &call, DIR *dir) {
     std::vector<std::string> names;
     while (const dirent *e = ::readdir(dir)) {
+      if (names.size() % names_between_looks == names_between_looks - 1 && call.must_stop()) break;
       const std::string_view name = e->d_name;
       if (name == "." || name == ".." || is_temporary_name(name)) continue;
       if (names.size() == max_scanned) break;
@@ -85,6 +88,7 @@ class Scanner {
 
   void entry(int folder_fd, const std::string &name, const std::string &path, int level) {
     if (call_.must_stop()) return fail("the call was cancelled or took too long");
+    call_.report(static_cast<double>(out_->entries.size()), 0);
     if (out_->entries.size() == max_scanned) {
       return fail("there are more than 1,000,000 files, which is more than snapshots take");
     }
@@ -124,6 +128,7 @@ Scan scan(const Call &call, const Workspace &workspace, const std::string &path)
   const bool whole = path == ".";
   if (!whole) out = scan_one(workspace, path);
   if (out.problem.empty()) {
+    call.next_phase();
     Scanner(call, &out).folder(std::move(opened.fd), whole ? "" : path + "/", 0);
   }
   return out;

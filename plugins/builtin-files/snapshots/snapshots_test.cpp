@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "builtin-files/files_fixture.hpp"
+#include "builtin-files/snapshots/snapshot_tools.hpp"
 #include "builtin-files/snapshots/store.hpp"
 
 namespace fs = std::filesystem;
@@ -493,26 +494,69 @@ TEST_CASE("taking a snapshot tells how far it is, and ends when it is told to") 
   REQUIRE(store.open(&problem));
   tool_kit::Arguments arguments("");
   std::atomic<bool> cancelled{false};
-  double told = -1;
-  // Cancelled by who is told of the first file.
-  builtin_files::Progress progress{[&](double done, double total, std::string_view unit) {
-                                     told = done;
-                                     CHECK(total == 20);
-                                     CHECK(unit == "files");
-                                     cancelled = true;
-                                   },
-                                   0};
+  std::vector<std::pair<double, double>> told;
+  // Cancelled by who is told of the first content; the twenty files have been counted before.
+  const auto tell = [&](double done, double total, std::string_view unit) {
+    CHECK(unit == "files");
+    CHECK((told.empty() || done >= told.back().first));
+    told.emplace_back(done, total);
+    cancelled = total != 0;
+  };
+  builtin_files::Progress progress{tell, 0, 0};
   const builtin_files::Call call{.workspaces = workspaces,
                                  .arguments = arguments,
                                  .cancelled = cancelled,
                                  .deadline_ns = 0,
                                  .progress = &progress};
   const auto stopped = store.create(call, "one");
-  CHECK(told == 0);
+  CHECK(told.back() == std::pair<double, double>(19, 39));
   CHECK(has(stopped.problem, "cancelled"));
   CHECK(store.heads().empty());
   cancelled = false;
   progress.next_ns = ~0ull;
   CHECK(store.create(call, "two").good());
   CHECK(store.heads().size() == 1);
+}
+
+TEST_CASE("a comparison and a revert that are cancelled end where they are") {
+  Tree tree;
+  for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), std::to_string(i));
+  fs::create_directory(tree.outside() / "kept");
+  std::vector<builtin_files::Workspace> workspaces(1);
+  std::string problem;
+  REQUIRE(builtin_files::Workspace::open("work", tree.root().string(), &workspaces[0], &problem));
+  workspaces[0].allow_writing(1u << 20);
+  std::vector<std::unique_ptr<builtin_files::SnapshotStore>> stores;
+  const builtin_files::SnapshotConfig config{.path = (tree.outside() / "kept").string()};
+  stores.push_back(std::make_unique<builtin_files::SnapshotStore>(workspaces[0], config));
+  REQUIRE(stores[0]->open(&problem));
+  std::atomic<bool> cancelled{false};
+  double stop_at = 1e9;
+  const auto tell = [&](double done, double, std::string_view) {
+    if (done >= stop_at) cancelled = true;
+  };
+  const auto run = [&](auto tool, const char *json) {
+    tool_kit::Arguments arguments(json);
+    builtin_files::Progress progress{tell, 0, 0};
+    cancelled = false;
+    return Answer(tool({.workspaces = workspaces,
+                        .arguments = arguments,
+                        .cancelled = cancelled,
+                        .deadline_ns = 0,
+                        .progress = &progress,
+                        .snapshots = &stores}));
+  };
+  REQUIRE_FALSE(run(builtin_files::snapshots_create, R"({"name":"one"})").is_error());
+  for (int i = 0; i < 20; ++i) tree.file("f" + std::to_string(i), "changed");
+  // Twenty are found, then twenty compared or restored.
+  stop_at = 25;
+  const Answer changes = run(builtin_files::snapshots_changes, R"({"format":"json"})");
+  CHECK(changes.is_error());
+  CHECK(has(changes.text(), "cancelled"));
+  const Answer reverted = run(builtin_files::snapshots_revert, R"({"path":"."})");
+  CHECK(reverted.is_error());
+  std::size_t restored = 0;
+  for (int i = 0; i < 20; ++i) restored += tree.read("f" + std::to_string(i)) == std::to_string(i);
+  CHECK(restored >= 1);
+  CHECK(restored < 20);
 }

@@ -250,6 +250,7 @@ Outcome<Manifest> SnapshotStore::take(const Call &call) {
 std::string SnapshotStore::add_contents(const Call &call, Manifest *manifest) {
   std::uint64_t to_do = 0;
   std::uint64_t done = 0;
+  call.next_phase();
   for (const Entry &e : manifest->entries) to_do += e.kind == Kind::file && !e.stored;
   for (Entry &e : manifest->entries) {
     if (e.kind != Kind::file || e.stored) continue;
