@@ -125,9 +125,9 @@ test('files are resources, by a template', async (t) => {
 // ---- snapshots -------------------------------------------------------------------------------
 
 // A workspace with snapshots in a folder beside it.
-async function kept(t, snapshots = {}, options = {}) {
-  const work = folder(t, 'work');
-  const path = folder(t, 'kept');
+async function kept(t, snapshots = {}, options = {}, name = '') {
+  const work = folder(t, `work${name}`);
+  const path = folder(t, `kept${name}`);
   const gateway = await t.gateway(files({ path: work, write: true, snapshots: { path, interval_s: 0, ...snapshots } }), options);
   const client = await t.http(gateway);
   const call = (tool, args) => client.tool(`files__${tool}`, args);
@@ -190,6 +190,20 @@ test('D12 what a revert has done is on record', async (t) => {
   await records.until('SELECT count(*) FROM fs_events', (n) => n === 1);
   assert.deepEqual(await records.rows('SELECT action, path, size FROM fs_events'), [['restored', 'a (from cp-10)', 3]]);
   assert.deepEqual(await records.rows('SELECT slot, origin, name, files_count FROM snapshot_events'), [[10, 'manual', 'one', 1]]);
+});
+
+test('the owner of what is gone back to: restored by a process that may, else the own one', async (t) => {
+  if (process.getuid() !== 0) throw new Skip('owner-restored: only root can give files away');
+  for (const [mode, args, owner] of [['one process', ['--single-process'], 60998], ['compartments', [], 0]]) {
+    const { work, json } = await kept(t, {}, { args }, mode.replace(' ', '-'));
+    writeFileSync(`${work}/a`, 'one', { mode: 0o644 });
+    chownSync(`${work}/a`, 60998, 60998);
+    await json('snapshots_create', { name: 'one' });
+    rmSync(`${work}/a`);
+    assert.equal((await json('snapshots_revert', { path: 'a' })).action, 'restored', mode);
+    assert.equal(lstatSync(`${work}/a`).uid, owner, mode);
+    assert.equal(readFileSync(`${work}/a`, 'utf8'), 'one', mode);
+  }
 });
 
 test('D15 the automatic ring: at most ten, the oldest replaced', async (t) => {
