@@ -20,12 +20,11 @@ std::string hash_of(std::string_view text, std::string_view key) {
   return out;
 }
 
-std::uint64_t roll(std::uint64_t sum, std::uint64_t base, char c) noexcept {
-  return sum * base + static_cast<unsigned char>(c) + 1;
-}
-
-std::uint32_t quick_of(std::uint64_t sum) noexcept {
-  return static_cast<std::uint32_t>(sum >> 32);
+// Of the 8 bytes there.
+std::uint16_t begin_of(const char *at, std::uint64_t factor) noexcept {
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, at, sizeof bytes);
+  return static_cast<std::uint16_t>((bytes * factor) >> 52);
 }
 
 // As JSON writes it, without what it need not escape.
@@ -47,7 +46,7 @@ std::string escaped(std::string_view value) {
 
 }  // namespace
 
-std::uint64_t SecretPrints::base() const noexcept {
+std::uint64_t SecretPrints::factor() const noexcept {
   std::uint64_t out = 0;
   std::memcpy(&out, key_.data(), std::min(sizeof out, key_.size()));
   return out | 1;
@@ -64,57 +63,52 @@ void SecretPrints::add_text(std::string_view value) {
   if (prints_.size() >= max_values) return;
   Print print;
   print.bytes = static_cast<std::uint32_t>(value.size());
-  std::uint64_t sum = 0;
-  for (const char c : value) sum = roll(sum, base(), c);
-  print.quick = quick_of(sum);
+  print.begin = begin_of(value.data(), factor());
   print.hash = hash_of(value, key_);
-  const auto at =
-      std::lower_bound(prints_.begin(), prints_.end(), print,
-                       [](const Print &a, const Print &b) { return a.bytes < b.bytes; });
-  if (std::find(prints_.begin(), prints_.end(), print) == prints_.end()) prints_.insert(at, print);
+  const auto before = [](const Print &a, const Print &b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.bytes > b.bytes;
+  };
+  if (std::find(prints_.begin(), prints_.end(), print) != prints_.end()) return;
+  prints_.insert(std::lower_bound(prints_.begin(), prints_.end(), print, before), print);
+  note_begins();
 }
 
-bool SecretPrints::is_one(std::string_view text, std::uint32_t quick) const {
-  return std::any_of(prints_.begin(), prints_.end(), [&](const Print &print) {
-    return print.bytes == text.size() && print.quick == quick && print.hash == hash_of(text, key_);
-  });
+void SecretPrints::note_begins() {
+  begins_ = {};
+  for (const Print &print : prints_) {
+    begins_[print.begin / 64 % begins_.size()] |= std::uint64_t{1} << (print.begin % 64);
+  }
+}
+
+// The length of the longest of them that the text begins with; 0: none.
+std::size_t SecretPrints::length_at(std::string_view text, std::uint16_t begin) const {
+  auto at = std::lower_bound(prints_.begin(), prints_.end(), begin,
+                             [](const Print &print, std::uint16_t b) { return print.begin < b; });
+  std::size_t hashed = 0;
+  std::string hash;
+  for (; at != prints_.end() && at->begin == begin; ++at) {
+    if (at->bytes > text.size()) continue;
+    if (at->bytes != hashed) hash = hash_of(text.substr(0, at->bytes), key_);
+    hashed = at->bytes;
+    if (at->hash == hash) return hashed;
+  }
+  return 0;
 }
 
 std::string SecretPrints::mask(std::string_view text, std::uint64_t *count) const {
-  std::vector<std::pair<std::size_t, std::size_t>> found;  // begin, end
-  const std::uint64_t step = base();
-  for (std::size_t i = 0; i < prints_.size();) {
-    const std::size_t length = prints_[i].bytes, first = i;
-    while (i < prints_.size() && prints_[i].bytes == length) ++i;
-    if (length > text.size()) break;
-    std::uint64_t leaving = 1;  // what the first byte of the window counts
-    for (std::size_t k = 1; k < length; ++k) leaving *= step;
-    std::uint64_t sum = 0;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-      if (at >= length) {
-        sum -= leaving *
-               (static_cast<std::uint64_t>(static_cast<unsigned char>(text[at - length])) + 1);
-      }
-      sum = roll(sum, step, text[at]);
-      if (at + 1 < length) continue;
-      const std::uint32_t quick = quick_of(sum);
-      const bool fits = std::any_of(prints_.begin() + static_cast<std::ptrdiff_t>(first),
-                                    prints_.begin() + static_cast<std::ptrdiff_t>(i),
-                                    [quick](const Print &print) { return print.quick == quick; });
-      const std::size_t begin = at + 1 - length;
-      if (fits && is_one(text.substr(begin, length), quick)) found.emplace_back(begin, at + 1);
-    }
-  }
-  if (found.empty()) return std::string(text);
-  std::sort(found.begin(), found.end());
   std::string out;
-  std::size_t from = 0;
-  for (const auto &[begin, end] : found) {
-    if (begin >= from) {
-      out.append(text.substr(from, begin - from)).append(instead);
+  std::size_t from = 0;  // what lies before is in `out`, or masked
+  const std::uint64_t step = factor();
+  for (std::size_t at = 0; at + begin_bytes <= text.size() && !prints_.empty(); ++at) {
+    const std::uint16_t begin = begin_of(text.data() + at, step);
+    if ((begins_[begin / 64] >> (begin % 64) & 1) == 0) continue;
+    const std::size_t length = length_at(text.substr(at), begin);
+    if (length == 0) continue;
+    if (at >= from) {
+      out.append(text.substr(from, at - from)).append(instead);
       ++*count;
     }
-    from = std::max(from, end);  // they may overlap
+    from = std::max(from, at + length);  // they may overlap
   }
   return out.append(text.substr(from));
 }

@@ -5,6 +5,7 @@
 // made; mask() from any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,34 +25,40 @@ class SecretPrints {
   // Also as it is written in a JSON string.
   void add(std::string_view value);
   bool empty() const noexcept { return prints_.empty(); }
-  // The text with "***" in place of each of them; *count grows by how many there were.
+  // The text with "***" in place of each of them; *count grows by how many there were. One pass
+  // over the text, however many there are.
   std::string mask(std::string_view text, std::uint64_t *count) const;
 
   bool operator==(const SecretPrints &) const = default;
 
  private:
+  static constexpr std::size_t begin_bytes = least_bytes;
+
   struct Print {
     std::uint32_t bytes = 0;
-    std::uint32_t quick = 0;  // rolls along a text; what fits is looked at closely
+    std::uint16_t begin = 0;  // 12 bits for its first 8 bytes; what fits is looked at closely
     std::string hash;
     bool operator==(const Print &) const = default;
   };
   template <class Ar>
   friend void archive(Ar &ar, Print &v) {
-    auto &[bytes, quick, hash] = v;
-    ar(bytes, quick, hash);
+    auto &[bytes, begin, hash] = v;
+    ar(bytes, begin, hash);
   }
   template <class Ar>
   friend void archive(Ar &ar, SecretPrints &v) {
     ar(v.key_, v.prints_);
+    if constexpr (Ar::reading) v.note_begins();
   }
 
   void add_text(std::string_view value);
-  bool is_one(std::string_view text, std::uint32_t quick) const;
-  std::uint64_t base() const noexcept;
+  void note_begins();
+  std::size_t length_at(std::string_view text, std::uint16_t begin) const;
+  std::uint64_t factor() const noexcept;
 
   std::string key_;
-  std::vector<Print> prints_;  // by length
+  std::vector<Print> prints_;               // by begin, then length, the longest first
+  std::array<std::uint64_t, 64> begins_{};  // which there are: one look for each place of a text
 };
 
 }  // namespace bulkhead

@@ -55,6 +55,19 @@ TEST_CASE("prints do not hold the values, and go from process to process") {
   CHECK(masked(SecretPrints(), "tango-7-foxtrot", 0) == "tango-7-foxtrot");
 }
 
+TEST_CASE("of values that begin alike each is found, the longest first") {
+  SecretPrints prints(key);
+  for (const char *value : {"password-one", "password-one-and-more", "password-two", "password"}) {
+    prints.add(value);
+  }
+  CHECK(masked(prints, "password-one-and-more;password-one-and;password-two;password-t;passwor",
+               4) == "***;***-and;***;***-t;passwor");
+  for (std::size_t n = 0; n < 20; ++n) {
+    const std::string before(n, 'p');
+    CHECK(masked(prints, before + "password-two" + before, 1) == before + "***" + before);
+  }
+}
+
 TEST_CASE("a bounded number of values") {
   SecretPrints prints(key);
   for (int i = 1000; i < 2000; ++i) prints.add("a value of number " + std::to_string(i));

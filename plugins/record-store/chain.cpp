@@ -27,22 +27,21 @@ void RowHash::begin(std::string_view table) {
   text(table);
 }
 
-// Kind and length first, so that no two rows have one encoding.
-void RowHash::put(char kind, std::string_view bytes) {
-  char head[9];
-  head[0] = kind;
-  for (int i = 0; i < 8; ++i) head[1 + i] = static_cast<char>(bytes.size() >> (8 * i));
-  row_.append(head, sizeof head).append(bytes);
+// The kind first, and the length of what may have any, so that no two rows have one encoding.
+void RowHash::number(char kind, std::uint64_t value) {
+  char out[9];
+  out[0] = kind;
+  for (int i = 0; i < 8; ++i) out[1 + i] = static_cast<char>(value >> (8 * i));
+  row_.append(out, sizeof out);
+}
+
+void RowHash::bytes(char kind, std::string_view value) {
+  number(kind, value.size());
+  row_.append(value);
 }
 
 void RowHash::null() {
-  put('n', {});
-}
-
-void RowHash::number(char kind, std::uint64_t value) {
-  char bytes[8];
-  for (int i = 0; i < 8; ++i) bytes[i] = static_cast<char>(value >> (8 * i));
-  put(kind, {bytes, sizeof bytes});
+  row_ += 'n';
 }
 
 void RowHash::integer(std::int64_t value) {
@@ -57,11 +56,11 @@ void RowHash::real(double value) {
 }
 
 void RowHash::text(std::string_view value) {
-  put('t', value);
+  bytes('t', value);
 }
 
 void RowHash::blob(std::string_view value) {
-  put('b', value);
+  bytes('b', value);
 }
 
 void RowHash::column(sqlite3_stmt *row, int column) {
@@ -85,10 +84,7 @@ void RowHash::column(sqlite3_stmt *row, int column) {
 }
 
 Hash RowHash::finish() {
-  Hash out;
-  crypto_generichash(out.data(), out.size(), reinterpret_cast<const unsigned char *>(row_.data()),
-                     row_.size(), nullptr, 0);
-  return out;
+  return sha256(row_);
 }
 
 int read_head(sqlite3 *db, Head *out) {

@@ -1,19 +1,17 @@
-// The chain: each row carries the hash of its predecessor (`prev`) and its own (`hash`), BLAKE2b of
+// The chain: each row carries the hash of its predecessor (`prev`) and its own (`hash`), SHA-256 of
 // the table's name and all other columns in their order. Rows of several tables are one chain, by
 // `seq`.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "record-store/database.hpp"
+#include "record-store/sha256.hpp"
 
 namespace record_store {
-
-using Hash = std::array<unsigned char, 32>;
 
 inline std::string_view bytes_of(const Hash &hash) noexcept {
   return {reinterpret_cast<const char *>(hash.data()), hash.size()};
@@ -35,8 +33,8 @@ class RowHash {
  private:
   static constexpr std::size_t max_kept_bytes = 1u << 20;
 
-  void put(char kind, std::string_view bytes);
   void number(char kind, std::uint64_t value);
+  void bytes(char kind, std::string_view value);
   std::string row_;  // hashed as one piece; its memory serves the next row as well
 };
 

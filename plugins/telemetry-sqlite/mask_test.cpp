@@ -67,6 +67,22 @@ TEST_CASE("what looks like a credential is masked wherever it is") {
   CHECK(json(R"(["-----BEGIN PRIVATE KEY-----\nabc)") == R"(["***)");
 }
 
+TEST_CASE("a credential is found at every place of a text") {
+  const std::string filler = "The quick brown fox, 42 lines; be skillful at baking and hfy:/ . ";
+  for (const std::string &one :
+       {"ghp_" + std::string(36, 'a'), "AKIA" + std::string(16, 'Z'), "sk-" + std::string(20, '1'),
+        "ya29." + std::string(30, 'x'), "xoxb-" + std::string(20, '2')}) {
+    for (std::size_t before = 0; before <= filler.size(); ++before) {
+      for (std::size_t behind = 0; behind < 3; ++behind) {
+        const std::string begin = filler.substr(filler.size() - before) + " ";
+        const std::string end = " " + filler.substr(0, behind);
+        CHECK(text(begin + one + end) == begin + "***" + end);
+        CHECK(json("[\"" + one + end + "\"]") == "[\"***" + end + "\"]");
+      }
+    }
+  }
+}
+
 TEST_CASE("what does not, stays") {
   for (const std::string_view plain :
        {"", "a", "risk-management-of-the-company", "Bearer of bad news", "ghp_short",

@@ -167,7 +167,8 @@ void Writer::mask(Row *row) {
   if (std::exchange(row->masked, true)) return;
   if (mask_own_) {
     row->each_text([this](std::string &text) {
-      if (const std::uint64_t n = mask_own_(&text); n != 0) counters_.masked += n;
+      const std::uint64_t n = text.empty() ? 0 : mask_own_(&text);
+      if (n != 0) counters_.masked += n;
     });
   }
   mask_row(row, &counters_.masked);
