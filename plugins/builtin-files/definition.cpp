@@ -5,11 +5,13 @@
 namespace builtin_files {
 namespace {
 
-std::string annotations(Effect effect) {
+// The title also here, where clients of older revisions look for it.
+std::string annotations(std::string_view title, Effect effect) {
   const auto flag = [](bool b) { return std::string(b ? "true" : "false"); };
   const bool destroys = effect == Effect::changes || effect == Effect::settles;
   const bool idempotent = effect == Effect::reads || effect == Effect::settles;
-  return "\"annotations\":{\"readOnlyHint\":" + flag(effect == Effect::reads) +
+  return "\"annotations\":{\"title\":" + tool_kit::quoted(title) +
+         ",\"readOnlyHint\":" + flag(effect == Effect::reads) +
          ",\"destructiveHint\":" + flag(destroys) + ",\"idempotentHint\":" + flag(idempotent) +
          ",\"openWorldHint\":false}";
 }
@@ -33,7 +35,7 @@ std::string definition_json(const Definition &d, const std::vector<std::string_v
   out += R"(,"inputSchema":{"type":"object","additionalProperties":false,"properties":{)";
   out += d.properties + (d.properties.empty() ? "" : ",") + workspace_property(workspaces) + "}";
   if (!d.required.empty()) out += ",\"required\":[" + std::string(d.required) + "]";
-  return out + "},\"outputSchema\":" + d.output + "," + annotations(d.effect) + "}";
+  return out + "},\"outputSchema\":" + d.output + "," + annotations(d.title, d.effect) + "}";
 }
 
 }  // namespace builtin_files
