@@ -153,11 +153,11 @@ async function races(start) {
       }
       await new Promise(setImmediate);
       // A write may have made the folder anew in between.
-      rmSync(join(work, 'race'), { recursive: true, force: true });
+      rmSync(join(work, 'race'), { recursive: true, force: true, maxRetries: 50, retryDelay: 1 });
       try {
         renameSync(join(work, 'race-real'), join(work, 'race'));
       } catch {
-        rmSync(join(work, 'race'), { recursive: true, force: true });
+        rmSync(join(work, 'race'), { recursive: true, force: true, maxRetries: 50, retryDelay: 1 });
         renameSync(join(work, 'race-real'), join(work, 'race'));
       }
       await new Promise(setImmediate);
