@@ -89,6 +89,25 @@ for (const [mode, args] of Object.entries(modes)) {
   });
 }
 
+for (const [mode, args] of Object.entries(modes)) {
+  test(`subscriptions go on when the plugin is configured anew (${mode})`, async (t) => {
+    const { work, gateway, connect } = await workspace(t, args);
+    const { client, uri, told } = await connect();
+    await client.subscribeResource({ uri: uri('other.txt') });
+    const hasWrite = async () => (await client.listTools()).tools.some((tool) => tool.name === 'files__file_write');
+    assert.ok(await hasWrite());
+    writeFileSync(gateway.config, JSON.stringify({ tools: { files: { plugin: 'builtin-files', path: work } } }));
+    process.kill(gateway.pid, 'SIGHUP');
+    await until('the new configuration', async () => !(await hasWrite()));
+    let n = 0;
+    await told('other.txt', () => {
+      const timer = setInterval(() => writeFileSync(`${work}/other.txt`, `change ${++n}`), 200);
+      t.defer(() => clearInterval(timer));
+    });
+    await client.unsubscribeResource({ uri: uri('other.txt') });
+  });
+}
+
 test('subscriptions go on when the compartment has fallen', async (t) => {
   const { work, gateway, connect } = await workspace(t, []);
   const { client, uri, told, read } = await connect();
