@@ -21,11 +21,13 @@ fuzz() {
     [ ! -d "$seeds" ] || corpora+=("$seeds")
   done
   : >"$log"
+  local dict=()
+  [ ! -f "tests/fuzz/$name.dict" ] || dict=("-dict=tests/fuzz/$name.dict")
   while [ "$spent" -lt "$seconds" ]; do
     piece=$((seconds - spent < 60 ? seconds - spent : 60))
     # -timeout: one input; -rss_limit_mb: an input that makes the parser allocate without bound.
     "build-fuzz/fuzz/$name" "${corpora[@]}" -max_total_time="$piece" -timeout=10 \
-      -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
+      -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 "${dict[@]}" \
       -artifact_prefix="build-fuzz/findings/$name-" >>"$log" 2>&1 || {
       tail -40 "$log"
       echo "FINDING in $name, see build-fuzz/findings" >&2

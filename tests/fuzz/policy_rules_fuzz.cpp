@@ -1,10 +1,12 @@
 // The loader of rules, and what is loaded on a call: arbitrary configurations, split by a zero byte
-// into the configuration, the arguments and the result. What is accepted must decide, observe and
-// filter, judge what is no call (the result again), and what is rewritten must be JSON again.
+// into the configuration, the arguments, the result and the description of a call. What is accepted
+// must decide, observe and filter, judge what is no call (the result again) and explain, and what
+// is rewritten or explained must be JSON again.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
+#include "explain.hpp"
 #include "judge.hpp"
 #include "rule_set.hpp"
 
@@ -31,7 +33,8 @@ void check(const Verdict &verdict) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   std::string_view rest(reinterpret_cast<const char *>(data), size);
-  const std::string_view config = part(&rest), arguments = part(&rest), result = part(&rest);
+  const std::string_view config = part(&rest), arguments = part(&rest), result = part(&rest),
+                         described = part(&rest);
   const auto set = RuleSet::load(config);
   if (!set) return 0;
   Judge judge(
@@ -51,6 +54,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     call.arguments = result;
     const Verdict verdict = judge.judge(*set, call);
     if (verdict.kind != BH_VERDICT_ALLOW && verdict.kind != BH_VERDICT_BLOCK) std::abort();
+  }
+  if (const auto said = explain(*set, judge, described); said && JsonText().parse(*said)) {
+    std::abort();
   }
   return 0;
 }
