@@ -1,6 +1,7 @@
 #include "telemetry-otlp/meters.hpp"
 
 #include <bulkhead/cpp/basics.hpp>
+#include <bulkhead/cpp/record_names.hpp>
 
 #include <algorithm>
 
@@ -69,7 +70,7 @@ std::string Meters::body(std::string_view service_name, std::uint64_t start_unix
     out.StartArray();
     put_known(out, "mcp.method.name", method);
     put_known(out, "bulkhead.server", server);
-    put_attribute(out, "bulkhead.outcome", outcome_name(outcome));
+    put_attribute(out, "bulkhead.outcome", bh::outcome_name(outcome));
     out.EndArray();
     put_times(out, times);
     put_text(out, "count", std::to_string(series.count));

@@ -2,6 +2,7 @@
 
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/cpp/basics.hpp>
+#include <bulkhead/cpp/record_names.hpp>
 
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -73,7 +74,7 @@ void put_attributes(Writer &out, const bh_record &r) {
   put_known(out, name_key(bh::view(r.method)), bh::view(r.name));
   put_attribute(out, "mcp.session.id", std::to_string(r.session));
   put_known(out, "bulkhead.server", bh::view(r.server));
-  put_attribute(out, "bulkhead.outcome", outcome_name(r.outcome));
+  put_attribute(out, "bulkhead.outcome", bh::outcome_name(r.outcome));
   put_known(out, "bulkhead.policy.rule", bh::view(r.rule));
   if (BH_HAS(bh_record, &r, action))
     put_known(out, "bulkhead.policy.action", action_name(r.action));
@@ -82,7 +83,7 @@ void put_attributes(Writer &out, const bh_record &r) {
   put_known(out, "bulkhead.process_name", bh::view(r.process_name));
   put_number(out, "bulkhead.bytes_in", r.bytes_in);
   put_number(out, "bulkhead.bytes_out", r.bytes_out);
-  if (r.outcome != BH_OUTCOME_OK) put_attribute(out, "error.type", outcome_name(r.outcome));
+  if (r.outcome != BH_OUTCOME_OK) put_attribute(out, "error.type", bh::outcome_name(r.outcome));
   out.EndArray();
 }
 
@@ -121,23 +122,6 @@ void put_number(Writer &out, const char *key, std::uint64_t value) {
   put_text(out, "intValue", std::to_string(value));
   out.EndObject();
   out.EndObject();
-}
-
-std::string_view outcome_name(std::uint32_t outcome) {
-  switch (outcome) {
-    case BH_OUTCOME_OK:
-      return "ok";
-    case BH_OUTCOME_ERROR:
-      return "error";
-    case BH_OUTCOME_REFUSED:
-      return "refused";
-    case BH_OUTCOME_TIMEOUT:
-      return "timeout";
-    case BH_OUTCOME_CANCELLED:
-      return "cancelled";
-    default:
-      return "unknown";
-  }
 }
 
 std::string span_json(const bh_record &r) {

@@ -24,6 +24,4 @@ std::string traces_body(std::string_view service_name, const std::deque<std::str
 // {"attributes":[...]} of the process that reports.
 std::string resource_json(std::string_view service_name);
 
-std::string_view outcome_name(std::uint32_t outcome);
-
 }  // namespace otlp

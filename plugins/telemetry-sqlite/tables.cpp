@@ -3,6 +3,7 @@
 #include <bulkhead/abi/ext/policy.h>
 #include <bulkhead/abi/ext/telemetry.h>
 #include <rapidjson/document.h>
+#include <bulkhead/cpp/record_names.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,21 +16,6 @@ namespace {
 
 using record_store::ChainedInsert;
 using record_store::Head;
-
-std::string_view outcome_text(std::uint32_t outcome) {
-  switch (outcome) {
-    case BH_OUTCOME_OK:
-      return "ok";
-    case BH_OUTCOME_REFUSED:
-      return "refused";
-    case BH_OUTCOME_TIMEOUT:
-      return "timeout";
-    case BH_OUTCOME_CANCELLED:
-      return "cancelled";
-    default:
-      return "error";
-  }
-}
 
 std::string_view action_text(std::uint32_t action) {
   switch (action) {
@@ -203,7 +189,7 @@ bool Tables::call(const Row &row, Head *head) {
   i.text_or_null(row.reason);
   i.text_or_null(row.trace_id);
   i.text_or_null(row.name);
-  i.text(outcome_text(row.outcome));
+  i.text(bh::outcome_name(row.outcome));
   i.text_or_null(row.transport);
   i.text_or_null(row.peer);
   i.text_or_null(row.principal);

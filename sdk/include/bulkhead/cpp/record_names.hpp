@@ -1,0 +1,28 @@
+// Names of the numbers in records (bulkhead/abi/ext/telemetry.h), for those who write them as text.
+#pragma once
+
+#include <string_view>
+
+#include "../abi/ext/telemetry.h"
+
+namespace bh {
+
+// BH_OUTCOME_...: "ok", "error", "refused", "timeout", "cancelled"; else "unknown". Static text.
+constexpr std::string_view outcome_name(std::uint32_t outcome) noexcept {
+  switch (outcome) {
+    case BH_OUTCOME_OK:
+      return "ok";
+    case BH_OUTCOME_ERROR:
+      return "error";
+    case BH_OUTCOME_REFUSED:
+      return "refused";
+    case BH_OUTCOME_TIMEOUT:
+      return "timeout";
+    case BH_OUTCOME_CANCELLED:
+      return "cancelled";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace bh
