@@ -65,6 +65,9 @@ struct HostOptions {
   // A question to a person (policy verdict "ask") has ended, however that was; the log has a line
   // of it, too. On the reactor thread, from inside the router: it takes a note and returns.
   std::function<void(const ApprovalOutcome &)> on_approval;
+  // For the client whose call was refused since nobody could be asked: what would be asked, such as
+  // a command; may be empty.
+  std::string approval_hint;
   // Definitions of tools that were not known, or are others now (see profile/pins.hpp): whoever
   // keeps them has them in the next profile as `pinned`. As on_approval.
   std::function<void(const std::vector<PinNews> &)> on_pins;

@@ -224,6 +224,7 @@ class Runner final : public link::Channel::Receiver {
     };
     options.log_level = static_cast<LogLevel>(slice.log_level);
     options.eager = slice.eager;
+    options.approval_hint = approval_hint;
     options.sealing_key = std::move(slice.sealing_key);
     options.epoch = slice.epoch;
     options.on_status = [this] { send_status(); };

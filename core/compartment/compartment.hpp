@@ -20,4 +20,8 @@ using MakeService = std::function<std::shared_ptr<void>(
 // the process's exit code; errors have gone to the supervisor.
 int run_compartment(const MakeService &make_service);
 
+// HostOptions::approval_hint of a gateway that people reach by its service socket.
+inline constexpr const char *approval_hint =
+    "`bulkhead approvals watch` in a terminal would be asked";
+
 }  // namespace bulkhead

@@ -120,6 +120,7 @@ Result<void> HostImpl::load() {
     log(BH_LOG_INFO, "approvals", describe(outcome));
     if (options_.on_approval) options_.on_approval(outcome);
   };
+  hooks.approval_hint = options_.approval_hint;
   hooks.on_pins = options_.on_pins;
   hooks.on_list = options_.on_list;
   router_ = std::make_unique<Router>(profile_, *reactor_, std::move(hooks));

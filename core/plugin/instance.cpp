@@ -193,7 +193,12 @@ void Instance::stop() {
 // Names what the plugin still holds in the reactor and takes it away.
 void Instance::release_held() noexcept {
   ended_.store(true, std::memory_order_release);
-  const Reactor::Held held = context_->reactor->held(this);
+  Reactor::Held held = context_->reactor->held(this);
+  // What stop() has told to end needs a moment.
+  for (int ms = 0; held.blocking != 0 && ms < max_job_end_ms; ++ms) {
+    ::usleep(1000);
+    held = context_->reactor->held(this);
+  }
   context_->reactor->forget(this);
   std::string left;
   add_count(left, held.watches, "watch(es)");

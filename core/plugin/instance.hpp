@@ -72,6 +72,8 @@ class Instance {
   static constexpr std::size_t max_log_bytes = 4096;  // of one line; longer is cut
   static constexpr std::size_t max_counters = 256;    // per instance
   static constexpr std::size_t max_secret_bytes = 65'536;
+  static constexpr int max_job_end_ms =
+      500;  // blocking work that goes on after stop() is waited for
 
   // `id` is [A-Za-z0-9_.-]{1,64}, not "." or "..": it names folders. Errors name plugin and
   // instance. Thread of everything here: the reactor's.

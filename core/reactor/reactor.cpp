@@ -358,8 +358,15 @@ Reactor::Held Reactor::held(const void *owner) const {
       [&](std::uint64_t, const Watch &w) { held.watches += w.owner == owner; });
   state_->timers.for_each([&](std::uint64_t, const Timer &t) { held.timers += t.owner == owner; });
   const std::lock_guard lock(state_->posted_mutex);
-  for (const Task &task : state_->posted) held.posted += task.owner == owner && !task.from_pool;
   for (const void *o : state_->blocking_owners) held.blocking += o == owner;
+  for (const Task &task : state_->posted) {
+    if (task.owner != owner) continue;
+    if (task.from_pool) {
+      held.blocking -= held.blocking != 0;  // its work is done
+    } else {
+      ++held.posted;
+    }
+  }
   return held;
 }
 

@@ -69,6 +69,7 @@ struct RouterHooks {
   std::function<void(std::uint64_t number, bool late)> on_unanswered;
   // A question to a person has ended, however that was. For the record; it must do nothing else.
   std::function<void(const ApprovalOutcome &)> on_approval;
+  std::string approval_hint;  // what a client is told whom nobody could be asked about
   // Tools' definitions that were not known, or are others now. It must do nothing else.
   std::function<void(const std::vector<PinNews> &)> on_pins;
   // What a lazy server lists was not known, or is another now. As on_pins.

@@ -83,9 +83,9 @@ bool Router::has_approval(Exchange &e, std::string_view message, const mcp::Scan
   if (approvals_.granted(q, reactor_.now_ns())) return true;
   const bool elicits = e.session != nullptr && asks_client(*e.session);
   if (!elicits && !somebody_watches()) {
-    refuse(e, unapproved(decision.rule, decision.reason,
-                         "and nobody is there to give it (`bulkhead approvals watch` in a terminal "
-                         "would be asked)"));
+    std::string why = "and nobody is there to give it";
+    if (!hooks_.approval_hint.empty()) why += " (" + hooks_.approval_hint + ")";
+    refuse(e, unapproved(decision.rule, decision.reason, why));
     return false;
   }
   const std::string full = approvals_.refusal(limits(), e.reply.session, message.size());

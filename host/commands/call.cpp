@@ -89,6 +89,16 @@ void hint_at_config(const LocalSession::Failure &failure, const LoadedProfile &l
       "configuration to use");
 }
 
+// A server that says so was kept from writing by its sandbox.
+void hint_at_sandbox(std::string_view result) {
+  const bool read_only =
+      result.find("EROFS") != result.npos || result.find("ead-only file system") != result.npos;
+  if (!read_only) return;
+  complain(
+      "the server's sandbox shows it the file system read-only: sandbox_paths = { write = [...] } "
+      "of the server names what it may write (docs/profile.md)");
+}
+
 int call(ShortRun &run, const Arguments &arguments, const LoadedProfile &loaded,
          std::string_view tool_arguments, std::uint64_t timeout_ms) {
   run.wait_settled();
@@ -108,6 +118,7 @@ int call(ShortRun &run, const Arguments &arguments, const LoadedProfile &loaded,
   }
   const bool is_error = mcp::member(*answer, "isError") == "true";
   const bool written = write_stdout(arguments.json ? *answer + "\n" : as_text(*answer));
+  if (is_error) hint_at_sandbox(*answer);
   return written && !is_error ? exit_ok : exit_failed;
 }
 

@@ -1,5 +1,7 @@
 // doctor: looks at the machine, the configuration, what runs and what the servers offer, and says
 // of each fault what to do. `bulkhead-relay doctor` is the same question from inside of a guest.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -202,6 +204,7 @@ class Doctor {
   void servers(Profile profile, bool running) {
     if (profile.servers.empty() && profile.tools.empty()) return;
     profile.transports.clear();
+    state_dir_ = profile.state_dir;
     ShortRun short_run(arguments_);
     if (auto started = short_run.start(std::move(profile)); !started) {
       return bad("the servers cannot be started: " + started.error().text,
@@ -227,9 +230,11 @@ class Doctor {
       }
       return;
     }
+    const std::string log = state_dir_ + "/log/servers/" + server.name + ".log";
+    const bool has_log = ::access(log.c_str(), R_OK) == 0;
     bad("server " + server.name + ": " + printable(server.reason),
-        "What it wrote is in " + tilde(default_state_dir()) + "/log/servers/" + server.name +
-            ".log; docs/profile.md has its time-outs and its sandbox.");
+        (has_log ? "What it wrote in a gateway is in " + tilde(log) + "; " : std::string()) +
+            "docs/profile.md has its time-outs and its sandbox.");
   }
 
   void tools(LocalSession &session) {
@@ -298,6 +303,7 @@ class Doctor {
 
   const Arguments &arguments_;
   Findings findings_;
+  std::string state_dir_;
   std::vector<std::string> served_;  // endpoints of the gateways that run
 };
 

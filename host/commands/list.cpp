@@ -62,22 +62,32 @@ std::string as_table(const std::vector<Listed> &lists) {
   return out;
 }
 
-// Servers that are not ready, on standard error; true if there are any.
-bool report_unready(const HostStatus &status) {
-  bool any = false;
+struct Unready {
+  bool any = false;  // at least one
+  bool all = true;   // and no server is ready
+};
+
+// Servers that are not ready, on standard error.
+Unready report_unready(const HostStatus &status) {
+  Unready out;
   for (const auto &server : status.servers) {
-    if (server.state == ServerState::ready) continue;
+    if (server.state == ServerState::ready) {
+      out.all = false;
+      continue;
+    }
     // What the profile itself has disabled is no surprise; what nobody has approved may be.
     if (server.state == ServerState::disabled && server.reason.empty()) continue;
-    any = true;
+    out.any = true;
     complain("server " + server.name + ": " + std::string(to_string(server.state)) +
              (server.reason.empty() ? "" : ": " + server.reason));
   }
   for (const auto &collision : status.collisions) complain("not offered: " + collision);
-  return any;
+  out.all = out.all && out.any;
+  if (out.all) complain("no server could be asked");
+  return out;
 }
 
-int list_all(ShortRun &run, const Arguments &arguments) {
+int list_all(ShortRun &run, const Arguments &arguments, const std::vector<std::string> &notes) {
   run.wait_settled();
   LocalSession session(run.host());
   if (auto opened = session.open(); !opened) return complain(opened.error().text);
@@ -89,9 +99,13 @@ int list_all(ShortRun &run, const Arguments &arguments) {
     if (!items) return complain(items.error().text);
     lists.push_back({kind, std::move(*items)});
   }
-  const bool unready = report_unready(run.host().status());
+  const Unready unready = report_unready(run.host().status());
+  const bool failed = unready.all || (unready.any && !arguments.server.empty());
+  if (run.host().status().servers.empty()) {
+    for (const std::string &note : notes) complain(note);
+  }
   const bool written = write_stdout(arguments.json ? as_json(lists) : as_table(lists));
-  return written && !(unready && !arguments.server.empty()) ? exit_ok : exit_failed;
+  return written && !failed ? exit_ok : exit_failed;
 }
 
 }  // namespace
@@ -108,11 +122,12 @@ int run_list(const Arguments &arguments) {
     }
     ShortRun::keep_only(loaded->profile, arguments.server);
   }
+  const std::vector<std::string> notes = loaded->profile.notes;
   ShortRun run(arguments);
   if (auto started = run.start(std::move(loaded->profile)); !started) {
     return complain(started.error().text);
   }
-  return list_all(run, arguments);
+  return list_all(run, arguments, notes);
 }
 
 }  // namespace bulkhead::program

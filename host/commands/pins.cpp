@@ -7,6 +7,7 @@
 #include "approve/approve_text.hpp"
 #include "command_line/commands.hpp"
 #include "common/console.hpp"
+#include "common/paths.hpp"
 #include "common/text.hpp"
 #include "keep/pin_store.hpp"
 #include "mcp/description_audit.hpp"
@@ -76,6 +77,7 @@ class PinsCommand {
     plain.server.clear();
     auto loaded = load_for(plain, Transports::none);
     if (!loaded) return report_config_errors(loaded.error());
+    file_ = loaded->file;
     profile_ = std::move(loaded->profile);
     terms_ = pin_terms(profile_);
     PinStore store(profile_.state_dir);
@@ -133,7 +135,8 @@ class PinsCommand {
     }
     std::string text = table.empty() ? "" : table.str();
     text += std::to_string(approved) + " as approved, " + std::to_string(others) +
-            " not (pins.mode = " + mode + ")\n";
+            " not (pins.mode = " + mode + ", " +
+            (file_.empty() ? "no profile" : "profile " + printable(tilde(file_))) + ")\n";
     return write_stdout(text) ? exit_ok : exit_failed;
   }
 
@@ -201,6 +204,7 @@ class PinsCommand {
   }
 
   const Arguments &arguments_;
+  std::string file_;  // empty: there is none
   Profile profile_;
   PinTerms terms_;
 };

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,10 +30,28 @@ int terminal_fd = -1;      // the controlling one; set before any handler
 std::atomic<int> reload_fd{-1};
 static_assert(std::atomic<void *>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
+// Files that a process that is ended at once would leave behind: a handler may not allocate.
+struct KilledFile {
+  std::atomic<bool> used{false};
+  char path[sizeof(sockaddr_un::sun_path)] = {};
+};
+constexpr std::size_t max_socket_files = 64;
+KilledFile socket_files[max_socket_files];
+std::atomic<pid_t> files_owner{0};
+
+[[noreturn]] void end_at_once() {
+  if (files_owner.load() == ::getpid()) {
+    for (const KilledFile &file : socket_files) {
+      if (file.used.load()) ::unlink(file.path);
+    }
+  }
+  ::_exit(exit_interrupted);
+}
+
 void on_signal(int) {
   const int saved = errno;
   const auto stop = stop_function.load();
-  if (asked.fetch_add(1) > 0 || stop == nullptr) ::_exit(exit_interrupted);
+  if (asked.fetch_add(1) > 0 || stop == nullptr) end_at_once();
   // Servers get some seconds to end; a person who sees nothing happen would press again.
   static constexpr std::string_view text = "\r\033[KStopping; once more ends it at once.\n";
   if (on_terminal && ::write(STDERR_FILENO, text.data(), text.size()) < 0) on_terminal = false;
@@ -99,6 +118,22 @@ void install_signal_handlers() {
   terminal_fd = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
   action.sa_handler = on_hang_up;
   ::sigaction(SIGHUP, &action, nullptr);
+}
+
+void remove_when_killed(const std::string &path) noexcept {
+  files_owner.store(::getpid());
+  for (KilledFile &file : socket_files) {
+    if (file.used.load() || path.size() >= sizeof file.path) continue;
+    path.copy(file.path, path.size());
+    file.path[path.size()] = '\0';
+    return file.used.store(true);
+  }
+}
+
+void was_removed(const std::string &path) noexcept {
+  for (KilledFile &file : socket_files) {
+    if (file.used.load() && path == file.path) file.used.store(false);
+  }
 }
 
 void set_signalled(void (*stop)(void *), void *arg) noexcept {

@@ -1,6 +1,8 @@
 // Signals of the program. The library installs none; this is the only place that does.
 #pragma once
 
+#include <string>
+
 namespace bulkhead {
 class Host;
 class Reactor;
@@ -13,6 +15,11 @@ namespace bulkhead::program {
 // terminal is still there, else it stops as well. A SIGHUP that was ignored before (nohup) stays
 // so.
 void install_signal_handlers();
+
+// A socket's file that is to go when this process is ended at once; at most 64 of them, of one
+// process. was_removed(): it is gone. One thread.
+void remove_when_killed(const std::string &path) noexcept;
+void was_removed(const std::string &path) noexcept;
 
 // What signals call, async-signal-safe; null: nothing, and a signal ends the process.
 void set_signalled(void (*stop)(void *), void *arg) noexcept;

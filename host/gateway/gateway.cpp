@@ -8,6 +8,7 @@
 #include "common/console.hpp"
 #include "common/peer.hpp"
 #include "common/signals.hpp"
+#include "compartment/compartment.hpp"
 #include "embed/policy_watch.hpp"
 #include "gateway/gateway_front.hpp"
 #include "gateway/supervised_gateway.hpp"
@@ -40,6 +41,7 @@ class Gateway {
     options.on_status = [this] { on_status(); };  // in the middle of a change: look at it later
     // On stdio there is one client; the servers are started with what it says that it can do, once.
     options.eager = front_.is_serve();
+    options.approval_hint = approval_hint;
     options.adopt_orphans = true;
     options.on_pins = [this](const std::vector<PinNews> &news) {
       if (pins_ != nullptr) pins_->take(news);

@@ -48,11 +48,16 @@ Result<void> ShortRun::start(Profile profile) {
     settle_ms_ = std::max(settle_ms_, def.connect_timeout_ms.value_or(0));
   }
   settle_ms_ += margin_ms;
+  // A person waits for the end of this, too; servers that read their input end at once anyway.
+  constexpr std::uint64_t end_ms = 1'000;
+  profile.limits.shutdown_grace_ms = std::min(profile.limits.shutdown_grace_ms, end_ms);
   HostOptions options;
   options.log = [this](LogLevel level, std::string_view component, std::string_view text) {
     logger_.log(level, component, text);
   };
   options.log_level = logger_.level();
+  options.approval_hint =
+      "this command is a gateway of its own, which asks nobody; call through one that runs";
   options.on_status = [this] {  // in the middle of a change: look at it later
     if (!waiting_ || progress_pending_ || !Console::get().is_terminal()) return;
     progress_pending_ = true;

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "common/paths.hpp"
+#include "common/signals.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -48,6 +49,7 @@ Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
     ::unlink(unready.c_str());
     return fail(BH_E_INTERNAL, describe_errno(path, why));
   }
+  remove_when_killed(path);
   return std::unique_ptr<ServiceSocket>(new ServiceSocket(std::move(fd), std::move(path)));
 }
 
@@ -68,6 +70,7 @@ Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open_in(
 
 ServiceSocket::~ServiceSocket() {
   ::unlink(path_.c_str());
+  was_removed(path_);
 }
 
 }  // namespace bulkhead::program

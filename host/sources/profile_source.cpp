@@ -235,6 +235,17 @@ void add_builtin_tools(std::string *builtin, Lines *notes) {
                    "in [tools.files] of a profile");
 }
 
+// The builtin tools are for those who have configured nothing; a file is the whole configuration.
+void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
+  if (loaded.file.empty() || !loaded.profile.servers.empty() || !loaded.profile.tools.empty()) {
+    return;
+  }
+  notes->push_back(
+      "the profile has no servers and no tools, so nothing is offered: where there is "
+      "one, the builtin tools are there only if it names them ([tools.http] with "
+      "plugin = \"builtin-http\", [tools.files] with plugin = \"builtin-files\")");
+}
+
 std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
   if (profile.pins.mode == PinRules::Mode::off) return {};
   auto pins = PinStore(profile.state_dir).read();
@@ -325,6 +336,7 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   hide_unused_transports(out.profile);
   fill_in_folders(out, arguments, corp->there);
   if (auto added = add_pins(out.profile, &notes); !added) return std::unexpected(added.error());
+  note_nothing_offered(out, &notes);
   hide_from_servers(out.profile);
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());

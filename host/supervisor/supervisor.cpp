@@ -15,6 +15,7 @@
 
 #include "base/give_back.hpp"
 #include "common/paths.hpp"
+#include "common/signals.hpp"
 #include "compartment/status_archive.hpp"
 #include "route/ledger.hpp"
 #include "sandbox/server_groups.hpp"
@@ -75,7 +76,10 @@ Supervisor::~Supervisor() {
     ::waitpid(child->pid, nullptr, 0);
     if (child->slice.privileges.exec) ServerGroups::remove_leftovers();
   }
-  for (const std::string &path : socket_files_) ::unlink(path.c_str());
+  for (const std::string &path : socket_files_) {
+    ::unlink(path.c_str());
+    was_removed(path);
+  }
   reactor_->forget(this);
 }
 

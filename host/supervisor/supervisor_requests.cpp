@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/paths.hpp"
+#include "common/signals.hpp"
 #include "plugin/secrets.hpp"
 #include "plugin/services.hpp"
 #include "plugin/text.hpp"
@@ -250,7 +251,9 @@ Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wa
                       wanted.for_everybody ? SocketFile::everybody : SocketFile::own_user);
     if (!opened) return std::unexpected(opened.error());
     kept = std::move(*opened);
+    const std::size_t before = socket_files_.size();
     remember_socket_file(wanted.address, &socket_files_);
+    if (socket_files_.size() > before) remove_when_killed(socket_files_.back());
   }
   OwnedFd copy(::fcntl(kept.get(), F_DUPFD_CLOEXEC, 3));
   if (!copy) return fail(BH_E_LIMIT, "no descriptor is free");

@@ -20,6 +20,32 @@ TEST_CASE("the tail keeps the last eight lines, newest last") {
   REQUIRE(tail.text({}, 20) == "line 18 | line 19");
 }
 
+TEST_CASE("the tail says what went wrong, not where in the code") {
+  Tail tail;
+  tail.add("starting\nnode:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\n");
+  tail.add("Error: Cannot find module '/x/server.js'\n");
+  for (int i = 0; i < 12; ++i)
+    tail.add("    at Module._load (node:internal/loader:" + std::to_string(i) + ")\n");
+  tail.add(
+      "    at node:internal/main:28:49 {\n  code: 'MODULE_NOT_FOUND',\n  requireStack: []\n}\n\n");
+  tail.add("Node.js v20.20.2\n");
+  const std::string text = tail.text({}, 400);
+  CHECK(text.starts_with("Error: Cannot find module '/x/server.js' | "));
+  CHECK(text.ends_with("Node.js v20.20.2"));
+  CHECK(text.find("Module._load") == std::string::npos);
+  SECTION("in little room that alone") {
+    CHECK(tail.text({}, 45) == "Error: Cannot find module '/x/server.js'");
+  }
+  SECTION("the last one of several") {
+    tail.add("TypeError [ERR_X]: no\n    at g (h:1)\n");
+    CHECK(tail.text({}, 400) == "TypeError [ERR_X]: no");
+  }
+  SECTION("a secret in it is hidden") {
+    tail.add("SomeException: key k123 refused\n");
+    CHECK(tail.text({"k123"}, 400) == "SomeException: key *** refused");
+  }
+}
+
 TEST_CASE("the tail is bounded, however much and in whatever pieces it comes") {
   Tail tail;
   tail.add(std::string(100'000, 'x'));

@@ -31,6 +31,33 @@ std::size_t rest_of(std::string_view secret, std::string_view text) noexcept {
   return n;
 }
 
+// "    at f (file:1:2)": where it was, not what went wrong.
+bool is_frame(std::string_view line) noexcept {
+  const std::size_t text = line.find_first_not_of(" \t");
+  return text != 0 && text != line.npos && line.substr(text).starts_with("at ");
+}
+
+// "TypeError: ...", "Error [CODE]: ...", "pkg.SomeException: ...".
+bool says_error(std::string_view line) noexcept {
+  constexpr std::string_view word =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.";
+  const std::size_t end = line.find_first_not_of(word);
+  if (end == line.npos || line.find(':', end) == line.npos) return false;
+  const std::string_view name = line.substr(0, end), rest = line.substr(end);
+  return (name.ends_with("Error") || name.ends_with("Exception")) &&
+         (rest.starts_with(':') || rest.starts_with(" ["));
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    out.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 }  // namespace
 
 RotatedFile::RotatedFile(std::string path, std::uint64_t bound)
@@ -89,20 +116,24 @@ std::string Tail::text(const std::vector<std::string> &hidden, std::size_t room)
   for (const std::string &secret : hidden) hide(&raw, secret);
   // Only now: a cut through a secret would leave half of it.
   if (cut_ && raw.find('\n') != std::string::npos) raw.erase(0, raw.find('\n'));
-  std::string_view rest = raw;
+  const std::vector<std::string_view> lines = lines_of(raw);
+  const auto error = std::find_if(lines.rbegin(), lines.rend(), says_error);
+  // What went wrong comes first, whatever was written after it.
+  const std::string wrong =
+      error == lines.rend() ? "" : stdio_lines::cleaned(*error, std::min(room, max_bytes / 2));
+  const std::size_t left = room - (wrong.empty() ? 0 : std::min(room, wrong.size() + 3));
   std::string out;
-  for (std::size_t lines = 0; !rest.empty() && lines < max_lines;) {
-    const std::size_t newline = rest.rfind('\n');
-    const std::string_view raw_line =
-        newline == std::string_view::npos ? rest : rest.substr(newline + 1);
-    rest = rest.substr(0, newline == std::string_view::npos ? 0 : newline);
-    const std::string line = stdio_lines::cleaned(raw_line, room);
+  std::size_t taken = 0;
+  for (auto at = lines.rbegin(); at != error && taken < max_lines; ++at) {
+    if (is_frame(*at)) continue;
+    const std::string line = stdio_lines::cleaned(*at, room);
     if (line.find_first_not_of(' ') == std::string::npos) continue;
     const std::size_t separator = out.empty() ? 0 : 3;
-    if (out.size() + line.size() + separator > room) break;
+    if (out.size() + line.size() + separator > left) break;
     out.insert(0, separator == 0 ? line : line + " | ");
-    ++lines;
+    ++taken;
   }
+  if (!wrong.empty()) out.insert(0, out.empty() ? wrong : wrong + " | ");
   return out;
 }
 

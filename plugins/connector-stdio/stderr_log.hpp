@@ -39,7 +39,9 @@ class Tail {
 
   void add(std::string_view text);
   // The last lines as one text fit for an error ("a | b"), at most `room` bytes; empty when nothing
-  // was written. Each of `hidden` is replaced by "***".
+  // was written. It begins with the last line that names an error ("TypeError: ..."), if there is
+  // one, and has none that only say where in the code it was. Each of `hidden` is replaced by
+  // "***".
   std::string text(const std::vector<std::string> &hidden, std::size_t room) const;
 
  private:

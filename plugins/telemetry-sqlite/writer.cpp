@@ -236,6 +236,15 @@ bool Writer::note_gap(const Row &row) {
     next_number_ = std::max(next_number_, expected);
     return true;
   }
+  // A new process of the gateway counts on from its clock, in microseconds.
+  constexpr std::uint64_t another_process = 1'000'000;
+  if (row.number - expected >= another_process) {
+    return store_->mark("gap", "the gateway was started again, and its numbers went on at " +
+                                   std::to_string(row.number) + ": records from " +
+                                   std::to_string(expected) +
+                                   " on that were not written yet did not come; how many, the "
+                                   "numbers do not say, since each start begins at the clock");
+  }
   return store_->mark("gap", "records " + std::to_string(expected) + " to " +
                                  std::to_string(row.number - 1) +
                                  " did not come: the gateway has dropped them, or has been started "

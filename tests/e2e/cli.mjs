@@ -56,6 +56,29 @@ test('lists: a table for people, the items as they came for programs', async (t)
   assert.match(onStdout(runProgram(t, ['prompts', '--config', '{config}'], { profile: two })), /^fs__ask/m);
 });
 
+test('B17 a call goes to the builtin tools, to a server, or nowhere, by its name', (t) => {
+  const [folder, snapshots] = [t.path('w'), t.path('snapshots')];
+  for (const one of [folder, snapshots]) mkdirSync(one);
+  const profile = (prefix) => ({
+    naming: { prefix },
+    mcpServers: { github: fake('--tool', 'x') },
+    tools: {
+      local: { plugin: 'builtin-http' },
+      files: { plugin: 'builtin-files', workspaces: [{ name: 'w', path: folder }], snapshots: { path: snapshots } },
+    },
+  });
+  const call = (name, prefix = 'always') => runProgram(t, ['call', name, '--json', '--config', '{config}'], { profile: profile(prefix) });
+  assert.match(call('local__fetch_http').stdout, /url.*"isError":true/);
+  assert.match(onStdout(call('files__snapshots_list')), /snapshot/);
+  assert.match(onStdout(call('snapshots_list', 'never')), /snapshot/);
+  assert.match(onStdout(call('github__x')), /"echo"/);
+  for (const [name, why] of [['github__nosuch', /-32601: Tool not found: github__nosuch/], ['nosuch', /-32602: .*nosuch/]]) {
+    const none = call(name);
+    assert.equal(none.code, 1);
+    assert.match(none.stderr, why);
+  }
+});
+
 test('a server that does not start is named, and does not hide the others', async (t) => {
   const profile = { mcpServers: { ...two.mcpServers, broken: { command: '/no/such/command' } } };
   const done = runProgram(t, ['tools', '--config', '{config}'], { profile });
@@ -64,12 +87,38 @@ test('a server that does not start is named, and does not hide the others', asyn
   assert.equal(runProgram(t, ['tools', '--server', 'broken', '--config', '{config}'], { profile }).code, 1);
 });
 
+test('when no server can be asked, a list is a failure', (t) => {
+  const profile = { mcpServers: { broken: { command: '/no/such/command' }, off: { ...two.mcpServers.fs, enabled: false } } };
+  const done = runProgram(t, ['tools', '--config', '{config}'], { profile });
+  assert.equal(done.code, 1);
+  assert.equal(done.stdout, '');
+  assert.match(done.stderr, /server broken: failed: .*\n.*no server could be asked/);
+});
+
+test('a profile that offers nothing says so, and how to have the builtin tools', (t) => {
+  const profile = '[security]\ndefault = "allow"\n';
+  const listed = runProgram(t, ['tools', '--config', '{config}'], { profile, file: 'gateway.toml' });
+  assert.equal(listed.code, 0, listed.stderr);
+  assert.match(listed.stderr, /no servers and no tools, so nothing is offered.*\[tools\.files\]/);
+  const shown = runProgram(t, ['profile', 'show', '--config', '{config}'], { profile, file: 'gateway.toml' });
+  assert.match(shown.stderr, /nothing is offered/);
+});
+
+test('a server that ends by an exception is named with it, not with where it was', (t) => {
+  const profile = { mcpServers: { node: { command: process.execPath, args: ['-e', "require('/no/such/module.js')"] } } };
+  const done = runProgram(t, ['tools', '--config', '{config}'], { profile });
+  assert.equal(done.code, 1);
+  assert.match(done.stderr, /its last lines: Error: Cannot find module '\/no\/such\/module\.js'/);
+  assert.doesNotMatch(done.stderr, /Module\._/);
+});
+
 test('doctor names each fault and what to do about it', async (t) => {
   const profile = { mcpServers: { good: fake('--tool', 'a'), bad: { command: 'no-such-command' } } };
   const sick = runProgram(t, ['doctor', '--config', '{config}'], { profile });
   assert.equal(sick.code, 1);
   assert.match(sick.stdout, /^ok    server good: 1 tools$/m);
   assert.match(sick.stdout, /^FAIL  server bad: command "no-such-command".*was not found on PATH\n {6}\S/m);
+  assert.doesNotMatch(sick.stdout, /bad\.log/);  // no gateway has written one
   const broken = { mcpServers: { x: { comand: 'y' } } };
   const said = JSON.parse(runProgram(t, ['doctor', '--json', '--config', '{config}'], { profile: broken }).stdout);
   assert.ok(said.some(({ result, text }) => result === 'FAIL' && /comand/.test(text)), JSON.stringify(said));
@@ -134,6 +183,15 @@ test('state, log and sockets are private, and the socket goes with the gateway',
   assert.ok(made.some((path) => path.endsWith('bulkhead.log')) && made.some((path) => path.endsWith('.sock')), made.join(' '));
   for (const path of made) assert.equal(statSync(path).mode & 0o077, 0, path);
   await gateway.stop();
+  assert.deepEqual(readdirSync(join(gateway.dir, 'bulkhead')), []);
+});
+
+test('a second signal ends it at once, and its sockets go with it', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { slow: fake('--tool', 'a', '--ignore-eof', '--ignore-term') } });
+  gateway.mayExit = true;
+  gateway.child.kill('SIGTERM');
+  gateway.child.kill('SIGINT');
+  await gateway.exited;
   assert.deepEqual(readdirSync(join(gateway.dir, 'bulkhead')), []);
 });
 

@@ -164,7 +164,7 @@ both('enforce does not start with pins that cannot be read; watch says so and go
 
 test('pins: usage', (t) => {
   const cli = (...words) => runProgram(t, ['pins', ...words, '--config', '{config}'], { profile: { mcpServers: {} } });
-  assert.match(cli().stdout, /^0 as approved, 0 not \(pins\.mode = watch\)$/m);
+  assert.match(cli().stdout, /^0 as approved, 0 not \(pins\.mode = watch, profile .*\)$/m);
   assert.equal(cli('approve').code, 2);
   const unknown = cli('approve', 'nosuch');
   assert.equal(unknown.code, 2, show(unknown));
