@@ -25,6 +25,19 @@ async function connected(t, tools) {
   return { listed, call, uncalled };
 }
 
+// What a model needs to choose a tool and to fill in its arguments, and not much more.
+function described({ name, title, description, annotations, inputSchema }) {
+  assert.match(description, /^[A-Z][^]{20,299}\.$/, name);
+  assert.ok(title.length <= 40 && annotations.title === title, name);
+  for (const hint of ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']) assert.equal(typeof annotations[hint], 'boolean', name);
+  assert.equal(inputSchema.additionalProperties, false, name);
+  for (const [key, property] of Object.entries(inputSchema.properties)) {
+    const speaks = property.description ?? (property.default !== undefined || property.enum !== undefined ? 'by itself' : undefined);
+    assert.ok(property.type !== undefined && (speaks !== undefined || key === 'new_text'), `${name}: ${key} is not described`);
+  }
+  for (const key of inputSchema.required ?? []) assert.ok(inputSchema.properties[key], `${name}: ${key}`);
+}
+
 test('every tool of the web', async (t) => {
   const server = createServer((req, res) => res.writeHead(200, { 'content-type': 'text/plain; charset=utf-8', 'x-odd': 'caf\u00e9' }).end('one\ntwo é\nthree\n'.repeat(1000))).listen(0, '127.0.0.1');
   await new Promise((done) => server.once('listening', done));
@@ -34,6 +47,7 @@ test('every tool of the web', async (t) => {
   const methods = ['get', 'post', 'put', 'patch', 'delete', 'head'];
   const { listed, call, uncalled } = await connected(t, { web: { plugin: 'builtin-http', allow_addresses: ['127.0.0.0/8'], methods } });
   assert.deepEqual(listed.filter((tool) => tool.outputSchema === undefined).map((tool) => tool.name), ['web__echo']);
+  listed.forEach(described);
   const page = await call('web__fetch_http', { url });
   assert.ok(page.content[0].text.endsWith(`\n\n${page.structuredContent.text}`));
   assert.equal(page.structuredContent.next_start_index, 5000);
@@ -57,10 +71,7 @@ test('every tool for files', async (t) => {
   for (const path of [work, kept]) mkdirSync(path);
   writeFileSync(`${work}/a.txt`, 'one\ntwo\n');
   const { listed, call, uncalled } = await connected(t, { files: { plugin: 'builtin-files', path: work, write: true, snapshots: { path: kept, interval_s: 0 } } });
-  for (const { name, annotations, title } of listed) {
-    assert.equal(annotations.title, title, name);
-    for (const hint of ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']) assert.equal(typeof annotations[hint], 'boolean', name);
-  }
+  listed.forEach(described);
   const made = (await call('files__snapshots_create', { name: 'one' })).structuredContent;
   assert.equal(made.checkpoint, 'cp-10');
   assert.equal((await call('files__file_read', { path: 'a.txt' })).structuredContent.text, 'one\ntwo\n');

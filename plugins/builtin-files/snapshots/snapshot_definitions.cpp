@@ -7,13 +7,15 @@ namespace {
 using std::string;
 
 constexpr std::string_view checkpoint_schema =
-    R"("checkpoint":{"type":"string","pattern":"^cp-[0-9]{1,2}$"})";
+    R"("checkpoint":{"type":"string","pattern":"^cp-[0-9]{1,2}$",)"
+    R"("description":"A snapshot as snapshots_list names it, like cp-10"})";
 constexpr std::string_view paging_schema =
     R"("format":{"type":"string","enum":["text","json"],"default":"text"},)"
     R"("start_index":{"type":"integer","minimum":0,"default":0,"description":"Of the text, in bytes"},)"
     R"("max_length":{"type":"integer","minimum":1,"default":5000,"description":"Of the text"})";
 constexpr std::string_view name_schema =
-    R"("name":{"type":"string","pattern":"^[A-Za-z0-9_-]{1,64}$"})";
+    R"("name":{"type":"string","pattern":"^[A-Za-z0-9_-]{1,64}$",)"
+    R"("description":"Up to 64 letters, digits, _ and -"})";
 constexpr std::string_view ops_schema = R"("op":{"enum":["created","modified","deleted"]})";
 
 Definition create_definition() {
@@ -57,18 +59,18 @@ Definition list_definition() {
 }
 
 Definition compact_definition() {
-  return {
-      "snapshots_compact",
-      "Join snapshots",
-      "Makes one snapshot out of several, of each file the newest content, and deletes these.",
-      Effect::changes,
-      R"("checkpoints":{"type":"array","minItems":2,"maxItems":22,"items":{"type":"string"}},)" +
-          string(name_schema),
-      "\"checkpoints\"",
-      R"({"type":"object","required":["compacted","checkpoint","merged_count"],"properties":{)"
-      R"("compacted":{"type":"boolean"},"checkpoint":{"type":"string"},)"
-      R"("merged_count":{"type":"integer"},"deleted_checkpoints":{"type":"array",)"
-      R"("items":{"type":"string"}},"files_count":{"type":"integer"}}})"};
+  return {"snapshots_compact",
+          "Join snapshots",
+          "Makes one snapshot out of several, of each file the newest content, and deletes these.",
+          Effect::changes,
+          R"("checkpoints":{"type":"array","minItems":2,"maxItems":22,"items":{"type":"string"},)"
+          R"("description":"At least two, as snapshots_list names them"},)" +
+              string(name_schema),
+          "\"checkpoints\"",
+          R"({"type":"object","required":["compacted","checkpoint","merged_count"],"properties":{)"
+          R"("compacted":{"type":"boolean"},"checkpoint":{"type":"string"},)"
+          R"("merged_count":{"type":"integer"},"deleted_checkpoints":{"type":"array",)"
+          R"("items":{"type":"string"}},"files_count":{"type":"integer"}}})"};
 }
 
 Definition changes_definition() {
