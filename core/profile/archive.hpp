@@ -136,11 +136,11 @@ void archive(Ar &ar, ProfileHold &v) {
 template <class Ar>
 void archive(Ar &ar, Profile &v) {
   auto &[servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-         expose, limits, isolation, approval, pins, identity, server_name, state_dir, own_paths,
-         notes, server_holds, pinned, shown] = v;
+         expose, limits, isolation, approval, pins, identity, server_name, metrics_listen,
+         state_dir, own_paths, notes, server_holds, pinned, shown] = v;
   ar(servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-     expose, limits, isolation, approval, pins, identity, server_name, state_dir, own_paths, notes,
-     server_holds, pinned, shown);
+     expose, limits, isolation, approval, pins, identity, server_name, metrics_listen, state_dir,
+     own_paths, notes, server_holds, pinned, shown);
 }
 
 }  // namespace bulkhead

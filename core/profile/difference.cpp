@@ -126,7 +126,11 @@ std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool relo
   if (now.isolation.require != next->isolation.require) {
     out.push_back("isolation.mode" + std::string(restart));
   }
+  if (now.metrics_listen != next->metrics_listen) {
+    out.push_back("gateway.metrics_listen" + std::string(restart));
+  }
   next->isolation = now.isolation;
+  next->metrics_listen = now.metrics_listen;
   next->plugin_dirs = now.plugin_dirs;
   next->state_dir = now.state_dir;
   return out;

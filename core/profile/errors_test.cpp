@@ -62,6 +62,16 @@ TEST_CASE("texts that are not JSON or TOML") {
   CHECK(bad({{"file", "a.toml", std::string(kProfileBytes + 1, ' ')}})[0].code == "too_large");
 }
 
+TEST_CASE("where metrics are read is an address") {
+  for (const char *wrong : {"9464", "localhost:9464", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:70000",
+                            "[::1:9464", "unix:/x"}) {
+    const auto errors =
+        bad({{"file", "a.toml", "[gateway]\nmetrics_listen = \"" + std::string(wrong) + "\"\n"}});
+    REQUIRE(errors.size() == 1);
+    CHECK(has(errors[0].what, "127.0.0.1:9464"));
+  }
+}
+
 TEST_CASE("unknown keys name the nearest known one") {
   const Case cases[] = {
       {"[nameing]\n", "1:2: nameing: ", "did you mean \"naming\"?", kUnknown},

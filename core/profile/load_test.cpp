@@ -123,6 +123,7 @@ plugin_dirs = ["/opt/p", "plugins", "~/p"]
 state_dir = "~/state"
 [gateway]
 name = "mine"
+metrics_listen = "[::1]:9464"
 [naming]
 separator = ":"
 prefix = "never"
@@ -165,6 +166,7 @@ url = "vsock://3:5002"
   CHECK(profile.plugin_dirs == std::vector<std::string>{"/opt/p", "/etc/bh/plugins", "/home/u/p"});
   CHECK(profile.state_dir == "/home/u/state");
   CHECK(profile.server_name == "mine");
+  CHECK(profile.metrics_listen == "[::1]:9464");
   CHECK(profile.naming.separator == ":");
   CHECK_FALSE(profile.naming.prefix);
   CHECK(profile.naming.scheme == "gw");

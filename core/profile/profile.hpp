@@ -218,6 +218,7 @@ struct Profile {
   PinRules pins;
   Identity identity;
   std::string server_name = "bulkhead";  // serverInfo.name
+  std::string metrics_listen;            // IP:PORT where /metrics is read over TCP; empty: nowhere
   std::string state_dir;  // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
   std::vector<std::string> own_paths;  // files and folders of the gateway that no server may see
   std::vector<std::string> notes;      // warnings for the operator, in order

@@ -1,4 +1,5 @@
 #include "profile/sections.hpp"
+#include "profile/tcp_address.hpp"
 
 #include <algorithm>
 #include <array>
@@ -198,19 +199,26 @@ void read_limits(const Node &table, Context &context) {
 }
 
 void read_gateway(const Node &table, Context &context) {
-  static constexpr std::string_view kKeys[] = {"name"};
+  static constexpr std::string_view kKeys[] = {"name", "metrics_listen"};
   if (!context.diagnostics.is_table(table, "gateway")) return;
   for (const Member &member : table.members) {
-    if (member.name != "name") {
+    if (member.name != "name" && member.name != "metrics_listen") {
       context.diagnostics.unknown_key(member, "gateway", kKeys);
       continue;
     }
-    auto name = context.diagnostics.string(member.value, "gateway.name");
-    if (!name) continue;
-    if (name->empty() || name->size() > 128)
-      context.diagnostics.error(member.value.place, "gateway.name", "1 to 128 bytes are needed");
-    else
-      context.profile.server_name = std::move(*name);
+    const std::string path = join("gateway", member.name);
+    auto text = context.diagnostics.string(member.value, path);
+    if (!text) continue;
+    const bool is_name = member.name == "name";
+    if (is_name && (text->empty() || text->size() > 128)) {
+      context.diagnostics.error(member.value.place, path, "1 to 128 bytes are needed");
+    } else if (!is_name && !text->empty() && !tcp_sockaddr(*text)) {
+      context.diagnostics.error(
+          member.value.place, path,
+          "an IP address and a port are needed, e.g. 127.0.0.1:9464 or [::1]:9464");
+    } else {
+      (is_name ? context.profile.server_name : context.profile.metrics_listen) = std::move(*text);
+    }
   }
 }
 

@@ -128,6 +128,7 @@ class Shower {
     missing(pins, "pins", "mode", std::string(modes[static_cast<int>(profile.pins.mode)]));
     missing(pins, "pins", "new_tools", profile.pins.accept_new ? "accept" : "hold");
     missing(root.find("gateway"), "gateway", "name", profile.server_name);
+    missing(root.find("gateway"), "gateway", "metrics_listen", profile.metrics_listen);
     missing(&root, "", "state_dir", "");  // whoever loads the profile says where
   }
 

@@ -79,6 +79,7 @@ std::string banner(const BannerFacts &facts) {
     out += "  Address   " + shown + "\n";
     if (url.empty() && shown.starts_with("http")) url = shown;
   }
+  if (!facts.metrics.empty()) out += "  Metrics   http://" + facts.metrics + "/metrics\n";
   out += "  Config    " +
          (facts.config.empty()
               ? "none: the builtin servers http and files (bulkhead import finds yours)"

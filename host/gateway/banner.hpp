@@ -12,6 +12,7 @@ namespace bulkhead::program {
 struct BannerFacts {
   std::string version;
   std::vector<std::string> endpoints;  // as Host::status() has them
+  std::string metrics;                 // IP:PORT; empty: not over TCP
   std::string config;                  // empty: nothing configured
   std::string project;                 // the project file; empty: none
   std::string log_file, state_dir;

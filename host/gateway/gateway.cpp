@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 
 #include "base/give_back.hpp"
 #include "command_line/commands.hpp"
@@ -14,6 +15,7 @@
 #include "gateway/supervised_gateway.hpp"
 #include "keep/list_keeper.hpp"
 #include "keep/pin_keeper.hpp"
+#include "service/metrics_server.hpp"
 #include "service/service.hpp"
 #include "service/service_api.hpp"
 #include "sources/profile_source.hpp"
@@ -49,6 +51,9 @@ class Gateway {
     options.on_list = [this](const ListNews &news) {
       if (lists_ != nullptr) lists_->take(news);
     };
+    auto metrics = front_.open_metrics(profile_.metrics_listen);
+    if (!metrics) return front_.give_up(metrics.error());
+    metrics_listener_ = std::move(*metrics);
     const std::string state_dir = profile_.state_dir;
     const Profile profile = profile_;
     auto host = Host::create(std::move(profile_), std::move(options));
@@ -67,6 +72,7 @@ class Gateway {
     const int code = start_and_run();
     set_signalled_host(nullptr);
     api_.reset();
+    metrics_.reset();
     service_.reset();
     host_.reset();
     pins_.reset();
@@ -95,17 +101,18 @@ class Gateway {
       Service *service = static_cast<Gateway *>(arg)->service_.get();
       if (service != nullptr) service->reload();
     });
+    const AskService ask = [this](ServiceRequest request, const std::string &value,
+                                  ServiceReply reply) {
+      if (service_ == nullptr) return reply(refuse_with(BH_E_UNAVAILABLE, "the gateway ends"));
+      service_->ask(request, value, std::move(reply));
+    };
+    if (metrics_listener_) metrics_.emplace(host_->reactor(), std::move(metrics_listener_), ask);
     socket_ = front_.open_service_socket();
     if (socket_ == nullptr) return;
     api_ = std::make_unique<ServiceApi>(
         host_->reactor(), socket_->fd(),
         [](int fd, const std::function<void(bool)> &done) { done(peer_may_ask(fd, ::getpid())); },
-        [this](ServiceRequest request, const std::string &value, ServiceReply reply) {
-          if (service_ == nullptr) {
-            return reply(refuse_with(BH_E_UNAVAILABLE, "the gateway ends"));
-          }
-          service_->ask(request, value, std::move(reply));
-        });
+        ask);
   }
 
   ServiceBackend backend() {
@@ -159,6 +166,8 @@ class Gateway {
   std::unique_ptr<ServiceSocket> socket_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<ServiceApi> api_;
+  OwnedFd metrics_listener_;  // until it serves
+  std::optional<MetricsServer> metrics_;
   bool started_ = false, report_pending_ = false;
 };
 

@@ -12,6 +12,7 @@
 #include "common/signals.hpp"
 #include "gateway/banner.hpp"
 #include "gateway/run_host.hpp"
+#include "service/metrics_server.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -80,11 +81,21 @@ std::unique_ptr<ServiceSocket> GatewayFront::open_service_socket() {
   return nullptr;
 }
 
+Result<OwnedFd> GatewayFront::open_metrics(const std::string &address) {
+  if (address.empty()) return OwnedFd();
+  auto opened = open_metrics_listener(address);
+  if (opened) metrics_ = address;
+  if (opened || is_serve_) return opened;
+  log(LogLevel::warn, "service", opened.error().text + "; going on without it");
+  return OwnedFd();
+}
+
 void GatewayFront::show_banner(const HostStatus &status) {
   if (is_serve_) {
     BannerFacts facts;
     facts.version = BULKHEAD_VERSION;
     facts.endpoints = status.endpoints;
+    facts.metrics = metrics_;
     facts.config = config_;
     facts.project = project_;
     facts.log_file = logger_.path();

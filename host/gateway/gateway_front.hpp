@@ -33,6 +33,9 @@ class GatewayFront {
   void log(LogLevel level, std::string_view component, std::string_view text);
   // Null: there is none, and the log says why.
   std::unique_ptr<ServiceSocket> open_service_socket();
+  // Where the profile has /metrics read; nothing: it says nothing of that. For stdio, of which a
+  // client may start several, a place that is taken is only warned about.
+  Result<OwnedFd> open_metrics(const std::string &address);
   // It listens: the banner, and the log from now on. Once.
   void show_banner(const HostStatus &status);
   // How far the start is; once `settled`, the table of servers, and nothing from then on.
@@ -48,6 +51,7 @@ class GatewayFront {
 
   const bool is_serve_;
   const std::string config_, project_, state_dir_;
+  std::string metrics_;                // where they are read over TCP
   std::string http_id_, http_config_;  // of the first transport
   const std::vector<std::string> notes_;
   const std::uint64_t started_ms_;

@@ -40,6 +40,12 @@ class SupervisedGateway {
     close_memory();
     front_.begin();
     socket_ = front_.open_service_socket();
+    // The compartment of the service socket reads what comes there.
+    if (socket_ != nullptr) {
+      auto metrics = front_.open_metrics(profile_.metrics_listen);
+      if (!metrics) return front_.give_up(metrics.error());
+      metrics_ = std::move(*metrics);
+    }
     facts_.log_level = static_cast<std::int32_t>(front_.log_level());
     facts_.eager = front_.is_serve();
     facts_.is_root = ::geteuid() == 0;
@@ -78,6 +84,7 @@ class SupervisedGateway {
     if (socket_ == nullptr) return;
     SupervisedService service;
     service.listener = socket_->fd();
+    service.metrics_listener = metrics_.get();
     service.ask = [this](ServiceRequest request, const std::string &value, ServiceReply reply) {
       if (service_ == nullptr) return reply(refuse_with(BH_E_UNAVAILABLE, "the gateway ends"));
       service_->ask(request, value, std::move(reply));
@@ -156,6 +163,7 @@ class SupervisedGateway {
   Profile profile_;  // that runs
   PlanFacts facts_;
   std::unique_ptr<ServiceSocket> socket_;
+  OwnedFd metrics_;
   std::unique_ptr<Supervisor> supervisor_;
   std::unique_ptr<Service> service_;
   bool ready_ = false, shown_ = false;

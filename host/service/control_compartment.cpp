@@ -6,16 +6,29 @@ namespace bulkhead::program {
 
 ControlCompartment::ControlCompartment(Reactor &reactor, OwnedFd listener, OwnedFd requests,
                                        std::function<void()> broken)
-    : listener_(std::move(listener)),
+    : reactor_(reactor),
+      listener_(std::move(listener)),
       broken_(std::move(broken)),
       channel_(reactor, std::move(requests), *this, max_service_frame_bytes,
-               max_service_queue_bytes, false),
+               max_service_queue_bytes, true),
       api_(
           reactor, listener_.get(),
           [this](int fd, std::function<void(bool)> done) { admit(fd, std::move(done)); },
           [this](ServiceRequest request, const std::string &value, ServiceReply reply) {
             ask(request, value, std::move(reply));
-          }) {}
+          }) {
+  link::Frame frame;
+  frame.kind = static_cast<std::uint16_t>(ServiceRequest::metrics_listener);
+  channel_.send(frame, std::string_view());
+}
+
+void ControlCompartment::take_metrics_listener(OwnedFd listener) {
+  if (!listener || metrics_) return;
+  metrics_.emplace(reactor_, std::move(listener),
+                   [this](ServiceRequest request, const std::string &value, ServiceReply reply) {
+                     ask(request, value, std::move(reply));
+                   });
+}
 
 // The supervisor looks who it is: this process may have a user namespace, in which others' users
 // look alike, and sees no /proc.
@@ -39,7 +52,10 @@ void ControlCompartment::ask(ServiceRequest request, const std::string &value, S
 }
 
 void ControlCompartment::frame(link::Channel &, const link::Frame &frame, std::string_view payload,
-                               OwnedFd) {
+                               OwnedFd fd) {
+  if (frame.kind == static_cast<std::uint16_t>(ServiceRequest::metrics_listener)) {
+    return take_metrics_listener(std::move(fd));
+  }
   const auto at = waiting_.find(frame.exchange);
   if (at == waiting_.end()) return;
   const ServiceReply reply = std::move(at->second);

@@ -8,10 +8,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/owned_fd.hpp"
 #include "link/channel.hpp"
+#include "service/metrics_server.hpp"
 #include "service/service_api.hpp"
 
 namespace bulkhead::program {
@@ -24,17 +26,20 @@ class ControlCompartment final : public link::Channel::Receiver {
 
  private:
   void admit(int fd, std::function<void(bool)> done);
+  void take_metrics_listener(OwnedFd listener);
   void ask(ServiceRequest request, const std::string &value, ServiceReply reply, int fd = -1);
   void frame(link::Channel &channel, const link::Frame &frame, std::string_view payload,
              OwnedFd fd) override;
   void closed(link::Channel &channel, std::string_view reason) override;
 
+  Reactor &reactor_;
   const OwnedFd listener_;
   const std::function<void()> broken_;
   link::Channel channel_;
   std::map<std::uint64_t, ServiceReply> waiting_;  // by number; at most max_service_questions
   std::uint64_t last_ = 0;
   ServiceApi api_;
+  std::optional<MetricsServer> metrics_;
 };
 
 // For run_compartment().

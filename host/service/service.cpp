@@ -93,6 +93,7 @@ void Service::ask(ServiceRequest request, std::string_view value, ServiceReply r
       return approvals(ApprovalRequest::list, value, std::move(reply));
     case ServiceRequest::answer_approval:
       return approvals(ApprovalRequest::answer, value, std::move(reply));
+    case ServiceRequest::metrics_listener:
     case ServiceRequest::admit:
       break;
   }

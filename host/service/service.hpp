@@ -47,7 +47,7 @@ class Service {
   Service(const Service &) = delete;
   Service &operator=(const Service &) = delete;
 
-  // Everything but ServiceRequest::admit. The value may be anything.
+  // Everything but ServiceRequest::admit and metrics_listener. The value may be anything.
   void ask(ServiceRequest request, std::string_view value, ServiceReply reply);
   // A reload that nobody waits for; the result is logged.
   void reload();

@@ -8,7 +8,7 @@
 #include "mcp/scan.hpp"
 #include "profile/server_entry.hpp"
 #include "service/approval_json.hpp"
-#include "service/metrics_text.hpp"
+#include "service/metrics_server.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -137,12 +137,6 @@ ControlAnswer answered(const std::string &) {
   return {200, R"({"answered":true})"};
 }
 
-ControlAnswer render_metrics(const std::string &value) {
-  ServiceStatus status;
-  if (!from_bytes(value, &status)) return {500, error_body("the gateway's answer is damaged")};
-  return {200, metrics_text(status), metrics_type};
-}
-
 template <class T>
 ControlAnswer render(const std::string &value) {
   T typed;
@@ -195,7 +189,7 @@ struct Route {
 
 constexpr Route routes[] = {
     {"GET", "/status", ServiceRequest::status, no_value, render<ServiceStatus>},
-    {"GET", "/metrics", ServiceRequest::status, no_value, render_metrics},
+    {"GET", "/metrics", ServiceRequest::status, no_value, metrics_answer},
     {"POST", "/reload-config", ServiceRequest::reload, no_value, render<Reloaded>},
     {"GET", "/mcp/connectors", ServiceRequest::list_connectors, no_value, render<ConnectorList>},
     {"POST", "/mcp/connectors", ServiceRequest::add_connector, definition, render<ConnectorItem>},

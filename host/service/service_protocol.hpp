@@ -28,6 +28,7 @@ enum class ServiceRequest : std::uint16_t {
   remove_connector,  // std::string, its id -> ConnectorRemoved
   list_approvals,    // ApprovalWatch -> ApprovalList
   answer_approval,   // ApprovalAnswer -> nothing
+  metrics_listener,  // -> nothing, and a descriptor if /metrics is to be answered there, too
 };
 
 // With a status other than BH_OK the value is a Refusal.

@@ -35,6 +35,7 @@ struct SupervisorHooks {
 // What is behind the service socket; empty without a compartment that has it.
 struct SupervisedService {
   int listener = -1;           // borrowed
+  int metrics_listener = -1;   // borrowed; -1: there is none
   AskService ask;              // Service::ask()
   std::function<void()> gone;  // nobody will accept any more
 };

@@ -18,6 +18,12 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
     const bool may = fd && peer_may_ask(fd.get(), ::getpid());
     return answer_service(child, answer, {may ? BH_OK : BH_E_DENIED, {}});
   }
+  if (request == ServiceRequest::metrics_listener) {
+    answer.code =
+        static_cast<std::uint32_t>(service_.metrics_listener < 0 ? BH_E_NOT_FOUND : BH_OK);
+    child.request->send(answer, std::string_view(), service_.metrics_listener);
+    return;
+  }
   if (!service_.ask || child.questions >= max_service_questions ||
       payload.size() > max_question_bytes) {
     return answer_service(child, answer, refuse_with(BH_E_LIMIT, "too much waits already"));

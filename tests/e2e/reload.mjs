@@ -3,9 +3,10 @@
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { alive, assert, fake, program, processesWith, run, show, test, until } from './lib.mjs';
+import { alive, assert, fake, program, processesWith, run, runProgram, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
@@ -238,6 +239,32 @@ both('changes at the same time are made one after the other', async (t, args) =>
   assert.deepEqual(answers.map((answer) => answer.status), [200, 200, 200, 200, 200]);
   const list = await ask(gateway, 'GET', '/mcp/connectors');
   assert.deepEqual(list.servers.map((item) => item.id), ids);
+});
+
+both('metrics over TCP, where the profile says so, and nothing else there', async (t, args) => {
+  const port = await new Promise((done) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => done(port));
+    });
+  });
+  const profile = { mcpServers: { one: fake('--tool', 'x') }, gateway: { metrics_listen: `127.0.0.1:${port}` } };
+  const gateway = await t.gateway(profile, { args });
+  assert.match(gateway.stderr(), new RegExp(`Metrics +http://127.0.0.1:${port}/metrics`));
+  const at = (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init);
+  const answer = await at('/metrics');
+  assert.equal(answer.status, 200);
+  assert.match(answer.headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
+  await until('the server is ready', async () => /^bulkhead_server_ready\{server="one"\} 1$/m.test(await (await at('/metrics')).text()));
+  for (const path of ['/status', '/', '/confirm/pending']) assert.equal((await at(path)).status, 404, path);
+  assert.equal((await at('/metrics', { method: 'POST' })).status, 405);
+  // Who connects and says nothing holds nobody up.
+  const silent = await Promise.all(Array.from({ length: 5 }, () => new Promise((done) => { const socket = connect(port, '127.0.0.1', () => done(socket)); })));
+  assert.equal((await at('/metrics')).status, 200);
+  for (const socket of silent) socket.destroy();
+  const second = runProgram(t, ['serve', '--config', gateway.config, '--listen', '127.0.0.1:0', ...args]);
+  assert.equal(second.code, 1);
+  assert.match(second.stderr, new RegExp(`metrics_listen: .*127\\.0\\.0\\.1:${port}`));
 });
 
 both('the service socket does not answer what the gateway has started', async (t, args) => {
