@@ -277,7 +277,21 @@ void HostImpl::end_left_parts() {
     ended.push_back(std::move(part));
     return true;
   });
+  if (ended.empty()) return;
   stop_parts(ended);
+  // What they have posted before is run first, and reads their parts.
+  ended_.push_back(std::move(ended));
+  const auto forget = [](void *self) { static_cast<HostImpl *>(self)->forget_ended(); };
+  if (reactor_->post(this, forget, this) != BH_OK) forget_ended();
+}
+
+void HostImpl::forget_ended() {
+  for (std::unique_ptr<Part> &part : ended_.front()) {
+    const bool abandoned = part->instance != nullptr && part->instance->abandoned();
+    part->instance.reset();
+    if (abandoned) static_cast<void>(part.release());  // its work in the pool may still speak
+  }
+  ended_.pop_front();
 }
 
 }  // namespace bulkhead

@@ -559,6 +559,7 @@ void HostImpl::shut_down() {
   reactor_->forget(this);
   router_.reset();
   nears_.clear();
+  while (!ended_.empty()) forget_ended();
   for (Parts *parts :
        {&transports_, &connectors_, &tools_, &leaving_, &telemetry_, &policies_, &services_}) {
     parts->clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
@@ -200,6 +201,7 @@ class HostImpl final : public Host,
   void shut_down();
   void wait_for(const std::function<bool()> &done, std::uint64_t timeout_ms);
   void stop_parts(Parts &parts);
+  void forget_ended();
   void log(std::int32_t level, std::string_view component, std::string_view text) const;
 
   Profile profile_;
@@ -223,7 +225,8 @@ class HostImpl final : public Host,
   std::unique_ptr<Router> router_;
   std::map<std::string, std::unique_ptr<link::Near>> nears_;  // after the reactor, see shut_down()
   Parts transports_, connectors_, tools_, policies_, telemetry_, services_;
-  Parts leaving_;  // tools plugins that apply() took out, until their last call has ended
+  Parts leaving_;            // tools plugins that apply() took out, until their last call has ended
+  std::deque<Parts> ended_;  // those that have stopped, until what they have posted has run
   std::vector<std::string> connector_failures_;
   std::thread::id thread_;
   std::atomic<bool> stop_requested_{false};

@@ -112,6 +112,8 @@ class Instance {
   const std::string &id() const noexcept { return id_; }
   const Library &library() const noexcept { return *library_; }
   InstanceState state() const noexcept { return state_; }
+  // Work of it in the pool has outlived stop(): it stays in memory, and may still call the host.
+  bool abandoned() const noexcept { return abandoned_; }
   const std::vector<std::pair<std::string, std::uint64_t>> &counters() const noexcept {
     return counters_;
   }

@@ -52,6 +52,7 @@ void ExchangeTable::close(Exchange &e) {
   e.purpose = Purpose::call;
   e.method = mcp::Method::none;
   e.sent = false;
+  e.takes_place = true;
   e.open_asks = 0;
   e.asked_about = false;
   e.reply = {};

@@ -56,6 +56,7 @@ struct Exchange {
   mcp::Method method = mcp::Method::none;
   std::uint8_t list_kind = 0;
   bool sent = false;         // handed to the wire: it may have run
+  bool takes_place = true;   // while it is sent, one of the lane's in_flight
   bool asked_about = false;  // the policy has wanted a person to allow it
   std::uint32_t open_asks = 0;
 

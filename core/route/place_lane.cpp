@@ -50,6 +50,17 @@ void PlaceLane::read_features() {
   const bool more = BH_HAS(bh_tools, tools, features) && tools->features != nullptr;
   const std::uint32_t features = more ? tools->features(upstream_.self) : 0;
   server_caps_.subscribe = (features & BH_TOOLS_SUBSCRIBE) != 0;
+  if (!server_caps_.subscribe) end_watches();
+}
+
+// It could be asked to watch before it began anew.
+void PlaceLane::end_watches() {
+  std::size_t ended = 0;
+  for (auto &[uri, watch] : watches) ended += std::exchange(watch.on, false) ? 1 : 0;
+  if (ended == 0) return;
+  router_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
+                               "\": has no resource subscriptions any more; " +
+                               std::to_string(ended) + " resources are not watched");
 }
 
 void PlaceLane::began() {
@@ -150,7 +161,7 @@ bh_status PlaceLane::begin(Exchange &e, std::uint32_t flags, std::string_view ar
   info.arguments = bh::str(arguments);
   info.deadline_ns = router_.reactor().now_ns() + e.timeout_ms * 1'000'000u;
   e.sent = true;
-  ++in_flight;
+  if (e.takes_place) ++in_flight;
   return upstream_.tools->call_begin(upstream_.self, e.id, &info, error);
 }
 
@@ -161,6 +172,7 @@ void PlaceLane::request_quietly(mcp::Method method, std::string_view params) {
   if (e == nullptr) return;
   std::string scratch;
   e->purpose = Purpose::quiet;
+  e->takes_place = false;  // hundreds may come at once, and clients' calls are refused at the bound
   e->method = method;
   e->name.assign(mcp::unquote(mcp::member(params, "uri"), &scratch));
   e->start_ns = router_.reactor().now_ns();

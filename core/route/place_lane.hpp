@@ -29,6 +29,7 @@ class PlaceLane final : public Lane {
   // says why, and what was listed before stays.
   bh_status load(ItemKind kind);
   void read_features();
+  void end_watches();
   bh_status begin(Exchange &exchange, std::uint32_t flags, std::string_view arguments,
                   bh_error *error);
 };

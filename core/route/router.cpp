@@ -355,7 +355,7 @@ void Router::detach(Exchange &exchange) {
   Lane *lane = std::exchange(exchange.lane, nullptr);
   if (lane == nullptr) return;
   lane->exchanges.remove(exchange);
-  if (std::exchange(exchange.sent, false)) --lane->in_flight;
+  if (std::exchange(exchange.sent, false) && exchange.takes_place) --lane->in_flight;
 }
 
 void Router::drop(Exchange &exchange) {

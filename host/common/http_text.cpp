@@ -63,6 +63,8 @@ bool take_header(std::string_view line, std::size_t max_body, bool *has_length, 
   } else if (same_name(name, "origin")) {
     *head = bad(403, "this socket is not for web pages");
     return false;
+  } else if (same_name(name, "host")) {
+    head->host = value;
   } else if (same_name(name, "expect")) {
     head->wants_continue = same_name(value, "100-continue");
   }

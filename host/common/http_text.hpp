@@ -14,7 +14,7 @@ struct HttpHead {
   State state = State::more;
   int status = 0;   // of bad: what to answer
   std::string why;  // of bad
-  std::string method, target;
+  std::string method, target, host;
   std::size_t head_bytes = 0, body_bytes = 0;
   bool wants_continue = false;
 };

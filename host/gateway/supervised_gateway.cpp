@@ -45,6 +45,9 @@ class SupervisedGateway {
       auto metrics = front_.open_metrics(profile_.metrics_listen);
       if (!metrics) return front_.give_up(metrics.error());
       metrics_ = std::move(*metrics);
+    } else if (!profile_.metrics_listen.empty()) {
+      front_.log(LogLevel::warn, "service",
+                 "gateway.metrics_listen: not answered, since there is no service socket");
     }
     facts_.log_level = static_cast<std::int32_t>(front_.log_level());
     facts_.eager = front_.is_serve();

@@ -142,6 +142,7 @@ void ControlServer::take(Connection &connection) {
   ControlRequest request;
   request.method = head.method;
   request.path = head.target.substr(0, head.target.find('?'));
+  request.host = head.host;
   request.body = connection.in.substr(head.head_bytes, head.body_bytes);
   hand_over(connection, request);
 }

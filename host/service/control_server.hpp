@@ -19,6 +19,7 @@ namespace bulkhead::program {
 struct ControlRequest {
   std::string method;  // "GET"
   std::string path;    // "/status"; without the query
+  std::string host;    // the header; empty: there was none
   std::string body;
 };
 

@@ -1,5 +1,9 @@
 #include "service/metrics_server.hpp"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <utility>
 
 #include "common/http_text.hpp"
@@ -8,6 +12,30 @@
 #include "service/metrics_text.hpp"
 
 namespace bulkhead::program {
+
+namespace {
+
+bool is_loopback(int listener) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(listener, reinterpret_cast<sockaddr *>(&address), &size) != 0) return true;
+  if (address.ss_family == AF_INET6) {
+    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6 &>(address).sin6_addr);
+  }
+  const auto &four = reinterpret_cast<const sockaddr_in &>(address);
+  return (ntohl(four.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+}
+
+// A web page can have its own name mean 127.0.0.1 (DNS rebinding); its requests then carry that
+// name.
+bool names_this_machine(std::string_view host) {
+  if (host.empty() || host.starts_with('[')) return true;
+  const std::string name(host.substr(0, host.find(':')));
+  in_addr unused{};
+  return name == "localhost" || ::inet_pton(AF_INET, name.c_str(), &unused) == 1;
+}
+
+}  // namespace
 
 Result<OwnedFd> open_metrics_listener(const std::string &address) {
   const auto bytes = tcp_sockaddr(address);
@@ -25,6 +53,7 @@ ControlAnswer metrics_answer(const std::string &value) {
 
 MetricsServer::MetricsServer(Reactor &reactor, OwnedFd listener, AskService ask)
     : listener_(std::move(listener)),
+      for_this_machine_(is_loopback(listener_.get())),
       ask_(std::move(ask)),
       server_(
           reactor, listener_.get(), [](int, const std::function<void(bool)> &done) { done(true); },
@@ -33,6 +62,9 @@ MetricsServer::MetricsServer(Reactor &reactor, OwnedFd listener, AskService ask)
           }) {}
 
 void MetricsServer::handle(const ControlRequest &request, ControlServer::Reply reply) const {
+  if (for_this_machine_ && !names_this_machine(request.host)) {
+    return reply({403, error_body("ask by address, or as localhost")});
+  }
   if (request.path != "/metrics") return reply({404, error_body("only /metrics is here")});
   if (request.method != "GET") return reply({405, error_body("this path takes GET")});
   ask_(ServiceRequest::status, {}, [reply = std::move(reply)](const ServiceAnswer &answer) {

@@ -24,6 +24,7 @@ class MetricsServer {
   void handle(const ControlRequest &request, ControlServer::Reply reply) const;
 
   const OwnedFd listener_;
+  const bool for_this_machine_;  // it listens on loopback
   const AskService ask_;
   ControlServer server_;
 };

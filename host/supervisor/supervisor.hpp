@@ -154,7 +154,8 @@ class Supervisor {
   const std::string state_dir_;
   const SupervisorHooks hooks_;
   SupervisedService service_;
-  const std::string sealing_key_;     // of the sessions that clients hold
+  std::shared_ptr<const pid_t> metrics_given_;  // to which life of the compartment that serves them
+  const std::string sealing_key_;               // of the sessions that clients hold
   OwnedFd ledger_;                    // what one endpoint leaves the next; never looked into
   std::list<SecretJob> secret_jobs_;  // the reactor's pool may have them until it ends,
   std::unique_ptr<PinKeeper> pins_;   // and what these write

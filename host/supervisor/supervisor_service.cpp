@@ -19,6 +19,8 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
     return answer_service(child, answer, {may ? BH_OK : BH_E_DENIED, {}});
   }
   if (request == ServiceRequest::metrics_listener) {
+    // Once in a life: what is sent and not read holds a descriptor here.
+    if (std::exchange(metrics_given_, child.life) == child.life) return;
     answer.code =
         static_cast<std::uint32_t>(service_.metrics_listener < 0 ? BH_E_NOT_FOUND : BH_OK);
     child.request->send(answer, std::string_view(), service_.metrics_listener);

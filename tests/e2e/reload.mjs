@@ -258,6 +258,10 @@ both('metrics over TCP, where the profile says so, and nothing else there', asyn
   await until('the server is ready', async () => /^bulkhead_server_ready\{server="one"\} 1$/m.test(await (await at('/metrics')).text()));
   for (const path of ['/status', '/', '/confirm/pending']) assert.equal((await at(path)).status, 404, path);
   assert.equal((await at('/metrics', { method: 'POST' })).status, 405);
+  // A page whose own name means 127.0.0.1 for a moment.
+  const asked = (Host) => new Promise((done) => request({ port, host: '127.0.0.1', path: '/metrics', headers: { Host } }, (res) => { res.resume(); done(res.statusCode); }).end());
+  assert.equal(await asked('evil.example:9464'), 403);
+  assert.equal(await asked(`localhost:${port}`), 200);
   // Who connects and says nothing holds nobody up.
   const silent = await Promise.all(Array.from({ length: 5 }, () => new Promise((done) => { const socket = connect(port, '127.0.0.1', () => done(socket)); })));
   assert.equal((await at('/metrics')).status, 200);
