@@ -36,24 +36,26 @@ struct Shape {
   std::string_view prefix;
   std::size_t least;
 };
-constexpr Shape shapes[] = {{"AIza", 39},     {"AKIA", 20},        {"ASIA", 20},     {"eyJ", 40},
-                            {"gho_", 36},     {"ghp_", 36},        {"ghr_", 36},     {"ghs_", 36},
-                            {"ghu_", 36},     {"github_pat_", 40}, {"glpat-", 20},   {"hf_", 30},
-                            {"npm_", 36},     {"pk_live_", 24},    {"rk_live_", 24}, {"sk-", 20},
-                            {"sk_live_", 24}, {"sk_test_", 24},    {"xoxa-", 20},    {"xoxb-", 20},
-                            {"xoxp-", 20},    {"xoxr-", 20},       {"xoxs-", 20},    {"ya29.", 30}};
+constexpr std::string_view jwt_begin = "eyJ";
+constexpr Shape shapes[] = {
+    {"AIza", 39},   {"AKIA", 20},     {"ASIA", 20},     {jwt_begin, 40},  {"gho_", 36},
+    {"ghp_", 36},   {"ghr_", 36},     {"ghs_", 36},     {"ghu_", 36},     {"github_pat_", 40},
+    {"glpat-", 20}, {"hf_", 30},      {"npm_", 36},     {"pk_live_", 24}, {"rk_live_", 24},
+    {"sk-", 20},    {"sk_live_", 24}, {"sk_test_", 24}, {"xoxa-", 20},    {"xoxb-", 20},
+    {"xoxp-", 20},  {"xoxr-", 20},    {"xoxs-", 20},    {"ya29.", 30}};
 constexpr std::string_view schemes[] = {"Bearer ", "bearer ", "BEARER ", "Basic ", "basic "};
 constexpr std::string_view key_begin = "-----BEGIN ", key_end = "-----END ";
-constexpr std::string_view url_begin = "://";
+constexpr std::string_view url_begin = "://", escaped_url_begin = R"(:\/\/)";
 
 // The two bytes that each of them begins with.
 constexpr auto beginnings = [] {
-  std::array<std::string_view, std::size(shapes) + std::size(schemes) + 2> out;
+  std::array<std::string_view, std::size(shapes) + std::size(schemes) + 3> out;
   std::size_t n = 0;
   for (const Shape &shape : shapes) out[n++] = shape.prefix;
   for (const std::string_view scheme : schemes) out[n++] = scheme;
   out[n++] = key_begin;
   out[n++] = url_begin;
+  out[n++] = escaped_url_begin;
   return out;
 }();
 
@@ -141,8 +143,15 @@ std::size_t next_suspect(std::string_view text, std::size_t from, std::size_t en
   return end;
 }
 
+// A JWT has three parts; other base64 of JSON is content.
+bool is_jwt(std::string_view token) noexcept {
+  return std::count(token.begin(), token.end(), '.') >= 2;
+}
+
 // How much of the text is a credential, and what of it stays before the mask. 0: none.
-std::size_t credential(std::string_view text, std::size_t *stays) noexcept {
+// `*no_jwt`: so many bytes are known to be in a token that is no JWT, so that none begins in them
+// either; kept, so that a text is not read to its end from each of its places.
+std::size_t credential(std::string_view text, std::size_t *stays, std::size_t *no_jwt) noexcept {
   *stays = 0;
   for (const std::string_view scheme : schemes) {
     if (!text.starts_with(scheme)) continue;
@@ -151,30 +160,32 @@ std::size_t credential(std::string_view text, std::size_t *stays) noexcept {
     return n >= 8 ? scheme.size() + n : 0;
   }
   if (text.starts_with(key_begin)) {
-    const std::size_t names = text.find("PRIVATE KEY-----");
-    if (names == text.npos || names > 64) return 0;
+    constexpr std::string_view names = "PRIVATE KEY-----";
+    if (text.substr(0, 64 + names.size()).find(names) == text.npos) return 0;
     const std::size_t end = text.find(key_end);
     const std::size_t dashes = end == text.npos ? end : text.find("-----", end + key_end.size());
     return dashes == text.npos ? text.size() : dashes + 5;
   }
   for (const Shape &shape : shapes) {
     if (!text.starts_with(shape.prefix)) continue;
+    const bool jwt = shape.prefix == jwt_begin;
+    if (jwt && *no_jwt != 0) continue;
     const std::size_t n = token_length(text);
-    // A JWT has three parts; other base64 of JSON is content.
-    const bool fits =
-        shape.prefix != "eyJ" ||
-        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(n), '.') >= 2;
-    if (n >= shape.least && fits) return n;
+    if (n < shape.least) continue;
+    if (!jwt || is_jwt(text.substr(0, n))) return n;
+    *no_jwt = n;
   }
   return 0;
 }
 
-// "://user:password@": the password.
+// "://user:password@": the password. Some programs write JSON with `\/` for each slash.
 std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept {
-  if (!text.starts_with(url_begin)) return 0;
-  const std::size_t end = std::min(text.find_first_of("/?#\"\\ ", 3), text.size());
+  const bool escaped = text.starts_with(escaped_url_begin);
+  if (!escaped && !text.starts_with(url_begin)) return 0;
+  const std::size_t begin = escaped ? escaped_url_begin.size() : url_begin.size();
+  const std::size_t end = std::min(text.find_first_of("/?#\"\\ ", begin), text.size());
   const std::size_t at = text.substr(0, end).rfind('@');
-  const std::size_t colon = text.find(':', 3);
+  const std::size_t colon = text.find(':', begin);
   if (at == text.npos || colon == text.npos || colon >= at || colon + 1 == at) return 0;
   *stays = colon + 1;
   return at;
@@ -204,20 +215,34 @@ class Masked {
   std::uint64_t count_ = 0;
 };
 
-// A token does not begin within a word; the letter of an escape (\n) is none.
+bool is_hex(char c) noexcept {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
+}
+
+// \u003c, say.
+bool is_escaped_unit(std::string_view text) noexcept {
+  return text.starts_with("\\u") && std::all_of(text.begin() + 2, text.end(), is_hex);
+}
+
+// A token does not begin within a word; the letters of an escape (\n, \u003c) are none.
 bool begins_token(std::string_view text, std::size_t begin, std::size_t at) noexcept {
-  return at == begin || !is_alnum(text[at - 1]) || (at > begin + 1 && text[at - 2] == '\\');
+  if (at == begin || !is_alnum(text[at - 1])) return true;
+  return (at >= begin + 2 && text[at - 2] == '\\') ||
+         (at >= begin + 6 && is_escaped_unit(text.substr(at - 6, 6)));
 }
 
 // The credentials in text[begin, end).
 void mask_part(std::string_view text, std::size_t begin, std::size_t end, Masked *out) {
   const std::string_view part = text.substr(0, end);
+  std::size_t no_jwt_before = begin;
   for (std::size_t i = begin; (i = next_suspect(text, i, end)) < end; ++i) {
     std::size_t stays = 0, n = 0;
     if (text[i] == ':') {
       n = password_of_url(part.substr(i), &stays);
     } else if (begins_token(part, begin, i)) {
-      n = credential(part.substr(i), &stays);
+      std::size_t no_jwt = std::max(no_jwt_before, i) - i;
+      n = credential(part.substr(i), &stays, &no_jwt);
+      no_jwt_before = i + no_jwt;
     }
     if (n == 0) continue;
     out->replace(i + stays, i + n, mask);

@@ -77,10 +77,62 @@ TEST_CASE("a credential is found at every place of a text") {
         const std::string begin = filler.substr(filler.size() - before) + " ";
         const std::string end = " " + filler.substr(0, behind);
         CHECK(text(begin + one + end) == begin + "***" + end);
-        CHECK(json("[\"" + one + end + "\"]") == "[\"***" + end + "\"]");
+        CHECK(json("[\"" + begin + one + end + "\"]") == "[\"" + begin + "***" + end + "\"]");
       }
     }
   }
+}
+
+TEST_CASE("a credential is found behind an escape, and in a URL with escaped slashes") {
+  const std::string ghp = "ghp_" + std::string(36, 'a');
+  for (const std::string escape : {R"(\u003c)", R"(\u0026)", R"(\u00A0)", R"(\n)", R"(\/)"}) {
+    INFO(escape);
+    CHECK(json("[\"" + escape + ghp + "\"]") == "[\"" + escape + "***\"]");
+    CHECK(json("[\"word" + escape + ghp + "\"]") == "[\"word" + escape + "***\"]");
+  }
+  for (const std::string none : {"u003c", R"(\u03c)", R"(\u003g)", R"(\v003c)"}) {
+    INFO(none);
+    CHECK(text(none + ghp) == none + ghp);
+  }
+  CHECK(json(R"(["https:\/\/me:hunter2@host\/path"])") == R"(["https:\/\/me:***@host\/path"])");
+  CHECK(json(R"(["https:\/\/host:80\/a@b"])") == R"(["https:\/\/host:80\/a@b"])");
+}
+
+namespace {
+
+std::string repeated(std::string_view one, std::size_t bytes) {
+  std::string out;
+  while (out.size() < bytes) out += one;
+  return out;
+}
+
+}  // namespace
+
+// Where each beginning is followed to the end of the text, one such text takes half a minute.
+TEST_CASE("large texts of nothing but beginnings") {
+  constexpr std::size_t large = 256u << 10;
+  for (const std::string_view one :
+       {"eyJ-", "eyJ/eyJ+", "sk-", "x sk-", "Bearer ", "-----BEGIN ", "-----BEGIN PRIVATE KEY ",
+        "://", R"(:\/\/)", "://a:", "ghp_ ", "\\\\", "\\\""}) {
+    INFO(one);
+    const std::string many = repeated(one, large);
+    if (one != "sk-") CHECK(text(many) == many);
+    if (one.find('"') == one.npos) CHECK(json("[\"" + many + "\"]").size() <= many.size() + 4);
+  }
+  const std::string many = repeated("eyJ-", large), jwt = "eyJ" + std::string(40, 'a') + ".b.c";
+  CHECK(text(repeated("sk-", large)) == "***");
+  // Its dots may come last, and then all of it is one.
+  CHECK(text(many + ".a") == many + ".a");
+  CHECK(text(many + ".a.b") == "***");
+  CHECK(text("." + many + ".a") == "." + many + ".a");
+  // What is known of one token holds for no other, and for no other shape.
+  CHECK(text(many + " " + jwt) == many + " ***");
+  CHECK(text(many + " " + jwt + " " + many + " " + jwt) == many + " *** " + many + " ***");
+  CHECK(text(many + "ghp_" + std::string(36, 'a')) == many + "***");
+  CHECK(json("[\"" + many + "\",\"" + jwt + "\"]") == "[\"" + many + "\",\"***\"]");
+  CHECK(text("-----BEGIN " + std::string(53, 'x') + "PRIVATE KEY-----abc") == "***");
+  const std::string far = "-----BEGIN " + std::string(54, 'x') + "PRIVATE KEY-----abc";
+  CHECK(text(far) == far);
 }
 
 TEST_CASE("what does not, stays") {
