@@ -114,6 +114,15 @@ int read_head(sqlite3 *db, Head *out) {
   return SQLITE_OK;
 }
 
+int read_schema_version(sqlite3 *db, int *out) {
+  Statement version;
+  int result = version.prepare(db, "PRAGMA user_version");
+  if (result == SQLITE_OK) result = version.step();
+  if (result != SQLITE_ROW) return result == SQLITE_DONE ? SQLITE_CORRUPT : result;
+  *out = static_cast<int>(version.integer(0));
+  return SQLITE_OK;
+}
+
 int ChainedInsert::prepare(sqlite3 *db, std::string_view table, std::string_view columns) {
   table_ = table;
   int count = last_columns + 1;

@@ -46,6 +46,8 @@ struct Head {
 
 // The last row of an open file's chain, or what its first row will follow. SQLite's result code.
 int read_head(sqlite3 *db, Head *out);
+// The record_store::schema_version that the file was made with. An SQLite result code.
+int read_schema_version(sqlite3 *db, int *out);
 
 // Inserts rows of one table: the columns without seq, prev and hash in their order, then finish().
 class ChainedInsert {

@@ -40,6 +40,8 @@ void make_file(const Folder &folder, std::uint32_t number, int calls, Head *head
   const std::string path = folder.path + "/" + segment_name(1, number);
   REQUIRE(db.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
   REQUIRE(db.run(std::string(schema_sql()).c_str()) == SQLITE_OK);
+  const std::string version = "PRAGMA user_version = " + std::to_string(schema_version);
+  REQUIRE(db.run(version.c_str()) == SQLITE_OK);
   REQUIRE(db.run("BEGIN") == SQLITE_OK);
   {
     Statement segment;
@@ -317,6 +319,12 @@ TEST_CASE("what queries read through must be as it was made") {
         "UPDATE sqlite_schema SET sql = 'CREATE INDEX mcp_calls_server_name ON "
         "mcp_calls(server_name)' WHERE name = 'mcp_calls_server_name'");
     CHECK(has(broken(), "its pages are damaged"));
+  }
+  SECTION("of another version's file nothing is said but that") {
+    run("DROP INDEX mcp_calls_server_name; PRAGMA user_version = 1");
+    CHECK(has(broken(), "is not proven: it was written by schema 1, which this version does not"));
+    CHECK_FALSE(has(broken(), "changed"));
+    CHECK_FALSE(has(broken(), "missing"));
   }
   SECTION("statistics do no harm") {
     run("ANALYZE");

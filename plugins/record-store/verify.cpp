@@ -138,6 +138,14 @@ class Walk {
     if (!theirs.contains("table audit_segment")) {
       return broken("is no file of a session database (audit_segment)");
     }
+    int version = 0;
+    if (read_schema_version(db.get(), &version) != SQLITE_OK) {
+      return broken("its schema's version cannot be read: " + db.message());
+    }
+    if (version != schema_version) {
+      return broken("is not proven: it was written by schema " + std::to_string(version) +
+                    ", which this version does not read");
+    }
     const auto differs = [&](const std::string &object, std::string_view how) {
       const bool table = object.starts_with("table ") || object.starts_with("view ");
       std::string &text = table ? out->tables : out->others;

@@ -22,6 +22,9 @@ using record_store::Statement;
 constexpr std::string_view numbered_tables[] = {"mcp_calls",  "call_intents", "approvals",
                                                 "net_events", "fs_events",    "snapshot_events"};
 
+// In open_code_, beside SQLite's codes: the file can be read, and rows of this version do not fit.
+constexpr int another_schema = -1;
+
 bool is_empty(sqlite3 *db) {
   Statement tables;
   return tables.prepare(db, "SELECT 1 FROM sqlite_schema LIMIT 1") == SQLITE_OK &&
@@ -88,15 +91,20 @@ std::string Store::open() {
   const Head before = head_;
   std::string problem = open_file(
       std::max(last, 1u), follows ? record_store::segment_name(chain_, last - 1) : std::string());
-  if (problem.empty() || last == 0 || !is_damage(open_code_)) return problem;
+  if (problem.empty() || last == 0) return problem;
+  const bool readable = open_code_ == another_schema;
+  if (!readable && !is_damage(open_code_)) return problem;
   // What cannot be read any more is left for a person to look at.
-  log_(BH_LOG_ERROR, path_ + ": " + problem + "; going on in a new file");
-  const std::string damaged = path_;
-  head_ = before;
-  head_.seq += damage_leap;
-  problem = open_file(last + 1, damaged);
+  log_(readable ? BH_LOG_INFO : BH_LOG_ERROR, path_ + ": " + problem + "; going on in a new file");
+  const std::string left = path_;
+  const bool unclean = !readable || unclean_;
+  if (!readable) {
+    head_ = before;
+    head_.seq += damage_leap;
+  }
+  problem = open_file(last + 1, left);
   if (!problem.empty()) return problem;
-  unclean_ = true;
+  unclean_ = unclean;
   return {};
 }
 
@@ -152,15 +160,30 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
       return open_failure(std::move(problem));
     }
   }
-  if (const int result = record_store::read_head(db_.get(), &head_); result != SQLITE_OK) {
+  int schema = 0;
+  int result = record_store::read_schema_version(db_.get(), &schema);
+  if (result == SQLITE_OK) result = record_store::read_head(db_.get(), &head_);
+  if (result != SQLITE_OK) {
     const std::string text = failed();
     open_code_ = result;  // a start that is missing is no error of SQLite's
     return text;
   }
+  if (schema != record_store::schema_version) return leave(schema);
   if (std::string problem = prepare(); !problem.empty()) return open_failure(std::move(problem));
   remember_rows(db_.get());
   unclean_ = !look_for_end();
   return {};
+}
+
+// A row of this version in a file of another would have a hash that nobody can check.
+std::string Store::leave(int schema) {
+  remember_rows(db_.get());
+  unclean_ = !look_for_end();
+  close();
+  open_code_ = another_schema;
+  no_room_ = false;
+  return "written by schema " + std::to_string(schema) + ", and this version writes " +
+         std::to_string(record_store::schema_version);
 }
 
 std::string Store::open_failure(std::string text) {

@@ -36,7 +36,7 @@ class Store {
         Log log);
 
   // Goes on with the chain's last file, or begins one; again after it has failed. A new file takes
-  // the place of one that is damaged, and of no other. The error's text.
+  // the place of one that is damaged, and of one of another schema_version. The error's text.
   std::string open();
   void close();
   bool is_open() const noexcept { return db_.get() != nullptr; }
@@ -73,6 +73,7 @@ class Store {
   std::string open_file(std::uint32_t number, const std::string &previous_file);
   std::string make_tables(std::uint32_t number, const std::string &previous_file);
   std::string prepare();
+  std::string leave(int schema);
   std::string open_failure(std::string text);
   std::string look_back(std::uint32_t number);
   void remember_rows(sqlite3 *db);

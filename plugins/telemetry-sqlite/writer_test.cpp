@@ -460,6 +460,45 @@ TEST_CASE("a damaged file is left, and the next goes on behind what could be rea
   }
 }
 
+TEST_CASE("a file of another version's schema is left as it is, and the next one follows it") {
+  World w;
+  w.start();
+  w.put(1, 10);
+  w.stop();
+  const auto run = [&](const char *sql) {
+    record_store::Database db;
+    REQUIRE(db.open(w.file(), SQLITE_OPEN_READWRITE) == SQLITE_OK);
+    REQUIRE(db.run(sql) == SQLITE_OK);
+  };
+  const auto previous = [&] {
+    return std::stoull(one(w.file(2), "SELECT previous_seq FROM audit_segment"));
+  };
+  run("PRAGMA user_version = 1");
+  SECTION("behind its last row") {
+    w.start();
+    w.put(6, 10);  // five of them are there already
+    w.stop();
+    CHECK(one(w.file(1), "SELECT count(*) FROM mcp_calls") == "10");
+    CHECK(one(w.file(1), "SELECT count(*) FROM audit_marks") == "2");
+    CHECK(previous() == 12);
+    CHECK(one(w.file(2), "SELECT group_concat(record_number) FROM mcp_calls") == "11,12,13,14,15");
+    CHECK(one(w.file(2), "SELECT min(id) FROM mcp_calls") == "11");
+    CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "start,end");
+    CHECK(w.check().broken.find("written by schema 1") != std::string::npos);
+    run("PRAGMA user_version = 2");  // it is one chain
+    CHECK(w.check().broken == "");
+    CHECK(w.check().rows == 12 + 7);
+  }
+  SECTION("with a leap where that cannot be read") {
+    run("ALTER TABLE mcp_calls RENAME TO requests");
+    w.start();
+    w.put(11, 1);
+    w.stop();
+    CHECK(previous() == Store::damage_leap);
+    CHECK(one(w.file(2), "SELECT count(*) FROM mcp_calls") == "1");
+  }
+}
+
 #ifndef BH_NO_THREADS_AFTER_FORK
 namespace {
 
