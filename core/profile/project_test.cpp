@@ -185,6 +185,21 @@ TEST_CASE("a project gives servers only, and never one that the person already h
   }
 }
 
+TEST_CASE("the corporation's words in a project file are left out, and stop nobody's start") {
+  for (const char *text :
+       {"[directives.w]\nx = 1\n", "[[directives]]\noperation = \"lock\"\npath = 'limits'\n"}) {
+    ProfileLayer layer{"project", "/repo/.bulkhead.toml", text};
+    layer.project = true;
+    CHECK(std::holds_alternative<std::vector<ProjectEntry>>(read_project(layer)));
+    const auto loaded = load_profile({layer}, {});
+    REQUIRE(std::holds_alternative<Profile>(loaded));
+    const auto &notes = std::get<Profile>(loaded).notes;
+    CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string &note) {
+      return note.find("left out: directives") != note.npos;
+    }));
+  }
+}
+
 TEST_CASE("names that are refused stay out before they are approved, too") {
   const Profile profile = good({project(R"x({"servers": {"a b": {"command": "x"},
       "a__b": {"command": "x"}, "$(id)": {"command": "x"}, "--yes": {"command": "x"},

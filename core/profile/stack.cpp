@@ -152,7 +152,8 @@ void LayerStack::add(std::size_t index) {
   const ProfileLayer &layer = layers_[index];
   const auto number = static_cast<std::uint16_t>(index);
   Node tree = std::move(read_[index].tree);
-  if (!layer.corp) refuse_directives(tree, diagnostics_);
+  // Those of a project file are left out below, with whatever else is not its servers.
+  if (!layer.corp && !layer.project) refuse_directives(tree, diagnostics_);
   if (above_corp(index)) corp_.screen(tree, root, gives_way(index));
   if (gives_way(index) && !fixed_.empty()) leave_out_servers(tree);
   if (layer.project) {
