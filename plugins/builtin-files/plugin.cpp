@@ -27,6 +27,10 @@ class BuiltinFiles {
   static constexpr Tool resource_methods[] = {{"resources/read", nullptr, false},
                                               {"resources/subscribe", nullptr, false},
                                               {"resources/unsubscribe", nullptr, false}};
+  static constexpr const Tool &read_method = resource_methods[0];
+  static constexpr const Tool &subscribe_method = resource_methods[1];
+  static constexpr const Tool &unsubscribe_method = resource_methods[2];
+  using Lane = SubscriptionLane;
 
  public:
   static constexpr bh::Info info{.id = "builtin-files",
@@ -100,6 +104,10 @@ class BuiltinFiles {
         calls_tool ? tool_named(bh::view(request.name)) : resource_method(bh::view(request.method));
     if (tool == nullptr) return bh::fail(error, BH_E_NOT_FOUND, "there is no such tool");
     if (draining_) return bh::fail(error, BH_E_UNAVAILABLE, "the plugin is about to stop");
+    if (tool == &subscribe_method)
+      return change_subscription(call, Lane::Kind::subscribe, request, error);
+    if (tool == &unsubscribe_method)
+      return change_subscription(call, Lane::Kind::unsubscribe, request, error);
     auto job = std::make_unique<Job>(*this, call, *tool, request);
     const bh_status status = host_.run_blocking(run, done, job.get());
     if (status != BH_OK) return bh::fail(error, status, "too many file operations at once", 100);
@@ -107,6 +115,7 @@ class BuiltinFiles {
     return BH_PENDING;
   }
 
+  // Subscriptions are done all the same; see the lane.
   void call_cancel(bh_call call) {
     const auto it = jobs_.find(call);
     if (it != jobs_.end()) it->second->cancelled.store(true, std::memory_order_relaxed);
@@ -160,9 +169,15 @@ class BuiltinFiles {
   const Tool *resource_method(std::string_view name) const noexcept {
     for (const Tool &method : resource_methods) {
       if (method.name != name) continue;
-      return &method == resource_methods || updates_.offered() ? &method : nullptr;
+      return &method == &read_method || updates_.offered() ? &method : nullptr;
     }
     return nullptr;
+  }
+
+  bh_status change_subscription(bh_call call, Lane::Kind kind, const bh_call_info &request,
+                                bh_error *error) {
+    if (updates_.lane().add(call, kind, std::string(bh::view(request.name)))) return BH_PENDING;
+    return bh::fail(error, BH_E_LIMIT, "too many subscriptions are waiting; try again later", 1000);
   }
 
   std::uint64_t deadline_of(const Tool &tool, const bh_call_info &request) const noexcept {
@@ -229,7 +244,10 @@ class BuiltinFiles {
   static void run(void *arg) noexcept {
     auto &job = *static_cast<Job *>(arg);
     try {
-      if (job.tool.run == nullptr) return job.plugin.use_resource(&job);
+      if (&job.tool == &read_method) {
+        job.result = read_resource(job.plugin.workspaces_, job.name, &job.failed);
+        return;
+      }
       tool_kit::Arguments arguments(job.arguments);
       const auto tell = [&job](double done, double total, std::string_view unit) {
         job.plugin.tell(job, done, total, unit);
@@ -247,18 +265,6 @@ class BuiltinFiles {
       if (job.result.empty()) job.result = job.tool.run(call);
     } catch (const std::exception &) {
       job.result.clear();  // no memory; said by done()
-    }
-  }
-
-  // On a thread of the pool.
-  void use_resource(Job *job) {
-    if (&job->tool == &resource_methods[0]) {
-      job->result = read_resource(workspaces_, job->name, &job->failed);
-    } else if (&job->tool == &resource_methods[1]) {
-      job->result = subscribe(workspaces_, job->name, &updates_.watcher(), &job->failed);
-    } else {
-      updates_.watcher().remove(job->name);
-      job->result = "{}";
     }
   }
 

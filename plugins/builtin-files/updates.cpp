@@ -7,6 +7,7 @@ namespace builtin_files {
 void Updates::start(const bh_host_tools *tools, const std::vector<Workspace> &workspaces) {
   if (!BH_HAS(bh_host_tools, tools, resource_updated) || tools->resource_updated == nullptr) return;
   tools_ = tools;
+  lane_.start(tools, &workspaces);
   std::string problem = watcher_.open(workspaces);
   const auto on_event = [](void *arg, std::int32_t, std::uint32_t) {
     static_cast<Updates *>(arg)->readable();
@@ -20,6 +21,7 @@ void Updates::start(const bh_host_tools *tools, const std::vector<Workspace> &wo
 void Updates::stop() noexcept {
   host_.timer_cancel(timer_);
   host_.unwatch(watch_);
+  lane_.stop();
 }
 
 // Not at once: a file that is being written has more to come.
@@ -44,19 +46,13 @@ void Updates::look() noexcept {
   });
   tell();
   if (!watcher_.must_follow()) return wait();
-  const auto follow = [](void *arg) {
-    bh::guarded(nullptr, [&] {
-      static_cast<Updates *>(arg)->watcher_.follow();
-      return BH_OK;
-    });
-  };
-  const auto followed = [](void *arg) {
-    auto &self = *static_cast<Updates *>(arg);
-    if (self.watch_ == 0) return;  // stopped
-    self.tell();
-    self.wait();
-  };
-  if (host_.run_blocking(follow, followed, this) != BH_OK) look_again_later();
+  lane_.follow([](void *arg) { static_cast<Updates *>(arg)->followed(); }, this);
+}
+
+void Updates::followed() noexcept {
+  tell();
+  if (watcher_.must_follow()) return look_again_later();  // there was no memory for it
+  wait();
 }
 
 void Updates::wait() noexcept {

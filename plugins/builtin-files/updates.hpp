@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "builtin-files/subscription_lane.hpp"
 #include "builtin-files/watcher.hpp"
 
 namespace builtin_files {
@@ -18,19 +19,20 @@ class Updates {
  public:
   static constexpr std::uint64_t coalesce_ms = 100;
 
-  explicit Updates(const bh::Host &host) : host_(host) {}
+  explicit Updates(const bh::Host &host) : host_(host), lane_(host, &watcher_) {}
 
   // Without resource_updated in `tools`, or without inotify, there are none: see offered().
   void start(const bh_host_tools *tools, const std::vector<Workspace> &workspaces);
   void stop() noexcept;
   bool offered() const noexcept { return watch_ != 0; }
 
-  // Thread: any.
-  Watcher &watcher() noexcept { return watcher_; }
+  // What is subscribed to is changed by this one only.
+  SubscriptionLane &lane() noexcept { return lane_; }
 
  private:
   void readable() noexcept;
   void look() noexcept;
+  void followed() noexcept;
   void tell() noexcept;
   void look_again_later() noexcept;
   void wait() noexcept;
@@ -38,6 +40,7 @@ class Updates {
   const bh::Host &host_;
   const bh_host_tools *tools_ = nullptr;
   Watcher watcher_;
+  SubscriptionLane lane_;
   bh_watch watch_ = 0;
   bh_timer timer_ = 0;
 };

@@ -17,7 +17,8 @@ namespace {
 constexpr std::uint32_t moves = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 constexpr std::uint32_t interest =
     moves | IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
-constexpr int max_reads = 16;  // of 64 KiB, before others have their turn
+constexpr std::size_t max_names = 4096;  // on the way to a file, with what links on it name
+constexpr int max_reads = 16;            // of 64 KiB, before others have their turn
 
 // By the descriptor, so that the folder is the one that the kernel has found within the workspace.
 std::string path_of(const Fd &fd) {
@@ -48,15 +49,92 @@ bool is_not_there(int error) {
   return error == ENOENT || error == ENOTDIR;
 }
 
-// Where links lead to, relative to the workspace; empty: not known.
-std::string real_path_of(const Fd &file, const Workspace &workspace) {
-  std::array<char, 4096 + 256> text{};
-  const ssize_t n = ::readlink(path_of(file).c_str(), text.data(), text.size());
-  if (n <= 0 || static_cast<std::size_t>(n) == text.size()) return {};
-  const std::string_view real(text.data(), static_cast<std::size_t>(n));
-  const std::string root = workspace.root() == "/" ? "/" : workspace.root() + "/";
-  return real.starts_with(root) ? std::string(real.substr(root.size())) : std::string();
+// What a link names; empty: nothing that can be followed within a workspace.
+std::string target_of(const Fd &link) {
+  std::array<char, 4096> text{};
+  const ssize_t n = ::readlinkat(link.get(), "", text.data(), text.size());
+  if (n <= 0 || static_cast<std::size_t>(n) == text.size() || text[0] == '/') return {};
+  return std::string(text.data(), static_cast<std::size_t>(n));
 }
+
+// A way from the workspace on, name by name, as the kernel goes: a link that is on it is a name of
+// its own, and what it leads to comes next.
+class Way {
+ public:
+  Way(const Workspace &workspace, const std::string &path)
+      : workspace_(workspace), folder_(workspace.open(".", O_PATH | O_DIRECTORY).fd) {
+    put_before(path);
+  }
+
+  // Which name in which folder is next; false: there is no further one.
+  bool next() {
+    while (folder_.valid() && !names_.empty() && names_.back() == "..") {
+      names_.pop_back();
+      go_up();
+    }
+    if (!folder_.valid() || names_.empty()) return false;
+    name_ = std::move(names_.back());
+    names_.pop_back();
+    return true;
+  }
+  const Fd &folder() const noexcept { return folder_; }
+  const std::string &name() const noexcept { return name_; }
+
+  // Goes into what has that name. Where this cannot be followed within the workspace, it ends.
+  void enter() {
+    Fd entry = Workspace::open_below(folder_.get(), name_.c_str(), O_PATH | O_NOFOLLOW);
+    struct stat s{};
+    if (!entry.valid() || ::fstat(entry.get(), &s) != 0) return names_.clear();
+    if (S_ISDIR(s.st_mode)) {
+      above_.push_back(name_);
+      folder_ = std::move(entry);
+      return;
+    }
+    const std::string target = S_ISLNK(s.st_mode) ? target_of(entry) : std::string();
+    if (target.empty() || ++links_ > max_links) return names_.clear();
+    put_before(target);
+  }
+
+ private:
+  static constexpr int max_links = 40;  // as the kernel has it
+
+  void put_before(const std::string &path) {
+    const std::vector<std::string> more = components(path);
+    names_.insert(names_.end(), more.rbegin(), more.rend());
+  }
+
+  void go_up() {
+    if (above_.empty()) return names_.clear();  // out of the workspace
+    above_.pop_back();
+    std::string path = ".";
+    for (const std::string &name : above_) path.append("/").append(name);
+    folder_ = workspace_.open(path, O_PATH | O_DIRECTORY).fd;
+  }
+
+  const Workspace &workspace_;
+  Fd folder_;
+  std::vector<std::string> above_;  // the names of the folders that lead there; none is a link
+  std::vector<std::string> names_;  // that are to come, the last one first
+  std::string name_;
+  int links_ = 0;
+};
+
+// Runs it at the end of a block that is left before commit().
+template <class Undo>
+class Rollback {
+ public:
+  explicit Rollback(Undo undo) : undo_(std::move(undo)) {}
+  ~Rollback() {
+    if (!committed_) undo_();
+  }
+  Rollback(const Rollback &) = delete;
+  Rollback &operator=(const Rollback &) = delete;
+  void commit() noexcept { committed_ = true; }
+
+ private:
+  Undo undo_;
+  bool committed_ = false;
+};
 
 }  // namespace
 
@@ -98,15 +176,13 @@ std::string Watcher::add(const std::string &uri, const Workspace &workspace,
     }
     subscription = &subscriptions_.emplace(uri, Subscription{&workspace, path}).first->second;
   }
-  std::vector<Step> steps;
-  std::string problem = find_ways(*subscription, &steps);
-  const std::lock_guard guard(lock_);
-  if (problem.empty()) {
-    subscription->steps = std::move(steps);
-  } else {
-    leave(*subscription, steps);
+  Rollback rollback([&] {
+    const std::lock_guard guard(lock_);
+    leave(*subscription, subscription->steps);
     subscriptions_.erase(uri);
-  }
+  });
+  std::string problem = find_way(subscription, &subscription->steps);
+  if (problem.empty()) rollback.commit();
   return problem;
 }
 
@@ -119,53 +195,50 @@ void Watcher::remove(const std::string &uri) {
   subscriptions_.erase(at);
 }
 
-// The way that the path names, and the one that it leads by where links are on it. A folder is
-// watched before the next one is looked for in it, so that nothing comes between unseen.
-std::string Watcher::find_ways(Subscription &subscription, std::vector<Step> *steps) {
-  const Workspace &workspace = *subscription.workspace;
-  if (std::string problem = watch_way(subscription, subscription.path, steps); !problem.empty()) {
-    return problem;
+// A folder is watched before a name is looked for in it, so that nothing comes between unseen.
+std::string Watcher::find_way(Subscription *subscription, std::vector<Step> *steps) {
+  const Workspace &workspace = *subscription->workspace;
+  Way way(workspace, subscription->path);
+  for (std::size_t names = 0; way.next(); ++names) {
+    if (names == max_names) return shown(subscription->path) + " leads through too many folders";
+    std::string problem = watch_step(subscription, way.folder(), way.name(), steps);
+    if (!problem.empty()) return problem;
+    way.enter();
   }
-  const Opened file = workspace.open(subscription.path, O_PATH);
+  // Whether it may be watched is the kernel's to say.
+  const Opened file = workspace.open(subscription->path, O_PATH);
   if (!file.fd.valid()) return is_not_there(file.error) ? std::string() : file.problem;
   struct stat s{};
-  if (::fstat(file.fd.get(), &s) != 0 || !S_ISREG(s.st_mode)) {
-    return shown(subscription.path) + " is not a regular file";
-  }
-  const std::string real = real_path_of(file.fd, workspace);
-  if (real.empty() || components(real) == components(subscription.path)) return {};
-  return watch_way(subscription, real, steps);
+  if (::fstat(file.fd.get(), &s) == 0 && S_ISREG(s.st_mode)) return {};
+  return shown(subscription->path) + " is not a regular file";
 }
 
-std::string Watcher::watch_way(Subscription &subscription, const std::string &path,
-                               std::vector<Step> *steps) {
-  std::string folder = ".";
-  for (const std::string &name : components(path)) {
-    const Opened opened = subscription.workspace->open(folder, O_PATH | O_DIRECTORY);
-    if (!opened.fd.valid()) return is_not_there(opened.error) ? std::string() : opened.problem;
-    std::string problem = watch_step(subscription, opened.fd, name, steps);
-    if (!problem.empty()) return problem;
-    folder.append("/").append(name);
-  }
-  return {};
-}
-
-std::string Watcher::watch_step(Subscription &subscription, const Fd &folder,
+// What it throws leaves nothing that leave() does not find by *steps.
+std::string Watcher::watch_step(Subscription *subscription, const Fd &folder,
                                 const std::string &name, std::vector<Step> *steps) {
-  const Workspace &workspace = *subscription.workspace;
   const std::lock_guard guard(lock_);
   const int watch = ::inotify_add_watch(inotify_.get(), path_of(folder).c_str(), interest);
   if (watch < 0) return watch_problem(errno);
-  if (!folders_.contains(watch)) {
-    if (count_folders(workspace) >= max_folders_) {
-      ::inotify_rm_watch(inotify_.get(), watch);
-      return std::to_string(max_folders_) + " folders of the workspace \"" + workspace.name() +
-             "\" are watched already; unsubscribe from some files";
-    }
-    folders_[watch].workspace = &workspace;
+  Rollback rollback([&] { end_unused(watch); });  // also where it is used: then it does nothing
+  std::string problem = keep_folder(*subscription->workspace, watch);
+  if (!problem.empty()) return problem;
+  const Step step{watch, name};
+  if (std::find(steps->begin(), steps->end(), step) != steps->end()) return {};
+  steps->push_back(step);
+  folders_[watch].names[name].push_back(subscription);
+  return {};
+}
+
+// Under lock_. Lists what is watched, or ends the watch.
+std::string Watcher::keep_folder(const Workspace &workspace, int watch) {
+  if (folders_.contains(watch)) return {};
+  Rollback rollback([&] { ::inotify_rm_watch(inotify_.get(), watch); });
+  if (count_folders(workspace) >= max_folders_) {
+    return std::to_string(max_folders_) + " folders of the workspace \"" + workspace.name() +
+           "\" are watched already; unsubscribe from some files";
   }
-  folders_[watch].names[name].push_back(&subscription);
-  steps->push_back({watch, name});
+  folders_[watch].workspace = &workspace;
+  rollback.commit();
   return {};
 }
 
@@ -181,10 +254,16 @@ void Watcher::leave(const Subscription &subscription, const std::vector<Step> &s
     const auto at = std::find(those.begin(), those.end(), &subscription);
     if (at != those.end()) those.erase(at);
     if (those.empty()) names.erase(name);
-    if (!names.empty()) continue;
-    ::inotify_rm_watch(inotify_.get(), step.watch);
-    folders_.erase(folder);
+    end_unused(step.watch);
   }
+}
+
+// Under lock_.
+void Watcher::end_unused(int watch) {
+  const auto folder = folders_.find(watch);
+  if (folder == folders_.end() || !folder->second.names.empty()) return;
+  ::inotify_rm_watch(inotify_.get(), watch);
+  folders_.erase(folder);
 }
 
 // ---- what happens ----------------------------------------------------------------------------
@@ -255,12 +334,22 @@ void Watcher::follow() {
   {
     const std::lock_guard guard(lock_);
     for (auto &[uri, subscription] : subscriptions_) {
-      if (std::exchange(subscription.moved, false)) moved.push_back(&subscription);
+      if (subscription.moved) moved.push_back(&subscription);
     }
   }
   for (Subscription *subscription : moved) {
     std::vector<Step> steps;
-    find_ways(*subscription, &steps);  // as far as they go: what is in the way now may leave it
+    Rollback rollback([&] {
+      const std::lock_guard guard(lock_);
+      leave(*subscription, steps);
+      subscription->moved = true;
+    });
+    {
+      const std::lock_guard guard(lock_);
+      subscription->moved = false;
+    }
+    find_way(subscription, &steps);  // as far as it goes: what is in the way now may leave it
+    rollback.commit();
     const std::lock_guard guard(lock_);
     // What came into a new folder before it was watched has been seen by nobody.
     if (steps != subscription->steps) subscription->changed = true;

@@ -1,6 +1,7 @@
 // Changes of files that somebody wants to know of: inotify on the folders that their paths lead
 // through, so that a file that is replaced by rename, deleted, or made later is seen as well as one
-// that is written.
+// that is written. Where symbolic links are on the way (that stay inside), each of them is watched
+// in its own folder, and where it leads to as well.
 //
 // Not seen: writes through a memory map or another hard link, and what other machines do to a
 // network file system.
@@ -68,11 +69,11 @@ class Watcher {
     std::unordered_map<std::string, std::vector<Subscription *>> names;
   };
 
-  std::string find_ways(Subscription &subscription, std::vector<Step> *steps);
-  std::string watch_way(Subscription &subscription, const std::string &path,
-                        std::vector<Step> *steps);
-  std::string watch_step(Subscription &subscription, const Fd &folder, const std::string &name,
+  std::string find_way(Subscription *subscription, std::vector<Step> *steps);
+  std::string watch_step(Subscription *subscription, const Fd &folder, const std::string &name,
                          std::vector<Step> *steps);
+  std::string keep_folder(const Workspace &workspace, int watch);
+  void end_unused(int watch);
   void leave(const Subscription &subscription, const std::vector<Step> &steps);
   void happened(int watch, std::uint32_t mask, const std::string &name);
   static void changed(Folder &folder);

@@ -3,8 +3,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <condition_variable>
+#include <mutex>
+
 #include "builtin-files/files_fixture.hpp"
 #include "builtin-files/resources.hpp"
+#include "builtin-files/subscription_lane.hpp"
 
 namespace fs = std::filesystem;
 using builtin_files::Watcher;
@@ -121,6 +125,70 @@ TEST_CASE("a link is watched where it leads to, as far as that is inside") {
   CHECK(w.told("link"));
 }
 
+TEST_CASE("each link of a chain is watched in its own folder") {
+  Watched w;
+  const fs::path root = w.tree.root();
+  for (const char *version : {"v1", "v2", "v3"}) {
+    w.tree.file("all/" + std::string(version) + "/c", "one");
+  }
+  fs::create_directory(root / "releases");
+  fs::create_symlink("../all/v1", root / "releases/latest");
+  fs::create_symlink("releases/latest", root / "current");
+  w.subscribe("current/c");
+  w.tree.file("all/v1/c", "two");
+  CHECK(w.told("current/c"));
+  const auto replace = [&](const std::string &target) {
+    fs::create_symlink(target, root / "releases/next");
+    fs::rename(root / "releases/next", root / "releases/latest");
+  };
+  replace("../all/v2");
+  CHECK(w.told("current/c"));
+  w.tree.file("all/v2/c", "two");
+  CHECK(w.told("current/c"));
+  replace("../gone");
+  CHECK(w.told("current/c"));
+  fs::rename(root / "all/v3", root / "gone");  // made where the chain leads to
+  CHECK(w.told("current/c"));
+  w.tree.file("gone/c", "two");
+  CHECK(w.told("current/c"));
+  // A way that it has left is watched no more: the next that is told is of another file.
+  w.tree.file("f", "one");
+  w.subscribe("f");
+  w.tree.file("all/v1/c", "three");
+  w.tree.file("f", "two");
+  CHECK(w.told("f"));
+}
+
+TEST_CASE("links that never end, or lead out on the way, are refused") {
+  Watched w;
+  fs::create_symlink("b", w.tree.root() / "a");
+  fs::create_symlink("a", w.tree.root() / "b");
+  fs::create_symlink("out", w.tree.root() / "to");
+  fs::create_symlink("../../root/f", w.tree.root() / "out");
+  w.tree.file("f", "one");
+  for (const char *path : {"a", "a/f", "to", "out"}) {
+    INFO(path);
+    const std::string answer = w.files.resource("resources/subscribe", w.uri(path));
+    CHECK(answer.starts_with(R"({"code":-32002,"message":")"));
+  }
+}
+
+TEST_CASE("links that name very many folders are refused") {
+  Watched w;
+  std::string target;
+  fs::create_directory(w.tree.root() / "d");
+  w.tree.file("f", "one");
+  for (int i = 0; i < 700; ++i) target += "d/../";
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = "l" + std::to_string(i);
+    fs::create_symlink(target, w.tree.root() / name);
+  }
+  std::string path;
+  for (int i = 0; i < 10; ++i) path += "l" + std::to_string(i) + "/";
+  const std::string answer = w.files.resource("resources/subscribe", w.uri(path + "f"));
+  CHECK(answer.find("leads through too many folders") != std::string::npos);
+}
+
 TEST_CASE("what may not be watched is refused with its reason") {
   Watched w;
   fs::create_symlink("../secret.txt", w.tree.root() / "out");
@@ -133,6 +201,131 @@ TEST_CASE("what may not be watched is refused with its reason") {
   CHECK(w.files.resource("resources/subscribe", "file:///etc/passwd").find("no workspace has") !=
         std::string::npos);
   CHECK(w.files.host.faults().empty());
+}
+
+TEST_CASE("a thousand subscriptions begin and end at once") {
+  Watched w;
+  const auto all = [&](const char *method, const std::string &stem) {
+    std::vector<bh_call> calls;
+    for (std::size_t i = 0; i < builtin_files::max_subscriptions; ++i) {
+      calls.push_back(w.files.begin(w.uri(stem + std::to_string(i)), {}, 0, method));
+      REQUIRE(w.files.status == BH_PENDING);
+    }
+    std::size_t refused = 0;
+    for (const bh_call call : calls) refused += w.files.wait(call).json().HasMember("code");
+    CHECK(refused == 0);
+  };
+  all("resources/subscribe", "f");
+  CHECK(w.files.resource("resources/subscribe", w.uri("one-more")).find("1024 files") !=
+        std::string::npos);
+  all("resources/unsubscribe", "f");
+  all("resources/subscribe", "g");
+  all("resources/unsubscribe", "g");
+  all("resources/subscribe", "f");
+}
+
+TEST_CASE("subscriptions end and begin in the order of the calls") {
+  Watched w;
+  w.tree.file("f", "one");
+  w.subscribe("f");
+  bh_call last = 0;
+  for (int i = 0; i < 1000; ++i) {
+    w.files.begin(w.uri("f"), {}, 0, "resources/unsubscribe");
+    last = w.files.begin(w.uri("f"), {}, 0, "resources/subscribe");
+  }
+  w.files.wait(last);
+  w.tree.file("f", "two");
+  CHECK(w.told("f"));
+  for (int i = 0; i < 1000; ++i) {
+    w.files.begin(w.uri("f"), {}, 0, "resources/subscribe");
+    last = w.files.begin(w.uri("f"), {}, 0, "resources/unsubscribe");
+  }
+  w.files.wait(last);
+  w.tree.file("g", "one");
+  w.subscribe("g");
+  w.tree.file("f", "three");
+  w.tree.file("g", "two");
+  CHECK(w.told("g"));
+}
+
+namespace {
+
+// Holds as many jobs as the host takes, until it is let go.
+struct Busy {
+  explicit Busy(bh::testing::FakeHost &h) : fake(h), host(h.host()) {
+    const auto wait = [](void *arg) { static_cast<Busy *>(arg)->gate.pass(); };
+    while (host.run_blocking(wait, [](void *) {}, this) == BH_OK) ++jobs;
+  }
+  ~Busy() {
+    gate.open();
+    fake.run_until([this] { return fake.blocking() == 0; }, 20'000);
+  }
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable opened;
+    bool is_open = false;
+    void pass() {
+      std::unique_lock lock(mutex);
+      opened.wait(lock, [this] { return is_open; });
+    }
+    void open() {
+      const std::lock_guard lock(mutex);
+      is_open = true;
+      opened.notify_all();
+    }
+  };
+  bh::testing::FakeHost &fake;
+  bh::Host host;
+  Gate gate;
+  std::size_t jobs = 0;
+};
+
+}  // namespace
+
+TEST_CASE("while the host takes no job, subscriptions wait; when the plugin stops, they fail") {
+  Watched w;
+  Busy busy(w.files.host);
+  REQUIRE(busy.jobs > 0);
+  const bh_call call = w.files.begin(w.uri("f"), {}, 0, "resources/subscribe");
+  CHECK(w.files.status == BH_PENDING);
+  w.files.host.run_for(100);
+  CHECK_FALSE(w.files.finished(call));
+  SECTION("until there is room") {
+    busy.gate.open();
+    CHECK_FALSE(w.files.wait(call).json().HasMember("code"));
+    w.tree.file("f", "one");
+    CHECK(w.told("f"));
+  }
+  SECTION("cancelled or not, each is completed") {
+    const bh_call other = w.files.begin(w.uri("g"), {}, 0, "resources/unsubscribe");
+    w.files.cancel(call);
+    busy.gate.open();
+    CHECK_FALSE(w.files.wait(call).json().HasMember("code"));
+    CHECK_FALSE(w.files.wait(other).json().HasMember("code"));
+  }
+  SECTION("the plugin stops") {
+    const bh_call other = w.files.begin(w.uri("g"), {}, 0, "resources/unsubscribe");
+    busy.gate.open();  // stop() waits for what is running
+    w.files.stop();
+    CHECK(w.files.wait(call).json().HasMember("code"));
+    CHECK(w.files.wait(other).json().HasMember("code"));
+    CHECK(w.files.host.timers() == 0);
+  }
+}
+
+TEST_CASE("a bounded number of subscriptions waits") {
+  Watched w;
+  Busy busy(w.files.host);
+  std::size_t waiting = 0;
+  do {
+    w.files.begin(w.uri("f"), {}, 0, "resources/unsubscribe");
+  } while (w.files.status == BH_PENDING && ++waiting < 100'000);
+  CHECK(waiting == builtin_files::SubscriptionLane::max_calls);
+  CHECK(w.files.error_text.find("too many subscriptions are waiting") == 0);
+  busy.gate.open();
+  w.files.stop();
+  CHECK(w.files.finished(1));
+  CHECK(w.files.finished(waiting));
 }
 
 TEST_CASE("a bounded number of files is watched, and a place is free again") {
