@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -137,6 +139,11 @@ class Server {
   void accept_all() {
     for (;;) {
       const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+      // A test has taken all descriptors away, from this thread as well.
+      if (fd < 0 && errno == EMFILE && !ending_) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        continue;
+      }
       if (fd < 0 || ending_) {
         if (fd >= 0) ::close(fd);
         return;
