@@ -219,7 +219,7 @@ void Recorder::describe(const Exchange &e, Entry *entry) {
   entry->trace_id = e.account.trace_id;
 }
 
-void Recorder::identify(std::string profile, std::string user) {
+void Recorder::identify(std::string_view profile, std::string_view user) {
   if (!wants_events()) return;
   identity_ = "{\"profile\":";
   mcp::append_quoted(&identity_, profile);

@@ -59,7 +59,7 @@ class Recorder {
   // What will leave, or has left.
   void note_response(Exchange &exchange, std::string_view json);
   // Whose gateway this is: said once, before the first record.
-  void identify(std::string profile, std::string user);
+  void identify(std::string_view profile, std::string_view user);
   // Of a call that is about to be sent to its server, where a plugin commits.
   void intent(Exchange &exchange);
   // What has happened to a call, or what it has done; `detail`: a JSON object.

@@ -238,8 +238,8 @@ std::optional<Router::Answered> Router::take_unapproved(std::uint64_t exchange, 
                                                         ApprovalSurface surface,
                                                         const ApprovalScope &scope) {
   auto node = unapproved_.extract(exchange);
-  if (node.empty()) return std::nullopt;
   auto waiting = approvals_.take(exchange);
+  if (node.empty() || !waiting.has_value()) return std::nullopt;
   end_asks([exchange](const Ask &ask) { return ask.lane == nullptr && ask.exchange == exchange; },
            true, false);
   Answered out{std::move(node.mapped()), std::move(waiting->question)};
