@@ -201,7 +201,8 @@ class Together {
   }
   const Error *wrong() const {
     for (const Explained &part : parts_) {
-      if (part.fault()) return &*part.fault();
+      const auto &fault = part.fault();
+      if (fault.has_value()) return &*fault;
     }
     return nullptr;
   }

@@ -37,12 +37,12 @@ function used(at) {
 for (const type of ['xfs', 'btrfs']) {
   test(`kept contents share their blocks with the files (${type})`, async (t) => {
     const at = mounted(t, type);
-    mkdirSync(`${at}/work`);
+    mkdirSync(`${at}/files`);
     mkdirSync(`${at}/kept`);
     const large = randomBytes(64 * MIB);
-    writeFileSync(`${at}/work/large`, large);
-    writeFileSync(`${at}/work/small`, 'one');
-    const gateway = await t.gateway({ tools: { files: { plugin: 'builtin-files', path: `${at}/work`, write: true, snapshots: { path: `${at}/kept`, interval_s: 0 } } } });
+    writeFileSync(`${at}/files/large`, large);
+    writeFileSync(`${at}/files/small`, 'one');
+    const gateway = await t.gateway({ tools: { files: { plugin: 'builtin-files', path: `${at}/files`, write: true, snapshots: { path: `${at}/kept`, interval_s: 0 } } } });
     const client = await t.http(gateway);
     const json = async (tool, args = {}) => {
       const result = await client.tool(`files__${tool}`, args);
@@ -53,17 +53,17 @@ for (const type of ['xfs', 'btrfs']) {
     await json('snapshots_create', { name: 'one' });
     assert.ok(used(at) - before < 8 * MIB, `the snapshot of 64 MiB takes ${used(at) - before} bytes`);
     // The live file is changed in place; what was kept is not.
-    const fd = openSync(`${at}/work/large`, 'r+');
+    const fd = openSync(`${at}/files/large`, 'r+');
     writeSync(fd, Buffer.from('changed'), 0, 7, 32 * MIB);
     closeSync(fd);
-    writeFileSync(`${at}/work/small`, 'two');
+    writeFileSync(`${at}/files/small`, 'two');
     assert.deepEqual((await json('snapshots_changes', { format: 'json' })).map((c) => c.path).sort(), ['large', 'small']);
     const changed = used(at);
     assert.equal((await json('snapshots_revert', { path: '.', checkpoint: 'cp-10' })).action, 'restored');
-    assert.ok(readFileSync(`${at}/work/large`).equals(large));
-    assert.equal(readFileSync(`${at}/work/small`, 'utf8'), 'one');
+    assert.ok(readFileSync(`${at}/files/large`).equals(large));
+    assert.equal(readFileSync(`${at}/files/small`, 'utf8'), 'one');
     assert.ok(used(at) - changed < 8 * MIB, `the revert of 64 MiB takes ${used(at) - changed} bytes`);
-    assert.equal(statSync(`${at}/work/large`).nlink, 1);
+    assert.equal(statSync(`${at}/files/large`).nlink, 1);
   }, { timeout: 60_000 });
 }
 
