@@ -6,7 +6,6 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "link/frames.hpp"
-#include "link/near_telemetry.hpp"
 
 namespace bulkhead::link {
 namespace {
@@ -66,8 +65,7 @@ FarTelemetry::~FarTelemetry() {
 
 void FarTelemetry::attach(OwnedFd trunk, std::function<void()> on_lost) {
   offer();  // the last chance of what an endpoint that has ended had sent
-  waiting_.clear();
-  waiting_records_ = 0;
+  forget_waiting();
   taken_ = committed_ = 0;
   on_lost_ = std::move(on_lost);
   reactor_.timer_cancel(std::exchange(counters_timer_, 0));
@@ -127,10 +125,12 @@ void FarTelemetry::on_frame(const Frame &frame, std::string_view payload) {
   if (plugin_.telemetry == nullptr) return;
   const std::size_t room =
       NearTelemetry::max_records - std::min(waiting_records_, NearTelemetry::max_records);
-  if (frame.kind != FrameKind::telemetry_batch || frame.code > room) return lost();
+  if (frame.kind != FrameKind::telemetry_batch || frame.code > room ||
+      payload.size() > max_waiting_bytes - waiting_bytes_) {
+    return lost();
+  }
   if (!read(payload, frame.code, 0)) {
-    waiting_.clear();
-    waiting_records_ = 0;
+    forget_waiting();
     return lost();
   }
   // In the usual case the plugin takes them from where they came in.
@@ -138,9 +138,16 @@ void FarTelemetry::on_frame(const Frame &frame, std::string_view payload) {
   if (taken < frame.code) {
     waiting_.push_back({std::string(payload), frame.code, taken});
     waiting_records_ += frame.code - taken;
+    waiting_bytes_ += payload.size();
     if (timer_ == 0) offer_later();
   }
   say_taken();
+}
+
+void FarTelemetry::forget_waiting() {
+  waiting_.clear();
+  waiting_records_ = 0;
+  waiting_bytes_ = 0;
 }
 
 // Those behind the first `from` into records_, which borrow from the payload. False: it is damaged.
@@ -185,6 +192,7 @@ void FarTelemetry::offer() {
       if (timer_ == 0) offer_later();
       break;
     }
+    waiting_bytes_ -= first.payload.size();
     waiting_.pop_front();
   }
   say_taken();

@@ -16,6 +16,7 @@
 #include "bulkhead/abi/ext/telemetry.h"
 #include "link/channel.hpp"
 #include "link/far.hpp"
+#include "link/near_telemetry.hpp"
 #include "link/texts.hpp"
 
 namespace bulkhead::link {
@@ -24,6 +25,9 @@ class FarTelemetry {
  public:
   static constexpr std::uint64_t retry_ms = 200;  // after the plugin has left some
   static constexpr std::uint64_t counters_ms = 500;
+  // Of frames that the plugin has not taken all of: twice what a near end keeps. One that sends
+  // more is no near end of ours, and lost.
+  static constexpr std::uint64_t max_waiting_bytes = 2 * NearTelemetry::max_bytes;
 
   // `plugin` outlives this.
   FarTelemetry(Reactor &reactor, const FarPlugin &plugin);
@@ -52,6 +56,7 @@ class FarTelemetry {
   std::uint32_t offer_read();
   void offer();
   void offer_later();
+  void forget_waiting();
   void lost();
   void say_counters();
   void say_taken();
@@ -63,6 +68,7 @@ class FarTelemetry {
   std::function<void()> on_lost_;
   std::deque<Waiting> waiting_;              // at most what a near end may have unacknowledged
   std::size_t waiting_records_ = 0;          // in them, not taken
+  std::uint64_t waiting_bytes_ = 0;          // of them, at most max_waiting_bytes
   std::vector<bh_record> records_;           // those of the frame that is looked at
   std::uint64_t taken_ = 0, committed_ = 0;  // numbers below this are
   std::uint64_t timer_ = 0;

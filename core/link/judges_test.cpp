@@ -463,6 +463,18 @@ struct Book {
   }
 };
 
+std::vector<std::uint64_t> numbers_in(std::string_view payload, std::uint32_t count) {
+  std::vector<std::uint64_t> out;
+  ArchiveReader reader(payload);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    RecordText text;
+    reader(text);
+    out.push_back(text.number);
+  }
+  CHECK(reader.done());
+  return out;
+}
+
 std::uint32_t offer(NearTelemetry &near, std::uint64_t first, std::uint32_t n) {
   std::vector<bh_record> records(n);
   std::vector<const bh_record *> pointers;
@@ -504,6 +516,17 @@ TEST_CASE("telemetry: a bounded number waits for a process that is not there, an
     CHECK(offer(near, 9000, 5) == 5);
     REQUIRE(w.until([&] { return near.kept() == 0; }));
     CHECK(book.numbers == std::vector<std::uint64_t>{9000, 9001, 9002, 9003, 9004});
+  }
+  SECTION("so does one of several frames, in their order") {
+    book.numbers.clear();
+    book.at_most = 2;
+    std::vector<std::uint64_t> all;
+    for (std::uint64_t frame = 0; frame < 3; ++frame) {
+      CHECK(offer(near, 9000 + 3 * frame, 3) == 3);  // a frame each
+      for (std::uint64_t i = 0; i < 3; ++i) all.push_back(9000 + 3 * frame + i);
+    }
+    REQUIRE(w.until([&] { return near.kept() == 0; }));
+    CHECK(book.numbers == all);
   }
   CHECK(heard.ended.empty());
 }
@@ -655,6 +678,7 @@ TEST_CASE("telemetry: what was not heard of as taken goes to the next process") 
   near.attach(peer.open(*w.reactor));
   REQUIRE(w.until([&] { return peer.got.size() == 1; }));
   CHECK(peer.got[0].frame.code == 2);
+  CHECK(numbers_in(peer.got[0].payload, 2) == std::vector<std::uint64_t>{11, 12});
   SECTION("taking what was never sent ends the process") {
     peer.say(FrameKind::telemetry_taken, 1000);
     REQUIRE(w.until([&] { return !heard.ended.empty(); }));
@@ -688,6 +712,32 @@ TEST_CASE("telemetry: a damaged batch ends the link, and the plugin sees none of
   }
   REQUIRE(w.until([&] { return lost; }));
   CHECK(book.numbers.empty());
+}
+
+TEST_CASE("telemetry: what a plugin leaves waits in a bounded number of bytes") {
+  Loop w;
+  Peer peer;
+  Book book;
+  book.at_most = 0;
+  FarPlugin plugin;
+  plugin.telemetry = &Book::table();
+  plugin.self = &book;
+  FarTelemetry far(*w.reactor, plugin);
+  bool lost = false;
+  far.attach(peer.open(*w.reactor), [&] { lost = true; });
+  RecordText large;
+  large.request = std::string(BH_RECORD_TEXT_BYTES, 'x');
+  const std::string one = to_bytes(large);
+  const std::uint64_t fit = FarTelemetry::max_waiting_bytes / one.size();
+  const auto say = [&] {
+    peer.say(telemetry_batch, 0, 1, one);
+    w.turn();
+    w.turn();
+  };
+  for (std::uint64_t i = 0; i < fit; ++i) say();
+  CHECK_FALSE(lost);
+  peer.say(telemetry_batch, 0, 1, one);
+  REQUIRE(w.until([&] { return lost; }));
 }
 
 TEST_CASE("telemetry: of a plugin that commits a record counts as taken when it is committed") {

@@ -120,17 +120,19 @@ std::uint32_t NearTelemetry::batch(const bh_record *const *records, std::uint32_
   if (kept_ == 0) heard_ns_ = reactor_.now_ns();
   std::uint32_t taken = 0;
   while (taken < n && !full()) {
-    Kept &frame = frames_.emplace_back(std::exchange(spare_, {}));
+    Kept frame = std::exchange(spare_, {});
     ArchiveWriter writer(std::move(frame.bytes));
     while (taken < n && frame.places.size() < frame_records && writer.size() < frame_bytes &&
-           kept_ < max_records && bytes_ + writer.size() < max_bytes) {
+           kept_ + frame.places.size() < max_records && bytes_ + writer.size() < max_bytes) {
       const bh_record &record = *records[taken++];
       frame.places.push_back({record.number, writer.size()});
       writer(text_of(record));
-      ++kept_;
     }
     frame.bytes = writer.take();
-    bytes_ += frame.bytes.size();
+    const std::size_t count = frame.places.size(), bytes = frame.bytes.size();
+    frames_.push_back(std::move(frame));  // until here nothing is counted that memory was short for
+    kept_ += count;
+    bytes_ += bytes;
   }
   if (trunk_ != nullptr) send_from(first);
   return taken;

@@ -148,8 +148,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   // Of mode "full" each commit is on the disk, not only with the kernel. The cache holds a batch.
   if (db_.open(path_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) != SQLITE_OK ||
       db_.run(page_size.c_str()) != SQLITE_OK ||
-      db_.run("PRAGMA cache_size = -8192; PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = "
-              "16777216;"
+      db_.run("PRAGMA cache_size = -8192; PRAGMA journal_mode = WAL; "
               "PRAGMA trusted_schema = OFF;") != SQLITE_OK ||
       db_.run(config_.full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL") !=
           SQLITE_OK) {
@@ -233,6 +232,12 @@ std::string Store::prepare() {
   if (size.prepare(db_.get(), "PRAGMA page_size") == SQLITE_OK && size.step() == SQLITE_ROW) {
     page_bytes_ = static_cast<std::uint64_t>(size.integer(0));
   }
+  size = {};
+  // SQLite counts the log's pages, whatever their size.
+  const std::string bounds =
+      "PRAGMA wal_autocheckpoint = " + std::to_string(log_bytes / page_bytes_) +
+      "; PRAGMA journal_size_limit = " + std::to_string(log_bytes);
+  if (db_.run(bounds.c_str()) != SQLITE_OK) return db_.message();
   signed_seq_ = 0;
   if (checked.prepare(db_.get(), "SELECT max(seq) FROM audit_checkpoints") == SQLITE_OK &&
       checked.step() == SQLITE_ROW) {

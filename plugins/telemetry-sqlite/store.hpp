@@ -32,6 +32,10 @@ class Store {
   // nothing is signed twice for one place of the chain.
   static constexpr std::uint64_t damage_leap = std::uint64_t{1} << 32;
 
+  // How large the log (-wal) gets before it is copied into the file, about; larger by what one
+  // commit writes, and while a reader keeps it from being copied.
+  static constexpr std::uint64_t log_bytes = 4u << 20;
+
   Store(std::string folder, std::uint32_t chain, std::string instance, const Config &config,
         Log log);
 

@@ -110,9 +110,9 @@ bool Writer::put(Row &&row) {
   {
     const std::lock_guard lock(mutex_);
     if (held_rows_ >= max_rows || held_bytes_ + bytes > max_bytes) return false;
+    queue_.push_back(std::move(row));  // may fail, and then nothing is held
     held_bytes_ += bytes;
     ++held_rows_;
-    queue_.push_back(std::move(row));
     wake = queue_.size() == 1 || queue_.size() == batch_rows;
   }
   if (wake) wake_.notify_one();
@@ -239,11 +239,12 @@ bool Writer::note_gap(const Row &row) {
   // A new process of the gateway counts on from its clock, in microseconds.
   constexpr std::uint64_t another_process = 1'000'000;
   if (row.number - expected >= another_process) {
-    return store_->mark("gap", "the gateway was started again, and its numbers went on at " +
-                                   std::to_string(row.number) + ": records from " +
-                                   std::to_string(expected) +
-                                   " on that were not written yet did not come; how many, the "
-                                   "numbers do not say, since each start begins at the clock");
+    return store_->mark(
+        "gap",
+        "the gateway has been started again, or has dropped that many: its numbers went on at " +
+            std::to_string(row.number) + ": records from " + std::to_string(expected) +
+            " on that were not written yet did not come; how many, the "
+            "numbers do not say, since each start begins at the clock");
   }
   return store_->mark("gap", "records " + std::to_string(expected) + " to " +
                                  std::to_string(row.number - 1) +

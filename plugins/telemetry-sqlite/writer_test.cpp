@@ -44,6 +44,11 @@ struct World {
       while (!writer->put(row(i))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
+  // What has come until a failure is known must find room.
+  void put_slowly(std::uint64_t number) {
+    put(number, 1);
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+  }
   template <class F>
   bool until(F done) {
     for (int i = 0; i < 10'000 && !done(); ++i) {
@@ -53,6 +58,14 @@ struct World {
   }
   std::string file(std::uint32_t number = 1) {
     return folder / record_store::segment_name(1, number);
+  }
+  // Of the largest file: what a FullDisk must leave, so that rows find room for a while.
+  std::uint64_t bytes() {
+    std::uint64_t most = 0;
+    for (const auto &one : std::filesystem::directory_iterator(folder.path)) {
+      most = std::max<std::uint64_t>(most, one.is_regular_file() ? one.file_size() : 0);
+    }
+    return most;
   }
   std::string calls() { return one(file(), "SELECT count(*) FROM mcp_calls"); }
   std::string kinds() {
@@ -277,13 +290,12 @@ TEST_CASE("what cannot be written goes to the spill file, and comes back") {
   w.put(1, 100);
   REQUIRE(w.until([&] { return w.writer->counters().written == 100; }));
   {
-    FullDisk full(400u << 10);
+    FullDisk full(w.bytes() + (400u << 10));
     std::uint64_t number = 101;
-    // Slowly: what has come until the failure is known must find room.
     while (w.writer->counters().write_errors == 0 || w.writer->counters().spilled == 0) {
-      w.put(number++, 1);
-      std::this_thread::sleep_for(std::chrono::microseconds(300));
+      w.put_slowly(number++);
     }
+    CHECK(w.writer->counters().written > 100);  // it has filled up meanwhile
     CHECK(w.writer->counters().lost == 0);
     w.put(number, 100);
     w.stop();
@@ -308,7 +320,9 @@ TEST_CASE("rows that find no room in the spill file are counted, and the loss is
   REQUIRE(w.until([&] { return w.writer->counters().written == 10; }));
   std::uint64_t number = 11;
   {
-    FullDisk full(400u << 10);
+    FullDisk full(w.bytes() + (400u << 10));
+    while (w.writer->counters().write_errors == 0) w.put_slowly(number++);
+    CHECK(w.writer->counters().written > 10);
     while (w.writer->counters().lost == 0) w.put(number++, 1);
   }
   REQUIRE(w.until(
@@ -327,7 +341,9 @@ TEST_CASE("block: rows wait, and none is taken that has no room") {
   w.start();
   std::uint64_t number = 1;
   {
-    FullDisk full(400u << 10);
+    FullDisk full(w.bytes() + (400u << 10));
+    while (w.writer->counters().write_errors == 0) w.put_slowly(number++);
+    CHECK(w.writer->counters().written > 0);
     while (w.writer->put(row(number))) ++number;
     CHECK(number > Writer::max_rows);
     CHECK(w.writer->counters().lost == 0);
@@ -403,8 +419,11 @@ TEST_CASE("what was lost is on record also when the next process has to say it")
   REQUIRE(w.until([&] { return w.writer->counters().written == 10; }));
   std::uint64_t lost = 0;
   {
-    FullDisk full(400u << 10);
-    for (std::uint64_t number = 11; w.writer->counters().lost == 0; ++number) w.put(number, 1);
+    FullDisk full(w.bytes() + (400u << 10));
+    std::uint64_t number = 11;
+    while (w.writer->counters().write_errors == 0) w.put_slowly(number++);
+    CHECK(w.writer->counters().written > 10);
+    for (; w.writer->counters().lost == 0; ++number) w.put(number, 1);
     REQUIRE(w.until([&] { return w.writer->counters().write_errors > 0; }));
     w.writer->stop();
     lost = w.writer->counters().lost;
@@ -497,6 +516,23 @@ TEST_CASE("a file of another version's schema is left as it is, and the next one
     CHECK(previous() == Store::damage_leap);
     CHECK(one(w.file(2), "SELECT count(*) FROM mcp_calls") == "1");
   }
+}
+
+TEST_CASE("the log of a file stays near its bound, whatever the size of its pages") {
+  World w;
+  w.config.full = GENERATE(false, true);
+  w.start();
+  std::uint64_t most = 0;
+  for (std::uint64_t number = 1; number <= 200; ++number) {
+    Row large = row(number);
+    large.response = std::string(100'000, 'r');
+    REQUIRE(w.writer->put(std::move(large)));
+    if (number % 10 != 0) continue;
+    REQUIRE(w.until([&] { return w.writer->counters().written == number; }));
+    most = std::max<std::uint64_t>(most, std::filesystem::file_size(w.file() + "-wal"));
+  }
+  CHECK(most > Store::log_bytes / 2);
+  CHECK(most < 2 * Store::log_bytes);
 }
 
 #ifndef BH_NO_THREADS_AFTER_FORK
