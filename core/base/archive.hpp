@@ -51,8 +51,8 @@ class ArchiveWriter {
     count(values.size());
     for (const T &value : values) one(value);
   }
-  template <class K, class V>
-  void one(const std::map<K, V> &values) {
+  template <class K, class V, class Less>
+  void one(const std::map<K, V, Less> &values) {
     count(values.size());
     for (const auto &[key, value] : values) (*this)(key, value);
   }
@@ -113,8 +113,8 @@ class ArchiveReader {
     values.clear();
     for (std::uint32_t n = count(); n > 0 && !failed_; --n) one(values.emplace_back());
   }
-  template <class K, class V>
-  void one(std::map<K, V> &values) {
+  template <class K, class V, class Less>
+  void one(std::map<K, V, Less> &values) {
     values.clear();
     for (std::uint32_t n = count(); n > 0 && !failed_; --n) {
       std::pair<K, V> item;

@@ -66,6 +66,41 @@ TEST_CASE("an original name may hold the separator") {
   CHECK(tools.build(colon).resolve(ItemKind::tool, "fs:a:b")->original_token == "\"a:b\"");
 }
 
+TEST_CASE("an alias is called, not listed, and takes no call from a tool") {
+  Naming naming;
+  naming.aliases = {{"read", "fs__read"},
+                    {"fs__write", "fs__read"},
+                    {"gone", "fs__gone"},
+                    {"hidden", "fs__hidden"}};
+  Tools tools{{"fs"},
+              {list_of(ItemKind::tool, R"([{"name":"read"},{"name":"write"},{"name":"hidden"}])")}};
+  const Catalogue merged = tools.build(naming, ItemKind::tool,
+                                       [](ItemKind, std::uint32_t, std::string_view original,
+                                          std::string_view) { return original != R"("hidden")"; });
+  CHECK(all(merged, ItemKind::tool) == R"({"name":"fs__read"},{"name":"fs__write"})");
+  REQUIRE(merged.resolve(ItemKind::tool, "read") != nullptr);
+  CHECK(merged.resolve(ItemKind::tool, "read")->original_token == R"("read")");
+  CHECK(merged.resolve(ItemKind::tool, "fs__write")->original_token == R"("write")");
+  CHECK(merged.resolve(ItemKind::tool, "gone") == nullptr);
+  CHECK(merged.resolve(ItemKind::tool, "hidden") == nullptr);
+  CHECK(merged.resolve(ItemKind::prompt, "read") == nullptr);
+  REQUIRE(merged.collisions().size() == 1);
+  CHECK(merged.collisions()[0].find("alias \"fs__write\" is not used") == 0);
+}
+
+TEST_CASE("an alias does not resolve for a name that several servers have") {
+  Naming naming;
+  naming.prefix = false;
+  naming.aliases = {{"both", "alone"}, {"mine", "alone"}, {"theirs", "both"}};
+  Tools tools{{"a", "b"},
+              {list_of(ItemKind::tool, R"([{"name":"both"},{"name":"alone"}])"),
+               list_of(ItemKind::tool, R"([{"name":"both"}])")}};
+  const Catalogue merged = tools.build(naming);
+  CHECK(merged.resolve(ItemKind::tool, "both") == nullptr);
+  CHECK(merged.resolve(ItemKind::tool, "theirs") == nullptr);
+  CHECK(merged.resolve(ItemKind::tool, "mine") != nullptr);
+}
+
 TEST_CASE("a long name is shortened, always to the same, and still resolves") {
   const std::string name(80, 'n');
   Tools tools{{"server"}, {list_of(ItemKind::tool, R"([{"name":")" + name + R"("}])")}};

@@ -46,6 +46,7 @@ Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Na
   for (std::uint32_t i = 0; i < sources.size(); ++i) {
     for (const ItemKind kind : all_item_kinds) catalogue.add(kind, i, sources[i], names, keep);
   }
+  catalogue.add_aliases(names.naming());
   for (List &list : catalogue.lists_) {
     list.bytes.shrink_to_fit();
     list.ends.shrink_to_fit();
@@ -142,6 +143,18 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   }
 }
 
+// What a server has under that name comes first: an alias never takes a call from it.
+void Catalogue::add_aliases(const Naming &naming) {
+  constexpr auto tools = static_cast<std::size_t>(ItemKind::tool);
+  for (const auto &[alias, tool] : naming.aliases) {
+    if (maps_[tools].contains(alias) || held_[tools].contains(alias)) {
+      note_collision("alias \"" + alias + "\" is not used: a server has a tool of this name");
+    } else if (const Resolved *listed = resolve(ItemKind::tool, tool)) {
+      aliases_.emplace(alias, *listed);
+    }
+  }
+}
+
 void Catalogue::note_collision(std::string text) {
   constexpr std::size_t most = 100;
   if (collisions_.size() < most) collisions_.push_back(std::move(text));
@@ -158,8 +171,10 @@ std::vector<std::string_view> Catalogue::holders(ItemKind kind, std::string_view
 
 const Resolved *Catalogue::resolve(ItemKind kind, std::string_view name) const {
   const Map &map = maps_[static_cast<std::size_t>(kind)];
-  const auto at = map.find(name);
-  return at == map.end() ? nullptr : &at->second;
+  if (const auto at = map.find(name); at != map.end()) return &at->second;
+  if (kind != ItemKind::tool) return nullptr;
+  const auto alias = aliases_.find(name);
+  return alias == aliases_.end() ? nullptr : &alias->second;
 }
 
 std::optional<Resolved> Catalogue::resolve_uri(std::string_view uri, const Names &names) const {

@@ -2,9 +2,9 @@
 // from a client's name to (lane, original name). Built once per change, never once per request.
 //
 // Invariant: a name that is listed resolves, to the upstream that listed it, and a name that is not
-// listed does not (resources: see resolve_uri). Where names have no prefix, one that several
-// upstreams have is listed for none of them and resolves to none: which one answers first, or is
-// up, must not decide who gets a call.
+// listed does not (resources: see resolve_uri), unless the profile has it as an alias of one that
+// is. Where names have no prefix, one that several upstreams have is listed for none of them and
+// resolves to none: which one answers first, or is up, must not decide who gets a call.
 #pragma once
 
 #include <array>
@@ -101,12 +101,14 @@ class Catalogue {
            const Keep &keep);
   void reserve(ItemKind kind, const std::vector<CatalogueSource> &sources);
   void find_held(ItemKind kind, const std::vector<CatalogueSource> &sources, const Names &names);
+  void add_aliases(const Naming &naming);
   void note_collision(std::string text);
   const List &list(ItemKind kind) const { return lists_[static_cast<std::size_t>(kind)]; }
 
   std::array<List, item_kinds> lists_;
   std::array<Map, item_kinds> maps_;
   std::array<Holders, item_kinds> held_;  // names that must not resolve, with who has them
+  Map aliases_;  // of tools: the profile's names for them, none of which is listed or held
   Holders originals_;
   std::vector<Template> templates_;
   std::vector<std::string> servers_;

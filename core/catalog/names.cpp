@@ -55,6 +55,11 @@ std::optional<Names::Uri> Names::split_uri(std::string_view uri) const {
   return Uri{uri.substr(0, slash), uri.substr(slash + 1)};
 }
 
+std::string_view Names::aliased(std::string_view tool) const {
+  const auto at = naming_.aliases.find(tool);
+  return at == naming_.aliases.end() ? tool : std::string_view(at->second);
+}
+
 std::string_view Names::server_of(std::string_view name) const {
   if (!naming_.prefix) return {};
   const std::size_t at = name.find(naming_.separator);

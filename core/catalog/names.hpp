@@ -28,6 +28,9 @@ class Names {
   };
   std::optional<Uri> split_uri(std::string_view uri) const;
 
+  // What the profile has this tool's name for; else the name itself.
+  std::string_view aliased(std::string_view tool) const;
+
   // The server that a composed name *looks* to belong to; only for error texts.
   std::string_view server_of(std::string_view name) const;
 

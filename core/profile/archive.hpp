@@ -80,8 +80,9 @@ void archive(Ar &ar, PinNews &v) {
 
 template <class Ar>
 void archive(Ar &ar, Naming &v) {
-  auto &[separator, prefix, scheme, shorten, max_length, strict_names, bad_names_error] = v;
-  ar(separator, prefix, scheme, shorten, max_length, strict_names, bad_names_error);
+  auto &[separator, prefix, scheme, shorten, max_length, strict_names, bad_names_error, aliases] =
+      v;
+  ar(separator, prefix, scheme, shorten, max_length, strict_names, bad_names_error, aliases);
 }
 
 template <class Ar>

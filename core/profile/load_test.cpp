@@ -130,6 +130,7 @@ prefix = "never"
 scheme = "gw"
 long_names = "error"
 max_length = 100
+aliases = { old = "files__read", "a.b" = "x" }
 [expose]
 prompts = false
 [limits]
@@ -172,6 +173,8 @@ url = "vsock://3:5002"
   CHECK(profile.naming.scheme == "gw");
   CHECK_FALSE(profile.naming.shorten);
   CHECK(profile.naming.max_length == 100);
+  CHECK(profile.naming.aliases ==
+        decltype(profile.naming.aliases){{"a.b", "x"}, {"old", "files__read"}});
   CHECK_FALSE(profile.expose.prompts);
   CHECK(profile.expose.tools);
   CHECK(profile.limits.message_bytes == 1u << 20);

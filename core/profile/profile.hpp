@@ -103,6 +103,10 @@ struct Naming {
   std::uint32_t max_length = 64;
   bool strict_names = false;     // server names: ^[a-z][a-z0-9-]*$ and more reserved ones
   bool bad_names_error = false;  // false: a server with a refused name is left out, with a note
+  // Names that a call to a tool may have beside the listed one: to the listed one. At most
+  // max_aliases.
+  std::map<std::string, std::string, std::less<>> aliases;
+  static constexpr std::size_t max_aliases = 256;
   bool operator==(const Naming &) const = default;
 };
 

@@ -70,8 +70,8 @@ constexpr ExposeKey kExpose[] = {
     {"subscribe", &Expose::subscribe},
 };
 
-constexpr std::string_view kNamingKeys[] = {"separator",  "prefix", "scheme",   "long_names",
-                                            "max_length", "names",  "bad_names"};
+constexpr std::string_view kNamingKeys[] = {"separator",  "prefix", "scheme",    "long_names",
+                                            "max_length", "names",  "bad_names", "aliases"};
 
 bool letter(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -116,6 +116,41 @@ void read_choice(const Member &member, const std::string &path, std::string_view
     *out = *text == yes;
 }
 
+std::string wrong_tool_name(std::string_view name) {
+  constexpr std::size_t most = 256;
+  if (name.empty()) return "the name of a tool must not be empty";
+  if (name.size() > most) return "the name has more than " + std::to_string(most) + " bytes";
+  for (const char c : name)
+    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7F)
+      return "white space and control characters are not allowed";
+  return {};
+}
+
+void read_aliases(const Node &table, Context &context) {
+  Diagnostics &diagnostics = context.diagnostics;
+  const std::string path = "naming.aliases";
+  if (!diagnostics.is_table(table, path)) return;
+  auto &aliases = context.profile.naming.aliases;
+  if (table.members.size() > Naming::max_aliases) {
+    return diagnostics.error(
+        table.place, path,
+        "there are more than " + std::to_string(Naming::max_aliases) + " aliases");
+  }
+  for (const Member &member : table.members) {
+    const std::string at = join(path, member.name);
+    auto tool = diagnostics.string(member.value, at);
+    if (!tool) continue;
+    std::string why = wrong_tool_name(member.name);
+    if (why.empty()) why = wrong_tool_name(*tool);
+    if (why.empty() && (*tool == member.name || table.find(*tool) != nullptr))
+      why = "an alias stands for a tool as it is listed, not for an alias";
+    if (!why.empty())
+      diagnostics.error(member.value.place, at, std::move(why));
+    else
+      aliases[member.name] = *std::move(tool);
+  }
+}
+
 }  // namespace
 
 std::span<const LimitKey> limit_keys() {
@@ -146,6 +181,8 @@ void read_naming(const Node &table, Context &context) {
       read_choice(member, path, "strict", "any", &naming.strict_names, context);
     } else if (member.name == "bad_names") {
       read_choice(member, path, "error", "skip", &naming.bad_names_error, context);
+    } else if (member.name == "aliases") {
+      read_aliases(member.value, context);
     } else {
       context.diagnostics.unknown_key(member, "naming", kNamingKeys);
     }

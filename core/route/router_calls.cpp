@@ -100,7 +100,7 @@ bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view mess
   }
   out->range = naming.range;
   std::string scratch;
-  const std::string_view name = mcp::unquote(naming.range.in(message), &scratch);
+  std::string_view name = mcp::unquote(naming.range.in(message), &scratch);
   View &view = *s.view;
   // Without prefix nobody knows whose a name is before every server has answered or failed.
   if (!names_.naming().prefix && view.lanes.size() > 1 && !view.deadline_passed &&
@@ -120,6 +120,7 @@ bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view mess
     found = true;
   }
   if (!found) {
+    if (naming.kind == ItemKind::tool) name = names_.aliased(name);  // says what it is missing
     const auto holders = merged.holders(naming.kind, name);
     if (!holders.empty()) {
       refuse_held(s, reply, message, scan, naming.kind, name, holders);

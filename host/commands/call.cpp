@@ -70,6 +70,8 @@ std::string as_text(std::string_view result) {
 // With prefixes, the name says which server is meant: the others need not start.
 void keep_the_one_named(Profile &profile, std::string_view tool) {
   if (!profile.naming.prefix) return;
+  const auto alias = profile.naming.aliases.find(tool);
+  if (alias != profile.naming.aliases.end()) tool = alias->second;
   const std::size_t at = tool.find(profile.naming.separator);
   if (at == std::string_view::npos) return;
   const std::string server(tool.substr(0, at));

@@ -60,7 +60,7 @@ test('B17 a call goes to the builtin tools, to a server, or nowhere, by its name
   const [folder, snapshots] = [t.path('w'), t.path('snapshots')];
   for (const one of [folder, snapshots]) mkdirSync(one);
   const profile = (prefix) => ({
-    naming: { prefix },
+    naming: { prefix, aliases: { snapshots_list: 'files__snapshots_list', builtin__fetch: 'local__fetch_http', old: 'files__gone' } },
     mcpServers: { github: fake('--tool', 'x') },
     tools: {
       local: { plugin: 'builtin-http' },
@@ -69,10 +69,12 @@ test('B17 a call goes to the builtin tools, to a server, or nowhere, by its name
   });
   const call = (name, prefix = 'always') => runProgram(t, ['call', name, '--json', '--config', '{config}'], { profile: profile(prefix) });
   assert.match(call('local__fetch_http').stdout, /url.*"isError":true/);
+  assert.match(call('builtin__fetch').stdout, /url.*"isError":true/);
   assert.match(onStdout(call('files__snapshots_list')), /snapshot/);
+  assert.match(onStdout(call('snapshots_list')), /snapshot/);
   assert.match(onStdout(call('snapshots_list', 'never')), /snapshot/);
   assert.match(onStdout(call('github__x')), /"echo"/);
-  for (const [name, why] of [['github__nosuch', /-32601: Tool not found: github__nosuch/], ['nosuch', /-32602: .*nosuch/]]) {
+  for (const [name, why] of [['github__nosuch', /-32601: Tool not found: github__nosuch/], ['nosuch', /-32602: .*nosuch/], ['old', /-32601: Tool not found: files__gone/]]) {
     const none = call(name);
     assert.equal(none.code, 1);
     assert.match(none.stderr, why);
