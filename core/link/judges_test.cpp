@@ -725,8 +725,9 @@ TEST_CASE("telemetry: what a plugin leaves waits in a bounded number of bytes") 
   FarTelemetry far(*w.reactor, plugin);
   bool lost = false;
   far.attach(peer.open(*w.reactor), [&] { lost = true; });
+  const std::string text(BH_RECORD_TEXT_BYTES, 'x');
   RecordText large;
-  large.request = std::string(BH_RECORD_TEXT_BYTES, 'x');
+  large.request = text;
   const std::string one = to_bytes(large);
   const std::uint64_t fit = FarTelemetry::max_waiting_bytes / one.size();
   const auto say = [&] {

@@ -216,6 +216,19 @@ test('what is on its way at the end is still recorded', async (t) => {
   assert.ok(records(gateway).length >= before + 50, `${records(gateway).length}`);
 });
 
+// One that was taken over must keep neither the gateway's first process nor its disk busy.
+test('a keeper of records gets no more signatures than it can need', async (t) => {
+  const { gateway, client } = await judged(t, { tools: ['a', 'sign-telemetry'] });
+  await decides(client);
+  await client.tool('local__sign-telemetry', {});
+  const all = await recorded(gateway, 'how many it got', (one) => one.signed !== undefined);
+  assert.ok(all.signed >= 200, show(all));  // the budget's burst
+  assert.equal(all.signed + all.refused, 2000, show(all));
+  assert.ok(all.refused > 0, show(all));
+  assert.ok((await call(client, {})).result, 'calls go on');
+  assert.equal((await compartment(gateway, 'telemetry.book')).restarts, 0);
+});
+
 test('a policy has no network, files or programs; telemetry has its folder', async (t) => {
   const { gateway } = await judged(t);
   for (const name of ['policy.judge', 'telemetry.book']) {

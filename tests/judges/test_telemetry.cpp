@@ -1,12 +1,15 @@
 // Telemetry into records.jsonl in its own folder: a line per record, written at once. A tool named
 // "crash-telemetry" ends it once (after its record was written, before it is acknowledged), one
-// named "hold-telemetry" makes it take nothing for a while.
+// named "hold-telemetry" makes it take nothing for a while, one named "sign-telemetry" makes it ask
+// for far more signatures than a keeper of records needs, and say how many it got.
+#include <bulkhead/abi/ext/draft/sign.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -42,7 +45,9 @@ class TestTelemetry {
     return fd_ < 0 ? bh::fail(error, BH_E_IO, "the file cannot be opened") : BH_OK;
   }
   bh_status start(bh_error *) { return BH_OK; }
-  void stop() noexcept {}
+  void stop() noexcept {
+    if (signing_.joinable()) signing_.join();
+  }
   const void *get_ext(const char *id) noexcept {
     return bh::is(id, BH_EXT_TELEMETRY) ? bh::telemetry_table<TestTelemetry>() : nullptr;
   }
@@ -58,6 +63,9 @@ class TestTelemetry {
       if (::write(fd_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) return i;
       const std::string_view name = bh::view(r.name);
       if (name == "crash-telemetry" && first_time()) ::raise(SIGKILL);
+      if (name == "sign-telemetry" && !signing_.joinable()) {
+        signing_ = std::thread([this] { sign_too_much(); });
+      }
       if (name == "hold-telemetry") {
         held_ = 10;
         return i + 1;
@@ -67,6 +75,23 @@ class TestTelemetry {
   }
 
  private:
+  void sign_too_much() const {
+    constexpr int times = 2'000;
+    const auto *host = host_.ext<bh_host_sign>(BH_EXT_HOST_SIGN);
+    int made = 0, refused = 0;
+    for (int i = 0; host != nullptr && i < times; ++i) {
+      bh_signature out{};
+      out.size = sizeof out;
+      const bh_status status =
+          host->sign(host_.ctx(), bh::str("statement " + std::to_string(i)), &out, nullptr);
+      if (status == BH_OK) ++made;
+      if (status == BH_E_LIMIT) ++refused;
+    }
+    const std::string line =
+        "{\"signed\":" + std::to_string(made) + ",\"refused\":" + std::to_string(refused) + "}\n";
+    [[maybe_unused]] const ssize_t n = ::write(fd_, line.data(), line.size());
+  }
+
   // Also after another process was the first.
   bool first_time() const {
     const int fd = ::open(mark_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -77,7 +102,8 @@ class TestTelemetry {
   bh::Host host_;
   std::string mark_;
   int fd_ = -1;
-  int held_ = 0;  // batches that are not taken
+  int held_ = 0;         // batches that are not taken
+  std::thread signing_;  // ends by itself
 };
 
 }  // namespace
