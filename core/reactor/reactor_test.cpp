@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -154,14 +155,20 @@ TEST_CASE("posting has a bound") {
 TEST_CASE("blocking work runs elsewhere and completes on the loop's thread") {
   auto reactor = make();
   struct Work {
+    std::promise<void> looked_at;  // until then it runs
     std::thread::id worked, done;
   } work;
   REQUIRE(reactor->run_blocking(
               &work,
-              [](void *arg) { static_cast<Work *>(arg)->worked = std::this_thread::get_id(); },
+              [](void *arg) {
+                auto &w = *static_cast<Work *>(arg);
+                w.looked_at.get_future().wait();
+                w.worked = std::this_thread::get_id();
+              },
               [](void *arg) { static_cast<Work *>(arg)->done = std::this_thread::get_id(); },
               &work) == BH_OK);
   CHECK(reactor->held(&work).blocking == 1);
+  work.looked_at.set_value();
   while (work.done == std::thread::id{}) reactor->poll(-1);
   CHECK(work.worked != std::this_thread::get_id());
   CHECK(work.done == std::this_thread::get_id());

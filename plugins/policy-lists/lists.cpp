@@ -60,6 +60,11 @@ struct Reader {
   }
 
   void unknown(std::string_view key) {
+    if (key == "profile_rules") {
+      return fail("rules",
+                  "this policy does not judge by the profile's rules: say rules = false here, "
+                  "beside a policy that does");
+    }
     std::string text = "this key is not known; known:";
     for (const std::string_view known : kKeys) text.append(" ").append(known);
     fail(key, text);

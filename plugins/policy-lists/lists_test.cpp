@@ -85,6 +85,7 @@ TEST_CASE("what is refused") {
   CHECK(decide(R"({"corp":1})", "a", "t") == "refused corp: a table is needed");
   CHECK(decide(R"({"server_enabled":{"a":1}})", "a", "t").starts_with("refused server_enabled"));
   CHECK(decide("[]", "a", "t") == "refused the configuration is no table");
+  CHECK(decide(R"({"profile_rules":[]})", "a", "t").find("rules = false") != std::string::npos);
 }
 
 TEST_CASE("the plugin: what it needs, decides and takes while it runs") {

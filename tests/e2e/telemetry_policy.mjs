@@ -179,6 +179,25 @@ test('policy replay: what other rules would say of the calls on record', async (
   assert.ok(gateway.pid > 0);
 });
 
+test('policy replay asks all policies of the profile', async (t) => {
+  const { client, records, servers } = await started(t, [], '');
+  for (const name of ['a', 'b', 'c']) await call(client, `local__${name}`, { path: '/etc/x' });
+  await rows(records, 3, 'id');
+  const both = t.path('both.toml');
+  writeFileSync(both, profile(servers, `
+[policies.rules]
+plugin = "policy-rules"
+[policies.lists]
+plugin = "policy-lists"
+rules = false
+tool_permissions = { local__a = "block", local__b = "block" }
+` + rule('etc', { if: `${tool('b')} || ${tool('c')}`, decision: 'block' })));
+  const answer = JSON.parse((await records.execute('policy', 'replay', '--config', both, '--file', records.files()[0], '--since', '1h', '--json')).stdout);
+  assert.deepEqual(answer.changed.map((one) => [one.call, one.now]), [['local/a', 'block'], ['local/b', 'block'], ['local/c', 'block']], show(answer));
+  assert.deepEqual(answer.changed.slice(1).map((one) => one.now_rule), ['security.rules.mcp.etc', 'security.rules.mcp.etc'], show(answer));
+  assert.doesNotMatch(answer.changed[0].now_rule, /etc/);
+});
+
 test('policy replay leaves out what is not on record as it was judged', async (t) => {
   const { client, records } = await started(t, [],
     rule('late', { on: 'mcp.response', if: "mcp.response.text.contains('password')", decision: 'block' }), ['--result', `b=${JSON.stringify(secretResult)}`]);
