@@ -1,7 +1,9 @@
-# Debian's RapidJSON 1.1.0 needs three corrections, made on a copy at build time:
+# Debian's RapidJSON 1.1.0 needs four corrections, made on a copy at build time:
 #  - document.h declares an assignment operator that writes const members; clang refuses it;
 #  - reader.h adds to an exponent that is near INT_MIN (CVE-2024-38517);
-#  - reader.h makes invalid UTF-8 of a low surrogate escape without a high one before it.
+#  - reader.h makes invalid UTF-8 of a low surrogate escape without a high one before it;
+#  - strtod.h counts the leading zero bits of zero, which has none to count from, for 0.000... with
+#    more than 22 zeros (undefined in C++).
 # Each correction must apply exactly, else the configure step stops: a newer package is looked at by
 # a person, not patched blindly.
 set(source "/usr/include/rapidjson")
@@ -33,6 +35,8 @@ if(NOT EXISTS "${copy}/.corrected-${version}")
   set(surrogate "if (RAPIDJSON_UNLIKELY(codepoint >= 0xD800 && codepoint <= 0xDBFF)) {")
   rapidjson_correct(reader.h "${surrogate}"
     "if (RAPIDJSON_UNLIKELY(codepoint >= 0xDC00 && codepoint <= 0xDFFF)) RAPIDJSON_PARSE_ERROR(kParseErrorStringUnicodeSurrogateInvalid, escapeOffset); ${surrogate}")
+  set(trailing "    // Trim trailing zeros")
+  rapidjson_correct(internal/strtod.h "${trailing}" "    if (*decimals == '0') return 0.0;\n${trailing}")
   file(WRITE "${copy}/.corrected-${version}" "")
 endif()
 

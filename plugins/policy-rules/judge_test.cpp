@@ -301,3 +301,17 @@ TEST_CASE("a rule about the beginning of a name leaves other names alone, whatev
   CHECK_FALSE(w.shows("prod-1", "y"));
   CHECK(w.shows("s", "delete_all"));
 }
+
+TEST_CASE("a number is what it says, however many zeros it is written with") {
+  World w(rules(R"j({"zero": {"on": "mcp.request", "decision": "block",
+                              "if": "mcp.request.arguments.x == 0.0"}})j"));
+  const auto said = [&](const std::string &x) {
+    return w.decide(call("s", "t", "{\"x\":" + x + "}"));
+  };
+  const std::string zeros(30, '0');
+  for (const std::string &zero : {"0." + zeros, "-0." + zeros, "0." + zeros + "e-5"}) {
+    CHECK(said(zero) == "block zero");
+  }
+  CHECK(said("0." + zeros + "1") == "allow");
+  CHECK(said("1." + zeros) == "allow");
+}
