@@ -1,9 +1,10 @@
-# Debian's RapidJSON 1.1.0 needs four corrections, made on a copy at build time:
+# Debian's RapidJSON 1.1.0 needs five corrections, made on a copy at build time:
 #  - document.h declares an assignment operator that writes const members; clang refuses it;
 #  - reader.h adds to an exponent that is near INT_MIN (CVE-2024-38517);
 #  - reader.h makes invalid UTF-8 of a low surrogate escape without a high one before it;
 #  - strtod.h counts the leading zero bits of zero, which has none to count from, for 0.000... with
-#    more than 22 zeros (undefined in C++).
+#    more than 22 zeros (undefined in C++);
+#  - strtod.h rounds 18446744073709551615.5 and the like, wherever their point is, up to zero.
 # Each correction must apply exactly, else the configure step stops: a newer package is looked at by
 # a person, not patched blindly.
 set(source "/usr/include/rapidjson")
@@ -37,6 +38,7 @@ if(NOT EXISTS "${copy}/.corrected-${version}")
     "if (RAPIDJSON_UNLIKELY(codepoint >= 0xDC00 && codepoint <= 0xDFFF)) RAPIDJSON_PARSE_ERROR(kParseErrorStringUnicodeSurrogateInvalid, escapeOffset); ${surrogate}")
   set(trailing "    // Trim trailing zeros")
   rapidjson_correct(internal/strtod.h "${trailing}" "    if (*decimals == '0') return 0.0;\n${trailing}")
+  rapidjson_correct(internal/strtod.h "decimals[i] > '5')" "decimals[i] >= '5')")
   file(WRITE "${copy}/.corrected-${version}" "")
 endif()
 

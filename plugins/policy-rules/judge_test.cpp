@@ -314,4 +314,9 @@ TEST_CASE("a number is what it says, however many zeros it is written with") {
   }
   CHECK(said("0." + zeros + "1") == "allow");
   CHECK(said("1." + zeros) == "allow");
+  // One more than the largest 64 bits hold, by rounding.
+  World large(rules(R"j({"large": {"on": "mcp.request", "decision": "block",
+                                   "if": "mcp.request.arguments.x > 1.0e-9"}})j"));
+  CHECK(large.decide(call("s", "t", R"({"x":0.00000000184467440737095516158451})")) ==
+        "block large");
 }
