@@ -209,10 +209,16 @@ int run_policy_replay(const Arguments &arguments) {
   const auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
   Replay replay(policies);
+  std::vector<record_store::SegmentFile> files;
   for (const auto &folder : found->folders) {
-    for (const auto &file : folder.files) {
-      if (auto read = replay.read(file, *since); !read) return complain(read.error().text);
-    }
+    files.insert(files.end(), folder.files.begin(), folder.files.end());
+  }
+  std::vector<std::string> left_out;
+  files = RecordReader::usable(std::move(files), &left_out);
+  note_left_out(left_out);
+  if (files.empty()) return complain("there is no file to read");
+  for (const auto &file : files) {
+    if (auto read = replay.read(file, *since); !read) return complain(read.error().text);
   }
   return write_stdout(arguments.json ? replay.json() : replay.text()) ? exit_ok : exit_failed;
 }

@@ -96,14 +96,23 @@ int run_calls(const Arguments &arguments) {
   auto found = find_records(arguments);
   if (!found) return complain(found.error().text);
   // Newest first is enough for so many rows; ids of older files would hide those of newer ones.
-  auto files = found->newest_first();
+  std::vector<std::string> left_out;
+  auto files = RecordReader::usable(found->newest_first(), &left_out);
+  note_left_out(left_out);
   if (files.size() > RecordReader::max_files) files.resize(RecordReader::max_files);
   std::sort(files.begin(), files.end(), [](const auto &a, const auto &b) {
     return a.chain != b.chain ? a.chain < b.chain : a.number < b.number;
   });
+  if (files.empty() && !arguments.records.follow) return complain("there is no file to read");
+  // One that turns out to be damaged must not hide the others.
+  std::size_t unread = 0;
   for (const auto &file : files) {
-    if (auto shown = calls.show(file, limit); !shown) return complain(shown.error().text);
+    if (auto shown = calls.show(file, limit); !shown) {
+      complain(shown.error().text);
+      ++unread;
+    }
   }
+  if (unread == files.size() && !arguments.records.follow) return exit_failed;
   if (!calls.write(limit)) return exit_failed;
   while (arguments.records.follow) {
     ::usleep(look_us);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "command_line/commands.hpp"
 #include "sources/profile_source.hpp"
 
 namespace bulkhead::program {
@@ -66,6 +67,10 @@ Result<RecordFiles> find_records(const Arguments &arguments) {
                   (wanted ? "; it is made when the gateway starts"
                           : "; [telemetry.NAME] with plugin = \"telemetry-sqlite\" in the profile "
                             "makes the gateway keep one (--config names another profile)"));
+}
+
+void note_left_out(const std::vector<std::string> &files) {
+  for (const std::string &file : files) complain("left out: " + file, exit_ok);
 }
 
 }  // namespace bulkhead::program

@@ -27,4 +27,7 @@ struct RecordFiles {
 // is one when there are none.
 Result<RecordFiles> find_records(const Arguments &arguments);
 
+// Says on stderr which files were not read; see RecordReader::usable().
+void note_left_out(const std::vector<std::string> &files);
+
 }  // namespace bulkhead::program

@@ -93,9 +93,10 @@ int run_inspect(const Arguments &arguments) {
   if (answer->cut) {
     complain("there is more: shown are " + std::to_string(answer->rows) + " rows", exit_ok);
   }
-  if (reader->files() < files.size()) {
+  note_left_out(reader->left_out());
+  if (reader->files() < reader->usable_files()) {
     complain("read were the newest " + std::to_string(reader->files()) + " of " +
-                 std::to_string(files.size()) + " files; --file names another",
+                 std::to_string(reader->usable_files()) + " files; --file names another",
              exit_ok);
   }
   return written ? exit_ok : exit_failed;

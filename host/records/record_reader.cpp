@@ -1,5 +1,7 @@
 #include "records/record_reader.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 
 #include "mcp/scan.hpp"
@@ -92,15 +94,18 @@ std::string failure(sqlite3 *db, int result, const Guarded &guarded) {
          "; `bulkhead inspect --schema` prints the tables";
 }
 
-// Without those whose making was cut off. One alone is looked at, so that it is named.
-std::vector<record_store::SegmentFile> made_files(std::vector<record_store::SegmentFile> files) {
-  if (files.size() < 2) return files;
-  std::erase_if(files, [](const record_store::SegmentFile &file) {
-    record_store::Database db;
-    return file.bytes < smallest_made && db.open(file.path, SQLITE_OPEN_READONLY) == SQLITE_OK &&
-           db.is_empty();
-  });
-  return files;
+// Why a file cannot be read together with others of this version; empty: it can.
+std::string why_alone(record_store::Database &db) {
+  record_store::Statement id;
+  int schema = 0;
+  if (id.prepare(db.get(), "PRAGMA application_id") != SQLITE_OK || id.step() != SQLITE_ROW) {
+    return db.message();
+  }
+  if (id.integer(0) != record_store::application_id) return "is no file of a session database";
+  if (record_store::read_schema_version(db.get(), &schema) != SQLITE_OK) return db.message();
+  if (schema == record_store::schema_version) return {};
+  return "was written by schema " + std::to_string(schema) + ", and this version reads " +
+         std::to_string(record_store::schema_version);
 }
 
 std::string view_sql(std::string_view table, std::size_t files) {
@@ -114,14 +119,33 @@ std::string view_sql(std::string_view table, std::size_t files) {
 
 }  // namespace
 
+std::vector<record_store::SegmentFile> RecordReader::usable(
+    std::vector<record_store::SegmentFile> files, std::vector<std::string> *left_out) {
+  if (files.size() < 2) return files;
+  std::erase_if(files, [&](const record_store::SegmentFile &file) {
+    record_store::Database db;
+    if (::access(file.path.c_str(), F_OK) != 0) return true;
+    const bool opened = db.open(file.path, SQLITE_OPEN_READONLY) == SQLITE_OK;
+    if (opened && file.bytes < smallest_made && db.is_empty()) return true;
+    const std::string why = opened ? why_alone(db) : db.message();
+    if (!why.empty()) left_out->push_back(file.path + ": " + why);
+    return !why.empty();
+  });
+  return files;
+}
+
 Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentFile> &all) {
   RecordReader out;
-  const std::vector<record_store::SegmentFile> files = made_files(all);
+  const std::vector<record_store::SegmentFile> files = usable(all, &out.left_out_);
+  out.usable_ = files.size();
   const auto failed = [&](const std::string &path) {
     return fail(BH_E_IO, path + ": " + out.db_.message());
   };
   sqlite3_hard_heap_limit64(heap_bytes);
-  if (files.empty()) return fail(BH_E_NOT_FOUND, "there is no file to read");
+  if (files.empty()) {
+    return fail(BH_E_NOT_FOUND,
+                out.left_out_.empty() ? "there is no file to read" : out.left_out_.front());
+  }
   const std::string &first = files.front().path;
   if (out.db_.open(first, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI) != SQLITE_OK) {
     return failed(first);

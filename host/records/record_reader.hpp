@@ -23,7 +23,14 @@ class RecordReader {
   static constexpr std::size_t max_answer_bytes = 64u << 20;
   static constexpr std::uint64_t max_ms = 5'000;
 
-  // The first max_files of them; newest first. An error is a line for people.
+  // Without those that cannot be read together with others, since they are damaged or of another
+  // version ("PATH: why" into *left_out), and without those whose making was cut off or that are
+  // gone since they were listed. One alone is always usable, so that it is named.
+  static std::vector<record_store::SegmentFile> usable(std::vector<record_store::SegmentFile> files,
+                                                       std::vector<std::string> *left_out);
+
+  // The first max_files of those that can be read as one; newest first. An error is a line for
+  // people.
   static Result<RecordReader> open(const std::vector<record_store::SegmentFile> &all);
 
   struct Answer {
@@ -37,13 +44,16 @@ class RecordReader {
                      const std::function<void(const Answer &, sqlite3_stmt *)> &row);
 
   std::size_t files() const noexcept { return files_; }
+  std::size_t usable_files() const noexcept { return usable_; }
+  const std::vector<std::string> &left_out() const noexcept { return left_out_; }
 
  private:
   RecordReader() = default;
   Result<void> attach(const std::vector<record_store::SegmentFile> &files);
 
   record_store::Database db_;
-  std::size_t files_ = 0;
+  std::size_t files_ = 0, usable_ = 0;
+  std::vector<std::string> left_out_;
 };
 
 // A value as JSON: blobs as hex digits.

@@ -31,6 +31,9 @@ struct Files {
       const std::string id =
           "PRAGMA application_id = " + std::to_string(record_store::application_id);
       REQUIRE(db.run(id.c_str()) == SQLITE_OK);
+      const std::string schema =
+          "PRAGMA user_version = " + std::to_string(record_store::schema_version);
+      REQUIRE(db.run(schema.c_str()) == SQLITE_OK);
       REQUIRE(db.run(std::string(record_store::schema_sql()).c_str()) == SQLITE_OK);
       const std::string insert =
           "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
@@ -106,6 +109,25 @@ TEST_CASE("a newest file whose making was cut off is passed over") {
   std::ofstream(empty.path).close();
   files.all.insert(files.all.begin(), empty);
   CHECK(ask(files, "SELECT count(*) FROM mcp_calls").rows == "6 ");
+}
+
+TEST_CASE("files that cannot be read do not hide the others, and are named") {
+  Files files(4);
+  std::ofstream(files.all[1].path, std::ios::trunc) << std::string(4'096, 'x');
+  {
+    Database old;
+    REQUIRE(old.open(files.all[2].path, SQLITE_OPEN_READWRITE) == SQLITE_OK);
+    REQUIRE(old.run("DROP TABLE call_intents; PRAGMA user_version = 1") == SQLITE_OK);
+  }
+  files.all.push_back({files.folder + "/gone.db", 1, 9});
+  CHECK(ask(files, "SELECT DISTINCT server_name FROM mcp_calls ORDER BY 1").rows ==
+        R"("s1" "s4" )");
+  const auto reader = RecordReader::open(files.all);
+  REQUIRE(reader.has_value());
+  CHECK(reader->usable_files() == 2);
+  REQUIRE(reader->left_out().size() == 2);
+  CHECK(has(reader->left_out()[0], files.all[1].path + ": file is not a database"));
+  CHECK(has(reader->left_out()[1], files.all[2].path + ": was written by schema 1"));
 }
 
 TEST_CASE("nothing but reading is let through") {

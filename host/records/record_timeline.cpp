@@ -100,6 +100,7 @@ int run_timeline(const Arguments &arguments) {
   if (!found) return complain(found.error().text);
   auto reader = RecordReader::open(found->newest_first());
   if (!reader) return complain(reader.error().text);
+  note_left_out(reader->left_out());
   Table table({"TIME", "LAYER", ">REF", "WHAT", "STATUS", ">MS", "TRACE"});
   std::string json;
   const auto answer = reader->run(sql, [&](const RecordReader::Answer &now, sqlite3_stmt *row) {
