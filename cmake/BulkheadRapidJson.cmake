@@ -1,10 +1,10 @@
-# Debian's RapidJSON 1.1.0 needs five corrections, made on a copy at build time:
+# Debian's RapidJSON 1.1.0 needs four corrections, made on a copy at build time:
 #  - document.h declares an assignment operator that writes const members; clang refuses it;
 #  - reader.h adds to an exponent that is near INT_MIN (CVE-2024-38517);
 #  - reader.h makes invalid UTF-8 of a low surrogate escape without a high one before it;
-#  - strtod.h counts the leading zero bits of zero, which has none to count from, for 0.000... with
-#    more than 22 zeros (undefined in C++);
-#  - strtod.h rounds 18446744073709551615.5 and the like, wherever their point is, up to zero.
+#  - strtod.h, for numbers of more than a double's digits, rounds some to values that have nothing to
+#    do with them (18446744073709551615.5 to -2.5e263), and reads far behind a table for others. The
+#    standard library's from_chars() takes its place.
 # Each correction must apply exactly, else the configure step stops: a newer package is looked at by
 # a person, not patched blindly.
 set(source "/usr/include/rapidjson")
@@ -36,9 +36,28 @@ if(NOT EXISTS "${copy}/.corrected-${version}")
   set(surrogate "if (RAPIDJSON_UNLIKELY(codepoint >= 0xD800 && codepoint <= 0xDBFF)) {")
   rapidjson_correct(reader.h "${surrogate}"
     "if (RAPIDJSON_UNLIKELY(codepoint >= 0xDC00 && codepoint <= 0xDFFF)) RAPIDJSON_PARSE_ERROR(kParseErrorStringUnicodeSurrogateInvalid, escapeOffset); ${surrogate}")
-  set(trailing "    // Trim trailing zeros")
-  rapidjson_correct(internal/strtod.h "${trailing}" "    if (*decimals == '0') return 0.0;\n${trailing}")
-  rapidjson_correct(internal/strtod.h "decimals[i] > '5')" "decimals[i] >= '5')")
+  rapidjson_correct(internal/strtod.h [==[#include "pow10.h"]==]
+    [==[#include "pow10.h"
+#include <charconv>
+#include <limits>
+#include <string>]==])
+  rapidjson_correct(internal/strtod.h "inline double StrtodFullPrecision(" [==[
+// The digits, times ten to the power of `exp`.
+inline double StrtodExact(const char* decimals, size_t length, long long exp) {
+    std::string text(decimals, length);
+    text.append("e").append(std::to_string(exp));
+    double d = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), d).ec == std::errc()) return d;
+    while (length > 0 && *decimals == '0') { ++decimals; --length; }
+    const bool large = length > 0 && exp + static_cast<long long>(length) > 0;
+    return large ? std::numeric_limits<double>::infinity() : 0.0;
+}
+
+inline double StrtodFullPrecision(]==])
+  rapidjson_correct(internal/strtod.h "    // Trim leading zeros" [==[
+    return StrtodExact(decimals, length, static_cast<long long>(exp) +
+                       static_cast<long long>(decimalPosition) - static_cast<long long>(length));
+    // Trim leading zeros]==])
   file(WRITE "${copy}/.corrected-${version}" "")
 endif()
 

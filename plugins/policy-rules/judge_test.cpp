@@ -314,9 +314,21 @@ TEST_CASE("a number is what it says, however many zeros it is written with") {
   }
   CHECK(said("0." + zeros + "1") == "allow");
   CHECK(said("1." + zeros) == "allow");
-  // One more than the largest 64 bits hold, by rounding.
-  World large(rules(R"j({"large": {"on": "mcp.request", "decision": "block",
+  // One more than the largest 64 bits hold, by rounding; and what has no place in a double.
+  World sizes(rules(R"j({"large": {"on": "mcp.request", "decision": "block",
                                    "if": "mcp.request.arguments.x > 1.0e-9"}})j"));
-  CHECK(large.decide(call("s", "t", R"({"x":0.00000000184467440737095516158451})")) ==
-        "block large");
+  const auto size_of = [&](const std::string &x) {
+    return sizes.decide(call("s", "t", "{\"x\":" + x + "}"));
+  };
+  for (const std::string &x :
+       {std::string("0.00000000184467440737095516158451"), std::string("18446744073709551615.5"),
+        "0." + std::string(400, '0') + "7e400"}) {
+    CHECK(size_of(x) == "block large");
+  }
+  for (const std::string &x :
+       {"1" + zeros + ".5e-400", "0." + std::string(400, '0') + "12345678901234567890123e-90000000",
+        "-18446744073709551615.5" + zeros}) {
+    CHECK(size_of(x) == "allow");
+  }
+  CHECK(size_of(std::string(400, '7')) == "block security.mcp.evaluation_error");
 }
