@@ -42,6 +42,12 @@ std::vector<SegmentFile> RecordFiles::newest_first() const {
 }
 
 Result<RecordFiles> find_records(const Arguments &arguments) {
+  auto found = look_for_records(arguments);
+  if (found && found->folders.empty()) return fail(BH_E_NOT_FOUND, found->none);
+  return found;
+}
+
+Result<RecordFiles> look_for_records(const Arguments &arguments) {
   if (!arguments.records.file.empty()) return named_file(arguments.records.file);
   const auto loaded = load_for(arguments, Transports::none);
   if (!loaded) {
@@ -62,11 +68,11 @@ Result<RecordFiles> find_records(const Arguments &arguments) {
   const bool wanted =
       std::any_of(loaded->profile.telemetry.begin(), loaded->profile.telemetry.end(),
                   [](const PluginUse &use) { return use.plugin.ends_with("telemetry-sqlite"); });
-  return fail(BH_E_NOT_FOUND,
-              "there is no session database below " + below +
-                  (wanted ? "; it is made when the gateway starts"
-                          : "; [telemetry.NAME] with plugin = \"telemetry-sqlite\" in the profile "
-                            "makes the gateway keep one (--config names another profile)"));
+  out.none = "there is no session database below " + below +
+             (wanted ? "; it is made when the gateway starts"
+                     : "; [telemetry.NAME] with plugin = \"telemetry-sqlite\" in the profile "
+                       "makes the gateway keep one (--config names another profile)");
+  return out;
 }
 
 void note_left_out(const std::vector<std::string> &files) {

@@ -18,6 +18,7 @@ struct RecordFiles {
     std::vector<record_store::SegmentFile> files;
   };
   std::vector<Folder> folders;
+  std::string none;  // where there are none: a line for people
 
   // All files, the one that was written last first.
   std::vector<record_store::SegmentFile> newest_first() const;
@@ -26,6 +27,8 @@ struct RecordFiles {
 // The file that was named, or all below the profile's state_dir. An error is a line for people; it
 // is one when there are none.
 Result<RecordFiles> find_records(const Arguments &arguments);
+// The same, and no error when there are none.
+Result<RecordFiles> look_for_records(const Arguments &arguments);
 
 // Says on stderr which files were not read; see RecordReader::usable().
 void note_left_out(const std::vector<std::string> &files);

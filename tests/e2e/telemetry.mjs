@@ -186,6 +186,12 @@ for (const place of ['compartments', 'single-process']) {
     const gone = await records.verify().catch((error) => error);
     assert.match(gone.stdout, /chain 1: BROKEN\n {2}no file of it is there: the supervisor has signed the rows up to seq/);
     assert.equal(gone.code, 1);
+    rmSync(records.folder, { recursive: true });
+    const none = await records.verify().catch((error) => error);
+    assert.match(none.stdout, /chain 1: BROKEN\n {2}no file of it is there: the supervisor has signed the rows up to seq/);
+    assert.equal(none.code, 1);
+    const [one] = JSON.parse((await records.command('audit', 'verify', '--json').catch((error) => error)).stdout);
+    assert.match(one.broken, /no file of it is there/);
   });
 
   test(`a copy proves what its signatures say, and no more (${place})`, async (t) => {
