@@ -231,11 +231,49 @@ bool begins_token(std::string_view text, std::size_t begin, std::size_t at) noex
          (at >= begin + 6 && is_escaped_unit(text.substr(at - 6, 6)));
 }
 
+// "password=hunter2": where the value behind the equals sign is, without the quotes that it may be
+// in. Empty: the name is none of a secret.
+struct Range {
+  std::size_t begin = 0, end = 0;
+  bool empty() const noexcept { return begin >= end; }
+};
+Range assigned(std::string_view text, std::size_t begin, std::size_t equals) {
+  constexpr std::size_t longest_name = 64, longest_quoted = 256;
+  std::size_t name = equals;
+  while (name > begin && equals - name < longest_name &&
+         (is_alnum(text[name - 1]) || text[name - 1] == '_' || text[name - 1] == '-')) {
+    --name;
+  }
+  if (!is_secret_name(text.substr(name, equals - name))) return {};
+  std::size_t from = equals + 1, to = text.npos;
+  for (const std::string_view quote : {R"(\")", "\"", "'"}) {
+    if (!text.substr(from).starts_with(quote)) continue;
+    from += quote.size();
+    to = text.substr(from, longest_quoted).find(quote);
+    if (to != text.npos) to += from;
+    break;
+  }
+  if (to == text.npos) to = text.find_first_of(" \t\r\n\"'\\&;,<>(){}[]", from);
+  // "Bearer TOKEN" and keys of many lines do not end at the first space.
+  std::size_t stays = 0, no_jwt = 0;
+  const std::size_t n = credential(text.substr(from), &stays, &no_jwt);
+  return {from + (n == 0 ? 0 : stays), std::max(std::min(to, text.size()), from + n)};
+}
+
 // The credentials in text[begin, end).
 void mask_part(std::string_view text, std::size_t begin, std::size_t end, Masked *out) {
   const std::string_view part = text.substr(0, end);
-  std::size_t no_jwt_before = begin;
-  for (std::size_t i = begin; (i = next_suspect(text, i, end)) < end; ++i) {
+  std::size_t no_jwt_before = begin, equals = part.find('=', begin);
+  for (std::size_t i = begin; i < end; ++i) {
+    i = next_suspect(text, i, end);
+    for (; equals < i; equals = part.find('=', equals + 1)) {
+      const Range value = assigned(part, begin, equals);
+      if (value.empty()) continue;
+      out->replace(value.begin, value.end, mask);
+      equals = value.end - 1;
+      i = std::max(i, value.end);
+    }
+    if (i + 1 >= end) return;
     std::size_t stays = 0, n = 0;
     if (text[i] == ':') {
       n = password_of_url(part.substr(i), &stays);
@@ -247,6 +285,7 @@ void mask_part(std::string_view text, std::size_t begin, std::size_t end, Masked
     if (n == 0) continue;
     out->replace(i + stays, i + n, mask);
     i += n - 1;
+    if (equals <= i) equals = part.find('=', i + 1);
   }
 }
 
