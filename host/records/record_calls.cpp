@@ -9,6 +9,7 @@
 #include "common/console.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
+#include "record-store/schema.hpp"
 #include "records/record_files.hpp"
 #include "records/record_reader.hpp"
 
@@ -20,7 +21,7 @@ constexpr useconds_t look_us = 300'000;
 
 constexpr std::string_view columns =
     "id, timestamp, server_name, method, coalesce(tool_name, target) AS name, decision, "
-    "duration_ms, policy_rule, error_message, trace_id";
+    "duration_ms, policy_rule, error_message, trace_id, flags";
 
 // "12:34:56.789  local  tools/call read  allowed  12 ms"
 std::string as_line(sqlite3_stmt *row) {
@@ -32,6 +33,8 @@ std::string as_line(sqlite3_stmt *row) {
   if (const std::string name = text(4); !name.empty()) out += " " + first_line(name, 60);
   out += "  " + text(6) + " ms";
   if (const std::string rule = text(7); !rule.empty()) out += "  [" + rule + "]";
+  const auto flags = static_cast<std::uint32_t>(sqlite3_column_int64(row, 10));
+  if ((flags & record_store::flag_tool_error) != 0) out += "  the tool says: error";
   if (const std::string error = text(8); !error.empty()) out += "  " + first_line(error, 100);
   return out + "\n";
 }

@@ -24,7 +24,8 @@ constexpr Layer layers[] = {
      "server_name || '/' || coalesce(tool_name, target, method) || "
      "CASE WHEN policy_action IN ('block', 'ask', 'rewrite') THEN ' [' || policy_action || "
      "coalesce(' ' || policy_rule, '') || ']' ELSE '' END, "
-     "decision, duration_ms, trace_id FROM mcp_calls"},
+     "CASE WHEN decision = 'allowed' AND flags & 65536 THEN 'tool error' ELSE decision END, "
+     "duration_ms, trace_id FROM mcp_calls"},
     {"net",
      "SELECT timestamp, 'net', id, coalesce(method || ' ', '') || domain || coalesce(path, ''), "
      "decision, duration_ms, trace_id FROM net_events"},

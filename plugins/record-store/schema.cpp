@@ -16,7 +16,8 @@ constexpr std::string_view sql =
     "-- One row for each request and notification of a client, when it has ended.\n"
     "-- decision: allowed, denied, error. policy_mode: enforce where a policy was asked, else\n"
     "-- audit_only. outcome: ok, error, refused, timeout, cancelled. flags: 1 warned,\n"
-    "-- 2 notification, 4 request_preview is not all of it, 8 nor is response_preview.\n"
+    "-- 2 notification, 4 request_preview is not all of it, 8 nor is response_preview, 65536 the\n"
+    "-- tool's result says isError (as far as it was kept).\n"
     "-- intent: record_number of the call's row in call_intents.\n"
     "-- seq, prev, hash: the chain; see docs/telemetry.md.\n" BH_CHAINED(
         "mcp_calls",

@@ -10,6 +10,10 @@ namespace record_store {
 inline constexpr std::int32_t application_id = 0x42484442;  // "BHDB"
 inline constexpr std::int32_t schema_version = 2;
 
+// In mcp_calls.flags, beside the bits of a record (BH_RECORD_...), which are the low 16: the tool's
+// result says isError, as far as its text was kept.
+inline constexpr std::uint32_t flag_tool_error = 1u << 16;
+
 // The whole of it as SQL that makes an empty file's tables, with what they are for as comments.
 std::string_view schema_sql() noexcept;
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdio>
 
+#include "record-store/schema.hpp"
 #include "telemetry-sqlite/time_text.hpp"
 
 namespace telemetry_sqlite {
@@ -49,6 +50,32 @@ std::string_view tool_text(const Row &row) {
 
 std::string session_text(const Row &row) {
   return row.session == 0 ? "" : std::to_string(row.session);
+}
+
+// A tool's result that says of itself that it is an error: "isError": true beside its content.
+bool says_error(std::string_view result) {
+  constexpr std::string_view key = "\"isError\"";
+  if (result.find(key) == result.npos) return false;
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const char c = result[i];
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c != '"') continue;
+    if (depth == 1 && result.substr(i).starts_with(key)) {
+      const std::size_t colon = result.find_first_not_of(" \t\r\n", i + key.size());
+      if (colon == result.npos || result[colon] != ':') return false;
+      const std::size_t value = result.find_first_not_of(" \t\r\n", colon + 1);
+      return value != result.npos && result.substr(value).starts_with("true");
+    }
+    while (++i < result.size() && result[i] != '"') i += result[i] == '\\' ? 1 : 0;
+  }
+  return false;
+}
+
+std::uint32_t flags_of(const Row &row) {
+  const bool error = row.method == "tools/call" && says_error(row.response);
+  return row.flags | (error ? record_store::flag_tool_error : 0);
 }
 
 // The refusal of a policy that has not decided, whatever its rules are.
@@ -195,7 +222,7 @@ bool Tables::call(const Row &row, Head *head) {
   i.text_or_null(row.principal);
   i.text_or_null(session);
   i.integer(static_cast<std::int64_t>(row.duration_ns / 1'000));
-  i.integer(row.flags);
+  i.integer(flags_of(row));
   i.integer(static_cast<std::int64_t>(row.number));
   row.intent == 0 ? i.null() : i.integer(static_cast<std::int64_t>(row.intent));
   if (i.finish(head) != SQLITE_DONE) return false;

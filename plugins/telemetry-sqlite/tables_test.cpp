@@ -55,6 +55,25 @@ Row of_kind(std::uint32_t kind, std::uint64_t number, std::string detail = {}) {
 
 }  // namespace
 
+TEST_CASE("a tool's result that says that it is an error") {
+  World w;
+  std::vector<Row> rows;
+  for (const char *result :
+       {R"({"content":[],"isError":true})", R"({"isError" : true,"content":[]})",
+        R"({"content":[{"isError":true}]})", R"({"content":["isError",true],"isError":false})",
+        R"({"a":"\"isError\":true","b":"{"})", R"({"isError")", R"({"a":"\)", ""}) {
+    Row one = row(rows.size() + 1);
+    one.method = "tools/call";
+    one.response = result;
+    rows.push_back(std::move(one));
+  }
+  rows.push_back(rows.front());
+  rows.back().number = rows.size();
+  rows.back().method = "prompts/get";
+  w.write(std::move(rows));
+  CHECK(w.one("SELECT group_concat(id) FROM mcp_calls WHERE flags & 65536") == "1,2");
+}
+
 TEST_CASE("a request that a tool has made") {
   World w;
   w.write(
