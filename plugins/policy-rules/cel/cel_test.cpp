@@ -54,6 +54,25 @@ std::string verdict(std::string_view source, const Call &call = Call(),
   return value.is_true() ? "true" : "false";
 }
 
+// The smallest budget that suffices: what the evaluation is charged.
+std::uint64_t cost(std::string_view source, const Call &call) {
+  const auto program = Program::compile(source, rules(), true);
+  REQUIRE(program.has_value());
+  Scratch scratch;
+  const auto suffices = [&](std::uint64_t budget) {
+    const Value value = program->evaluate(call.values, scratch, budget);
+    return !value.is_error() ||
+           std::string_view(value.error_text()) != "the evaluation costs too much";
+  };
+  std::uint64_t too_small = 0, enough = 1;
+  for (; !suffices(enough); enough *= 2) too_small = enough;
+  while (too_small + 1 < enough) {
+    const std::uint64_t middle = too_small + (enough - too_small) / 2;
+    (suffices(middle) ? enough : too_small) = middle;
+  }
+  return enough;
+}
+
 }  // namespace
 
 TEST_CASE("conditions of rules") {
@@ -233,4 +252,63 @@ TEST_CASE("a variable that is not known makes its operators unknown, and no more
   CHECK(verdict("has(mcp.request.arguments.x)", call).ends_with("not known"));
   CHECK(verdict("false && has(mcp.request.arguments)", call) == "false");
   CHECK(verdict("mcp.request.arguments.exists(k, k == 'a') || true", call) == "true");
+}
+
+TEST_CASE("what a conversion reads is charged") {
+  constexpr std::size_t size = 64'000;
+  const auto charged = [](const std::string &conversion, const std::string &text) {
+    return cost(
+        conversion + "(mcp.request.arguments.n) != " + conversion + "(mcp.request.arguments.n)",
+        Call(("{\"n\":\"" + text + "\"}").c_str()));
+  };
+  const std::string digits(size, '1');
+  std::string pieces;
+  while (pieces.size() < size) pieces += "0s";
+  CHECK(charged("int", digits) > size / 4);
+  CHECK(charged("uint", digits) > size / 4);
+  CHECK(charged("double", "0." + digits) > size / 4);
+  CHECK(charged("timestamp", "2026-11-22T06:00:00." + digits + "Z") > size / 4);
+  CHECK(charged("duration", pieces) > size);
+  CHECK(charged("int", "12") < 20);
+  // In a loop it ends at the budget, whatever the text is worth.
+  const Call loop(("{\"n\":\"0x" + digits + "\",\"l\":[1,2,3,4,5,6,7,8,9,10]}").c_str());
+  CHECK(verdict("mcp.request.arguments.l.exists(x, int(mcp.request.arguments.n) < 0)", loop)
+            .ends_with("the evaluation costs too much"));
+}
+
+TEST_CASE("keys of one length are charged by their bytes wherever they are looked for") {
+  constexpr std::size_t keys = 100, size = 1'600;
+  const std::string front(size - 3, 'k');
+  std::string members, mixed;
+  for (std::size_t i = 0; i < keys; ++i) {
+    members += (i ? ",\"" : "\"") + front + std::to_string(100 + i) + "\":1";
+    mixed += (i ? ",\"" : "\"") + std::string(i + 1, 'k') + "\":1";
+  }
+  const std::string wanted = ",\"wanted\":\"" + front + "999\"}";
+  const Call same(("{\"m\":{" + members + "},\"o\":{" + members + "}" + wanted).c_str());
+  const Call differ(("{\"m\":{" + mixed + "}" + wanted).c_str());
+  constexpr std::uint64_t walk = keys / 4, all = keys * (size / 16);
+  for (const std::string source : {"mcp.request.arguments.wanted in mcp.request.arguments.m",
+                                   "mcp.request.arguments.m[mcp.request.arguments.wanted] == 1"}) {
+    INFO(source);
+    CHECK(cost(source, same) >= all + walk);
+    CHECK(cost(source, differ) >= walk);
+    CHECK(cost(source, differ) < walk + 100);
+  }
+  CHECK(cost("has(mcp.request.arguments.m." + front + "999)", same) >= all + walk);
+  CHECK(cost("mcp.request.arguments.m." + front + "999 == 1", same) >= all + walk);
+  // Each of them is looked for among all: half of these on average.
+  CHECK(cost("mcp.request.arguments.m == mcp.request.arguments.o", same) >= all * keys / 2);
+  CHECK(cost("mcp.request.arguments.m.exists(k, k in {mcp.request.arguments.wanted: 1})", same) >=
+        all);
+}
+
+TEST_CASE("an expression from data is charged by its size for each byte of the text") {
+  const std::string text(4'000, 'a');
+  const auto charged = [&](const std::string &expression) {
+    return cost("mcp.request.arguments.t.matches(mcp.request.arguments.e)",
+                Call(("{\"t\":\"" + text + "\",\"e\":\"" + expression + "\"}").c_str()));
+  };
+  CHECK(charged("ab") < 3'000);
+  CHECK(charged("(b?){500}b{500}") > text.size());
 }

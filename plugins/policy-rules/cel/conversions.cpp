@@ -20,7 +20,8 @@ Value same(Context &, const Value *a) {
 }
 
 template <class Number>
-Value parse(Context &, const Value *a) {
+Value parse(Context &context, const Value *a) {
+  if (!context.charge_text(4 * a[0].text().size())) return Value::error("");
   std::string_view text = a[0].text();
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   Number number{};
@@ -107,7 +108,8 @@ Value bool_of_string(Context &, const Value *a) {
   return Value::error("the string is neither true nor false");
 }
 
-Value timestamp_of_string(Context &, const Value *a) {
+Value timestamp_of_string(Context &context, const Value *a) {
+  if (!context.charge_text(4 * a[0].text().size())) return Value::error("");
   const auto time = parse_timestamp(a[0].text());
   return time ? Value::timestamp(*time)
               : Value::error("not a timestamp of RFC 3339 within the range of years 1 to 9999");
@@ -116,7 +118,9 @@ Value timestamp_of_int(Context &, const Value *a) {
   const Time time{a[0].as_int(), 0};
   return in_timestamp_range(time) ? Value::timestamp(time) : Value::error("timestamp out of range");
 }
-Value duration_of_string(Context &, const Value *a) {
+Value duration_of_string(Context &context, const Value *a) {
+  // Two bytes can be a number with its unit, each a division of 128 bits.
+  if (!context.charge(a[0].text().size())) return Value::error("");
   const auto time = parse_duration(a[0].text());
   return time ? Value::duration(*time)
               : Value::error("not a duration such as 1h30m, or out of range");

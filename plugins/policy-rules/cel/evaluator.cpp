@@ -100,7 +100,8 @@ Value Evaluator::select(const Node &node, bool only_test) {
   if (!from.is(Kind::kMap)) return Value::error("only a map has fields");
   if (!context_.charge(from.map_size() / 4)) return Value::error(kStopped);
   Value found;
-  const bool there = from.find(Value::string(node.name), &found);
+  const bool there = from.find(context_, Value::string(node.name), &found);
+  if (context_.stopped()) return Value::error(kStopped);
   if (only_test) return Value::of(there);
   return there ? found : Value::error("no such key");
 }
@@ -114,7 +115,9 @@ Value Evaluator::index(const Node &node) {
     if (!is_key(at) && !at.is(Kind::kDouble)) return Value::error("this is not a key of a map");
     if (!context_.charge(from.map_size() / 4)) return Value::error(kStopped);
     Value found;
-    return from.find(at, &found) ? found : Value::error("no such key");
+    const bool there = from.find(context_, at, &found);
+    if (context_.stopped()) return Value::error(kStopped);
+    return there ? found : Value::error("no such key");
   }
   if (!from.is(Kind::kList) || !at.is_number()) return Value::error(kNoOverload);
   const Value zero = Value::of(std::int64_t{0});
@@ -203,7 +206,8 @@ Value Evaluator::in(const Node &node) {
   if (range.is(Kind::kMap)) {
     Value found;
     if (!context_.charge(range.map_size() / 4)) return Value::error(kStopped);
-    return Value::of(range.find(wanted, &found));
+    const bool there = range.find(context_, wanted, &found);
+    return context_.stopped() ? Value::error(kStopped) : Value::of(there);
   }
   if (!range.is(Kind::kList)) return Value::error(kNoOverload);
   const std::size_t size = range.list_size();

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "context.hpp"
+
 namespace bulkhead::cel {
 namespace {
 
@@ -30,11 +32,16 @@ class JsonObject final : public MapAccess {
   Value value(const void *object, std::size_t index) const override {
     return json_value(member(object, index)->value);
   }
-  bool find(const void *object, const Value &wanted, Value *found) const override {
+  bool find(Context &context, const void *object, const Value &wanted,
+            Value *found) const override {
     if (!wanted.is(Kind::kString)) return false;
     const rapidjson::Value &json = json_of(object);
+    const std::string_view text = wanted.text();
     for (auto it = json.MemberBegin(); it != json.MemberEnd(); ++it) {
-      if (text_of(it->name) != wanted.text()) continue;
+      // Names of other lengths are passed by without a look at their bytes.
+      if (it->name.GetStringLength() != text.size()) continue;
+      if (!context.charge_text(text.size())) return false;
+      if (text_of(it->name) != text) continue;
       *found = json_value(it->value);
       return true;
     }

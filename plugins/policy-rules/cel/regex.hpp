@@ -18,6 +18,7 @@ class Regex {
 
   bool ok() const { return re2_.ok(); }
   const std::string &error() const { return re2_.error(); }
+  std::size_t size() const { return static_cast<std::size_t>(re2_.ProgramSize()); }
   // A bool: does it match anywhere?
   Value search(Context &context, std::string_view text) const {
     if (!context.charge(1 + text.size() / 4)) return Value::error("");

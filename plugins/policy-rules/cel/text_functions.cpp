@@ -42,8 +42,11 @@ Value matches(Context &context, const Value *a) {
   if (a[1].text().size() > longest) return Value::error("the regular expression is too long");
   if (!context.charge(1000 + 50 * a[1].text().size())) return Value::error("");
   const Regex regex(a[1].text());
-  return regex.ok() ? regex.search(context, a[0].text())
-                    : Value::error("the regular expression is not valid");
+  if (!regex.ok()) return Value::error("the regular expression is not valid");
+  // Whoever chose it may have chosen one whose automaton has too many states to be kept: then each
+  // byte costs as much as the expression is long.
+  if (!context.charge(a[0].text().size() / 4 * (regex.size() / 64))) return Value::error("");
+  return regex.search(context, a[0].text());
 }
 
 }  // namespace

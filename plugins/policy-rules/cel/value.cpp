@@ -76,10 +76,8 @@ class MadeMap final : public MapAccess {
   Value value(const void *object, std::size_t index) const override {
     return MadeList::made(object).values[2 * index + 1];
   }
-  bool find(const void *object, const Value &wanted, Value *found) const override {
-    // Keys are scalars: nothing is allocated, and the bound is the size of the map.
-    Arena none(0);
-    Context context(none, ~std::uint64_t{0}, {});
+  bool find(Context &context, const void *object, const Value &wanted,
+            Value *found) const override {
     const Made &made = MadeList::made(object);
     for (std::size_t i = 0; i < made.count; ++i) {
       if (!equal(context, made.values[2 * i], wanted)) continue;
@@ -149,7 +147,7 @@ bool equal_maps(Context &context, const Value &a, const Value &b, unsigned depth
   if (size != b.map_size()) return false;
   for (std::size_t i = 0; i < size; ++i) {
     Value other;
-    if (!context.charge(1 + size / 4) || !b.find(a.key(i), &other)) return false;
+    if (!context.charge(1 + size / 4) || !b.find(context, a.key(i), &other)) return false;
     if (!equal(context, a.entry(i), other, depth)) return false;
   }
   return true;
@@ -227,7 +225,8 @@ Order order(Context &context, const Value &a, const Value &b) {
       return order_of(a.as_bool(), b.as_bool());
     case Kind::kString:
     case Kind::kBytes:
-      context.charge_text(std::min(a.text().size(), b.text().size()));
+      if (!context.charge_text(2 * std::min(a.text().size(), b.text().size())))
+        return kIncomparable;
       return order_of(a.text(), b.text());
     case Kind::kTimestamp:
     case Kind::kDuration:

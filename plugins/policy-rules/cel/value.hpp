@@ -30,6 +30,7 @@ enum class Kind : std::uint8_t {
 // The name as CEL writes it: "int", "null_type", "google.protobuf.Duration".
 std::string_view kind_name(Kind kind);
 
+class Context;
 class Value;
 
 // A list that is read in place. One (stateless) accessor serves all lists of its sort; `object` is
@@ -49,8 +50,9 @@ class MapAccess {
   virtual std::size_t size(const void *object) const = 0;
   virtual Value key(const void *object, std::size_t index) const = 0;  // index < size()
   virtual Value value(const void *object, std::size_t index) const = 0;
-  // False when there is no such key.
-  virtual bool find(const void *object, const Value &key, Value *found) const = 0;
+  // False when there is no such key, or when the evaluation was stopped: the texts of keys that are
+  // compared are charged to the context, the walk over the entries to whoever asks.
+  virtual bool find(Context &context, const void *object, const Value &key, Value *found) const = 0;
 
  protected:
   ~MapAccess() = default;
@@ -116,7 +118,9 @@ class Value {
   std::size_t map_size() const { return map_->size(object_); }
   Value key(std::size_t index) const { return map_->key(object_, index); }
   Value entry(std::size_t index) const { return map_->value(object_, index); }
-  bool find(const Value &wanted, Value *found) const { return map_->find(object_, wanted, found); }
+  bool find(Context &context, const Value &wanted, Value *found) const {
+    return map_->find(context, object_, wanted, found);
+  }
 
   // Where in the expression an error arose: byte offset + 1, 0 while nobody has said.
   std::uint32_t error_place() const { return extra_; }
