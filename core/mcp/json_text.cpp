@@ -1,9 +1,9 @@
 // The functions of scan.hpp that work on JSON values, not on messages.
-#include <algorithm>
 #include <vector>
 
 #include "mcp/json_cursor.hpp"
 #include "mcp/json_names.hpp"
+#include "mcp/open_names.hpp"
 #include "mcp/scan.hpp"
 
 namespace bulkhead::mcp {
@@ -15,35 +15,6 @@ constexpr char replacement[] = "\xEF\xBF\xBD";  // U+FFFD
 
 std::string_view between(const char *begin, const char *end) noexcept {
   return {begin, static_cast<std::size_t>(end - begin)};
-}
-
-// A member name in its object, as has_duplicate_members() keeps it.
-struct Name {
-  std::string_view inside;
-  bool escaped;
-};
-
-// Some order in which equal names, unescaped, are neighbours.
-bool before(const Name &a, const Name &b) noexcept {
-  if (!a.escaped && !b.escaped) return a.inside < b.inside;
-  json::Unescape x(a.inside);
-  json::Unescape y(b.inside);
-  while (!x.done() && !y.done()) {
-    // UTF-8 bytes sort as their characters do: one order for names with and without escapes.
-    const char32_t c = x.next();
-    const char32_t d = y.next();
-    if (c != d) return c < d;
-  }
-  return x.done() && !y.done();
-}
-
-// Are there equal names among those from `first` on? Reorders them.
-bool has_equal(std::vector<Name> *names, std::size_t first) {
-  const auto begin = names->begin() + static_cast<std::ptrdiff_t>(first);
-  std::sort(begin, names->end(), before);
-  return std::adjacent_find(begin, names->end(), [](const Name &a, const Name &b) {
-           return !before(a, b) && !before(b, a);
-         }) != names->end();
 }
 
 }  // namespace
@@ -111,11 +82,8 @@ std::string_view member(std::string_view object, std::string_view key) noexcept 
 }
 
 bool has_duplicate_members(std::string_view json) {
-  // Names of all open objects, innermost last, and where each open level's names begin (an array
-  // has none of its own).
-  std::vector<Name> names;
-  std::vector<std::size_t> objects;
-  std::vector<bool> is_object;
+  json::OpenNames names(json);
+  std::vector<bool> is_object;  // of each open level
   const char *end = json.data() + json.size();
   json::Fault fault;
   bool name_next = false;
@@ -123,24 +91,19 @@ bool has_duplicate_members(std::string_view json) {
     const char c = *p++;
     if (c == '{' || c == '[') {
       is_object.push_back(c == '{');
-      if (c == '{') objects.push_back(names.size());
+      if (c == '{') names.open_object();
       name_next = c == '{';
     } else if (c == '}' || c == ']') {
-      if (is_object.empty()) return false;
+      if (is_object.empty() || is_object.back() != (c == '}')) return false;
       is_object.pop_back();
-      if (c == '}') {
-        if (has_equal(&names, objects.back())) return true;
-        names.resize(objects.back());
-        objects.pop_back();
-      }
+      if (c == '}' && names.close_object()) return true;
       name_next = false;
     } else if (c == ',') {
       name_next = !is_object.empty() && is_object.back();
     } else if (c == '"') {
       const char *behind = json::string_end(p, end, &fault);
       if (behind == nullptr) return false;
-      const std::string_view inside = between(p, behind - 1);
-      if (name_next) names.push_back({inside, inside.find('\\') != inside.npos});
+      if (name_next) names.add(between(p, behind - 1));
       name_next = false;
       p = behind;
     }

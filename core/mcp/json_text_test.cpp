@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "mcp/json_cursor.hpp"
+#include "mcp/open_names.hpp"
 #include "mcp/other_parsers.hpp"
 #include "mcp/random_json.hpp"
 #include "mcp/scan.hpp"
@@ -230,6 +231,36 @@ TEST_CASE("duplicate members at any depth") {
                            R"({"a\"":1,"a":2,"a\\":3})", R"({"a":",\"a\":1"})"}) {
     INFO(text);
     REQUIRE(valid_json(text));
+    CHECK_FALSE(has_duplicate_members(text));
+  }
+}
+
+TEST_CASE("a name with escapes is unescaped once, however many there are") {
+  constexpr std::size_t count = 1000;
+  const std::string front(180, 'a');
+  std::vector<std::string> tokens;
+  std::size_t characters = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string number = std::to_string(1000 + i * 7919 % count);
+    tokens.push_back(front + "\\u0041" + number);
+    characters += front.size() + 1 + number.size();
+  }
+  std::string object = "{";
+  for (const std::string &token : tokens)
+    object += (object.size() > 1 ? ",\"" : "\"") + token + "\":0";
+  bulkhead::mcp::json::OpenNames names(object);
+  names.open_object();
+  for (const std::string &token : tokens) names.add(token);
+  CHECK_FALSE(names.close_object());
+  CHECK(names.unescaped_characters() == characters);
+  REQUIRE(valid_json(object + "}"));
+  CHECK_FALSE(has_duplicate_members(object + "}"));
+  CHECK(has_duplicate_members(object + ",\"" + front + "A1500\":0}"));
+}
+
+TEST_CASE("brackets that do not match are no object") {
+  for (const char *text : {"[}", "{]", "[{]}", "}", "{\"a\":[}"}) {
+    INFO(text);
     CHECK_FALSE(has_duplicate_members(text));
   }
 }
