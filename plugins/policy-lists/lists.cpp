@@ -143,7 +143,11 @@ Decision Lists::decide(std::string_view server, std::string_view tool) const {
   if (tool.empty()) return {};
   std::string name(server);
   name.append("__").append(tool);
-  if (const auto at = tools_.find(name); at != tools_.end())
+  const auto at = tools_.find(name);
+  // An entry speaks of the server before its first "__" and may be meant for another one here: then
+  // it makes nothing looser.
+  const bool meant = name.find("__") == server.size();
+  if (at != tools_.end() && (meant || at->second > fallback_))
     return {at->second, "tool_permissions." + name};
   if (fallback_ == Permission::allow) return {};
   return {fallback_, "default_tool_permission"};

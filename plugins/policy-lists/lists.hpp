@@ -2,6 +2,10 @@
 //
 // In this order: a global block; blocked servers; allowed servers, if any are named; the tool's own
 // permission; the default. Of each key the corporation's value counts before the user's.
+//
+// A tool is named server__tool, which can be read in several ways when either name has a "__" (a
+// server invents the names of its tools): such a name speaks of the server before its first "__".
+// For what else is spelt so it counts where it is stricter than the default.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +18,7 @@
 
 namespace bulkhead::lists {
 
-enum class Permission : std::uint8_t { allow, warn, block };
+enum class Permission : std::uint8_t { allow, warn, block };  // later ones are stricter
 
 struct Decision {
   Permission permission = Permission::allow;

@@ -74,6 +74,27 @@ TEST_CASE("a global block beats everything, whoever set it") {
         "block global_policy");
 }
 
+TEST_CASE("a name that can be read in two ways allows one of them only") {
+  constexpr auto strict =
+      R"({"default_tool_permission":"block","tool_permissions":{"a__b__c":"allow","a__b__w":"warn"}})";
+  CHECK(decide(strict, "a", "b__c") == "allow tool_permissions.a__b__c");
+  CHECK(decide(strict, "a__b", "c") == "block default_tool_permission");
+  CHECK(decide(strict, "a__b", "w") == "block default_tool_permission");
+  CHECK(decide(R"({"default_tool_permission":"block","tool_permissions":{"a___x":"allow"}})", "a_",
+               "x") == "block default_tool_permission");
+  // Whatever makes it stricter holds for all of them.
+  constexpr auto loose =
+      R"({"tool_permissions":{"a__b__c":"block","a__b__w":"warn","a__b__ok":"allow"}})";
+  CHECK(decide(loose, "a", "b__c") == "block tool_permissions.a__b__c");
+  CHECK(decide(loose, "a__b", "c") == "block tool_permissions.a__b__c");
+  CHECK(decide(loose, "a__b", "w") == "warn tool_permissions.a__b__w");
+  CHECK(decide(loose, "a__b", "ok") == "allow");
+  constexpr auto warned =
+      R"({"default_tool_permission":"warn","tool_permissions":{"a__b__c":"allow"}})";
+  CHECK(decide(warned, "a", "b__c") == "allow tool_permissions.a__b__c");
+  CHECK(decide(warned, "a__b", "c") == "warn default_tool_permission");
+}
+
 TEST_CASE("what is refused") {
   CHECK(decide(R"({"tool_permission":{}})", "a", "t").starts_with("refused tool_permission: "));
   CHECK(decide(R"({"tool_permissions":{"a__t":"deny"}})", "a", "t") ==
