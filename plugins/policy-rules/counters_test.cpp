@@ -94,6 +94,62 @@ TEST_CASE("only calls that match and pass are counted") {
   CHECK(looked.decide("s", "t") == "allow");
 }
 
+TEST_CASE("a budget that comes while a call waits for a person counts it when it comes again") {
+  constexpr auto ask = R"j("look": {"on": "mcp.request", "if": "true", "decision": "ask"})j";
+  constexpr auto cap = R"j("cap": {"on": "mcp.request", "if": "true", "decision": "block",
+                                   "priority": 1, "over": {"calls": 1}})j";
+  const auto numbered = [](std::uint64_t exchange) {
+    Call c = in_session(1);
+    c.exchange = exchange;
+    return c;
+  };
+  const auto approved = [&](std::uint64_t exchange) {
+    Call c = numbered(exchange);
+    c.again = c.approved = true;
+    return c;
+  };
+  World w(rules(std::string("{") + ask + "}"));
+  for (std::uint64_t i = 1; i <= 3; ++i) CHECK(w.decide(numbered(i)) == "ask look");
+  w.set = good(rules(std::string("{") + ask + "," + cap + "}"));
+  CHECK(w.decide(approved(1)) == "ask look");
+  CHECK(w.decide(approved(1)) == "ask look");  // counted once
+  CHECK(w.decide(approved(2)) == "block cap");
+  CHECK(w.decide(numbered(4)) == "block cap");
+  // Rules that did not ask had counted it when they let it pass.
+  Call other = numbered(5);
+  other.again = true;
+  CHECK(w.decide(other) == "ask look");
+}
+
+TEST_CASE("a call counts from the question on, whatever the answer is") {
+  World w(rules(R"j({
+    "look": {"on": "mcp.request", "if": "true", "decision": "ask"},
+    "cap": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 1,
+            "over": {"calls": 2}}})j"));
+  Call c = in_session(1);
+  for (c.exchange = 1; c.exchange <= 2; ++c.exchange) CHECK(w.decide(c) == "ask look");
+  CHECK(w.decide(c) == "block cap");
+  c.exchange = 1;
+  c.again = c.approved = true;
+  CHECK(w.decide(c) == "ask look");
+}
+
+TEST_CASE("calls that a person was asked about are forgotten in their order") {
+  World w(rules(R"j({
+    "look": {"on": "mcp.request", "if": "true", "decision": "ask"},
+    "cap": {"on": "mcp.request", "if": "true", "decision": "block", "priority": 1,
+            "over": {"calls": 4097}}})j"));
+  Call c = in_session(1);
+  for (c.exchange = 1; c.exchange <= Judge::kMostAsked + 1; ++c.exchange) {
+    if (w.decide(c) != "ask look") FAIL("not asked: " << c.exchange);
+  }
+  c.again = c.approved = true;
+  c.exchange = 2;
+  CHECK(w.decide(c) == "ask look");
+  c.exchange = 1;  // counted anew, which is too much
+  CHECK(w.decide(c) == "block cap");
+}
+
 TEST_CASE("bytes of arguments and results") {
   World w(limit(R"({"bytes": 30})"));
   Call c = in_session(1, "t", R"({"a":"bcdef"})");  // 13

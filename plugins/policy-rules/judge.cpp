@@ -78,6 +78,7 @@ Call call_of(const bh_policy_request &request) {
   call.arguments = bh::view(request.arguments);
   call.meta = bh::view(request.meta);
   call.again = (request.flags & BH_REQUEST_AGAIN) != 0;
+  call.approved = (request.flags & BH_REQUEST_APPROVED) != 0;
   call.to_server = (request.flags & BH_REQUEST_TO_SERVER) != 0;
   if (!BH_HAS(bh_policy_request, &request, event)) return call;
   call.definition = bh::view(request.definition);
@@ -266,7 +267,8 @@ Judge::Match Judge::match(const Rule &rule) {
 // Is the rule's budget used up? While it is not, the rule does not match, and the call counts if it
 // is let through.
 Judge::Match Judge::within(const std::string &rule_id, const Budget &budget) {
-  if (call_->again) return Match::no;
+  std::string key = key_of(rule_id, budget, *call_, values_[kTool].text());
+  if (call_->again && is_counted(key)) return Match::no;
   Counters::Addition addition{call_->arguments.size(), &hosts_};
   if (budget.what == Budget::What::destinations && !hosts_known_) {
     if (parse_arguments() != nullptr)
@@ -275,10 +277,19 @@ Judge::Match Judge::within(const std::string &rule_id, const Budget &budget) {
     hosts_.clear();
     collect_hosts(arguments_.value(), &hosts_);
   }
-  std::string key = key_of(rule_id, budget, *call_, values_[kTool].text());
   if (counters_.over(budget, key, addition, clock_.steady_ms())) return Match::yes;
   charges_.push_back({&budget, std::move(key)});
   return Match::no;
+}
+
+// A call that comes again: has it been counted here before a person was asked? What a reload has
+// brought meanwhile has not.
+bool Judge::is_counted(const std::string &key) const {
+  // These rules had let it through, and it was for another policy's sake that it waited.
+  if (!call_->approved) return true;
+  const auto at = asked_.find(call_->exchange);
+  return at != asked_.end() &&
+         std::find(at->second.begin(), at->second.end(), key) != at->second.end();
 }
 
 void Judge::note(const Rule &rule, Match match) {
@@ -338,6 +349,21 @@ Verdict Judge::act(const Rule &rule) {
   return verdict;
 }
 
+// What a call is counted for, while a person is asked about it.
+void Judge::remember(bool asks) {
+  if (!asks) {
+    if (call_->again) asked_.erase(call_->exchange);  // its place in the order goes in time
+    return;
+  }
+  const auto [at, fresh] = asked_.try_emplace(call_->exchange);
+  for (const Charge &each : charges_) at->second.push_back(each.key);
+  if (!fresh) return;
+  asked_order_.push_back(call_->exchange);
+  if (asked_order_.size() <= kMostAsked) return;
+  asked_.erase(asked_order_.front());
+  asked_order_.pop_front();
+}
+
 void Judge::charge() {
   const std::uint64_t now = clock_.steady_ms();
   for (Charge &each : charges_) {
@@ -360,7 +386,9 @@ Verdict Judge::decide(const RuleSet &set, const Call &call, std::vector<Look> *l
     verdict = found == Match::error ? evaluation_error(rule) : act(rule);
     return true;
   });
-  if (verdict.kind != BH_VERDICT_BLOCK && looks == nullptr) charge();
+  if (looks != nullptr) return verdict;
+  remember(verdict.kind == BH_VERDICT_ASK);
+  if (verdict.kind != BH_VERDICT_BLOCK) charge();
   return verdict;
 }
 

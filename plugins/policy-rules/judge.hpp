@@ -4,10 +4,12 @@
 #include <bulkhead/abi/ext/policy.h>
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,7 +29,8 @@ struct Call {
       definition;
   Event event = Event::request;  // otherwise `arguments` is what is judged, and `name` a tool's
   bool to_server = false;        // of a notification
-  bool again = false;  // asked once more, after a person has allowed it: it is counted already
+  bool again = false;            // asked once more, after a person has allowed it
+  bool approved = false;         // and it was these rules that wanted a person's word
 };
 Call call_of(const bh_policy_request &request);
 
@@ -48,6 +51,10 @@ struct Look {
 
 class Judge {
  public:
+  // Calls that a person is asked about, of which it is known what they were counted for; one before
+  // them is counted anew.
+  static constexpr std::size_t kMostAsked = 4'096;
+
   // Milliseconds of a clock that never goes back, and of the calendar's (Unix time).
   struct Clock {
     std::function<std::uint64_t()> steady_ms, unix_ms;
@@ -87,10 +94,15 @@ class Judge {
   Verdict act(const Rule &rule);
   Verdict evaluation_error(const Rule &rule);
   Verdict rewritten(const Rule &rule, std::string_view json);
+  bool is_counted(const std::string &key) const;
+  void remember(bool asks);
   void charge();
 
   const Clock clock_;
   Counters counters_;
+  // By exchange: the keys of the counts that have it.
+  std::unordered_map<std::uint64_t, std::vector<std::string>> asked_;
+  std::deque<std::uint64_t> asked_order_;
   cel::Scratch scratch_;
   JsonText arguments_, meta_, definition_, result_;
 
