@@ -31,10 +31,15 @@ bool is_empty(sqlite3 *db) {
          tables.step() == SQLITE_DONE;
 }
 
-// SQLITE_ERROR: it has not the tables that it should have.
-bool is_damage(int code) {
+// Of a statement that has been prepared or run.
+bool is_page_damage(int code) {
   const int kind = code & 0xff;
-  return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB || kind == SQLITE_ERROR;
+  return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB;
+}
+
+// Of opening. SQLITE_ERROR: it has not the tables that it should have.
+bool is_damage(int code) {
+  return is_page_damage(code) || (code & 0xff) == SQLITE_ERROR;
 }
 
 // Rows with their texts are a few kilobytes: many to a page cost half the writes. But each commit
@@ -82,6 +87,8 @@ std::string Store::open() {
     if (file.chain == chain_) last = std::max(last, file.number);
   }
   head_ = {};
+  damage_.clear();
+  carried_.clear();
   // A process that was killed while it began a file has left it empty: it goes on from the one
   // before.
   const bool follows = last > 1;
@@ -108,8 +115,8 @@ std::string Store::open() {
   return {};
 }
 
-// The head and the last rows of a file that others follow; one that is damaged has none. The
-// error's text: it may be read another time.
+// The head and the last rows of a file that others follow; where it is damaged, those of the file
+// before it, with a leap. The error's text: it may be read another time.
 std::string Store::look_back(std::uint32_t number) {
   Database db;
   const std::string path = folder_ + "/" + record_store::segment_name(chain_, number);
@@ -122,6 +129,10 @@ std::string Store::look_back(std::uint32_t number) {
   }
   if (is_damage(result)) {
     head_ = {};
+    if (number > 1) {
+      if (std::string problem = look_back(number - 1); !problem.empty()) return problem;
+    }
+    head_.seq += damage_leap;
     return {};
   }
   path_ = path;
@@ -283,14 +294,71 @@ bool Store::look_for_end() {
 // ---- rows ------------------------------------------------------------------------------------
 
 bool Store::begin() {
+  if (is_damaged() && !leave_damaged().empty()) return false;
   // It could not be opened again after the next one could not be made.
   if (!is_open() && !open_file(number_, {}).empty()) return false;
   before_ = head_;
-  return db_.run("BEGIN IMMEDIATE") == SQLITE_OK;
+  return noted(db_.run("BEGIN IMMEDIATE") == SQLITE_OK) && begin_carried();
+}
+
+// The first rows of a file that took a damaged one's place.
+bool Store::begin_carried() {
+  if (carried_.empty()) return true;
+  return mark("carried", carried_) &&
+         (identity_.detail.empty() || noted(tables_.put(identity_, &head_)));
 }
 
 bool Store::commit() {
-  return db_.run("COMMIT") == SQLITE_OK;
+  if (!noted(db_.run("COMMIT") == SQLITE_OK)) return false;
+  carried_.clear();
+  return true;
+}
+
+std::string Store::error() const {
+  if (is_damaged()) return damage_;
+  return is_open() ? db_.message() : "it is not open";
+}
+
+bool Store::noted(bool done) {
+  if (!done && is_page_damage(sqlite3_extended_errcode(db_.get()))) damage_ = db_.message();
+  return done;
+}
+
+// Goes on in the next file behind the last row that was committed. Where the file has been signed
+// further than that, its last rows were not those, and seq leaps. The error's text; the next try
+// finds everything as it was.
+std::string Store::leave_damaged() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!carried_.empty() && now < leave_not_before_) return damage_;
+  const std::string left = path_, name = record_store::segment_name(chain_, number_);
+  const Head head = head_;
+  const std::uint64_t signed_before = signed_seq_;
+  const bool unclean_before = unclean_;
+  if (signed_seq_ > head_.seq) head_.seq += damage_leap;
+  const Head followed = head_;
+  std::string problem = open_file(number_ + 1, name);
+  // Nothing but an empty file can lie there, or one that was made for the same place.
+  const bool fits = head_.seq == followed.seq && head_.hash == followed.hash;
+  if (!problem.empty() || !fits) {
+    close();
+    // Another's file is left as well.
+    if (problem.empty())
+      problem = path_ + " is there already, and follows another row";
+    else
+      --number_;
+    head_ = head;
+    signed_seq_ = signed_before;
+    unclean_ = unclean_before;
+    return problem;
+  }
+  log_(BH_LOG_ERROR,
+       left + ": " + damage_ + "; it is left as it is, and the record goes on in " + path_);
+  unclean_ = unclean_before;
+  signed_seq_ = std::min(signed_before, head.seq);
+  leave_not_before_ = now + std::chrono::milliseconds(leave_again_ms);
+  carried_ = "from " + name + ", which is damaged: " + damage_;
+  damage_.clear();
+  return {};
 }
 
 void Store::rollback() {
@@ -302,7 +370,7 @@ bool Store::put(const Row &row, bool *known) {
   *known = is_remembered(row);
   if (*known) return true;
   if (row.kind == BH_RECORD_IDENTITY) identity_ = row;
-  return tables_.put(row, &head_);
+  return noted(tables_.put(row, &head_));
 }
 
 bool Store::is_remembered(const Row &row) const {
@@ -313,7 +381,7 @@ bool Store::is_remembered(const Row &row) const {
 }
 
 bool Store::mark(std::string_view kind, std::string_view detail) {
-  return tables_.mark(kind, detail, &head_);
+  return noted(tables_.mark(kind, detail, &head_));
 }
 
 // ---- checkpoints, files ----------------------------------------------------------------------
@@ -332,7 +400,7 @@ bool Store::checkpoint(const Sign &sign) {
   if (insert.prepare(db_.get(),
                      "INSERT INTO audit_checkpoints (timestamp, seq, head, statement, instance, "
                      "signed_at, public_key, signature) VALUES (?,?,?,?,?,?,?,?)") != SQLITE_OK) {
-    return false;
+    return noted(false);
   }
   const std::string now = time_text(unix_ns_now());
   const auto blob = [&](int at, const void *data, std::size_t n) {
@@ -346,7 +414,7 @@ bool Store::checkpoint(const Sign &sign) {
   insert.bind(6, static_cast<std::int64_t>(made.unix_s));
   blob(7, made.public_key, sizeof made.public_key);
   blob(8, made.signature, sizeof made.signature);
-  if (insert.step() != SQLITE_DONE) return false;
+  if (insert.step() != SQLITE_DONE) return noted(false);
   signed_seq_ = head_.seq;
   return true;
 }

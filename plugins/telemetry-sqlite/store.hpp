@@ -4,6 +4,7 @@
 // the chain as it was: head() is the last row that was committed.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -32,6 +33,10 @@ class Store {
   // nothing is signed twice for one place of the chain.
   static constexpr std::uint64_t damage_leap = std::uint64_t{1} << 32;
 
+  // A file that took the place of a damaged one and has kept nothing yet is not left for another
+  // sooner than that: where the disk is at fault, more files do not help.
+  static constexpr std::uint64_t leave_again_ms = 60'000;
+
   // How large the log (-wal) gets before it is copied into the file, about; larger by what one
   // commit writes, and while a reader keeps it from being copied.
   static constexpr std::uint64_t log_bytes = 4u << 20;
@@ -45,14 +50,17 @@ class Store {
   void close();
   bool is_open() const noexcept { return db_.get() != nullptr; }
 
-  // One transaction; after a false rollback() is due.
+  // One transaction; after a false rollback() is due. begin() goes on in a new file where
+  // is_damaged().
   bool begin();
   // Sets *known when the row is there already, and inserts nothing.
   bool put(const Row &row, bool *known);
   bool mark(std::string_view kind, std::string_view detail);
   bool commit();
   void rollback();
-  std::string error() const { return is_open() ? db_.message() : "it is not open"; }
+  std::string error() const;
+  // What failed last has met a damaged page of the present file, which only writing may have read.
+  bool is_damaged() const noexcept { return !damage_.empty(); }
   // Of the last failure: it may be over by itself, like a full disk or another's lock.
   bool may_pass() const;
   // Rows that were committed under numbers which may come again; see bh_record.number.
@@ -80,6 +88,9 @@ class Store {
   std::string leave(int schema);
   std::string open_failure(std::string text);
   std::string look_back(std::uint32_t number);
+  std::string leave_damaged();
+  bool begin_carried();
+  bool noted(bool done);
   void remember_rows(sqlite3 *db);
   bool is_remembered(const Row &row) const;
   bool look_for_end();
@@ -101,8 +112,11 @@ class Store {
   std::uint64_t page_bytes_ = 4096;
   bool unclean_ = false;
   std::uint64_t last_number_ = 0;
-  int open_code_ = 0;                                // why the last open_file() failed
-  bool no_room_ = false;                             // and that was for want of room
+  int open_code_ = 0;     // why the last open_file() failed
+  bool no_room_ = false;  // and that was for want of room
+  std::string damage_;    // what SQLite said; empty: nothing is known to be damaged
+  std::string carried_;   // the mark that the present file begins with, until that is committed
+  std::chrono::steady_clock::time_point leave_not_before_{};
   std::map<std::uint64_t, std::string> remembered_;  // record number -> its timestamp
 };
 

@@ -78,12 +78,11 @@ std::string Writer::begin_record() {
       return "the session database cannot be opened (" + store_->path() + "): " + problem;
     }
   }
-  begun_ = store_->begin() &&
-           (!store_->was_unclean() ||
-            store_->mark("unclean",
-                         "the process before this one did not end in good order; what it had "
-                         "not written yet is not here")) &&
-           store_->mark("start", "process " + std::to_string(::getpid())) && store_->commit();
+  begun_ = write_begin();
+  if (!begun_ && store_->is_damaged()) {  // the next file takes its place
+    store_->rollback();
+    begun_ = write_begin();
+  }
   if (!begun_) {
     return "the session database cannot be written (" + store_->path() + "): " + store_->error();
   }
@@ -92,6 +91,15 @@ std::string Writer::begin_record() {
     next_number_ = std::max(next_number_, store_->last_number() + 1);
   }
   return {};
+}
+
+bool Writer::write_begin() {
+  return store_->begin() &&
+         (!store_->was_unclean() ||
+          store_->mark("unclean",
+                       "the process before this one did not end in good order; what it had "
+                       "not written yet is not here")) &&
+         store_->mark("start", "process " + std::to_string(::getpid())) && store_->commit();
 }
 
 void Writer::stop() {
@@ -205,8 +213,16 @@ bool Writer::write_batch() {
   return true;
 }
 
-// One transaction, or nothing of it.
+// One transaction, or nothing of it. Where that has met a damaged page, it is done in the next
+// file.
 bool Writer::write_rows(std::vector<Row> *rows) {
+  if (try_rows(rows)) return true;
+  if (!store_->is_damaged()) return false;
+  store_->rollback();
+  return try_rows(rows);
+}
+
+bool Writer::try_rows(std::vector<Row> *rows) {
   const std::uint64_t next = next_number_, lost = lost_unmarked_;
   std::uint64_t written = 0, known_rows = 0;
   bool done = store_->begin() && write_marks();

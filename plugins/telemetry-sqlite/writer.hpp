@@ -67,6 +67,8 @@ class Writer {
   void take_batch(std::unique_lock<std::mutex> &lock);
   bool write_batch();
   bool write_rows(std::vector<Row> *rows);
+  bool try_rows(std::vector<Row> *rows);
+  bool write_begin();
   bool note_gap(const Row &row);
   bool write_marks();
   bool replay();

@@ -479,6 +479,111 @@ TEST_CASE("a damaged file is left, and the next goes on behind what could be rea
   }
 }
 
+namespace {
+
+// Writes over the first page of a table or an index; nobody has the file open. `at`, `bytes`: only
+// that part of it.
+void damage(const std::string &path, const std::string &what, std::uint64_t at = 0,
+            std::string bytes = {}) {
+  const auto page =
+      std::stoull(one(path, "SELECT rootpage FROM sqlite_schema WHERE name = '" + what + "'"));
+  const auto size = std::stoull(one(path, "PRAGMA page_size"));
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>((page - 1) * size + at));
+  file << (bytes.empty() ? std::string(size, '\xff') : bytes);
+}
+
+}  // namespace
+
+TEST_CASE("a file that is damaged where only writing looks is left, and nothing is missing") {
+  World w;
+  w.start();
+  w.put(1, 300);
+  w.stop();
+  const std::uint64_t before = std::stoull(one(w.file(), "SELECT max(seq) FROM audit_marks"));
+  std::string kinds;  // of the next file
+  SECTION("where a call is written") {
+    damage(w.file(), "mcp_calls_server_name");
+    kinds = "carried,end";
+  }
+  SECTION("where a call is written, in mode full") {
+    w.config.full = w.config.block = true;
+    damage(w.file(), "mcp_calls_timestamp");
+    kinds = "carried,end";
+  }
+  SECTION("where signatures are kept") {
+    w.config.checkpoint_rows = 5;
+    damage(w.file(), "audit_checkpoints");
+  }
+  w.start();
+  w.put(301, 50);
+  REQUIRE(w.until([&] { return w.writer->counters().written == 50; }));
+  w.put(351, 50);
+  w.stop();
+  const auto files = record_store::segment_files(w.folder.path);
+  REQUIRE(files.size() == 2);
+  CHECK(w.logged.size() >= 1);
+  const std::string last = w.file(2);
+  CHECK(one(last, "SELECT max(record_number) FROM mcp_calls") == "400");
+  CHECK(one(last, "SELECT previous_file FROM audit_segment") == "calls-1-000001.db");
+  CHECK(std::stoull(one(last, "SELECT previous_seq FROM audit_segment")) >= before);
+  if (!kinds.empty()) {
+    CHECK(one(last, "SELECT group_concat(kind) FROM audit_marks") == kinds);
+    CHECK(one(last, "SELECT count(*) FROM mcp_calls") == "100");
+    // The start of this process is the last row of the damaged file.
+    CHECK(std::stoull(one(last, "SELECT previous_seq FROM audit_segment")) == before + 1);
+  }
+  CHECK(w.check().broken.find("calls-1-000001.db") != std::string::npos);
+  record_store::VerifyOptions alone;
+  alone.public_key = w.signer.public_key();
+  alone.whole_chain = false;
+  const auto report = record_store::verify_chain({files.back()}, alone);
+  CHECK(report.broken == "");
+  CHECK(report.checkpoints >= 1);
+  // The next process has no more to do with it.
+  w.logged.clear();
+  w.start();
+  w.put(401, 1);
+  w.stop();
+  CHECK(w.logged.empty());
+  CHECK(record_store::segment_files(w.folder.path).size() == 2);
+}
+
+TEST_CASE("while the next file cannot be made, no others are, and what waits is kept") {
+  World w;
+  w.start();
+  w.put(1, 300);
+  w.stop();
+  damage(w.file(), "mcp_calls_server_name");
+  w.start();
+  std::filesystem::create_directory(w.file(2));
+  w.put(301, 10);
+  REQUIRE(w.until([&] { return w.writer->counters().write_errors >= 3; }));
+  CHECK(record_store::segment_files(w.folder.path).size() == 2);
+  CHECK(w.writer->counters().lost == 0);
+  std::filesystem::remove(w.file(2));
+  REQUIRE(w.until([&] { return w.writer->counters().written == 10; }));
+  w.stop();
+  CHECK(one(w.file(2), "SELECT count(*) FROM mcp_calls") == "10");
+  CHECK(record_store::segment_files(w.folder.path).size() == 2);
+}
+
+TEST_CASE("a process begins though no mark finds room in its damaged file") {
+  World w;
+  w.start();
+  w.put(1, 300);
+  w.stop();
+  damage(w.file(), "audit_marks", 1, "\xff\xff");  // where the page has room: reading asks not
+  const std::string before = one(w.file(), "SELECT max(seq) FROM audit_marks");
+  w.start();
+  w.put(301, 10);
+  w.stop();
+  REQUIRE(record_store::segment_files(w.folder.path).size() == 2);
+  CHECK(one(w.file(2), "SELECT count(*) FROM mcp_calls") == "10");
+  CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "carried,start,end");
+  CHECK(one(w.file(2), "SELECT previous_seq FROM audit_segment") == before);
+}
+
 TEST_CASE("a file of another version's schema is left as it is, and the next one follows it") {
   World w;
   w.start();
