@@ -2,6 +2,7 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "record-store/schema.hpp"
@@ -10,6 +11,22 @@ namespace record_store {
 namespace {
 
 constexpr int last_columns = 3;  // seq, prev, hash
+
+bool has_table(sqlite3 *db, std::string_view name) {
+  Statement table;
+  if (table.prepare(db, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?") !=
+      SQLITE_OK) {
+    return true;  // who reads it hears why
+  }
+  table.bind(1, name);
+  return table.step() != SQLITE_DONE;
+}
+
+// Of a file that another version may have written.
+bool may_lack(sqlite3 *db, int schema, std::string_view table) {
+  return schema != schema_version && std::ranges::find(later_tables, table) != later_tables.end() &&
+         !has_table(db, table);
+}
 
 }  // namespace
 
@@ -90,7 +107,10 @@ Hash RowHash::finish() {
 int read_head(sqlite3 *db, Head *out) {
   *out = Head{};
   Statement segment;
-  int result = segment.prepare(
+  int schema = 0;
+  int result = read_schema_version(db, &schema);
+  if (result != SQLITE_OK) return result;
+  result = segment.prepare(
       db, "SELECT previous_seq, previous_hash, previous_id FROM audit_segment LIMIT 1");
   if (result == SQLITE_OK) result = segment.step();
   if (result != SQLITE_ROW) return result == SQLITE_DONE ? SQLITE_CORRUPT : result;
@@ -98,6 +118,7 @@ int read_head(sqlite3 *db, Head *out) {
   segment.blob(1).copy(reinterpret_cast<char *>(out->hash.data()), out->hash.size());
   out->call_id = segment.integer(2);
   for (const std::string_view table : chained_tables) {
+    if (may_lack(db, schema, table)) continue;
     Statement last;
     result = last.prepare(
         db, "SELECT seq, hash, id FROM " + std::string(table) + " ORDER BY id DESC LIMIT 1");

@@ -44,7 +44,8 @@ struct Head {
   Hash hash{};
 };
 
-// The last row of an open file's chain, or what its first row will follow. SQLite's result code.
+// The last row of an open file's chain, or what its first row will follow. A file of another
+// schema_version need not have the later_tables. SQLite's result code.
 int read_head(sqlite3 *db, Head *out);
 // The record_store::schema_version that the file was made with. An SQLite result code.
 int read_schema_version(sqlite3 *db, int *out);

@@ -23,4 +23,7 @@ inline constexpr std::array<std::string_view, 8> chained_tables{
     "mcp_calls",       "call_intents",    "net_events", "fs_events",
     "snapshot_events", "security_events", "approvals",  "audit_marks"};
 
+// That a file of another schema_version need not have.
+inline constexpr std::array<std::string_view, 1> later_tables{"call_intents"};
+
 }  // namespace record_store

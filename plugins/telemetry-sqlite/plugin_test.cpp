@@ -69,6 +69,40 @@ TEST_CASE("records become rows") {
   CHECK(m.host.faults().empty());
 }
 
+TEST_CASE("texts that are longer than a record's may be are cut, and the chain can be verified") {
+  Made m;
+  REQUIRE(m.configure("{}") == BH_OK);
+  REQUIRE(m.plugin->start(m.plugin->self, &m.error) == BH_OK);
+  std::string numbers = R"({"password":[1)";
+  while (numbers.size() < (8u << 20)) numbers += ",1";
+  std::string accents = "a";  // the boundary is within a character
+  while (accents.size() < 300'000) accents += "\u00e9";
+  bh_record record{};
+  record.size = sizeof record;
+  record.outcome = BH_OUTCOME_OK;
+  record.number = 5;
+  record.request = bh::str(numbers);
+  record.response = record.method = record.name = bh::str(accents);
+  bh_record event = record;
+  event.kind = BH_RECORD_NET;
+  event.number = 6;
+  event.detail = bh::str(numbers);
+  const bh_record *pointers[] = {&record, &event};
+  CHECK(m.table()->batch(m.plugin->self, pointers, 2) == 2);
+  m.plugin->stop(m.plugin->self);
+  const std::string of = " FROM mcp_calls WHERE id = 1";
+  CHECK(one(m.file(), "SELECT flags" + of) == "12");
+  CHECK(one(m.file(),
+            "SELECT length(CAST(request_preview AS BLOB)) BETWEEN 262144 AND 786432" + of) == "1");
+  // Of a text that was cut the end goes, which may be a part of a credential.
+  CHECK(one(m.file(),
+            "SELECT length(CAST(response_preview AS BLOB)) BETWEEN 261000 AND 262144" + of) == "1");
+  CHECK(one(m.file(), "SELECT length(CAST(method AS BLOB))" + of) == "1023");
+  CHECK(one(m.file(), "SELECT group_concat(kind) FROM audit_marks") == "start,unreadable,end");
+  const record_store::VerifyOptions options;
+  CHECK(record_store::verify_chain({{m.file(), 1, 1, 0, 0}}, options).broken == "");
+}
+
 TEST_CASE("what it wants of the host follows its configuration") {
   Made m;
   REQUIRE(m.configure(R"({"texts":false,"on_failure":"block"})") == BH_OK);

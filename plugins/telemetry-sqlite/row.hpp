@@ -1,10 +1,15 @@
 // One record as the writer's thread has it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace telemetry_sqlite {
+
+// The most of a text that the gateway sends in a record: name, rule, reason, error, request id and
+// the like. Of others see BH_RECORD_TEXT_BYTES and BH_EVENT_BYTES.
+inline constexpr std::size_t max_short_text = 1024;
 
 struct Row {
   std::uint32_t outcome = 0, action = 0, flags = 0, kind = 0;  // kind: BH_RECORD_CALL and so on

@@ -87,6 +87,7 @@ std::string Store::open() {
     if (file.chain == chain_) last = std::max(last, file.number);
   }
   head_ = {};
+  ended_before_ = false;
   damage_.clear();
   carried_.clear();
   // A process that was killed while it began a file has left it empty: it goes on from the one
@@ -125,6 +126,7 @@ std::string Store::look_back(std::uint32_t number) {
   if (result == SQLITE_OK) result = record_store::read_head(db.get(), &head_);
   if (result == SQLITE_OK) {
     remember_rows(db.get());
+    ended_before_ = look_for_end(db.get(), number == 1);
     return {};
   }
   if (is_damage(result)) {
@@ -132,6 +134,7 @@ std::string Store::look_back(std::uint32_t number) {
     if (number > 1) {
       if (std::string problem = look_back(number - 1); !problem.empty()) return problem;
     }
+    ended_before_ = false;
     head_.seq += damage_leap;
     return {};
   }
@@ -181,14 +184,14 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   if (schema != record_store::schema_version) return leave(schema);
   if (std::string problem = prepare(); !problem.empty()) return open_failure(std::move(problem));
   remember_rows(db_.get());
-  unclean_ = !look_for_end();
+  unclean_ = !look_for_end(db_.get(), number_ == 1 || ended_before_);
   return {};
 }
 
 // A row of this version in a file of another would have a hash that nobody can check.
 std::string Store::leave(int schema) {
   remember_rows(db_.get());
-  unclean_ = !look_for_end();
+  unclean_ = !look_for_end(db_.get(), number_ == 1 || ended_before_);
   close();
   open_code_ = another_schema;
   no_room_ = false;
@@ -263,7 +266,7 @@ void Store::remember_rows(sqlite3 *db) {
     if (rows.prepare(db, "SELECT record_number, timestamp FROM " + std::string(table) +
                              " ORDER BY id DESC LIMIT " + std::to_string(remembered_rows)) !=
         SQLITE_OK) {
-      return;
+      continue;  // a file of another schema need not have it
     }
     while (rows.step() == SQLITE_ROW) {
       const auto number = static_cast<std::uint64_t>(rows.integer(0));
@@ -279,16 +282,17 @@ void Store::remember(const std::vector<Row> &rows) {
   while (remembered_.size() > most) remembered_.erase(remembered_.begin());
 }
 
-// Has whoever wrote here before said that it is done?
-bool Store::look_for_end() {
+// Has whoever wrote here before said that it is done? without: what a file answers that has no such
+// mark. The first row of a file is one, unless its writer has not come to that: it may have failed
+// to make the file, and gone on with the one before.
+bool Store::look_for_end(sqlite3 *db, bool without) {
   Statement last;
-  if (last.prepare(db_.get(),
+  if (last.prepare(db,
                    "SELECT kind FROM audit_marks WHERE kind IN ('start', 'end', "
                    "'carried') ORDER BY id DESC LIMIT 1") != SQLITE_OK) {
     return true;
   }
-  // The first row of a file is such a mark, unless its writer has not come to that.
-  return last.step() == SQLITE_ROW ? last.text(0) == "end" : number_ == 1;
+  return last.step() == SQLITE_ROW ? last.text(0) == "end" : without;
 }
 
 // ---- rows ------------------------------------------------------------------------------------
@@ -387,7 +391,8 @@ bool Store::mark(std::string_view kind, std::string_view detail) {
 // ---- checkpoints, files ----------------------------------------------------------------------
 
 bool Store::checkpoint(const Sign &sign) {
-  if (!is_open() || unsigned_rows() == 0) return true;
+  if (!is_open()) return false;
+  if (unsigned_rows() == 0) return true;
   // A power cut must not take what was signed: what the checkpoint has copied was written through,
   // and what readers or another checkpoint keep it from copying lies in the log.
   sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);

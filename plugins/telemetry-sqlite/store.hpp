@@ -65,9 +65,10 @@ class Store {
   bool may_pass() const;
   // Rows that were committed under numbers which may come again; see bh_record.number.
   void remember(const std::vector<Row> &rows);
+  bool is_remembered(const Row &row) const;
 
   // Signed and kept; what it covers is on the disk before. False: nobody has signed, or it could
-  // not be written.
+  // not be written, or no file is open.
   bool checkpoint(const Sign &sign);
   std::uint64_t unsigned_rows() const noexcept { return head_.seq - signed_seq_; }
   bool is_full();  // the present file, by segment_bytes
@@ -92,8 +93,7 @@ class Store {
   bool begin_carried();
   bool noted(bool done);
   void remember_rows(sqlite3 *db);
-  bool is_remembered(const Row &row) const;
-  bool look_for_end();
+  bool look_for_end(sqlite3 *db, bool without);
   record_store::Head last_of(const record_store::SegmentFile &file) const;
   bool drop(const record_store::SegmentFile &file, std::string_view why);
 
@@ -111,6 +111,7 @@ class Store {
   std::uint64_t signed_seq_ = 0;
   std::uint64_t page_bytes_ = 4096;
   bool unclean_ = false;
+  bool ended_before_ = false;  // the file before the present one, by look_back()
   std::uint64_t last_number_ = 0;
   int open_code_ = 0;     // why the last open_file() failed
   bool no_room_ = false;  // and that was for want of room

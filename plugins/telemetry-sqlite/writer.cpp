@@ -121,7 +121,8 @@ bool Writer::put(Row &&row) {
     queue_.push_back(std::move(row));  // may fail, and then nothing is held
     held_bytes_ += bytes;
     ++held_rows_;
-    wake = queue_.size() == 1 || queue_.size() == batch_rows;
+    wake = queue_.size() == 1 || queue_.size() == batch_rows ||
+           (held_bytes_ > max_bytes / 2 && held_bytes_ - bytes <= max_bytes / 2);
   }
   if (wake) wake_.notify_one();
   return true;
@@ -138,8 +139,7 @@ void Writer::run() {
       wake_.wait_for(lock, ms(failing_ ? retry_ms : idle_checkpoint_ms / 4), ready);
       // More may come within flush_ms: one transaction for all. In mode "full" somebody waits.
       if (!queue_.empty() && !config_.full) {
-        wake_.wait_for(lock, ms(config_.flush_ms),
-                       [&] { return stopping_ || queue_.size() >= batch_rows; });
+        wake_.wait_for(lock, ms(config_.flush_ms), [&] { return stopping_ || is_much(); });
       }
       take_batch(lock);
     } else {
@@ -161,6 +161,11 @@ void Writer::run() {
   }
   lock.unlock();
   end();
+}
+
+// What waits is not waited with any longer; mutex_ is held.
+bool Writer::is_much() const noexcept {
+  return queue_.size() >= batch_rows || held_bytes_ > max_bytes / 2;
 }
 
 void Writer::take_batch(std::unique_lock<std::mutex> &) {
@@ -199,7 +204,7 @@ bool Writer::write_batch() {
     return false;
   }
   if (!batch_.empty() || lost_unmarked_ != 0) {
-    if (!write_rows(&batch_)) {
+    if (!write_rows(&batch_, false)) {
       failed();
       if (!config_.block) spill_batch();
       return false;
@@ -215,14 +220,14 @@ bool Writer::write_batch() {
 
 // One transaction, or nothing of it. Where that has met a damaged page, it is done in the next
 // file.
-bool Writer::write_rows(std::vector<Row> *rows) {
-  if (try_rows(rows)) return true;
+bool Writer::write_rows(std::vector<Row> *rows, bool replayed) {
+  if (try_rows(rows, replayed)) return true;
   if (!store_->is_damaged()) return false;
   store_->rollback();
-  return try_rows(rows);
+  return try_rows(rows, replayed);
 }
 
-bool Writer::try_rows(std::vector<Row> *rows) {
+bool Writer::try_rows(std::vector<Row> *rows, bool replayed) {
   const std::uint64_t next = next_number_, lost = lost_unmarked_;
   std::uint64_t written = 0, known_rows = 0;
   bool done = store_->begin() && write_marks();
@@ -230,7 +235,7 @@ bool Writer::try_rows(std::vector<Row> *rows) {
     bool known = false;
     if (!done) break;
     mask(&row);  // here, where it is about to be read anyway
-    done = note_gap(row) && store_->put(row, &known);
+    done = note_gap(row, replayed) && store_->put(row, &known);
     ++(known ? known_rows : written);
   }
   done = done && store_->commit();
@@ -246,14 +251,23 @@ bool Writer::try_rows(std::vector<Row> *rows) {
 }
 
 // Numbers follow each other as long as the gateway's process lives and drops nothing.
-bool Writer::note_gap(const Row &row) {
+bool Writer::note_gap(const Row &row, bool replayed) {
+  // A new process of the gateway counts on from its clock, in microseconds.
+  constexpr std::uint64_t another_process = 1'000'000;
   const std::uint64_t expected = std::exchange(next_number_, row.number + 1);
   if (expected == 0 || row.number <= expected) {
+    const bool back = row.number != 0 && row.number + another_process < expected;
+    if (back && !replayed && !store_->is_remembered(row)) {
+      return store_->mark("gap",
+                          "the gateway has been started again, and its clock went back: its "
+                          "numbers went on at " +
+                              std::to_string(row.number) + ", and " + std::to_string(expected) +
+                              " was expected; how many records did not come before that, the "
+                              "numbers do not say");
+    }
     next_number_ = std::max(next_number_, expected);
     return true;
   }
-  // A new process of the gateway counts on from its clock, in microseconds.
-  constexpr std::uint64_t another_process = 1'000'000;
   if (row.number - expected >= another_process) {
     return store_->mark(
         "gap",
@@ -279,7 +293,7 @@ bool Writer::write_marks() {
 bool Writer::replay() {
   while (!spill_.empty()) {
     std::vector<Row> rows = spill_.peek(batch_rows);
-    if (!write_rows(&rows)) {
+    if (!write_rows(&rows, true)) {
       failed();
       return false;
     }
@@ -332,7 +346,8 @@ void Writer::drop_batch() {
 
 // Signatures, the next file, what is too old.
 void Writer::maintain(bool ending) {
-  if (failing_ || ending) return;
+  // Not open: the next file could not be made, and the one before not be opened again, so far.
+  if (failing_ || ending || !store_->is_open()) return;
   const auto now = Clock::now();
   const bool due = store_->unsigned_rows() >= config_.checkpoint_rows ||
                    (store_->unsigned_rows() > 0 && now - signed_at_ >= ms(idle_checkpoint_ms));

@@ -30,7 +30,8 @@ class Writer {
  public:
   static constexpr std::size_t max_rows = 16'384;  // that wait, or are being written
   static constexpr std::size_t max_bytes = 64u << 20;
-  static constexpr std::size_t batch_rows = 512;  // of a transaction; as many are not waited with
+  static constexpr std::size_t batch_rows = 512;  // of a transaction; as many are not waited with,
+                                                  // nor texts of half of max_bytes
   static constexpr std::uint64_t retry_ms = 500;
   static constexpr std::uint64_t idle_checkpoint_ms = 60'000;  // then a few rows are signed, too
   static constexpr std::uint64_t sign_again_ms = 10'000;       // after nobody has signed
@@ -64,12 +65,14 @@ class Writer {
 
   std::string begin_record();
   void run();
+  bool is_much() const noexcept;
   void take_batch(std::unique_lock<std::mutex> &lock);
   bool write_batch();
-  bool write_rows(std::vector<Row> *rows);
-  bool try_rows(std::vector<Row> *rows);
+  // replayed: they were spilled before others that may be on record already.
+  bool write_rows(std::vector<Row> *rows, bool replayed);
+  bool try_rows(std::vector<Row> *rows, bool replayed);
   bool write_begin();
-  bool note_gap(const Row &row);
+  bool note_gap(const Row &row, bool replayed);
   bool write_marks();
   bool replay();
   void mask(Row *row);

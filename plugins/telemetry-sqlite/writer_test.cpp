@@ -154,6 +154,80 @@ TEST_CASE("a missing number is a gap that shows") {
   CHECK(w.check().notes.size() == 1);
 }
 
+TEST_CASE("numbers that went back are a gap that shows, and those behind it are counted on") {
+  World w;
+  w.start();
+  w.put(2'000'000'000, 5);
+  w.put(1'000'000'000, 5);
+  w.put(1'000'000'505, 5);
+  w.stop();
+  CHECK(w.kinds() == "start,gap,gap,end");
+  CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id")
+            .find("its clock went back: its numbers went on at 1000000000,") != std::string::npos);
+  CHECK(one(w.file(), "SELECT detail FROM audit_marks WHERE kind = 'gap' ORDER BY id DESC")
+            .starts_with("records 1000000005 to 1000000504 did not come"));
+  // What is there already has not gone back.
+  w.start();
+  w.put(2'000'000'005, 1);
+  w.put(1'000'000'000, 5);
+  w.put(2'000'000'006, 1);
+  w.stop();
+  CHECK(w.kinds() == "start,gap,gap,end,start,end");
+  CHECK(w.calls() == "17");
+}
+
+TEST_CASE("large texts do not wait for flush_ms") {
+  World w;
+  w.config.flush_ms = 600'000;
+  w.start();
+  for (std::uint64_t number = 1; number <= 40; ++number) {
+    Row large = row(number);
+    large.response = std::string(1u << 20, 'r');
+    REQUIRE(w.writer->put(std::move(large)));
+  }
+  CHECK(w.until([&] { return w.writer->counters().written >= 32; }));
+  w.stop();
+  CHECK(w.calls() == "40");
+}
+
+TEST_CASE("without an open file nothing is signed") {
+  World w;
+  Store store(w.folder.path, 1, "book", w.config, [](std::int32_t, const std::string &) {});
+  REQUIRE(store.open() == "");
+  REQUIRE(store.begin());
+  REQUIRE(store.mark("start", ""));
+  REQUIRE(store.commit());
+  store.close();
+  CHECK(!store.checkpoint(w.signer.function()));
+  CHECK(w.signer.asked == 0);
+  REQUIRE(store.open() == "");
+  CHECK(store.checkpoint(w.signer.function()));
+}
+
+TEST_CASE("a next file that was begun and not used says nothing of the end") {
+  World w;
+  w.start();
+  w.put(1, 5);
+  w.stop();
+  SECTION("the one before has ended well") {
+    std::ofstream(w.file(2)).close();
+    w.start();
+    w.stop();
+    CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "start,end");
+  }
+  SECTION("the one before has not") {
+    record_store::Database db;
+    REQUIRE(db.open(w.file(), SQLITE_OPEN_READWRITE) == SQLITE_OK);
+    REQUIRE(db.run("DROP TRIGGER audit_marks_no_delete; "
+                   "DELETE FROM audit_marks WHERE kind = 'end'") == SQLITE_OK);
+    db.close();
+    std::ofstream(w.file(2)).close();
+    w.start();
+    w.stop();
+    CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "unclean,start,end");
+  }
+}
+
 TEST_CASE("policy, lists and credentials in a row") {
   World w;
   w.start();
@@ -612,6 +686,16 @@ TEST_CASE("a file of another version's schema is left as it is, and the next one
     run("PRAGMA user_version = 2");  // it is one chain
     CHECK(w.check().broken == "");
     CHECK(w.check().rows == 12 + 7);
+  }
+  SECTION("where the first version had not all tables yet") {
+    run("DROP TABLE call_intents");
+    w.start();
+    w.put(6, 10);
+    w.stop();
+    CHECK(previous() == 12);
+    CHECK(one(w.file(2), "SELECT count(*) FROM mcp_calls") == "5");
+    CHECK(one(w.file(2), "SELECT group_concat(kind) FROM audit_marks") == "start,end");
+    CHECK(w.logged.at(0).find("written by schema 1") != std::string::npos);
   }
   SECTION("with a leap where that cannot be read") {
     run("ALTER TABLE mcp_calls RENAME TO requests");
