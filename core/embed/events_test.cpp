@@ -189,6 +189,24 @@ TEST_CASE("notifications are judged both ways, and one that comes too late is no
     CHECK(w.client->got.empty());
     CHECK(w.refusal().rule == "r1");
   }
+  SECTION("of a call that the wire names") {
+    std::string call;
+    for (const std::string &m : w.up.lane("a").sent) {
+      if (m.find("tools/call") != std::string::npos) call = FakeUpstreams::id_of(m);
+    }
+    const auto message = GENERATE(
+        std::string(log_line), std::string(R"({"jsonrpc":"2.0","method":"notifications/mine"})"));
+    w.up.say("a", message);
+    CHECK(w.judge.last().name.empty());  // it may be another one's
+    w.up.say("a", message, std::stoull(call));
+    REQUIRE(w.judge.asked.size() == 2);
+    CHECK(w.judge.last().name == "x");
+    // It goes on when the call has ended before it is decided.
+    w.finish();
+    w.client->got.clear();
+    w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+    REQUIRE(w.turn_until([&] { return w.client->has("\"notifications/m"); }));
+  }
   SECTION("progress of a call that has ended") {
     std::string call;
     for (const std::string &m : w.up.lane("a").sent) {

@@ -394,7 +394,8 @@ class Router {
   void answer_filtered(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                        const Gate::Decision &decision);
   void refuse(Exchange &exchange, const Gate::Decision &decision);
-  void refuse_result(Exchange &exchange, const Gate::Decision &decision);
+  void refuse_result(Exchange &exchange, const Gate::Decision &decision,
+                     std::int32_t error_code = code::invalid_request);
   void call_decided(Exchange &exchange, const Undecided &call, const Gate::Decision &decision);
   void result_decided(Exchange &exchange, const Unobserved &result, const Gate::Decision &decision);
   void wait_for_policy(Exchange &exchange, Undecided call);

@@ -236,7 +236,8 @@ void Router::tell(const ReplyTo &to, const Lane &lane, const Exchange *exchange,
     event.method = scan.method;
     event.method_text = method_of(message, scan);
     if (exchange != nullptr) {
-      event.exchange = exchange->id;
+      // Progress of a call that has ended meanwhile is none; a log line still is one.
+      if (scan.method == mcp::Method::notifications_progress) event.exchange = exchange->id;
       if (exchange->method == mcp::Method::tools_call) event.tool = exchange->name;
     }
     event.body = scan.params.in(message);

@@ -1,6 +1,7 @@
 // Calls and results that a policy judges, at once or later. What it has not judged goes nowhere:
 // a call waits before it gets a lane, a result after its lane is done with it.
 #include <algorithm>
+#include <charconv>
 #include <string>
 #include <utility>
 
@@ -42,6 +43,35 @@ std::string_view definition_of(const Resolved &resolved, const Lane &lane) {
   const ItemList::Item &item = list.items[resolved.item];
   const bool same = item.hash == resolved.definition_hash;
   return same ? item.raw.in(list.bytes) : std::string_view{};
+}
+
+// Its own where it is one, so that clients may go on acting on it.
+std::int32_t error_code_of(std::string_view error) {
+  const std::string_view token = mcp::member(error, "code");
+  std::int32_t out = 0;
+  const char *last = token.data() + token.size();
+  const auto [end, failed] = std::from_chars(token.data(), last, out);
+  return !token.empty() && failed == std::errc{} && end == last ? out : code::internal_error;
+}
+
+// A server's error as policies see it, which read results: the message is its text, data its
+// structured content. What would have no place there is in it with the whole error.
+std::string error_as_result(std::string_view error) {
+  const std::string_view message = mcp::member(error, "message"), data = mcp::member(error, "data");
+  bool whole = !message.starts_with('"') || (!data.empty() && !data.starts_with('{'));
+  mcp::for_each_member(error, &whole, [](void *arg, std::string_view key, std::string_view) {
+    std::string scratch;
+    const std::string_view name = mcp::unquote(key, &scratch);
+    if (name != "code" && name != "message" && name != "data") *static_cast<bool *>(arg) = true;
+    return true;
+  });
+  std::string out = R"({"isError":true,"content":[)";
+  out.reserve(out.size() + 2 * error.size() + 96);
+  if (message.starts_with('"')) out.append(R"({"type":"text","text":)").append(message).append("}");
+  out += ']';
+  if (data.starts_with('{')) out.append(R"(,"structuredContent":)").append(data);
+  if (whole) out.append(R"(,"error":)").append(error);
+  return out + "}";
 }
 
 }  // namespace
@@ -157,11 +187,20 @@ void Router::call_decided(Exchange &e, const Undecided &call, const Gate::Decisi
   dispatch(e, call.message, scan, call.target, decision.replacement);
 }
 
-// ---- results ---------------------------------------------------------------------------------
+// ---- results and errors
+// ---------------------------------------------------------------------------------
 
 // False: answered otherwise, or the decision is pending.
 bool Router::passes_result(Exchange &e, std::string_view message, const mcp::Scan &scan) {
-  const Gate::Decision decision = gate_.observe(policy_request(e), scan.result.in(message));
+  const bool ok = scan.kind == mcp::Kind::result;
+  const std::string_view body = (ok ? scan.result : scan.error).in(message);
+  if (mcp::has_duplicate_members(body)) {
+    const char *why = "the result holds an object with duplicate members";
+    answer_filtered(e, message, scan, Gate::refusal({}, why));
+    return false;
+  }
+  const std::string error = ok ? std::string() : error_as_result(body);
+  const Gate::Decision decision = gate_.observe(policy_request(e), ok ? body : error);
   if (decision.verdict == Gate::Verdict::allow) return true;
   if (decision.verdict != Gate::Verdict::pending) {
     answer_filtered(e, message, scan, decision);
@@ -186,6 +225,15 @@ bool Router::passes_result(Exchange &e, std::string_view message, const mcp::Sca
 // A policy has looked at the result: it is replaced or withheld, the original never leaves.
 void Router::answer_filtered(Exchange &e, std::string_view message, const mcp::Scan &scan,
                              const Gate::Decision &decision) {
+  if (scan.kind == mcp::Kind::error) {
+    // An error is not rewritten: what a rule would take out of it is withheld with the rest.
+    const Gate::Decision refusal =
+        decision.verdict == Gate::Verdict::rewrite
+            ? Gate::refusal(decision.rule, "an error of the server is not rewritten")
+            : decision;
+    note_decision(e, refusal);
+    return refuse_result(e, refusal, error_code_of(scan.error.in(message)));
+  }
   note_decision(e, decision);
   if (decision.verdict != Gate::Verdict::rewrite) return refuse_result(e, decision);
   Splice splice(message);
@@ -205,17 +253,17 @@ void Router::answer_filtered(Exchange &e, std::string_view message, const mcp::S
   }
 }
 
-void Router::refuse_result(Exchange &e, const Gate::Decision &decision) {
+void Router::refuse_result(Exchange &e, const Gate::Decision &decision, std::int32_t error_code) {
   ++counters_.refused_by_policy;
   std::string text = "MCP response blocked by policy";
   if (!decision.rule.empty()) text += " (" + decision.rule + ")";
   const ReplyTo reply = e.reply;
   const std::string id = e.client_id;
-  const std::string_view why =
-      decision.asks ? std::string_view("needs approval, which a result cannot wait for")
-                    : std::string_view(decision.reason);
+  const std::string why =
+      decision.asks ? "needs approval, which a result cannot wait for" : decision.reason;
+  if (!why.empty()) text += ": " + why;
   finish(e, BH_OUTCOME_REFUSED, 0, decision.rule, why);
-  answer_error(reply, id, code::invalid_request, text);
+  answer_error(reply, id, error_code, text);
 }
 
 void Router::result_decided(Exchange &e, const Unobserved &result, const Gate::Decision &decision) {

@@ -84,8 +84,7 @@ void Router::answer_call(Exchange &e, std::string_view message, const mcp::Scan 
     if (exchanges_.get(id) == nullptr) return;  // its client has given it up meanwhile
     e.open_asks = 0;
   }
-  const bool judged = scan.kind == mcp::Kind::result && gate_.observes();
-  if (judged && !passes_result(e, message, scan)) return;
+  if (gate_.observes() && !passes_result(e, message, scan)) return;
   pass_answer(e, message, scan);
 }
 
@@ -168,8 +167,8 @@ void Router::upstream_notification(WireLane &lane, std::uint64_t hint, std::stri
         return;
       }
       const bh_str part = bh::str(message);
-      tell({client->handle, e != nullptr ? e->reply.stream : 0, 0}, lane, nullptr, message, scan,
-           &part, 1);
+      tell({client->handle, e != nullptr ? e->reply.stream : 0, 0}, lane, hint != 0 ? e : nullptr,
+           message, scan, &part, 1);
     }
   }
 }
@@ -195,8 +194,8 @@ void Router::forward_log(WireLane &lane, std::uint64_t hint, std::string_view me
   Exchange *e = nullptr;
   if (Session *client = attribute(lane, hint, &e)) {
     if (client->log_level >= 0 && level >= 0 && level < client->log_level) return;
-    tell({client->handle, e != nullptr ? e->reply.stream : 0, 0}, lane, nullptr, message, scan,
-         &part, 1);
+    tell({client->handle, e != nullptr ? e->reply.stream : 0, 0}, lane, hint != 0 ? e : nullptr,
+         message, scan, &part, 1);
     return;
   }
   // Of nobody's call: to those who asked for logs. All of them first: a client may do anything

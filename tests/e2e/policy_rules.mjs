@@ -135,6 +135,47 @@ both('B26 the roots match as they are written', async (t, args) => {
   assert.ok((await call(client, 'local__a', { path: '/tmp/x' })).result);
   assert.match((await call(client, 'local__b')).error.message, /security\.rules\.mcp\.answer/);
 });
+
+both('a JSON-RPC error of a server is judged as a result is', async (t, args) => {
+  const error = { code: -32042, message: 'token sk-SECRET123', data: { more: 'sk-SECRET456' } };
+  const on = 'mcp.response';
+  const rules = {
+    block: rule('no', { on, decision: 'block', reason: 'nothing leaves' }),
+    rewrite: rule('no', { on, decision: 'rewrite', rewrite_target: 'response.text =~ "sk-[A-Za-z0-9]+"', rewrite_value: '***' }),
+    'by text': rule('no', { on, if: 'mcp.response.is_error && mcp.response.text.contains("sk-SECRET456")', decision: 'block' }),
+    'by data': rule('no', { on, if: 'has(mcp.response.structured.more)', decision: 'block' }),
+  };
+  for (const [what, text] of Object.entries(rules)) {
+    const { gateway, client } = await ruled(t, args, text, { fake: ['--error', `a=${JSON.stringify(error)}`] });
+    const { error: got } = await call(client);
+    assert.equal(got.code, -32042, what);
+    assert.match(got.message, /^MCP response blocked by policy \(security\.rules\.mcp\.no\)/, what);
+    if (what === 'block') assert.match(got.message, /: nothing leaves$/);
+    assert.doesNotMatch(show(got), /SECRET/, what);
+    await recorded(gateway, what, (record) => record.outcome === 3);
+    assert.doesNotMatch(show(records(gateway)), /SECRET/, what);
+  }
+  // What no rule is about goes on as it came.
+  const other = rule('no', { on, if: 'mcp.response.text.contains("other")', decision: 'block' });
+  const { client } = await ruled(t, args, other, { fake: ['--error', `a=${JSON.stringify(error)}`] });
+  assert.deepEqual((await call(client)).error.error, error);
+});
+
+test('log lines and unknown notifications have the tool whose call the wire names', async (t) => {
+  const says = (method, params) => ['--notify', `a=${JSON.stringify({ jsonrpc: '2.0', method, params })}`];
+  const noise = [...says('notifications/message', { level: 'error', data: 'SECRET1' }), ...says('notifications/mine', { x: 'SECRET2' })];
+  const inner = await t.gateway(profile({ local: fake('--tool', 'a', ...noise) }, ''), { args: ['--single-process'] });
+  const quiet = rule('quiet', { on: 'mcp.notification', if: 'mcp.request.tool_name == "local__a"', decision: 'block' });
+  const outer = (rules) => t.gateway(`[mcpServers.up]\nurl = ${quoted(inner.url)}\n${rules}`, { args: ['--single-process'] });
+  const told = async (rules) => {
+    const client = await t.http(await outer(rules));
+    assert.ok((await call(client, 'up__local__a')).result !== undefined);
+    return show(client.notes);
+  };
+  assert.match(await told(''), /SECRET1.*SECRET2/s);
+  assert.doesNotMatch(await told(quiet), /SECRET/);
+});
+
 test('B26 event.* does not compile', async (t) => {
   assert.match(refusal(t, [], rule('old', { if: "event.type == 'x'", decision: 'block' })), /security\.rules\.mcp\.old\.if: 1:\d+: event\.\* is internal/);
 });

@@ -1,0 +1,150 @@
+// Errors of servers and malformed results, before a policy that reads results: they say as much as
+// results do.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "embed/policy_world.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+constexpr const char *secret_error =
+    R"({"code":-32042,"message":"token sk-1","data":{"also":"sk-2"}})";
+
+struct ErrorWorld : PolicyWorld {
+  ErrorWorld() : PolicyWorld(BH_POLICY_READS_RESULTS) {}
+  void fails(const std::string &error) {
+    up.say("a", R"({"jsonrpc":"2.0","id":)" + FakeUpstreams::id_of(up.last("a")) + R"(,"error":)" +
+                    error + "}");
+  }
+  void say_at_once(std::uint32_t verdict, std::string_view rewrite = {}) {
+    judge.judge = [verdict, rewrite](const FakeJudge::Asked &, bh_verdict *out) {
+      out->verdict = verdict;
+      out->rule = bh::str("r1");
+      out->reason = bh::str("because");
+      out->arguments = bh::str(rewrite);
+      return bh_status(BH_OK);
+    };
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a policy that reads results reads errors, as results that say the same") {
+  ErrorWorld w;
+  w.start();
+  Client c(*w.host);
+  const auto seen = [&](const std::string &error) {
+    c.call("1", "a__x");
+    w.fails(error);
+    return w.judge.last().text;
+  };
+  CHECK(seen(secret_error) == R"({"isError":true,"content":[{"type":"text","text":"token sk-1"}],)"
+                              R"("structuredContent":{"also":"sk-2"}})");
+  CHECK(seen(R"({"code":1,"message":"m"})") ==
+        R"({"isError":true,"content":[{"type":"text","text":"m"}]})");
+  // What has no place in a result is in it as it came.
+  CHECK(seen(R"({"code":1,"message":"m","data":["d"]})") ==
+        R"({"isError":true,"content":[{"type":"text","text":"m"}],)"
+        R"("error":{"code":1,"message":"m","data":["d"]}})");
+  CHECK(seen(R"({"code":1,"message":"m","more":"d"})").find(R"("more":"d")") != std::string::npos);
+  CHECK(seen(R"({"code":1,"message":{"m":"d"}})").find(R"({"m":"d"})") != std::string::npos);
+}
+
+TEST_CASE("an error that a policy does not let pass is replaced, and is not on record") {
+  ErrorWorld w;
+  w.start();
+  Client c(*w.host);
+  const auto blocked = [&](const std::string &why) {
+    REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+    REQUIRE(c.got.size() == 1);
+    CHECK(c.has(R"("id":1,"error":{"code":-32042)"));
+    CHECK(c.has("MCP response blocked by policy (r1)" + why));
+    CHECK_FALSE(c.has("sk-"));
+    CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
+    CHECK(w.record().rule == "r1");
+    CHECK(w.record().action == BH_VERDICT_BLOCK);
+    CHECK(w.record().response.empty());
+    CHECK(w.record().error.find("sk-") == std::string::npos);
+    w.turn(60);
+    CHECK(w.judge.records.size() <= 2);  // the handshake's, and the call's one
+    CHECK(w.host->status().in_flight == 0);
+  };
+  SECTION("blocked at once") {
+    w.say_at_once(BH_VERDICT_BLOCK);
+    c.call("1", "a__x");
+    w.fails(secret_error);
+    blocked(": because");
+  }
+  SECTION("rewritten") {
+    w.say_at_once(BH_VERDICT_REWRITE, R"({"isError":true,"content":[]})");
+    c.call("1", "a__x");
+    w.fails(secret_error);
+    blocked("");
+  }
+  SECTION("blocked later") {
+    c.call("1", "a__x");
+    w.fails(secret_error);
+    CHECK(c.got.empty());
+    w.judge.decided(w.judge.last().number, BH_VERDICT_BLOCK);
+    blocked("");
+  }
+}
+
+TEST_CASE("an error that the policy allows goes on as it came") {
+  ErrorWorld w;
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  w.fails(secret_error);
+  CHECK(c.got.empty());
+  w.judge.decided(w.judge.last().number, BH_VERDICT_ALLOW);
+  REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+  CHECK(c.got[0] == R"({"jsonrpc":"2.0","id":1,"error":)" + std::string(secret_error) + "}");
+  CHECK(w.record().outcome == BH_OUTCOME_ERROR);
+  CHECK(w.record().response == secret_error);
+}
+
+TEST_CASE("an error without an id is judged before it is quoted") {
+  ErrorWorld w;
+  w.say_at_once(BH_VERDICT_BLOCK);
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  const std::uint64_t call = std::stoull(FakeUpstreams::id_of(w.up.last("a")));
+  w.up.say("a", R"({"jsonrpc":"2.0","error":)" + std::string(secret_error) + "}", call);
+  REQUIRE(c.got.size() == 1);
+  CHECK(c.has("MCP response blocked by policy (r1): because"));
+  CHECK_FALSE(c.has("sk-"));
+}
+
+TEST_CASE("a result that could be read in two ways is withheld from every policy's client") {
+  ErrorWorld w;
+  w.judge.judge = nullptr;  // allows
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  w.answer(R"({"content":[],"a":{"x":"secret","\u0078":1}})");
+  REQUIRE(c.got.size() == 1);
+  CHECK(c.has("MCP response blocked by policy: the result holds an object with duplicate members"));
+  CHECK_FALSE(c.has("secret"));
+  CHECK(w.judge.asked.empty());
+  CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
+  c.got.clear();
+  c.call("2", "a__x");
+  w.fails(R"({"code":1,"message":"m","message":"secret"})");
+  CHECK(c.has("duplicate members"));
+  CHECK_FALSE(c.has("secret"));
+}
+
+TEST_CASE("the reason for which a result is blocked is told to its client") {
+  ErrorWorld w;
+  w.say_at_once(BH_VERDICT_BLOCK);
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  w.answer("{}");
+  CHECK(c.has(R"(MCP response blocked by policy (r1): because")"));
+  CHECK(w.record().error == "because");
+}
