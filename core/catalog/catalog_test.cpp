@@ -84,8 +84,64 @@ TEST_CASE("an alias is called, not listed, and takes no call from a tool") {
   CHECK(merged.resolve(ItemKind::tool, "gone") == nullptr);
   CHECK(merged.resolve(ItemKind::tool, "hidden") == nullptr);
   CHECK(merged.resolve(ItemKind::prompt, "read") == nullptr);
-  REQUIRE(merged.collisions().size() == 1);
-  CHECK(merged.collisions()[0].find("alias \"fs__write\" is not used") == 0);
+  CHECK(
+      merged.collisions() ==
+      std::vector<std::string>{"alias \"fs__write\" is not used: a server has a tool of this name",
+                               "alias \"gone\" is not used: nobody offers \"fs__gone\"",
+                               "alias \"hidden\" is not used: nobody offers \"fs__hidden\""});
+}
+
+TEST_CASE("an alias takes no call from a tool of a server that is down") {
+  Naming naming;
+  naming.aliases = {{"git__push", "fs__write"}, {"git__new", "fs__write"}, {"push", "git__push"}};
+  Tools tools{{"fs", "git"},
+              {list_of(ItemKind::tool, R"([{"name":"write"}])"),
+               list_of(ItemKind::tool, R"([{"name":"push"}])")}};
+  SECTION("that has listed it") {
+    tools.down = {false, true};
+  }
+  SECTION("that has not listed yet") {
+    tools.down = {false, true};
+    tools.lists[1] = {};
+  }
+  SECTION("it is up") {}
+  const Catalogue merged = tools.build(naming);
+  CHECK((merged.resolve(ItemKind::tool, "git__push") == nullptr) == !tools.down.empty());
+  CHECK((merged.resolve(ItemKind::tool, "push") == nullptr) == !tools.down.empty());
+  CHECK(merged.resolve(ItemKind::tool, "git__new") == nullptr);
+  CHECK(all(merged, ItemKind::tool).find("git__push") ==
+        (tools.down.empty() ? all(merged, ItemKind::tool).find("git__") : std::string::npos));
+  // Of a tool that may come nothing is said.
+  REQUIRE(merged.collisions().size() == 2);
+  CHECK(merged.collisions()[0] ==
+        "alias \"git__new\" is not used: such names are of tools of server \"git\"");
+  CHECK(merged.collisions()[1].find("alias \"git__push\" is not used") == 0);
+}
+
+TEST_CASE("without prefix an alias is used once everything has been listed") {
+  Naming naming;
+  naming.prefix = false;
+  naming.aliases = {{"mine", "alone"}, {"theirs", "other"}};
+  Tools tools{{"a", "b"}, {list_of(ItemKind::tool, R"([{"name":"alone"}])"), {}}};
+  tools.down = {false, true};
+  SECTION("b has listed nothing yet") {
+    const Catalogue merged = tools.build(naming);
+    CHECK(merged.resolve(ItemKind::tool, "mine") == nullptr);
+    CHECK(merged.collisions() ==
+          std::vector<std::string>{"alias \"mine\" is not used: server \"b\" has not listed its "
+                                   "tools yet"});
+  }
+  SECTION("b has a tool of that name, and is down") {
+    tools.lists[1] = list_of(ItemKind::tool, R"([{"name":"mine"}])");
+    const Catalogue merged = tools.build(naming);
+    CHECK(merged.resolve(ItemKind::tool, "mine") == nullptr);
+    CHECK(merged.holders(ItemKind::tool, "mine").size() == 1);
+  }
+  SECTION("b has others, and is down") {
+    tools.lists[1] = list_of(ItemKind::tool, R"([{"name":"other"}])");
+    CHECK(tools.build(naming).resolve(ItemKind::tool, "mine") != nullptr);
+    CHECK(tools.build(naming).resolve(ItemKind::tool, "theirs") == nullptr);
+  }
 }
 
 TEST_CASE("an alias does not resolve for a name that several servers have") {

@@ -25,7 +25,35 @@ std::optional<std::string> compose_name(ItemKind kind, const Names &names, std::
   return is_uri ? names.compose_uri(server, original) : names.compose(server, original);
 }
 
+// A configured server whose tools would have such a name, but not `own`; empty: there is none.
+std::string_view owner_of(std::string_view name, std::string_view own,
+                          const std::vector<CatalogueSource> &sources, const Naming &naming) {
+  if (!naming.prefix) return {};
+  for (const CatalogueSource &source : sources) {
+    const bool begins = name.starts_with(source.server) &&
+                        name.substr(source.server.size()).starts_with(naming.separator);
+    if (begins && source.server != own) return source.server;
+  }
+  return {};
+}
+
+// May a tool of this name come of a server that has not answered, or is down?
+bool may_come(std::string_view tool, const std::vector<CatalogueSource> &sources,
+              const Naming &naming) {
+  return std::any_of(sources.begin(), sources.end(), [&](const CatalogueSource &source) {
+    if (source.up) return false;
+    return !naming.prefix || (tool.starts_with(source.server) &&
+                              tool.substr(source.server.size()).starts_with(naming.separator));
+  });
+}
+
 }  // namespace
+
+bool CatalogueSource::known() const {
+  return up || std::any_of(lists.begin(), lists.end(), [](const ItemList *list) {
+           return list != nullptr && !list->items.empty();
+         });
+}
 
 std::string quoted_list(const std::vector<std::string_view> &servers) {
   std::string text;
@@ -46,7 +74,7 @@ Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Na
   for (std::uint32_t i = 0; i < sources.size(); ++i) {
     for (const ItemKind kind : all_item_kinds) catalogue.add(kind, i, sources[i], names, keep);
   }
-  catalogue.add_aliases(names.naming());
+  catalogue.add_aliases(sources, names);
   for (List &list : catalogue.lists_) {
     list.bytes.shrink_to_fit();
     list.ends.shrink_to_fit();
@@ -113,6 +141,9 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
                      "\" is not offered: its name would be too long");
       continue;
     }
+    if (!from.up && kind == ItemKind::tool && names.naming().aliases.contains(*composed)) {
+      away_.insert(*composed);
+    }
     const auto held = held_[k].find(*composed);
     const bool offered = from.up && held == held_[k].end();
     if (kind == ItemKind::resource_template && (from.up || held != held_[k].end())) {
@@ -143,13 +174,29 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   }
 }
 
-// What a server has under that name comes first: an alias never takes a call from it.
-void Catalogue::add_aliases(const Naming &naming) {
+// What a server has under that name comes first, and what it might have: an alias never takes a
+// call from it.
+void Catalogue::add_aliases(const std::vector<CatalogueSource> &sources, const Names &names) {
   constexpr auto tools = static_cast<std::size_t>(ItemKind::tool);
+  const Naming &naming = names.naming();
+  const auto unknown = std::find_if(sources.begin(), sources.end(),
+                                    [](const CatalogueSource &source) { return !source.known(); });
   for (const auto &[alias, tool] : naming.aliases) {
-    if (maps_[tools].contains(alias) || held_[tools].contains(alias)) {
-      note_collision("alias \"" + alias + "\" is not used: a server has a tool of this name");
-    } else if (const Resolved *listed = resolve(ItemKind::tool, tool)) {
+    const auto unused = [&](std::string_view why) {
+      note_collision("alias \"" + alias + "\" is not used: " + std::string(why));
+    };
+    const Resolved *listed = resolve(ItemKind::tool, tool);
+    const std::string_view own = listed == nullptr ? "" : sources[listed->source].server;
+    const std::string_view owner = owner_of(alias, own, sources, naming);
+    if (maps_[tools].contains(alias) || held_[tools].contains(alias) || away_.contains(alias)) {
+      unused("a server has a tool of this name");
+    } else if (listed == nullptr) {
+      if (!may_come(tool, sources, naming)) unused("nobody offers \"" + tool + "\"");
+    } else if (!owner.empty()) {
+      unused("such names are of tools of server \"" + std::string(owner) + "\"");
+    } else if (!naming.prefix && unknown != sources.end()) {
+      unused("server \"" + std::string(unknown->server) + "\" has not listed its tools yet");
+    } else {
       aliases_.emplace(alias, *listed);
     }
   }

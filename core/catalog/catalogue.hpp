@@ -3,14 +3,16 @@
 //
 // Invariant: a name that is listed resolves, to the upstream that listed it, and a name that is not
 // listed does not (resources: see resolve_uri), unless the profile has it as an alias of one that
-// is. Where names have no prefix, one that several upstreams have is listed for none of them and
-// resolves to none: which one answers first, or is up, must not decide who gets a call.
+// is, and then never in place of what a server that is down has listed or may list. Where names
+// have no prefix, one that several upstreams have is listed for none of them and resolves to none:
+// which one answers first, or is up, must not decide who gets a call.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,6 +29,8 @@ struct CatalogueSource {
   std::array<const ItemList *, item_kinds> lists{};  // null: nothing of that kind
   // False: it is down. What it listed last is not offered, but goes on holding its names.
   bool up = true;
+  // False: it has listed nothing yet, so nobody knows its names.
+  bool known() const;
 };
 
 struct Resolved {
@@ -101,7 +105,7 @@ class Catalogue {
            const Keep &keep);
   void reserve(ItemKind kind, const std::vector<CatalogueSource> &sources);
   void find_held(ItemKind kind, const std::vector<CatalogueSource> &sources, const Names &names);
-  void add_aliases(const Naming &naming);
+  void add_aliases(const std::vector<CatalogueSource> &sources, const Names &names);
   void note_collision(std::string text);
   const List &list(ItemKind kind) const { return lists_[static_cast<std::size_t>(kind)]; }
 
@@ -109,6 +113,7 @@ class Catalogue {
   std::array<Map, item_kinds> maps_;
   std::array<Holders, item_kinds> held_;  // names that must not resolve, with who has them
   Map aliases_;  // of tools: the profile's names for them, none of which is listed or held
+  std::set<std::string, std::less<>> away_;  // those that are tools of servers that are down
   Holders originals_;
   std::vector<Template> templates_;
   std::vector<std::string> servers_;

@@ -120,7 +120,9 @@ bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view mess
     found = true;
   }
   if (!found) {
-    if (naming.kind == ItemKind::tool) name = names_.aliased(name);  // says what it is missing
+    // Says what is missing: the tool, or the name itself where it is an alias that is not used.
+    const std::string_view tool = names_.aliased(name);
+    if (naming.kind == ItemKind::tool && !merged.resolve(naming.kind, tool)) name = tool;
     const auto holders = merged.holders(naming.kind, name);
     if (!holders.empty()) {
       refuse_held(s, reply, message, scan, naming.kind, name, holders);

@@ -199,11 +199,10 @@ std::shared_ptr<const Catalogue> Router::build_catalogue(const View &view,
                                                          const Catalogue::Keep &keep) const {
   std::vector<CatalogueSource> sources;
   for (const Lane *lane : view.lanes) {
-    // One that is down goes on holding its names, where names have no prefix.
+    // One that is down goes on holding its names: where they have no prefix, and before aliases.
     CatalogueSource source{lane->upstream().name(), {}, lane->listed()};
     for (const ItemKind kind : all_item_kinds) {
-      if (lane->listed() || !names_.naming().prefix)
-        source.lists[static_cast<std::size_t>(kind)] = &lane->items(kind);
+      source.lists[static_cast<std::size_t>(kind)] = &lane->items(kind);
     }
     sources.push_back(source);
   }
