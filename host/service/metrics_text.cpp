@@ -70,7 +70,9 @@ std::string metrics_text(const ServiceStatus &status) {
                         name[plugin.id.size()] == '.';
       if (fits && plugin.id.size() > owner.size()) owner = plugin.id;
     }
-    if (owner.empty()) {
+    if (name == "approvals_waiting") {  // they come and go
+      metrics.add("bulkhead_" + plain(name), "gauge", "", value);
+    } else if (owner.empty()) {
       metrics.add("bulkhead_" + plain(name) + "_total", "counter", "", value);
     } else {
       metrics.add("bulkhead_plugin_" + plain(name.substr(owner.size() + 1)) + "_total", "counter",

@@ -90,7 +90,10 @@ TEST_CASE("each path asks its question, and shows the answer") {
   CHECK(has(world.ask(request("GET", "/status?x=1")), R"("version":"1.2")"));
   CHECK(asked->request == ServiceRequest::status);
 
-  status.host.counters = {{"calls", 7}, {"my.book.records_written", 5}, {"policy_timeouts", 0}};
+  status.host.counters = {{"calls", 7},
+                          {"my.book.records_written", 5},
+                          {"policy_timeouts", 0},
+                          {"approvals_waiting", 2}};
   PluginStatus book;
   book.id = "my.book";
   status.host.plugins = {book};
@@ -106,6 +109,7 @@ TEST_CASE("each path asks its question, and shows the answer") {
   CHECK(has(metrics, "bulkhead_plugin_records_written_total{plugin=\"my.book\"} 5\n"));
   CHECK(has(metrics, "bulkhead_server_tools{server=\"a\\\"b\"} 3\n"));
   CHECK(has(metrics, "bulkhead_policy_timeouts_total 0\n"));
+  CHECK(has(metrics, "# TYPE bulkhead_approvals_waiting gauge\nbulkhead_approvals_waiting 2\n"));
   CHECK(asked->request == ServiceRequest::status);
 
   Reloaded done;
