@@ -190,8 +190,14 @@ TEST_CASE("for a session: the same call passes, any other asks") {
   c.call("2", "a__x", R"(,"arguments":{"n":1})");
   REQUIRE(w.sends(2));
   CHECK(w.pending().empty());
+  c.call("4", "a__x", R"(,"_meta":{"progressToken":1},"arguments":{"n":1})");
+  REQUIRE(w.sends(3));
   SECTION("other arguments") {
     c.call("3", "a__x", R"(,"arguments":{"n":2})");
+  }
+  SECTION("other _meta") {
+    c.call("3", "a__x", R"(,"_meta":{"progressToken":1,"force":"yes"},"arguments":{"n":1})");
+    CHECK(w.pending().at(0).meta == R"({"force":"yes"})");
   }
   SECTION("other tool") {
     c.call("3", "a__y", R"(,"arguments":{"n":1})");
@@ -209,7 +215,45 @@ TEST_CASE("for a session: the same call passes, any other asks") {
   }
   CHECK(w.pending().size() == 1);
   w.turn(20);
-  CHECK(w.sent_calls() == 2);
+  CHECK(w.sent_calls() == 3);
+}
+
+TEST_CASE("an answer that stays is for the program that it was given for") {
+  ApprovalWorld w;
+  w.profile.limits.grace_ms = 2000;
+  w.start();
+  Client c(*w.host);
+  const ApprovalScope scope =
+      GENERATE(true, false) ? session_scope : ApprovalScope{ApprovalScope::Kind::minutes, 5};
+  c.call("1", "a__x");
+  SECTION("given before the reload") {
+    REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
+    REQUIRE(w.sends(1));
+    w.result();
+  }
+  Profile next = w.profile;
+  SECTION("another server is changed: it stays") {
+    REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
+    REQUIRE(w.sends(1));
+    w.result();
+    next.servers[1].args = {"--new"};
+    REQUIRE(w.host->apply(next).has_value());
+    c.call("2", "a__x");
+    REQUIRE(w.sends(2));
+    CHECK(w.pending().empty());
+    return;
+  }
+  next.servers[0].args = {"--new"};
+  REQUIRE(w.host->apply(next).has_value());
+  if (!w.pending().empty()) {  // given after it: the call is the former program's
+    REQUIRE(w.answer(w.pending().at(0).id, true, scope).has_value());
+    w.turn(20);
+  }
+  REQUIRE(w.turn_until([&] { return w.status("a").state == ServerState::ready; }));
+  c.call("2", "a__x");
+  CHECK(w.pending().size() == 1);
+  w.turn(20);
+  CHECK(w.sent_calls() == 0);  // on the new connection
 }
 
 TEST_CASE("rules that are others when a person has answered hold") {

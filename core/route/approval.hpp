@@ -31,7 +31,7 @@ std::string_view to_string(ApprovalSurface surface) noexcept;
 // whoever shows them still has to know what its screen obeys.
 struct ApprovalQuestion {
   static constexpr std::size_t max_text = 256, max_name = 2048, max_reason = 1024,
-                               max_arguments = 16'384;
+                               max_arguments = 16'384, max_meta = 2048;
 
   std::string id;  // 32 hexadecimal digits; 128 bits from the kernel's generator
   std::string server, method;
@@ -39,7 +39,11 @@ struct ApprovalQuestion {
   std::string arguments;  // see shown_json.hpp, at most max_arguments bytes
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0;  // as they came
-  std::string digest;  // SHA-256 of method, server, name and the arguments' bytes, in hex
+  // Of _meta what is no progress token and no trace, shown as arguments are; empty: there is none.
+  // Of more than max_meta bytes the beginning, and it says so.
+  std::string meta;
+  // SHA-256 of method, server, name and the bytes of the arguments and of that of _meta, in hex.
+  std::string digest;
   std::string rule, reason;
   std::string process_name, principal, transport, peer;  // of the client
   std::uint64_t session = 0;

@@ -30,6 +30,7 @@ std::string message_text(const ApprovalQuestion &q, std::uint64_t timeout_ms) {
   } else {
     line("Arguments", q.arguments);
   }
+  line("_meta", q.meta);
   line("Rule", q.rule);
   line("Reason", q.reason);
   line("Client process", q.process_name);

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
+#include "mcp/scan.hpp"
 #include "profile/project.hpp"
 
 namespace bulkhead {
@@ -27,7 +29,7 @@ std::string new_id() {
 std::size_t size_of(const ApprovalQuestion &q) {
   constexpr std::size_t numbers = 128;
   return numbers + q.id.size() + q.server.size() + q.method.size() + q.name.size() +
-         q.arguments.size() + q.digest.size() + q.rule.size() + q.reason.size() +
+         q.arguments.size() + q.meta.size() + q.digest.size() + q.rule.size() + q.reason.size() +
          q.process_name.size() + q.principal.size() + q.transport.size() + q.peer.size();
 }
 
@@ -38,11 +40,32 @@ void add_part(std::string *out, std::string_view part) {
 
 }  // namespace
 
+std::string approved_meta(std::string_view meta) {
+  if (meta.empty()) return {};
+  std::string out;
+  mcp::for_each_member(meta, &out, [](void *arg, std::string_view key, std::string_view value) {
+    constexpr std::string_view other_in_each[] = {"progressToken", "traceparent", "tracestate",
+                                                  "baggage"};
+    auto &text = *static_cast<std::string *>(arg);
+    std::string scratch;
+    const std::string_view name = mcp::unquote(key, &scratch);
+    if (std::find(std::begin(other_in_each), std::end(other_in_each), name) !=
+        std::end(other_in_each)) {
+      return true;
+    }
+    text.append(text.empty() ? "{" : ",").append(key).append(":").append(value);
+    return true;
+  });
+  if (!out.empty()) out += '}';
+  return out;
+}
+
 std::string approval_digest(std::string_view method, std::string_view server, std::string_view name,
-                            std::string_view arguments) {
+                            std::string_view arguments, std::string_view meta) {
   std::string text = "bulkhead.approval/1;";
   text.reserve(text.size() + method.size() + server.size() + name.size() + arguments.size() + 64);
   for (const std::string_view part : {method, server, name, arguments}) add_part(&text, part);
+  if (!meta.empty()) add_part(&text, meta);
   return sha256_hex(text);
 }
 
@@ -126,6 +149,7 @@ void Approvals::grant(const ApprovalQuestion &question, const ApprovalScope &sco
   if (scope.kind == ApprovalScope::Kind::once) return;
   Grant grant{question.digest,
               question.rule,
+              question.server,
               question.principal,
               question.transport,
               question.process_name,
@@ -156,6 +180,10 @@ bool Approvals::granted(const ApprovalQuestion &question, std::uint64_t now_ns) 
 
 void Approvals::forget_session(std::uint64_t session) {
   std::erase_if(grants_, [session](const Grant &grant) { return grant.session == session; });
+}
+
+void Approvals::forget_server(std::string_view server) {
+  std::erase_if(grants_, [server](const Grant &grant) { return grant.server == server; });
 }
 
 void Approvals::watch(std::uint64_t now_ns, std::uint64_t ms) noexcept {

@@ -45,6 +45,8 @@ class Approvals {
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope, std::uint64_t now_ns);
   bool granted(const ApprovalQuestion &question, std::uint64_t now_ns);
   void forget_session(std::uint64_t session);
+  // What runs under the server's name is another program now, or none.
+  void forget_server(std::string_view server);
 
   // Somebody looks at the list, and will again within so long (at most max_watch_ms).
   void watch(std::uint64_t now_ns, std::uint64_t ms) noexcept;
@@ -52,7 +54,7 @@ class Approvals {
 
  private:
   struct Grant {
-    std::string digest, rule, principal, transport, process_name;
+    std::string digest, rule, server, principal, transport, process_name;
     std::uint64_t session = 0;   // 0: of any session, until until_ns
     std::uint64_t until_ns = 0;  // 0: as long as the session
   };
@@ -66,8 +68,11 @@ class Approvals {
   std::uint64_t watched_until_ns_ = 0;
 };
 
-// What an approval is bound to.
+// What of a call's _meta an approval is bound to: without what is another in each call, the
+// progress token and the trace. Names and values keep their spelling; empty: nothing is left.
+std::string approved_meta(std::string_view meta);
+// What an approval is bound to. meta: of approved_meta().
 std::string approval_digest(std::string_view method, std::string_view server, std::string_view name,
-                            std::string_view arguments);
+                            std::string_view arguments, std::string_view meta = {});
 
 }  // namespace bulkhead

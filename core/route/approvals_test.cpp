@@ -108,9 +108,19 @@ TEST_CASE("an approval is bound to every part of the call") {
                                    approval_digest("tools/call", "s", "t", R"({"a":2})"),
                                    approval_digest("tools/call", "s", "t", R"({"a": 1})"),
                                    approval_digest("tools/call", "st", "", R"({"a":1})"),
+                                   approval_digest("tools/call", "s", "t", R"({"a":1})", "{}"),
                                    approval_digest("tools/call", "s", "t1:{", R"("a":1})")}) {
     CHECK(other != base);
   }
+}
+
+TEST_CASE("of _meta an approval is bound to what is not another in each call") {
+  CHECK(approved_meta("") == "");
+  CHECK(approved_meta("{}") == "");
+  CHECK(approved_meta(R"({"progressToken":1,"traceparent":"a","tracestate":"b","baggage":"c"})") ==
+        "");
+  CHECK(approved_meta(R"({"progress\u0054oken":1, "force" : "no","progressToken":2,"n":[1]})") ==
+        R"({"force":"no","n":[1]})");
 }
 
 TEST_CASE("a grant is for its digest, rule, and session or client, and ends") {
@@ -150,6 +160,15 @@ TEST_CASE("a grant is for its digest, rule, and session or client, and ends") {
     a.forget_session(1);
     CHECK(a.granted(q, 119 * second));
     CHECK_FALSE(a.granted(q, 120 * second));
+  }
+  SECTION("another program under its server's name") {
+    q.server = "a";
+    a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
+    a.grant(q, {ApprovalScope::Kind::minutes, 2}, 0);
+    a.forget_server("b");
+    CHECK(a.granted(q, 1));
+    a.forget_server("a");
+    CHECK_FALSE(a.granted(q, 1));
   }
   SECTION("the oldest of too many goes") {
     a.grant(q, {ApprovalScope::Kind::session, 0}, 0);
@@ -248,6 +267,7 @@ TEST_CASE("the form says what is asked, in the words of the revision") {
   q.method = "tools/call";
   q.name = "delete";
   q.arguments = R"({"path":"/x"})";
+  q.meta = R"({"force":1})";
   q.rule = "r7";
   q.reason = "because \"so\"";
   const std::string old = approval_form(9, q, 120'000, 2), fresh = approval_form(9, q, 120'000, 3);
@@ -257,8 +277,9 @@ TEST_CASE("the form says what is asked, in the words of the revision") {
     CHECK(scan.id.in(text) == "9");
     std::string scratch;
     const std::string said(mcp::unquote(mcp::member(scan.params.in(text), "message"), &scratch));
-    for (const char *part : {"Server: files", "Tool: delete", R"(Arguments: {"path":"/x"})",
-                             "Rule: r7", "Reason: because \"so\"", "within 120 s"}) {
+    for (const char *part :
+         {"Server: files", "Tool: delete", R"(Arguments: {"path":"/x"})", R"(_meta: {"force":1})",
+          "Rule: r7", "Reason: because \"so\"", "within 120 s"}) {
       INFO(part);
       CHECK(said.find(part) != std::string::npos);
     }

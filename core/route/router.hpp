@@ -440,7 +440,7 @@ class Router {
   bool has_approval(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                     const Target &target, const Gate::Decision &decision);
   ApprovalQuestion question_of(const Exchange &exchange, std::string_view arguments,
-                               const Gate::Decision &decision) const;
+                               std::string_view meta, const Gate::Decision &decision) const;
   bool asks_client(const Session &session) const;
   bool somebody_watches() const;
   void elicit(Exchange &exchange, const ApprovalQuestion &question);

@@ -47,11 +47,11 @@ std::string shown_text(std::string_view text, std::size_t max) {
 
 // Without what is only for people.
 ApprovalQuestion Router::question_of(const Exchange &e, std::string_view arguments,
-                                     const Gate::Decision &decision) const {
+                                     std::string_view meta, const Gate::Decision &decision) const {
   ApprovalQuestion q;
   q.method = mcp::to_string(e.method);
   q.server = e.server;
-  q.digest = approval_digest(q.method, e.server, e.name, arguments);
+  q.digest = approval_digest(q.method, e.server, e.name, arguments, meta);
   q.rule = shown_text(decision.rule, ApprovalQuestion::max_text);
   q.process_name = shown_text(e.process_name, ApprovalQuestion::max_text);
   q.session = e.reply.session;
@@ -78,7 +78,8 @@ bool Router::has_approval(Exchange &e, std::string_view message, const mcp::Scan
                           const Target &target, const Gate::Decision &decision) {
   e.asked_about = true;
   const std::string_view arguments = approved_bytes(message, scan);
-  Approvals::Waiting waiting{question_of(e, arguments, decision), e.id, message.size()};
+  const std::string meta = approved_meta(scan.meta.in(message));
+  Approvals::Waiting waiting{question_of(e, arguments, meta, decision), e.id, message.size()};
   ApprovalQuestion &q = waiting.question;
   if (approvals_.granted(q, reactor_.now_ns())) return true;
   const bool elicits = e.session != nullptr && asks_client(*e.session);
@@ -101,6 +102,11 @@ bool Router::has_approval(Exchange &e, std::string_view message, const mcp::Scan
   q.arguments = std::move(shown.text);
   q.arguments_cut = shown.cut;
   q.arguments_bytes = arguments.size();
+  if (!meta.empty()) {
+    ShownJson shown_meta = shown_json(meta, ApprovalQuestion::max_meta);
+    q.meta = std::move(shown_meta.text);
+    if (shown_meta.cut) q.meta += " (the beginning of " + std::to_string(meta.size()) + " bytes)";
+  }
   q.asked_unix_ms = unix_ms();
   q.expires_unix_ms = q.asked_unix_ms + limits().approval_timeout_ms;
   const ApprovalQuestion *asked = approvals_.add(std::move(waiting));
@@ -186,7 +192,10 @@ void Router::approval_given(Exchange &e, bool allow, ApprovalSurface surface,
     return refuse(e, unapproved(call.rule, question.reason, "and a person has denied it"));
   }
   ++counters_.approvals_allowed;
-  approvals_.grant(question, scope, reactor_.now_ns());
+  // Not for the program that has taken its server's place meanwhile.
+  if (!is_draining(&call.target.lane->upstream())) {
+    approvals_.grant(question, scope, reactor_.now_ns());
+  }
   call.approved = true;
   judge_again(e, std::move(call));
 }

@@ -29,7 +29,10 @@ void Router::exchange_upstreams(std::vector<NextUpstream> next) {
     }
     if (upstreams_.back()->def().session == SessionScope::per_client) any_per_client_ = true;
   }
-  for (const auto &upstream : gone) take_out(*upstream);
+  for (const auto &upstream : gone) {
+    approvals_.forget_server(upstream->name());
+    take_out(*upstream);
+  }
   if (any_per_client_) split_shared_views();
   for (const auto &view : views_) place_lanes(*view);
   move_subscriptions(gone);

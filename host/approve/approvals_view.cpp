@@ -67,6 +67,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                                 {"method", &q.method},
                                                                 {"name", &q.name},
                                                                 {"arguments", &q.arguments},
+                                                                {"meta", &q.meta},
                                                                 {"rule", &q.rule},
                                                                 {"reason", &q.reason},
                                                                 {"process_name", &q.process_name},
@@ -86,12 +87,16 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
   return std::move(into.out);
 }
 
+std::string with_meta(const SeenQuestion &q) {
+  return q.meta.empty() ? q.arguments : q.arguments + " _meta: " + q.meta;
+}
+
 std::string questions_table(const std::vector<SeenQuestion> &questions) {
   Table table({"ID", "SERVER", "NAME", "RULE", "CLIENT", ">LEFT", "ARGUMENTS"});
   for (const SeenQuestion &q : questions) {
     table.add({q.id.substr(0, short_id), q.server, first_line(q.name, 60), first_line(q.rule, 40),
                first_line(q.process_name.empty() ? q.transport : q.process_name, 30),
-               seconds(q.expires_in_ms), first_line(q.arguments, 160)});
+               seconds(q.expires_in_ms), first_line(with_meta(q), 160)});
   }
   return table.empty() ? "" : table.str();
 }
@@ -161,7 +166,11 @@ void ApprovalsView::add_details(const SeenQuestion &q, std::size_t columns, std:
   line("client     ", q.process_name.empty() ? q.transport : q.process_name + ", " + q.transport);
   line("principal  ", q.principal);
   lines->push_back("arguments  " + std::to_string(q.arguments_bytes) + " bytes");
-  const auto text = wrapped(q.arguments, columns > 2 ? columns - 2 : 1);
+  const std::size_t width = columns > 2 ? columns - 2 : 1;
+  auto text = wrapped(q.arguments, width);
+  if (!q.meta.empty()) {
+    for (std::string &part : wrapped("_meta: " + q.meta, width)) text.push_back(std::move(part));
+  }
   const std::size_t room = rows > lines->size() + 1 ? rows - lines->size() - 1 : 0;
   for (std::size_t i = 0; i < std::min(room, text.size()); ++i) lines->push_back("  " + text[i]);
   if (text.size() > room) {

@@ -13,7 +13,8 @@ namespace bulkhead::program {
 // One question as a gateway has answered it: printable text.
 struct SeenQuestion {
   std::string socket;  // of the gateway
-  std::string id, server, method, name, arguments, rule, reason, process_name, principal, transport;
+  std::string id, server, method, name, arguments, meta, rule, reason;
+  std::string process_name, principal, transport;
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0, expires_in_ms = 0;
   std::string json;  // as it came
@@ -22,6 +23,9 @@ struct SeenQuestion {
 // What a gateway says at /confirm/pending; nothing: it is something else.
 std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socket,
                                                         std::string_view json);
+
+// The arguments, and behind them what the call has in _meta.
+std::string with_meta(const SeenQuestion &question);
 
 // A table for people; empty: there are none.
 std::string questions_table(const std::vector<SeenQuestion> &questions);

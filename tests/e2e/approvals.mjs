@@ -2,7 +2,7 @@
 // by elicitation; or nobody is there. Each test with compartments and with --single-process.
 import { execFile, spawn } from 'node:child_process';
 import { request } from 'node:http';
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { assert, build, ended, fake, importFromNpm, program, run, show, test, until } from './lib.mjs';
@@ -282,6 +282,40 @@ both('100 calls that wait hold no place; the bound is a refusal that names itsel
   for (const q of questions) await ask(socket, 'POST', `/confirm/${q.id}`, { decision: 'deny' });
   for (const outcome of await Promise.all(calls)) assert.match(outcome.error.message, /denied/);
   assert.equal(ran(log), 1);
+});
+
+both('a yes for the session is for the program and the _meta that were shown', async (t, args) => {
+  const profile = (name) => ({
+    mcpServers: { local: fake('--tool', 'a', '--name', name) },
+    policies: { judge: { plugin: policyPlugin } },
+    approval: { api: true },
+  });
+  const gateway = await t.gateway(profile('one'), { args });
+  const client = await t.http(gateway);
+  await until('calls are decided', async () => (await call(client, { judge: 'allow' })).result);
+  const { socket } = await statusOf(gateway);
+  const start = (meta) => {
+    const done = { answered: false };
+    done.result = client.tool('local__a', { judge: 'ask' }, { meta }).then((result) => ({ result }), (error) => ({ error }))
+      .finally(() => (done.answered = true));
+    return done;
+  };
+  // The question that a call raises, answered for the session.
+  const allowed = async (meta) => {
+    const one = start(meta);
+    const [question] = await waits(socket);
+    await ask(socket, 'POST', `/confirm/${question.id}`, { decision: 'allow', scope: 'session' });
+    assert.ok((await one.result).result);
+    return question;
+  };
+  assert.equal((await allowed({ progressToken: 1 })).meta, '');
+  assert.ok((await start({ progressToken: 2, traceparent: 'x' }).result).result);
+  assert.equal((await allowed({ force: 'yes' })).meta, '{"force":"yes"}');
+  assert.ok((await start({ force: 'yes', progressToken: 3 }).result).result);
+  writeFileSync(gateway.config, JSON.stringify(profile('other')));
+  const { changed } = await ask(socket, 'POST', '/reload-config');
+  assert.deepEqual(changed, ['local']);
+  await allowed({ force: 'yes' });
 });
 
 test('an endpoint that is killed takes all questions along: refused, and nothing runs', async (t) => {
