@@ -115,7 +115,8 @@ Result<std::string> verify_minisign(std::string_view bytes, std::string_view sig
                                     const std::vector<MinisignKey> &keys) {
   if (::sodium_init() < 0) return fail(BH_E_INTERNAL, "libsodium cannot be used");
   Parts parts;
-  if (!parse(signature, &parts)) return fail(BH_E_INVALID, "its .minisig file is no signature of minisign");
+  if (!parse(signature, &parts))
+    return fail(BH_E_INVALID, "its .minisig file is no signature of minisign");
   const auto key = std::find_if(keys.begin(), keys.end(), [&](const MinisignKey &one) {
     return std::equal(one.id.begin(), one.id.end(), std::begin(parts.signature.id));
   });

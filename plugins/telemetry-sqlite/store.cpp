@@ -1,6 +1,8 @@
 #include "telemetry-sqlite/store.hpp"
 
 #include <bulkhead/abi/ext/telemetry.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,6 +51,15 @@ std::uint64_t wanted_page_bytes(const Config &config) {
   constexpr std::uint64_t large_file = 16u << 20;
   if (config.segment_bytes < large_file) return 4'096;
   return config.full ? 8'192 : 32'768;
+}
+
+// SQLite makes files that everybody may read, as far as the umask lets it, and gives the log the
+// rights of its file. Nobody has the file open yet: closing a descriptor would take SQLite's locks.
+void keep_private(const std::string &path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return;  // SQLite says why
+  static_cast<void>(::fchmod(fd, 0600));
+  ::close(fd);
 }
 
 bool flush_log(sqlite3 *db) {
@@ -157,6 +168,7 @@ std::string Store::open_file(std::uint32_t number, const std::string &previous_f
   close();
   number_ = number;
   path_ = folder_ + "/" + record_store::segment_name(chain_, number);
+  keep_private(path_);
   const auto failed = [&] { return open_failure(db_.message()); };
   const std::string page_size = "PRAGMA page_size = " + std::to_string(wanted_page_bytes(config_));
   // Of mode "full" each commit is on the disk, not only with the kernel. The cache holds a batch.

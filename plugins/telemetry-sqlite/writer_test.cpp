@@ -113,6 +113,18 @@ TEST_CASE("rows are written once, chained and signed at the end") {
   CHECK(one(w.file(), "SELECT policy_mode || coalesce(policy_action, '-')" + of) == "audit_only-");
 }
 
+TEST_CASE("the files are for nobody else") {
+  World w;
+  w.start();
+  w.put(1, 1);
+  REQUIRE(w.until([&] { return w.writer->counters().written == 1; }));
+  for (const char *end : {"", "-wal", "-shm"}) {
+    INFO(end);
+    CHECK(std::filesystem::status(w.file() + end).permissions() ==
+          (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+  }
+}
+
 TEST_CASE("the next process goes on where the one before has ended") {
   World w;
   w.start();
