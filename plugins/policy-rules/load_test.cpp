@@ -24,6 +24,30 @@ std::string third(std::string_view members) {
 
 }  // namespace
 
+TEST_CASE("mistakes come in the order of the lines, layer by layer") {
+  const std::string rule = R"j({"on":"mcp.request","if":"true","decision":"nope"})j";
+  const std::string text = bad(config(
+      {layer("corp", R"j({"security":{"rules":{"mcp":{"z":)j" + rule + "}}}}",
+             R"({"security.rules.mcp.z":99})"),
+       layer(
+           "file",
+           R"j({"profiles":{"rules":{"t":{"match":"?"}}},"security":{"typo":1,"rules":{"mcp":{"b":)j" +
+               rule + ",\"a\":" + rule + "}}}}",
+           R"({"security.typo":21,"security.rules.mcp.b":5,"security.rules.mcp.a":19,
+                 "profiles.rules.t":2})")}));
+  INFO(text);
+  std::string lines;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string one = text.substr(at, end - at);
+    const std::string place = one.substr(0, one.find(": "));
+    if (!lines.ends_with(place + " ")) lines += place + " ";
+    at = end + 1;
+  }
+  CHECK(lines == "corp.toml:99 file.toml:2 file.toml:5 file.toml:19 file.toml:21 ");
+}
+
 TEST_CASE("what is wrong is said with file, line, rule, key and what is known") {
   const std::string json = config({layer(
       "file",

@@ -50,19 +50,43 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return found;
 }
 
-std::string Layer::place(std::string_view path) const {
-  std::string out = file.empty() ? "(" + name + ")" : file;
+std::uint32_t Layer::line(std::string_view path) const {
   for (;;) {
-    const auto line = lines.find(path);
-    if (line != lines.end()) return out + ":" + std::to_string(line->second);
+    const auto found = lines.find(path);
+    if (found != lines.end()) return found->second;
     const std::size_t dot = path.rfind('.');
-    if (dot == std::string_view::npos) return out;
+    if (dot == std::string_view::npos) return 0;
     path = path.substr(0, dot);
   }
 }
 
+std::string Layer::place(std::string_view path) const {
+  const std::string out = file.empty() ? "(" + name + ")" : file;
+  const std::uint32_t number = line(path);
+  return number == 0 ? out : out + ":" + std::to_string(number);
+}
+
 void Faults::add(const Layer &layer, std::string_view path, std::string_view what) {
-  add(layer.place(path) + ": " + std::string(path) + ": " + std::string(what));
+  if (faults_.size() >= kMost) return;
+  auto at = std::find(layers_.begin(), layers_.end(), layer.name + "\n" + layer.file);
+  if (at == layers_.end()) at = layers_.insert(at, layer.name + "\n" + layer.file);
+  faults_.push_back({static_cast<std::size_t>(at - layers_.begin()), layer.line(path),
+                     layer.place(path) + ": " + std::string(path) + ": " + std::string(what)});
+}
+
+void Faults::add(std::string text) {
+  if (faults_.size() < kMost) faults_.push_back({kMost, 0, std::move(text)});
+}
+
+std::vector<std::string> Faults::texts() const {
+  std::vector<const Fault *> sorted;
+  for (const Fault &each : faults_) sorted.push_back(&each);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Fault *a, const Fault *b) {
+    return a->layer != b->layer ? a->layer < b->layer : a->line < b->line;
+  });
+  std::vector<std::string> out;
+  for (const Fault *each : sorted) out.push_back(each->text);
+  return out;
 }
 
 bool Table::is_table() const {

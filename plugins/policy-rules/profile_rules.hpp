@@ -22,7 +22,8 @@ struct Layer {
   std::unordered_map<std::string_view, std::uint32_t> lines;  // by path
 
   bool is_corp() const { return name == "corp"; }
-  // "FILE:LINE", as near as it is known.
+  std::uint32_t line(std::string_view path) const;  // as near as it is known; 0: not at all
+  // "FILE:LINE", or "FILE".
   std::string place(std::string_view path) const;
 };
 
@@ -32,19 +33,25 @@ std::string join(std::string_view path, std::string_view name);
 // The known word nearest to this one, or empty.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
+// Of the layers one after the other; what is further is not kept.
 class Faults {
  public:
   static constexpr std::size_t kMost = 100;
 
   void add(const Layer &layer, std::string_view path, std::string_view what);
-  void add(std::string text) {
-    if (texts_.size() < kMost) texts_.push_back(std::move(text));
-  }
-  const std::vector<std::string> &texts() const { return texts_; }
-  bool any() const { return !texts_.empty(); }
+  void add(std::string text);  // of no layer
+  // Layer by layer, each in the order of its lines; those of no layer last.
+  std::vector<std::string> texts() const;
+  bool any() const { return !faults_.empty(); }
 
  private:
-  std::vector<std::string> texts_;
+  struct Fault {
+    std::size_t layer;  // its number among those that have faults
+    std::uint32_t line;
+    std::string text;
+  };
+  std::vector<Fault> faults_;
+  std::vector<std::string> layers_;
 };
 
 // A table with typed, known keys; what is not right is a fault.
