@@ -88,8 +88,8 @@ TEST_CASE("what cannot be evaluated is refused, with the place") {
   const Verdict verdict = w.judge.decide(w.set, call("s", "t", R"({"n":"four"})"));
   CHECK(World::shown(verdict) == "block security.mcp.evaluation_error");
   CHECK(verdict.reason ==
-        "rule security.rules.mcp.r (file.toml:12) cannot be evaluated: 1:25: no such overload for "
-        "the kinds of these values");
+        "rule security.rules.mcp.r (file.toml:12) cannot be evaluated: 1:25: no such overload: "
+        "string > int");
   CHECK(w.decide("s", "t", "{}") == "block security.mcp.evaluation_error");
   CHECK(w.decide("s", "t", "") == "block security.mcp.evaluation_error");
   for (const std::string_view arguments :

@@ -94,13 +94,37 @@ TEST_CASE("conditions of rules") {
 
 TEST_CASE("an error is a value with a place") {
   const Call call(R"({"path": "/etc/passwd"})");
-  CHECK(verdict("mcp.request.arguments.nope == 1", call) == "1:22: no such key");
+  CHECK(verdict("mcp.request.arguments.nope == 1", call) == "1:22: no such key 'nope'");
   CHECK(verdict("true &&\n  1 / (size(numbers) - 3) == 1", call) == "2:5: division by zero");
-  CHECK(verdict("mcp.request.arguments.path > 5", call) ==
-        "1:28: no such overload for the kinds of these values");
+  CHECK(verdict("mcp.request.arguments.path > 5", call) == "1:28: no such overload: string > int");
   CHECK(verdict("mcp.request.arguments.nope || true", call) == "true");
   CHECK(verdict("false && mcp.request.arguments.nope", call) == "false");
   CHECK(verdict("mcp.request.arguments.nope && false", call) == "false");
+}
+
+TEST_CASE("an error names the keys of the expression and the kinds of the values, nothing else") {
+  const Call call(R"({"n": 7, "s": "secret-value", "m": {"a": 1}, "l": [1]})");
+  const auto said = [&](const std::string &rest) {
+    const std::string text = verdict("mcp.request.arguments" + rest, call);
+    CHECK(text.find("secret") == std::string::npos);
+    return text.substr(text.find(' ') + 1);
+  };
+  CHECK(said(".m.path.startsWith('/')") == "no such key 'path'");
+  CHECK(said("['gone'] == 1") == "no such key 'gone'");
+  CHECK(said("[mcp.request.arguments.s] == 1") == "no such key");
+  CHECK(said(".s.path == 1") == "only a map has fields, this is string");
+  CHECK(said(".n + mcp.request.arguments.s == 1") == "no such overload: int + string");
+  CHECK(said(".n in mcp.request.arguments.s") == "no such overload: int in string");
+  CHECK(said(".l[mcp.request.arguments.s] == 1") == "no such overload: list[string]");
+  CHECK(said(".n.matches('x')") == "no such overload: int.matches(string)");
+  CHECK(said(".n && true") == "a bool is needed here, this is int");
+  CHECK(said(".l.exists(x, x)") == "a bool is needed here, this is int");
+  CHECK(verdict("!mcp.request.arguments.s", call) == "1:1: a bool is needed here, this is string");
+  CHECK(verdict("-mcp.request.arguments.s == 1", call) == "1:1: no such overload: -string");
+  CHECK(verdict("size(mcp.request.arguments.n) == 1", call) == "1:1: no such overload: size(int)");
+  CHECK(said("['" + std::string(59, 'k') + "é" + std::string(40, 'k') + "'] == 1") ==
+        "no such key '" + std::string(59, 'k') + "...'");
+  CHECK(said("['a\\n\\x7fb'] == 1") == "no such key 'a??b'");
 }
 
 TEST_CASE("a variable may be absent") {
@@ -192,7 +216,7 @@ TEST_CASE("values of the wrong kind are an error, not trusted") {
   Call call;
   call.values[0] = Value::of(std::int64_t{7});
   CHECK(verdict("mcp.request.server_name.startsWith('g')", call) ==
-        "1:25: no such overload for the kinds of these values");
+        "1:25: no such overload: int.startsWith(string)");
 }
 
 TEST_CASE("JSON is read in place") {

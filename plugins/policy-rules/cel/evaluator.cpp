@@ -7,7 +7,6 @@
 namespace bulkhead::cel {
 namespace {
 
-constexpr char kNoOverload[] = "no such overload for the kinds of these values";
 constexpr char kStopped[] = "the evaluation was stopped";
 
 // What a macro walks over: the elements of a list, the keys of a map.
@@ -64,7 +63,7 @@ Value Evaluator::compute(const Node &node) {
     case Op::kNot: {
       const Value value = operand(node, 0);
       if (value.is_error()) return value;
-      return value.is(Kind::kBool) ? Value::of(!value.as_bool()) : Value::error(kNoOverload);
+      return value.is(Kind::kBool) ? Value::of(!value.as_bool()) : Value::error(kNoOverload, value);
     }
     case Op::kConditional:
       return conditional(node);
@@ -97,13 +96,13 @@ Value Evaluator::variable(const Node &node) const {
 Value Evaluator::select(const Node &node, bool only_test) {
   const Value from = operand(node, 0);
   if (from.is_error()) return from;
-  if (!from.is(Kind::kMap)) return Value::error("only a map has fields");
+  if (!from.is(Kind::kMap)) return Value::error(kNoFields, from);
   if (!context_.charge(from.map_size() / 4)) return Value::error(kStopped);
   Value found;
   const bool there = from.find(context_, Value::string(node.name), &found);
   if (context_.stopped()) return Value::error(kStopped);
   if (only_test) return Value::of(there);
-  return there ? found : Value::error("no such key");
+  return there ? found : Value::error(kNoKey);
 }
 
 Value Evaluator::index(const Node &node) {
@@ -117,9 +116,9 @@ Value Evaluator::index(const Node &node) {
     Value found;
     const bool there = from.find(context_, at, &found);
     if (context_.stopped()) return Value::error(kStopped);
-    return there ? found : Value::error("no such key");
+    return there ? found : Value::error(kNoKey);
   }
-  if (!from.is(Kind::kList) || !at.is_number()) return Value::error(kNoOverload);
+  if (!from.is(Kind::kList) || !at.is_number()) return Value::error(kNoOverload, from, at);
   const Value zero = Value::of(std::int64_t{0});
   const Value size = Value::of(static_cast<std::uint64_t>(from.list_size()));
   if (at.is(Kind::kDouble) && std::trunc(at.as_double()) != at.as_double()) {
@@ -145,13 +144,14 @@ Value Evaluator::call(const Node &node) {
     }
     if (fits) return overload.function(context_, arguments);
   }
-  return Value::error(kNoOverload);
+  return node.count < 2 ? Value::error(kNoOverload, arguments[0])
+                        : Value::error(kNoOverload, arguments[0], arguments[1]);
 }
 
 Value Evaluator::regex(const Node &node) {
   const Value text = operand(node, 0);
   if (text.is_error()) return text;
-  if (!text.is(Kind::kString)) return Value::error(kNoOverload);
+  if (!text.is(Kind::kString)) return Value::error(kNoOverload, text);
   return regexes_[node.slot]->search(context_, text.text());
 }
 
@@ -164,7 +164,7 @@ Value Evaluator::logic(const Node &node, bool decisive) {
     if (value.is(Kind::kBool)) {
       if (value.as_bool() == decisive) return value;
     } else if (!error.is_error()) {
-      error = value.is_error() ? value : Value::error(kNoOverload);
+      error = value.is_error() ? value : Value::error(kNoOverload, value);
     }
   }
   return error.is_error() ? error : Value::of(!decisive);
@@ -173,7 +173,7 @@ Value Evaluator::logic(const Node &node, bool decisive) {
 Value Evaluator::conditional(const Node &node) {
   const Value condition = operand(node, 0);
   if (condition.is_error()) return condition;
-  if (!condition.is(Kind::kBool)) return Value::error(kNoOverload);
+  if (!condition.is(Kind::kBool)) return Value::error(kNoOverload, condition);
   return operand(node, condition.as_bool() ? 1 : 2);
 }
 
@@ -185,7 +185,7 @@ Value Evaluator::compare(const Node &node) {
   if (node.op == Op::kEqual) return Value::of(equal(context_, a, b));
   if (node.op == Op::kNotEqual) return Value::of(!equal(context_, a, b));
   const Order found = order(context_, a, b);
-  if (found == kIncomparable) return Value::error(kNoOverload);
+  if (found == kIncomparable) return Value::error(kNoOverload, a, b);
   switch (node.op) {
     case Op::kLess:
       return Value::of(found == kLess);
@@ -209,7 +209,7 @@ Value Evaluator::in(const Node &node) {
     const bool there = range.find(context_, wanted, &found);
     return context_.stopped() ? Value::error(kStopped) : Value::of(there);
   }
-  if (!range.is(Kind::kList)) return Value::error(kNoOverload);
+  if (!range.is(Kind::kList)) return Value::error(kNoOverload, wanted, range);
   const std::size_t size = range.list_size();
   for (std::size_t i = 0; i < size; ++i) {
     if (equal(context_, wanted, range.at(i))) return Value::of(true);
@@ -273,7 +273,7 @@ Value Evaluator::quantifier(const Node &node, const Value &range, bool decisive)
     if (value.is(Kind::kBool)) {
       if (value.as_bool() == decisive) return value;
     } else if (!error.is_error()) {
-      error = value.is_error() ? value : Value::error(kNoOverload);
+      error = value.is_error() ? value : Value::error(kNoOverload, value);
     }
   }
   return error.is_error() ? error : Value::of(!decisive);
@@ -286,7 +286,7 @@ Value Evaluator::exists_one(const Node &node, const Value &range) {
     context_.locals[node.slot] = range_at(range, i);
     const Value value = operand(node, 1);
     if (value.is_error()) return value;
-    if (!value.is(Kind::kBool)) return Value::error(kNoOverload);
+    if (!value.is(Kind::kBool)) return Value::error(kNoOverload, value);
     if (value.as_bool()) ++matching;
   }
   return Value::of(matching == 1);
@@ -305,7 +305,7 @@ Value Evaluator::collect(const Node &node, const Value &range) {
     if (filters) {
       const Value keep = operand(node, 1);
       if (keep.is_error()) return keep;
-      if (!keep.is(Kind::kBool)) return Value::error(kNoOverload);
+      if (!keep.is(Kind::kBool)) return Value::error(kNoOverload, keep);
       if (!keep.as_bool()) continue;
     }
     if (node.op == Op::kTransform) value = operand(node, node.count - 1);

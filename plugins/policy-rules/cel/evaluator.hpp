@@ -9,6 +9,11 @@
 
 namespace bulkhead::cel {
 
+// Errors that Program::explain() says more about; by their address.
+inline constexpr char kNoOverload[] = "no such overload for the kinds of these values";
+inline constexpr char kNoKey[] = "no such key";
+inline constexpr char kNoFields[] = "only a map has fields";
+
 using Regexes = std::vector<std::unique_ptr<const Regex>>;
 
 class Evaluator {

@@ -102,10 +102,4 @@ std::vector<Program::Demand> Program::demands() const {
   return out;
 }
 
-Fault Program::explain(const Value &error) const {
-  const std::uint32_t place = error.error_place();
-  return fault_at(source_, place == 0 ? 0 : place - 1,
-                  error.is_error() ? error.error_text() : "no error");
-}
-
 }  // namespace bulkhead::cel

@@ -52,7 +52,8 @@ class Program {
   Value evaluate(std::span<const Value> variables, Scratch &scratch,
                  std::uint64_t budget = kDefaultBudget) const;
 
-  // An error value in words, with its place in the source.
+  // An error value in words, with its place in the source. It names keys and kinds, and says
+  // nothing else of the values.
   Fault explain(const Value &error) const;
 
   // Bit n: the value in slot n is looked at (slots from 64 on count as 63).
@@ -74,6 +75,7 @@ class Program {
 
  private:
   Program() = default;
+  std::string text_of(const Value &error) const;
 
   std::string source_;
   Ast ast_;

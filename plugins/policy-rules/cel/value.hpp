@@ -94,6 +94,17 @@ class Value {
   }
   // `text` lives forever (a literal): errors are made on the request path.
   static Value error(const char *text) { return make(Kind::kError, &Value::chars_, text); }
+  // Of one or two values whose kinds an operation does not take.
+  static Value error(const char *text, const Value &a) {
+    Value value = error(text);
+    value.size_ = static_cast<std::size_t>(a.kind());
+    return value;
+  }
+  static Value error(const char *text, const Value &a, const Value &b) {
+    Value value = error(text, a);
+    value.size_ |= static_cast<std::size_t>(b.kind()) << 8;
+    return value;
+  }
 
   Kind kind() const { return kind_; }
   bool is(Kind kind) const { return kind_ == kind; }
@@ -112,6 +123,9 @@ class Value {
   Time time() const { return {int_, static_cast<std::int32_t>(extra_)}; }
   Kind as_type() const { return static_cast<Kind>(int_); }
   const char *error_text() const { return chars_; }
+  Kind error_kind(unsigned index) const {  // 0 or 1; kError: it has none
+    return static_cast<Kind>(size_ >> 8 * index & 0xFF);
+  }
 
   std::size_t list_size() const { return list_->size(object_); }
   Value at(std::size_t index) const { return list_->at(object_, index); }
