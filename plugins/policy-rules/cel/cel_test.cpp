@@ -335,4 +335,7 @@ TEST_CASE("an expression from data is charged by its size for each byte of the t
   };
   CHECK(charged("ab") < 3'000);
   CHECK(charged("(b?){500}b{500}") > text.size());
+  // However short it is: what it is compiled to.
+  CHECK(charged(R"((?i)\\pL\\pL\\pL\\pL)") > 10'000);
+  CHECK(charged(R"(\\pL{1000})") > 20'000);
 }

@@ -37,19 +37,24 @@ class Arena {
 // takes constant time (also size() of lists and of bytes, bytes(), string() but of bytes, an index
 // into a list), and is the one step of its node.
 //
-//   any node of the tree, each time it runs          1
-//   a.b, has(a.b), a[b], b in a, with a map          k/4, and n/16 for each key of the same length
-//   x in list, == of lists                           1 for each element, and what == of the two
-//   costs
-//   == and != of texts of one length                 1 + n/16
-//   == of maps                                       for each entry 1 + k/4, finding it, == of the
-//   two < <= > >= of texts                               min(n, m)/8 texts: a + b, size(), string()
-//   of bytes          n/16 of what is made or read lists: a + b, filter, map k startsWith, endsWith
-//   m/16 of the beginning or end contains                                         (n/16 + 1) *
-//   (m/16 + 1) matches                                          1 + n/4 matches, the expression
-//   from data                1000 + 50 m; n/4 for 64 instructions of it int, uint, double,
-//   timestamp of a string         n/4 duration of a string                             n a map that
-//   is written out                        1 for each pair of its keys
+// clang-format off: a table
+//   any node, each time it runs              1
+//   a.b, has(a.b), a[b], b in a, of a map    k/4, and n/16 for each key of the same length
+//   x in list, == of lists                   1 for each element, and == of the two
+//   == and != of texts of one length         1 + n/16
+//   == of maps                               1 + k/4 for each entry, finding it, and == of the two
+//   < <= > >= of texts                       min(n, m)/8
+//   a + b of texts, size(), string(bytes)    n/16 of what is made or read
+//   a + b of lists, filter, map              k
+//   startsWith, endsWith                     m/16 of the beginning or end
+//   contains                                 (n/16 + 1) * (m/16 + 1)
+//   matches                                  1 + n/4
+//   matches, the expression from data        1000 + 50 m, 4 for each instruction that it is compiled
+//                                            to, and n/4 more for 64 of them
+//   int, uint, double, timestamp of a string n/4
+//   duration of a string                     n
+//   a map that is written out                == of each pair of its keys
+// clang-format on
 class Context {
  public:
   static constexpr unsigned kMaxLocals = 16;  // macros within macros

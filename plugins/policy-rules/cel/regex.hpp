@@ -18,7 +18,13 @@ class Regex {
 
   bool ok() const { return re2_.ok(); }
   const std::string &error() const { return re2_.error(); }
+  // Of its program, in instructions; of a good one.
   std::size_t size() const { return static_cast<std::size_t>(re2_.ProgramSize()); }
+  // One that is too large was not given up before so much memory was used.
+  std::uint64_t steps_to_compile() const {
+    if (re2_.error_code() == RE2::ErrorPatternTooLarge) return 20'000;
+    return ok() ? 4 * size() : 0;
+  }
   // A bool: does it match anywhere?
   Value search(Context &context, std::string_view text) const {
     if (!context.charge(1 + text.size() / 4)) return Value::error("");

@@ -42,6 +42,8 @@ Value matches(Context &context, const Value *a) {
   if (a[1].text().size() > longest) return Value::error("the regular expression is too long");
   if (!context.charge(1000 + 50 * a[1].text().size())) return Value::error("");
   const Regex regex(a[1].text());
+  // A few bytes can stand for thousands of instructions (a class of Unicode, a repetition).
+  if (!context.charge(regex.steps_to_compile())) return Value::error("");
   if (!regex.ok()) return Value::error("the regular expression is not valid");
   // Whoever chose it may have chosen one whose automaton has too many states to be kept: then each
   // byte costs as much as the expression is long.
