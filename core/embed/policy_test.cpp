@@ -71,6 +71,28 @@ TEST_CASE("a call that is refused later never goes out and is on record with its
   CHECK(c.got.size() == 1);
 }
 
+TEST_CASE("a call without arguments gets none from a policy, so that what runs is on record") {
+  PolicyWorld w(decides);
+  w.start();
+  Client c(*w.host);
+  SECTION("at once") {
+    w.judge.judge = [](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {
+      out->verdict = BH_VERDICT_REWRITE;
+      out->rule = bh::str("r1");
+      out->arguments = bh::str(R"({"n":2})");
+      return BH_OK;
+    };
+    c.call("1", "a__x");
+  }
+  SECTION("later") {
+    c.call("1", "a__x");
+    w.judge.decided(w.judge.last().number, BH_VERDICT_REWRITE, R"({"n":2})");
+  }
+  REQUIRE(w.turn_until([&] { return c.has("no arguments to rewrite"); }));
+  CHECK_FALSE(w.sent_call());
+  CHECK(w.record().outcome == BH_OUTCOME_REFUSED);
+}
+
 TEST_CASE("a policy that never decides is a refusal in its time") {
   PolicyWorld w(decides);
   w.profile.limits.policy_timeout_ms = 60;

@@ -228,6 +228,65 @@ TEST_CASE("a subscription that was decided late is made where it belongs, or not
   w.turn(20);
 }
 
+TEST_CASE("other rules end the subscriptions that they would refuse, and no rule keeps one") {
+  PolicyWorld w(BH_POLICY_DECIDES);
+  offer_subscriptions(w);
+  w.profile.limits.policy_timeout_ms = 200;
+  w.judge.judge = nullptr;
+  w.start();
+  Client c(*w.host);
+  for (const char *uri : {"bulkhead://a/m://1", "bulkhead://a/m://2"}) {
+    c.end->send(request("1", "subscribe", uri));
+    answer(w, sent(w, "subscribe").back());
+  }
+  REQUIRE(sent(w, "subscribe").size() == 2);
+  w.judge.asked.clear();
+  const auto blocks_first = [](const FakeJudge::Asked &asked, bh_verdict *out) -> bh_status {
+    out->verdict = asked.name == "m://1" ? BH_VERDICT_BLOCK : BH_VERDICT_ALLOW;
+    out->rule = bh::str("r1");
+    return BH_OK;
+  };
+  SECTION("at once") {
+    w.judge.judge = blocks_first;
+    w.judge.changed();
+    REQUIRE(w.turn_until([&] { return sent(w, "unsubscribe").size() == 1; }));
+    REQUIRE(w.judge.asked.size() == 2);
+    CHECK(w.judge.asked[0].method == "resources/subscribe");
+    CHECK(w.judge.asked[0].event == 0);
+    CHECK(w.judge.asked[0].flags == BH_REQUEST_AGAIN);
+    CHECK(w.judge.asked[0].server == "a");
+  }
+  SECTION("later") {
+    w.judge.judge = later;
+    w.judge.changed();
+    REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 2; }));
+    CHECK(sent(w, "unsubscribe").empty());
+    for (const auto &one : std::vector<FakeJudge::Asked>(w.judge.asked)) {
+      w.judge.decided(one.number, one.name == "m://1" ? BH_VERDICT_BLOCK : BH_VERDICT_ALLOW);
+    }
+    REQUIRE(w.turn_until([&] { return sent(w, "unsubscribe").size() == 1; }));
+  }
+  SECTION("not in time") {
+    w.judge.judge = later;
+    w.judge.changed();
+    REQUIRE(w.turn_until([&] { return sent(w, "unsubscribe").size() == 2; }));
+    return;
+  }
+  SECTION("the client ends one that is blocked itself") {
+    w.judge.judge = blocks_first;
+    c.end->send(request("3", "unsubscribe", composed));
+    CHECK(sent(w, "unsubscribe").size() == 1);
+    CHECK(w.judge.asked.empty());
+    return;
+  }
+  CHECK(sent(w, "unsubscribe")[0].find("m://1") != std::string::npos);
+  c.got.clear();
+  w.up.say("a", updated("m://1"));
+  CHECK(c.got.empty());
+  w.up.say("a", updated("m://2"));
+  CHECK(c.got.size() == 1);
+}
+
 TEST_CASE("subscriptions end with their lane") {
   PolicyWorld w(BH_POLICY_DECIDES);
   offer_subscriptions(w);

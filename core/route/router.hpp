@@ -302,7 +302,7 @@ class Router {
   // A message beside the calls that the policy judges (router_events.cpp), and what is to become
   // of it.
   struct Event {
-    enum class Kind : std::uint8_t { ask, answer, to_client, to_server };
+    enum class Kind : std::uint8_t { ask, answer, to_client, to_server, subscription };
     Kind kind = Kind::ask;
     // While the policy is asked for the first time; then their handle (in `to`) and name.
     Session *session = nullptr;
@@ -316,7 +316,7 @@ class Router {
     std::uint64_t ask = 0;          // answer: to which
     std::uint64_t exchange = 0;     // to_client: nothing is said after its end; 0: any time
     ReplyTo to;                     // to_client
-    std::string id;                 // ask: the server's id token
+    std::string id;                 // ask: the server's id token; subscription: its URI token
     std::string message;            // as it is to be sent; of asks and answers as it came
     std::uint64_t deadline_ns = 0;
   };
@@ -414,6 +414,8 @@ class Router {
                      const mcp::Scan &scan);
   bh_policy_request event_request(const Event &event, std::uint64_t number) const;
   void refuse_event(const Event &event, const Gate::Decision &decision);
+  void judge_subscriptions(bh_session handle);
+  void end_refused_subscription(const Event &event);
   void pass_event(const Event &event);
   void event_decided(std::uint64_t number, const Gate::Decision &decision);
   void drop_asked_event(const WireLane &lane, std::string_view id);

@@ -56,7 +56,9 @@ void Router::call(Session &s, const ReplyTo &reply, std::string_view message,
   if (e == nullptr) return;
   if (!passes_pins(*e, target)) return;
   std::string rewritten;
-  if (gate_.decides() && !passes_gate(*e, message, scan, target, &rewritten)) return;
+  // Whatever the rules say, nobody has to go on watching.
+  const bool judged = gate_.decides() && scan.method != mcp::Method::resources_unsubscribe;
+  if (judged && !passes_gate(*e, message, scan, target, &rewritten)) return;
   dispatch(*e, message, scan, target, rewritten);
 }
 

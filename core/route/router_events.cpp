@@ -57,6 +57,9 @@ bh_policy_request Router::event_request(const Event &event, std::uint64_t number
     case Event::Kind::to_client:
       request.event = BH_EVENT_NOTIFICATION;
       break;
+    case Event::Kind::subscription:
+      request.flags = BH_REQUEST_AGAIN;  // the call that made it has counted
+      break;
   }
   return request;
 }
@@ -125,6 +128,8 @@ void Router::pass_event(const Event &event) {
     case Event::Kind::to_server:
       if (lane != nullptr) lane->send(BH_LANE_NOTIFICATION, &part, 1);
       return;
+    case Event::Kind::subscription:
+      return;  // it stays
   }
 }
 
@@ -151,7 +156,9 @@ void Router::refuse_event(const Event &event, const Gate::Decision &decision) {
     recorder_.record(refused, {BH_OUTCOME_REFUSED, refused.start_ns, 0, decision.rule, why, {}},
                      false);
   }
-  if (event.kind == Event::Kind::ask) {
+  if (event.kind == Event::Kind::subscription) {
+    end_refused_subscription(event);
+  } else if (event.kind == Event::Kind::ask) {
     if (WireLane *lane = wire(event.lane)) {
       refuse_ask(*lane, event.id, event.method, Refused::by_policy);
     }
@@ -202,6 +209,40 @@ void Router::expire_events() {
     event_decided(number, decision);
     unanswered(number, true);
   }
+}
+
+// ---- subscriptions -----------------------------------------------------------------------------
+
+// The rules are others now: what they would not let a client subscribe to ends.
+void Router::judge_subscriptions(bh_session handle) {
+  std::vector<std::string> tokens;
+  if (const Session *s = session(handle)) {
+    for (const auto &[token, subscription] : s->subscriptions) tokens.push_back(token);
+  }
+  for (const std::string &token : tokens) {
+    Session *s = session(handle);  // a server in place may do anything when one ends
+    if (s == nullptr) return;
+    const auto at = s->subscriptions.find(token);
+    if (at == s->subscriptions.end()) continue;
+    Event event;
+    event.kind = Event::Kind::subscription;
+    event.session = s;
+    event.upstream = &at->second.lane->upstream();
+    event.method = mcp::Method::resources_subscribe;
+    event.method_text = mcp::to_string(event.method);
+    event.tool = at->second.original;
+    event.id = token;
+    passes_event(std::move(event));
+  }
+}
+
+// Its client may have made another one of that name meanwhile.
+void Router::end_refused_subscription(const Event &event) {
+  Session *s = event.session != nullptr ? event.session : session(event.to.session);
+  if (s == nullptr) return;
+  const auto at = s->subscriptions.find(event.id);
+  if (at == s->subscriptions.end() || at->second.original != event.tool) return;
+  forget_subscription(*s, event.id);
 }
 
 // ---- where they come from --------------------------------------------------------------------

@@ -192,6 +192,13 @@ void Router::policy_changed() {
     ++view->version;
     clients.insert(clients.end(), view->clients.begin(), view->clients.end());
   }
+  if (gate_.decides()) {
+    std::vector<bh_session> watching;
+    sessions_.for_each([&](bh_session handle, const std::unique_ptr<Session> &s) {
+      if (!s->subscriptions.empty()) watching.push_back(handle);
+    });
+    for (const bh_session handle : watching) judge_subscriptions(handle);
+  }
   if (!profile_.expose.list_changed) return;
   // Now: a client may do anything while it is told, but end its session.
   for (Session *s : clients) {
