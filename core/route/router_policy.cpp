@@ -187,8 +187,7 @@ void Router::call_decided(Exchange &e, const Undecided &call, const Gate::Decisi
   dispatch(e, call.message, scan, call.target, decision.replacement);
 }
 
-// ---- results and errors
-// ---------------------------------------------------------------------------------
+// ---- results and errors ----------------------------------------------------------------------
 
 // False: answered otherwise, or the decision is pending.
 bool Router::passes_result(Exchange &e, std::string_view message, const mcp::Scan &scan) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "json_text.hpp"
@@ -81,8 +82,9 @@ void Faults::add(std::string text) {
 std::vector<std::string> Faults::texts() const {
   std::vector<const Fault *> sorted;
   for (const Fault &each : faults_) sorted.push_back(&each);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Fault *a, const Fault *b) {
-    return a->layer != b->layer ? a->layer < b->layer : a->line < b->line;
+  // Those of one line as they were found, which is where they lie.
+  std::sort(sorted.begin(), sorted.end(), [](const Fault *a, const Fault *b) {
+    return std::tie(a->layer, a->line, a) < std::tie(b->layer, b->line, b);
   });
   std::vector<std::string> out;
   for (const Fault *each : sorted) out.push_back(each->text);
