@@ -52,22 +52,30 @@ std::string session_text(const Row &row) {
   return row.session == 0 ? "" : std::to_string(row.session);
 }
 
+constexpr std::string_view is_error_key = "\"isError\"";
+
+// Is this key's value true?
+bool is_true(std::string_view json, std::size_t key) {
+  const std::size_t colon = json.find_first_not_of(" \t\r\n", key + is_error_key.size());
+  if (colon == json.npos || json[colon] != ':') return false;
+  const std::size_t value = json.find_first_not_of(" \t\r\n", colon + 1);
+  return value != json.npos && json.substr(value).starts_with("true");
+}
+
 // A tool's result that says of itself that it is an error: "isError": true beside its content.
 bool says_error(std::string_view result) {
-  constexpr std::string_view key = "\"isError\"";
-  if (result.find(key) == result.npos) return false;
+  std::size_t at = result.find(is_error_key);
+  while (at != result.npos && !is_true(result, at)) {
+    at = result.find(is_error_key, at + is_error_key.size());
+  }
+  if (at == result.npos) return false;  // nearly always
   std::size_t depth = 0;
   for (std::size_t i = 0; i < result.size(); ++i) {
     const char c = result[i];
     if (c == '{' || c == '[') ++depth;
     if (c == '}' || c == ']') --depth;
     if (c != '"') continue;
-    if (depth == 1 && result.substr(i).starts_with(key)) {
-      const std::size_t colon = result.find_first_not_of(" \t\r\n", i + key.size());
-      if (colon == result.npos || result[colon] != ':') return false;
-      const std::size_t value = result.find_first_not_of(" \t\r\n", colon + 1);
-      return value != result.npos && result.substr(value).starts_with("true");
-    }
+    if (depth == 1 && result.substr(i).starts_with(is_error_key)) return is_true(result, i);
     while (++i < result.size() && result[i] != '"') i += result[i] == '\\' ? 1 : 0;
   }
   return false;
