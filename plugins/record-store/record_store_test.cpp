@@ -375,6 +375,28 @@ TEST_CASE("a checkpoint for the row before the file is good; one of another inst
   }
 }
 
+TEST_CASE("a file that was cut off before it had its log is told, too") {
+  Folder folder;
+  Head head;
+  make_file(folder, 1, 10, &head);
+  const std::string made = folder.path + "/made", last = folder.path + "/" + segment_name(1, 2);
+  {
+    Database db;
+    REQUIRE(db.open(made, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) == SQLITE_OK);
+    REQUIRE(db.run("CREATE TABLE a (b); BEGIN; CREATE TABLE c (d)") == SQLITE_OK);
+    REQUIRE(sqlite3_db_cacheflush(db.get()) == SQLITE_OK);
+    // As whoever is killed here leaves them.
+    std::filesystem::copy_file(made, last);
+    std::filesystem::copy_file(made + "-journal", last + "-journal");
+  }
+  const VerifyReport report = verify(folder);
+  CHECK(report.broken.empty());
+  CHECK(has(report.notes.at(report.notes.size() - 1), "is empty: its making was cut off"));
+  // Where others follow, it was made once.
+  std::filesystem::copy_file(last, folder.path + "/" + segment_name(1, 3));
+  CHECK(has(verify(folder).broken, "calls-1-000002.db: cannot be read"));
+}
+
 TEST_CASE("a file whose making was cut off is told, and breaks nothing; what is signed is missed") {
   Folder folder;
   Head head;
