@@ -25,14 +25,17 @@ std::optional<std::string> compose_name(ItemKind kind, const Names &names, std::
   return is_uri ? names.compose_uri(server, original) : names.compose(server, original);
 }
 
+// With prefixes: would a tool of this server have such a name?
+bool is_named_after(std::string_view name, std::string_view server, const Naming &naming) {
+  return name.starts_with(server) && name.substr(server.size()).starts_with(naming.separator);
+}
+
 // A configured server whose tools would have such a name, but not `own`; empty: there is none.
 std::string_view owner_of(std::string_view name, std::string_view own,
                           const std::vector<CatalogueSource> &sources, const Naming &naming) {
   if (!naming.prefix) return {};
   for (const CatalogueSource &source : sources) {
-    const bool begins = name.starts_with(source.server) &&
-                        name.substr(source.server.size()).starts_with(naming.separator);
-    if (begins && source.server != own) return source.server;
+    if (source.server != own && is_named_after(name, source.server, naming)) return source.server;
   }
   return {};
 }
@@ -41,9 +44,7 @@ std::string_view owner_of(std::string_view name, std::string_view own,
 bool may_come(std::string_view tool, const std::vector<CatalogueSource> &sources,
               const Naming &naming) {
   return std::any_of(sources.begin(), sources.end(), [&](const CatalogueSource &source) {
-    if (source.up) return false;
-    return !naming.prefix || (tool.starts_with(source.server) &&
-                              tool.substr(source.server.size()).starts_with(naming.separator));
+    return !source.up && (!naming.prefix || is_named_after(tool, source.server, naming));
   });
 }
 
