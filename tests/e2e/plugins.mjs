@@ -2,11 +2,12 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { assert, build, descendants, fake, program, root, run, runProgram, test } from './lib.mjs';
+import { assert, build, descendants, fake, program, root, run, runProgram, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const pluginDir = process.env.BULKHEAD_PLUGINS ?? join(build, 'lib/bulkhead/plugins');
 const badDir = join(build, 'core/plugin/testing_plugins/plugins');
+const firstAbi = join(build, 'tests/first_abi');
 const libraries = (dir) => readdirSync(dir).filter((name) => name.endsWith('.so'));
 
 test('H02 each plugin exports its entry and nothing else', async () => {
@@ -34,15 +35,48 @@ test('H02 no plugin includes what is not SDK', async () => {
   assert.equal(grep('#include *[<"]((\\.\\./)*(core|host)|base|mcp|route|catalog|profile|reactor|plugin)/', 'plugins', 'sdk'), '');
 });
 
-test('H02 an older minor loads, another major is refused by name', async (t) => {
-  const list = (plugin) => runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {
-    profile: { mcpServers: {}, tools: { extra: { plugin: join(badDir, plugin) } } },
-  });
-  const refused = list('wrong-major.so');
+const serveOnce = (t, profile) => runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], { profile });
+
+test('H02 another major is refused by name', async (t) => {
+  const refused = serveOnce(t, { mcpServers: {}, tools: { extra: { plugin: join(badDir, 'wrong-major.so') } } });
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /wrong-major/);
   assert.match(refused.stderr, /ABI|major/i);
-  // Its tables end where those of the first minor ended.
+});
+
+for (const args of [[], ['--single-process']]) {
+  test(`H02 plugins built against the first ABI headers work ${args}`, async (t) => {
+    const gateway = await t.gateway({
+      tools: { old: { plugin: join(firstAbi, 'first-tools.so') }, free: { plugin: join(firstAbi, 'first-tools.so') } },
+      policies: { words: { plugin: join(firstAbi, 'first-policy.so') } },
+    }, { args });
+    for (const id of ['old', 'free']) {
+      const plugin = (await statusOf(gateway)).plugins.find((one) => one.id === id);
+      assert.ok(!plugin.state.startsWith('failed'), show(plugin));
+    }
+    const client = await t.http(gateway);
+    assert.deepEqual((await client.toolNames()).sort(), ['free__echo', 'old__echo'], 'the policy hides `wait`');
+    const { structuredContent } = await client.tool('old__echo', { deep: [1, { a: 'b' }] });
+    assert.deepEqual(structuredContent, { echo: { deep: [1, { a: 'b' }] } });
+    const rewritten = await client.tool('free__echo', { text: 'a secret' });
+    assert.deepEqual(rewritten.structuredContent, { echo: { rewritten: true } });
+    await assert.rejects(client.tool('old__wait'), (error) => error.code === -32600 && /waiting is not allowed/.test(error.message));
+  });
+
+  test(`H02 a tools plugin built against the first ABI headers reports progress and is cancelled ${args}`, async (t) => {
+    const gateway = await t.gateway({ tools: { old: { plugin: join(firstAbi, 'first-tools.so') } } }, { args });
+    const client = await t.http(gateway);
+    const call = client.call('tools/call', { name: 'old__wait', arguments: {}, _meta: { progressToken: 'p' } }, { id: 'waiting' }).catch(() => {});
+    const { params } = await client.note('notifications/progress');
+    assert.deepEqual(params, { progressToken: 'p', progress: 1, total: 2, message: 'waiting' });
+    assert.equal((await statusOf(gateway)).in_flight, 1);
+    await client.notify('notifications/cancelled', { requestId: 'waiting' });
+    await call;
+    await until('the plugin has ended the call', async () => (await statusOf(gateway)).in_flight === 0);
+  });
+}
+
+test('H02 what lies behind the end of a plugin\'s structs is not read', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, 'shorter.so'), required: false } } });
   const { plugins } = await statusOf(gateway);
   assert.ok(!/ABI|major/i.test(plugins.find((plugin) => plugin.id === 'extra').state));

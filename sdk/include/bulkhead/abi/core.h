@@ -33,7 +33,7 @@ extern "C" {
 /* Major 0: no promise between releases yet; host and plugin must have the same major *and*
  * the plugin must not need a newer minor than the host has. */
 #define BH_ABI_MAJOR 0u
-#define BH_ABI_MINOR 1u
+#define BH_ABI_MINOR 2u
 
 /* True if *p, as its producer knew the type, contains `field`. */
 #define BH_HAS(type, p, field) \
