@@ -155,30 +155,38 @@ test('F06 a lazy server stays asleep when the endpoint has crashed', async (t) =
   assert.equal(starts(log), 1);
 });
 
-test('F22 a server that died is started by the next call, three times', async (t) => {
-  const log = t.path('log');
-  const gateway = await t.gateway({
-    limits: { retry_min_ms: 60_000, retry_max_ms: 60_000, grace_ms: 60_000 },
-    mcpServers: {
-      eager: fake('--tool', 'a', '--tool', 'die', '--die', 'die', '--log', log),
-      lazy: { ...fake('--tool', 'a', '--tool', 'die', '--die', 'die'), start: 'lazy' },
-    },
-  });
-  const client = await t.http(gateway);
-  await client.toolNames();
-  for (const server of ['eager', 'lazy']) {
-    for (let crash = 1; crash <= 3; ++crash) {
-      await client.tool(`${server}__a`);
-      await assert.rejects(client.tool(`${server}__die`), new RegExp(server));
+// Two of each kind: one that crashes, and one whose own three attempts stay untouched by that.
+for (const args of [[], ['--single-process']]) {
+  test(`F22 a server that died is started by the next call, three times, each on its own ${args}`, async (t) => {
+    const crashing = (log) => fake('--tool', 'a', '--tool', 'die', '--die', 'die', '--log', t.path(log));
+    const gateway = await t.gateway({
+      limits: { retry_min_ms: 60_000, retry_max_ms: 60_000, grace_ms: 60_000 },
+      mcpServers: {
+        eager: crashing('eager'), eager2: crashing('eager2'),
+        lazy: { ...crashing('lazy'), start: 'lazy' }, lazy2: { ...crashing('lazy2'), start: 'lazy' },
+      },
+    }, { args });
+    const client = await t.http(gateway);
+    await client.toolNames();
+    const state = async (name) => (await statusOf(gateway)).servers.find((entry) => entry.name === name).state;
+    for (const server of ['eager', 'lazy']) {
+      for (let crash = 1; crash <= 3; ++crash) {
+        assert.equal((await client.tool(`${server}__a`)).content[0].text, 'fake/a');
+        await assert.rejects(client.tool(`${server}__die`), (error) => error.code === -32603 && error.message.includes(`"${server}"`));
+      }
+      await assert.rejects(client.tool(`${server}__a`), (error) => error.code === -32603 && error.message.includes(`"${server}"`),
+        `${server} refuses after the third time`);
+      assert.equal(await state(server), 'failed');
+      assert.equal(starts(t.path(server)), 3, `${server}: three crashes, three starts`);
     }
-    const refused = await client.tool(`${server}__a`).catch((error) => error);
-    assert.ok(refused instanceof Error, `${server} refuses after the third time`);
-    assert.match(refused.message, new RegExp(server));
-    const status = (await statusOf(gateway)).servers.find((entry) => entry.name === server);
-    assert.equal(status.state, 'failed');
-  }
-  assert.equal(starts(log), 3);
-});
+    for (const server of ['eager2', 'lazy2']) {
+      assert.notEqual(await state(server), 'failed');
+      await assert.rejects(client.tool(`${server}__die`), (error) => error.message.includes(`"${server}"`));
+      assert.equal((await client.tool(`${server}__a`)).content[0].text, 'fake/a', `${server} has attempts of its own`);
+      assert.equal(starts(t.path(server)), 2);
+    }
+  });
+}
 
 test('A33 a pool shares the calls of the tools that are safe for it, and no others', async (t) => {
   const log = t.path('log');

@@ -133,16 +133,22 @@ for (const place of ['compartments', 'single-process']) {
     const { gateway, records } = await recorded(t);
     await (await t.http(gateway)).tools();
     const { stdout } = await records.inspect('--schema');
-    for (const table of ['mcp_calls', 'net_events', 'fs_events']) assert.ok(stdout.includes(`CREATE TABLE ${table} (`), table);
-    if (existsSync('/usr/bin/sqlite3')) {
-      const child = spawn('/usr/bin/sqlite3', [':memory:'], { stdio: ['pipe', 'pipe', 'pipe'] });
-      let said = '';
-      child.stdout.on('data', (data) => (said += data));
-      child.stderr.on('data', (data) => (said += data));
-      child.stdin.end(`${stdout}\nSELECT count(*) FROM mcp_calls;\n`);
-      await new Promise((done) => child.on('exit', done));
-      assert.equal(said, '0\n');
+    const empty = new DatabaseSync(':memory:');
+    empty.exec(stdout);
+    const tables = empty.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all().map(({ name }) => name);
+    for (const table of ['mcp_calls', 'net_events', 'fs_events']) {
+      assert.ok(tables.includes(table), `${table} is among ${tables}`);
+      assert.equal(empty.prepare(`SELECT count(*) AS n FROM ${table}`).get().n, 0);
     }
+    empty.close();
+    // The schema is that of the file, column by column.
+    const columns = (db, table) => db.prepare(`SELECT name FROM pragma_table_info('${table}')`).all().map(({ name }) => name);
+    const fresh = new DatabaseSync(':memory:');
+    fresh.exec(stdout);
+    const file = new DatabaseSync(records.files()[0], { readOnly: true });
+    for (const table of tables) assert.deepEqual(columns(fresh, table), columns(file, table), table);
+    file.close();
+    fresh.close();
   });
 
   test(`the record is whole, signed, and names the row that somebody has changed (${place})`, async (t) => {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { assert, build, ended, fake, program, root, run, runProgram, sanitized, show, sleep, test, until } from './lib.mjs';
 import { Guest, frame, metadata } from './frames.mjs';
+import { Records } from './records.mjs';
 import { Relay, relayProgram } from './relay_process.mjs';
 import { statusOf } from './status.mjs';
 
@@ -47,6 +48,27 @@ for (const args of [[], ['--single-process']]) {
     const status = await statusOf(gateway);
     assert.ok(status.endpoints.includes(`unix:${socket}`), 'status shows the listener');
     assert.ok(gateway.stdoutText.includes(socket) || gateway.stderrText.includes(socket), 'so does the banner');
+  });
+
+  test(`B03 rows have the process that the frame names, else that of the metadata line ${args}`, async (t) => {
+    const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, {}, {
+      args, profile: { telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } } } });
+    const records = new Records(gateway);
+    const named = new Guest(t, socket);
+    const unnamed = new Guest(t, socket, { start: metadata('') });
+    const other = new Guest(t, socket, { start: metadata('second') });
+    const sent = [
+      [named, 'agent', 'agent'], [named, 'other', 'other'], [named, '', 'unknown'], [named, 'agent', 'agent'],
+      [unnamed, '', 'unknown'], [unnamed, 'third', 'third'], [other, 'second', 'second'],
+    ];
+    for (const [i, [guest, name]] of sent.entries()) {
+      assert.ok((await guest.call('up__a', { i }, { name })).result);
+    }
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === sent.length);
+    assert.deepEqual(
+      await records.rows(`SELECT json_extract(request_preview, '$.arguments.i'), process_name FROM mcp_calls
+                          WHERE method = 'tools/call' ORDER BY 1`),
+      sent.map(([, , expected], i) => [i, expected]));
   });
 }
 
