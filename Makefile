@@ -1,5 +1,5 @@
 # Everything a person or CI does with this tree. `make help` lists it.
-# On a fresh Debian 12: apt-get install -y git make, clone, make run.
+# On a fresh Debian 12 or 13: apt-get install -y git make, clone, make run.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -31,9 +31,8 @@ help:  ## This list
 deps:  ## Install the Debian packages that building needs (quick when they are there)
 	@scripts/install-packages.sh build
 
-# Plugins that others may write to are refused at load, so the tree is built with umask 022.
 configure: deps
-	@[ -f $(BUILD)/build.ninja ] || { umask 022; cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release; }
+	@scripts/configure.sh '$(BUILD)'
 
 build: configure  ## Build build/bin/bulkhead and its plugins
 	@umask 022; cmake --build $(BUILD) -j $(JOBS) --target bulkhead_all
@@ -62,7 +61,7 @@ soak: test-deps build  ## Calls, restarts and reconnects for a while; what grows
 	@umask 022; cmake --build $(BUILD) -j $(JOBS) --target fake_mcp
 	@BULKHEAD_BUILD='$(abspath $(BUILD))' SOAK_SECONDS=$(SOAK_SECONDS) tests/soak/soak.sh
 
-record: build  ## Fuzzers (FUZZ_SECONDS=900 each), soak, benchmarks: minutes to hours
+record: build  ## Fuzzers (FUZZ_SECONDS=900 each), soak, fresh Debian 12 and 13, benchmarks: hours
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/record.sh
 	@$(MAKE) --no-print-directory bench
 

@@ -46,9 +46,16 @@ endif()
 
 if(BULKHEAD_TESTS)
   enable_testing()
-  find_package(Catch2 2 REQUIRED)
-  add_library(bulkhead_catch_main STATIC "${CMAKE_SOURCE_DIR}/tests/catch_main.cpp")
-  target_link_libraries(bulkhead_catch_main PUBLIC Catch2::Catch2 bulkhead_flags)
+  # 2.13 (Debian 12), 3.4 (Ubuntu 24.04) or 3.7 (Debian 13).
+  find_package(Catch2 REQUIRED)
+  if(Catch2_VERSION VERSION_LESS 3)
+    add_library(bulkhead_catch_main STATIC "${CMAKE_SOURCE_DIR}/tests/catch_main.cpp")
+    target_link_libraries(bulkhead_catch_main PUBLIC Catch2::Catch2 bulkhead_flags)
+  else()
+    add_library(bulkhead_catch_main INTERFACE)
+    target_include_directories(bulkhead_catch_main INTERFACE "${CMAKE_SOURCE_DIR}/tests/catch3")
+    target_link_libraries(bulkhead_catch_main INTERFACE Catch2::Catch2WithMain bulkhead_flags)
+  endif()
 endif()
 
 # bulkhead_add_test(NAME file.cpp... LIBS target...): a Catch2 program, run by ctest as NAME.

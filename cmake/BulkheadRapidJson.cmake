@@ -1,47 +1,33 @@
-# Debian's RapidJSON 1.1.0 needs four corrections, made on a copy at build time:
-#  - document.h declares an assignment operator that writes const members; clang refuses it;
-#  - reader.h adds to an exponent that is near INT_MIN (CVE-2024-38517);
-#  - reader.h makes invalid UTF-8 of a low surrogate escape without a high one before it;
-#  - strtod.h, for numbers of more than a double's digits, rounds some to values that have nothing to
-#    do with them (18446744073709551615.5 to -2.5e263), and reads far behind a table for others. The
-#    standard library's from_chars() takes its place.
-# Each correction must apply exactly, else the configure step stops: a newer package is looked at by
-# a person, not patched blindly.
-set(source "/usr/include/rapidjson")
-set(copy "${CMAKE_BINARY_DIR}/rapidjson/include")
-if(NOT EXISTS "${source}/document.h")
+# RapidJSON 1.1.0 as distributions have it, with corrections on a copy at build time:
+#  - const-assignment: document.h declares an assignment operator that writes const members; clang
+#    refuses it (Debian 12; not Debian 13);
+#  - exponent: reader.h adds to an exponent that is near INT_MIN (CVE-2024-38517; Debian 12, not 13);
+#  - low-surrogate: reader.h makes invalid UTF-8 of a low surrogate escape without a high one before it;
+#  - full-precision: strtod.h, for numbers of more than a double's digits, rounds some to values that have
+#    nothing to do with them (18446744073709551615.5 to -2.5e263), and reads far behind a table for
+#    others. The standard library's from_chars() takes its place.
+include(BulkheadCorrections)
+find_path(RAPIDJSON_INCLUDE rapidjson/document.h)
+if(NOT RAPIDJSON_INCLUDE)
   message(FATAL_ERROR "RapidJSON is missing: apt-get install rapidjson-dev")
 endif()
-function(rapidjson_correct file from to)
-  file(READ "${copy}/rapidjson/${file}" text)
-  string(FIND "${text}" "${from}" at)
-  if(at EQUAL -1)
-    message(FATAL_ERROR "RapidJSON's ${file} is not the one this correction was made for: ${from}")
-  endif()
-  string(REPLACE "${from}" "${to}" text "${text}")
-  file(WRITE "${copy}/rapidjson/${file}" "${text}")
-endfunction()
 
-# Made once for each version of this file: a new copy at each configure would rebuild its users.
-file(SHA256 "${CMAKE_CURRENT_LIST_FILE}" version)
-if(NOT EXISTS "${copy}/.corrected-${version}")
-  file(REMOVE_RECURSE "${copy}")
-  file(MAKE_DIRECTORY "${copy}")
-  file(COPY "${source}" DESTINATION "${copy}")
-  rapidjson_correct(document.h
-    "GenericStringRef& operator=(const GenericStringRef& rhs) { s = rhs.s; length = rhs.length; }"
-    "GenericStringRef& operator=(const GenericStringRef& rhs) = delete;")
-  # 100,000,000: far below any double, and far enough from INT_MIN for the digits behind the point.
-  rapidjson_correct(reader.h "if (exp >= 214748364) {" "if (exp >= 100000000) {")
-  set(surrogate "if (RAPIDJSON_UNLIKELY(codepoint >= 0xD800 && codepoint <= 0xDBFF)) {")
-  rapidjson_correct(reader.h "${surrogate}"
-    "if (RAPIDJSON_UNLIKELY(codepoint >= 0xDC00 && codepoint <= 0xDFFF)) RAPIDJSON_PARSE_ERROR(kParseErrorStringUnicodeSurrogateInvalid, escapeOffset); ${surrogate}")
-  rapidjson_correct(internal/strtod.h [==[#include "pow10.h"]==]
-    [==[#include "pow10.h"
+bulkhead_correction(RapidJSON const-assignment FILE document.h
+  FROM "GenericStringRef& operator=(const GenericStringRef& rhs) { s = rhs.s; length = rhs.length; }"
+  TO "GenericStringRef& operator=(const GenericStringRef& rhs) = delete;")
+# 100,000,000: far below any double, and far enough from INT_MIN for the digits behind the point.
+bulkhead_correction(RapidJSON exponent FILE reader.h
+  FROM "if (exp >= 214748364) {" TO "if (exp >= 100000000) {")
+set(surrogate "if (RAPIDJSON_UNLIKELY(codepoint >= 0xD800 && codepoint <= 0xDBFF)) {")
+bulkhead_correction(RapidJSON low-surrogate FILE reader.h FROM "${surrogate}"
+  TO "if (RAPIDJSON_UNLIKELY(codepoint >= 0xDC00 && codepoint <= 0xDFFF)) RAPIDJSON_PARSE_ERROR(kParseErrorStringUnicodeSurrogateInvalid, escapeOffset); ${surrogate}")
+bulkhead_correction(RapidJSON full-precision FILE internal/strtod.h FROM [==[#include "pow10.h"]==]
+  TO [==[#include "pow10.h"
 #include <charconv>
 #include <limits>
 #include <string>]==])
-  rapidjson_correct(internal/strtod.h "inline double StrtodFullPrecision(" [==[
+bulkhead_correction(RapidJSON full-precision FILE internal/strtod.h FROM "inline double StrtodFullPrecision("
+  TO [==[
 // The digits, times ten to the power of `exp`.
 inline double StrtodExact(const char* decimals, size_t length, long long exp) {
     std::string text(decimals, length);
@@ -54,13 +40,16 @@ inline double StrtodExact(const char* decimals, size_t length, long long exp) {
 }
 
 inline double StrtodFullPrecision(]==])
-  rapidjson_correct(internal/strtod.h "    // Trim leading zeros" [==[
+bulkhead_correction(RapidJSON full-precision FILE internal/strtod.h FROM "    // Trim leading zeros" TO [==[
     return StrtodExact(decimals, length, static_cast<long long>(exp) +
                        static_cast<long long>(decimalPosition) - static_cast<long long>(length));
     // Trim leading zeros]==])
-  file(WRITE "${copy}/.corrected-${version}" "")
-endif()
+
+set(probes "${CMAKE_CURRENT_LIST_DIR}/probes")
+bulkhead_correct(RapidJSON SOURCE "${RAPIDJSON_INCLUDE}" COPY "${CMAKE_BINARY_DIR}/rapidjson/include"
+  FOLDER rapidjson VERSION "1.1.0"
+  PROBES "${probes}/const-assignment.compiles.cpp" "${probes}/rapidjson_reader.cpp")
 
 add_library(bulkhead_rapidjson INTERFACE)
-target_include_directories(bulkhead_rapidjson SYSTEM INTERFACE "${copy}")
+target_include_directories(bulkhead_rapidjson SYSTEM INTERFACE "${CMAKE_BINARY_DIR}/rapidjson/include")
 target_compile_definitions(bulkhead_rapidjson INTERFACE RAPIDJSON_HAS_STDSTRING=1)

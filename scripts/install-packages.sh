@@ -2,17 +2,19 @@
 # install-packages.sh SET...: the one list of Debian packages this tree needs.
 #
 # Quick when everything is there: one dpkg-query and no apt call. An entry "a|b" is also satisfied
-# by b, a command or a file that somebody installed another way.
+# by b, a command or a file that somebody installed another way. "a,b": the name of a package differs
+# between releases (Debian 12, Debian 13, Ubuntu 24.04); the first that the release has is installed.
 set -euo pipefail
 
 declare -A sets=(
   [build]="g++ make cmake ninja-build ccache|ccache ca-certificates pkg-config|pkg-config
-           libboost1.81-dev|/usr/include/boost/dll/shared_library.hpp rapidjson-dev
+           libboost1.81-dev,libboost1.83-dev|/usr/include/boost/dll/shared_library.hpp rapidjson-dev
            libcurl4-openssl-dev|curl-config libssl-dev
            libsqlite3-dev libtomlplusplus-dev libcli11-dev libsimdjson-dev libsodium-dev libgumbo-dev libidn2-dev libre2-dev catch2"
   [test]="npm|npm curl|curl procps|pgrep minisign b3sum xfsprogs btrfs-progs"
-  [guest]="qemu-system-x86 busybox-static cpio"
+  [guest]="qemu-system-x86 busybox-static cpio xz-utils|xz"
   [lint]="clang-format-19 shellcheck"
+  [distro]="debootstrap"
   [full]="clang-19 lld-19 llvm-19 libclang-rt-19-dev clang-tidy-19 clang-format-19 valgrind"
   [bench]="npm|npm nginx-light|nginx haproxy|haproxy socat|socat"
 )
@@ -30,19 +32,27 @@ if ! command -v dpkg-query >/dev/null; then
   exit 0
 fi
 
-installed=" $(dpkg-query -W -f '${db:Status-Status}:${Package} ' "${wanted[@]%%|*}" 2>/dev/null || true)"
+names=()
+for entry in "${wanted[@]}"; do
+  IFS=, read -ra names_of_entry <<<"${entry%%|*}"
+  names+=("${names_of_entry[@]}")
+done
+installed=" $(dpkg-query -W -f '${db:Status-Status}:${Package} ' "${names[@]}" 2>/dev/null || true)"
 missing=()
 for entry in "${wanted[@]}"; do
-  package=${entry%%|*}
+  packages=${entry%%|*}
   instead=${entry#*|}
-  case "$installed" in *" installed:$package "*) continue ;; esac
+  IFS=, read -ra names_of_entry <<<"$packages"
+  for package in "${names_of_entry[@]}"; do
+    case "$installed" in *" installed:$package "*) continue 2 ;; esac
+  done
   if [ "$instead" != "$entry" ]; then
     case "$instead" in
       /*) [ -e "$instead" ] && continue ;;
       *) command -v "$instead" >/dev/null && continue ;;
     esac
   fi
-  missing+=("$package")
+  missing+=("$packages")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
@@ -51,11 +61,31 @@ if [ "$(id -u)" != 0 ]; then
   if ! command -v sudo >/dev/null; then
     echo "These packages are missing, and neither root nor sudo is at hand to install them:" >&2
     echo "  apt-get install ${missing[*]}" >&2
+    echo "(of names that a comma joins: the one that this release has)" >&2
     exit 1
   fi
   as_root=(sudo)
 fi
-echo "Installing: ${missing[*]}" >&2
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update -qq </dev/null
-"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >/dev/null
+
+# Before the update a fresh machine knows no package at all.
+chosen=()
+for packages in "${missing[@]}"; do
+  IFS=, read -ra names_of_entry <<<"$packages"
+  for package in "${names_of_entry[@]}"; do
+    [ "${#names_of_entry[@]}" -gt 1 ] || break
+    [ -z "$(apt-cache madison "$package" 2>/dev/null)" ] || break
+    package=
+  done
+  if [ -z "$package" ]; then
+    # shellcheck disable=SC1091
+    release=$(. /etc/os-release && echo "${PRETTY_NAME:-unknown}")
+    echo "This system ($release) has none of the packages ${packages//,/, }. Bulkhead is built on Debian 12," >&2
+    echo "Debian 13 and Ubuntu 24.04; elsewhere install one of them yourself." >&2
+    exit 1
+  fi
+  chosen+=("$package")
+done
+echo "Installing: ${chosen[*]}" >&2
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${chosen[@]}" </dev/null >/dev/null

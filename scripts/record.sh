@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The third tier, for the record: every fuzzer for FUZZ_SECONDS of processor time, then the soak.
+# The third tier, for the record: every fuzzer for FUZZ_SECONDS of processor time, the soak, then both commands of
+# the README on fresh systems of Debian 12 and 13.
 # FUZZERS="scan sse" runs only those fuzzers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -53,4 +54,10 @@ for soak in tests/soak/*.sh tests/soak/*.mjs; do
   [ -x "$soak" ] || continue
   echo "== $soak"
   BULKHEAD="$PWD/build/bin/bulkhead" "$soak"
+done
+
+as_root=()
+[ "$(id -u)" = 0 ] || as_root=(sudo)
+for suite in bookworm trixie; do
+  "${as_root[@]}" scripts/distro.sh "$suite"
 done

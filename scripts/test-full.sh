@@ -40,6 +40,12 @@ for drill in tests/drills/*.sh; do
   "$drill"
 done
 
+step "attacks on rules and sandboxes"
+for attack in tests/redteam/*.mjs; do
+  echo "-- $attack"
+  tests/e2e/run.sh "$attack"
+done
+
 step "clang-tidy on the files that changed"
 cmake --preset clang >/dev/null  # for its compile commands
 scripts/tidy-changed.sh build-clang "${TIDY_BASE:-}"

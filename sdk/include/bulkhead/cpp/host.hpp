@@ -1,6 +1,9 @@
 // A plugin's typed view of its bh_host: extensions are looked up once and may be absent.
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
 #include "../abi/host.h"
 #include "basics.hpp"
 

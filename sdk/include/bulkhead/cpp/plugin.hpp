@@ -21,8 +21,11 @@
 
 #include <array>
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 #include "../abi/plugin.h"
 #include "basics.hpp"

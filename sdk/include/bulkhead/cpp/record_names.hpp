@@ -1,6 +1,7 @@
 // Names of the numbers in records (bulkhead/abi/ext/telemetry.h), for those who write them as text.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "../abi/ext/telemetry.h"

@@ -2,6 +2,8 @@
 // Only the tables that a plugin asks for are instantiated.
 #pragma once
 
+#include <cstdint>
+
 #include "../abi/ext/connector.h"
 #include "../abi/ext/draft/http.h"
 #include "../abi/ext/policy.h"

@@ -32,8 +32,9 @@ enum { BH_VERDICT_ALLOW = 1, BH_VERDICT_ASK = 2, BH_VERDICT_BLOCK = 3, BH_VERDIC
 
 /* What a policy reads; asked once after start. The host then does just that work. */
 enum {
-  BH_POLICY_READS_ARGUMENTS = 1,   /* arguments are given, and refused beforehand if any object in
-                                      them has duplicate members */
+  BH_POLICY_READS_ARGUMENTS = 1,   /* arguments, argument, context and extra are given, and the call
+                                      is refused beforehand if any object in them has duplicate
+                                      members */
   BH_POLICY_READS_RESULTS = 2,     /* observe() is called */
   BH_POLICY_FILTERS_LISTS = 4,     /* filter() is called */
   BH_POLICY_DECIDES = 8,           /* decide() is called; without it every call is allowed */
@@ -86,6 +87,12 @@ typedef struct bh_policy_request {
   uint64_t session_age_ns; /* since the session began, in this process */
   uint32_t pin;            /* BH_PIN_... */
   uint32_t event;          /* BH_EVENT_...; refuse those that you do not know */
+  /* Since minor 2. Of a call, as `arguments` (never rewritten): */
+  bh_str argument; /* completion/complete: JSON text of what is completed; empty: absent */
+  bh_str context;  /* and of what the client knows already */
+  bh_str extra; /* JSON object of the other members of `params`, which the server gets, too: those
+                   that MCP does not have, `task`, a `ref` that says more than what is completed;
+                   empty: there are none */
 } bh_policy_request;
 
 /* bh_verdict.flags: the call goes on, and what is recorded of it says that it was warned of. */

@@ -47,7 +47,9 @@ enum {
   BH_RECORD_NET = 3,
   BH_RECORD_FS = 4,
   BH_RECORD_SNAPSHOT = 5,
-  BH_RECORD_IDENTITY = 6 /* whose gateway it is; the first record of a process */
+  BH_RECORD_IDENTITY = 6, /* whose gateway it is; the first record of a process */
+  BH_RECORD_POLICY = 7    /* the policies and rules that are in force from here on: at the start of
+                             a process, and after each reload that changed them */
 };
 
 /* Bits of bh_record.flags. */
@@ -107,7 +109,9 @@ typedef struct bh_record {
   /* A JSON object with what only this kind has. BH_RECORD_APPROVAL: {"id", "status" ("pending",
    * "approved", "denied", "expired", "withdrawn"), "digest", "surface", "scope"};
    * BH_RECORD_IDENTITY:
-   * {"profile", "user"}; texts each. Empty for calls and intents. */
+   * {"profile", "user"}; texts each. BH_RECORD_POLICY: {"generation", "rules" (numbers), "digest",
+   * "policies" ("ID (PLUGIN), ..."), "changes" (from the generation before; "" at a start)}. Empty
+   * for calls and intents. */
   bh_str detail;
 } bh_record;
 

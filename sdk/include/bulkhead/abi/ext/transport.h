@@ -51,7 +51,9 @@ enum {
 };
 enum {
   BH_DELIVERED_INITIALIZE = 1, /* flag: an initialize that was accepted: the session goes on */
-  BH_DELIVERED_REFUSED = 2     /* flag: not a message that this session may send; answered so */
+  BH_DELIVERED_REFUSED = 2,    /* flag: not a message that this session may send; answered so */
+  BH_DELIVERED_READY = 4       /* flag: the client has sent notifications/initialized, with this
+                                  message or before */
 };
 
 typedef struct bh_delivery {
@@ -106,7 +108,9 @@ typedef struct bh_transport {
 
 enum {
   BH_SESSION_GONE = 0, /* the client has gone or ended it: everything under way is cancelled */
-  BH_SESSION_INPUT_ENDED = 1 /* nothing more will be delivered; what is under way is still wanted */
+  BH_SESSION_INPUT_ENDED = 1, /* nothing more will be delivered; what is under way goes on */
+  BH_SESSION_EVICTED = 2 /* like BH_SESSION_GONE, but the session was ended to make room for another
+                            one: bh_host_resume.reopen() takes it up again for session_idle_ms */
 };
 
 typedef struct bh_host_transport {
@@ -128,7 +132,7 @@ typedef struct bh_host_transport {
    * to 2025-11-25 that is *not* a cancellation. [io] */
   void (*stream_gone)(void *ctx, bh_session session, uint64_t stream);
 
-  /* how: BH_SESSION_... . After BH_SESSION_GONE the handle is stale. [io] */
+  /* how: BH_SESSION_... . After BH_SESSION_GONE and BH_SESSION_EVICTED the handle is stale. [io] */
   void (*session_close)(void *ctx, bh_session session, uint32_t how);
 
   /* May `revision` (of an MCP-Protocol-Version header) be used on this session? BH_OK or

@@ -17,9 +17,10 @@ typedef struct bh_explain {
   uint32_t reserved;
 
   /* `call`: a JSON object with what bh_policy_request has, by these names: server, name, method
-   * ("tools/call" if absent), arguments, meta, definition (JSON values), transport, peer,
-   * principal, process_name (texts), session, session_calls, session_age_s (numbers), pinned
-   * (boolean); and result (a JSON object), to see what becomes of it, too.
+   * ("tools/call" if absent), arguments, meta, argument, context, extra, definition (JSON
+   * values), transport, peer, principal, process_name (texts), session, session_calls,
+   * session_age_s (numbers), pinned (boolean); and result (a JSON object), to see what becomes of
+   * it, too.
    *
    * *out: a JSON object, {"request": ANSWER}, with "response": ANSWER if there was a result:
    *   {"decision": "allow", "ask", "block" or "rewrite", "rule": ID, "reason": TEXT,

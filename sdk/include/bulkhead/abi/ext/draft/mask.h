@@ -17,9 +17,9 @@ typedef struct bh_host_mask {
   uint32_t reserved;
 
   /* Looks for the values that the profile gives servers as headers, variables, arguments and in
-   * URLs, at least 8 bytes each. 0: there are none, and *out is untouched. Else how many, and *out
-   * is the text with "***" in place of each, or empty where there was no memory to look; its
-   * ownership goes to the caller. [any] */
+   * URLs, at least 8 bytes each, also behind escapes of JSON and of URLs. 0: there are none, and
+   * *out is untouched. Else how many, and *out is the text with "***" in place of each, or empty
+   * where there was no memory to look; its ownership goes to the caller. [any] */
   uint64_t (*mask)(void *ctx, bh_str text, bh_buf *out);
 } bh_host_mask;
 

@@ -35,8 +35,9 @@ typedef struct bh_host_resume {
    * beyond its process. [io] */
   bh_status (*seal)(void *ctx, bh_session session, bh_str id, bh_buf *out, bh_error *error);
 
-  /* Opens a session from what seal() gave in an earlier process. BH_STALE: it is not from one, has
-   * been forged, is another principal's, or would have expired meanwhile. [io] */
+  /* Opens a session from what seal() gave in an earlier process, or in this one if the session was
+   * evicted (BH_SESSION_EVICTED). BH_STALE: it is neither, has been forged, is another principal's,
+   * or would have expired meanwhile. BH_E_LIMIT: as of session_open. [io] */
   bh_status (*reopen)(void *ctx, const bh_peer *peer, bh_str id, bh_str sealed, bh_session *out,
                       bh_error *error);
 

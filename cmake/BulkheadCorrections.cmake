@@ -1,0 +1,135 @@
+# Corrections of header-only libraries, on a copy in the build folder.
+#
+# A probe program, run at configure time, prints the name of each defect that the installed library
+# shows. What it does not show is not corrected. What it does show is corrected by replacing text
+# that is in the versions known to have it; where that text is not found, the configure step stops and
+# names the defect. After that the probe must find nothing in the copy.
+#
+#   bulkhead_correction(LIBRARY DEFECT FILE name... FROM text TO text)
+#       Declares one replacement; a defect may need several. FILE: the
+#       names that the header has in different versions, relative to the library's folder.
+#   bulkhead_correct(LIBRARY SOURCE folder COPY folder FOLDER name PROBES file... VERSION text)
+#       Makes COPY/FOLDER from SOURCE/FOLDER, corrected. A probe is built alone and run; one that does
+#       not compile shows the defect that its name has (probe DEFECT.compiles.cpp).
+#
+# Made once for each version of the library, the compiler and these files: a new copy at each
+# configure would rebuild its users.
+
+function(bulkhead_correction library defect)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "FROM;TO" "FILE")
+  # Texts have semicolons: no lists of them.
+  get_property(count GLOBAL PROPERTY "corrections_${library}_count")
+  if(NOT count)
+    set(count 0)
+  endif()
+  set_property(GLOBAL PROPERTY "corrections_${library}_${count}_defect" "${defect}")
+  set_property(GLOBAL PROPERTY "corrections_${library}_${count}_file" "${arg_FILE}")
+  set_property(GLOBAL PROPERTY "corrections_${library}_${count}_from" "${arg_FROM}")
+  set_property(GLOBAL PROPERTY "corrections_${library}_${count}_to" "${arg_TO}")
+  math(EXPR count "${count} + 1")
+  set_property(GLOBAL PROPERTY "corrections_${library}_count" ${count})
+endfunction()
+
+# Runs the probes against the headers in `include`; the names of the defects go to `out`.
+function(bulkhead_probe library include probes out)
+  set(found)
+  foreach(probe ${probes})
+    get_filename_component(name "${probe}" NAME)
+    set(work "${CMAKE_CURRENT_BINARY_DIR}/probe_${library}/${name}")
+    if(name MATCHES "^(.*)\\.compiles\\.cpp$")
+      set(defect "${CMAKE_MATCH_1}")
+      execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 -isystem "${include}" -fsyntax-only "${probe}"
+        RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
+      if(NOT result EQUAL 0)
+        list(APPEND found "${defect}")
+      endif()
+    else()
+      file(MAKE_DIRECTORY "${work}")
+      # What is undefined ends a part of the probe, and is the defect that the part looks for.
+      execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 -O1
+          -fsanitize=signed-integer-overflow,unreachable -fsanitize-undefined-trap-on-error
+          -isystem "${include}" "${probe}" -o "${work}/probe"
+        RESULT_VARIABLE result OUTPUT_VARIABLE text ERROR_VARIABLE text)
+      if(NOT result EQUAL 0)
+        message(FATAL_ERROR "${library} in ${include}: the probe ${probe} does not compile:\n${text}")
+      endif()
+      execute_process(COMMAND "${work}/probe" RESULT_VARIABLE result OUTPUT_VARIABLE text
+        ERROR_VARIABLE text TIMEOUT 60)
+      if(NOT result EQUAL 0)
+        message(FATAL_ERROR "${library} in ${include}: the probe ${probe} failed (${result}):\n${text}")
+      endif()
+      string(STRIP "${text}" text)
+      string(REPLACE "\n" ";" text "${text}")
+      list(APPEND found ${text})
+    endif()
+  endforeach()
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+function(bulkhead_correct library)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE;COPY;FOLDER;VERSION" "PROBES")
+  set(state "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION} ${arg_SOURCE}")
+  file(GLOB_RECURSE headers "${arg_SOURCE}/${arg_FOLDER}/*")
+  foreach(file ${CMAKE_CURRENT_FUNCTION_LIST_FILE} ${CMAKE_CURRENT_LIST_FILE} ${arg_PROBES} ${headers})
+    file(SHA256 "${file}" digest)
+    string(APPEND state " ${digest}")
+  endforeach()
+  string(SHA256 state "${state}")
+  if(EXISTS "${arg_COPY}/.corrected-${state}")
+    return()
+  endif()
+  file(REMOVE_RECURSE "${arg_COPY}")
+  file(MAKE_DIRECTORY "${arg_COPY}")
+  file(COPY "${arg_SOURCE}/${arg_FOLDER}" DESTINATION "${arg_COPY}")
+
+  # Not in SOURCE: -isystem /usr/include would hide the C library's headers from those of C++.
+  bulkhead_probe(${library} "${arg_COPY}" "${arg_PROBES}" defects)
+  get_property(count GLOBAL PROPERTY "corrections_${library}_count")
+  foreach(defect ${defects})
+    set(known FALSE)
+    set(i 0)
+    while(i LESS count)
+      get_property(declared GLOBAL PROPERTY "corrections_${library}_${i}_defect")
+      if(declared STREQUAL defect)
+        set(known TRUE)
+        get_property(names GLOBAL PROPERTY "corrections_${library}_${i}_file")
+        get_property(from GLOBAL PROPERTY "corrections_${library}_${i}_from")
+        get_property(to GLOBAL PROPERTY "corrections_${library}_${i}_to")
+        set(at -1)
+        foreach(name ${names})
+          set(file "${arg_COPY}/${arg_FOLDER}/${name}")
+          if(EXISTS "${file}")
+            file(READ "${file}" text)
+            string(FIND "${text}" "${from}" at)
+            break()
+          endif()
+        endforeach()
+        if(at EQUAL -1)
+          message(FATAL_ERROR "${library} ${arg_VERSION} in ${arg_SOURCE} has the defect '${defect}', and "
+            "its headers are not those that the correction was made for (${names} lacks: ${from}). "
+            "Look at the defect in this version, and add a correction in ${CMAKE_CURRENT_LIST_FILE}.")
+        endif()
+        string(REPLACE "${from}" "${to}" text "${text}")
+        file(WRITE "${file}" "${text}")
+      endif()
+      math(EXPR i "${i} + 1")
+    endwhile()
+    if(NOT known)
+      message(FATAL_ERROR "${library} ${arg_VERSION} in ${arg_SOURCE} has the defect '${defect}', for which "
+        "there is no correction in ${CMAKE_CURRENT_LIST_FILE}.")
+    endif()
+  endforeach()
+  if(defects)
+    bulkhead_probe(${library} "${arg_COPY}" "${arg_PROBES}" left)
+    if(left)
+      message(FATAL_ERROR "${library} ${arg_VERSION} in ${arg_SOURCE} still has defects after the "
+        "corrections: ${left}")
+    endif()
+  endif()
+  list(JOIN defects ", " text)
+  if(NOT defects)
+    set(text "nothing")
+  endif()
+  message(STATUS "${library} ${arg_VERSION}: corrected: ${text}")
+  file(WRITE "${arg_COPY}/.corrected-${state}" "${text}\n")
+endfunction()

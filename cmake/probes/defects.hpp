@@ -1,0 +1,26 @@
+// A probe prints the name of each defect that a library shows, one a line.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+// Runs `fine` in a process of its own: false, or a signal, is the defect.
+inline void probe(const char *defect, bool (*fine)()) {
+  std::fflush(stdout);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    ::alarm(20);
+    ::_exit(fine() ? 0 : 1);
+  }
+  int status = 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child) {
+    std::perror("probe");
+    ::_exit(2);
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) std::puts(defect);
+}

@@ -1,0 +1,52 @@
+#include <rapidjson/reader.h>
+
+#include <string>
+
+#include "defects.hpp"
+
+namespace {
+
+struct Handler : rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Handler> {
+  double number = 0;
+  bool Double(double value) {
+    number = value;
+    return true;
+  }
+};
+
+template <unsigned flags>
+bool parse(const std::string &text, Handler *handler) {
+  rapidjson::StringStream stream(text.c_str());
+  rapidjson::Reader reader;
+  return !reader.Parse<flags>(stream, *handler).IsError();
+}
+
+// CVE-2024-38517: the exponent minus the digits behind the point is less than INT_MIN.
+bool exponent() {
+  Handler handler;
+  return parse<0>("1." + std::string(100, '0') + "1e-2147483639", &handler) && handler.number == 0;
+}
+
+// A low surrogate escape without a high one before it becomes invalid UTF-8.
+bool low_surrogate() {
+  Handler handler;
+  return !parse<0>("\"\\uDC00\"", &handler) && !parse<0>("\"\\udfff x\"", &handler);
+}
+
+// Numbers of more than a double's digits get values that have nothing to do with them.
+bool full_precision() {
+  Handler handler;
+  constexpr unsigned flags = rapidjson::kParseFullPrecisionFlag;
+  return parse<flags>("18446744073709551615.5", &handler) &&
+         handler.number == 18446744073709551616.0 &&
+         parse<flags>("0." + std::string(400, '0') + std::string(800, '1'), &handler) &&
+         handler.number == 0;
+}
+
+}  // namespace
+
+int main() {
+  probe("exponent", exponent);
+  probe("low-surrogate", low_surrogate);
+  probe("full-precision", full_precision);
+}

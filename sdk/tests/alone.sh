@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# alone.sh SDK_DIR: checks that a plugin author can include any header of the SDK first.
+#  - Each header compiles alone, as C++20 (and as C11 if its name ends in .h), with every g++ 12 to 14
+#    and clang++ 14 to 19 that is installed, and with $CXX.
+#  - Each header includes the standard headers of the names that it uses. Versions of a standard
+#    library differ in what their headers include by themselves, so a compiler shows this only for one.
+set -euo pipefail
+cd "$1/include"
+mapfile -t headers < <(find . -name '*.h' -o -name '*.hpp' | sed 's|^\./||' | sort)
+[ ${#headers[@]} -gt 0 ] || { echo "no headers in $PWD" >&2; exit 1; }
+fail=0
+
+# A standard header, and the names that it declares.
+std='std::'
+rules=(
+  "cstdint $std(u?int(8|16|32|64|ptr|max)_t)\\b"
+  "cstddef $std(size_t|ptrdiff_t|nullptr_t|byte|max_align_t)\\b"
+  "cstring (std::|[^_a-z>.:])(memcpy|memcmp|memmove|memset|memchr|strlen|strcmp|strchr|strerror)\\("
+  "cerrno \\berrno\\b|\\bE(INTR|AGAIN|NOENT|EXIST|INVAL|PIPE)\\b"
+  "cstdlib $std(getenv|abort|free|malloc|strtoll?|strtoull?|exit)\\b|\\bmkdtemp\\("
+  "cstdio $std(FILE|fopen|fputs|fprintf|snprintf|fflush)\\b"
+  "ctime $std(time|timespec|tm|gmtime)\\b"
+  "cmath $std(isnan|isfinite|isinf|floor|ceil|trunc|ldexp|signbit)\\b"
+  "csignal $std(signal|raise)\\("
+  "algorithm $std(min|max|clamp|sort|find|find_if|any_of|all_of|none_of|copy|copy_n|equal|remove_if|reverse|count|lower_bound|upper_bound)\\("
+  "array ${std}array\\b"
+  "atomic ${std}atomic\\b"
+  "bit $std(bit_cast|endian|bit_width|countl_zero|popcount)\\b"
+  "charconv $std(from_chars|to_chars)\\b"
+  "chrono ${std}chrono\\b"
+  "concepts $std(same_as|convertible_to|invocable|integral|derived_from|constructible_from|default_initializable)\\b"
+  "condition_variable ${std}condition_variable\\b"
+  "deque ${std}deque\\b"
+  "exception $std(exception|exception_ptr|terminate|current_exception)\\b"
+  "filesystem ${std}filesystem\\b"
+  "functional $std(function|less|hash|reference_wrapper|invoke|ref|cref)\\b"
+  "future $std(future|promise|async)\\b"
+  "initializer_list ${std}initializer_list\\b"
+  "limits ${std}numeric_limits\\b"
+  "map $std(map|multimap)\\b"
+  "memory $std(unique_ptr|shared_ptr|weak_ptr|make_unique|make_shared|enable_shared_from_this|addressof)\\b"
+  "mutex $std(mutex|lock_guard|unique_lock|scoped_lock|recursive_mutex|once_flag|call_once)\\b"
+  "new $std(nothrow|bad_alloc)\\b"
+  "optional $std(optional|nullopt|make_optional)\\b"
+  "set $std(set|multiset)\\b"
+  "span ${std}span\\b"
+  "stdexcept $std(runtime_error|logic_error|invalid_argument|out_of_range|length_error)\\b"
+  "string $std(string|to_string|stoi|stoll|stoull|getline)\\b"
+  "string_view ${std}string_view\\b"
+  "thread $std(thread|jthread|this_thread)\\b"
+  "tuple $std(tuple|tie|make_tuple|forward_as_tuple)\\b"
+  "type_traits $std(is_[a-z_]+_v|enable_if_t|decay_t|remove_[a-z]+_t|conditional_t|true_type|false_type|void_t|invoke_result_t)\\b"
+  "unordered_map ${std}unordered_map\\b"
+  "utility $std(move|forward|exchange|swap|pair|make_pair|as_const|in_place|declval|piecewise_construct)\\b"
+  "variant $std(variant|monostate|visit|get_if|holds_alternative)\\b"
+  "vector ${std}vector\\b"
+)
+for header in "${headers[@]}"; do
+  [[ $header == *.hpp ]] || continue
+  code=$(sed -E 's|//.*$||; s|"([^"\\]\|\\.)*"|""|g' "$header")
+  for rule in "${rules[@]}"; do
+    name=${rule%% *}
+    if used=$(grep -nE "${rule#* }" <<<"$code") && ! grep -qE "^#[[:space:]]*include <($name|${name#c}\\.h)>" "$header"; then
+      echo "$header uses what <$name> declares and does not include it, line ${used%%$'\n'*}"
+      fail=1
+    fi
+  done
+done
+
+compilers=()
+seen=" "
+for compiler in "${CXX:-}" g++-{12,13,14} clang++-{14,15,16,17,18,19}; do
+  path=$(command -v "${compiler:-none}" || true)
+  [ -n "$path" ] || continue
+  path=$(realpath "$path")
+  [[ $seen != *" $path "* ]] || continue
+  seen+="$path "
+  compilers+=("$compiler")
+done
+[ ${#compilers[@]} -gt 0 ] || { echo "no compiler is installed, and CXX names none" >&2; exit 1; }
+# shellcheck disable=SC2317  # called by xargs
+check() {
+  local flags=(-I . -fsyntax-only -Wall -Wextra -Wshadow -Wpedantic -Werror) failed=0
+  "$1" "${flags[@]}" -x c++ -std=c++20 - <<<"#include <$2>" || failed=1
+  if [[ $2 == *.h ]]; then
+    "$1" "${flags[@]}" -x c -std=c11 - <<<"#include <$2>
+extern int not_empty;" || failed=1
+  fi
+  [ "$failed" = 0 ] || echo "$2 does not compile alone with $1"
+  return "$failed"
+}
+export -f check
+for compiler in "${compilers[@]}"; do
+  printf '%s\0' "${headers[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'check "$@"' check "$compiler" {} || fail=1
+  echo "$("$compiler" --version | head -1): ${#headers[@]} headers"
+done
+exit $fail

@@ -1,0 +1,28 @@
+// Catch2 3 under the name and with the names of Catch2 2, for the distributions that have no
+// Catch2 2. On the include path only where Catch2 3 is used (BulkheadBuild.cmake).
+#pragma once
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_message.hpp>
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch_tostring.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_adapters.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <catch2/matchers/catch_matchers_vector.hpp>
+#include <string>
+
+using Catch::Approx;
+
+namespace Catch {
+using Matchers::EndsWith;
+using Matchers::Equals;
+using Matchers::StartsWith;
+// Catch2 3's own Contains is for ranges.
+inline auto Contains(const std::string &text, CaseSensitive sensitive = CaseSensitive::Yes) {
+  return Matchers::ContainsSubstring(text, sensitive);
+}
+}  // namespace Catch
