@@ -76,7 +76,8 @@ struct HostOptions {
   // kept.definition is set. As on_approval.
   std::function<void(const ListNews &)> on_list;
   // 32 bytes, the same in every life of this gateway: its clients' sessions can go on in the next
-  // one. Empty: they end with the process. `epoch` grows with each life.
+  // one, and in this one if they were evicted to make room. Empty: they end with the process, and
+  // with their eviction. `epoch` grows with each life.
   std::string sealing_key;
   std::uint32_t epoch = 0;
   // What the process before this one knew of its clients' sessions, and this one will leave to the
@@ -92,14 +93,15 @@ struct HostOptions {
   HostServices services;
 };
 
-enum class ServerState : std::uint8_t { connecting, ready, failed, disabled };
+// idle: a lazy server that is not running; its next call starts it.
+enum class ServerState : std::uint8_t { connecting, ready, idle, failed, disabled };
 std::string_view to_string(ServerState state) noexcept;
 
 struct ServerStatus {
   std::string name, type;
   ServerState state = ServerState::connecting;
-  // Of failed; why the last one ended while connecting again; of disabled, when the profile did not
-  // say so.
+  // Of failed and idle; why the last one ended while connecting again; of disabled, when the
+  // profile did not say so.
   std::string reason;
   std::uint32_t tools = 0, resources = 0, prompts = 0;
   std::uint32_t restarts = 0;
@@ -121,7 +123,9 @@ struct HostStatus {
   std::vector<std::string> servers_missing;
   std::vector<std::pair<std::string, std::uint64_t>> counters;
   std::uint64_t sessions = 0, in_flight = 0, calls = 0;
-  bool settled = false, drained = false;  // see Host
+  // See Host. settled: each policy in another process can decide, or has failed, too.
+  bool settled = false, drained = false;
+  PolicyMark policy_mark;  // of the policies and rules that are in force
 };
 
 // What Host::apply() did.
@@ -130,10 +134,18 @@ struct ApplyReport {
   std::vector<std::string>
       adjusted;                 // servers whose tool lists or bounds changed, not connected anew
   std::uint32_t unchanged = 0;  // servers
+  std::vector<std::string> policy;    // what changed of rules and policies that is in force now
+  std::vector<std::string> settings;  // "naming", "limits.call_timeout_ms": in force now
   std::vector<std::string> needs_restart;  // "transports.http: needs a restart"
+  PolicyMark policy_mark;                  // of what is in force now
 
+  // Of servers; policies and settings are beside them.
   bool nothing_changed() const noexcept {
     return added.empty() && changed.empty() && removed.empty() && adjusted.empty();
+  }
+  // Of servers, policies and settings.
+  bool nothing_applied() const noexcept {
+    return nothing_changed() && policy.empty() && settings.empty();
   }
 };
 

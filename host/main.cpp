@@ -52,6 +52,8 @@ int run(const Arguments &arguments) {
       return run_list(arguments);
     case Command::call:
       return run_call(arguments);
+    case Command::warm:
+      return run_warm(arguments);
     case Command::aggregator:
       return run_aggregator(arguments);
     case Command::status:

@@ -371,3 +371,89 @@ TEST_CASE(
   CHECK(merged.resolve_uri("b://7", names)->source == 1);
   CHECK_FALSE(merged.resolve_uri("c://7", names).has_value());
 }
+
+TEST_CASE("a name that nobody lists says which servers may have it") {
+  Naming naming;
+  const Names names(naming);
+  CHECK(names.may_be_of("a", "a__x"));
+  CHECK(names.may_be_of("a", "a__b__x"));
+  CHECK_FALSE(names.may_be_of("a", "b__x"));
+  CHECK_FALSE(names.may_be_of("a", "ab__x"));
+  CHECK_FALSE(names.may_be_of("a", "x"));
+  CHECK_FALSE(names.may_be_of("a", "a"));
+  // A server's name may end in half a separator.
+  CHECK(names.may_be_of("a", "a___x"));
+  CHECK(names.may_be_of("a_", "a___x"));
+
+  CHECK(names.uri_may_be_of("a", "bulkhead://a/file:///x"));
+  CHECK_FALSE(names.uri_may_be_of("a", "bulkhead://b/file:///x"));
+  CHECK_FALSE(names.uri_may_be_of("a", "bulkhead://a"));
+  CHECK(names.uri_may_be_of("a", "file:///x"));  // an original of any server
+
+  naming.prefix = false;
+  const Names bare(naming);
+  CHECK(bare.may_be_of("a", "b__x"));
+  CHECK(bare.uri_may_be_of("a", "bulkhead://b/x"));
+}
+
+TEST_CASE("a shortened name may be of each server that it can come from") {
+  Naming naming;
+  naming.max_length = 30;
+  const Names names(naming);
+  const std::string server = "a-server-with-a-name";
+  // The tail keeps or loses the prefix, and is cut inside of a character or not.
+  for (const std::string &tool : {std::string(40, 'x'), std::string("1234567890"),
+                                  std::string("\xF0\x9F\x98\x80 and more behind it")}) {
+    const auto composed = names.compose(server, tool);
+    REQUIRE(composed.has_value());
+    CHECK(names.may_be_of(server, *composed));
+    CHECK_FALSE(names.may_be_of("a-server-with-no-name", *composed));
+  }
+  naming.max_length = 20;
+  const Names shorter(naming);
+  const auto cut = shorter.compose(server, "x");
+  REQUIRE(cut.has_value());
+  CHECK(shorter.may_be_of(server, *cut));
+  CHECK(shorter.may_be_of("a-server-with-another-name", *cut));  // nobody can tell
+  CHECK_FALSE(shorter.may_be_of("b", *cut));
+}
+
+TEST_CASE("an item whose name has control characters is left out and named") {
+  // As escapes and as bytes: C0, DEL, C1, line and paragraph separators, changes of direction.
+  const std::string array =
+      R"([{"name":"a"},{"name":"x\u001b[2J"},{"name":"l\nm"},{"name":"\u0000"},{"name":"d\u007f"},)"
+      "{\"name\":\"d2\x7f\"},{\"name\":\"c1\xC2\x9B\"},"
+      R"({"name":"\u0085"},{"name":"\u2028"},{"name":"\u202Etxt"},{"name":"\u2066"},)"
+      R"({"name":"x\u001b[2J"},{"name":"\u00e9\u00a0\u200b\u2026\ud83d\ude00 ok"}])";
+  for (const ItemKind kind : {ItemKind::tool, ItemKind::prompt}) {
+    const ItemList items = list_of(kind, array);
+    CHECK(items.items.size() == 2);
+    CHECK(items.left_out ==
+          std::vector<std::string>{"x\\u001b[2J", "l\\u000am", "\\u0000", "d\\u007f", "d2\\u007f",
+                                   "c1\\u009b", "\\u0085", "\\u2028", "\\u202etxt", "\\u2066"});
+  }
+  CHECK(list_of(ItemKind::resource, R"([{"uri":"a://\r","name":"n"},{"uri":"b://","name":"\r"}])")
+            .left_out == std::vector<std::string>{"a://\\u000d"});
+  CHECK(list_of(ItemKind::resource_template, R"([{"uriTemplate":"a://{x}\t"}])").items.empty());
+
+  Tools tools{{"evil", "good"},
+              {list_of(ItemKind::tool, array), list_of(ItemKind::tool, R"([{"name":"a"}])")}};
+  const Catalogue merged = tools.build({});
+  CHECK(merged.count(ItemKind::tool) == 3);
+  CHECK(merged.resolve(ItemKind::tool, "evil__l\nm") == nullptr);
+  REQUIRE(merged.collisions().size() == 10);
+  CHECK(merged.collisions()[1] ==
+        "tool \"l\\u000am\" of server \"evil\" is not offered: control characters in its name");
+}
+
+TEST_CASE("names with control characters are not remembered without bound") {
+  std::string array = "[";
+  for (int i = 0; i < 1000; ++i) {
+    array += R"({"name":"\n)" + std::to_string(i) + std::string(500, '\x7f') + "\"},";
+  }
+  array.back() = ']';
+  const ItemList items = list_of(ItemKind::tool, array);
+  CHECK(items.items.empty());
+  CHECK(items.left_out.size() == ItemList::max_left_out);
+  for (const std::string &name : items.left_out) CHECK(name.size() < ItemList::max_shown_name + 8);
+}

@@ -129,6 +129,11 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   List &out = lists_[k];
   Map &map = maps_[k];
   std::string scratch;
+  for (const std::string &name : items->left_out) {
+    note_collision(std::string(facts(kind).noun) + " \"" + name + "\" of server \"" +
+                   std::string(from.server) + "\" is not offered: control characters in its " +
+                   std::string(facts(kind).key));
+  }
   for (std::uint32_t number = 0; number < items->items.size(); ++number) {
     const auto &item = items->items[number];
     const std::string_view raw = item.raw.in(items->bytes);

@@ -3,6 +3,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "mcp/json_names.hpp"
 
@@ -24,6 +25,57 @@ bool hidden(const ServerDef &definition, std::string_view tool) {
   return definition.allow_tools.has_value() && !holds(*definition.allow_tools);
 }
 
+// The length of the control character at text[at], 0: there is none. Of Unicode's category Cc (C0,
+// DEL, C1), and those that change the order in which a line is shown.
+std::size_t control_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+  };
+  if (byte(0) < 0x20 || byte(0) == 0x7F) return 1;
+  if (byte(0) == 0xC2 && byte(1) >= 0x80 && byte(1) <= 0x9F) return 2;
+  if (byte(0) != 0xE2) return 0;
+  const unsigned low = byte(1) << 8 | byte(2);
+  const bool line_end = low == 0x80A8 || low == 0x80A9;
+  const bool order = (low >= 0x80AA && low <= 0x80AE) || (low >= 0x81A6 && low <= 0x81A9);
+  return line_end || order ? 3 : 0;
+}
+
+bool has_control(std::string_view name) {
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    if (control_at(name, at) != 0) return true;
+  }
+  return false;
+}
+
+// Control characters as they would be escaped in JSON.
+std::string without_control(std::string_view name) {
+  std::string out;
+  for (std::size_t at = 0; at < name.size() && out.size() < ItemList::max_shown_name;) {
+    const std::size_t n = control_at(name, at);
+    if (n == 0) {
+      out += name[at++];
+      continue;
+    }
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(name[at + i]); };
+    const unsigned code =
+        n == 1   ? byte(0)
+        : n == 2 ? (byte(0) & 0x1Fu) << 6 | (byte(1) & 0x3Fu)
+                 : (byte(0) & 0x0Fu) << 12 | (byte(1) & 0x3Fu) << 6 | (byte(2) & 0x3Fu);
+    char escaped[8];
+    std::snprintf(escaped, sizeof escaped, "\\u%04x", code);
+    out += escaped;
+    at += n;
+  }
+  return out;
+}
+
+void note_left_out(std::string_view name, ItemList *list) {
+  if (list->left_out.size() >= ItemList::max_left_out) return;
+  std::string shown = without_control(name);
+  const auto at = std::find(list->left_out.begin(), list->left_out.end(), shown);
+  if (at == list->left_out.end()) list->left_out.push_back(std::move(shown));
+}
+
 struct Appending {
   ItemKind kind;
   const ServerDef &definition;
@@ -38,7 +90,12 @@ bool append_item(void *arg, std::string_view raw) {
   if (raw.empty() || raw.front() != '{') return true;
   const std::string_view key = mcp::member(raw, facts(a.kind).key);
   if (key.size() <= 2 || key.front() != '"') return true;
-  if (a.kind == ItemKind::tool && hidden(a.definition, mcp::unquote(key, &a.scratch))) return true;
+  const std::string_view name = mcp::unquote(key, &a.scratch);
+  if (a.kind == ItemKind::tool && hidden(a.definition, name)) return true;
+  if (has_control(name)) {
+    note_left_out(name, a.out);
+    return true;
+  }
   if (a.out->items.size() >= a.limits.items_per_server ||
       a.out->bytes.size() + raw.size() > a.limits.list_bytes_per_server) {
     a.over = true;
@@ -129,6 +186,7 @@ bool hide_tools(const ServerDef &definition, ItemList *tools) {
                           item.hash});
   }
   if (kept.items.size() == tools->items.size()) return false;
+  kept.left_out = std::move(tools->left_out);
   *tools = std::move(kept);
   return true;
 }

@@ -60,6 +60,22 @@ std::string_view Names::aliased(std::string_view tool) const {
   return at == naming_.aliases.end() ? tool : std::string_view(at->second);
 }
 
+bool Names::may_be_of(std::string_view server, std::string_view name) const {
+  if (!naming_.prefix) return true;
+  const std::string prefix = std::string(server) + naming_.separator;
+  if (name.starts_with(prefix)) return true;
+  // compose() cuts at a character's boundary, up to three bytes before the limit, and may have cut
+  // the prefix itself.
+  constexpr std::size_t tail = hash_chars + 1, longest_cut = 3;
+  if (name.size() < tail || name.size() + longest_cut < naming_.max_length) return false;
+  return prefix.starts_with(name.substr(0, name.size() - tail));
+}
+
+bool Names::uri_may_be_of(std::string_view server, std::string_view uri) const {
+  if (const auto split = split_uri(uri)) return split->server == server;
+  return !naming_.prefix || !uri.starts_with(naming_.scheme + "://");
+}
+
 std::string_view Names::server_of(std::string_view name) const {
   if (!naming_.prefix) return {};
   const std::size_t at = name.find(naming_.separator);

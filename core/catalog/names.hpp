@@ -31,6 +31,14 @@ class Names {
   // What the profile has this tool's name for; else the name itself.
   std::string_view aliased(std::string_view tool) const;
 
+  // Whether a tool or prompt of this server may have this composed name. Exact as far as a name
+  // holds its server's: of a shortened name only the part before the hash is compared. Without
+  // prefix every server may have every name.
+  bool may_be_of(std::string_view server, std::string_view name) const;
+  // The same of a resource's URI. An original URI (one without our scheme) names no server: every
+  // server may have it.
+  bool uri_may_be_of(std::string_view server, std::string_view uri) const;
+
   // The server that a composed name *looks* to belong to; only for error texts.
   std::string_view server_of(std::string_view name) const;
 

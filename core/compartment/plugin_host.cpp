@@ -254,7 +254,15 @@ Result<void> PluginHost::start() {
       continue;
     }
     plugins_[i].self = part.instance->self();
-    if (const char *lacks = find_tables(i)) plugins_[i].failure = lacks;
+    const char *lacks = find_tables(i);
+    if (lacks == nullptr) continue;
+    plugins_[i].failure = lacks;
+    const std::string text =
+        "plugin \"" + wanted.use.plugin + "\" of \"" + wanted.use.id + "\": " + lacks;
+    if (wanted.use.required && wanted.kind != PluginKind::connector) {
+      return fail(BH_E_INVALID, text);
+    }
+    log(BH_LOG_WARN, wanted.use.id, text + " (going on without it)");
   }
   return {};
 }
@@ -303,8 +311,17 @@ const bh_http_service *PluginHost::http_service(void **self) {
 void PluginHost::stop() {
   if (stopped_) return;
   stopped_ = true;
-  far_->close_lanes();
   bool over = false;
+  // Calls that were begun end here; a gateway that stops has cancelled them, or lets go of the
+  // trunk.
+  far_->drain();
+  const std::uint64_t drain_timer = reactor().timer_start(
+      this, slice_.profile.limits.drain_ms, [](void *arg) { *static_cast<bool *>(arg) = true; },
+      &over);
+  while (!over && far_->wanted_calls() != 0) reactor().poll(-1);
+  reactor().timer_cancel(drain_timer);
+  over = false;
+  far_->close_lanes();
   // Children get their grace twice: for the closed stdin and for SIGTERM.
   const std::uint64_t grace = 2 * slice_.profile.limits.shutdown_grace_ms + 1'000;
   const std::uint64_t timer = reactor().timer_start(

@@ -3,6 +3,7 @@
 
 #include "base/archive.hpp"
 #include "host.hpp"
+#include "profile/archive.hpp"
 
 namespace bulkhead {
 
@@ -21,15 +22,16 @@ void archive(Ar &ar, PluginStatus &v) {
 template <class Ar>
 void archive(Ar &ar, HostStatus &v) {
   auto &[servers, plugins, endpoints, collisions, servers_missing, counters, sessions, in_flight,
-         calls, settled, drained] = v;
+         calls, settled, drained, policy_mark] = v;
   ar(servers, plugins, endpoints, collisions, servers_missing, counters, sessions, in_flight, calls,
-     settled, drained);
+     settled, drained, policy_mark);
 }
 
 template <class Ar>
 void archive(Ar &ar, ApplyReport &v) {
-  auto &[added, changed, removed, adjusted, unchanged, needs_restart] = v;
-  ar(added, changed, removed, adjusted, unchanged, needs_restart);
+  auto &[added, changed, removed, adjusted, unchanged, policy, settings, needs_restart,
+         policy_mark] = v;
+  ar(added, changed, removed, adjusted, unchanged, policy, settings, needs_restart, policy_mark);
 }
 
 }  // namespace bulkhead

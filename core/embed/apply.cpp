@@ -8,6 +8,7 @@
 #include "embed/host_impl.hpp"
 #include "plugin/config_schema.hpp"
 #include "profile/difference.hpp"
+#include "profile/policy_mark.hpp"
 
 namespace bulkhead {
 namespace {
@@ -30,6 +31,11 @@ std::string summary(const ApplyReport &report) {
   add("changed", report.changed);
   add("adjusted", report.adjusted);
   add("removed", report.removed);
+  add("settings", report.settings);
+  if (!report.policy.empty()) {
+    text.append(text.empty() ? "" : "; ");
+    text.append("policy: ").append(describe_changes(report.policy_mark));
+  }
   if (text.empty()) text = "no server has changed";
   return "reload: " + text + " (" + std::to_string(report.unchanged) + " unchanged)";
 }
@@ -105,6 +111,8 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
         [&](const PluginUse &kept) { return kept.id == use.id; }, use);
   }
   // Nothing fails from here on.
+  use_policy_mark(&next, &report);
+  report.settings = changed_settings(profile_, next);
   const bool other_names = !(profile_.naming == next.naming) || !(profile_.expose == next.expose);
   // What a plugin changes of the servers knows no more of their tools than this profile did.
   const bool other_pins = !(profile_.pins == next.pins) || profile_.pinned != next.pinned;
@@ -144,12 +152,28 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
     policy_stack_.rules_changed();
     static_cast<void>(use_policies());  // what they need may be other now
     router_->policy_changed();
-    log(BH_LOG_INFO, "host", "reload: the policy has other rules");
   }
+  if (!report.policy.empty()) record_policy(report.policy);
   for (auto &part : left) leaving_.push_back(std::move(part));
   end_left_parts();
   log(BH_LOG_INFO, "host", summary(report));
   return report;
+}
+
+// What `next` has of policies is in force now, but what the report says of them.
+void HostImpl::use_policy_mark(Profile *next, ApplyReport *report) const {
+  const PolicyMark &mark = profile_.policy_mark;
+  const std::vector<std::string> &left = report->needs_restart;
+  const bool kept = std::any_of(left.begin(), left.end(), [](const std::string &line) {
+    return line.starts_with("policies");
+  });
+  if (next->policy_mark.generation == 0) {
+    next->policy_mark = next_policy_mark(mark, profile_.policies, next->policies);
+  } else if (kept) {
+    next->policy_mark = mark;  // whoever made it learns of this, and makes another
+  }
+  report->policy_mark = next->policy_mark;
+  if (next->policy_mark.generation != mark.generation) report->policy = next->policy_mark.changes;
 }
 
 Result<void> HostImpl::load_tools(const Profile &next, NextTools *out) {

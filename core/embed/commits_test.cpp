@@ -244,6 +244,10 @@ TEST_CASE("who it is comes first, and once") {
   CHECK(w.judge.records[0].kind == BH_RECORD_IDENTITY);
   CHECK(w.judge.records[0].detail == R"({"profile":"/p.toml","user":"me"})");
   CHECK(w.of_kind(BH_RECORD_IDENTITY).size() == 1);
+  // Then by which policies and rules the calls behind it are decided.
+  CHECK(w.judge.records[1].kind == BH_RECORD_POLICY);
+  CHECK(w.judge.records[1].detail.starts_with(R"({"generation":1,"rules":0,"digest":")"));
+  CHECK(w.of_kind(BH_RECORD_POLICY).size() == 1);
 }
 
 TEST_CASE("a question to a person is on record when it is asked, and when it has ended") {

@@ -1,6 +1,7 @@
 // A connector linked into the test: the test plays the upstream servers.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>

@@ -9,6 +9,7 @@
 #include "embed/abi_limits.hpp"
 #include "embed/host_impl.hpp"
 #include "embed/profile_prints.hpp"
+#include "profile/policy_mark.hpp"
 
 namespace bulkhead {
 namespace {
@@ -31,6 +32,8 @@ std::string_view to_string(ServerState state) noexcept {
       return "connecting";
     case ServerState::ready:
       return "ready";
+    case ServerState::idle:
+      return "idle";
     case ServerState::failed:
       return "failed";
     case ServerState::disabled:
@@ -71,6 +74,9 @@ Result<void> HostImpl::load() {
   if (!reactor.has_value()) return std::unexpected(reactor.error());
   reactor_ = std::move(*reactor);
   created_ns_ = reactor_->now_ns();
+  if (profile_.policy_mark.generation == 0) {
+    profile_.policy_mark = first_policy_mark(profile_.policies);
+  }
   context_.reactor = reactor_.get();
   context_.name = "bulkhead";
   context_.version = BULKHEAD_VERSION;
@@ -98,6 +104,12 @@ Result<void> HostImpl::load() {
   };
   RouterHooks hooks;
   hooks.log = [this](std::int32_t level, std::string_view text) { log(level, "router", text); };
+  hooks.mask = [this](std::string_view text) -> std::optional<std::string> {
+    const auto prints = prints_.load();
+    if (prints->empty()) return std::nullopt;
+    std::uint64_t count = 0;
+    return prints->mask(text, &count);
+  };
   hooks.on_status = [this] {
     check_changes_later();
     if (options_.on_status) options_.on_status();
@@ -358,6 +370,7 @@ Result<void> HostImpl::start() {
   if (auto used = use_policies(); !used.has_value()) return used;
   use_telemetry();
   started_ = true;
+  record_policy({});
   router_->start(options_.eager);
   for (const auto &part : transports_) {
     if (part->instance == nullptr || !part->failure.empty()) continue;
@@ -400,6 +413,24 @@ Result<void> HostImpl::use_policies() {
   return {};
 }
 
+// What decides from here on. `changes`: from what decided before.
+void HostImpl::record_policy(const std::vector<std::string> &changes) {
+  const PolicyMark &mark = profile_.policy_mark;
+  std::string detail = "{\"generation\":" + std::to_string(mark.generation) +
+                       ",\"rules\":" + std::to_string(mark.rules) + ",\"digest\":";
+  mcp::append_quoted(&detail, mark.digest);
+  std::string policies, changed;
+  for (const PluginUse &use : profile_.policies) {
+    policies += (policies.empty() ? "" : ", ") + use.id + " (" + use.plugin + ")";
+  }
+  for (const std::string &line : changes) changed += (changed.empty() ? "" : ", ") + line;
+  detail += ",\"policies\":";
+  mcp::append_quoted(&detail, policies);
+  detail += ",\"changes\":";
+  mcp::append_quoted(&detail, changed);
+  router_->recorder().policy(detail + '}');
+}
+
 // Of the profile as it is now.
 void HostImpl::use_prints() {
   if (prints_key_.empty()) {
@@ -433,7 +464,9 @@ void HostImpl::policy_shown(std::uint64_t question, bool listed, const void *who
 void HostImpl::use_telemetry() {
   for (const auto &part : telemetry_) {
     if (part->near_telemetry != nullptr) {
-      router_->recorder().add_sink(&link::NearTelemetry::table(), part->near_telemetry.get());
+      link::NearTelemetry &near = *part->near_telemetry;
+      near.set_earlier_below(router_->recorder().earlier_below());
+      router_->recorder().add_sink(&link::NearTelemetry::table(), &near, true);
       continue;
     }
     if (part->instance == nullptr || !part->failure.empty()) continue;
@@ -580,6 +613,7 @@ Result<void> HostImpl::answer_approval(const ApprovalAnswer &answer) {
 HostStatus HostImpl::status() const {
   HostStatus status;
   if (router_ == nullptr) return status;
+  status.policy_mark = profile_.policy_mark;
   for (const auto &upstream : router_->upstreams()) status.servers.push_back(upstream->status());
   for (const Parts *parts :
        {&transports_, &connectors_, &tools_, &policies_, &telemetry_, &services_}) {
@@ -627,6 +661,7 @@ HostStatus HostImpl::status() const {
                           {"stray_answers", c.stray_answers},
                           {"refused_asks", c.refused_asks},
                           {"dropped_events", c.dropped_events},
+                          {"dropped_members", c.dropped_members},
                           {"dropped_records", router_->recorder().dropped()},
                           {"dropped_details", c.dropped_details},
                           {"refused_unrecorded", c.refused_unrecorded},
@@ -635,7 +670,10 @@ HostStatus HostImpl::status() const {
   status.sessions = router_->session_count();
   status.in_flight = router_->in_flight();
   status.calls = c.calls;
-  status.settled = settled();
+  // Until a policy's new process can decide, calls are refused.
+  status.settled = settled() && std::none_of(policies_.begin(), policies_.end(), [](const auto &p) {
+                     return p->near_policy != nullptr && p->near_policy->is_awaited();
+                   });
   status.drained = drained();
   return status;
 }

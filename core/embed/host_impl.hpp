@@ -143,6 +143,7 @@ class HostImpl final : public Host,
   Result<bool> reload_policies(const std::vector<PluginUse> &uses);
   void watch_policies(bool wanted);
   void use_telemetry();
+  void record_policy(const std::vector<std::string> &changes);
   void use_prints();
   Result<std::unique_ptr<Part>> make_part(const PluginUse &use, bool starts_children = false,
                                           bool keeps_records = false);
@@ -158,6 +159,7 @@ class HostImpl final : public Host,
   // apply.cpp
   struct NextTools;
   Result<ApplyReport> exchange(Profile next, std::vector<ServerDef> servers);
+  void use_policy_mark(Profile *next, ApplyReport *report) const;
   Result<void> load_tools(const Profile &next, NextTools *out);
   NextUpstream next_server(const ServerDef &def, ApplyReport *report);
   NextUpstream next_tools(Part &part, bool fresh, ApplyReport *report);

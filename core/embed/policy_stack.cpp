@@ -27,7 +27,8 @@ constexpr bh_str bh_policy_request::*texts[] = {
     &bh_policy_request::method,     &bh_policy_request::server,
     &bh_policy_request::name,       &bh_policy_request::arguments,
     &bh_policy_request::meta,       &bh_policy_request::definition_hash,
-    &bh_policy_request::definition,
+    &bh_policy_request::definition, &bh_policy_request::argument,
+    &bh_policy_request::context,    &bh_policy_request::extra,
 };
 
 std::uint64_t size_of(const bh_policy_request &request) noexcept {
@@ -130,6 +131,7 @@ PolicyStack::Decision PolicyStack::ask(const Engine &engine, Look look, bh_polic
                                        std::string_view text) const {
   const bool reads_text = (engine.needs & BH_POLICY_READS_ARGUMENTS) != 0;
   request.arguments = look == Look::decide && reads_text ? bh::str(text) : bh_str{};
+  if (!reads_text) request.argument = request.context = request.extra = {};
   if ((engine.needs & BH_POLICY_READS_DEFINITION) == 0) request.definition = {};
   bh_verdict verdict{};
   verdict.size = sizeof verdict;

@@ -107,6 +107,10 @@ void HostImpl::policy_changed() {
   router_->policy_changed();
 }
 void HostImpl::telemetry_taken() {
+  for (const auto &part : telemetry_) {
+    const link::NearTelemetry *near = part->near_telemetry.get();
+    if (near != nullptr) router_->recorder().set_acknowledged(near, near->acknowledged_below());
+  }
   router_->recorder().flush();
   router_->records_committed();
 }

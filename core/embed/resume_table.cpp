@@ -30,7 +30,9 @@ bh_status reopen(void *ctx, const bh_peer *peer, bh_str id, bh_str sealed, bh_se
   HostImpl &host = *part.host;
   const auto opened =
       host.sealer().open(bh::view(sealed), context_of(bh::view(id), bh::view(peer->principal)));
-  if (!opened || opened->epoch >= host.epoch() || !host.reopens_sessions()) return BH_STALE;
+  if (!opened) return BH_STALE;
+  const bool of_earlier_process = opened->epoch < host.epoch() && host.reopens_sessions();
+  if (!of_earlier_process && !host.router().session_was_evicted(bh::view(id))) return BH_STALE;
   const bh_status status = host.router().session_open(*part.end, *peer, out, error);
   if (status != BH_OK) return status;
   host.router().session_restore(*out, opened->revision, opened->caps, bh::view(id));
@@ -41,6 +43,9 @@ bh_status carry(void *ctx, const bh_peer *peer, bh_session *out, bh_carried *bef
                 bh_error *error) {
   Part &part = part_of(ctx);
   Router &router = part.host->router();
+  if (!router.carries()) {
+    return bh::fail(error, BH_E_UNSUPPORTED, "this process can carry no (further) client");
+  }
   bh_session session = 0;
   const bh_status status = router.session_open(*part.end, *peer, &session, error);
   if (status != BH_OK) return status;

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 namespace bulkhead::link {
 namespace {
@@ -24,10 +26,18 @@ bool is_shortage(int error) {
   return error == ETOOMANYREFS || error == ENOBUFS || error == ENOMEM;
 }
 
-// Handlers never nest, so one buffer serves every channel of a thread.
+// Handlers never nest, so one buffer serves every channel of a thread. It is not freed with its
+// thread: few threads have channels, and registering the end of a thread's object takes the dynamic
+// linker's lock, which a plugin holds for good if its static constructors hang.
 char *scratch() {
-  thread_local const std::unique_ptr<char[]> buffer(new char[scratch_bytes]);
-  return buffer.get();
+  static std::mutex mutex;
+  static auto *const all = new std::vector<std::unique_ptr<char[]>>;
+  thread_local char *mine = nullptr;
+  if (mine == nullptr) {
+    const std::lock_guard lock(mutex);
+    mine = all->emplace_back(new char[scratch_bytes]).get();
+  }
+  return mine;
 }
 
 std::string errno_text(int error) {

@@ -4,6 +4,7 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "link/frames.hpp"
 #include "link/texts.hpp"
+#include "reactor/post_owned.hpp"
 
 namespace bulkhead::link {
 namespace {
@@ -80,7 +81,9 @@ Far::Far(Reactor &reactor, const bh_limits &limits, const std::vector<FarPlugin>
       definitions_(definitions),
       receiver_(std::make_unique<TrunkReceiver>(*this)) {}
 
-Far::~Far() = default;
+Far::~Far() {
+  reactor_.forget(this);
+}
 
 const FarPlugin *Far::find(std::uint32_t number) const {
   return number < plugins_.size() ? &plugins_[number] : nullptr;
@@ -129,6 +132,7 @@ void Far::on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd) {
     case FrameKind::call_cancel:
       return cancel_call(frame.exchange);
     case FrameKind::tools_wanted:
+      if (draining_) return;  // the next process lists
       if (const auto number = find(payload)) send_plugin(*number);
       return;
     default:
@@ -339,14 +343,47 @@ void Far::end_subscriptions() {
 
 // Whatever comes is answered: the near end waits.
 void Far::begin_call(const Frame &frame, std::string_view payload) {
+  if (draining_ && trunk_ != nullptr) {
+    Frame later;
+    later.kind = FrameKind::call_refused;
+    later.exchange = frame.exchange;
+    later.code = static_cast<std::uint32_t>(BH_WOULD_BLOCK);
+    later.plugin = frame.code;
+    later.value = frame.value;
+    trunk_->send(later, payload);
+    return;
+  }
   bh_error error = bh::make_error();
   const bh_status status = call_plugin(frame, payload, &error);
-  if (status == BH_OK || status == BH_PENDING || trunk_ == nullptr) return;
+  if (status == BH_OK) return expect_completed(frame.exchange);
+  if (status == BH_PENDING || trunk_ == nullptr) return;
   Frame refused;
   refused.kind = FrameKind::call_refused;
   refused.exchange = frame.exchange;
   refused.code = static_cast<std::uint32_t>(status);
   trunk_->send(refused, bh::text(error));
+}
+
+// The plugin has called complete(), it says. If that was on another thread, its result is posted
+// and comes before this.
+void Far::expect_completed(std::uint64_t exchange) {
+  const auto at = by_exchange_.find(exchange);
+  if (at == by_exchange_.end()) return;
+  post_owned(reactor_, this, [this, call = at->second] {
+    const Call *found = calls_.get(call);
+    if (found == nullptr) return;
+    const Call unfinished = *found;
+    calls_.erase(call);
+    if (!unfinished.wanted || trunk_ == nullptr) return;
+    by_exchange_.erase(unfinished.exchange);
+    Frame refused;
+    refused.kind = FrameKind::call_refused;
+    refused.exchange = unfinished.exchange;
+    refused.code = static_cast<std::uint32_t>(BH_E_PROTOCOL);
+    trunk_->send(refused,
+                 "the plugin said that the call was done (BH_OK), but gave no result: it has not "
+                 "called complete()");
+  });
 }
 
 bh_status Far::call_plugin(const Frame &frame, std::string_view payload, bh_error *error) {

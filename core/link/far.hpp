@@ -68,6 +68,11 @@ class Far {
   void list_changed(std::uint32_t plugin, std::uint32_t kind);
   void resource_updated(std::uint32_t plugin, std::string_view uri);
 
+  // No further call is begun: the near end keeps them for the next process.
+  void drain() noexcept { draining_ = true; }
+  // Calls under way that somebody waits for.
+  std::size_t wanted_calls() const noexcept { return by_exchange_.size(); }
+
  private:
   struct Lane;
   struct TrunkReceiver;
@@ -80,6 +85,7 @@ class Far {
   bool note_subscription(std::uint32_t plugin, const CallText &text);
   void end_subscriptions();
   bh_status call_plugin(const Frame &frame, std::string_view payload, bh_error *error);
+  void expect_completed(std::uint64_t exchange);
   void cancel_call(std::uint64_t exchange);
   void send_plugin(std::uint32_t number);
   void send_list(std::uint32_t plugin, std::uint32_t kind);
@@ -104,6 +110,7 @@ class Far {
     bool wanted = true;  // the near end that asked is still there
   };
   Slots<Call> calls_;
+  bool draining_ = false;
   std::unordered_map<std::uint64_t, bh_call> by_exchange_;
   // What the near end has asked plugins to watch: number and URI. It ends with the near end.
   std::set<std::pair<std::uint32_t, std::string>> subscriptions_;

@@ -27,6 +27,9 @@ bh_policy_request request_of(const PolicyText &text) {
   r.meta = bh::str(text.meta);
   r.definition_hash = bh::str(text.definition_hash);
   r.definition = bh::str(text.definition);
+  r.argument = bh::str(text.argument);
+  r.context = bh::str(text.context);
+  r.extra = bh::str(text.extra);
   r.session_calls = text.session_calls;
   r.session_age_ns = text.session_age_ns;
   r.pin = text.pin;

@@ -66,6 +66,8 @@ FarTelemetry::~FarTelemetry() {
 void FarTelemetry::attach(OwnedFd trunk, std::function<void()> on_lost) {
   offer();  // the last chance of what an endpoint that has ended had sent
   forget_waiting();
+  known_taken_ = std::max(known_taken_, taken_);
+  known_committed_ = std::max(known_committed_, committed_);
   taken_ = committed_ = 0;
   on_lost_ = std::move(on_lost);
   reactor_.timer_cancel(std::exchange(counters_timer_, 0));
@@ -129,6 +131,7 @@ void FarTelemetry::on_frame(const Frame &frame, std::string_view payload) {
       payload.size() > max_waiting_bytes - waiting_bytes_) {
     return lost();
   }
+  earlier_below_ = frame.exchange;
   if (!read(payload, frame.code, 0)) {
     forget_waiting();
     return lost();
@@ -169,7 +172,8 @@ std::uint32_t FarTelemetry::offer_read() {
   const bool events = (needs() & BH_TELEMETRY_EVENTS) != 0;
   // Others were sent before the other end knew what is wanted here.
   for (const bh_record &record : records_) {
-    if (events || record.kind == BH_RECORD_CALL) wanted.push_back(&record);
+    const bool known = record.number < earlier_below_ && record.number < known_taken_;
+    if (!known && (events || record.kind == BH_RECORD_CALL)) wanted.push_back(&record);
   }
   const auto n = static_cast<std::uint32_t>(wanted.size());
   const std::uint32_t taken =
@@ -177,6 +181,7 @@ std::uint32_t FarTelemetry::offer_read() {
   const auto done =
       taken == n ? records_.size() : static_cast<std::size_t>(wanted[taken] - records_.data());
   if (done > 0) taken_ = records_[done - 1].number + 1;
+  committed_ = std::max(committed_, std::min(known_committed_, taken_));
   return static_cast<std::uint32_t>(done);
 }
 

@@ -71,6 +71,9 @@ class FarTelemetry {
   std::uint64_t waiting_bytes_ = 0;          // of them, at most max_waiting_bytes
   std::vector<bh_record> records_;           // those of the frame that is looked at
   std::uint64_t taken_ = 0, committed_ = 0;  // numbers below this are
+  // Of endpoints before this one: what the plugin has taken, and committed, and below which number
+  // this one offers their records again.
+  std::uint64_t known_taken_ = 0, known_committed_ = 0, earlier_below_ = 0;
   std::uint64_t timer_ = 0;
   std::uint64_t counters_timer_ = 0;
   std::vector<std::pair<std::string, std::uint64_t>> counters_said_;

@@ -799,3 +799,42 @@ TEST_CASE("telemetry: a plugin that asks for calls only gets nothing else") {
   REQUIRE(w.until([&] { return near.kept() == 0; }));
   CHECK(book.numbers == std::vector<std::uint64_t>{6});
 }
+
+TEST_CASE("telemetry: what the next endpoint offers again reaches the plugin once") {
+  Loop w;
+  Heard heard;
+  Book book;
+  FarPlugin plugin;
+  plugin.telemetry = &Book::table();
+  plugin.self = &book;
+  FarTelemetry far(*w.reactor, plugin);
+  {
+    NearTelemetry first(*w.reactor, "telemetry", true, heard);
+    auto pair = socket_pair();
+    far.attach(std::move(pair->first));
+    first.attach(std::move(pair->second));
+    CHECK(offer(first, 10, 3) == 3);
+    REQUIRE(w.until([&] { return first.kept() == 0; }));
+    CHECK(first.acknowledged_below() == 13);
+  }
+  NearTelemetry second(*w.reactor, "telemetry", true, heard);
+  SECTION("numbers of the endpoint before this one") {
+    second.set_earlier_below(15);
+    auto pair = socket_pair();
+    far.attach(std::move(pair->first));
+    second.attach(std::move(pair->second));
+    CHECK(offer(second, 11, 6) == 6);
+    REQUIRE(w.until([&] { return second.kept() == 0; }));
+    CHECK(book.numbers == std::vector<std::uint64_t>{10, 11, 12, 13, 14, 15, 16});
+    CHECK(second.acknowledged_below() == 17);
+  }
+  SECTION("the clock went back: these are others") {
+    auto pair = socket_pair();
+    far.attach(std::move(pair->first));
+    second.attach(std::move(pair->second));
+    CHECK(offer(second, 5, 2) == 2);
+    REQUIRE(w.until([&] { return second.kept() == 0; }));
+    CHECK(book.numbers == std::vector<std::uint64_t>{10, 11, 12, 5, 6});
+  }
+  CHECK(heard.ended.empty());
+}

@@ -108,6 +108,37 @@ void Near::attach(OwnedFd trunk) {
   for (auto &[lane, owned] : lanes_) {
     if (lane->far) hand_over(*lane);
   }
+  send_waiting();
+}
+
+// False: too many wait.
+bool Near::wait(const Frame &frame, std::string_view payload) {
+  if (waiting_.size() >= max_waiting ||
+      waiting_bytes_ + payload.size() > limits_.write_queue_bytes) {
+    return false;
+  }
+  waiting_.push_back({frame, std::string(payload)});
+  waiting_bytes_ += payload.size();
+  return true;
+}
+
+void Near::send_waiting() {
+  waiting_bytes_ = 0;
+  for (const Waiting &one : std::exchange(waiting_, {})) {
+    if (trunk_ != nullptr && trunk_->send(one.frame, one.payload) == BH_OK) {
+      calls_.insert(one.frame.exchange);
+    } else {
+      events_.call_failed(one.frame.exchange,
+                          {BH_E_LIMIT, about("it reads too slowly: its queue is full")});
+    }
+  }
+}
+
+void Near::fail_waiting(const Error &error) {
+  waiting_bytes_ = 0;
+  for (const Waiting &one : std::exchange(waiting_, {})) {
+    events_.call_failed(one.frame.exchange, error);
+  }
 }
 
 void Near::give_up(const std::string &reason) {
@@ -120,6 +151,7 @@ void Near::give_up(const std::string &reason) {
     if (lanes_.contains(lane)) lane_lost(*lane, {BH_E_UNAVAILABLE, gave_up_}, 0);
   }
   for (auto &[id, plugin] : plugins_) plugin->failure = gave_up_;
+  fail_waiting({BH_E_UNAVAILABLE, gave_up_});
 }
 
 void Near::trunk_lost(std::string_view reason) {
@@ -192,6 +224,19 @@ void Near::on_call(const Frame &frame, std::string_view payload) {
       }
       return;
     case call_refused:
+      if (frame.code == static_cast<std::uint32_t>(BH_WOULD_BLOCK)) {
+        // Its process is being replaced, and has not begun the call.
+        if (calls_.erase(frame.exchange) == 0) return;
+        Frame again;
+        again.kind = FrameKind::call_begin;
+        again.code = frame.plugin;
+        again.exchange = frame.exchange;
+        again.value = frame.value;
+        if (wait(again, payload)) return;
+        return events_.call_failed(
+            frame.exchange,
+            {BH_E_LIMIT, about("it is being started again, and too many calls wait for it")});
+      }
       if (calls_.erase(frame.exchange) == 1) {
         events_.call_failed(frame.exchange,
                             {static_cast<bh_status>(frame.code), std::string(payload)});
@@ -371,9 +416,6 @@ struct NearFunctions {
     auto &plugin = *static_cast<Plugin *>(self);
     Near &near = *plugin.near;
     if (!plugin.failure.empty()) return bh::fail(error, BH_E_UNAVAILABLE, plugin.failure);
-    if (near.trunk_ == nullptr) {
-      return bh::fail(error, BH_E_UNAVAILABLE, near.about("it is being started again"));
-    }
     Frame frame;
     frame.kind = FrameKind::call_begin;
     frame.code = info->flags;
@@ -381,6 +423,11 @@ struct NearFunctions {
     frame.value = info->deadline_ns;
     const CallText text{plugin.id, std::string(bh::view(info->method)),
                         std::string(bh::view(info->name)), std::string(bh::view(info->arguments))};
+    if (near.trunk_ == nullptr) {
+      if (near.wait(frame, to_bytes(text))) return BH_PENDING;
+      return bh::fail(error, BH_E_LIMIT,
+                      near.about("it is being started again, and too many calls wait for it"));
+    }
     if (near.trunk_->send(frame, to_bytes(text)) != BH_OK) {
       return bh::fail(error, BH_E_LIMIT, near.about("it reads too slowly: its queue is full"));
     }
@@ -390,7 +437,15 @@ struct NearFunctions {
 
   static void call_cancel(void *self, bh_call call) {
     const auto &plugin = *static_cast<Plugin *>(self);
-    if (plugin.near->trunk_ == nullptr) return;
+    Near &near = *plugin.near;
+    const auto waits = std::find_if(near.waiting_.begin(), near.waiting_.end(),
+                                    [call](const auto &one) { return one.frame.exchange == call; });
+    if (waits != near.waiting_.end()) {
+      near.waiting_bytes_ -= waits->payload.size();
+      near.waiting_.erase(waits);
+      return;
+    }
+    if (near.trunk_ == nullptr) return;
     Frame frame;
     frame.kind = FrameKind::call_cancel;
     frame.exchange = call;

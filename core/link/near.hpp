@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -75,6 +76,9 @@ class Near {
 
   void on_trunk(const Frame &frame, std::string_view payload);
   void on_call(const Frame &frame, std::string_view payload);
+  bool wait(const Frame &frame, std::string_view payload);
+  void send_waiting();
+  void fail_waiting(const Error &error);
   void trunk_lost(std::string_view reason);
   void hand_over(Lane &lane);
   void lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms);
@@ -93,6 +97,15 @@ class Near {
   std::map<std::string, std::unique_ptr<Plugin>, std::less<>> plugins_;  // by id
   std::unordered_map<Lane *, std::unique_ptr<Lane>> lanes_;
   std::unordered_set<bh_call> calls_;  // under way
+  // Calls that wait for the next process, in order; at most max_waiting, and write_queue_bytes of
+  // them. None of them was begun.
+  static constexpr std::size_t max_waiting = 1024;
+  struct Waiting {
+    Frame frame;
+    std::string payload;
+  };
+  std::deque<Waiting> waiting_;
+  std::size_t waiting_bytes_ = 0;
 };
 
 }  // namespace bulkhead::link

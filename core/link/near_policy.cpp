@@ -27,6 +27,9 @@ PolicyText text_of(const bh_policy_request &r) {
   text.meta = bh::view(r.meta);
   text.definition_hash = bh::view(r.definition_hash);
   text.definition = bh::view(r.definition);
+  text.argument = bh::view(r.argument);
+  text.context = bh::view(r.context);
+  text.extra = bh::view(r.extra);
   text.session_calls = r.session_calls;
   text.session_age_ns = r.session_age_ns;
   text.pin = r.pin;

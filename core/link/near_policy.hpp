@@ -50,6 +50,8 @@ class NearPolicy {
 
   // The table; its `self` is the NearPolicy.
   static const bh_policy &table() noexcept;
+  // It will decide, and no process of it has said yet that it can.
+  bool is_awaited() const noexcept { return !ready_ && failure_.empty(); }
   // Why it refuses everything; empty: it does not, or that is not known yet.
   const std::string &failure() const noexcept { return failure_; }
 

@@ -143,6 +143,7 @@ void NearTelemetry::send_from(std::size_t index) {
     const Kept &kept = frames_[index];
     Frame frame;
     frame.kind = FrameKind::telemetry_batch;
+    frame.exchange = earlier_below_;
     frame.code = static_cast<std::uint32_t>(kept.places.size() - kept.taken);
     trunk_->send(frame, std::string_view(kept.bytes).substr(kept.places[kept.taken].begin));
   }
@@ -172,6 +173,7 @@ void NearTelemetry::on_frame(const Frame &frame, std::string_view payload) {
 bool NearTelemetry::acknowledge(std::uint64_t number) {
   if (!frames_.empty() && number > frames_.back().places.back().number + 1) return false;
   const std::size_t before = kept_;
+  acknowledged_ = std::max(acknowledged_, number);
   while (!frames_.empty()) {
     Kept &frame = frames_.front();
     for (; frame.taken < frame.places.size() && frame.places[frame.taken].number < number;

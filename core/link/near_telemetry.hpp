@@ -55,6 +55,12 @@ class NearTelemetry {
   // What an earlier process of the plugin has wanted. Nothing, once it has spoken itself.
   void expect(std::uint32_t needs);
 
+  // Records below this number are offered again, after an endpoint that was killed: the other
+  // process may have taken them from it.
+  void set_earlier_below(std::uint64_t number) noexcept { earlier_below_ = number; }
+  // All below this number have been acknowledged.
+  std::uint64_t acknowledged_below() const noexcept { return acknowledged_; }
+
   // The table; its `self` is the NearTelemetry.
   static const bh_telemetry &table() noexcept;
   // Why it takes nothing; empty: it does, or that is not known yet.
@@ -104,10 +110,11 @@ class NearTelemetry {
       BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS;
   bool has_said_ = false;  // what it wants, or another has for it
   std::vector<std::pair<std::string, std::uint64_t>> counters_;
-  std::deque<Kept> frames_;     // sent, or to be sent when somebody is there
-  std::size_t kept_ = 0;        // records in them that are not acknowledged
-  std::uint64_t bytes_ = 0;     // of all frames
-  Kept spare_;                  // the memory of one that was acknowledged
+  std::deque<Kept> frames_;  // sent, or to be sent when somebody is there
+  std::size_t kept_ = 0;     // records in them that are not acknowledged
+  std::uint64_t bytes_ = 0;  // of all frames
+  Kept spare_;               // the memory of one that was acknowledged
+  std::uint64_t earlier_below_ = 0, acknowledged_ = 0;
   std::uint64_t heard_ns_ = 0;  // or first sent to
   std::uint64_t timer_ = 0, first_word_timer_ = 0;
 };

@@ -44,14 +44,16 @@ struct PolicyText {
   std::uint64_t session = 0, session_calls = 0, session_age_ns = 0;
   std::uint32_t flags = 0, pin = 0, event = 0;
   std::string transport, peer, principal, process_name, method, server, name, meta, definition_hash,
-      definition;
+      definition, argument, context, extra;
 };
 template <class Ar>
 void archive(Ar &ar, PolicyText &v) {
   auto &[session, session_calls, session_age_ns, flags, pin, event, transport, peer, principal,
-         process_name, method, server, name, meta, definition_hash, definition] = v;
+         process_name, method, server, name, meta, definition_hash, definition, argument, context,
+         extra] = v;
   ar(session, session_calls, session_age_ns, flags, pin, event, transport, peer, principal,
-     process_name, method, server, name, meta, definition_hash, definition);
+     process_name, method, server, name, meta, definition_hash, definition, argument, context,
+     extra);
 }
 
 struct VerdictText {

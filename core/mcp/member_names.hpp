@@ -13,10 +13,13 @@ namespace bulkhead::mcp::json {
 struct KnownName {
   std::string_view text;
   std::uint64_t hash;
-  constexpr KnownName(const char *name) : text(name), hash(folded_hash_of(name)) {}
+  bool alone;  // a name that differs from it in case is refused; else it is just another one
+  constexpr KnownName(const char *name, bool alone_ = true)
+      : text(name), hash(folded_hash_of(name)), alone(alone_) {}
 };
 
-// With max_members 0 only the known names are looked at: each once, and in its own spelling. Else
+// With max_members 0 only the known names are looked at: each once, and in its own spelling (those
+// that may stand beside another spelling are for such objects only). Else
 // no two members may have names that fold alike either, and there may be no more than max_members.
 //
 // Names are compared by a 64-bit hash of their folded text. A pair of different names with one hash
@@ -40,6 +43,7 @@ class MemberNames {
     for (unsigned i = 0; i < known_count_; ++i) {
       if (known_[i].hash == hash) return add_known(i, inside, plain);
     }
+    ++unknown_;
     if (max_ == 0) return {};
     for (std::uint32_t i = 0; i < others_; ++i) {
       if (hashes_[i] == hash) return {-1, "two members have the same name (letter case aside)"};
@@ -49,12 +53,17 @@ class MemberNames {
     return {};
   }
 
+  // So far: how many have no known name, and the bits of the known ones (by index).
+  std::uint32_t unknown() const noexcept { return unknown_; }
+  std::uint32_t seen() const noexcept { return seen_; }
+
  private:
   static constexpr const char *too_many = "too many members";
 
   Found add_known(unsigned i, std::string_view inside, bool plain) noexcept {
     const std::string_view text = known_[i].text;
     if (!(plain ? inside == text : same_text(inside, text))) {
+      if (!known_[i].alone) return ++unknown_, Found{};
       return {-1, "a member name differs from a known one only in letter case"};
     }
     const int known = static_cast<int>(i);
@@ -71,6 +80,7 @@ class MemberNames {
   std::uint32_t members_ = 0;
   std::uint32_t others_ = 0;
   std::uint32_t seen_ = 0;
+  std::uint32_t unknown_ = 0;
   std::uint64_t hashes_[capacity];  // of the others; filled up to others_
 };
 

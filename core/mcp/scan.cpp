@@ -1,11 +1,14 @@
 #include "mcp/scan.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "mcp/json_cursor.hpp"
+#include "mcp/known_params.hpp"
 #include "mcp/member_names.hpp"
 #include "mcp/methods.hpp"
+#include "mcp/trace_context.hpp"
 
 namespace bulkhead::mcp {
 namespace {
@@ -36,6 +39,11 @@ constexpr Type type_of(char first) noexcept {
   return first == '-' || (first >= '0' && first <= '9') ? number_type : other_type;
 }
 
+// Of a validated value.
+bool is_integer(const char *begin, const char *end) noexcept {
+  return std::all_of(begin, end, [](char c) { return c == '-' || json::is_digit(c); });
+}
+
 enum EnvelopeName : int {
   jsonrpc_name,
   id_name,
@@ -52,11 +60,6 @@ struct ParamRule {
   Range Scan::*range;
   unsigned types;
 };
-constexpr KnownName param_names[] = {
-    "_meta",           "ref",           "name",      "uri",   "cursor",
-    "arguments",       "progressToken", "requestId", "level", "elicitationId",
-    "protocolVersion", "capabilities",  "clientInfo"};
-enum ParamName : int { meta_name, ref_name };
 constexpr ParamRule param_rules[] = {{&Scan::meta, object_type},
                                      {nullptr, 0},
                                      {&Scan::name, string_type},
@@ -69,15 +72,22 @@ constexpr ParamRule param_rules[] = {{&Scan::meta, object_type},
                                      {&Scan::elicitation_id, string_type},
                                      {&Scan::protocol_version, string_type},
                                      {&Scan::capabilities, object_type},
-                                     {&Scan::client_info, object_type}};
+                                     {&Scan::client_info, object_type},
+                                     {&Scan::argument, any_type},
+                                     {&Scan::context, any_type},
+                                     {nullptr, 0}};
 static_assert(std::size(param_names) == std::size(param_rules));
 
+enum RefName : int { ref_type_name, ref_name_name, ref_uri_name };
 constexpr KnownName ref_names[] = {"type", "name", "uri"};
 constexpr Range Scan::*ref_ranges[] = {&Scan::ref_type, &Scan::ref_name, &Scan::ref_uri};
 
-enum MetaName : int { progress_token_name, revision_name };
-constexpr KnownName meta_names[] = {"progressToken", "io.modelcontextprotocol/protocolVersion"};
-
+enum MetaName : int { progress_token_name, revision_name, first_trace_name };
+constexpr KnownName meta_names[] = {"progressToken",
+                                    "io.modelcontextprotocol/protocolVersion",
+                                    {"traceparent", false},
+                                    {"tracestate", false},
+                                    {"baggage", false}};
 // One scan. Functions return false when the text is not JSON (the cursor knows why) and go on after
 // refuse(), so that an id behind the fault is still found.
 class Scanner {
@@ -166,6 +176,8 @@ class Scanner {
   bool params() noexcept;
   bool param(int which) noexcept;
   bool meta() noexcept;
+  bool progress_token() noexcept;
+  bool trace(std::string_view name) noexcept;
   bool ref() noexcept;
   void classify() noexcept;
   void classify_call() noexcept;
@@ -182,6 +194,8 @@ class Scanner {
   bool has_method_ = false;
   bool has_result_ = false;
   bool has_error_ = false;
+  std::uint32_t seen_params_ = 0;
+  std::uint32_t unknown_params_ = 0;
   unsigned id_type_ = 0;  // 0: there is none
 };
 
@@ -226,7 +240,10 @@ bool Scanner::members(std::uint32_t level, MemberNames *names, F &&on_member) no
 
 bool Scanner::envelope() noexcept {
   MemberNames names(envelope_names, std::size(envelope_names), max_members_);
-  return members(1, &names, [this](int which) noexcept { return envelope_member(which); });
+  const bool read =
+      members(1, &names, [this](int which) noexcept { return envelope_member(which); });
+  out_->unknown_members = names.unknown();
+  return read;
 }
 
 bool Scanner::envelope_member(int which) noexcept {
@@ -262,9 +279,7 @@ bool Scanner::id() noexcept {
   Range range;
   id_type_ = type_of(cursor_.peek());
   if (!keep_value(&range, below(1))) return false;
-  const bool whole =
-      std::all_of(start, cursor_.at(), [](char c) { return c == '-' || json::is_digit(c); });
-  if (whole || id_type_ == string_type || id_type_ == null_type) {
+  if (is_integer(start, cursor_.at()) || id_type_ == string_type || id_type_ == null_type) {
     out_->id = range;
   } else {
     id_unclear_ = true;
@@ -293,13 +308,15 @@ bool Scanner::params() noexcept {
   }
   MemberNames names(param_names, std::size(param_names), max_members_);
   if (!members(2, &names, [this](int which) noexcept { return param(which); })) return false;
+  seen_params_ = names.seen();
+  unknown_params_ = names.unknown();
   out_->params = {offset(start), offset(cursor_.at())};
   return true;
 }
 
 bool Scanner::param(int which) noexcept {
-  if (which == meta_name) return meta();
-  if (which == ref_name) return ref();
+  if (which == meta_param) return meta();
+  if (which == ref_param) return ref();
   const ParamRule &rule = param_rules[which];
   if ((rule.types & type_of(cursor_.peek())) == 0) return skip_value(below(2));
   return keep_value(&(out_->*rule.range), below(2));
@@ -318,23 +335,45 @@ bool Scanner::meta() noexcept {
       out_->modern = true;
       return skip_value(below(3));
     }
-    if ((type_of(cursor_.peek()) & (string_type | number_type | null_type)) == 0) {
-      refuse("progressToken is neither a string nor a number", cursor_.at());
-    }
-    return keep_value(&out_->progress_token, below(3));
+    return which == progress_token_name ? progress_token() : trace(meta_names[which].text);
   });
   if (!read) return false;
   out_->meta = {offset(start), offset(cursor_.at())};
   return true;
 }
 
+bool Scanner::progress_token() noexcept {
+  const char *start = cursor_.at();
+  const bool text = cursor_.peek() == '"';
+  Range range;
+  if (!keep_value(&range, below(3))) return false;
+  if ((text || is_integer(start, cursor_.at())) && range.size() <= max_progress_token) {
+    out_->progress_token = range;
+  } else {
+    out_->bad_progress_token = true;
+  }
+  return true;
+}
+
+bool Scanner::trace(std::string_view name) noexcept {
+  Range value;
+  if (!keep_value(&value, below(3))) return false;
+  const std::string_view text(cursor_.begin() + value.begin, value.size());
+  if (is_bad_trace(name, text)) ++out_->bad_traces;
+  return true;
+}
+
 bool Scanner::ref() noexcept {
   if (cursor_.peek() != '{') return skip_value(below(2));
   MemberNames names(ref_names, std::size(ref_names), 0);
-  return members(3, &names, [this](int which) noexcept {
+  const bool read = members(3, &names, [this](int which) noexcept {
     if (type_of(cursor_.peek()) != string_type) return skip_value(below(3));
     return keep_value(&(out_->*ref_ranges[which]), 0);
   });
+  // What it names is one of the two.
+  const std::uint32_t both = 1u << ref_name_name | 1u << ref_uri_name;
+  out_->extra_ref = names.unknown() != 0 || (names.seen() & both) == both;
+  return read;
 }
 
 void Scanner::classify() noexcept {
@@ -353,11 +392,18 @@ void Scanner::classify_call() noexcept {
   if (has_result_ || has_error_) refuse("method together with result or error", cursor_.end());
   out_->kind = id_type_ == 0 ? Kind::notification : Kind::request;
   if (id_type_ == null_type) refuse("id of a request is null", cursor_.end());
+  const MethodParams known = params_of(out_->method);
+  if (out_->kind != Kind::request || known.named == 0) return;
+  const std::uint32_t foreign = seen_params_ & ~(known.named | known.more);
+  out_->unknown_params = unknown_params_ + static_cast<std::uint32_t>(std::popcount(foreign));
+  out_->extra_params = out_->unknown_params != 0 || (seen_params_ & ~known.named) != 0 ||
+                       (out_->extra_ref && (known.named & param_bit(ref_param)) != 0);
 }
 
 void Scanner::classify_response() noexcept {
   out_->kind = has_error_ ? Kind::error : Kind::result;
   if (has_result_ && has_error_) refuse("result together with error", cursor_.end());
+  if (!out_->params.empty()) ++out_->unknown_members;
   if (!has_result_) return;
   if (id_type_ == 0) refuse("a result without id", cursor_.end());
   if (id_type_ == null_type) refuse("id of a result is null", cursor_.end());

@@ -85,6 +85,9 @@ struct Scan {
   Range params;       // object or array; absent allowed
   Range result;
   Range error;
+  // Members of the envelope that a message of this kind does not have: all but jsonrpc, id, method
+  // and params, of an answer all but jsonrpc, id and result or error.
+  std::uint32_t unknown_members = 0;
 
   // Direct members of `params` (whatever the method; absent ones are empty, and so are those whose
   // value has another type than stated here). A `_meta` that is not an object is refused.
@@ -93,7 +96,7 @@ struct Scan {
   Range cursor;            // string
   Range arguments;         // any value
   Range meta;              // _meta, object
-  Range progress_token;    // params._meta.progressToken: string, number or `null`
+  Range progress_token;    // params._meta.progressToken: string or integer
   Range token;             // params.progressToken (notifications/progress): string, number
   Range request_id;        // params.requestId (notifications/cancelled): string, number
   Range level;             // string
@@ -104,8 +107,29 @@ struct Scan {
   Range protocol_version;  // params.protocolVersion, string
   Range capabilities;      // params.capabilities, object
   Range client_info;       // params.clientInfo, object
+  Range argument;          // any value
+  Range context;           // any value
   bool modern = false;     // params._meta has io.modelcontextprotocol/protocolVersion
+  // There is a params._meta.progressToken of another type, or one of more than max_progress_token
+  // bytes: such a message goes nowhere.
+  bool bad_progress_token = false;
+  // How many of params._meta's traceparent, tracestate and baggage are not what the W3C calls so.
+  std::uint8_t bad_traces = 0;
+
+  // Of requests that go to servers (tools/call, resources/read, subscribe and unsubscribe,
+  // prompts/get, completion/complete; else 0): how many members of params MCP's schema does not
+  // have for the method.
+  std::uint32_t unknown_params = 0;
+  // Of the same: params has members beside name, arguments, uri, ref, argument, context and _meta,
+  // as far as the method has these; or ref says more than what is completed.
+  bool extra_params = false;
+  bool extra_ref = false;
+
+  bool has_to_drop() const noexcept { return unknown_members != 0 || bad_traces != 0; }
 };
+
+// Bytes of a token of progress, with quotes.
+inline constexpr std::uint32_t max_progress_token = 258;
 
 struct ScanError {
   std::int32_t code = 0;     // JSON-RPC: -32700 not JSON (or not UTF-8), -32600 not a valid message
@@ -125,6 +149,18 @@ struct ScanLimits {
 // Scans one message of at most 2^32-1 bytes. True: *out is filled. False: *error is.
 bool scan(std::string_view message, Scan *out, ScanError *error,
           const ScanLimits &limits = {}) noexcept;
+
+// The same message without its unknown_members and bad_traces: jsonrpc, id and what its kind has,
+// each value as it came. unknown_params: without those, too. Not of a batch. Allocates.
+std::string without_dropped_members(std::string_view message, const Scan &scan,
+                                    bool unknown_params = false);
+
+// JSON object of what extra_params stands for, each member as it came; `ref` is whole. Empty: there
+// is none. Allocates only if there is some.
+std::string extra_params(std::string_view message, const Scan &scan);
+
+// The names that unknown_params counts, for people: "a", "b", "c" and 2 more. Allocates.
+std::string unknown_param_names(std::string_view message, const Scan &scan);
 
 // The elements of a message that scan() has called Kind::batch; f(std::string_view element).
 // Returns false and stops early when f does.

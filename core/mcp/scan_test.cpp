@@ -89,6 +89,35 @@ TEST_CASE("every range of a call") {
   CHECK(s.error.empty());
 }
 
+TEST_CASE("members of the envelope that a message of its kind does not have are dropped") {
+  const struct {
+    std::string from, to;
+    std::uint32_t unknown;
+  } cases[] = {
+      {R"( {"x":{"id":1},"id" : 7,"jsonrpc":"2.0", "params" : {"a" : 1e400},"y":[],"method":"m"} )",
+       R"({"jsonrpc":"2.0","id":7,"method":"m","params":{"a" : 1e400}})", 2},
+      {R"({"jsonrpc":"2.0","\u0078":1,"method":"m"})", R"({"jsonrpc":"2.0","method":"m"})", 1},
+      {R"({"jsonrpc":"2.0","id":"a","result":{"b" :1},"params":{"hidden":1},"_meta":{}})",
+       R"({"jsonrpc":"2.0","id":"a","result":{"b" :1}})", 2},
+      {R"({"jsonrpc":"2.0","id":null,"error":{"code":1},"params":[1]})",
+       R"({"jsonrpc":"2.0","id":null,"error":{"code":1}})", 1},
+      {R"({"jsonrpc":"2.0","error":{"code":1},"extra":1})",
+       R"({"jsonrpc":"2.0","error":{"code":1}})", 1}};
+  for (const auto &each : cases) {
+    INFO(each.from);
+    const Outcome o = run(each.from);
+    REQUIRE(o.ok);
+    CHECK(o.scan.unknown_members == each.unknown);
+    const std::string left = without_dropped_members(each.from, o.scan);
+    CHECK(left == each.to);
+    const Outcome again = run(left);
+    REQUIRE(again.ok);
+    CHECK(again.scan.kind == o.scan.kind);
+    CHECK(again.scan.unknown_members == 0);
+  }
+  CHECK(run(with_params(R"({"x":1,"y":2})")).scan.unknown_members == 0);
+}
+
 TEST_CASE("kinds of messages") {
   const auto kind = [](const char *message) {
     const Outcome o = run(message);
@@ -145,12 +174,125 @@ TEST_CASE("values of another type than expected") {
   CHECK(o.scan.level.empty());
   CHECK(o.scan.capabilities.empty());
   CHECK(o.scan.request_id.empty());
-  const std::string null_token = with_params(R"({"_meta":{"progressToken":null}})");
-  CHECK(run(null_token).scan.progress_token.in(null_token) == "null");
   check_refused(with_params(R"({"_meta":null})"), -32600, "7");
-  check_refused(with_params(R"({"_meta":{"progressToken":{}}})"), -32600, "7");
   check_refused(with_params("null"), -32600, "7");
   check_refused(with_params("\"a\""), -32600, "7");
+}
+
+TEST_CASE("a progress token is a string or an integer, of so many bytes") {
+  const auto token = [](const std::string &value) {
+    const std::string m = with_params(R"({"_meta":{"progressToken":)" + value + "}}");
+    const Outcome o = run(m);
+    INFO(m);
+    REQUIRE(o.ok);
+    CHECK(o.scan.bad_progress_token == o.scan.progress_token.empty());
+    return std::string(o.scan.progress_token.in(m));
+  };
+  const std::string longest = "\"" + std::string(max_progress_token - 2, 't') + "\"";
+  for (const std::string &good : {std::string("0"), std::string("-7"), std::string("\"\""),
+                                  std::string("\"a\\u0062\""), std::string(258, '9'), longest}) {
+    CHECK(token(good) == good);
+  }
+  for (const std::string &bad :
+       {std::string("{}"), std::string(R"({"rm":"-rf"})"), std::string("[1]"), std::string("null"),
+        std::string("true"), std::string("1.5"), std::string("1e3"), std::string(259, '9'),
+        longest.substr(0, 2) + longest.substr(1)}) {
+    CHECK(token(bad).empty());
+  }
+  CHECK_FALSE(run(with_params(R"({"_meta":{"x":{}}})")).scan.bad_progress_token);
+}
+
+TEST_CASE("members of params that rules have no name for, by method") {
+  const auto call = [](const std::string &method, const std::string &params) {
+    return R"({"jsonrpc":"2.0","id":7,"method":")" + method + R"(","params":)" + params + "}";
+  };
+  const struct {
+    std::string method, params, extra, left;
+    std::uint32_t unknown;
+  } cases[] = {
+      {"tools/call", R"({"name":"n","arguments":{"x":1},"_meta":{"y":1}})", "",
+       R"({"name":"n","arguments":{"x":1},"_meta":{"y":1}})", 0},
+      {"tools/call", R"({"\u006eame":"n","task":{"ttl":1}})", R"({"task":{"ttl":1}})",
+       R"({"\u006eame":"n","task":{"ttl":1}})", 0},
+      {"tools/call", R"({"x" : [1e400],"name" : "n","task":1,"uri":"u","\u0079":{}})",
+       R"({"x":[1e400],"task":1,"uri":"u","\u0079":{}})", R"({"name":"n","task":1})", 3},
+      {"prompts/get", R"({"name":"n","task":1,"level":"info"})", R"({"task":1,"level":"info"})",
+       R"({"name":"n"})", 2},
+      {"resources/read", R"({"uri":"u","name":"n","arguments":{}})",
+       R"({"name":"n","arguments":{}})", R"({"uri":"u"})", 2},
+      {"resources/subscribe", R"({"uri":"u","cursor":"c"})", R"({"cursor":"c"})", R"({"uri":"u"})",
+       1},
+      {"resources/unsubscribe", R"({"uri":"u"})", "", R"({"uri":"u"})", 0},
+      {"completion/complete",
+       R"({"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a"},"context":{}})", "",
+       R"({"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a"},"context":{}})", 0},
+      {"completion/complete", R"({"ref":{"type":"ref/prompt","name":"p","title":"t"},"z":1})",
+       R"({"ref":{"type":"ref/prompt","name":"p","title":"t"},"z":1})",
+       R"({"ref":{"type":"ref/prompt","name":"p","title":"t"}})", 1},
+      {"completion/complete", R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
+       R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
+       R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})", 0},
+      // These go to no server as they are.
+      {"tools/list", R"({"x":1})", "", R"({"x":1})", 0},
+      {"initialize", R"({"x":1})", "", R"({"x":1})", 0}};
+  for (const auto &each : cases) {
+    const std::string m = call(each.method, each.params);
+    INFO(m);
+    const Outcome o = run(m);
+    REQUIRE(o.ok);
+    CHECK(o.scan.unknown_params == each.unknown);
+    CHECK(o.scan.extra_params == !each.extra.empty());
+    CHECK(extra_params(m, o.scan) == each.extra);
+    const std::string left = without_dropped_members(m, o.scan, true);
+    const Outcome again = run(left);
+    REQUIRE(again.ok);
+    CHECK(again.scan.params.in(left) == each.left);
+    CHECK(again.scan.unknown_params == 0);
+    CHECK(run(without_dropped_members(m, o.scan)).scan.unknown_params == each.unknown);
+  }
+  const std::string m = call("completion/complete", R"({"argument":{"a":1},"context":[2]})");
+  CHECK(run(m).scan.argument.in(m) == R"({"a":1})");
+  CHECK(run(m).scan.context.in(m) == "[2]");
+  const std::string named = call("prompts/get", R"({"name":"n","a\n":1,"b":1,"c":1,"d":1})");
+  CHECK(unknown_param_names(named, run(named).scan) == R"("a\n", "b", "c" and 1 more)");
+  const std::string long_name =
+      call("prompts/get", R"({"name":"n",")" + std::string(99, 'k') + R"(":1})");
+  CHECK(unknown_param_names(long_name, run(long_name).scan).size() < 80);
+  const std::string note = R"({"jsonrpc":"2.0","method":"tools/call","params":{"x":1}})";
+  CHECK_FALSE(run(note).scan.extra_params);
+  check_refused(with_params(R"({"name":"n","Task":1})"), -32600, "7");
+}
+
+TEST_CASE("malformed traces are dropped from _meta, and nothing else") {
+  const std::string parent = R"("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")";
+  const auto left = [](const std::string &meta, unsigned bad) {
+    const std::string m = with_params(R"({ "name":"n", "_meta" : )" + meta + R"(,"a":1})");
+    const Outcome o = run(m);
+    INFO(m);
+    REQUIRE(o.ok);
+    CHECK(o.scan.bad_traces == bad);
+    CHECK(o.scan.has_to_drop() == (bad != 0));
+    const std::string rest = without_dropped_members(m, o.scan);
+    const Outcome again = run(rest);
+    REQUIRE(again.ok);
+    CHECK_FALSE(again.scan.has_to_drop());
+    CHECK(rest.find(R"({ "name":"n", "_meta" : {)") != rest.npos);
+    CHECK(rest.find(R"(},"a":1})") != rest.npos);
+    return std::string(again.scan.meta.in(rest));
+  };
+  CHECK(left(R"({"traceparent":)" + parent + R"(,"tracestate":"a=1","baggage":"k=v;p"})", 0) ==
+        R"({"traceparent":)" + parent + R"(,"tracestate":"a=1","baggage":"k=v;p"})");
+  CHECK(left(R"({"k" : 1,"traceparent":{"rm":"-rf"},"l":[2] })", 1) == R"({"k":1,"l":[2]})");
+  CHECK(left(R"({"traceparent":"x","tracestate":1,"baggage":null})", 3) == "{}");
+  CHECK(left(R"({"trace\u0070arent":"x","k":1})", 1) == R"({"k":1})");
+  CHECK(left(R"({"tracestate":"vendor=a\/b","traceparent":"x"})", 1) ==
+        R"({"tracestate":"vendor=a\/b"})");
+  CHECK(left(R"({"baggage":"a=\u00e9","k":1})", 1) == R"({"k":1})");
+  CHECK(left(R"({"baggage":"a=)" + std::string(9000, 'b') + R"(","k":1})", 1) == R"({"k":1})");
+  CHECK(left(R"({"baggage":"\u0061=)" + std::string(9000, 'b') + R"(","k":1})", 1) == R"({"k":1})");
+  // Another name is another member.
+  CHECK(left(R"({"Traceparent":1,"BAGGAGE":{}})", 0) == R"({"Traceparent":1,"BAGGAGE":{}})");
+  check_refused(with_params(R"({"_meta":{"baggage":"a=1","baggage":"b=1"}})"), -32600, "7");
 }
 
 TEST_CASE("envelope: refused") {

@@ -16,6 +16,8 @@ namespace bulkhead {
 namespace {
 
 constexpr std::size_t max_config_bytes = 1u << 20;
+// What a policy gets of the profile's rules (profile/rule_sections.hpp).
+constexpr const char *rules_member = "profile_rules";
 constexpr std::size_t max_number_length = 64;
 constexpr std::size_t max_exponent_digits = 4;
 constexpr std::size_t max_depth = 64;
@@ -87,6 +89,17 @@ const rapidjson::Value *find(const rapidjson::Value *object, std::string_view na
       rapidjson::Value(name.data(), static_cast<rapidjson::SizeType>(name.size())));
   return at == object->MemberEnd() ? nullptr : &at->value;
 }
+
+// A policy that does not know the member would leave rules out without a word, so its schema must
+// name it.
+bool leaves_rules_out(const rapidjson::Value *schema, const rapidjson::Value &config) {
+  return find(&config, rules_member) != nullptr &&
+         find(find(schema, "properties"), rules_member) == nullptr;
+}
+
+constexpr const char *rules_left_out =
+    "the profile has rules, and this plugin does not judge by them: name \"policy-rules\" in its "
+    "place, or as another policy beside it, and write rules = false here";
 
 // What is asked for where `keyword` has failed. `rule`: the schema that has it.
 std::string allowed(const std::string &keyword, const rapidjson::Value *rule) {
@@ -216,12 +229,16 @@ Result<void> check_config(std::string_view schema_json, std::string_view config_
   if (config.HasParseError() || !config.IsObject()) {
     return fail(BH_E_INVALID, "config: is not a JSON object");
   }
-  if (schema_json.empty()) return {};
+  if (schema_json.empty()) {
+    if (leaves_rules_out(nullptr, config)) return fail(BH_E_INVALID, rules_left_out);
+    return {};
+  }
   rapidjson::Document schema;
   schema.Parse<parse_flags>(schema_json.data(), schema_json.size());
   if (schema.HasParseError() || !schema.IsObject()) {
     return fail(BH_E_ABI, "its config_schema is not a JSON object");
   }
+  if (leaves_rules_out(&schema, config)) return fail(BH_E_INVALID, rules_left_out);
   const rapidjson::SchemaDocument compiled(schema);
   rapidjson::SchemaValidator validator(compiled);
   config.Accept(validator);
@@ -238,7 +255,15 @@ std::vector<ConfigFault> config_faults(std::string_view schema_json, std::string
   config.Parse<parse_flags>(config_json.data(), config_json.size());
   if (config.HasParseError() || !config.IsObject()) return {{"", "is not a JSON object"}};
   if (schema.HasParseError() || !schema.IsObject()) return {};
-  return FaultFinder(schema, config).find_all();
+  std::vector<ConfigFault> faults;
+  if (leaves_rules_out(&schema, config)) {
+    faults.push_back({"", rules_left_out});
+    config.RemoveMember(rules_member);
+  }
+  for (ConfigFault &fault : FaultFinder(schema, config).find_all()) {
+    faults.push_back(std::move(fault));
+  }
+  return faults;
 }
 
 }  // namespace bulkhead

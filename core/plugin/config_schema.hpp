@@ -11,7 +11,9 @@
 
 namespace bulkhead {
 
-// Checks against JSON Schema draft 4; an empty schema allows any object. The error says where and
+// Checks against JSON Schema draft 4; an empty schema allows any object. But a schema
+// whose properties do not name "profile_rules", and an empty one, refuse the rules of the profile:
+// they would not be in force. The error says where and
 // what is allowed, never the value that was given: it may be a credential. BH_E_INVALID: the
 // configuration is wrong; BH_E_ABI: the schema itself is no schema.
 Result<void> check_config(std::string_view schema_json, std::string_view config_json);

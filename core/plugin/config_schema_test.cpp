@@ -47,6 +47,21 @@ TEST_CASE("what is wrong is said with its place and what is allowed") {
              Contains("config/limits/byte: is unknown here; known are bytes"));
 }
 
+TEST_CASE("rules of the profile are refused by a plugin that does not name them") {
+  const std::string rules = R"({"profile_rules":[]})";
+  const auto refused = Contains("does not judge by them: name \"policy-rules\"");
+  CHECK_THAT(why(rules, R"({"type":"object","additionalProperties":false})"), refused);
+  CHECK_THAT(why(rules, R"({"type":"object"})"), refused);
+  CHECK_THAT(why(rules, ""), refused);
+  CHECK(why(rules, R"({"properties":{"profile_rules":{"type":"array"}}})").empty());
+  const auto faults =
+      config_faults(R"({"properties":{"a":{"type":"string"}}})", R"({"a":1,"profile_rules":[]})");
+  REQUIRE(faults.size() == 2);
+  CHECK(faults[0].path.empty());
+  CHECK_THAT(faults[0].what, refused);
+  CHECK(faults[1].path == "a");
+}
+
 TEST_CASE("the value itself is never in the error") {
   CHECK_THAT(why(R"({"path":"x","token":"S3CR3T"})"), !Contains("S3CR3T"));
 }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "plugin/mapping.hpp"
@@ -118,18 +119,24 @@ void run_attempt(Attempt &a) {
   a.changed.notify_all();
 }
 
-void start_helper(const std::shared_ptr<Attempt> &a) {
+Result<void> start_helper(const std::shared_ptr<Attempt> &a) {
   // Signals belong to the program's own thread.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([a] { run_attempt(*a); }).detach();
+  Result<void> started;
+  try {
+    std::thread([a] { run_attempt(*a); }).detach();
+  } catch (const std::system_error &e) {  // the limit of processes
+    started = fail(BH_E_LIMIT, std::string("no thread to load it in: ") + e.what());
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
 }
 
 // Runs the plugin's code with a time-out.
 Result<void> attempt(const std::shared_ptr<Attempt> &a, std::uint64_t timeout_ms) {
-  start_helper(a);
+  if (auto started = start_helper(a); !started) return started;
   std::unique_lock lock(a->mutex);
   const auto limit = std::chrono::milliseconds(std::min<std::uint64_t>(timeout_ms, 3'600'000));
   const bool in_time = a->changed.wait_for(lock, limit, [&] { return a->finished; });

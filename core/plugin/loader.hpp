@@ -113,5 +113,7 @@ struct FoundPlugin {
   Manifest manifest;
 };
 std::vector<FoundPlugin> list_plugins(const std::vector<std::string> &dirs);
+// The one whose library is this file, by its manifest beside it.
+FoundPlugin describe_plugin(const std::string &path);
 
 }  // namespace bulkhead

@@ -98,6 +98,26 @@ Result<Manifest> read_manifest(const std::string &path) {
   }
 }
 
+FoundPlugin describe_plugin(const std::string &path) {
+  constexpr std::string_view library = ".so";
+  std::string_view base = path;
+  if (base.ends_with(library)) base.remove_suffix(library.size());
+  const std::string stem(base.substr(base.find_last_of('/') + 1));
+  FoundPlugin plugin;
+  plugin.path = path;
+  if (auto manifest = read_manifest(std::string(base) + std::string(suffix))) {
+    std::error_code ec;
+    plugin.manifest = std::move(*manifest);
+    if (plugin.manifest.id != stem)
+      plugin.error = "its manifest says id = \"" + plugin.manifest.id + "\"";
+    if (!std::filesystem::exists(path, ec)) plugin.error = "the library is missing";
+  } else {
+    plugin.manifest.id = stem;
+    plugin.error = manifest.error().text;
+  }
+  return plugin;
+}
+
 std::vector<FoundPlugin> list_plugins(const std::vector<std::string> &dirs) {
   std::vector<FoundPlugin> found;
   for (const std::string &dir : dirs) {
@@ -110,18 +130,7 @@ std::vector<FoundPlugin> list_plugins(const std::vector<std::string> &dirs) {
     std::sort(names.begin(), names.end());
     for (const std::string &name : names) {
       const std::string stem = name.substr(0, name.size() - suffix.size());
-      FoundPlugin plugin;
-      plugin.path = dir + "/" + stem + ".so";
-      if (auto manifest = read_manifest(dir + "/" + name)) {
-        plugin.manifest = std::move(*manifest);
-        if (plugin.manifest.id != stem)
-          plugin.error = "its manifest says id = \"" + plugin.manifest.id + "\"";
-        if (!std::filesystem::exists(plugin.path, ec)) plugin.error = "the library is missing";
-      } else {
-        plugin.manifest.id = stem;
-        plugin.error = manifest.error().text;
-      }
-      found.push_back(std::move(plugin));
+      found.push_back(describe_plugin(dir + "/" + stem + ".so"));
     }
   }
   return found;

@@ -3,7 +3,6 @@
 #include <sodium.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 namespace bulkhead {
@@ -27,30 +26,18 @@ std::uint16_t bits_of(const char *at, std::uint64_t factor) noexcept {
   return static_cast<std::uint16_t>((bytes * factor) >> 48);
 }
 
-// What JSON writers in use write as escapes though they need not: PHP the slash, Go and .NET what
-// means something in HTML (in small and in large hex digits), .NET the plus sign and some more.
-struct Writer {
-  std::string_view escapes;  // as \u....
-  bool large = false;        // hex digits
-  bool slash = false;        // as \/
-};
-constexpr Writer writers[] = {
-    {}, {{}, false, true}, {"&<>", false, false}, {"&<>", true, false}, {"&<>+'`\"", true, false}};
+using Range = bh::Decoded::Range;
 
-std::string escaped(std::string_view value, const Writer &writer) {
-  std::string out;
-  for (const char c : value) {
-    const bool control = static_cast<unsigned char>(c) < 0x20;
-    if (c == '\n' || c == '\t' || c == '\r') {
-      out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
-    } else if (control || writer.escapes.find(c) != std::string_view::npos) {
-      char text[8];
-      std::snprintf(text, sizeof text, writer.large ? "\\u%04X" : "\\u%04x",
-                    static_cast<unsigned>(static_cast<unsigned char>(c)));
-      out += text;
+// Sorted, those that overlap as one.
+std::vector<Range> merged(std::vector<Range> ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range &a, const Range &b) { return a.begin < b.begin; });
+  std::vector<Range> out;
+  for (const Range &range : ranges) {
+    if (!out.empty() && range.begin < out.back().end) {
+      out.back().end = std::max(out.back().end, range.end);
     } else {
-      if (c == '"' || c == '\\' || (c == '/' && writer.slash)) out += '\\';
-      out += c;
+      out.push_back(range);
     }
   }
   return out;
@@ -64,9 +51,13 @@ std::uint64_t SecretPrints::factor() const noexcept {
   return out | 1;
 }
 
+// A value may itself hold what looks like an escape, and a layer too many be taken off.
 void SecretPrints::add(std::string_view value) {
   add_text(value);
-  for (const Writer &writer : writers) add_text(escaped(value, writer));
+  std::string plain = bh::Decoded::all_of(value, max_layers);
+  add_text(plain);
+  std::replace(plain.begin(), plain.end(), ' ', '+');  // as forms have it
+  add_text(plain);
 }
 
 void SecretPrints::add_text(std::string_view value) {
@@ -118,27 +109,51 @@ std::optional<std::size_t> SecretPrints::length_at(std::string_view text, std::u
   return 0;
 }
 
-std::string SecretPrints::mask(std::string_view text, std::uint64_t *count) const {
-  std::string out;
-  std::size_t from = 0;  // what lies before is in `out`, or masked
+// False: more would have to be hashed than *budget bytes.
+bool SecretPrints::find(std::string_view text, std::uint64_t *budget,
+                        std::vector<Range> *found) const {
   const std::uint64_t step = factor();
-  std::uint64_t budget = hashed_at_least + hashed_per_byte * text.size(), found = 0;
-  for (std::size_t at = 0; at + begin_bytes <= text.size() && !prints_.empty(); ++at) {
+  for (std::size_t at = 0; at + begin_bytes <= text.size(); ++at) {
     const std::uint16_t begin = bits_of(text.data() + at, step);
     if ((begins_[begin / 64] >> (begin % 64) & 1) == 0) continue;
-    const auto length = length_at(text.substr(at), begin, &budget);
-    if (!length) {
-      ++*count;
-      return std::string(instead);
-    }
-    if (*length == 0) continue;
-    if (at >= from) {
-      out.append(text.substr(from, at - from)).append(instead);
-      ++found;
-    }
-    from = std::max(from, at + *length);  // they may overlap
+    const auto length = length_at(text.substr(at), begin, budget);
+    if (!length) return false;
+    if (*length != 0) found->push_back({at, at + *length});
   }
-  *count += found;
+  return true;
+}
+
+std::string SecretPrints::mask(std::string_view text, std::uint64_t *count) const {
+  if (prints_.empty()) return std::string(text);
+  std::uint64_t budget = hashed_at_least + hashed_per_byte * text.size();
+  std::vector<Range> found;
+  bool all = find(text, &budget, &found);
+  std::vector<bh::Decoded> layers;
+  while (all && layers.size() < max_layers) {
+    const std::string_view above = layers.empty() ? text : layers.back().text();
+    auto layer = bh::Decoded::of(above, bh::Decoded::Layer::both);
+    if (!layer) break;
+    layers.push_back(std::move(*layer));
+    std::vector<Range> inside;
+    all = find(layers.back().text(), &budget, &inside);
+    for (Range range : inside) {
+      for (auto outer = layers.rbegin(); outer != layers.rend(); ++outer) {
+        range = outer->source(range.begin, range.end);
+      }
+      found.push_back(range);
+    }
+  }
+  if (!all) {
+    ++*count;
+    return std::string(instead);
+  }
+  std::string out;
+  std::size_t from = 0;  // what lies before is in `out`, or masked
+  for (const Range &range : merged(std::move(found))) {
+    out.append(text.substr(from, range.begin - from)).append(instead);
+    from = range.end;
+    ++*count;
+  }
   return out.append(text.substr(from));
 }
 

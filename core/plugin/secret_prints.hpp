@@ -12,13 +12,15 @@
 #include <string_view>
 #include <vector>
 
+#include "bulkhead/cpp/decoded.hpp"
+
 namespace bulkhead {
 
 class SecretPrints {
  public:
   // Shorter ones would be found in texts that have nothing to do with them.
   static constexpr std::size_t least_bytes = 8, most_bytes = 4096;
-  static constexpr std::size_t max_prints = 2'048;  // one or a few a value; further ones are not
+  static constexpr std::size_t max_prints = 2'048;  // one to three a value; further ones are not
                                                     // looked for
   // A text for which more bytes would have to be hashed, since it was made to look like credentials
   // nearly everywhere, is masked as a whole.
@@ -27,12 +29,16 @@ class SecretPrints {
   SecretPrints() = default;
   explicit SecretPrints(std::string key) : key_(std::move(key)) {}  // 32 bytes
 
-  // Also as JSON's writers have it in a string: with the escapes that are needed, and with those
-  // that PHP, Go and .NET add.
+  // How deep escapes may lie in one another: JSON in a string of JSON, a URL in it. What lies
+  // deeper is not looked at.
+  static constexpr unsigned max_layers = 8;
+
   void add(std::string_view value);
   bool empty() const noexcept { return prints_.empty(); }
-  // The text with "***" in place of each of them; *count grows by how many there were. One pass
-  // over the text, however many there are, and a bounded number of bytes hashed.
+  // The text with "***" in place of each of them; *count grows by how many there were. Found as it
+  // is and behind escapes of JSON (\u003d, \/) and of URLs (%3D), whoever has written them and in
+  // which case of letters. A pass over the text for each layer of escapes in it, however many
+  // values there are, and a bounded number of bytes hashed.
   std::string mask(std::string_view text, std::uint64_t *count) const;
 
   bool operator==(const SecretPrints &) const = default;
@@ -59,6 +65,8 @@ class SecretPrints {
 
   void add_text(std::string_view value);
   void note_begins();
+  bool find(std::string_view text, std::uint64_t *budget,
+            std::vector<bh::Decoded::Range> *found) const;
   std::optional<std::size_t> length_at(std::string_view text, std::uint16_t begin,
                                        std::uint64_t *budget) const;
   std::uint64_t factor() const noexcept;

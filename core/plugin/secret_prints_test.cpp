@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstdio>
+#include <string>
+
 #include "base/archive.hpp"
 
 using namespace bulkhead;
@@ -103,4 +106,102 @@ TEST_CASE("texts that look like credentials nearly everywhere") {
   made.add(std::string(2'000, 'a') + "b" + std::string(2'000, 'a'));
   CHECK(masked(made, repeated("aaaaaaaa"), 1) == "***");
   CHECK(masked(made, std::string(3'000, 'a'), 0) == std::string(3'000, 'a'));
+}
+
+namespace {
+
+// As a JSON string has it, with \u for all that `escape` says.
+template <class F>
+std::string json(std::string_view text, F escape) {
+  std::string out;
+  for (const char c : text) {
+    char unit[8];
+    std::snprintf(unit, sizeof unit, "\\u%04x",
+                  static_cast<unsigned>(static_cast<unsigned char>(c)));
+    if (escape(c)) {
+      out += unit;
+    } else {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+std::string json(std::string_view text) {
+  return json(text, [](char) { return false; });
+}
+std::string percent(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    char byte[4];
+    std::snprintf(byte, sizeof byte, "%%%02X",
+                  static_cast<unsigned>(static_cast<unsigned char>(c)));
+    out += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? std::string(1, c) : byte;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("values behind escapes are found, whichever characters are escaped") {
+  for (const std::string value :
+       {"tango-7/foxtrot==", "with \"quotes\" and \\ two", "p%41ss%2Bword", "back\\u0041slash",
+        "new\nline-and-\xC3\xBC", "of four bytes \xF0\x9F\x98\x80!", "ends with one\\"}) {
+    INFO(value);
+    SecretPrints prints(key);
+    prints.add(value);
+    const auto all = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+    for (const std::string &written :
+         {value, json(value), json(value, all), json(json(value)), json(json(json(value))),
+          percent(value), percent(percent(value)), json(percent(value), all), percent(json(value)),
+          json(json(value), all), json(json(value, all))}) {
+      INFO(written);
+      CHECK(masked(prints, "[\"<" + written + ">\"]", 1) == "[\"<***>\"]");
+    }
+  }
+}
+
+TEST_CASE("one escape anywhere in a value hides it from nobody") {
+  const std::string value = "tango-7/fox+trot==";
+  SecretPrints prints(key);
+  prints.add(value);
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const std::string one = json(value.substr(i, 1), [](char) { return true; });
+    const std::string text = value.substr(0, i) + one + value.substr(i + 1);
+    CHECK(masked(prints, "a" + text + "b", 1) == "a***b");
+    CHECK(masked(prints, "\\\\" + text + "\\n", 1) == "\\\\***\\n");
+    CHECK(masked(prints, R"({"a":"{\"b\":\")" + json(text) + R"(\"}"})", 1) ==
+          R"({"a":"{\"b\":\"***\"}"})");
+  }
+  CHECK(masked(prints, R"(tango-7\/fox%2btrot%3D\u003D %41 \u0042)", 1) == R"(*** %41 \u0042)");
+  CHECK(masked(prints, R"(tango-7\/fox\u002gtrot)", 0) == R"(tango-7\/fox\u002gtrot)");
+}
+
+TEST_CASE("characters of more than one byte, and halves of one") {
+  SecretPrints prints(key);
+  prints.add("tango-\xC3\xBC-\xF0\x9F\x98\x80-foxtrot");
+  CHECK(masked(prints, R"("tango-\u00fc-\ud83d\ude00-foxtrot")", 1) == R"("***")");
+  CHECK(masked(prints, R"("tango-\u00FC-\uD83D\uDE00-f\u006fxtrot")", 1) == R"("***")");
+  CHECK(masked(prints, "tango-%c3%bc-%F0%9F%98%80-foxtrot", 1) == "***");
+  CHECK(masked(prints, R"(tango-\u00fc-\ud83d\u0041-foxtrot \ud83d)", 0) ==
+        R"(tango-\u00fc-\ud83d\u0041-foxtrot \ud83d)");
+}
+
+TEST_CASE("values with spaces as forms write them") {
+  SecretPrints prints(key);
+  prints.add("correct horse+battery");
+  CHECK(masked(prints, "p=correct+horse%2Bbattery&q=1", 1) == "p=***&q=1");
+  CHECK(masked(prints, "p=correct%20horse%2bbattery&q=1", 1) == "p=***&q=1");
+}
+
+TEST_CASE("layers of escapes are looked through up to a bound") {
+  SecretPrints prints(key);
+  prints.add("tango-7=foxtrot");
+  std::string text = "tango-7=foxtrot";
+  for (unsigned i = 0; i < SecretPrints::max_layers; ++i) {
+    text = i == 0 ? "tango-7%3Dfoxtrot" : "tango-7%25" + text.substr(8);
+    CHECK(masked(prints, text, 1) == "***");
+  }
+  text = "tango-7%25" + text.substr(8);
+  CHECK(masked(prints, text, 0) == text);
 }

@@ -14,8 +14,8 @@ void archive(Ar &ar, Origin &v) {
 
 template <class Ar>
 void archive(Ar &ar, SandboxRules &v) {
-  auto &[mode, read, write, network, memory_bytes, processes, cache_bytes] = v;
-  ar(mode, read, write, network, memory_bytes, processes, cache_bytes);
+  auto &[mode, read, write, network, memory_bytes, processes, cache_bytes, host_ipc] = v;
+  ar(mode, read, write, network, memory_bytes, processes, cache_bytes, host_ipc);
 }
 
 template <class Ar>
@@ -38,12 +38,12 @@ void archive(Ar &ar, ListNews &v) {
 
 template <class Ar>
 void archive(Ar &ar, ServerDef &v) {
-  auto &[name, type, disabled, disabled_reason, command, args, env, cwd, sandbox, lazy,
+  auto &[name, type, disabled, disabled_reason, unmet, command, args, env, cwd, sandbox, lazy,
          idle_stop_ms, pool_size, pool_safe_tools, url, headers, allow_tools, deny_tools,
          timeout_ms, tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, compartment,
          origin, source, extra, kept] = v;
-  ar(name, type, disabled, disabled_reason, command, args, env, cwd, sandbox, lazy, idle_stop_ms,
-     pool_size, pool_safe_tools, url, headers, allow_tools, deny_tools, timeout_ms,
+  ar(name, type, disabled, disabled_reason, unmet, command, args, env, cwd, sandbox, lazy,
+     idle_stop_ms, pool_size, pool_safe_tools, url, headers, allow_tools, deny_tools, timeout_ms,
      tool_timeouts_ms, connect_timeout_ms, session, max_in_flight, compartment, origin, source,
      extra, kept);
 }
@@ -135,13 +135,19 @@ void archive(Ar &ar, ProfileHold &v) {
 }
 
 template <class Ar>
+void archive(Ar &ar, PolicyMark &v) {
+  auto &[generation, digest, rules, changes] = v;
+  ar(generation, digest, rules, changes);
+}
+
+template <class Ar>
 void archive(Ar &ar, Profile &v) {
   auto &[servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
          expose, limits, isolation, approval, pins, identity, server_name, metrics_listen,
-         state_dir, own_paths, notes, server_holds, pinned, shown] = v;
+         unknown_params, state_dir, own_paths, notes, server_holds, pinned, policy_mark, shown] = v;
   ar(servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-     expose, limits, isolation, approval, pins, identity, server_name, metrics_listen, state_dir,
-     own_paths, notes, server_holds, pinned, shown);
+     expose, limits, isolation, approval, pins, identity, server_name, metrics_listen,
+     unknown_params, state_dir, own_paths, notes, server_holds, pinned, policy_mark, shown);
 }
 
 }  // namespace bulkhead

@@ -63,21 +63,45 @@ class ChildRules {
   }
 
   void read_mode() {
-    static constexpr std::string_view kModes[] = {"home-read-only", "strict", "off"};
     const Member *sandbox = given_("sandbox");
     if (sandbox == nullptr) return;
-    if (sandbox->value.kind == Kind::table) {  // VS Code has one of its own under this name
-      diagnostics_.note(sandbox->place, "server " + in_quotes(server_.name) +
-                                            ": the table \"sandbox\" has no meaning here and is "
-                                            "ignored");
-      return;
-    }
-    if (child_key("sandbox") == nullptr) return;
-    const auto mode = diagnostics_.one_of(sandbox->value, at(*sandbox), kModes);
-    if (!mode) return;
-    server_.sandbox.mode = *mode == "strict" ? SandboxMode::strict
-                           : *mode == "off"  ? SandboxMode::off
+    if (sandbox->value.kind == Kind::table) return read_table(*sandbox);
+    if (child_key("sandbox") != nullptr) read_mode(*sandbox, at(*sandbox));
+  }
+
+  void read_mode(const Member &mode, const std::string &path) {
+    static constexpr std::string_view kModes[] = {"home-read-only", "strict", "off"};
+    const auto word = diagnostics_.one_of(mode.value, path, kModes);
+    if (!word) return;
+    server_.sandbox.mode = *word == "strict" ? SandboxMode::strict
+                           : *word == "off"  ? SandboxMode::off
                                              : SandboxMode::home_read_only;
+  }
+
+  // Two members are ours. VS Code has a table of its own under this name, with others.
+  void read_table(const Member &sandbox) {
+    static constexpr std::string_view kIpc[] = {"private", "host"};
+    std::string others;
+    for (const Member &member : sandbox.value.members) {
+      const std::string path = join(at(sandbox), member.name);
+      if (member.name != "mode" && member.name != "ipc") {
+        others.append(others.empty() ? "" : ", ").append(in_quotes(member.name));
+        continue;
+      }
+      if (given_("command") == nullptr) {
+        diagnostics_.error(member.place, path, "only a server with a command has this");
+      } else if (member.name == "mode") {
+        read_mode(member, path);
+      } else if (const auto word = diagnostics_.one_of(member.value, path, kIpc)) {
+        server_.sandbox.host_ipc = *word == "host";
+        ipc_ = &member;
+      }
+    }
+    if (others.empty() && !sandbox.value.members.empty()) return;
+    diagnostics_.note(sandbox.place,
+                      "server " + in_quotes(server_.name) + ": in the table " +
+                          "\"sandbox\" only \"mode\" and \"ipc\" have a meaning here" +
+                          (others.empty() ? "" : "; ignored: " + others));
   }
 
   void read_paths(const Member &paths) {
@@ -114,6 +138,9 @@ class ChildRules {
       if (member == nullptr || (key == "network" && server_.sandbox.network)) continue;
       wrong(*member, "needs a sandbox, but \"sandbox\" is \"off\"");
     }
+    if (ipc_ != nullptr && !server_.sandbox.host_ipc)
+      diagnostics_.error(ipc_->place, join(join(path_, "sandbox"), "ipc"),
+                         "\"private\" needs a sandbox, but its mode is \"off\"");
   }
 
   void read_start() {
@@ -142,6 +169,7 @@ class ChildRules {
   Context &context_;
   Diagnostics &diagnostics_;
   ServerDef &server_;
+  const Member *ipc_ = nullptr;  // of the table "sandbox"
 };
 
 }  // namespace

@@ -245,19 +245,20 @@ void CorpLayer::hold_policies(const Node &layer) {
   if (place == nullptr) return;
   const std::string begin =
       "the corporation's profile has rules or a policy (" + where(*place) + "), so ";
-  holds_.push_back({{"policies"}, false, false, false, begin + "the policy is its own", *place});
-  holds_.push_back({{"services"},
-                    false,
-                    false,
-                    false,
-                    begin + "what its policy calls out by is its own",
-                    *place});
+  const auto hold_section = [&](std::string_view section, std::string_view why) {
+    holds_.push_back(
+        {{std::string(section)}, false, false, false, begin + std::string(why), *place});
+    holds_.back().keeps_values = true;
+  };
+  hold_section("policies", "the policy is its own");
+  hold_section("services", "what its policy calls out by is its own");
 }
 
 // ---- layers above ------------------------------------------------------------------------------
 
 void CorpLayer::screen(Node &layer, const Node &below, bool gives_way) {
   for (const Hold &held : holds_) {
+    if (held.keeps_values) keep_values(held, layer, below);
     std::vector<Touch> touches = find_touches(layer, held.path, below);
     refuse(held, touches, gives_way);
     refuse_names(held, layer, below, gives_way);
@@ -274,6 +275,38 @@ void CorpLayer::refuse(const Hold &held, std::vector<Touch> &touches, bool gives
                          held.forbids ? kForbidden : kLocked);
   }
   if (held.quiet || gives_way) erase_all(touches);
+}
+
+// Of a section that is the corporation's: another value for what is in it already gives way, and
+// the layer is used without. What the layer has beside that is left to refuse(): it would be
+// missed.
+void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
+  const std::string &name = held.path.front();
+  const Node *known = below.find(name);
+  for (Member &section : layer.members) {
+    if (section.name != name || section.value.kind != Kind::table || known == nullptr) continue;
+    std::vector<Touch> touches;
+    for (std::size_t i = 0; i < section.value.members.size(); ++i) {
+      const std::string &entry = section.value.members[i].name;
+      if (known->find(entry) == nullptr) continue;
+      if (locked_by_directive({name, entry})) return;
+      touches.push_back({&section.value, i, {name, entry}});
+    }
+    for (const Touch &touch : touches) {
+      diagnostics_.note(touch.member().place, to_string(touch.path) + " is left out: " + held.says);
+    }
+    erase_all(touches);
+  }
+  std::erase_if(layer.members, [&](const Member &section) {
+    return section.name == name && section.value.kind == Kind::table &&
+           section.value.members.empty();
+  });
+}
+
+bool CorpLayer::locked_by_directive(const CorpPath &path) const {
+  return std::any_of(holds_.begin(), holds_.end(), [&](const Hold &held) {
+    return !held.keeps_values && paths_meet(held.path, path);
+  });
 }
 
 // A server and a tools plugin of one name take each other's place, and a tools plugin is a server

@@ -56,6 +56,7 @@ class CorpLayer {
     bool implied = false;  // another spelling of what a directive names
     std::string says;
     Place place;
+    bool keeps_values = false;  // another value for what it holds gives way; more is wrong
   };
 
   void read(const Node &node, const std::string &at);
@@ -66,6 +67,8 @@ class CorpLayer {
   void hold_policies(const Node &layer);
   std::string where(const Place &place) const;
   void refuse(const Hold &held, std::vector<Touch> &touches, bool gives_way);
+  void keep_values(const Hold &held, Node &layer, const Node &below);
+  bool locked_by_directive(const CorpPath &path) const;
   void refuse_names(const Hold &held, Node &layer, const Node &below, bool gives_way);
   void apply_one(Directive &directive, Node &root, std::vector<RuleLayer> *rules);
   void add(Directive &directive, Node &root, std::vector<RuleLayer> *rules);

@@ -353,16 +353,37 @@ TEST_CASE("directives reach the rules of all layers") {
 TEST_CASE("where the corporation has rules, the policy is its own") {
   const ProfileLayer rules = corp("[security]\ndefault = \"block\"\n");
   CHECK(good({base, rules}).policies.at(0).plugin == "judge");
+  // Another value for what is there already gives way.
   for (const std::string text :
        {"[policies.default]\nplugin = \"policy-allow\"\n", "[policies.default]\nenabled = false\n",
-        "[policies.default]\nwith_rules = \"policy-allow\"\n",
-        "[policy]\nplugin = \"policy-allow\"\n"}) {
+        "[policies.default]\nwith_rules = \"policy-allow\"\n"}) {
+    const Profile profile = good({base, rules, file(text)});
+    REQUIRE(profile.policies.size() == 1);
+    CHECK(profile.policies[0].plugin == "judge");
+    CHECK(has(notes(profile),
+              "policies.default is left out: the corporation's profile has rules or a policy "
+              "(/etc/b/corp.toml:1), so the policy is its own"));
+    // Unless it is locked.
+    const ProfileLayer locked =
+        corp("[security]\ndefault = \"block\"\n" + directive("lock", "policies"));
+    CHECK(has(all(bad({base, locked, file(text)})), "the corporation's profile locks policies"));
+  }
+  // A policy beside it would be missed.
+  for (const std::string text :
+       {"[policies.mine]\nplugin = \"mine\"\n", "[policy]\nplugin = \"policy-allow\"\n"}) {
     CHECK(has(all(bad({base, rules, file(text)})),
               "the corporation's profile has rules or a policy (/etc/b/corp.toml:1), so the policy "
               "is its own [locked]"));
   }
   // Nor is what it calls out by another's.
   const std::string service = "[services.http]\nplugin = \"/home/u/x.so\"\n";
+  const ProfileLayer base_http = {"builtin", "",
+                                  base.text + "[services.http]\nplugin = \"http-client\"\n"};
+  const Profile kept = good({base_http, rules, file(service)});
+  CHECK(kept.services.at(0).plugin == "http-client");
+  CHECK(has(notes(kept),
+            "services.http is left out: the corporation's profile has rules or a policy "
+            "(/etc/b/corp.toml:1), so what its policy calls out by is its own"));
   CHECK(has(all(bad({base, rules, file(service)})),
             "p.toml:1:2: services: the corporation's profile has rules or a policy "
             "(/etc/b/corp.toml:1), so what its policy calls out by is its own [locked]"));
@@ -372,6 +393,21 @@ TEST_CASE("where the corporation has rules, the policy is its own") {
   CHECK(good({base, corp("[limits]\ngrace_ms = 1\n"), file("[policy]\nplugin = \"mine\"\n")})
             .policies.at(0)
             .plugin == "mine");
+}
+
+TEST_CASE("E05 the corporation's value of a policy wins over the user's") {
+  const std::string mine =
+      "[policies.default]\ntool_permissions = { s__t = \"allow\" }\nextra = 1\n";
+  const std::string theirs =
+      "[policies.default]\nplugin = \"lists\"\ntool_permissions = { s__t = \"block\" }\n";
+  const Profile profile = good({base, corp(theirs), file(mine)});
+  REQUIRE(profile.policies.size() == 1);
+  CHECK(profile.policies[0].plugin == "lists");
+  CHECK(profile.policies[0].config_json == R"({"tool_permissions":{"s__t":"block"}})");
+  CHECK(has(notes(profile), "p.toml:1: policies.default is left out: "));
+  const std::string lock = directive("lock", "policies.default.tool_permissions");
+  CHECK(has(all(bad({base, corp(theirs + lock), file(mine)})),
+            "the corporation's profile locks policies.default.tool_permissions"));
 }
 
 TEST_CASE("B28 a directive after a lock is refused, and so is one that is none") {

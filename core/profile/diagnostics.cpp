@@ -222,6 +222,10 @@ Origin Diagnostics::origin(const Place &place) const {
   return {layers_[place.layer].name, layers_[place.layer].file, place.line};
 }
 
+bool Diagnostics::corp(const Place &place) const {
+  return place.layer < layers_.size() && layers_[place.layer].corp;
+}
+
 bool Diagnostics::lenient(const Place &place) const {
   return place.layer < layers_.size() && layers_[place.layer].lenient;
 }

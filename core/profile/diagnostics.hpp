@@ -55,6 +55,8 @@ class Diagnostics {
   std::size_t count() const noexcept { return errors_.size(); }
   // True for what belongs to a lenient layer.
   bool lenient(const Place &place) const;
+  // True for what the corporation's layer says.
+  bool corp(const Place &place) const;
   // Takes back the errors after the first `kept`, of which there are some; the first one's text.
   std::string take_back(std::size_t kept);
   std::vector<ProfileError> take_errors();  // in the order of layers and lines

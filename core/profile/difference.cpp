@@ -17,21 +17,41 @@ constexpr std::string_view fixed_limits[] = {
     "event_buffer_bytes", "write_queue_bytes", "write_stall_ms", "connect_timeout_ms",
     "request_read_ms",    "shutdown_grace_ms"};
 
+// Until the restart, what does a policy that changed do? Nobody may take the new one for in force.
+std::string until_then(const PluginUse *was, const PluginUse *is) {
+  if (was == nullptr) return "; it is not asked until then";
+  if (is == nullptr) return "; it decides until then";
+  if (was->plugin == is->plugin) return "; it decides as before until then";
+  return "; until then " + profiles::in_quotes(was->plugin) + " decides as before, and not " +
+         profiles::in_quotes(is->plugin);
+}
+
 void keep_uses(std::string_view group, const std::vector<PluginUse> &now,
                std::vector<PluginUse> *next, std::vector<std::string> *out) {
   const auto find = [](const std::vector<PluginUse> &uses, const std::string &id) {
-    return std::find_if(uses.begin(), uses.end(),
-                        [&](const PluginUse &use) { return use.id == id; });
+    const auto at =
+        std::find_if(uses.begin(), uses.end(), [&](const PluginUse &use) { return use.id == id; });
+    return at == uses.end() ? nullptr : &*at;
   };
-  const auto note = [&](const std::string &id) {
-    out->push_back(std::string(group) + "." + id + std::string(restart));
+  const auto note = [&](const PluginUse *was, const PluginUse *is) {
+    const std::string &id = (was == nullptr ? is : was)->id;
+    out->push_back(std::string(group) + "." + id + std::string(restart) +
+                   (group == "policies" ? until_then(was, is) : ""));
   };
+  const std::size_t before = out->size();
   for (const PluginUse &use : *next) {
-    const auto was = find(now, use.id);
-    if (was == now.end() || !same_use(*was, use)) note(use.id);
+    const PluginUse *was = find(now, use.id);
+    if (was == nullptr || !same_use(*was, use)) note(was, &use);
   }
   for (const PluginUse &use : now) {
-    if (find(*next, use.id) == next->end()) note(use.id);
+    if (find(*next, use.id) == nullptr) note(&use, nullptr);
+  }
+  const auto same_id = [](const PluginUse &a, const PluginUse &b) { return a.id == b.id; };
+  // Policies are asked one after the other.
+  const bool same_order = group != "policies" ||
+                          std::equal(now.begin(), now.end(), next->begin(), next->end(), same_id);
+  if (out->size() == before && !same_order) {
+    out->push_back("policies: another order" + std::string(restart));
   }
   *next = now;
 }
@@ -104,6 +124,22 @@ bool same_use(const PluginUse &was, const PluginUse &is) {
   PluginUse a = was, b = is;
   a.origin = b.origin = {};
   return a == b;
+}
+
+std::vector<std::string> changed_settings(const Profile &was, const Profile &is) {
+  std::vector<std::string> out;
+  const auto note = [&](bool same, std::string_view name) {
+    if (!same) out.emplace_back(name);
+  };
+  note(was.naming == is.naming, "naming");
+  note(was.expose == is.expose, "expose");
+  note(was.approval == is.approval, "approval");
+  note(was.pins == is.pins, "pins");
+  note(was.server_name == is.server_name, "gateway.name");
+  for (const profiles::LimitKey &key : profiles::limit_keys()) {
+    note(key.get(was.limits) == key.get(is.limits), "limits." + std::string(key.name));
+  }
+  return out;
 }
 
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool reload_policies) {

@@ -15,9 +15,13 @@ bool same_wire(const ServerDef &was, const ServerDef &is);
 bool same_server(const ServerDef &was, const ServerDef &is);
 bool same_use(const PluginUse &was, const PluginUse &is);
 
+// The settings of the gateway itself that differ, by name: "naming", "limits.call_timeout_ms".
+std::vector<std::string> changed_settings(const Profile &was, const Profile &is);
+
 // What `next` would change and a running gateway cannot, as lines for people ("transports.http:
-// needs a restart"); those parts of `next` are put back to what runs. reload_policies: a policy
-// that differs in its configuration alone is left as it is to be.
+// needs a restart"); those parts of `next` are put back to what runs. For a policy the line also
+// states which policy decides until then. reload_policies: a policy that differs in its
+// configuration alone is left as it is to be.
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next,
                                     bool reload_policies = false);
 

@@ -191,24 +191,19 @@ TEST_CASE("references that cannot be resolved") {
                  "[mcpServers.weather]\ncommand = \"c\"\nenv.KEY = '" + value + "'\n"}})
         .at(0);
   };
-  const ProfileError missing = env("a${unset_key}b");
-  CHECK(missing.code == "missing_env_var");
-  CHECK(missing.line == 3);
-  CHECK(missing.path == "mcpServers.weather.env.KEY");
-  CHECK(has(missing.what, "\"weather\""));
-  CHECK(has(missing.what, "unset_key"));
-  CHECK(env("${env:unset_x}").code == "missing_env_var");
-  CHECK(env("${secret:x}").code == kSchema);
+  const ProfileError wrong = env("a${secret:x}b");
+  CHECK(wrong.code == kSchema);
+  CHECK(wrong.line == 3);
+  CHECK(wrong.path == "mcpServers.weather.env.KEY");
+  CHECK(has(wrong.what, "\"weather\""));
+  CHECK(env("${unset_x}${secret:x}").code == "missing_env_var");
   CHECK(has(env("${secret:x}").what, "use ${env:NAME}"));
   CHECK(has(env("${1x}").what, "no reference"));
   CHECK(has(env("${}").what, "no reference"));
   CHECK(has(env("${a").what, "without"));
   CHECK(has(env("${a:-${b}}").what, "inside"));
-  auto broken = bad({{"f", "a.toml", "[mcpServers.a]\ncommand = \"c\"\nenv.K = \"${X}\"\n"}},
-                    {{"X", "\xC0\x80"}});
-  CHECK(has(broken.at(0).what, "UTF-8"));
-  broken = bad({{"f", "a.toml", "[mcpServers.a]\ncommand = \"c\"\nenv.K = \"${X}\"\n"}},
-               {{"X", std::string("a\0b", 3)}});
+  const auto broken = bad({{"f", "a.toml", "[mcpServers.a]\ncommand = \"c\"\nenv.K = \"${X}\"\n"}},
+                          {{"X", std::string("a\0b", 3)}});
   CHECK(has(broken.at(0).what, "NUL"));
 }
 
@@ -228,7 +223,6 @@ TEST_CASE("headers that a configuration cannot set, and values that would split 
     CHECK(error.path == std::string("mcpServers.a.headers.") + name);
   }
   CHECK(has(header("X = \"a\\r\\nHost: b\"").what, "control character"));
-  CHECK(has(header("X = \"${V}\"", {{"V", "a\nb"}}).what, "control character"));
   CHECK(has(header("\"a b\" = \"x\"").what, "no name"));
   CHECK(has(header("\"\" = \"x\"").what, "no name"));
   CHECK(has(header("X = \"" + std::string(16385, 'x') + "\"").what, "more than 16384"));
@@ -279,7 +273,7 @@ bogus = 1
 sessions = 0
 [mcpServers.a]
 command = 1
-env = { X = "${unset_a}${unset_b}" }
+env = { X = "${secret:a}${secret:b}" }
 [mcpServers.b]
 url = "nope"
 )"}});
@@ -305,9 +299,6 @@ TEST_CASE("bearer_token_env_var takes the name of a variable, and says so") {
         "[mcpServers.a]\nurl = \"http://h\"\nbearer_token_env_var = \"" + name + "\"\n";
     return bad({{"f", "a.toml", text}}).at(0);
   };
-  CHECK(said("unset_x").code == "missing_env_var");
-  CHECK(has(said("unset_x").what, "set it, or write bearerToken"));
-  CHECK_FALSE(has(said("unset_x").what, ":-default"));
   CHECK(has(said("A:-b").what, "the name of an environment variable is needed"));
 }
 
@@ -335,7 +326,7 @@ TEST_CASE(
   CHECK(profile.servers[1].url == "https://h.example/t");
   CHECK(profile.servers[2].disabled);
   CHECK(profile.servers[2].disabled_reason ==
-        "disabled: ${input:vs_x} asks a person in the editor, which a gateway cannot; set the "
+        "${input:vs_x} asks a person in the editor, which a gateway cannot; set the "
         "environment variable ARG_VS_X");
   CHECK_FALSE(profile.servers[3].disabled);
   CHECK(profile.notes.size() == 1);
@@ -431,4 +422,113 @@ TEST_CASE("no text of a project file gets past the bound for dotted keys") {
   for (const std::string &text :
        {"x = {a = \"\"\"z\"\"\"\"}\n" + key + " = 1\n", "x = {a = '''z''''}\n[" + key + "]\n"})
     CHECK(has(bad({{"file", "p.toml", text}}).at(0).what, "more than 100 dots"));
+}
+
+TEST_CASE("a server without a variable that it needs is disabled, and no other") {
+  const struct {
+    const char *definition, *why;
+  } cases[] = {
+      {"command = 'c'\nenv.K = 'a${unset_key}b'",
+       "the environment variable unset_key is not set; set it, or write ${unset_key:-default}"},
+      {"command = 'c'\nenv = { A = '${env:unset_a}', B = '${unset_b}', C = '${unset_a}' }",
+       "the environment variable unset_a is not set; set it, or write ${unset_a:-default}; the "
+       "environment variable unset_b is not set; set it, or write ${unset_b:-default}"},
+      {"url = 'https://${unset_host}/'", "the environment variable unset_host is not set; "},
+      {"url = 'https://h'\nheaders.X = '${unset_x}'", "variable unset_x is not set; "},
+      {"url = 'https://h'\ntype = 'sse'\nheaders.X = '${unset_x}'", "unset_x is not set; "},
+      {"url = 'https://h'\nbearerToken = '${unset_x}'", "unset_x is not set; "},
+      {"url = 'https://h'\nbearer_token_env_var = 'unset_x'",
+       "the environment variable unset_x is not set; set it, or write bearerToken"},
+      // Set to what cannot be used.
+      {"command = 'c'\nenv.K = '${LATIN}'", "the environment variable LATIN is not UTF-8 text"},
+      {"url = '${PLAIN}'", "url, which the environment gives: "},
+      {"url = 'https://h'\nheaders.X = '${LINES}'",
+       "headers.X, which the environment gives: the value of the header holds a control character"},
+      {"url = 'https://h'\nheaders.X = '${LONG}'", "the value has more than 16384 bytes"},
+      {"url = 'https://h'\nbearerToken = '${EMPTY}'", "the token is empty"},
+      {"url = 'https://h'\nbearer_token_env_var = 'EMPTY'", "the token is empty"},
+  };
+  const std::map<std::string, std::string> values = {{"LATIN", "\xC0\x80"},
+                                                     {"PLAIN", "s3cret"},
+                                                     {"LINES", "s3cret\nb"},
+                                                     {"LONG", std::string(16385, 'x')},
+                                                     {"EMPTY", ""}};
+  for (const auto &[definition, why] : cases) {
+    INFO(definition);
+    const Profile profile = good({{"file", "a.toml",
+                                   std::string("[mcpServers.a]\n") + definition +
+                                       "\n[mcpServers.b]\ncommand = 'c'\nenv.K = '${KEY}'\n"}},
+                                 values);
+    REQUIRE(names(profile) == "a b");
+    CHECK(profile.servers[0].disabled);
+    CHECK(profile.servers[0].unmet);
+    CHECK(has(profile.servers[0].disabled_reason, why));
+    CHECK_FALSE(has(profile.servers[0].disabled_reason, "s3cret"));
+    CHECK_FALSE(profile.servers[1].disabled);
+    CHECK(profile.servers[1].env.at("K") == "v-KEY");
+    REQUIRE(profile.notes.size() == 1);
+    CHECK(profile.notes[0] ==
+          "a.toml:1: server \"a\" is disabled: " + profile.servers[0].disabled_reason);
+  }
+  // What is wrong in the file is wrong with any environment.
+  const auto both = bad({{"file", "a.toml",
+                          "[mcpServers.a]\nurl = 'https://h'\nheaders.X = '${unset_x}'\n"
+                          "timeout = -1\n"}});
+  REQUIRE(both.size() == 1);
+  CHECK(both[0].path == "mcpServers.a.timeout");
+  // One that is disabled anyway needs nothing.
+  const Profile off =
+      good({{"file", "a.toml",
+             "[mcpServers.a]\nurl = '${unset_x}'\nbearer_token_env_var = 'unset_y'\n"
+             "disabled = true\n"}});
+  CHECK_FALSE(off.servers.at(0).unmet);
+  CHECK(off.servers[0].disabled_reason.empty());
+  CHECK(off.notes.empty());
+}
+
+TEST_CASE("variables of plugins and of the corporation's servers must be set where they are used") {
+  const auto load = [](ProfileUse use, const std::vector<ProfileLayer> &layers) {
+    ProfileEnvironment some = environment();
+    some.use = use;
+    return load_profile(layers, some);
+  };
+  const auto errors = [&](ProfileUse use, const std::vector<ProfileLayer> &layers) {
+    std::string out;
+    const auto loaded = load(use, layers);
+    if (const auto *all = std::get_if<std::vector<ProfileError>>(&loaded))
+      for (const ProfileError &error : *all) out += error.path + " " + error.code + "\n";
+    return out;
+  };
+  ProfileLayer corp{"corp", "corp.toml",
+                    "[mcpServers.c]\nurl = 'https://h'\nbearer_token_env_var = 'unset_c'\n"
+                    "[mcpServers.d]\ncommand = 'c'\nenv.K = '${unset_d}'\n"};
+  corp.corp = true;
+  const std::vector<ProfileLayer> layers{
+      corp,
+      {"file", "a.toml",
+       "[transports.t]\nplugin = 'x'\ntoken = '${env:unset_1}'\n"
+       "[policies.p]\nplugin = 'x'\nheaders = { A = 'Bearer ${env:unset_2}' }\n"
+       "[telemetry.l]\nplugin = 'x'\nlist = ['${env:unset_3}']\n"
+       "[tools.o]\nplugin = 'x'\nkey = '${env:unset_4}'\n"
+       "[mcpServers.a]\nurl = '${unset_a}'\n"}};
+  const std::string servers =
+      "mcpServers.c.bearer_token_env_var missing_env_var\nmcpServers.d.env.K missing_env_var\n";
+  const std::string others =
+      "policies.p.headers.A missing_env_var\ntelemetry.l.list[0] missing_env_var\n"
+      "tools.o.key missing_env_var\n";
+  CHECK(errors(ProfileUse::all, layers) ==
+        servers + "transports.t.token missing_env_var\n" + others);
+  CHECK(errors(ProfileUse::but_transports, layers) == servers + others);
+
+  auto looked = load(ProfileUse::none, layers);
+  REQUIRE(std::holds_alternative<Profile>(looked));
+  const Profile profile = std::get<Profile>(looked);
+  for (const ServerDef &server : profile.servers) CHECK(server.unmet);
+  CHECK(profile.servers.size() == 3);
+  CHECK(profile.policies.at(0).config_json == R"({"headers":{"A":"Bearer ${env:unset_2}"}})");
+  CHECK(profile.notes.size() == 7);
+  CHECK(has(profile.notes[0], "a.toml:3: transports.t.token: the environment variable unset_1"));
+  // A mistake is one for whoever looks, too.
+  CHECK(errors(ProfileUse::none, {{"f", "a.toml", "[tools.o]\nplugin = 'x'\nk = '${env:1}'\n"}}) ==
+        "tools.o.k invalid_schema\n");
 }

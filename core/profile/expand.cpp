@@ -76,7 +76,7 @@ void resolve_input(std::string_view id, std::string_view server,
   if (value && valid_utf8(*value)) {
     out.text += *value;
   } else if (value) {
-    add(out, "the environment variable " + printable(name) + " is not UTF-8 text");
+    add(out, "the environment variable " + printable(name) + " is not UTF-8 text", true);
   } else {
     add(out, reference("input:" + std::string(id)) +
                  " asks a person in the editor, which a gateway cannot; set the environment "
@@ -105,7 +105,7 @@ void resolve(std::string_view body, const ProfileEnvironment &environment, std::
   if (fallback != std::string_view::npos && (!value || value->empty())) {
     out.text += body.substr(fallback + 2);
   } else if (value && !valid_utf8(*value)) {
-    add(out, "the environment variable " + printable(name) + " is not UTF-8 text");
+    add(out, "the environment variable " + printable(name) + " is not UTF-8 text", true);
   } else if (value) {
     out.text += *value;
   } else {

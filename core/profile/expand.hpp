@@ -18,7 +18,7 @@ enum class ExpandMode : std::uint8_t {
 struct Expanded {
   struct Problem {
     std::string what;
-    bool missing = false;  // a variable that is not set
+    bool missing = false;  // a variable that is not set, or not text
     bool asked = false;    // it is one that an editor would ask a person for
   };
   std::string text;

@@ -49,10 +49,20 @@ struct ProfileLayer {
   bool detected = false;
 };
 
+// Which values whoever loads a profile uses. A variable that is not set disables the server that
+// needs it. In tables of plugins and in the corporation's layer it is an error, but where the value
+// is not used: there the reference stays as it is, with a note.
+enum class ProfileUse : std::uint8_t {
+  all,             // a gateway
+  but_transports,  // a command that is its own client
+  none,            // a command that only looks at the profile: nothing of it is started
+};
+
 struct ProfileEnvironment {
   // Looks a variable up; nullopt: not set. Injected so that tests need no setenv.
   std::function<std::optional<std::string>(const std::string &)> getenv;
   std::string home;
+  ProfileUse use = ProfileUse::all;
 };
 
 // The whole profile, or all that is wrong with it (at most 100 errors). `holds`, if given, gets

@@ -393,6 +393,31 @@ command = "c"
   CHECK(b.pool_size == 1);
 }
 
+TEST_CASE("a table \"sandbox\" of a server has a mode and ipc; other members are left out") {
+  const auto rules = [](const std::string &sandbox) {
+    return good({{"f", "a.json",
+                  R"({"mcpServers":{"a":{"command":"c","sandbox":)" + sandbox + "}}}"}})
+        .servers.at(0);
+  };
+  const ServerDef host = rules(R"({"mode":"strict","ipc":"host"})");
+  CHECK(host.sandbox.mode == SandboxMode::strict);
+  CHECK(host.sandbox.host_ipc);
+  CHECK(has(host.to_json(), R"("ipc":"host"})"));
+  CHECK(rules(R"({"ipc":"private"})").sandbox == SandboxRules{});
+  const Profile vscode = good({{"f", "a.json", R"({"mcpServers":{"a":{"command":"c",
+      "sandbox":{"ipc":"host","filesystem":{}, "network":{}}}}})"}});
+  CHECK(vscode.servers.at(0).sandbox.host_ipc);
+  CHECK(has(vscode.notes.at(0), R"(; ignored: "filesystem", "network")"));
+  const auto wrong = [](const std::string &body) {
+    return bad({{"f", "a.json", R"({"mcpServers":{"a":{)" + body + "}}}"}}).at(0).path;
+  };
+  CHECK(wrong(R"("command":"c","sandbox":{"ipc":"shared"})") == "mcpServers.a.sandbox.ipc");
+  CHECK(wrong(R"("command":"c","sandbox":{"mode":"loose"})") == "mcpServers.a.sandbox.mode");
+  CHECK(wrong(R"("command":"c","sandbox":{"mode":"off","ipc":"private"})") ==
+        "mcpServers.a.sandbox.ipc");
+  CHECK(wrong(R"("url":"http://x/","sandbox":{"ipc":"host"})") == "mcpServers.a.sandbox.ipc");
+}
+
 TEST_CASE("a sandbox that cannot be, or has no process, is refused") {
   const auto wrong = [](const std::string &members) {
     const auto errors = bad({{"file", "p.json", R"({"mcpServers":{"a":{)" + members + "}}}"}});

@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::size_t kDotsPerLine = 100;
 
-// Finds a line with too many dots outside of strings and comments: toml++ 3.3 has no bound of its
+// Finds a line with too many dots outside of strings and comments: toml++ has no bound of its
 // own for the length of dotted keys and would recurse once per part. Returns 0 if there is none.
 // It gives the better message; the bound that holds, should this and toml++ ever read a text
-// differently, is the one of CMakeLists.txt in parse_key().
+// differently, is the one of cmake/BulkheadToml.cmake in parse_key().
 std::uint32_t overlong_key_line(std::string_view text) {
   std::uint32_t line = 1;
   std::size_t dots = 0;

@@ -39,22 +39,40 @@ std::vector<PluginUse> &uses_of(std::string_view group, Profile &profile) {
   return profile.services;
 }
 
-// Expands ${env:NAME} in all strings of a plugin's configuration, in place. Depth is bounded by
-// kProfileDepth.
-void expand_strings(Node &node, const std::string &path, Context &context) {
-  if (node.kind == Kind::string) {
-    Expanded result = expand(node.text, ExpandMode::env_only, context.environment);
-    for (Expanded::Problem &problem : result.problems)
+// Expands ${env:NAME} in one string of a plugin's configuration. `unused`: whoever loads the
+// profile does not start this plugin.
+void expand_string(Node &node, const std::string &path, bool unused, Context &context) {
+  Expanded result = expand(node.text, ExpandMode::env_only, context.environment);
+  bool kept = false;
+  for (Expanded::Problem &problem : result.problems) {
+    if (problem.missing && unused) {
+      kept = true;
+      context.diagnostics.note(
+          node.place, path + ": " + problem.what + ". A gateway does not start without it");
+    } else {
       context.diagnostics.error(node.place, path, std::move(problem.what),
                                 problem.missing ? kMissingVariable : kInvalidSchema);
-    node.text = std::move(result.text);
+    }
+  }
+  if (!kept) node.text = std::move(result.text);
+}
+
+// Expands ${env:NAME} in all strings of a plugin's configuration, in place. Depth is bounded by
+// kProfileDepth.
+void expand_strings(Node &node, const std::string &path, bool unused, Context &context) {
+  if (node.kind == Kind::string) {
+    expand_string(node, path, unused, context);
   } else if (node.kind == Kind::date) {
     context.diagnostics.error(node.place, path, "dates are not supported; write a string");
   }
   for (std::size_t i = 0; i < node.items.size(); ++i)
-    expand_strings(node.items[i], path + '[' + std::to_string(i) + ']', context);
+    expand_strings(node.items[i], path + '[' + std::to_string(i) + ']', unused, context);
   for (Member &member : node.members)
-    expand_strings(member.value, join(path, member.name), context);
+    expand_strings(member.value, join(path, member.name), unused, context);
+}
+
+bool unused(std::string_view group, ProfileUse use) {
+  return use == ProfileUse::none || (use == ProfileUse::but_transports && group == "transports");
 }
 
 std::string wrong_sha256(std::string &text) {
@@ -183,7 +201,7 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
         "the key \"plugin\" is missing: the name of a plugin, or a path with a slash");
     return;
   }
-  expand_strings(reader.config, path, context);
+  expand_strings(reader.config, path, unused(group, context.environment.use), context);
   if (diagnostics.count() > errors) return;
   if (rules && !reader.with_rules.empty()) reader.use.plugin = reader.with_rules;
   reader.use.id = instance.name;

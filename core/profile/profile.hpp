@@ -50,6 +50,7 @@ struct SandboxRules {
   std::uint64_t memory_bytes = 0;                  // 0: no bound of its own
   std::uint32_t processes = 1024;                  // threads included
   std::uint64_t cache_bytes = 10u * (1ull << 30);  // of its caches on disk; 0: no bound
+  bool host_ipc = false;  // System V IPC and POSIX message queues are the machine's
   bool operator==(const SandboxRules &) const = default;
 };
 
@@ -59,6 +60,7 @@ struct ServerDef {
   std::string type;  // "stdio", "http", "sse", or what [connectors] names
   bool disabled = false;
   std::string disabled_reason;  // for people; empty: the profile says so
+  bool unmet = false;           // disabled for what it needs from the environment and does not get
   // stdio
   std::string command;
   std::vector<std::string> args;
@@ -175,6 +177,15 @@ struct PluginUse {
 // "network:PORT".
 std::optional<std::uint16_t> granted_port(std::string_view grant);
 
+// Which policies and rules are in force, see profile/policy_mark.hpp.
+struct PolicyMark {
+  std::uint64_t generation = 0;      // counts from 1 in one run of the gateway; 0: not known
+  std::string digest;                // the same in two processes: the same policies and rules
+  std::uint32_t rules = 0;           // named rules of the profile, of all its layers
+  std::vector<std::string> changes;  // from the generation before this one, for people
+  bool operator==(const PolicyMark &) const = default;
+};
+
 // How much of the isolation must be there.
 struct Isolation {
   bool require = false;  // false: go on without what the kernel lacks, and say so
@@ -205,6 +216,10 @@ struct ProfileHold {
 const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
                              const std::vector<std::string> &path);
 
+// What becomes of a request to a server whose params have members that MCP's schema does not have.
+enum class UnknownParams : std::uint8_t { forward, drop, refuse };
+std::string_view to_string(UnknownParams value) noexcept;  // as in the profile
+
 struct Profile {
   std::vector<ServerDef> servers;
   std::vector<PluginUse> transports;
@@ -223,6 +238,7 @@ struct Profile {
   Identity identity;
   std::string server_name = "bulkhead";  // serverInfo.name
   std::string metrics_listen;            // IP:PORT where /metrics is read over TCP; empty: nowhere
+  UnknownParams unknown_params = UnknownParams::forward;
   std::string state_dir;  // logs, secrets, plugin folders; empty: ~/.local/state/bulkhead
   std::vector<std::string> own_paths;  // files and folders of the gateway that no server may see
   std::vector<std::string> notes;      // warnings for the operator, in order
@@ -232,6 +248,10 @@ struct Profile {
 
   // What is known of the tools of `servers`; of no file of the profile.
   std::vector<ToolPin> pinned;
+
+  // Of `policies`, from whoever knows the configuration of all of them; generation 0: the host
+  // makes it of what it has itself.
+  PolicyMark policy_mark;
 
   // Every leaf value with its layer, for `profile show --origin`; secrets are masked.
   struct Shown {

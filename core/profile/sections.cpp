@@ -236,9 +236,19 @@ void read_limits(const Node &table, Context &context) {
 }
 
 void read_gateway(const Node &table, Context &context) {
-  static constexpr std::string_view kKeys[] = {"name", "metrics_listen"};
+  static constexpr std::string_view kKeys[] = {"name", "metrics_listen", "unknown_params"};
+  static constexpr std::string_view kUnknown[] = {"forward", "drop", "refuse"};
   if (!context.diagnostics.is_table(table, "gateway")) return;
   for (const Member &member : table.members) {
+    if (member.name == "unknown_params") {
+      const auto what =
+          context.diagnostics.one_of(member.value, "gateway.unknown_params", kUnknown);
+      if (what)
+        context.profile.unknown_params = *what == "drop"     ? UnknownParams::drop
+                                         : *what == "refuse" ? UnknownParams::refuse
+                                                             : UnknownParams::forward;
+      continue;
+    }
     if (member.name != "name" && member.name != "metrics_listen") {
       context.diagnostics.unknown_key(member, "gateway", kKeys);
       continue;

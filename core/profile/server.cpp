@@ -53,7 +53,9 @@ class ServerReader {
     read_http();
     read_tools();
     read_times();
-    if (diagnostics_.count() == errors) context_.profile.servers.push_back(std::move(server_));
+    if (diagnostics_.count() != errors) return;
+    disable_if_unmet();
+    context_.profile.servers.push_back(std::move(server_));
   }
 
  private:
@@ -183,7 +185,8 @@ class ServerReader {
       if (result.problems.empty())
         arg = std::move(result.text);
       else
-        disable(result.problems.front().what);
+        for (Expanded::Problem &problem : result.problems)
+          unmet_.push_back(std::move(problem.what));
     }
   }
 
@@ -203,47 +206,79 @@ class ServerReader {
         diagnostics_.error(variable.place, path, "this is no name of an environment variable");
         continue;
       }
-      auto text = diagnostics_.string(variable.value, path);
-      if (text) text = expanded(*text, variable.value.place, path);
-      if (text) server_.env.emplace(variable.name, std::move(*text));
+      const auto text = diagnostics_.string(variable.value, path);
+      if (!text) continue;
+      if (auto value = expanded(*text, variable.value.place, path))
+        server_.env.emplace(variable.name, std::move(value->text));
     }
   }
 
-  // References resolved; those of a disabled server stay as they are, since its variables may be
-  // missing for that very reason.
-  std::optional<std::string> expanded(const std::string &text, const Place &place,
-                                      const std::string &path) {
-    if (server_.disabled) return text;
-    if (context_.literal) return literal(text, place, path);
+  // A value with its references resolved.
+  struct Value {
+    std::string text;
+    bool referred = false;    // it comes from the environment, in part or whole
+    bool unresolved = false;  // it holds references still: of a disabled server
+  };
+
+  // References of a disabled server stay as they are, since its variables may be missing for that
+  // very reason.
+  std::optional<Value> expanded(const std::string &text, const Place &place,
+                                const std::string &path) {
+    if (server_.disabled) return Value{text, false, true};
+    if (context_.literal) return checked(Value{text, false, false}, place, path);
     Expanded result = expand(text, ExpandMode::all, context_.environment, entry_.name);
-    if (const std::string why = only_asked(result); !why.empty()) {
-      disable(why);
-      return text;
+    if (result.problems.empty())
+      return checked(Value{std::move(result.text), result.referred, false}, place, path);
+    const bool only_unmet = std::all_of(
+        result.problems.begin(), result.problems.end(), [&](const Expanded::Problem &problem) {
+          return problem.asked || (problem.missing && may_lack(place));
+        });
+    if (only_unmet) {
+      for (Expanded::Problem &problem : result.problems) unmet_.push_back(std::move(problem.what));
+      return Value{text, true, true};
     }
     for (const Expanded::Problem &problem : result.problems)
       diagnostics_.error(place, path, "server " + in_quotes(entry_.name) + ": " + problem.what,
                          problem.missing ? kMissingVariable : kInvalidSchema);
-    if (!result.problems.empty()) return std::nullopt;
-    return literal(std::move(result.text), place, path);
+    return std::nullopt;
   }
 
-  // The first problem, if all of them are values that an editor would ask for; else empty.
-  static std::string only_asked(const Expanded &result) {
-    for (const Expanded::Problem &problem : result.problems)
-      if (!problem.asked) return {};
-    return result.problems.empty() ? std::string() : result.problems.front().what;
+  // What the corporation's layer says must hold as it is written, or nothing starts.
+  bool may_lack(const Place &place) const {
+    if (context_.environment.use == ProfileUse::none) return true;
+    return !diagnostics_.corp(place) && !diagnostics_.corp(entry_.place);
   }
 
-  // Without what a person would be asked for: this server, and no other.
-  void disable(const std::string &why) {
+  // A value that cannot be used: a mistake of the file. One that comes from the environment
+  // disables this server instead, as one that is missing does.
+  void unusable(const Value &value, const Place &place, const std::string &path,
+                const std::string &what) {
+    if (value.referred && may_lack(place))
+      unmet_.push_back(path.substr(path_.size() + 1) + ", which the environment gives: " + what);
+    else
+      diagnostics_.error(place, path, what);
+  }
+
+  // Without what it needs from the environment: this server is disabled, and no other.
+  void disable_if_unmet() {
+    if (unmet_.empty()) return;
+    constexpr std::size_t named = 5;
+    std::vector<std::string> reasons;  // without those that are there already
+    for (std::string &what : unmet_)
+      if (std::find(reasons.begin(), reasons.end(), what) == reasons.end())
+        reasons.push_back(std::move(what));
+    std::string why;
+    for (std::size_t i = 0; i < std::min(reasons.size(), named); ++i)
+      why += (i == 0 ? "" : "; ") + reasons[i];
+    if (reasons.size() > named) why += "; and " + std::to_string(reasons.size() - named) + " more";
     server_.disabled = true;
-    server_.disabled_reason = "disabled: " + why;
+    server_.unmet = true;
+    server_.disabled_reason = why;
     diagnostics_.note(entry_.place, "server " + in_quotes(entry_.name) + " is disabled: " + why);
   }
 
-  std::optional<std::string> literal(std::string text, const Place &place,
-                                     const std::string &path) {
-    if (text.find('\0') == std::string::npos) return text;
+  std::optional<Value> checked(Value value, const Place &place, const std::string &path) {
+    if (value.text.find('\0') == std::string::npos) return value;
     diagnostics_.error(place, path, "the value holds a NUL character");
     return std::nullopt;
   }
@@ -255,14 +290,15 @@ class ServerReader {
   }
 
   void read_url(const Member &url) {
-    auto text = diagnostics_.string(url.value, at(url));
-    if (text) text = expanded(*text, url.value.place, at(url));
+    const auto text = diagnostics_.string(url.value, at(url));
     if (!text) return;
-    if (!server_.disabled) {
-      if (std::string why = refused_url(*text, own_type_); !why.empty())
-        return diagnostics_.error(url.value.place, at(url), std::move(why));
+    auto value = expanded(*text, url.value.place, at(url));
+    if (!value) return;
+    if (!value->unresolved) {
+      if (const std::string why = refused_url(value->text, own_type_); !why.empty())
+        return unusable(*value, url.value.place, at(url), why);
     }
-    server_.url = std::move(*text);
+    server_.url = std::move(value->text);
   }
 
   void read_headers(const Member &headers) {
@@ -276,31 +312,29 @@ class ServerReader {
       } else if (reserved_header(header.name)) {
         diagnostics_.error(header.place, path,
                            "this header is set by the gateway itself; a configuration cannot");
-      } else if (auto text = diagnostics_.string(header.value, path)) {
-        text = expanded(*text, header.value.place, path);
-        if (text) add_header(header.name, std::move(*text), header.value.place, path);
+      } else if (const auto text = diagnostics_.string(header.value, path)) {
+        auto value = expanded(*text, header.value.place, path);
+        if (value) add_header(header.name, std::move(*value), header.value.place, path);
       }
     }
   }
 
-  void add_header(const std::string &name, std::string value, const Place &place,
+  void add_header(const std::string &name, Value value, const Place &place,
                   const std::string &path) {
-    if (control_character(value)) {
-      diagnostics_.error(place, path,
-                         "the value of the header holds a control character (a line break?)");
-      return;
+    if (control_character(value.text)) {
+      return unusable(value, place, path,
+                      "the value of the header holds a control character (a line break?)");
     }
-    if (value.size() > kHeaderBytes) {
-      diagnostics_.error(place, path,
-                         "the value has more than " + std::to_string(kHeaderBytes) + " bytes");
-      return;
+    if (value.text.size() > kHeaderBytes) {
+      return unusable(value, place, path,
+                      "the value has more than " + std::to_string(kHeaderBytes) + " bytes");
     }
     for (const auto &[other, text] : server_.headers) {
       if (lowered(other) != lowered(name)) continue;
       diagnostics_.error(place, path, "the header " + in_quotes(other) + " is there already");
       return;
     }
-    server_.headers.emplace(name, std::move(value));
+    server_.headers.emplace(name, std::move(value.text));
   }
 
   void read_bearer() {
@@ -311,32 +345,39 @@ class ServerReader {
     const Member *token = literal != nullptr ? literal : variable;
     if (token == nullptr) return;
     if (given("url") == nullptr) wrong(*token, "only a server with a url has a bearer token");
-    auto text = diagnostics_.string(token->value, at(*token));
-    if (text && literal == nullptr) return read_bearer_variable(*token, *text);
-    if (text) text = expanded(*text, token->value.place, at(*token));
+    const auto text = diagnostics_.string(token->value, at(*token));
     if (!text) return;
-    add_bearer(*token, *text);
+    auto value = literal == nullptr ? bearer_variable(*token, *text)
+                                    : expanded(*text, token->value.place, at(*token));
+    if (value) add_bearer(*token, std::move(*value));
   }
 
   // Codex's spelling: the name of the variable, without a default.
-  void read_bearer_variable(const Member &token, const std::string &name) {
+  std::optional<Value> bearer_variable(const Member &token, const std::string &name) {
     const std::string reference = "${env:" + name + "}";
-    if (server_.disabled || context_.literal) return add_bearer(token, reference);
+    if (server_.disabled || context_.literal) return Value{reference, true, true};
     const bool good = name.find_first_of(":}") == std::string::npos;
-    const Expanded result = expand(reference, ExpandMode::all, context_.environment);
-    if (good && result.problems.empty()) return add_bearer(token, result.text);
+    Expanded result = expand(reference, ExpandMode::all, context_.environment);
+    if (good && result.problems.empty()) return Value{std::move(result.text), true, false};
     const bool missing = good && result.problems.front().missing;
+    std::string what = missing ? "the environment variable " + printable(name) +
+                                     " is not set; set it, or write bearerToken"
+                               : "the name of an environment variable is needed here";
+    if (missing && may_lack(token.value.place)) {
+      unmet_.push_back(std::move(what));
+      return Value{reference, true, true};
+    }
     diagnostics_.error(token.value.place, at(token),
-                       "server " + in_quotes(entry_.name) + ": " +
-                           (missing ? "the environment variable " + printable(name) +
-                                          " is not set; set it, or write bearerToken"
-                                    : "the name of an environment variable is needed here"),
+                       "server " + in_quotes(entry_.name) + ": " + what,
                        missing ? kMissingVariable : kInvalidSchema);
+    return std::nullopt;
   }
 
-  void add_bearer(const Member &token, const std::string &text) {
-    if (text.empty()) return wrong(token, "the token is empty");
-    add_header("Authorization", "Bearer " + text, token.value.place, at(token));
+  void add_bearer(const Member &token, Value value) {
+    if (value.text.empty())
+      return unusable(value, token.value.place, at(token), "the token is empty");
+    value.text.insert(0, "Bearer ");
+    add_header("Authorization", std::move(value), token.value.place, at(token));
   }
 
   void read_tools() {
@@ -427,7 +468,8 @@ class ServerReader {
   const std::string path_;
   std::map<std::string_view, const Member *> given_;  // by our key
   ServerDef server_;
-  bool own_type_ = false;  // a type of [connectors] that is none of ours
+  std::vector<std::string> unmet_;  // what it needs from the environment and does not get
+  bool own_type_ = false;           // a type of [connectors] that is none of ours
 };
 
 }  // namespace

@@ -47,10 +47,17 @@ void write_sandbox(Writer &writer, const SandboxRules &rules) {
   writer.Uint(rules.processes);
   writer.Key("cache_bytes");
   writer.Uint64(rules.cache_bytes);
+  if (rules.host_ipc) write_text(writer, "ipc", "host");
   writer.EndObject();
 }
 
 }  // namespace
+
+std::string_view to_string(UnknownParams value) noexcept {
+  return value == UnknownParams::drop     ? "drop"
+         : value == UnknownParams::refuse ? "refuse"
+                                          : "forward";
+}
 
 std::string_view to_string(SandboxMode mode) noexcept {
   switch (mode) {

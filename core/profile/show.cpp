@@ -129,6 +129,8 @@ class Shower {
     missing(pins, "pins", "new_tools", profile.pins.accept_new ? "accept" : "hold");
     missing(root.find("gateway"), "gateway", "name", profile.server_name);
     missing(root.find("gateway"), "gateway", "metrics_listen", profile.metrics_listen);
+    missing(root.find("gateway"), "gateway", "unknown_params",
+            std::string(to_string(profile.unknown_params)));
     missing(&root, "", "state_dir", "");  // whoever loads the profile says where
   }
 

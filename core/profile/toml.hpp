@@ -1,6 +1,6 @@
 // toml++ with one set of settings for the whole program: two would be two definitions of the same
 // templates, of which the linker keeps any one. Who includes this is compiled with the corrected
-// copy (CMakeLists.txt), and catches UnexpectedToml. Internal to core/.
+// copy (cmake/BulkheadToml.cmake), and catches UnexpectedToml. Internal to core/.
 #pragma once
 
 namespace bulkhead::profiles {
@@ -20,7 +20,7 @@ struct UnexpectedToml {};
   (static_cast<bool>(expression) ? void() : ::bulkhead::profiles::unexpected_toml())
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
-// 32 values inside each other, and at most 101 names per key (CMakeLists.txt), bound the recursion
-// of the parser and of its destructors.
+// 32 values inside each other, and at most 101 names per key (cmake/BulkheadToml.cmake), bound the
+// recursion of the parser and of its destructors.
 #define TOML_MAX_NESTED_VALUES 32
 #include <toml++/toml.h>

@@ -143,7 +143,14 @@ namespace {
 void add_process(JsonObject &object, const ServerDef &def, std::string *out) {
   const SandboxRules usual;
   const SandboxRules &box = def.sandbox;
-  if (box.mode != usual.mode) object.text("sandbox", std::string(to_string(box.mode)));
+  if (box.host_ipc) {
+    object.name("sandbox");
+    JsonObject table(out);
+    table.text("mode", std::string(to_string(box.mode)));
+    table.text("ipc", "host");
+  } else if (box.mode != usual.mode) {
+    object.text("sandbox", std::string(to_string(box.mode)));
+  }
   if (!box.read.empty() || !box.write.empty()) {
     object.name("sandbox_paths");
     JsonObject paths(out);

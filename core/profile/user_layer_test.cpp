@@ -122,6 +122,13 @@ TEST_CASE("a definition for people holds no credential") {
       R"("network":false,"memory_bytes":16777216,"processes":7,"start":"lazy","pool_size":2,)"
       R"("pool_safe_tools":["t"],"timeout_ms":5,"tool_timeouts":{"slow":9},)"
       R"("session":"per-client","compartment":"own","enabled":true})"));
+  ServerDef shares;
+  shares.type = "stdio";
+  shares.command = "x";
+  shares.sandbox.host_ipc = true;
+  CHECK(masked_json(shares) ==
+        R"({"type":"stdio","command":"x","sandbox":{"mode":"home-read-only","ipc":"host"},)"
+        R"("enabled":true})");
   ServerDef web;
   web.type = "http";
   web.url = "https://u:canary@h/p?key=canary";

@@ -31,7 +31,7 @@ std::string_view to_string(ApprovalSurface surface) noexcept;
 // whoever shows them still has to know what its screen obeys.
 struct ApprovalQuestion {
   static constexpr std::size_t max_text = 256, max_name = 2048, max_reason = 1024,
-                               max_arguments = 16'384, max_meta = 2048;
+                               max_arguments = 16'384, max_meta = 2048, max_extra = 4096;
 
   std::string id;  // 32 hexadecimal digits; 128 bits from the kernel's generator
   std::string server, method;
@@ -42,7 +42,10 @@ struct ApprovalQuestion {
   // Of _meta what is no progress token and no trace, shown as arguments are; empty: there is none.
   // Of more than max_meta bytes the beginning, and it says so.
   std::string meta;
-  // SHA-256 of method, server, name and the bytes of the arguments and of that of _meta, in hex.
+  // Members of params that have no place above (mcp::extra_params), shown as _meta is.
+  std::string extra;
+  // SHA-256 of method, server, name and the bytes of the arguments, of that of _meta and of the
+  // other members, in hex.
   std::string digest;
   std::string rule, reason;
   std::string process_name, principal, transport, peer;  // of the client

@@ -31,6 +31,7 @@ std::string message_text(const ApprovalQuestion &q, std::uint64_t timeout_ms) {
     line("Arguments", q.arguments);
   }
   line("_meta", q.meta);
+  line("Other members of params", q.extra);
   line("Rule", q.rule);
   line("Reason", q.reason);
   line("Client process", q.process_name);

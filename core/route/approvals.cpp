@@ -29,8 +29,9 @@ std::string new_id() {
 std::size_t size_of(const ApprovalQuestion &q) {
   constexpr std::size_t numbers = 128;
   return numbers + q.id.size() + q.server.size() + q.method.size() + q.name.size() +
-         q.arguments.size() + q.meta.size() + q.digest.size() + q.rule.size() + q.reason.size() +
-         q.process_name.size() + q.principal.size() + q.transport.size() + q.peer.size();
+         q.arguments.size() + q.meta.size() + q.extra.size() + q.digest.size() + q.rule.size() +
+         q.reason.size() + q.process_name.size() + q.principal.size() + q.transport.size() +
+         q.peer.size();
 }
 
 void add_part(std::string *out, std::string_view part) {
@@ -61,11 +62,13 @@ std::string approved_meta(std::string_view meta) {
 }
 
 std::string approval_digest(std::string_view method, std::string_view server, std::string_view name,
-                            std::string_view arguments, std::string_view meta) {
-  std::string text = "bulkhead.approval/1;";
-  text.reserve(text.size() + method.size() + server.size() + name.size() + arguments.size() + 64);
-  for (const std::string_view part : {method, server, name, arguments}) add_part(&text, part);
-  if (!meta.empty()) add_part(&text, meta);
+                            const ApprovedTexts &texts) {
+  const std::string_view parts[] = {method, server, name, texts.arguments, texts.meta, texts.extra};
+  std::string text = "bulkhead.approval/2;";
+  std::size_t size = text.size() + 128;
+  for (const std::string_view part : parts) size += part.size();
+  text.reserve(size);
+  for (const std::string_view part : parts) add_part(&text, part);
   return sha256_hex(text);
 }
 

@@ -71,8 +71,13 @@ class Approvals {
 // What of a call's _meta an approval is bound to: without what is another in each call, the
 // progress token and the trace. Names and values keep their spelling; empty: nothing is left.
 std::string approved_meta(std::string_view meta);
-// What an approval is bound to. meta: of approved_meta().
+// What of a call's params an approval is bound to.
+struct ApprovedTexts {
+  std::string_view arguments;  // of a completion all of params
+  std::string_view meta;       // of approved_meta()
+  std::string_view extra;      // of mcp::extra_params()
+};
 std::string approval_digest(std::string_view method, std::string_view server, std::string_view name,
-                            std::string_view arguments, std::string_view meta = {});
+                            const ApprovedTexts &texts);
 
 }  // namespace bulkhead

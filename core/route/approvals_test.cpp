@@ -99,17 +99,19 @@ TEST_CASE("the list has the oldest first, and as many as have room") {
 }
 
 TEST_CASE("an approval is bound to every part of the call") {
-  const std::string base = approval_digest("tools/call", "s", "t", R"({"a":1})");
+  const std::string base = approval_digest("tools/call", "s", "t", {R"({"a":1})", {}, {}});
   CHECK(base.size() == 64);
-  CHECK(base == approval_digest("tools/call", "s", "t", R"({"a":1})"));
-  for (const std::string &other : {approval_digest("prompts/get", "s", "t", R"({"a":1})"),
-                                   approval_digest("tools/call", "s2", "t", R"({"a":1})"),
-                                   approval_digest("tools/call", "s", "t2", R"({"a":1})"),
-                                   approval_digest("tools/call", "s", "t", R"({"a":2})"),
-                                   approval_digest("tools/call", "s", "t", R"({"a": 1})"),
-                                   approval_digest("tools/call", "st", "", R"({"a":1})"),
-                                   approval_digest("tools/call", "s", "t", R"({"a":1})", "{}"),
-                                   approval_digest("tools/call", "s", "t1:{", R"("a":1})")}) {
+  CHECK(base == approval_digest("tools/call", "s", "t", {R"({"a":1})", {}, {}}));
+  for (const std::string &other :
+       {approval_digest("prompts/get", "s", "t", {R"({"a":1})", {}, {}}),
+        approval_digest("tools/call", "s2", "t", {R"({"a":1})", {}, {}}),
+        approval_digest("tools/call", "s", "t2", {R"({"a":1})", {}, {}}),
+        approval_digest("tools/call", "s", "t", {R"({"a":2})", {}, {}}),
+        approval_digest("tools/call", "s", "t", {R"({"a": 1})", {}, {}}),
+        approval_digest("tools/call", "st", "", {R"({"a":1})", {}, {}}),
+        approval_digest("tools/call", "s", "t", {R"({"a":1})", "{}", {}}),
+        approval_digest("tools/call", "s", "t", {R"({"a":1})", {}, "{}"}),
+        approval_digest("tools/call", "s", "t1:{", {R"("a":1})", {}, {}})}) {
     CHECK(other != base);
   }
 }
@@ -229,6 +231,36 @@ TEST_CASE("arguments are shown without what looks like a credential") {
         R"("*** x")");
 }
 
+TEST_CASE("escapes hide no credential from the mask") {
+  const auto shown = [](std::string_view json) {
+    const ShownJson out = shown_json(json, 4096);
+    CHECK_FALSE(out.cut);
+    CHECK(mcp::valid_json(out.text));
+    return out.text;
+  };
+  CHECK(shown(R"({"pass%77ord":"x","a":"token%3Dabc"})") ==
+        R"({"pass%77ord":"***","a":"token=***"})");
+  CHECK(shown(R"({"u":"https:%2F%2Fu%3Ap%40h%2Fx y"})") == R"({"u":"https://***@h/x y"})");
+  CHECK(shown(R"({"u":"a%20b 100% %41"})") == R"({"u":"a%20b 100% %41"})");
+  CHECK(shown(R"({"t":"{\"p\\u0061ssword\":\"x\",\"n\":1}"})") ==
+        R"({"t":"{\"password\":\"***\",\"n\":1}"})");
+  CHECK(shown(R"({"t":" [\"{\\\"secret\\\":[1]}\"]"})") ==
+        R"({"t":" [\"{\\\"secret\\\":\\\"***\\\"}\"]"})");
+  CHECK(shown(R"({"t":"{\"a\":\"x\\\/y\"}"})") == R"({"t":"{\"a\":\"x\\/y\"}"})");
+  CHECK(shown(R"({"t":"{not json"})") == R"({"t":"{not json"})");
+  // A string of JSON that has no room.
+  const std::string inside = R"({"t":"[\")" + std::string(200, 'x') + R"(\"]","evil":1})";
+  CHECK(shown_json(inside, 100).cut);
+  CHECK(shown_json(inside, 100).text.size() == 100);
+  std::string deep = "{\"password\":\"x\"}";
+  for (int i = 0; i < 12; ++i) {
+    std::string quoted;
+    mcp::append_quoted(&quoted, deep);
+    deep = "[" + quoted + "]";
+    if (deep.size() < 4096) CHECK(mcp::valid_json(shown_json(deep, 4096).text));
+  }
+}
+
 TEST_CASE("what would not be seen is written out") {
   CHECK(shown_json("{\"a\":\"x\xE2\x80\xAEy\"}", 100).text == R"({"a":"x\u202ey"})");
   CHECK(shown_json(R"({"a":"x\u202ey\u0007"})", 100).text == R"({"a":"x\u202ey\u0007"})");
@@ -268,6 +300,7 @@ TEST_CASE("the form says what is asked, in the words of the revision") {
   q.name = "delete";
   q.arguments = R"({"path":"/x"})";
   q.meta = R"({"force":1})";
+  q.extra = R"({"task":{"ttl":5}})";
   q.rule = "r7";
   q.reason = "because \"so\"";
   const std::string old = approval_form(9, q, 120'000, 2), fresh = approval_form(9, q, 120'000, 3);
@@ -279,7 +312,8 @@ TEST_CASE("the form says what is asked, in the words of the revision") {
     const std::string said(mcp::unquote(mcp::member(scan.params.in(text), "message"), &scratch));
     for (const char *part :
          {"Server: files", "Tool: delete", R"(Arguments: {"path":"/x"})", R"(_meta: {"force":1})",
-          "Rule: r7", "Reason: because \"so\"", "within 120 s"}) {
+          R"(Other members of params: {"task":{"ttl":5}})", "Rule: r7", "Reason: because \"so\"",
+          "within 120 s"}) {
       INFO(part);
       CHECK(said.find(part) != std::string::npos);
     }

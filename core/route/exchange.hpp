@@ -43,6 +43,7 @@ struct Account {
   std::uint32_t events = 0;                              // that its plugin has said
   bool dispatched = false;                               // the policy has let it pass
   bool recorded = false;
+  bool more_than_arguments = false;  // params has other members that say what is asked for
 
   // Strings keep their capacity up to max_capacity.
   void clear(std::size_t max_capacity) noexcept;

@@ -115,6 +115,80 @@ TEST_CASE("splicing replaces ranges in any order of calls and keeps all other by
   CHECK(joined == R"({"id":77,"params":{"name":"long name","x":2}})");
 }
 
+namespace {
+
+std::string joined(Splice *splice) {
+  const bh_str *parts = splice->parts();
+  std::string out;
+  for (std::uint32_t i = 0; i < splice->count(); ++i) out += bh::view(parts[i]);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("splicing inserts and removes, at both ends and beside what is replaced") {
+  const std::string_view message = "0123456789";
+  Splice splice(message);
+  splice.insert(10, "end");
+  splice.remove({8, 9});
+  splice.replace({3, 5}, "XY");
+  splice.insert(3, "a");  // before what replaces the range that begins here
+  splice.insert(3, "b");  // after the text that was inserted there before
+  splice.insert(5, "c");
+  splice.insert(0, "begin");
+  splice.insert(6, {});
+  CHECK(splice.ok());
+  CHECK(joined(&splice) == "begin012abXYc5679end");
+
+  Splice all(message);
+  all.remove({0, 10});
+  REQUIRE(all.parts() != nullptr);
+  CHECK(all.count() == 0);
+}
+
+TEST_CASE("a splice keeps each of its edits, or fails as a whole") {
+  const std::string_view message = "0123456789abcdef";
+  Splice full(message);
+  std::string expected;
+  for (std::uint32_t i = 0; i < Splice::max_edits; ++i) {
+    full.replace({2 * i, 2 * i + 1}, "-");
+    expected.append("-").append(message.substr(2 * i + 1, 1));
+  }
+  CHECK(joined(&full) == expected);
+  full.insert(16, "one too many");
+  CHECK_FALSE(full.ok());
+  CHECK(full.parts() == nullptr);
+  CHECK(full.count() == 0);
+}
+
+TEST_CASE("edits that overlap or lie outside of the message make the splice fail") {
+  const std::string_view message = "0123456789";
+  const auto fails = [&](mcp::Range first, mcp::Range second) {
+    Splice one(message), other(message);
+    one.replace(first, "x");
+    one.replace(second, "y");
+    other.replace(second, "y");
+    other.replace(first, "x");
+    CHECK(one.ok() == other.ok());
+    return !one.ok();
+  };
+  CHECK(fails({2, 5}, {4, 6}));
+  CHECK(fails({2, 5}, {2, 5}));
+  CHECK(fails({2, 8}, {4, 6}));
+  CHECK_FALSE(fails({2, 5}, {5, 6}));
+  CHECK(fails({2, 5}, {9, 11}));
+  for (const bool before : {true, false}) {
+    Splice inside(message);
+    if (before) inside.insert(3, "x");
+    inside.remove({2, 5});
+    if (!before) inside.insert(3, "x");
+    CHECK(inside.parts() == nullptr);
+  }
+  Splice behind(message);
+  behind.insert(11, "x");
+  CHECK_FALSE(behind.ok());
+}
+
 TEST_CASE("ids of answers: digits, also in quotes, nothing else") {
   CHECK(parse_number("17") == 17);
   CHECK(parse_number("\"17\"") == 17);
@@ -132,6 +206,26 @@ TEST_CASE("client capabilities survive parsing and composing") {
   CHECK(compose_client_caps(0) == "{}");
   CHECK(parse_client_caps(R"({"sampling":false,"roots":null})") == 0);
   CHECK(parse_client_caps("[]") == 0);
+}
+
+TEST_CASE("a cancellation goes on with its reason, and nothing else") {
+  const auto composed = [](const std::string &params) {
+    const std::string m =
+        R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)" + params + "}";
+    mcp::Scan scan;
+    mcp::ScanError error;
+    REQUIRE(mcp::scan(m, &scan, &error));
+    const std::string text = compose_cancelled("77", m, scan);
+    mcp::Scan again;
+    REQUIRE(mcp::scan(text, &again, &error));
+    CHECK(again.method == mcp::Method::notifications_cancelled);
+    return std::string(again.params.in(text));
+  };
+  CHECK(composed(
+            R"({"requestId":"a","reason":"no \u0022need\u0022","x":{"cmd":1},"_meta":{"y":1}})") ==
+        R"({"requestId":77,"reason":"no \u0022need\u0022"})");
+  CHECK(composed(R"({"requestId":1,"reason":{"cmd":1}})") == R"({"requestId":77})");
+  CHECK(composed(R"({"requestId":1})") == R"({"requestId":77})");
 }
 
 TEST_CASE("log levels by name") {

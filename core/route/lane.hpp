@@ -95,6 +95,8 @@ class Lane {
   bool settled() const noexcept { return settled_; }
   // Its items are in the lists: it is ready, or was until a moment ago.
   bool listed() const noexcept { return listed_; }
+  // What it lists is remembered of an earlier life of its server, which has not said it again yet.
+  bool recalled() const noexcept { return recalled_; }
   const std::string &reason() const noexcept { return reason_; }
   const ItemList &items(ItemKind kind) const { return items_[static_cast<std::size_t>(kind)]; }
   const ServerCaps &server_caps() const noexcept { return server_caps_; }
@@ -142,6 +144,7 @@ class Lane {
   LaneState state_ = LaneState::idle;
   bool settled_ = false;
   bool listed_ = false;
+  bool recalled_ = false;
   bool draining_ = false;
   std::string reason_;
   std::string instructions_;

@@ -14,7 +14,7 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::uint64_t magic = 0x32'72'65'67'64'65'6c'62;  // "bledger2"; another layout: another
+constexpr std::uint64_t magic = 0x33'72'65'67'64'65'6c'62;  // "bledger3"; another layout: another
 constexpr std::uint32_t slots = Ledger::max_sessions + 1;
 // A request lies within so many places of where its stream's number leads.
 constexpr std::uint32_t reach = 64;
@@ -52,6 +52,7 @@ struct Ledger::File {
   std::atomic<std::uint64_t> unread;  // where they begin and end: 32 bits each
   std::array<char, max_unread_bytes> unread_bytes;
   std::array<std::array<Half, 2>, slots> record;
+  RecordRing::Memory records;
 };
 
 Result<OwnedFd> Ledger::make() {
@@ -77,7 +78,7 @@ std::unique_ptr<Ledger> Ledger::open(int fd) {
   return std::unique_ptr<Ledger>(new Ledger(static_cast<File *>(at)));
 }
 
-Ledger::Ledger(File *file) : file_(file) {
+Ledger::Ledger(File *file) : file_(file), records_(file->records) {
   const bool known = file_->magic.load(std::memory_order_acquire) == magic;
   const std::uint32_t fruitless = file_->fruitless.load(std::memory_order_relaxed);
   if (!known || fruitless >= max_fruitless) wipe();
@@ -97,6 +98,7 @@ void Ledger::wipe() noexcept {
   for (auto &stream : file_->stream) stream.store(0, std::memory_order_relaxed);
   file_->note.store(0, std::memory_order_relaxed);
   file_->unread.store(0, std::memory_order_relaxed);
+  records_.clear();
 }
 
 void Ledger::look_for_left() {
@@ -120,7 +122,12 @@ void Ledger::set_proven() noexcept {
 // ---- sessions --------------------------------------------------------------------------------
 
 Ledger::Slot Ledger::claim(std::string_view id) {
-  if (free_.empty() || id.empty() || id.size() > max_id_bytes) return none;
+  if (id.empty() || id.size() > max_id_bytes) return none;
+  if (free_.empty() && !evicted_.empty()) {
+    release(evicted_.front().second);
+    evicted_.pop_front();
+  }
+  if (free_.empty()) return none;
   const Slot slot = free_.back();
   free_.pop_back();
   return slot;
@@ -130,9 +137,16 @@ Ledger::Slot Ledger::take(std::string_view id) {
   const auto at =
       std::lower_bound(left_.begin(), left_.end(), id,
                        [](const auto &left, auto wanted) { return left.first < wanted; });
-  if (at == left_.end() || at->first != id) return none;
-  const Slot slot = at->second;
-  left_.erase(at);
+  if (at != left_.end() && at->first == id) {
+    const Slot slot = at->second;
+    left_.erase(at);
+    return slot;
+  }
+  const auto evicted = std::find_if(evicted_.begin(), evicted_.end(),
+                                    [id](const auto &entry) { return entry.first == id; });
+  if (evicted == evicted_.end()) return none;
+  const Slot slot = evicted->second;
+  evicted_.erase(evicted);
   return slot;
 }
 

@@ -6,10 +6,12 @@
 // written beside the valid one, and made valid by one store. A reader trusts nothing of it, since
 // the process that wrote it may have been taken over.
 //
-// Owner: the Host. Thread: [io]. No function but the constructors and those that read allocates.
+// Owner: the Host. Thread: [io]. No function but the constructors, those that read and leave()
+// allocates.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +21,7 @@
 #include "base/archive.hpp"
 #include "base/owned_fd.hpp"
 #include "base/result.hpp"
+#include "route/record_ring.hpp"
 
 namespace bulkhead {
 
@@ -76,6 +79,9 @@ class Ledger {
   Slot take(std::string_view id);
   // Places of earlier processes that nobody has taken can be claimed from now on.
   void forget_left();
+  // The session of this place ends and may come back, with this id: take() finds it. Its place is
+  // given away once no other is free, those that were left first before the others.
+  void leave(Slot slot, std::string_view id) { evicted_.emplace_back(id, slot); }
   bool any_left() const noexcept { return !left_.empty(); }
   // Subscriptions that do not fit are left out.
   void write(Slot slot, LedgerRecord record);
@@ -103,6 +109,9 @@ class Ledger {
   std::string_view unread() const noexcept;  // until the next keep()
   void end_carried() noexcept;               // all of it is forgotten
 
+  // ---- records that no telemetry plugin has acknowledged yet ----
+  RecordRing &records() noexcept { return records_; }
+
   // This process has done something: what it has read here does no harm.
   void prove() noexcept {
     if (!proven_) set_proven();
@@ -117,9 +126,11 @@ class Ledger {
   void drop_taken() noexcept;
 
   File *const file_;
+  RecordRing records_;
   std::vector<Slot> free_;
-  std::vector<std::pair<std::string, Slot>> left_;  // of earlier processes, by id
-  std::uint64_t taken_ = 0;                         // of unread(), not committed
+  std::vector<std::pair<std::string, Slot>> left_;    // of earlier processes, by id
+  std::deque<std::pair<std::string, Slot>> evicted_;  // of this process; at most max_sessions
+  std::uint64_t taken_ = 0;                           // of unread(), not committed
   bool proven_ = false;
 };
 

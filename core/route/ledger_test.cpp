@@ -284,3 +284,41 @@ TEST_CASE("only sealed memory of the right size is mapped") {
   CHECK(Ledger::open(small.get()) == nullptr);
   CHECK(::ftruncate(real.get(), 0) != 0);
 }
+
+TEST_CASE("what an evicted session had is there for it, until its place is needed") {
+  const OwnedFd fd = memory();
+  auto ledger = next(fd);
+  const auto evict = [&](const std::string &id) {
+    const auto slot = ledger->claim(id);
+    REQUIRE(slot != Ledger::none);
+    ledger->write(slot, record(id, {"\"" + id + "\""}));
+    ledger->leave(slot, id);
+  };
+  evict("one");
+  evict("two");
+  const auto slot = ledger->take("one");
+  REQUIRE(slot != Ledger::none);
+  CHECK(ledger->read(slot)->subscriptions == std::vector<std::string>{"\"one\""});
+  CHECK(ledger->take("one") == Ledger::none);
+
+  // "two" keeps its place as long as there is another.
+  for (std::uint32_t i = 2; i < Ledger::max_sessions; ++i) {
+    REQUIRE(ledger->claim("x" + std::to_string(i)) != Ledger::none);
+  }
+  const auto needed = ledger->claim("last");
+  CHECK(needed != Ledger::none);
+  CHECK(ledger->take("two") == Ledger::none);
+  CHECK_FALSE(ledger->read(needed).has_value());
+  CHECK(ledger->claim("beyond") == Ledger::none);
+}
+
+TEST_CASE("an evicted session is found by the next process, too") {
+  const OwnedFd fd = memory();
+  {
+    auto ledger = next(fd);
+    const auto slot = ledger->claim("one");
+    ledger->write(slot, record("one"));
+    ledger->leave(slot, "one");
+  }
+  CHECK(next(fd)->take("one") != Ledger::none);
+}

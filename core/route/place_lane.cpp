@@ -145,7 +145,8 @@ void PlaceLane::submit(Exchange &e, const Submission &submission) {
             submission.arguments.empty() ? submission.scan->arguments.in(submission.message)
                                          : submission.arguments,
             &error);
-  if (status == BH_OK || status == BH_PENDING) return;
+  if (status == BH_OK) return router_.expect_completed(id);
+  if (status == BH_PENDING) return;
   router_.tools_refused(id, {status, std::string(bh::text(error))});
 }
 
@@ -181,7 +182,8 @@ void PlaceLane::request_quietly(mcp::Method method, std::string_view params) {
   const std::uint64_t id = e->id;
   bh_error error = bh::make_error();
   const bh_status status = begin(*e, 0, {}, &error);
-  if (status == BH_OK || status == BH_PENDING) return;
+  if (status == BH_OK) return router_.expect_completed(id);
+  if (status == BH_PENDING) return;
   router_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
                                "\": " + std::string(mcp::to_string(method)) +
                                " was refused: " + std::string(bh::text(error)));

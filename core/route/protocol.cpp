@@ -98,4 +98,15 @@ std::string_view log_level_text(int level) {
   return log_levels.at(static_cast<std::size_t>(level));
 }
 
+std::string compose_cancelled(std::string_view id, std::string_view message,
+                              const mcp::Scan &scan) {
+  std::string out = R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)";
+  out += id;
+  const std::string_view params = scan.params.in(message);
+  const std::string_view reason =
+      params.starts_with('{') ? mcp::member(params, "reason") : std::string_view{};
+  if (reason.starts_with('"')) out.append(",\"reason\":").append(reason);
+  return out += "}}";
+}
+
 }  // namespace bulkhead

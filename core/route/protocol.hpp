@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "mcp/scan.hpp"
+
 namespace bulkhead {
 
 // Revisions spoken by handshake, oldest first; indices are compared.
@@ -21,6 +23,10 @@ inline std::optional<std::uint8_t> find_revision(std::string_view text) {
   }
   return std::nullopt;
 }
+
+// What is said of such a token in a request, with code::invalid_params.
+inline constexpr const char *bad_progress_token =
+    "params._meta.progressToken must be a string or an integer of at most 256 bytes";
 
 // JSON-RPC 2.0 and MCP error codes.
 namespace code {
@@ -60,6 +66,11 @@ struct ServerCaps {
 };
 ServerCaps parse_server_caps(std::string_view capabilities);
 std::string compose_server_caps(const ServerCaps &caps);
+
+// notifications/cancelled of another request than a peer's own message of it says: with its reason,
+// if that is a string, and nothing else of its params, since no rule sees them. id: digits. The
+// message must be validated.
+std::string compose_cancelled(std::string_view id, std::string_view message, const mcp::Scan &scan);
 
 // What is kept of a server's instructions.
 inline constexpr std::size_t max_instructions_bytes = 8192;

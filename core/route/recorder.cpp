@@ -95,7 +95,72 @@ bool Recorder::any_needs(std::uint32_t bit) const {
 }
 
 bool Recorder::must_refuse(std::size_t under_way) const {
-  return waiting_.size() + under_way >= max_waiting && any_needs(never_without);
+  const bool full = waiting_.size() + under_way >= max_waiting || (keeps() && ring_->nearly_full());
+  return full && any_needs(never_without);
+}
+
+// ---- memory that outlives the process --------------------------------------------------------
+
+void Recorder::use_ring(RecordRing *ring) {
+  ring_ = ring;
+  if (ring == nullptr) return;
+  // Numbers grow, and are never later than now: others were not written by a gateway of ours.
+  std::size_t wrong = 0;
+  ring->for_each([&](const bh_record &record) {
+    const std::uint64_t least = waiting_.empty() ? 1 : waiting_.back().facts.number + 1;
+    const bool sound = record.number >= least && record.number < next_number_;
+    sound ? load(record) : static_cast<void>(++wrong);
+  });
+  if (wrong != 0) ring->clear();  // its numbers would never be acknowledged; those loaded wait here
+  // What did not come is counted by the numbers, which go on.
+  const std::uint64_t last = waiting_.empty() ? 0 : waiting_.back().facts.number + 1;
+  const std::uint64_t next = std::max(ring->next_number(), last);
+  if (next != 0 && next < next_number_) next_number_ = next;
+  barrier_ = next_number_;
+  earlier_below_ = next_number_;
+  if (!waiting_.empty()) start_timer();
+}
+
+void Recorder::load(const bh_record &record) {
+  Entry &entry = waiting_.emplace_back();
+  entry.facts = record;
+  for (bh_str bh_record::*text :
+       {&bh_record::transport, &bh_record::peer, &bh_record::principal, &bh_record::process_name,
+        &bh_record::method, &bh_record::server, &bh_record::name, &bh_record::rule,
+        &bh_record::error, &bh_record::request_id, &bh_record::request, &bh_record::response,
+        &bh_record::reason, &bh_record::trace_id, &bh_record::detail}) {
+    entry.facts.*text = {};
+  }
+  entry.transport = bh::view(record.transport);
+  entry.peer = bh::view(record.peer);
+  entry.principal = bh::view(record.principal);
+  entry.process_name = bh::view(record.process_name);
+  entry.method = bh::view(record.method);
+  entry.server = bh::view(record.server);
+  entry.name = bh::view(record.name);
+  entry.rule = bh::view(record.rule);
+  entry.error = bh::view(record.error);
+  entry.request_id = bh::view(record.request_id);
+  entry.request = bh::view(record.request);
+  entry.response = bh::view(record.response);
+  entry.reason = bh::view(record.reason);
+  entry.trace_id = bh::view(record.trace_id);
+  entry.detail = bh::view(record.detail);
+  text_bytes_ += entry.text_bytes();
+}
+
+// What finds no room stays here alone: a gap, should this process be killed.
+void Recorder::keep(const Entry &entry) noexcept {
+  if (keeps()) ring_->put(view_of(entry));
+}
+
+void Recorder::set_acknowledged(const void *self, std::uint64_t below) {
+  std::uint64_t all = waiting_.empty() ? barrier_ : waiting_.front().facts.number;
+  for (Sink &sink : sinks_) {
+    if (sink.self == self) sink.acknowledged = std::max(sink.acknowledged, below);
+    if (sink.elsewhere) all = std::min(all, sink.acknowledged);
+  }
+  if (ring_ != nullptr) ring_->release(all);
 }
 
 bool Recorder::is_committed(std::uint64_t below) const {
@@ -131,6 +196,8 @@ void Recorder::begin(Exchange &e, std::string_view message, const mcp::Scan &sca
     account.arguments_begin = scan.arguments.begin - scan.params.begin;
     account.arguments_end = scan.arguments.end - scan.params.begin;
   }
+  account.more_than_arguments =
+      scan.extra_params || scan.method == mcp::Method::completion_complete;
   account.trace_id = trace_id(message, scan, e.session);
 }
 
@@ -173,9 +240,11 @@ Recorder::Entry *Recorder::new_entry(const End &end, std::uint64_t start_ns, boo
     if (entry != nullptr) {
       entry->facts.kind = BH_RECORD_IDENTITY;
       entry->detail = detail;
+      keep(*entry);
     }
   }
   const std::uint64_t number = next_number_++;
+  if (keeps()) ring_->set_next_number(next_number_);
   if (waiting_.size() >= max_waiting && !(has_place && any_needs(never_without))) {
     ++dropped_;
     return nullptr;
@@ -228,6 +297,15 @@ void Recorder::identify(std::string_view profile, std::string_view user) {
   identity_ += '}';
 }
 
+void Recorder::policy(std::string_view detail) {
+  if (!wants_events()) return;
+  const std::uint64_t now = reactor_.now_ns();
+  Entry *entry = new_entry({BH_OUTCOME_OK, now, 0, {}, {}, {}}, now, true);
+  if (entry == nullptr) return;
+  entry->facts.kind = BH_RECORD_POLICY;
+  entry->detail = detail;
+}
+
 void Recorder::intent(Exchange &e) {
   Entry *entry =
       new_entry({BH_OUTCOME_OK, reactor_.now_ns(), 0, {}, {}, {}}, reactor_.now_ns(), true);
@@ -241,6 +319,7 @@ void Recorder::intent(Exchange &e) {
   entry->facts.action = account.action;
   entry->facts.flags = account.flags;
   entry->request = kept(account.request, BH_RECORD_REQUEST_CUT, &entry->facts.flags);
+  keep(*entry);
 }
 
 void Recorder::event(const Exchange &e, std::uint32_t kind, std::string_view detail) {
@@ -252,6 +331,7 @@ void Recorder::event(const Exchange &e, std::uint32_t kind, std::string_view det
   entry->facts.kind = kind;
   entry->facts.action = e.account.action;
   entry->detail = detail;
+  keep(*entry);
 }
 
 void Recorder::record(Exchange &e, const End &end, bool has_place) {
@@ -276,12 +356,15 @@ void Recorder::record(Exchange &e, const End &end, bool has_place) {
   // Refused before it went anywhere: what it asked for is not kept either.
   if (end.outcome == BH_OUTCOME_REFUSED && !account.dispatched) {
     text_bytes_ -= entry->request.size();
-    entry->request = redacted(entry->request, account.arguments_begin, account.arguments_end);
+    entry->request = account.more_than_arguments && !entry->request.empty()
+                         ? R"({"arguments":{"redacted_by_policy":true}})"
+                         : redacted(entry->request, account.arguments_begin, account.arguments_end);
     text_bytes_ += entry->request.size();
   }
   account.request.clear();
   account.response.clear();
   account.clear(max_kept_capacity);
+  keep(*entry);
 }
 
 void Recorder::record(const Message &message, const End &end) {
@@ -308,6 +391,7 @@ void Recorder::record(const Message &message, const End &end) {
   entry->trace_id = trace_id(message.text, scan, message.session);
   entry->request = kept(params, BH_RECORD_REQUEST_CUT, &entry->facts.flags);
   entry->response = kept(end.response, BH_RECORD_RESPONSE_CUT, &entry->facts.flags);
+  keep(*entry);
 }
 
 // ---- handing over ----------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "mcp/scan.hpp"
 #include "reactor/reactor.hpp"
 #include "route/exchange.hpp"
+#include "route/record_ring.hpp"
 
 namespace bulkhead {
 
@@ -30,8 +31,21 @@ class Recorder {
   explicit Recorder(Reactor &reactor);
   ~Recorder();
 
-  // What it needs is asked whenever it counts: another process says it later.
-  void add_sink(const bh_telemetry *table, void *self) { sinks_.push_back({table, self, 0, 0}); }
+  // What it needs is asked whenever it counts: another process says it later. elsewhere: it is in
+  // another process, and acknowledges what has arrived there (set_acknowledged()).
+  void add_sink(const bh_telemetry *table, void *self, bool elsewhere = false) {
+    sinks_.push_back({table, self, 0, 0, 0, elsewhere});
+    elsewhere_ = elsewhere_ || elsewhere;
+  }
+  // Memory that outlives this process: each record is in it before its answer leaves, until all
+  // sinks elsewhere have acknowledged it. What an earlier process has left there comes first, and
+  // its numbers go on. Before the first record; borrowed.
+  void use_ring(RecordRing *ring);
+  // Numbers below this one are of an earlier process.
+  std::uint64_t earlier_below() const noexcept { return earlier_below_; }
+  void set_acknowledged(const void *sink, std::uint64_t below);
+  // A record has to be made before its answer is sent.
+  bool goes_first() const { return keeps() || commits(); }
   bool active() const noexcept { return !sinks_.empty(); }
   // Some plugin keeps records of other kinds than calls.
   bool wants_events() const { return any_needs(BH_TELEMETRY_EVENTS); }
@@ -60,6 +74,8 @@ class Recorder {
   void note_response(Exchange &exchange, std::string_view json);
   // Whose gateway this is: said once, before the first record.
   void identify(std::string_view profile, std::string_view user);
+  // Which policies and rules are in force from here on; `detail` as of BH_RECORD_POLICY.
+  void policy(std::string_view detail);
   // Of a call that is about to be sent to its server, where a plugin commits.
   void intent(Exchange &exchange);
   // What has happened to a call, or what it has done; `detail`: a JSON object.
@@ -97,8 +113,10 @@ class Recorder {
   struct Sink {
     const bh_telemetry *table;
     void *self;
-    std::uint64_t taken;      // entries before this place are its past
-    std::uint64_t committed;  // numbers below this are
+    std::uint64_t taken;         // entries before this place are its past
+    std::uint64_t committed;     // numbers below this are
+    std::uint64_t acknowledged;  // likewise, of one elsewhere
+    bool elsewhere;
     std::uint32_t needs() const;
   };
   bool any_needs(std::uint32_t bit) const;
@@ -107,6 +125,10 @@ class Recorder {
   static void describe(const Session &session, Entry *entry);
   static void describe(const Exchange &exchange, Entry *entry);
   static bh_record view_of(const Entry &entry);
+  // Some sink is elsewhere, and there is memory that outlives this process.
+  bool keeps() const noexcept { return ring_ != nullptr && elsewhere_; }
+  void keep(const Entry &entry) noexcept;
+  void load(const bh_record &record);
   void offer(Sink &sink);
   std::vector<std::uint64_t> wanted_from(const Sink &sink, std::uint64_t at) const;
   void drop_taken();
@@ -123,6 +145,9 @@ class Recorder {
   std::uint64_t timer_ = 0;
   std::uint64_t barrier_ = 0;
   bool flush_pending_ = false;
+  RecordRing *ring_ = nullptr;
+  bool elsewhere_ = false;  // some sink is
+  std::uint64_t earlier_below_ = 0;
   std::string identity_;  // of BH_RECORD_IDENTITY, until it is said
 };
 

@@ -69,7 +69,9 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       reactor_(reactor),
       hooks_(std::move(hooks)),
       names_(profile.naming),
-      recorder_(reactor) {
+      recorder_(reactor),
+      duplicate_checks_(reactor,
+                        [this](std::uint64_t number, bool found) { checked(number, found); }) {
   pins_.use(profile.pins, profile.pinned);
   if (::getrandom(&cursor_key_, sizeof cursor_key_, 0) != sizeof cursor_key_) {
     cursor_key_ = reinterpret_cast<std::uintptr_t>(this) ^ reactor.now_ns();
@@ -179,7 +181,7 @@ void Router::session_close(bh_session handle, std::uint32_t how) {
     // From inside a transport's send(): whoever is sending may be walking over sessions. The end
     // may go at once.
     static Nobody nobody;
-    if (how == BH_SESSION_GONE) s->end = &nobody;
+    if (how != BH_SESSION_INPUT_ENDED) s->end = &nobody;
     closing_sessions_.emplace_back(handle, how);
     if (closing_sessions_.size() > 1) return;
     return reactor_.defer(
@@ -190,6 +192,8 @@ void Router::session_close(bh_session handle, std::uint32_t how) {
     // Nobody can answer an ask any more; its call goes on and the upstream decides.
     end_asks([&](const Ask &ask) { return ask.session == handle; }, false, true);
     withdraw_questions(*s);
+  } else if (how == BH_SESSION_EVICTED) {
+    evict(*s);
   } else {
     close_session(*s);
   }
@@ -265,6 +269,19 @@ void Router::forget_retracted(Lane &lane) {
 
 bh_status Router::check_revision(bh_session, std::string_view revision) const {
   return find_revision(revision).has_value() ? BH_OK : BH_E_INVALID;
+}
+
+// ---- messages --------------------------------------------------------------------------------
+
+void Router::drop_members(std::string_view *message, mcp::Scan *scan, std::string *room) {
+  const bool params = scan->unknown_params != 0 && profile_.unknown_params == UnknownParams::drop;
+  if (!scan->has_to_drop() && !params) return;
+  counters_.dropped_members +=
+      scan->unknown_members + scan->bad_traces + (params ? scan->unknown_params : 0);
+  *room = mcp::without_dropped_members(*message, *scan, params);
+  *message = *room;
+  mcp::ScanError error;
+  mcp::scan(*message, scan, &error);  // the same members once more: it cannot fail
 }
 
 // ---- answers ---------------------------------------------------------------------------------

@@ -26,6 +26,8 @@
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
 #include "route/approvals.hpp"
+#include "route/duplicate_checks.hpp"
+#include "route/evicted.hpp"
 #include "route/exchange.hpp"
 #include "route/gate.hpp"
 #include "route/ledger.hpp"
@@ -54,6 +56,7 @@ struct RouterCounters {
   std::uint64_t refused_unrecorded = 0;  // requests, since their records might have found no place
   std::uint64_t answers_withheld = 0;    // since their records were not committed in time
   std::uint64_t dropped_details = 0;     // that tools plugins wanted on record
+  std::uint64_t dropped_members = 0;     // of messages, which no side may send
 };
 
 struct RouterHooks {
@@ -69,6 +72,8 @@ struct RouterHooks {
   std::function<void(std::uint64_t number, bool late)> on_unanswered;
   // A question to a person has ended, however that was. For the record; it must do nothing else.
   std::function<void(const ApprovalOutcome &)> on_approval;
+  // The text without the gateway's own credentials; nothing in a process that knows none of them.
+  std::function<std::optional<std::string>(std::string_view text)> mask;
   std::string approval_hint;  // what a client is told whom nobody could be asked about
   // Tools' definitions that were not known, or are others now. It must do nothing else.
   std::function<void(const std::vector<PinNews> &)> on_pins;
@@ -156,10 +161,14 @@ class Router {
   void use_ledger(Ledger *ledger);
   // `id`: what the transport will find the session by.
   void session_remember(bh_session session, std::string_view id);
-  // Makes a fresh session what it was in an earlier process. The client has lists of then, so it
-  // is told that they may be others.
+  // Makes a fresh session what it was in an earlier process, or before it was evicted. The client
+  // has lists of then, so it is told that they may be others.
   void session_restore(bh_session session, std::uint8_t revision, ClientCaps caps,
                        std::string_view id);
+  // Whether the session of this id was ended with BH_SESSION_EVICTED and may be taken up again.
+  bool session_was_evicted(std::string_view id) const;
+  // Whether session_carry() can succeed.
+  bool carries() const noexcept { return ledger_ != nullptr && carried_ == 0; }
   // Ids of sessions of earlier processes mean nothing any more.
   void sessions_too_old();
   // Makes a fresh session the one of the client that comes with the process: restored, if an
@@ -177,6 +186,8 @@ class Router {
   void session_taken(bh_session session, std::uint64_t n);
   // The call has not run, or its plugin has gone with it; nothing follows.
   void tools_refused(bh_call call, const Error &error);
+  // The plugin has called complete() for it, it says: if not, the call fails in a later turn.
+  void expect_completed(bh_call call);
   void tools_progress(bh_call call, double progress, double total, std::string_view message);
   // For the record; see bh_host_event.
   void tools_event(bh_call call, std::uint32_t kind, std::string_view detail);
@@ -192,6 +203,9 @@ class Router {
   Reactor &reactor() noexcept { return reactor_; }
   ExchangeTable &exchanges() noexcept { return exchanges_; }
   void log(std::int32_t level, std::string_view text) const { hooks_.log(level, text); }
+  std::optional<std::string> without_credentials(std::string_view text) const {
+    return hooks_.mask ? hooks_.mask(text) : std::nullopt;
+  }
   bh_lane register_wire(WireLane *lane) { return wires_.insert(lane); }
   // The connection is being closed; its handle stays known until lane_closed.
   void detach_wire(bh_lane lane);
@@ -212,6 +226,8 @@ class Router {
   void tools_listed(const Lane &lane);
   void lane_ready(Lane &lane);
   void lane_lost(Lane &lane);  // its connection: what the server had asked is void
+  // A message of this server, or to it, could not be rewritten and goes nowhere.
+  void message_lost(const Lane &lane, mcp::Method method);
   void attach(Exchange &exchange, Lane &lane);
   void forget_watches(Lane &lane);  // which ends
 
@@ -272,7 +288,8 @@ class Router {
   };
   // What waits for the policy. The call of an exchange, which no lane has yet:
   struct Undecided {
-    std::string message;
+    KeptText message;
+    mcp::Scan scan;
     Target target;
     bool approved = false;  // a person has allowed it,
     std::string rule;       // which this rule wanted
@@ -296,7 +313,8 @@ class Router {
   };
   // Its result, which no lane has any more:
   struct Unobserved {
-    std::string message;
+    KeptText message;
+    mcp::Scan scan;
   };
 
   // A message beside the calls that the policy judges (router_events.cpp), and what is to become
@@ -318,6 +336,7 @@ class Router {
     ReplyTo to;                     // to_client
     std::string id;                 // ask: the server's id token; subscription: its URI token
     std::string message;            // as it is to be sent; of asks and answers as it came
+    KeptText large_body;            // of one that is looked at on the pool first
     std::uint64_t deadline_ns = 0;
   };
 
@@ -331,6 +350,7 @@ class Router {
   void handle_notification(Session &session, std::string_view message, const mcp::Scan &scan);
   void handle_response(Session &session, std::string_view message, const mcp::Scan &scan);
   void pass_response(std::uint64_t ask, std::string_view message, const mcp::Scan &scan);
+  static std::string first_start_text(const View &view);
   void begin_session(Session &session, std::uint8_t revision, ClientCaps caps);
   void initialize(Session &session, const ReplyTo &reply, std::string_view message,
                   const mcp::Scan &scan);
@@ -341,6 +361,10 @@ class Router {
   void cancel(Session &session, std::string_view message, const mcp::Scan &scan);
   bool cancel_waiting(Session &session, std::string_view id);
   bool exposed(mcp::Method method) const;
+
+  // router.cpp: drops what neither rules nor people would see of a message that was scanned.
+  // *room: keeps what is left of it, as long as it is used.
+  void drop_members(std::string_view *message, mcp::Scan *scan, std::string *room);
 
   // router_batches.cpp
   bool handle_batch(Session &session, const ReplyTo &reply, std::string_view message);
@@ -387,9 +411,20 @@ class Router {
   // router_policy.cpp: calls and results that are judged
   bool passes_gate(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                    const Target &target, std::string *rewritten);
+  static mcp::Range judged_part(const mcp::Scan &scan) noexcept;
+  bool checks_later(const mcp::Scan &scan) const noexcept;
   Gate::Decision judge_call(const Exchange &exchange, std::string_view message,
                             const mcp::Scan &scan, const Target &target,
                             std::uint32_t flags = 0) const;
+  Gate::Decision ask_policy(const Exchange &exchange, std::string_view message,
+                            const mcp::Scan &scan, const Target &target, std::uint32_t flags) const;
+  void check_call(Exchange &exchange, Undecided call);
+  void call_checked(Exchange &exchange, bool duplicates);
+  Gate::Decision observe(const Exchange &exchange, std::string_view message,
+                         const mcp::Scan &scan) const;
+  bool keep_result(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
+  void result_checked(Exchange &exchange, bool duplicates);
+  void checked(std::uint64_t number, bool duplicates);
   bool passes_result(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
   void answer_filtered(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                        const Gate::Decision &decision);
@@ -398,7 +433,8 @@ class Router {
                      std::int32_t error_code = code::invalid_request);
   void call_decided(Exchange &exchange, const Undecided &call, const Gate::Decision &decision);
   void result_decided(Exchange &exchange, const Unobserved &result, const Gate::Decision &decision);
-  void wait_for_policy(Exchange &exchange, Undecided call);
+  bool wait_for_policy(Exchange &exchange, Undecided call);
+  std::uint64_t policy_time_ms(std::size_t bytes) const noexcept;
   void note_decision(Exchange &exchange, const Gate::Decision &decision) const;
   bool policy_timed_out(Exchange &exchange);
   void unanswered(std::uint64_t number, bool late) const;
@@ -410,6 +446,9 @@ class Router {
 
   // router_events.cpp: what is judged beside calls
   bool passes_event(Event event);
+  bool keep_event(Event event, std::uint64_t number);
+  void event_checked(std::uint64_t number, bool found);
+  const Upstream *upstream_named(std::string_view name) const noexcept;
   void answer_judged(Session &session, Ask &ask, std::uint64_t handle, std::string_view message,
                      const mcp::Scan &scan);
   bh_policy_request event_request(const Event &event, std::uint64_t number) const;
@@ -441,8 +480,8 @@ class Router {
   };
   bool has_approval(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                     const Target &target, const Gate::Decision &decision);
-  ApprovalQuestion question_of(const Exchange &exchange, std::string_view arguments,
-                               std::string_view meta, const Gate::Decision &decision) const;
+  ApprovalQuestion question_of(const Exchange &exchange, const ApprovedTexts &texts,
+                               const Gate::Decision &decision) const;
   bool asks_client(const Session &session) const;
   bool somebody_watches() const;
   void elicit(Exchange &exchange, const ApprovalQuestion &question);
@@ -462,8 +501,7 @@ class Router {
 
   // router_upstream.cpp: what upstreams send
   WireLane *wire(bh_lane lane) noexcept;
-  void take_upstream(WireLane &lane, std::uint64_t hint, std::string_view message,
-                     const mcp::Scan &scan);
+  void take_upstream(WireLane &lane, std::uint64_t hint, std::string_view message, mcp::Scan &scan);
   std::string refuse_upstream(bh_lane lane, std::uint64_t hint, std::string_view message,
                               const mcp::ScanError &error);
   void upstream_answer(WireLane &lane, std::uint64_t hint, std::string_view message,
@@ -479,7 +517,7 @@ class Router {
   // router_asks.cpp: what upstreams ask clients
   void upstream_request(WireLane &lane, std::uint64_t hint, std::string_view message,
                         const mcp::Scan &scan);
-  enum class Refused : std::uint8_t { undeclared, nobody, by_policy };
+  enum class Refused : std::uint8_t { undeclared, nobody, by_policy, malformed };
   void ask_client(WireLane &lane, std::uint64_t hint, std::string_view message,
                   const mcp::Scan &scan, bool judged);
   void put_ask(WireLane &lane, std::uint64_t hint, std::string_view message, const mcp::Scan &scan,
@@ -541,6 +579,11 @@ class Router {
   void remove_idle_lanes();
   bool view_settled(const View &view) const;
   void wake_unlisted(View &view);
+  void wake_holder(View &view, ItemKind kind, std::string_view name);
+  void wake(View &view, const std::vector<Lane *> &unlisted);
+  bool may_hold(const Lane &lane, ItemKind kind, std::string_view name) const;
+  bool awaits_holder(const View &view, ItemKind kind, std::string_view name,
+                     std::string_view message) const;
   const Catalogue &catalogue(View &view);
   std::shared_ptr<const Catalogue> build_catalogue(const View &view,
                                                    const Catalogue::Keep &keep) const;
@@ -607,6 +650,7 @@ class Router {
   void finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
               std::string_view rule, std::string_view error, std::string_view response = {});
   void close_session(Session &session);
+  void evict(Session &session);
   void close_sessions_later();
   void retract_exchanges(Session &session);
   void retract(Lane *lane, std::uint64_t exchange, bool sent, const Session *session,
@@ -637,6 +681,7 @@ class Router {
   std::vector<std::unique_ptr<View>> views_;
   std::unordered_map<std::uint64_t, Undecided> undecided_;
   std::unordered_map<std::uint64_t, Unobserved> unobserved_;
+  DuplicateChecks duplicate_checks_;
   // Events that the policy is being asked about, oldest first.
   std::map<std::uint64_t, Event> events_;
   std::uint32_t last_event_ = 0;
@@ -651,6 +696,8 @@ class Router {
   // Lists whose items the policy is being asked about, by the number of the round of questions.
   std::unordered_map<std::uint32_t, FilteredList *> filter_rounds_;
   std::uint32_t last_round_ = 0;
+  // What ended to make room: sessions, and those whose client had not finished its handshake.
+  Evicted evicted_{65'536}, evicted_early_{4'096};
   Ledger *ledger_ = nullptr;
   std::vector<LedgerRequest> owed_;  // answers to the carried client
   bh_session carried_ = 0;

@@ -32,9 +32,16 @@ Gate::Decision unapproved(std::string rule, std::string_view reason, std::string
 
 // What the policy judged, and what an approval is bound to. Of a completion it is all that is
 // asked.
-std::string_view approved_bytes(std::string_view message, const mcp::Scan &scan) {
-  const bool all = scan.method == mcp::Method::completion_complete;
-  return (all ? scan.params : scan.arguments).in(message);
+bool covers_params(const mcp::Scan &scan) {
+  return scan.method == mcp::Method::completion_complete;
+}
+
+// With a limit of its own; of what is longer the beginning, and it says so.
+std::string shown_part(std::string_view json, std::size_t max) {
+  if (json.empty()) return {};
+  ShownJson shown = shown_json(json, max);
+  if (shown.cut) shown.text += " (the beginning of " + std::to_string(json.size()) + " bytes)";
+  return std::move(shown.text);
 }
 
 std::string shown_text(std::string_view text, std::size_t max) {
@@ -46,12 +53,12 @@ std::string shown_text(std::string_view text, std::size_t max) {
 }  // namespace
 
 // Without what is only for people.
-ApprovalQuestion Router::question_of(const Exchange &e, std::string_view arguments,
-                                     std::string_view meta, const Gate::Decision &decision) const {
+ApprovalQuestion Router::question_of(const Exchange &e, const ApprovedTexts &texts,
+                                     const Gate::Decision &decision) const {
   ApprovalQuestion q;
   q.method = mcp::to_string(e.method);
   q.server = e.server;
-  q.digest = approval_digest(q.method, e.server, e.name, arguments, meta);
+  q.digest = approval_digest(q.method, e.server, e.name, texts);
   q.rule = shown_text(decision.rule, ApprovalQuestion::max_text);
   q.process_name = shown_text(e.process_name, ApprovalQuestion::max_text);
   q.session = e.reply.session;
@@ -77,9 +84,12 @@ bool Router::somebody_watches() const {
 bool Router::has_approval(Exchange &e, std::string_view message, const mcp::Scan &scan,
                           const Target &target, const Gate::Decision &decision) {
   e.asked_about = true;
-  const std::string_view arguments = approved_bytes(message, scan);
+  const bool all = covers_params(scan);
+  const std::string_view arguments = (all ? scan.params : scan.arguments).in(message);
   const std::string meta = approved_meta(scan.meta.in(message));
-  Approvals::Waiting waiting{question_of(e, arguments, meta, decision), e.id, message.size()};
+  const std::string extra = all ? std::string() : mcp::extra_params(message, scan);
+  Approvals::Waiting waiting{question_of(e, {arguments, meta, extra}, decision), e.id,
+                             message.size()};
   ApprovalQuestion &q = waiting.question;
   if (approvals_.granted(q, reactor_.now_ns())) return true;
   const bool elicits = e.session != nullptr && asks_client(*e.session);
@@ -102,11 +112,8 @@ bool Router::has_approval(Exchange &e, std::string_view message, const mcp::Scan
   q.arguments = std::move(shown.text);
   q.arguments_cut = shown.cut;
   q.arguments_bytes = arguments.size();
-  if (!meta.empty()) {
-    ShownJson shown_meta = shown_json(meta, ApprovalQuestion::max_meta);
-    q.meta = std::move(shown_meta.text);
-    if (shown_meta.cut) q.meta += " (the beginning of " + std::to_string(meta.size()) + " bytes)";
-  }
+  q.meta = shown_part(meta, ApprovalQuestion::max_meta);
+  q.extra = shown_part(extra, ApprovalQuestion::max_extra);
   q.asked_unix_ms = unix_ms();
   q.expires_unix_ms = q.asked_unix_ms + limits().approval_timeout_ms;
   const ApprovalQuestion *asked = approvals_.add(std::move(waiting));
@@ -116,7 +123,7 @@ bool Router::has_approval(Exchange &e, std::string_view message, const mcp::Scan
   }
   ++counters_.approvals_asked;
   record_question(e, *asked, nullptr);
-  unapproved_.emplace(e.id, Undecided{std::string(message), target, false, decision.rule});
+  unapproved_.emplace(e.id, Undecided{kept(message), scan, target, false, decision.rule});
   arm(e, limits().approval_timeout_ms);
   if (elicits) elicit(e, *asked);
   return false;
@@ -202,16 +209,14 @@ void Router::approval_given(Exchange &e, bool allow, ApprovalSurface surface,
 
 // The rules may have been replaced while the person thought: what they refuse now is refused.
 void Router::judge_again(Exchange &e, Undecided call) {
-  mcp::Scan scan;
-  mcp::ScanError error;
-  if (!mcp::scan(call.message, &scan, &error)) return refuse(e, Gate::failed(error.what));
   Gate::Decision decision;
   if (gate_.decides()) {
-    decision =
-        judge_call(e, call.message, scan, call.target, BH_REQUEST_APPROVED | BH_REQUEST_AGAIN);
+    if (checks_later(call.scan)) return check_call(e, std::move(call));
+    decision = judge_call(e, *call.message, call.scan, call.target,
+                          BH_REQUEST_APPROVED | BH_REQUEST_AGAIN);
   }
   if (decision.verdict != Gate::Verdict::pending) return call_decided(e, call, decision);
-  wait_for_policy(e, std::move(call));
+  if (!wait_for_policy(e, std::move(call))) unanswered(e.id, false);
 }
 
 // ---- ends ------------------------------------------------------------------------------------

@@ -134,16 +134,23 @@ void Router::put_ask(WireLane &lane, std::uint64_t hint, std::string_view messag
   splice.replace(scan.id, number.view());
   splice.replace(scan.progress_token, number.view());
   const bh_str *parts = splice.parts();
+  if (parts == nullptr) {
+    ask_ended(handle);
+    message_lost(lane, scan.method);
+    return refuse_ask(lane, scan.id.in(message), scan.method, Refused::nobody);
+  }
   const ReplyTo to{client.handle, exchange != nullptr ? exchange->reply.stream : 0, 0};
   send(to, BH_OUT_ASK, parts, splice.count(), 0);
 }
 
-// What a server gets that asks nobody in particular, for what was never offered to it, or what the
-// policy keeps from it.
+// What a server gets that asks nobody in particular, for what was never offered to it, what the
+// policy keeps from it, or with a token of progress that is none.
 void Router::refuse_ask(WireLane &lane, std::string_view id, mcp::Method method, Refused why) {
   ++counters_.refused_asks;
   std::string tail;
-  if (why != Refused::undeclared && method == mcp::Method::elicitation_create) {
+  if (why == Refused::malformed) {
+    tail = std::string(R"(,"error":{"code":-32602,"message":")") + bad_progress_token + "\"}}";
+  } else if (why != Refused::undeclared && method == mcp::Method::elicitation_create) {
     tail = why == Refused::by_policy ? R"(,"result":{"action":"decline"}})"
                                      : R"(,"result":{"action":"cancel"}})";
   } else if (why == Refused::by_policy) {
@@ -273,10 +280,9 @@ void Router::cancel_ask(WireLane &lane, std::string_view message, const mcp::Sca
   const ReplyTo to = asked_of(*ask);
   ask_ended(found);
   const Digits number(found);
-  Splice splice(message);
-  splice.replace(scan.request_id, number.view());
-  const bh_str *parts = splice.parts();
-  send(to, BH_OUT_EVENT, parts, splice.count(), 0);
+  const std::string text = compose_cancelled(number.view(), message, scan);
+  const bh_str part = bh::str(text);
+  send(to, BH_OUT_EVENT, &part, 1, 0);
 }
 
 }  // namespace bulkhead

@@ -130,8 +130,11 @@ bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view mess
       refuse_held(s, reply, message, scan, naming.kind, name, holders);
       return false;
     }
-    wake_unlisted(view);
+    wake_holder(view, naming.kind, name);
     if (!view.deadline_passed && !view_settled(view)) {
+      wait_for_view(view, reply, message);
+    } else if (awaits_holder(view, naming.kind, name, message)) {
+      if (view.deadline_timer == 0) open_first_list(view);
       wait_for_view(view, reply, message);
     } else {
       not_found(s, reply, message, scan, naming.kind, name);
@@ -162,12 +165,12 @@ bool Router::say_unavailable(const Session &s, const ReplyTo &reply, std::string
     if (upstream->def().disabled) {
       const std::string &why = upstream->def().disabled_reason;
       answer_error(reply, id, code::internal_error,
-                   "server \"" + upstream->name() + "\" is " +
-                       (why.empty() ? "disabled in the profile" : why));
+                   "server \"" + upstream->name() + "\" is disabled" +
+                       (why.empty() ? " in the profile" : ": " + why));
       return true;
     }
     for (const Lane *lane : s.view->lanes) {
-      if (&lane->upstream() != upstream.get() || lane->state() == LaneState::ready) continue;
+      if (&lane->upstream() != upstream.get() || lane->can_take_calls()) continue;
       answer_error(reply, id, code::internal_error,
                    "server \"" + upstream->name() + "\" is not available: " +
                        (lane->reason().empty() ? "still connecting" : lane->reason()));

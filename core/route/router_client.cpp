@@ -30,6 +30,9 @@ bh_status Router::deliver(bh_session handle, std::uint64_t stream, std::string_v
   out->flags = 0;
   const ReplyTo reply{handle, stream, 0};
   if (handle_message(*s, reply, message, out)) out->kind = BH_DELIVERED_ANSWER;
+  if (const Session *still = session(handle); still != nullptr && still->ready) {
+    out->flags |= BH_DELIVERED_READY;
+  }
   if (handle == carried_) ledger_->commit();
   return BH_OK;
 }
@@ -56,6 +59,8 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
                       400);
     return true;
   }
+  std::string room;
+  drop_members(&message, &scan, &room);
   // From here on it may end this process, and must not end the next one, too.
   if (s.handle == carried_ && scan.kind != mcp::Kind::batch) {
     if (scan.kind == mcp::Kind::request) {
@@ -75,6 +80,10 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
       }
       return true;
     case mcp::Kind::notification: {
+      if (scan.bad_progress_token) {
+        ++counters_.refused_messages;
+        return false;
+      }
       const std::uint64_t now = reactor_.now_ns();
       record_message(&s, reply.session, message, scan, now, {BH_OUTCOME_OK, now, 0, {}, {}, {}});
       handle_notification(s, message, scan);
@@ -130,6 +139,17 @@ void Router::handle_request(Session &s, const ReplyTo &reply, std::string_view m
         reply, id, code::internal_error,
         "the gateway cannot put calls on record at the moment, and its profile wants none without "
         "(on_failure = \"block\")");
+  }
+  if (scan.bad_progress_token) {
+    ++counters_.refused_messages;
+    return answer_error(reply, id, code::invalid_params, bad_progress_token);
+  }
+  if (scan.unknown_params != 0 && profile_.unknown_params == UnknownParams::refuse) {
+    ++counters_.refused_messages;
+    return answer_error(reply, id, code::invalid_params,
+                        std::string(mcp::to_string(scan.method)) + " has no params " +
+                            mcp::unknown_param_names(message, scan) +
+                            " (gateway.unknown_params = \"refuse\")");
   }
   if (scan.method == mcp::Method::ping) return answer_result(reply, id, "{}");
   if (scan.method == mcp::Method::initialize) return initialize(s, reply, message, scan);
@@ -215,7 +235,7 @@ void Router::initialize(Session &s, const ReplyTo &reply, std::string_view messa
   result.append(R"(,"version":")").append(version_text).append("\"}");
   const std::string instructions = [&] {
     constexpr std::size_t most = 16'384;
-    std::string text;
+    std::string text = first_start_text(view);
     for (const Lane *lane : view.lanes) {
       if (lane->instructions().empty()) continue;
       if (text.size() + lane->instructions().size() > most) break;
@@ -230,6 +250,26 @@ void Router::initialize(Session &s, const ReplyTo &reply, std::string_view messa
   }
   result.append("}");
   answer_result(reply, id, result);
+}
+
+// Names the servers that have never run here and are not ready: their programs may be on the way. A
+// client that lists once would take their absence for good.
+std::string Router::first_start_text(const View &view) {
+  constexpr std::size_t most = 20;
+  std::string names;
+  std::size_t count = 0;
+  for (const Lane *lane : view.lanes) {
+    const ServerDef &def = lane->upstream().def();
+    const bool first = !def.kept.definition.empty() && def.kept.lists.empty();
+    if (!first || def.type != "stdio" || lane->lazy() || lane->listed() || lane->settled())
+      continue;
+    if (++count > most) continue;
+    names.append(names.empty() ? "" : ", ").append(def.name);
+  }
+  if (count > most) names += " and " + std::to_string(count - most) + " more";
+  if (count == 0) return {};
+  return "Started for the first time, and possibly still being downloaded: " + names +
+         ". Their tools are listed as soon as they are ready; list the tools again to see them.\n";
 }
 
 // The first handshake, or one that starts a session anew: then calls under way go on, and what the
@@ -338,6 +378,9 @@ void Router::set_log_level(Session &s, const ReplyTo &reply, std::string_view me
 
 void Router::handle_notification(Session &s, std::string_view message, const mcp::Scan &scan) {
   switch (scan.method) {
+    case mcp::Method::notifications_initialized:
+      s.ready = s.initialized;
+      return;
     case mcp::Method::notifications_cancelled:
       return cancel(s, message, scan);
     case mcp::Method::notifications_progress: {
@@ -350,6 +393,7 @@ void Router::handle_notification(Session &s, std::string_view message, const mcp
       splice.replace(scan.token, token);
       const bh_str *parts = splice.parts();
       Lane *lane = ask->lane;
+      if (parts == nullptr) return message_lost(*lane, scan.method);
       return tell_server(*lane, s, message, scan, parts, splice.count());
     }
     case mcp::Method::notifications_roots_list_changed: {
@@ -428,6 +472,11 @@ void Router::pass_response(std::uint64_t handle, std::string_view message, const
   Splice splice(message);
   splice.replace(scan.id, ask.upstream_id);
   const bh_str *parts = splice.parts();
+  if (parts == nullptr) {
+    message_lost(*ask.lane, ask.method);
+    return refuse_ask(static_cast<WireLane &>(*ask.lane), ask.upstream_id, ask.method,
+                      Refused::nobody);
+  }
   ask.lane->send(BH_LANE_RESPONSE, parts, splice.count());
 }
 

@@ -17,7 +17,11 @@ constexpr std::uint64_t event_mark = 1ULL << 63;
 std::string method_of(std::string_view message, const mcp::Scan &scan) {
   if (scan.method != mcp::Method::other) return std::string(mcp::to_string(scan.method));
   std::string scratch;
-  return std::string(mcp::unquote(scan.method_text.in(message), &scratch).substr(0, 256));
+  return std::string(mcp::unquote(scan.method_text.in(message), &scratch));
+}
+
+Gate::Decision duplicates() {
+  return Gate::refusal({}, "it holds an object with duplicate members");
 }
 
 std::string joined(const bh_str *parts, std::uint32_t count) {
@@ -66,21 +70,34 @@ bh_policy_request Router::event_request(const Event &event, std::uint64_t number
 
 // True: it may go on now. Else it is refused (and that done with), or the decision is pending.
 bool Router::passes_event(Event event) {
-  // It is read by those who judge it, whatever they read of calls.
-  if (!event.body.empty() && mcp::has_duplicate_members(event.body)) {
-    refuse_event(event, Gate::refusal({}, "it holds an object with duplicate members"));
-    return false;
-  }
   if (++last_event_ == 0) ++last_event_;
   const std::uint64_t number = event_mark | last_event_;
+  // It is read by those who judge it, whatever they read of calls.
+  if (event.body.size() > DuplicateChecks::at_once) {
+    const KeptText body = event.large_body = kept(event.body);
+    if (!keep_event(std::move(event), number)) return false;
+    if (!duplicate_checks_.begin(number, body, *body)) {
+      event_decided(number, Gate::failed("the pool for blocking work is full"));
+    }
+    return false;
+  }
+  if (!event.body.empty() && mcp::has_duplicate_members(event.body)) {
+    refuse_event(event, duplicates());
+    return false;
+  }
   const Gate::Decision decision = gate_.decide(event_request(event, number));
   if (decision.verdict == Gate::Verdict::allow) return true;
   if (decision.verdict != Gate::Verdict::pending) {
     refuse_event(event, decision);
     return false;
   }
+  if (!keep_event(std::move(event), number)) unanswered(number, false);
+  return false;
+}
+
+// False: it is refused, since too much waits.
+bool Router::keep_event(Event event, std::uint64_t number) {
   if (!may_wait(event.message.size())) {
-    unanswered(number, false);
     refuse_event(event, Gate::failed("too much waits for the policy"));
     return false;
   }
@@ -93,7 +110,34 @@ bool Router::passes_event(Event event) {
   event.deadline_ns = reactor_.now_ns() + limits().policy_timeout_ms * 1'000'000u;
   events_.emplace(number, std::move(event));
   start_event_timer();
-  return false;
+  return true;
+}
+
+const Upstream *Router::upstream_named(std::string_view name) const noexcept {
+  for (const auto &upstream : upstreams_) {
+    if (upstream->name() == name) return upstream.get();
+  }
+  return nullptr;
+}
+
+void Router::event_checked(std::uint64_t number, bool found) {
+  if (found) return event_decided(number, duplicates());
+  Event &event = events_.at(number);
+  event.session = session(event.to.session);
+  event.upstream = upstream_named(event.server);
+  // Who it is from or for has gone: nobody waits for it.
+  if (event.session == nullptr || event.upstream == nullptr) {
+    waiting_bytes_ -= event.message.size();
+    events_.erase(number);
+    return;
+  }
+  const KeptText body = std::exchange(event.large_body, nullptr);
+  event.body = *body;
+  const Gate::Decision decision = gate_.decide(event_request(event, number));
+  event.session = nullptr;
+  event.upstream = nullptr;
+  event.body = {};
+  if (decision.verdict != Gate::Verdict::pending) event_decided(number, decision);
 }
 
 void Router::event_decided(std::uint64_t number, const Gate::Decision &decision) {
@@ -204,8 +248,8 @@ void Router::expire_events() {
     const std::uint64_t number = events_.begin()->first;
     ++counters_.policy_timeouts;
     const Gate::Decision decision = Gate::timed_out(limits().policy_timeout_ms);
-    log(BH_LOG_WARN,
-        decision.reason + ": a message (" + events_.begin()->second.method_text + ") is refused");
+    log(BH_LOG_WARN, decision.reason + ": a message (" +
+                         events_.begin()->second.method_text.substr(0, 256) + ") is refused");
     event_decided(number, decision);
     unanswered(number, true);
   }

@@ -39,6 +39,7 @@ std::string subscribe_message(const std::string &uri) {
 void Router::use_ledger(Ledger *ledger) {
   ledger_ = ledger;
   if (ledger == nullptr) return;
+  recorder_.use_ring(&ledger->records());
   ledger_timer_ = reactor_.timer_start(
       this, steady_ms, [](void *arg) { static_cast<Ledger *>(arg)->prove(); }, ledger);
 }
@@ -47,10 +48,28 @@ void Router::use_ledger(Ledger *ledger) {
 
 void Router::session_remember(bh_session handle, std::string_view id) {
   Session *s = session(handle);
-  if (s == nullptr || ledger_ == nullptr || s->slot != Ledger::none) return;
-  s->slot = ledger_->claim(id);
+  if (s == nullptr || s->slot != Ledger::none) return;
   s->resume_id = id;
+  if (ledger_ == nullptr) return;
+  s->slot = ledger_->claim(id);
   save(*s);
+}
+
+bool Router::session_was_evicted(std::string_view id) const {
+  const std::uint64_t now = reactor_.now_ns();
+  const std::uint64_t idle_ns = limits().session_idle_ms * 1'000'000u;
+  return evicted_.holds(id, now, idle_ns) || evicted_early_.holds(id, now, idle_ns);
+}
+
+// Ends the session so that its client can take it up again. What the ledger knows of it stays there
+// if the sealed id alone cannot bring it back.
+void Router::evict(Session &s) {
+  (s.ready ? evicted_ : evicted_early_).add(s.resume_id, reactor_.now_ns());
+  const bool remembered = s.log_level >= 0 || !s.subscriptions.empty() || !s.to_subscribe.empty();
+  if (ledger_ != nullptr && s.slot != Ledger::none && s.slot != Ledger::carried && remembered) {
+    ledger_->leave(std::exchange(s.slot, Ledger::none), s.resume_id);
+  }
+  close_session(s);
 }
 
 void Router::sessions_too_old() {
@@ -99,9 +118,11 @@ void Router::session_restore(bh_session handle, std::uint8_t revision, ClientCap
   if (s == nullptr || s->initialized || revision >= std::size(revisions)) return;
   s->revision = revision;
   s->caps = caps;
-  s->initialized = true;
+  s->initialized = s->ready = true;
   s->listed = static_cast<std::uint8_t>((1u << item_kinds) - 1);
   s->to_tell_lists = true;
+  evicted_.forget(id);
+  evicted_early_.forget(id);
   if (ledger_ != nullptr && s->slot == Ledger::none) s->slot = ledger_->take(id);
   if (s->slot != Ledger::none) {
     s->resume_id = id;

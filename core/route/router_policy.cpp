@@ -12,6 +12,19 @@
 namespace bulkhead {
 namespace {
 
+Gate::Decision duplicates_in(std::string_view where) {
+  return Gate::refusal({}, std::string(where) + " an object with duplicate members");
+}
+
+Gate::Decision no_place() {
+  return Gate::failed("the pool for blocking work is full; try again later");
+}
+
+// What of an answer is judged.
+std::string_view body_of(std::string_view message, const mcp::Scan &scan) {
+  return (scan.kind == mcp::Kind::result ? scan.result : scan.error).in(message);
+}
+
 Gate::Decision too_much() {
   return Gate::failed("too much waits for the policy (limits.policy_waiting_bytes)");
 }
@@ -54,11 +67,18 @@ std::int32_t error_code_of(std::string_view error) {
   return !token.empty() && failed == std::errc{} && end == last ? out : code::internal_error;
 }
 
+bool has_number(std::string_view token) {
+  return !token.empty() && std::all_of(token.begin(), token.end(),
+                                       [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
+}
+
 // A server's error as policies see it, which read results: the message is its text, data its
 // structured content. What would have no place there is in it with the whole error.
 std::string error_as_result(std::string_view error) {
   const std::string_view message = mcp::member(error, "message"), data = mcp::member(error, "data");
-  bool whole = !message.starts_with('"') || (!data.empty() && !data.starts_with('{'));
+  // Only a number says no more than a number.
+  bool whole = !message.starts_with('"') || (!data.empty() && !data.starts_with('{')) ||
+               !has_number(mcp::member(error, "code"));
   mcp::for_each_member(error, &whole, [](void *arg, std::string_view key, std::string_view) {
     std::string scratch;
     const std::string_view name = mcp::unquote(key, &scratch);
@@ -97,16 +117,43 @@ bh_policy_request Router::policy_request(const Exchange &e) const {
 
 // ---- calls -----------------------------------------------------------------------------------
 
+// What the policy reads of params, in one piece.
+mcp::Range Router::judged_part(const mcp::Scan &scan) noexcept {
+  const bool more = scan.extra_params || scan.method == mcp::Method::completion_complete;
+  return more ? scan.params : scan.arguments;
+}
+
+// It is too large to be looked at for duplicate members before somebody else's turn.
+bool Router::checks_later(const mcp::Scan &scan) const noexcept {
+  return gate_.reads_arguments() && judged_part(scan).size() > DuplicateChecks::at_once;
+}
+
 Gate::Decision Router::judge_call(const Exchange &e, std::string_view message,
                                   const mcp::Scan &scan, const Target &target,
                                   std::uint32_t flags) const {
-  const std::string_view arguments = scan.arguments.in(message);
-  if (gate_.reads_arguments() && !arguments.empty() && mcp::has_duplicate_members(arguments)) {
-    return Gate::refusal({}, "arguments hold an object with duplicate members");
+  const std::string_view judged = judged_part(scan).in(message);
+  if (gate_.reads_arguments() && !judged.empty() && mcp::has_duplicate_members(judged)) {
+    return duplicates_in("arguments hold");
   }
+  return ask_policy(e, message, scan, target, flags);
+}
+
+// Of arguments in which no object has one member twice.
+Gate::Decision Router::ask_policy(const Exchange &e, std::string_view message,
+                                  const mcp::Scan &scan, const Target &target,
+                                  std::uint32_t flags) const {
   bh_policy_request request = policy_request(e);
   request.flags = flags;
-  if (gate_.reads_arguments()) request.arguments = bh::str(arguments);
+  std::string extra;
+  if (gate_.reads_arguments()) {
+    request.arguments = bh::str(scan.arguments.in(message));
+    if (scan.method == mcp::Method::completion_complete) {
+      request.argument = bh::str(scan.argument.in(message));
+      request.context = bh::str(scan.context.in(message));
+    }
+    extra = mcp::extra_params(message, scan);
+    request.extra = bh::str(extra);
+  }
   if (gate_.reads_definitions()) {
     request.definition = bh::str(definition_of(target.resolved, *target.lane));
   }
@@ -124,6 +171,10 @@ Gate::Decision Router::judge_call(const Exchange &e, std::string_view message,
 // False: refused (and answered), or the decision is pending.
 bool Router::passes_gate(Exchange &e, std::string_view message, const mcp::Scan &scan,
                          const Target &target, std::string *rewritten) {
+  if (checks_later(scan)) {
+    check_call(e, {kept(message), scan, target, false, {}});
+    return false;
+  }
   Gate::Decision decision = judge_call(e, message, scan, target);
   note_decision(e, decision);
   switch (decision.verdict) {
@@ -137,7 +188,7 @@ bool Router::passes_gate(Exchange &e, std::string_view message, const mcp::Scan 
       *rewritten = std::move(decision.replacement);
       return true;
     case Gate::Verdict::pending:
-      wait_for_policy(e, {std::string(message), target, false, {}});
+      if (!wait_for_policy(e, {kept(message), scan, target, false, {}})) unanswered(e.id, false);
       return false;
     default:
       if (decision.asks) return has_approval(e, message, scan, target, decision);
@@ -146,14 +197,51 @@ bool Router::passes_gate(Exchange &e, std::string_view message, const mcp::Scan 
   }
 }
 
-void Router::wait_for_policy(Exchange &e, Undecided call) {
-  if (!may_wait(call.message.size())) {
-    unanswered(e.id, false);
-    return refuse(e, too_much());
+// False: it is refused, since too much waits.
+bool Router::wait_for_policy(Exchange &e, Undecided call) {
+  const std::size_t bytes = call.message->size();
+  if (!may_wait(bytes)) {
+    refuse(e, too_much());
+    return false;
   }
-  waiting_bytes_ += call.message.size();
+  waiting_bytes_ += bytes;
   undecided_.emplace(e.id, std::move(call));
-  arm(e, limits().policy_timeout_ms);
+  arm(e, policy_time_ms(bytes));
+  return true;
+}
+
+std::uint64_t Router::policy_time_ms(std::size_t bytes) const noexcept {
+  constexpr std::size_t bytes_per_ms = 8'192;
+  return limits().policy_timeout_ms + bytes / bytes_per_ms;
+}
+
+// The policy is asked once the pool has found no duplicate members.
+void Router::check_call(Exchange &e, Undecided call) {
+  const KeptText message = call.message;
+  const std::string_view judged = judged_part(call.scan).in(*message);
+  if (!wait_for_policy(e, std::move(call))) return;
+  if (duplicate_checks_.begin(e.id, message, judged)) return;
+  take_undecided(e.id);
+  refuse(e, no_place());
+}
+
+void Router::call_checked(Exchange &e, bool duplicates) {
+  Gate::Decision decision = duplicates_in("arguments hold");
+  if (!duplicates) {
+    const Undecided &call = undecided_.at(e.id);
+    decision = ask_policy(e, *call.message, call.scan, call.target,
+                          call.approved ? BH_REQUEST_APPROVED | BH_REQUEST_AGAIN : 0);
+    if (decision.verdict == Gate::Verdict::pending) return;
+  }
+  if (const auto call = take_undecided(e.id)) call_decided(e, *call, decision);
+}
+
+void Router::checked(std::uint64_t number, bool duplicates) {
+  if (events_.contains(number)) return event_checked(number, duplicates);
+  Exchange *e = exchanges_.get(number);
+  if (e == nullptr) return;  // it has ended meanwhile
+  if (undecided_.contains(number)) return call_checked(*e, duplicates);
+  if (unobserved_.contains(number)) result_checked(*e, duplicates);
 }
 
 void Router::refuse(Exchange &e, const Gate::Decision &decision) {
@@ -170,12 +258,11 @@ void Router::refuse(Exchange &e, const Gate::Decision &decision) {
 void Router::call_decided(Exchange &e, const Undecided &call, const Gate::Decision &decision) {
   note_decision(e, decision);
   if (decision.verdict == Gate::Verdict::refuse && !decision.asks) return refuse(e, decision);
-  mcp::Scan scan;
-  mcp::ScanError error;
-  if (!mcp::scan(call.message, &scan, &error)) return refuse(e, Gate::failed(error.what));
+  const std::string &message = *call.message;
+  const mcp::Scan &scan = call.scan;
   // A person's answer is to the rules that asked: another one asks anew.
   const bool approved = call.approved && has_rules(call.rule, decision.rule);
-  if (decision.asks && !approved && !has_approval(e, call.message, scan, call.target, decision)) {
+  if (decision.asks && !approved && !has_approval(e, message, scan, call.target, decision)) {
     return;
   }
   if (decision.verdict == Gate::Verdict::rewrite && scan.arguments.empty()) {
@@ -184,41 +271,72 @@ void Router::call_decided(Exchange &e, const Undecided &call, const Gate::Decisi
   if (!passes_pins(e, call.target)) return;  // it may be another one by now
   // The server has its whole time, however long the policy took.
   arm(e, call.target.lane->upstream().timeout_ms(scan.method, e.name));
-  dispatch(e, call.message, scan, call.target, decision.replacement);
+  dispatch(e, message, scan, call.target, decision.replacement);
 }
 
 // ---- results and errors ----------------------------------------------------------------------
 
 // False: answered otherwise, or the decision is pending.
 bool Router::passes_result(Exchange &e, std::string_view message, const mcp::Scan &scan) {
-  const bool ok = scan.kind == mcp::Kind::result;
-  const std::string_view body = (ok ? scan.result : scan.error).in(message);
-  if (mcp::has_duplicate_members(body)) {
-    const char *why = "the result holds an object with duplicate members";
-    answer_filtered(e, message, scan, Gate::refusal({}, why));
+  const std::string_view body = body_of(message, scan);
+  if (body.size() > DuplicateChecks::at_once) {
+    const std::uint64_t id = e.id;
+    if (!keep_result(e, message, scan)) return false;
+    const auto at = unobserved_.find(id);
+    if (at == unobserved_.end()) return false;  // ended when its lane went on
+    const KeptText text = at->second.message;
+    if (duplicate_checks_.begin(id, text, body_of(*text, scan))) return false;
+    take_unobserved(id);
+    refuse_result(e, no_place());
     return false;
   }
-  const std::string error = ok ? std::string() : error_as_result(body);
-  const Gate::Decision decision = gate_.observe(policy_request(e), ok ? body : error);
+  if (mcp::has_duplicate_members(body)) {
+    answer_filtered(e, message, scan, duplicates_in("the result holds"));
+    return false;
+  }
+  const Gate::Decision decision = observe(e, message, scan);
   if (decision.verdict == Gate::Verdict::allow) return true;
   if (decision.verdict != Gate::Verdict::pending) {
     answer_filtered(e, message, scan, decision);
     return false;
   }
+  const std::uint64_t id = e.id;
+  if (!keep_result(e, message, scan)) unanswered(id, false);
+  return false;
+}
+
+Gate::Decision Router::observe(const Exchange &e, std::string_view message,
+                               const mcp::Scan &scan) const {
+  const std::string_view body = body_of(message, scan);
+  if (scan.kind == mcp::Kind::result) return gate_.observe(policy_request(e), body);
+  return gate_.observe(policy_request(e), error_as_result(body));
+}
+
+// False: it is refused, since too much waits.
+bool Router::keep_result(Exchange &e, std::string_view message, const mcp::Scan &scan) {
   if (!may_wait(message.size())) {
-    unanswered(e.id, false);
     refuse_result(e, too_much());
     return false;
   }
   waiting_bytes_ += message.size();
-  unobserved_.emplace(e.id, Unobserved{std::string(message)});
+  unobserved_.emplace(e.id, Unobserved{kept(message), scan});
   // The server is done: its place is free for others, and its end is nothing to this call.
   Lane *lane = e.lane;
   detach(e);
-  arm(e, limits().policy_timeout_ms);
+  arm(e, policy_time_ms(message.size()));
   lane->pump();
   if (!draining_.empty()) sweep_later();
-  return false;
+  return true;
+}
+
+void Router::result_checked(Exchange &e, bool duplicates) {
+  Gate::Decision decision = duplicates_in("the result holds");
+  if (!duplicates) {
+    const Unobserved &result = unobserved_.at(e.id);
+    decision = observe(e, *result.message, result.scan);
+    if (decision.verdict == Gate::Verdict::pending) return;
+  }
+  if (const auto result = take_unobserved(e.id)) result_decided(e, *result, decision);
 }
 
 // A policy has looked at the result: it is replaced or withheld, the original never leaves.
@@ -238,13 +356,14 @@ void Router::answer_filtered(Exchange &e, std::string_view message, const mcp::S
   Splice splice(message);
   splice.replace(scan.id, e.client_id);
   splice.replace(scan.result, decision.replacement);
+  const bh_str *parts = splice.parts();
+  if (parts == nullptr) return refuse_result(e, Gate::failed(Splice::failure));
   const ReplyTo reply = e.reply;
   const std::uint64_t id = e.id;
   const std::string_view result = decision.replacement;
-  if (recorder_.commits()) {
+  if (recorder_.goes_first()) {
     put_on_record(e, {BH_OUTCOME_OK, reactor_.now_ns(), result.size(), decision.rule, {}, result});
   }
-  const bh_str *parts = splice.parts();
   answer(reply, parts, splice.count());
   if (Exchange *still = exchanges_.get(id)) {
     finish(*still, BH_OUTCOME_OK, result.size(), decision.rule, {}, result);
@@ -266,11 +385,8 @@ void Router::refuse_result(Exchange &e, const Gate::Decision &decision, std::int
 }
 
 void Router::result_decided(Exchange &e, const Unobserved &result, const Gate::Decision &decision) {
-  mcp::Scan scan;
-  mcp::ScanError error;
-  if (!mcp::scan(result.message, &scan, &error)) return refuse_result(e, Gate::failed(error.what));
-  if (decision.verdict == Gate::Verdict::allow) return pass_answer(e, result.message, scan);
-  answer_filtered(e, result.message, scan, decision);
+  if (decision.verdict == Gate::Verdict::allow) return pass_answer(e, *result.message, result.scan);
+  answer_filtered(e, *result.message, result.scan, decision);
 }
 
 // For the record: what the policy said of the call, and whatever it changed of the result. Of a
@@ -310,14 +426,14 @@ bool Router::may_wait(std::size_t bytes) const noexcept {
 std::optional<Router::Undecided> Router::take_undecided(std::uint64_t exchange) {
   auto node = undecided_.extract(exchange);
   if (node.empty()) return std::nullopt;
-  waiting_bytes_ -= node.mapped().message.size();
+  waiting_bytes_ -= node.mapped().message->size();
   return std::move(node.mapped());
 }
 
 std::optional<Router::Unobserved> Router::take_unobserved(std::uint64_t exchange) {
   auto node = unobserved_.extract(exchange);
   if (node.empty()) return std::nullopt;
-  waiting_bytes_ -= node.mapped().message.size();
+  waiting_bytes_ -= node.mapped().message->size();
   return std::move(node.mapped());
 }
 

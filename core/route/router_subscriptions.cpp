@@ -214,6 +214,7 @@ void Router::forward_updated(Lane &lane, std::string_view message, const mcp::Sc
     Splice splice(message);
     splice.replace(scan.uri, token);
     const bh_str *parts = splice.parts();
+    if (parts == nullptr) return message_lost(lane, scan.method);
     tell({client, 0, 0}, lane, nullptr, message, scan, parts, splice.count());
   }
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "reactor/post_owned.hpp"
 #include "route/place_lane.hpp"
 #include "route/router.hpp"
 
@@ -48,6 +49,21 @@ void Router::tools_refused(bh_call call, const Error &error) {
                                   : error.code == BH_E_UNSUPPORTED ? code::method_not_found
                                                                    : code::internal_error;
   fail_exchange(*e, error_code, error.text, BH_OUTCOME_ERROR);
+}
+
+// What another thread has completed is posted, and comes before this. A result that a policy looks
+// at is not missing.
+void Router::expect_completed(bh_call call) {
+  if (exchanges_.get(call) == nullptr) return;
+  post_owned(reactor_, this, [this, call] {
+    const Exchange *e = exchanges_.get(call);
+    if (e == nullptr || e->lane == nullptr || unobserved_.contains(call)) return;
+    const std::string server = "server \"" + e->lane->upstream().name() + "\"";
+    log(BH_LOG_PLUGIN_MISBEHAVES, server + " returned BH_OK for a call without complete()");
+    tools_refused(call,
+                  {BH_E_PROTOCOL, server + " said that the call was done (BH_OK), but gave no "
+                                           "result: it has not called complete()"});
+  });
 }
 
 void Router::tools_progress(bh_call call, double progress, double total, std::string_view message) {

@@ -27,7 +27,16 @@ void Router::upstream_message(bh_lane handle, std::uint64_t hint, std::string_vi
 }
 
 void Router::take_upstream(WireLane &lane, std::uint64_t hint, std::string_view message,
-                           const mcp::Scan &scan) {
+                           mcp::Scan &scan) {
+  std::string room;
+  drop_members(&message, &scan, &room);
+  if (scan.bad_progress_token) {
+    if (scan.kind == mcp::Kind::request) {
+      return refuse_ask(lane, scan.id.in(message), scan.method, Refused::malformed);
+    }
+    ++counters_.dropped_events;
+    return;
+  }
   switch (scan.kind) {
     case mcp::Kind::result:
     case mcp::Kind::error:
@@ -101,6 +110,10 @@ void Router::pass_answer(Exchange &e, std::string_view message, const mcp::Scan 
   }
   Splice splice(message);
   splice.replace(scan.id, e.client_id);
+  const bh_str *parts = splice.parts();
+  if (parts == nullptr) {
+    return fail_exchange(e, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
+  }
   const std::uint32_t outcome = ok ? BH_OUTCOME_OK : BH_OUTCOME_ERROR;
   // The text alone: what else is in it is part of the response.
   std::string scratch;
@@ -109,11 +122,9 @@ void Router::pass_answer(Exchange &e, std::string_view message, const mcp::Scan 
           ? std::string_view{}
           : mcp::unquote(mcp::member(scan.error.in(message), "message"), &scratch);
   const std::string_view response = (ok ? scan.result : scan.error).in(message);
-  // It waits for its record; else it goes first.
-  if (recorder_.commits()) {
+  if (recorder_.goes_first()) {
     put_on_record(e, {outcome, reactor_.now_ns(), message.size(), {}, error, response});
   }
-  const bh_str *parts = splice.parts();
   answer(reply, parts, splice.count());
   Exchange *still = exchanges_.get(id);  // the client may have gone while it was being answered
   if (still != nullptr) {
@@ -136,6 +147,12 @@ void Router::exchange_failed(bh_lane handle, std::uint64_t exchange, const Error
 void Router::lane_down(bh_lane handle, const Error &error, std::uint32_t retry_after_ms) {
   WireLane **slot = wires_.get(handle);
   if (slot != nullptr && *slot != nullptr) (*slot)->down(error, retry_after_ms);
+}
+
+void Router::message_lost(const Lane &lane, mcp::Method method) {
+  ++counters_.dropped_events;
+  log(BH_LOG_ERROR, "server \"" + lane.upstream().name() + "\": " +
+                        std::string(mcp::to_string(method)) + " was dropped: " + Splice::failure);
 }
 
 // ---- notifications ---------------------------------------------------------------------------
@@ -182,6 +199,7 @@ void Router::forward_progress(WireLane &lane, std::string_view message, const mc
   Splice splice(message);
   splice.replace(scan.token, e->client_token);
   const bh_str *parts = splice.parts();
+  if (parts == nullptr) return message_lost(lane, scan.method);
   tell(e->reply, lane, e, message, scan, parts, splice.count());
 }
 

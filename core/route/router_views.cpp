@@ -74,8 +74,8 @@ void Router::fill_view(View &view) {
 void Router::start_lanes(View &view) {
   for (Lane *lane : std::vector<Lane *>(view.lanes)) {
     if (lane->state() != LaneState::idle) continue;
+    lane->recall();
     if (lane->lazy()) {
-      lane->recall();
       lane->leave_alone();
     } else {
       lane->start();
@@ -89,6 +89,38 @@ void Router::wake_unlisted(View &view) {
   for (Lane *lane : view.lanes) {
     if (lane->unknown()) unlisted.push_back(lane);
   }
+  wake(view, unlisted);
+}
+
+// A name that no list has is called: only servers that may have it are started.
+void Router::wake_holder(View &view, ItemKind kind, std::string_view name) {
+  std::vector<Lane *> unlisted;
+  for (Lane *lane : view.lanes) {
+    if (may_hold(*lane, kind, name) && lane->unknown()) unlisted.push_back(lane);
+  }
+  wake(view, unlisted);
+}
+
+bool Router::may_hold(const Lane &lane, ItemKind kind, std::string_view name) const {
+  const std::string &server = lane.upstream().name();
+  return kind == ItemKind::resource ? names_.uri_may_be_of(server, name)
+                                    : names_.may_be_of(server, name);
+}
+
+// Its server lists from memory while it connects: the name may be on the list that it gives then. A
+// request waits for that once, as long as a first list does.
+bool Router::awaits_holder(const View &view, ItemKind kind, std::string_view name,
+                           std::string_view message) const {
+  const bool first = incoming_ == nullptr || incoming_->message.data() != message.data();
+  const std::uint64_t now = reactor_.now_ns(), start = first ? now : incoming_->start_ns;
+  if (now - start >= limits().first_list_wait_ms * 1'000'000u) return false;
+  return std::any_of(view.lanes.begin(), view.lanes.end(), [&](const Lane *lane) {
+    return lane->state() == LaneState::connecting && lane->recalled() &&
+           may_hold(*lane, kind, name);
+  });
+}
+
+void Router::wake(View &view, const std::vector<Lane *> &unlisted) {
   if (unlisted.empty()) return;
   open_first_list(view);
   // All are expected before one is started: that one may fail at once.

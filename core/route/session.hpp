@@ -37,6 +37,7 @@ struct Session {
   std::uint64_t max_message_bytes = 0;  // that its transport can carry; 0: no bound
   bool answers_only = false;            // is sent no events and no asks
   bool initialized = false;
+  bool ready = false;  // its client has sent notifications/initialized, here or to a former process
   bool input_ended = false;
   bool closing = false;
   std::uint8_t revision = 0;

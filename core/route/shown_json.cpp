@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "bulkhead/cpp/decoded.hpp"
 #include "mcp/description_audit.hpp"
 #include "mcp/scan.hpp"
 #include "profile/secrets.hpp"
@@ -14,6 +15,8 @@ namespace {
 using profiles::credential_name;
 using profiles::credential_value;
 using profiles::kMask;
+
+constexpr unsigned max_layers = 8;  // of JSON in strings, and of percent-encoding
 
 constexpr std::string_view private_key = "-----BEGIN ";
 constexpr std::string_view spaces = " \t\r\n";
@@ -37,13 +40,13 @@ bool token_shape(std::string_view part) {
 }
 
 // A word without spaces, maybe "https://user:password@host/?token=x" or "--api-key=x".
-void add_word(std::string *out, std::string_view word) {
+void add_plain_word(std::string *out, std::string_view word) {
   const std::size_t scheme = word.find("://");
   if (scheme != std::string_view::npos) {
     const std::size_t end = word.find_first_of("/?#", scheme + 3);
     const std::size_t at = word.substr(0, end).rfind('@');
     if (at != std::string_view::npos && at > scheme) {
-      add_word(out, word.substr(0, scheme));
+      add_plain_word(out, word.substr(0, scheme));
       out->append("://").append(kMask);
       word.remove_prefix(at);
     }
@@ -63,6 +66,22 @@ void add_word(std::string *out, std::string_view word) {
     }
     word.remove_prefix(end + 1);
   }
+}
+
+// One that hides something by percent-encoding is shown without it.
+void add_word(std::string *out, std::string_view word) {
+  std::string plain(word);
+  for (unsigned layer = 0; layer < max_layers; ++layer) {
+    const auto below = bh::Decoded::of(plain, bh::Decoded::Layer::percent);
+    if (!below) break;
+    plain = below->text();
+  }
+  if (plain.size() != word.size()) {
+    std::string masked;
+    add_plain_word(&masked, plain);
+    if (masked != plain) return void(out->append(masked));
+  }
+  add_plain_word(out, word);
 }
 
 std::string unquoted_word(std::string_view word) {
@@ -103,7 +122,8 @@ std::string quoted_visible(std::string_view text) {
 // One walk over a validated text. A value that is hidden is skipped, not copied.
 class Walk {
  public:
-  Walk(std::string_view json, std::size_t max_bytes) : json_(json), max_(max_bytes) {}
+  Walk(std::string_view json, std::size_t max_bytes, unsigned layer)
+      : json_(json), max_(max_bytes), layer_(layer) {}
 
   ShownJson run() {
     while (at_ < json_.size() && out_.size() < max_) step();
@@ -140,17 +160,36 @@ class Walk {
     if (!all) token += '"';
     const std::string_view text = mcp::unquote(token, &scratch);
     if (key_next_) {
-      hides_ = credential_name(text);
+      hides_ = credential_name(bh::Decoded::all_of(text, max_layers));
       key_next_ = false;
       out_ += quoted_visible(text);
     } else {
-      out_ += quoted_visible(masked_text(text));
+      out_ += quoted_visible(value(text));
     }
     at_ = end;
-    if (!all) out_.resize(std::max(out_.size(), max_ + 1), ' ');
+    if (!all || inside_cut_) out_.resize(std::max(out_.size(), max_ + 1), ' ');
+  }
+
+  // JSON that is itself a string is masked as JSON.
+  std::string value(std::string_view text) {
+    const std::size_t begin = std::min(text.find_first_not_of(spaces), text.size());
+    const bool document =
+        text.substr(begin).starts_with('{') || text.substr(begin).starts_with('[');
+    if (document && layer_ < max_layers && mcp::valid_json(text)) {
+      Walk inside(text, max_, layer_ + 1);
+      ShownJson shown = inside.run();
+      masked_ = masked_ || inside.masked_;
+      inside_cut_ = shown.cut;
+      if (inside.masked_ || shown.cut) return std::move(shown.text);
+      return std::string(text);
+    }
+    std::string out = masked_text(text);
+    masked_ = masked_ || out != text;
+    return out;
   }
 
   void hidden(std::size_t end) {
+    masked_ = true;
     out_.append("\"").append(kMask).append("\"");
     hides_ = false;
     at_ = end;
@@ -182,16 +221,19 @@ class Walk {
 
   const std::string_view json_;
   const std::size_t max_;
+  const unsigned layer_;  // how many strings this is in
   std::size_t at_ = 0;
   std::string out_, objects_;  // objects_: a '1' for each open object, '0' for an array
   bool key_next_ = false;
-  bool hides_ = false;  // the name of the value that comes is that of a credential
+  bool masked_ = false;      // something was
+  bool inside_cut_ = false;  // JSON in a string had no room
+  bool hides_ = false;       // the name of the value that comes is that of a credential
 };
 
 }  // namespace
 
 ShownJson shown_json(std::string_view json, std::size_t max_bytes) {
-  return Walk(json, max_bytes).run();
+  return Walk(json, max_bytes, 0).run();
 }
 
 std::string masked_text(std::string_view text) {

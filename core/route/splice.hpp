@@ -1,4 +1,5 @@
-// A message with a few byte ranges replaced, as parts for a gathering write: nothing is copied.
+// A message with a few byte ranges replaced, removed or inserted, as parts for a gathering write:
+// nothing is copied.
 #pragma once
 
 #include <array>
@@ -25,23 +26,37 @@ class Digits {
   std::size_t n_ = 0;
 };
 
+// Edits of one message: ranges that are replaced or removed, texts that are inserted. Up to
+// max_edits of them, in any order. An edit that cannot be kept (one too many, one that overlaps
+// another or lies outside of the message) makes the whole splice fail: a message without one of its
+// edits must never be sent. Borrows the message and the texts. Thread: one. Never allocates.
 class Splice {
  public:
-  static constexpr std::uint32_t max_edits = 4;
+  static constexpr std::uint32_t max_edits = 8;
+  // What a client or the log is told of one that has failed.
+  static constexpr const char *failure =
+      "the message could not be rewritten: its edits overlap, or there are too many";
 
   explicit Splice(std::string_view message) noexcept : message_(message) {}
 
-  // Ranges must not overlap; empty ones are ignored. The text must outlive parts().
+  // An empty range stands for an absent member: nothing is replaced.
   void replace(mcp::Range range, std::string_view with) noexcept {
-    if (range.empty() || edits_ == max_edits) return;
-    std::uint32_t at = edits_++;
-    for (; at > 0 && edit_[at - 1].range.begin > range.begin; --at) edit_[at] = edit_[at - 1];
-    edit_[at] = {range, with};
+    if (!range.empty()) edit(range, with);
+  }
+  void remove(mcp::Range range) noexcept { replace(range, {}); }
+  // Before the byte at `at`; at the message's size: behind it. Texts for one place stand in the
+  // order of the calls, and before what replaces a range that begins there.
+  void insert(std::uint32_t at, std::string_view text) noexcept {
+    if (!text.empty()) edit({at, at}, text);
   }
 
-  // The parts, in order; valid as long as this object and its texts.
+  // False: an edit was not kept; parts() gives nothing.
+  bool ok() const noexcept { return ok_; }
+
+  // The parts, in order; valid as long as this object and its texts. Null if !ok().
   const bh_str *parts() noexcept {
     count_ = 0;
+    if (!ok_) return nullptr;
     std::uint32_t from = 0;
     for (std::uint32_t i = 0; i < edits_; ++i) {
       add(message_.substr(from, edit_[i].range.begin - from));
@@ -58,6 +73,25 @@ class Splice {
     mcp::Range range;
     std::string_view with;
   };
+
+  void edit(mcp::Range range, std::string_view with) noexcept {
+    if (edits_ == max_edits || range.end < range.begin || range.end > message_.size()) {
+      ok_ = false;
+      return;
+    }
+    std::uint32_t at = edits_;
+    while (at > 0 && goes_before(range, edit_[at - 1].range)) --at;
+    if ((at > 0 && edit_[at - 1].range.end > range.begin) ||
+        (at < edits_ && range.end > edit_[at].range.begin)) {
+      ok_ = false;
+      return;
+    }
+    for (std::uint32_t i = edits_++; i > at; --i) edit_[i] = edit_[i - 1];
+    edit_[at] = {range, with};
+  }
+  static bool goes_before(mcp::Range a, mcp::Range b) noexcept {
+    return a.begin < b.begin || (a.begin == b.begin && a.empty() && !b.empty());
+  }
   void add(std::string_view part) noexcept {
     if (!part.empty()) parts_[count_++] = bh::str(part);
   }
@@ -65,6 +99,7 @@ class Splice {
   std::string_view message_;
   std::array<Edit, max_edits> edit_;
   std::uint32_t edits_ = 0;
+  bool ok_ = true;
   std::array<bh_str, 2 * max_edits + 1> parts_;
   std::uint32_t count_ = 0;
 };

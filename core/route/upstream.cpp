@@ -119,6 +119,18 @@ std::uint64_t Upstream::timeout_ms(mcp::Method method, std::string_view tool) co
   return std::min(timeout, limits.timeout_ceiling_ms);
 }
 
+// The lane for clients without capabilities comes first; it is there as long as the gateway. A lazy
+// server may run for other clients only. Null: there is no lane.
+const Lane *Upstream::shown_lane() const noexcept {
+  if (lanes_.empty()) return nullptr;
+  const auto runs = [](const auto &lane) {
+    return lane->state() == LaneState::ready || lane->state() == LaneState::connecting;
+  };
+  const auto running = std::find_if(lanes_.begin(), lanes_.end(), runs);
+  const bool first = !lanes_.front()->sleeps() || running == lanes_.end();
+  return first ? lanes_.front().get() : running->get();
+}
+
 ServerStatus Upstream::status() const {
   ServerStatus status;
   status.name = def_.name;
@@ -137,15 +149,15 @@ ServerStatus Upstream::status() const {
     status.restarts += lane->restarts();
     status.in_flight += lane->in_flight;
   }
-  if (lanes_.empty()) return status;
-  if (lanes_.front()->sleeps()) {
-    status.state = ServerState::ready;
+  if (lanes_.empty() && !def_.lazy) return status;
+  const Lane *shown = shown_lane();
+  if (shown == nullptr || shown->sleeps()) {
+    status.state = ServerState::idle;
     status.reason = "it is not running: its next call starts it";
-    add_counts(*lanes_.front(), &status);
+    if (shown != nullptr) add_counts(*shown, &status);
     return status;
   }
-  // The lane for clients without capabilities comes first; it is there as long as the gateway.
-  const Lane &lane = *lanes_.front();
+  const Lane &lane = *shown;
   status.reason = lane.reason();
   status.state = lane.state() == LaneState::ready     ? ServerState::ready
                  : lane.state() == LaneState::waiting ? ServerState::failed

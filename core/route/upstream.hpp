@@ -57,6 +57,7 @@ class Upstream {
   bool keep_list(ClientCaps caps, const std::string &text);
 
   ServerStatus status() const;
+  const Lane *shown_lane() const noexcept;
 
  private:
   void inherit(Lane &lane) const;

@@ -68,9 +68,15 @@ void WireLane::handshake() {
 
 void WireLane::handshake_answered(const mcp::Scan &scan, std::string_view message) {
   if (scan.kind == mcp::Kind::error) {
-    return attempt_failed({BH_E_PROTOCOL, "refused initialize: " +
-                                              std::string(scan.error.in(message).substr(0, 300))},
-                          0);
+    // It may repeat what it was sent with. Masked before it is cut: half a credential is unknown.
+    const std::string_view error = scan.error.in(message);
+    const auto said = router_.without_credentials(error.substr(0, 8'192));
+    const std::string_view code = mcp::member(error, "code");
+    const bool number = code.find_first_not_of("-0123456789") == std::string_view::npos;
+    const std::string shown = said.has_value() ? ": " + said->substr(0, 300)
+                              : number         ? " with error " + std::string(code.substr(0, 12))
+                                               : " with an error";
+    return attempt_failed({BH_E_PROTOCOL, "refused initialize" + shown}, 0);
   }
   const std::string_view result = scan.result.in(message);
   const bool object = result.starts_with('{');
@@ -119,6 +125,7 @@ void WireLane::become_ready() {
   state_ = LaneState::ready;
   settled_ = true;
   listed_ = true;
+  recalled_ = false;
   reason_.clear();
   ready_since_ns_ = router_.reactor().now_ns();
   router_.reactor().timer_cancel(grace_timer_);
@@ -188,6 +195,9 @@ void WireLane::submit(Exchange &e, const Submission &submission) {
     splice.replace(submission.scan->arguments, submission.arguments);
   }
   const bh_str *parts = splice.parts();
+  if (parts == nullptr) {
+    return router_.fail_exchange(e, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
+  }
   last_use_ns_ = router_.reactor().now_ns();
   if (state_ == LaneState::ready && queue_.empty() && in_flight < upstream_.def().max_in_flight) {
     send_request(e, parts, splice.count(), 0);
@@ -257,10 +267,9 @@ void WireLane::retract(std::uint64_t exchange, bool sent, std::string_view reaso
   if (handle_ == 0) return;
   const Digits id(exchange);
   if (reason_scan != nullptr) {
-    Splice splice(reason);
-    splice.replace(reason_scan->request_id, id.view());
-    const bh_str *parts = splice.parts();
-    send(BH_LANE_NOTIFICATION, parts, splice.count());
+    const std::string text = compose_cancelled(id.view(), reason, *reason_scan);
+    const bh_str part = bh::str(text);
+    send(BH_LANE_NOTIFICATION, &part, 1);
   } else {
     const bh_str parts[] = {
         bh::str(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)"),

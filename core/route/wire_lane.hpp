@@ -61,6 +61,7 @@ class WireLane final : public Lane {
                      const Error *error);
   void retry_list(const std::string &reason);
   void listing_done(ItemKind kind, bool ok);
+  void report_left_out(ItemKind kind, const ItemList &list) const;
   void keep_list();
   void become_ready();
   void attempt_failed(const Error &error, std::uint32_t retry_after_ms);

@@ -96,7 +96,7 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   }
   state_ = LaneState::waiting;
   settled_ = true;
-  reason_ = error.text;
+  reason_ = router_.without_credentials(error.text).value_or(error.text);
   router_.log(BH_LOG_WARN, about(reason_));
   // What was sent may have run and is never repeated; what was not sent waits for the retry, but
   // only where the connection stood before. A client may call again inside of this: such calls are
@@ -116,7 +116,7 @@ void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
     if (listed_) start_grace();
     return fail_exchanges({BH_E_UNAVAILABLE, reason_}, true);
   }
-  if (!lazy() && was_ready) start_grace();
+  if (!lazy() && listed_) start_grace();  // also what was listed of an earlier life only
   const bool wanted = !queue_.empty() && may_start_for_call();
   const bool at_once = !lazy() && was_ready && failures_ == 1;
   if (wanted || at_once) return start_for_call();

@@ -109,6 +109,7 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
   listing.running = false;
   const bool first = std::exchange(listing.first, false);
   if (ok && !(items == listing.incoming)) {
+    if (items.left_out != listing.incoming.left_out) report_left_out(kind, listing.incoming);
     items = std::move(listing.incoming);
     items.bytes.shrink_to_fit();
     items.items.shrink_to_fit();
@@ -124,6 +125,15 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
   listing.incoming = {};
   if (first && first_lists_ != 0 && --first_lists_ == 0) become_ready();
   if (listing.again && handle_ != 0) start_listing(kind);
+}
+
+// The status has all of them ("not offered").
+void WireLane::report_left_out(ItemKind kind, const ItemList &list) const {
+  if (list.left_out.empty()) return;
+  router_.log(BH_LOG_WARN,
+              about(std::string(facts(kind).noun) + " \"" + list.left_out.front() +
+                    "\" is not offered: control characters in its " + std::string(facts(kind).key) +
+                    " (" + std::to_string(list.left_out.size()) + " such)"));
 }
 
 void WireLane::list_changed(ItemKind kind) {
@@ -144,21 +154,23 @@ void WireLane::inherit(const Lane &former) {
 
 // A list of the server's earlier life, here or in another process.
 void WireLane::recall() {
-  if (!lazy() || listed_ || session_ != 0) return;
+  if (listed_ || session_ != 0) return;
   const std::string *text = upstream_.kept_list(caps_);
+  // One that is started anyway soon says itself what it has for these clients.
+  if (text == nullptr && !lazy()) text = upstream_.kept_list(0);
   ListedItems kept;
   if (text == nullptr || !read_kept_list(*text, upstream_.def(), router_.limits(), &kept)) return;
   items_ = std::move(kept.items);
   server_caps_ = kept.caps;
   instructions_ = std::move(kept.instructions);
-  listed_ = true;
+  listed_ = recalled_ = true;
   router_.tools_listed(*this);
   router_.items_changed(*this);
 }
 
 // Lists of a client's own connection are that client's.
 void WireLane::keep_list() {
-  if (!lazy() || session_ != 0 || pool_of != nullptr || state_ != LaneState::ready) return;
+  if (session_ != 0 || pool_of != nullptr || state_ != LaneState::ready) return;
   const std::string text = kept_list_text(server_caps_, instructions_, items_);
   if (upstream_.keep_list(caps_, text)) {
     router_.list_learned({upstream_.name(), upstream_.def().kept.definition, {caps_, text}});

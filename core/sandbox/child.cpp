@@ -106,11 +106,15 @@ void take_identity(ChildPlan *plan) {
 
 // ---- the view --------------------------------------------------------------------------------
 
-int open_tree_of(const char *path) {
+int open_planned(const char *path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
   how.resolve = RESOLVE_NO_SYMLINKS;  // what was planned, not what was put there since
-  const auto fd = static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
+  return static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
+}
+
+int open_tree_of(const char *path) {
+  const int fd = open_planned(path);
   if (fd < 0) return -1;
   const auto tree = static_cast<int>(::syscall(
       SYS_open_tree, fd, "",
@@ -216,14 +220,42 @@ bool show_processes(ChildPlan *plan) {
   return change_mount(AT_FDCWD, "/proc", 0, MOUNT_ATTR_RDONLY);
 }
 
+// From the folder that lies below the mirror, where all is read-only by now. An entry that is gone,
+// is of another kind now or cannot be reached (a network file system without its server) is not
+// shown; that is no reason not to start.
+bool show_entry(const ChildMount &mount) {
+  const char *name = ::strrchr(mount.path, '/') + 1;
+  const auto tree =
+      static_cast<int>(::syscall(SYS_open_tree, mount.mirror->tree, name,
+                                 OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW |
+                                     AT_NO_AUTOMOUNT | static_cast<unsigned>(AT_RECURSIVE)));
+  if (tree < 0) return true;
+  static_cast<void>(
+      (mount.folder ? ::mkdir(mount.path, 0755) : ::mknod(mount.path, S_IFREG | 0600, 0)) == 0);
+  static_cast<void>(place(tree, mount.path));
+  ::close(tree);
+  return true;
+}
+
 bool apply(ChildPlan *plan, ChildMount &mount) {
   constexpr unsigned long quiet = MS_NOSUID | MS_NODEV;
+  if (mount.kind == ChildMount::Kind::entry) return show_entry(mount);
+  if (mount.kind == ChildMount::Kind::link) {
+    static_cast<void>(::symlink(mount.source, mount.path) == 0);
+    return true;
+  }
   if (mount.make) make_place(mount);
   switch (mount.kind) {
     case ChildMount::Kind::empty_folder:
       return ::mount("tmpfs", mount.path, "tmpfs", quiet | MS_NOEXEC,
                      "size=64k,mode=0755,nr_inodes=1024") == 0 &&
              (mount.holds || change_mount(AT_FDCWD, mount.path, 0, MOUNT_ATTR_RDONLY));
+    case ChildMount::Kind::mirror:
+      return ::mount("tmpfs", mount.path, "tmpfs", quiet | MS_NOEXEC,
+                     "size=4m,mode=0755,nr_inodes=16384") == 0;
+    case ChildMount::Kind::entry:
+    case ChildMount::Kind::link:
+      return true;
     case ChildMount::Kind::empty_file:
       return cover_file(mount.path);
     case ChildMount::Kind::scratch: {
@@ -255,6 +287,7 @@ void build_view(ChildPlan *plan) {
   for (std::size_t i = 0; i < plan->mount_count; ++i) {
     ChildMount &mount = plan->mounts[i];
     if (mount.kind == ChildMount::Kind::bind) mount.tree = open_tree_of(mount.source);
+    if (mount.kind == ChildMount::Kind::mirror) mount.tree = open_planned(mount.path);
   }
   if (!change_mount(AT_FDCWD, "/", AT_RECURSIVE, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID)) {
     child_failed(plan, SpawnStep::mounts);
@@ -269,11 +302,14 @@ void build_view(ChildPlan *plan) {
   }
   for (std::size_t i = 0; i < plan->mount_count; ++i) {
     const ChildMount &mount = plan->mounts[i];
-    if (mount.kind != ChildMount::Kind::empty_folder || !mount.holds) continue;
+    if (!mount.holds) continue;
     if (change_mount(AT_FDCWD, mount.path, 0, MOUNT_ATTR_RDONLY)) continue;
     plan->what = mount.path;
     child_failed(plan, SpawnStep::view);
   }
+  if (!plan->make_cwd || ::mkdir(plan->cwd, 0700) == 0) return;
+  plan->what = plan->cwd;
+  child_failed(plan, SpawnStep::view);
 }
 
 void raise_loopback(ChildPlan *plan) {
@@ -324,6 +360,11 @@ void drop_privileges(ChildPlan *plan) {
     errno = error;
     if (error != 0) child_failed(plan, SpawnStep::landlock);
   }
+  // For both processes: a server that took over the first one would get nothing from it.
+  if (plan->filter != nullptr &&
+      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, plan->filter, 0, 0) != 0) {
+    child_failed(plan, SpawnStep::filter);
+  }
 }
 
 // Before there is anything to count. As the user who made the groups above, whose id inside is the
@@ -354,16 +395,29 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   if (::dup2(plan->in, 0) < 0 || ::dup2(plan->out, 1) < 0 || ::dup2(plan->err, 2) < 0) {
     child_failed(plan, SpawnStep::descriptors);
   }
+  // Once more: a process may not look into one whose domain is not its own or below it. The first
+  // one is on the gateway's memory until it executes child_init.c, and this one may run before
+  // that.
+  if (plan->landlock >= 0) {
+    errno = landlock_restrict_self(plan->landlock);
+    if (errno != 0) child_failed(plan, SpawnStep::landlock);
+  }
   ::syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);  // also what others opened without it
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (plan->filter != nullptr &&
-      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, plan->filter, 0, 0) != 0) {
-    child_failed(plan, SpawnStep::filter);
-  }
   ::execve(plan->program, plan->argv, plan->envp);
   child_failed(plan, SpawnStep::program);
+}
+
+// By themselves, not with clone(): a kernel or a setting that has no such namespace still gives all
+// the others. Segments and queues in it end with its last process.
+void leave_shared_kernel_objects(ChildPlan *plan) {
+  if (plan->own_ipc && ::unshare(CLONE_NEWIPC) != 0) plan->ipc_error = errno;
+  if (::unshare(CLONE_NEWUTS) != 0) plan->uts_error = errno;
+  if (!plan->ipc_needed || (plan->ipc_error == 0 && plan->uts_error == 0)) return;
+  errno = plan->ipc_error != 0 ? plan->ipc_error : plan->uts_error;
+  child_failed(plan, SpawnStep::ipc);
 }
 
 // In namespaces: the user, and what is to be seen.
@@ -371,6 +425,7 @@ void enter_namespaces(ChildPlan *plan) {
   take_identity(plan);
   plan->pid = pid_for_parent();
   reach(plan, SpawnPhase::identified);
+  leave_shared_kernel_objects(plan);
   build_view(plan);
   if (plan->own_network) raise_loopback(plan);
   reach(plan, SpawnPhase::viewed);

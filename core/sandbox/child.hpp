@@ -19,6 +19,7 @@ enum class SpawnStep : int {
   none,
   clone,
   identity,  // the user namespace's maps
+  ipc,       // an IPC or UTS namespace
   mounts,    // making the mount namespace private and read-only
   view,      // one mount of the plan
   network,
@@ -34,16 +35,29 @@ enum class SpawnStep : int {
 
 // One change of what the child sees, in the order of the list.
 struct ChildMount {
-  enum class Kind : std::uint8_t { empty_folder, empty_file, scratch, devices, processes, bind };
+  // As ViewStep::Kind, which says what they are.
+  enum class Kind : std::uint8_t {
+    empty_folder,
+    empty_file,
+    scratch,
+    devices,
+    processes,
+    bind,
+    mirror,
+    entry,
+    link
+  };
   Kind kind = Kind::bind;
   const char *path = nullptr;    // where; no component is a link
-  const char *source = nullptr;  // of bind: what
-  bool writable = false;         // of bind
-  bool folder = true;            // of bind: else a file
-  bool make = false;             // the place may have to be made first
-  bool holds = false;            // of empty_folder: later steps make places in it
-  bool optional = false;         // failing is no reason not to start
-  int tree = -1;                 // the child's
+  const char *source = nullptr;  // of bind: what; of link: its text
+  const ChildMount *mirror =
+      nullptr;            // of entry: it is the entry of this name in that one's folder
+  bool writable = false;  // of bind
+  bool folder = true;     // of bind: else a file
+  bool make = false;      // the place may have to be made first
+  bool holds = false;     // of empty_folder: later steps make places in it; of each mirror
+  bool optional = false;  // failing is no reason not to start
+  int tree = -1;          // the child's: of bind a copy, of mirror the folder below it
 };
 
 // A control group to make and to enter, in one hierarchy; see ServerGroups::Part. Null: no bound.
@@ -72,6 +86,7 @@ struct ChildPlan {
   char *const *envp = nullptr;
   const char *cwd = nullptr;        // null: the parent's
   bool cwd_given = false;           // else "/" will do
+  bool make_cwd = false;            // with namespaces: it is to be made, in a scratch folder
   int in = -1, out = -1, err = -1;  // above 2
 
   ChildGroup groups[2];
@@ -79,6 +94,8 @@ struct ChildPlan {
 
   bool namespaces = false;
   bool own_network = false;  // with namespaces
+  bool own_ipc = false;      // with namespaces
+  bool ipc_needed = false;   // IPC and UTS namespaces; else failing is no reason not to start
   const char *uid_map = nullptr, *gid_map = nullptr;
   ChildMount *mounts = nullptr;
   std::size_t mount_count = 0;
@@ -105,6 +122,7 @@ struct ChildPlan {
   const char *volatile what = nullptr;  // the path of a failed mount
   volatile bool processes_hidden = false;
   volatile bool groups_failed = false;
+  volatile int ipc_error = 0, uts_error = 0;  // why it has no such namespace
   // The second process while it runs on the gateway's memory, else 0; the kernel sees to both. When
   // the first one is killed in the midst of a start, its parent goes on at once: it waits for this.
   std::atomic<pid_t> second{0};

@@ -1,9 +1,11 @@
 #include "sandbox/child_filter.hpp"
 
 #include <linux/audit.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -91,7 +93,7 @@ constexpr std::uint32_t at_argument(unsigned n) {
 
 class Program {
  public:
-  explicit Program(bool strict) {
+  Program(bool strict, bool network) {
     load(at_processor);
     unless(own_processor, refuse_with(EPERM));
     load(at_number);
@@ -110,6 +112,7 @@ class Program {
       code_.push_back(refuse_with(EPERM));
       load(at_number);
     }
+    if (!network) keep_to_own_network();
     code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3));
     load(at_argument(1));
     code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 0, 1));
@@ -120,6 +123,25 @@ class Program {
   const sock_fprog &whole() const noexcept { return whole_; }
 
  private:
+  // Not all families keep to the network namespace: vsock, for one, reaches the hypervisor and
+  // other guests from any. Of netlink, getaddrinfo() and the like want routes and addresses.
+  void keep_to_own_network() {
+    static constexpr std::uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6};
+    constexpr std::uint8_t count = sizeof families / sizeof *families;
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0));
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, count + 6));
+    load(at_argument(0));
+    for (std::uint8_t i = 0; i < count; ++i) {
+      const auto past = static_cast<std::uint8_t>(count - i + 3);
+      code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, families[i], past, 0));
+    }
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 2));
+    load(at_argument(2));
+    code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_ROUTE, 1, 0));
+    code_.push_back(refuse_with(EAFNOSUPPORT));
+    load(at_number);
+  }
+
   static sock_filter refuse_with(int error) {
     return BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error));
   }
@@ -139,8 +161,10 @@ class Program {
 
 }  // namespace
 
-const sock_fprog &child_filter(bool strict) noexcept {
-  static const Program normal(false), tight(true);
+const sock_fprog &child_filter(bool strict, bool network) noexcept {
+  static const Program normal(false, true), tight(true, true), alone(false, false),
+      tight_alone(true, false);
+  if (!network) return (strict ? tight_alone : alone).whole();
   return (strict ? tight : normal).whole();
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,6 +39,9 @@ Result<OwnedFd> child_init_image() {
   const auto size = static_cast<std::size_t>(bulkhead_child_init_end - bulkhead_child_init_begin);
   const bool good =
       file && ::write(file.get(), bulkhead_child_init_begin, size) == static_cast<ssize_t>(size) &&
+      // Who executes what it cannot read is not dumpable: the server cannot look into it or trace
+      // it.
+      ::fchmod(file.get(), 0111) == 0 &&
       ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ==
           0;
   if (good) return file;

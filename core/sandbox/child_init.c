@@ -16,6 +16,7 @@
 
 enum { sig_hup = 1, sig_int = 2, sig_kill = 9, end_all = 10 /* SIGUSR1 */, sig_term = 15 };
 enum { sig_chld = 17, no_hang = 1, no_child = -10 /* ECHILD */, at_cwd = -100 };
+enum { set_dumpable = 4 /* PR_SET_DUMPABLE */ };
 enum { set_name = 15 /* PR_SET_NAME */, folder_flags = 0200000 /* O_DIRECTORY */ };
 
 #if defined(__x86_64__)
@@ -139,6 +140,9 @@ __attribute__((noreturn)) static void end(void) {
 /* All signals are blocked; those that are waited for stay pending until they are fetched.
  * `start`: the number of arguments, and pointers to them. */
 __attribute__((used, noreturn)) void run(long *start) {
+  /* The image may be executed and not read, so it has not been for one moment; see child_image.cpp.
+   * This is for a file system that would not keep to it. */
+  call(SYS_prctl, set_dumpable, 0, 0, 0);
   uint64_t set =
       1u << (sig_hup - 1) | 1u << (sig_int - 1) | 1u << (sig_term - 1) | 1u << (sig_chld - 1);
   if (start[0] > 1) {

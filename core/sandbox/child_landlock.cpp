@@ -29,12 +29,16 @@ class Rules {
 
 bool is_cover(const ViewStep &step) {
   return step.kind == ViewStep::Kind::empty_folder || step.kind == ViewStep::Kind::empty_file ||
-         step.kind == ViewStep::Kind::devices;
+         step.kind == ViewStep::Kind::devices || step.kind == ViewStep::Kind::mirror;
+}
+
+bool is_bind(const ViewStep &step) {
+  return step.kind == ViewStep::Kind::bind || step.kind == ViewStep::Kind::entry;
 }
 
 // A step that gives less than these rights.
 bool takes_away(const ViewStep &step, std::uint64_t rights) {
-  const bool read_only = step.kind == ViewStep::Kind::bind && !step.writable;
+  const bool read_only = is_bind(step) && !step.writable;
   return is_cover(step) || (read_only && (rights & ll_write) != 0);
 }
 
@@ -76,7 +80,7 @@ Result<OwnedFd> child_landlock(const ChildView &view, bool mounts, const std::st
   rules.rules.net = 0;  // the kernel filters ports; a server without network has none at all
   if (!mounts) rules.rules.fs |= ll_read_execute;
   for (const ViewStep &step : view.steps) {
-    if (step.kind != ViewStep::Kind::bind) continue;
+    if (!is_bind(step)) continue;
     if (mounts) {
       if (step.writable) rules.add(step.source, ll_write);
     } else if (step.path == step.source) {

@@ -76,6 +76,12 @@ const char *read_sandbox(const Value &sandbox, ChildPolicy *out) {
     if (!network->IsBool()) return "sandbox.network";
     out->network = network->GetBool();
   }
+  if (const Value *ipc = find(sandbox, "ipc")) {
+    if (!ipc->IsString()) return "sandbox.ipc";
+    const std::string word = text_of(*ipc);
+    if (word != "host" && word != "private") return "sandbox.ipc";
+    out->host_ipc = word == "host";
+  }
   if (!read_number(sandbox, "memory_bytes", &out->memory_bytes)) return "sandbox.memory_bytes";
   if (!read_number(sandbox, "processes", &out->processes)) return "sandbox.processes";
   if (!read_number(sandbox, "cache_bytes", &out->cache_bytes)) return "sandbox.cache_bytes";

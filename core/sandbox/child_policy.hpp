@@ -18,6 +18,7 @@ struct ChildPolicy {
   std::uint64_t memory_bytes = 0;  // 0: no bound
   std::uint64_t processes = 1024;
   std::uint64_t cache_bytes = 0;  // 0: no bound
+  bool host_ipc = false;
   // Of the definition itself: what a person wrote there may be meant for the server's use.
   std::string command, cwd;
   std::vector<std::string> args, env_values;

@@ -23,7 +23,7 @@ using Kind = ViewStep::Kind;
 using Mode = ChildPolicy::Mode;
 
 // Credentials, and programs' data that holds some, below the home folder.
-constexpr std::string_view secrets_at_home[] = {
+constexpr std::string_view secrets[] = {
     ".ssh",
     ".gnupg",
     ".aws",
@@ -123,18 +123,18 @@ constexpr std::string_view closed_tops[] = {"/",    "/home", "/root",  "/var", "
 // server gets its own, so that none can plant a program in the cache of another.
 struct Cache {
   std::string_view at, own;
-  std::string_view made_for;  // commands for which the place is made when it is missing
   std::array<std::string_view, 3> kept;
 };
 constexpr Cache caches[] = {
-    {".npm", "npm", " npx npm ", {}},
-    {".cache", "cache", " uvx uv pipx ", {"ms-playwright", "puppeteer", "huggingface/hub"}},
-    {".local/share/uv/tools", "uv-tools", " uvx uv ", {"*", {}, {}}},
-    {".bun/install/cache", "bun", {}, {}},
-    {".mcp-auth", "mcp-auth", {}, {}},
-    {".config/configstore", "configstore", {}, {}},
+    {".npm", "npm", {}},
+    {".cache", "cache", {"ms-playwright", "puppeteer", "huggingface/hub"}},
+    {".local/share/uv/tools", "uv-tools", {"*", {}, {}}},
+    {".bun/install/cache", "bun", {}},
+    {".mcp-auth", "mcp-auth", {}},
+    {".config/configstore", "configstore", {}},
 };
-constexpr std::size_t most_kept = 64;  // entries of a folder whose entries are all kept
+constexpr std::size_t most_kept = 64;        // entries of a folder whose entries are all kept
+constexpr std::size_t most_mirrored = 4096;  // entries of a mirrored folder that are shown
 
 std::string joined(const std::string &folder, std::string_view name) {
   return folder == "/" ? "/" + std::string(name) : folder + "/" + std::string(name);
@@ -229,9 +229,10 @@ class Planner {
     }
     if (policy_.mode == Mode::strict) {
       cover_all_but_the_system();
+      if (!home_.empty() && !is_covered(home_)) hide_at_home();
     } else {
-      cover_secrets();
-      if (is_covered(home_)) show(home_, false);  // of users whose home lies in /tmp
+      hide_at_home();
+      hide_services();
     }
     add_caches();
     show_program();
@@ -241,6 +242,7 @@ class Planner {
     for (const std::string &path : policy_.write) show_named(path, true);
     show_name_service();
     cover_own();
+    mirror_folders();
     return finish();
   }
 
@@ -275,36 +277,65 @@ class Planner {
     put_cover(real);
   }
 
+  // Also if it does not exist yet, or something else takes its place: see mirror_folders().
+  void hide(const std::string &path) {
+    const std::string place = place_of(path);
+    if (place.empty() || place == "/" || is_within(home_, place)) return;
+    hidden_.insert(place);
+    const std::string real = real_place(path);
+    if (!real.empty() && real != place) hidden_.insert(real);
+    cover(path);
+  }
+
+  // Where a path lies, or would lie, if the links in the folders above it are followed.
+  std::string place_of(const std::string &path) const {
+    std::string above = parent_of(path), rest = base_of(path);
+    for (; above != "/"; above = parent_of(above)) {
+      if (const std::string real = real_place(above); !real.empty()) return joined(real, rest);
+      rest = base_of(above) + "/" + rest;
+    }
+    return "/" + rest;
+  }
+
+  // The step that says what is at this path, so far: its own, or that of a folder above it.
+  const ViewStep *nearest(std::string at) const {
+    for (;; at = parent_of(at)) {
+      if (const auto found = steps_.find(at); found != steps_.end()) return &found->second;
+      if (at == "/") return nullptr;
+    }
+  }
+
   // Whether a step so far hides this path.
   bool is_covered(const std::string &path) const {
-    const ViewStep *nearest = nullptr;
-    for (const auto &[at, step] : steps_) {
-      if (is_within(path, at)) nearest = &step;  // longer ones come later
-    }
-    return nearest != nullptr && (nearest->kind != Kind::bind || nearest->instead);
+    const ViewStep *step = nearest(path);
+    if (step == nullptr || step->kind == Kind::mirror) return false;
+    return step->kind != Kind::bind || step->instead;
   }
 
   // ---- covers --------------------------------------------------------------------------------
 
-  void cover_secrets() {
-    if (!home_.empty()) {
-      for (const std::string_view name : secrets_at_home) cover(joined(home_, name));
-    }
-    for (const std::string_view path : services) cover(std::string(path));
-    const std::string tool = base_of(policy_.command);
-    if (tool != "docker" && tool != "podman" && tool != "nerdctl") {
-      for (const std::string_view path : container_services) cover(std::string(path));
-    }
-    cover("/run/user/" + std::to_string(request_.user));
-    if (request_.user != 0) return;
-    for (const std::string_view path : roots_secrets) cover(std::string(path));
-    cover_host_keys();
+  void hide_at_home() {
+    if (home_.empty() || home_ == "/" || !is_folder(home_)) return;
+    for (const std::string_view name : secrets) hide(joined(home_, name));
+    put(Kind::mirror, home_);
   }
 
-  void cover_host_keys() {
+  void hide_services() {
+    for (const std::string_view path : services) hide(std::string(path));
+    const std::string tool = base_of(policy_.command);
+    if (tool != "docker" && tool != "podman" && tool != "nerdctl") {
+      for (const std::string_view path : container_services) hide(std::string(path));
+    }
+    hide("/run/user/" + std::to_string(request_.user));
+    if (request_.user != 0) return;
+    for (const std::string_view path : roots_secrets) hide(std::string(path));
+    hide_host_keys();
+  }
+
+  void hide_host_keys() {
     std::error_code error;
     for (const auto &entry : std::filesystem::directory_iterator("/etc/ssh", error)) {
-      if (entry.path().string().ends_with("_key")) cover(entry.path().string());
+      if (entry.path().string().ends_with("_key")) hide(entry.path().string());
     }
   }
 
@@ -319,16 +350,22 @@ class Planner {
       put_cover(path);
     }
     for (const std::string_view path : roots_secrets) {
-      const std::string real = real_place(std::string(path));
-      if (!real.empty() && !is_covered(real)) cover(real);
+      if (is_covered(place_of(std::string(path)))) continue;
+      if (request_.user == 0) {
+        hide(std::string(path));
+      } else {
+        cover(std::string(path));
+      }
     }
-    cover_host_keys();
+    hide_host_keys();
   }
 
   // The gateway's own folders come last, so that nothing given by name uncovers them. Only the
   // server's own part of the caches is put back.
   void cover_own() {
     for (const std::string &path : request_.own) {
+      const std::string place = normal(path);
+      if (place.starts_with('/')) hide(place);
       const std::string real = real_path(path);
       if (real.empty() || real == "/" || is_within(home_, real)) continue;
       std::erase_if(steps_, [&](const auto &entry) {
@@ -345,20 +382,13 @@ class Planner {
 
   void add_caches() {
     if (request_.cache.empty() || home_.empty()) return;
-    const std::string tool = " " + base_of(policy_.command) + " ";
     for (const Cache &cache : caches) {
       const std::string at = joined(home_, cache.at);
       const std::string real = real_place(at);
-      const bool made = policy_.mode == Mode::strict || is_covered(at);
-      if (real.empty() && !made) {
-        if (cache.made_for.find(tool) == std::string_view::npos) continue;
-        std::error_code error;
-        std::filesystem::create_directories(at, error);
-        if (error) continue;
-      } else if (!real.empty() && real != at) {
-        continue;  // a link: the person has put it elsewhere
-      }
+      if ((real.empty() ? place_of(at) : real) != at)
+        continue;  // a link: a person put it elsewhere
       add_cache(cache, at);
+      placed_.push_back(at);
     }
   }
 
@@ -421,7 +451,10 @@ class Planner {
       add(arg);
       if (const std::size_t at = arg.find("=/"); at != std::string::npos) add(arg.substr(at + 1));
     }
-    for (const std::string &value : policy_.env_values) add(value);
+    // HOME and its like say where the home is; they do not mean all of it.
+    for (const std::string &value : policy_.env_values) {
+      if (home_.empty() || !value.starts_with('/') || real_path(value) != home_) add(value);
+    }
     return out;
   }
 
@@ -480,7 +513,7 @@ class Planner {
 
   bool is_secret(const std::string &path) const {
     if (home_.empty()) return false;
-    return std::any_of(std::begin(secrets_at_home), std::end(secrets_at_home),
+    return std::any_of(std::begin(secrets), std::end(secrets),
                        [&](std::string_view name) { return is_within(path, joined(home_, name)); });
   }
 
@@ -501,6 +534,58 @@ class Planner {
     }
   }
 
+  // ---- mirrors -------------------------------------------------------------------------------
+
+  // Every folder at home above a hidden place, and the nearest one elsewhere, unless it was given
+  // as a whole or is hidden itself.
+  void mirror_folders() {
+    std::set<std::string> folders;
+    const auto add_above = [&](const std::string &place) {
+      const bool at_home = !home_.empty() && home_ != "/" && is_within(place, home_);
+      for (std::string at = parent_of(place); at != "/"; at = parent_of(at)) {
+        if (at_home && folders.contains(at)) return;
+        if (is_folder(at)) {
+          folders.insert(at);
+          if (!at_home || at == home_) return;
+        }
+      }
+    };
+    for (const std::string &place : hidden_) add_above(place);
+    // A place for a cache that does not exist is made in a mirror, never at home.
+    for (const std::string &place : placed_) add_above(place);
+    std::vector<std::string> mirrors;
+    for (const std::string &folder : folders) {
+      const ViewStep *step = nearest(folder);
+      if (step != nullptr && step->kind != Kind::mirror) continue;
+      if (step == nullptr || step->path != folder) put(Kind::mirror, folder);
+      mirrors.push_back(folder);
+    }
+    for (const std::string &folder : mirrors) fill_mirror(folder);
+  }
+
+  void fill_mirror(const std::string &folder) {
+    std::size_t count = 0, left_out = 0;
+    std::error_code error;
+    for (const auto &found : std::filesystem::directory_iterator(folder, error)) {
+      const std::string path = found.path().string();
+      if (hidden_.contains(path) || steps_.contains(path)) continue;
+      if (++count > most_mirrored) {
+        ++left_out;
+        continue;
+      }
+      std::error_code gone;
+      const bool link = found.is_symlink(gone);
+      put(link ? Kind::link : Kind::entry, path);
+      ViewStep &step = steps_[path];
+      step.source = link ? std::filesystem::read_symlink(path, gone).string() : path;
+      step.folder = !link && found.is_directory(gone);
+    }
+    if (left_out == 0) return;
+    notes_.push_back(folder + " has more than " + std::to_string(most_mirrored) + " entries; " +
+                     std::to_string(left_out) +
+                     " of them are not shown (name those that it needs in sandbox_paths)");
+  }
+
   // ---- the result ----------------------------------------------------------------------------
 
   // Parents come before what lies in them, so that a folder given as a whole still does not show
@@ -508,19 +593,27 @@ class Planner {
   ChildView finish() {
     ChildView view;
     view.ignored = std::move(ignored_);
+    view.notes = std::move(notes_);
+    std::map<std::string, std::size_t> places;  // of the steps that are in the view
     for (auto &[path, step] : steps_) {
-      ViewStep *above = nullptr;  // the nearest
-      for (ViewStep &candidate : view.steps) {
-        if (is_within(path, candidate.path)) above = &candidate;
+      std::size_t above_at = ViewStep::no_mirror;
+      for (std::string at = path; at != "/" && above_at == ViewStep::no_mirror;) {
+        at = parent_of(at);
+        if (const auto found = places.find(at); found != places.end()) above_at = found->second;
       }
-      if (above != nullptr && above->kind != Kind::bind) {
+      ViewStep *above = above_at == ViewStep::no_mirror ? nullptr : &view.steps[above_at];
+      const bool shown =
+          above == nullptr || above->kind == Kind::bind || above->kind == Kind::entry;
+      if (!shown) {
         if (step.kind == Kind::empty_folder || step.kind == Kind::empty_file) continue;
         step.make = true;
         if (above->kind == Kind::empty_folder) above->holds = true;
+        if (step.kind == Kind::entry) step.mirror = above_at;
       }
       if (above != nullptr && above->instead && step.kind == Kind::bind) {
         make_place(above->source, path.substr(above->path.size()), step.folder);
       }
+      places.emplace(path, view.steps.size());
       view.steps.push_back(std::move(step));
     }
     return view;
@@ -530,11 +623,17 @@ class Planner {
   const ChildPolicy &policy_;
   const std::string home_;
   std::map<std::string, ViewStep> steps_;  // in order, parents come first
-  std::vector<std::string> ignored_;
+  std::set<std::string> hidden_;           // places, whether they exist or not
+  std::vector<std::string> placed_;        // of caches
+  std::vector<std::string> ignored_, notes_;
   std::string granted_;
 };
 
 }  // namespace
+
+std::span<const std::string_view> secrets_at_home() noexcept {
+  return secrets;
+}
 
 bool is_within(std::string_view path, std::string_view folder) noexcept {
   if (folder.empty() || path.empty()) return false;

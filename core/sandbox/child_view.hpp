@@ -5,6 +5,11 @@
 // and what the server was given by name. `strict` shows only the system's folders, the program and
 // what it was given by name.
 //
+// A folder in which something is to be hidden is mirrored: it is a read-only tmpfs with binds of
+// the entries that it has when the server is started and that may be seen. So what is put there
+// later is not seen either, credentials that did not exist among it, nor a file that takes the
+// place of another. Nothing is made in the folder itself. The home is always mirrored.
+//
 // "Given by name": a path in the definition's args, in configured variables' values, its cwd, or in
 // sandbox_paths. What the person wrote there the server is meant to use, so that
 // `npx -y @modelcontextprotocol/server-filesystem /some/path` works as it is.
@@ -14,6 +19,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,20 +28,35 @@
 namespace bulkhead {
 
 struct ViewStep {
-  enum class Kind : std::uint8_t { empty_folder, empty_file, scratch, devices, processes, bind };
+  // In the order of ChildMount::Kind. `mirror`: an empty folder over this one; `entry` and `link`
+  // are what is shown in it.
+  enum class Kind : std::uint8_t {
+    empty_folder,
+    empty_file,
+    scratch,
+    devices,
+    processes,
+    bind,
+    mirror,
+    entry,
+    link
+  };
+  static constexpr std::size_t no_mirror = static_cast<std::size_t>(-1);
   Kind kind = Kind::bind;
   std::string path;      // absolute, without links
-  std::string source;    // of bind
+  std::string source;    // of bind; of link: its text
   bool instead = false;  // of bind: the source is another folder, which hides what lies here
   bool writable = false;
   bool folder = true;
-  bool make = false;   // lies in a folder that an earlier step covers
-  bool holds = false;  // of empty_folder: later steps lie in it
+  bool make = false;               // lies in a folder that an earlier step covers
+  bool holds = false;              // of empty_folder: later steps lie in it
+  std::size_t mirror = no_mirror;  // of entry: the step of the folder that it lies in
 };
 
 struct ChildView {
   std::vector<ViewStep> steps;       // parents before what lies in them
   std::vector<std::string> ignored;  // paths given by name that are not granted, with the reason
+  std::vector<std::string> notes;    // what else the operator should know, whole sentences
 };
 
 // Where the places lie that are looked for in every view: secrets, services, caches. Servers that
@@ -72,6 +93,9 @@ struct ViewRequest {
 
 // Looks at the file system (links, what exists), changes nothing but making folders in `cache`.
 ChildView plan_view(const ViewRequest &request);
+
+// Below the home: what no server sees unless it is named.
+std::span<const std::string_view> secrets_at_home() noexcept;
 
 // True if `path` is `folder` or lies in it; both without a slash at the end.
 bool is_within(std::string_view path, std::string_view folder) noexcept;

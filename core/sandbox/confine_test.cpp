@@ -223,7 +223,7 @@ TEST_CASE("the features are tried without touching this process") {
   const auto before = landlock_abi();
   const Features features = probe_features();
   CHECK(features.landlock == before);
-  CHECK(to_lines(features).size() == 9);
+  CHECK(to_lines(features).size() == 11);
   CHECK(to_lines(Features{}).front() == "landlock: no");
   // What is offered is what confine() then has in force.
   const std::string said = in_child([]() -> std::string {

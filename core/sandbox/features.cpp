@@ -67,6 +67,8 @@ Features probe_features() {
   features.network_namespaces = works([] { return unshared(CLONE_NEWNET); });
   features.pid_namespaces = works([] { return unshared(CLONE_NEWPID); });
   features.mount_namespaces = works(can_mount);
+  features.ipc_namespaces = works([] { return unshared(CLONE_NEWIPC); });
+  features.uts_namespaces = works([] { return unshared(CLONE_NEWUTS); });
   features.no_writable_code = works([] { return ::prctl(pr_set_mdwe, 1UL, 0, 0, 0) == 0; });
   features.pidfd = OwnedFd(static_cast<int>(::syscall(__NR_pidfd_open, ::getpid(), 0U))).get() >= 0;
   features.cgroups = can_make_groups();
@@ -83,6 +85,8 @@ std::vector<std::string> to_lines(const Features &features) {
       "network namespaces: " + yes(features.network_namespaces),
       "pid namespaces: " + yes(features.pid_namespaces),
       "mount namespaces: " + yes(features.mount_namespaces),
+      "ipc namespaces: " + yes(features.ipc_namespaces),
+      "uts namespaces: " + yes(features.uts_namespaces),
       "no writable code: " + yes(features.no_writable_code),
       "pidfd: " + yes(features.pidfd),
       "cgroups: " + yes(features.cgroups),

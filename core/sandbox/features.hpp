@@ -12,7 +12,7 @@ struct Features {
   bool seccomp = false;
   // Each as this user: in a user namespace where that is needed.
   bool user_namespaces = false, network_namespaces = false, pid_namespaces = false,
-       mount_namespaces = false;
+       mount_namespaces = false, ipc_namespaces = false, uts_namespaces = false;
   bool no_writable_code = false;  // PR_SET_MDWE
   bool pidfd = false;
   bool cgroups = false;  // our group in version 2 can be given sub-groups

@@ -1,13 +1,18 @@
 // A server that tries things. Each argument is one attempt, "what" or "what:on"; for each it prints
-// a line "attempt ok" or "attempt ERRNO". Then it waits for the end of its input.
+// a line "attempt ok" or "attempt ERRNO". Then each line of its input is another one.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <mqueue.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mount.h>
+#include <sys/msg.h>
 #include <sys/ptrace.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,6 +23,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -152,7 +158,67 @@ bool read_memory(const std::string &pid) {
   return n == 1;
 }
 
+bool shared_objects(const std::string &key, int flags) {
+  const key_t number = std::stoi(key);
+  return ::shmget(number, 4096, flags) >= 0 && ::semget(number, 1, flags) >= 0 &&
+         ::msgget(number, flags) >= 0;
+}
+
+bool queue(const std::string &name, int flags) {
+  const mqd_t made = ::mq_open(name.c_str(), O_RDONLY | flags, 0666, nullptr);
+  if (made == static_cast<mqd_t>(-1)) return false;
+  ::mq_close(made);
+  return true;
+}
+
+// At an address where it has something: the program begins there.
+bool read_mapped(const std::string &pid) {
+  char byte = 0;
+  iovec to{&byte, 1}, from{reinterpret_cast<void *>(0x400000), 1};
+  return ::process_vm_readv(std::stoi(pid), &to, 1, &from, 1, 0) == 1;
+}
+
+// Which families sockets can be made of, "+1+2"; of each kind and of the first protocols. True:
+// these are all.
+bool socket_families(const std::string &expected) {
+  static constexpr int kinds[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_RDM};
+  std::string made;
+  for (int family = 0; family < 512; ++family) {
+    bool good = false;
+    for (const int kind : kinds) {
+      for (int protocol = 0; protocol < 32; ++protocol) {
+        const int fd = ::socket(family, kind | SOCK_CLOEXEC, protocol);
+        if (fd < 0) continue;
+        good = true;
+        ::close(fd);
+      }
+      int pair[2];
+      if (::socketpair(family, kind | SOCK_CLOEXEC, 0, pair) != 0) continue;
+      good = true;
+      ::close(pair[0]);
+      ::close(pair[1]);
+    }
+    if (good) made += "+" + std::to_string(family);
+  }
+  std::fprintf(stderr, "%s\n", made.c_str());
+  errno = EAFNOSUPPORT;
+  return made == expected;
+}
+
 const std::pair<std::string_view, Attempt> attempts[] = {
+    {"shm", [](const std::string &key) { return ::shmget(std::stoi(key), 0, 0) >= 0; }},
+    {"sem", [](const std::string &key) { return ::semget(std::stoi(key), 0, 0) >= 0; }},
+    {"msg", [](const std::string &key) { return ::msgget(std::stoi(key), 0) >= 0; }},
+    {"make-sysv", [](const std::string &key) { return shared_objects(key, IPC_CREAT | 0666); }},
+    {"queue", [](const std::string &name) { return queue(name, 0); }},
+    {"make-queue", [](const std::string &name) { return queue(name, O_CREAT); }},
+    {"namespace",
+     [](const std::string &name_and_id) {  // "ipc=ipc:[1]": not the one of this name
+       const std::size_t at = name_and_id.find('=');
+       char id[64]{};
+       const std::string link = "/proc/self/ns/" + name_and_id.substr(0, at);
+       return ::readlink(link.c_str(), id, sizeof id - 1) > 0 && name_and_id.substr(at + 1) != id;
+     }},
     {"read", read_file},
     {"write", write_file},
     {"list",
@@ -175,6 +241,17 @@ const std::pair<std::string_view, Attempt> attempts[] = {
     {"kill", [](const std::string &pid) { return ::kill(std::stoi(pid), 0) == 0; }},
     {"ptrace", try_ptrace},
     {"memory-of", read_memory},
+    {"open",
+     [](const std::string &path) {
+       const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+       const bool good = fd >= 0;
+       const int number = errno;
+       if (good) ::close(fd);
+       errno = number;
+       return good;
+     }},
+    {"read-memory-of", read_mapped},
+    {"socket-families", socket_families},
     {"mount",
      [](const std::string &path) {
        return ::mount("tmpfs", path.c_str(), "tmpfs", 0, nullptr) == 0;
@@ -216,6 +293,15 @@ const std::pair<std::string_view, Attempt> attempts[] = {
        char now[4096];
        return ::getcwd(now, sizeof now) != nullptr && path == now;
      }},
+    {"empty-cwd",
+     [](const std::string &) {
+       const int fd = ::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+       char entries[4096];
+       const long size = fd < 0 ? 0 : ::syscall(SYS_getdents64, fd, entries, sizeof entries);
+       if (fd >= 0) ::close(fd);
+       errno = ENOTEMPTY;
+       return size > 0 && size <= 48;  // "." and ".."
+     }},
     {"leader",
      [](const std::string &) { return ::getsid(0) == ::getpid() && ::getpgrp() == ::getpid(); }},
     {"clean-signals",
@@ -245,17 +331,24 @@ bool run(const std::string &text) {
   return false;
 }
 
+void report(const std::string &attempt) {
+  errno = 0;
+  const bool good = run(attempt);
+  std::printf("%s %s\n", attempt.c_str(), good ? "ok" : ::strerrorname_np(errno));
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
-  for (int i = 1; i < argc; ++i) {
-    errno = 0;
-    const bool good = run(argv[i]);
-    std::printf("%s %s\n", argv[i], good ? "ok" : ::strerrorname_np(errno));
-    std::fflush(stdout);
-  }
+  for (int i = 1; i < argc; ++i) report(argv[i]);
   char buffer[4096];
-  while (::read(0, buffer, sizeof buffer) > 0) {
+  std::string line;
+  for (ssize_t n; (n = ::read(0, buffer, sizeof buffer)) > 0;) {
+    line.append(buffer, static_cast<std::size_t>(n));
+    for (std::size_t end; (end = line.find('\n')) != std::string::npos; line.erase(0, end + 1)) {
+      report(line.substr(0, end));
+    }
   }
   return 0;
 }

@@ -237,6 +237,8 @@ void Spawner::note_lacks(const ChildPlan &plan) {
   if (plan.groups_failed) lacks("process-limit", "its control group cannot be entered");
   if (plan.namespaces && plan.failed == SpawnStep::none && !plan.processes_hidden)
     lacks("own-proc", "/proc cannot be mounted here");
+  if (plan.ipc_error != 0) lacks("ipc-namespace", name_of(plan.ipc_error));
+  if (plan.uts_error != 0) lacks("uts-namespace", name_of(plan.uts_error));
 }
 
 // Its start is over.
@@ -267,6 +269,11 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
     case SpawnStep::folder:
       return bh::fail(error, BH_E_NOT_FOUND,
                       "folder \"" + launch.cwd + "\" of server \"" + launch.server + "\": " + why);
+    case SpawnStep::ipc:
+      return bh::fail(
+          error, BH_E_UNSUPPORTED,
+          who + not_all_of_it((plan.ipc_error != 0 ? "ipc-namespace (" : "uts-namespace (") + why +
+                              ")"));
     case SpawnStep::program:
       break;
     case SpawnStep::view:

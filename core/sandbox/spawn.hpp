@@ -73,8 +73,9 @@ class Spawner {
 
   std::size_t size() const noexcept { return children_.size(); }
   // Parts of a sandbox that could not be had, in stable words; grows with the first child that
-  // wanted them: namespaces, own-proc, landlock-files, landlock-scopes; for root, whose processes
-  // no other limit counts, process-limit; where a server has a bound of memory, memory-group.
+  // wanted them: namespaces, ipc-namespace, uts-namespace, own-proc, landlock-files,
+  // landlock-scopes; for root, whose processes no other limit counts, process-limit; where a server
+  // has a bound of memory, memory-group.
   const std::vector<std::string> &missing() const noexcept { return missing_; }
 
  private:
@@ -107,6 +108,7 @@ class Spawner {
   bh_status prepare_sandbox(Launch &launch, bh_error *error);
   bool prepare_landlock(Launch &launch, Error *why);
   void prepare_groups(Launch &launch);
+  void choose_folder(Launch &launch);
   bh_status failure(const Launch &launch, bh_error *error) const;
   bool can_do_without_namespaces(Launch &launch);
   void lacks(std::string_view what, std::string_view why);
@@ -124,6 +126,7 @@ class Spawner {
   std::unique_ptr<KnownPlaces> places_;
   std::unique_ptr<CacheBounds> caches_;  // with a reactor: where the process stays
   bool proven_ = false;                  // a child has been in its namespaces
+  bool folder_named_ = false;            // that servers start where the gateway was started
   Slots<Child> children_;
   std::unique_ptr<Starters> starters_;  // before children_ goes, the threads are gone
   std::uint64_t watch_ = 0;             // of what they have finished

@@ -1,10 +1,12 @@
 // What is made ready for a start before there is a process: pipes, the view of the file system, the
 // rules of Landlock, control groups, and the plan that the child follows.
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
@@ -17,11 +19,15 @@
 #include "sandbox/child_image.hpp"
 #include "sandbox/child_landlock.hpp"
 #include "sandbox/spawn_launch.hpp"
+#include "sandbox/start_folder.hpp"
 
 namespace bulkhead {
 namespace {
 
 using Mode = ChildPolicy::Mode;
+
+// In the scratch folder of a server, which is empty when it is started.
+constexpr const char *private_scratch = "/tmp/bulkhead-start";
 
 // Not blocking on our side only: O_NONBLOCK belongs to the open file, each end of a pipe is one.
 bool make_pipe(OwnedFd *ours, OwnedFd *theirs, bool we_write) {
@@ -96,11 +102,29 @@ std::vector<ChildMount> mounts_of(const ChildView &view, bool require) {
     mount.writable = step.writable;
     mount.folder = step.folder;
     mount.make = step.make;
-    mount.holds = step.holds;
+    mount.holds = step.holds || step.kind == ViewStep::Kind::mirror;
+    if (step.mirror != ViewStep::no_mirror) mount.mirror = &out[step.mirror];
     // A machine that hides parts of /proc (a container) lets nobody mount another one.
     mount.optional = step.kind == ViewStep::Kind::processes && !require;
   }
   return out;
+}
+
+// Where this user's credentials lie. What the environment says may be no folder (cron, services):
+// the account's home then.
+std::string home_of_user() {
+  const auto is_folder = [](const char *path) {
+    struct stat status{};
+    return path != nullptr && path[0] == '/' && ::stat(path, &status) == 0 &&
+           S_ISDIR(status.st_mode);
+  };
+  if (const char *home = std::getenv("HOME"); is_folder(home)) return home;
+  std::array<char, 16'384> buffer;
+  passwd entry{};
+  passwd *found = nullptr;
+  const bool known = ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
+                     found != nullptr;
+  return known && is_folder(found->pw_dir) ? found->pw_dir : "";
 }
 
 }  // namespace
@@ -110,8 +134,7 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   view.policy = &launch.policy;
   view.program = launch.program;
   view.home = options_.home;
-  if (const char *home = std::getenv("HOME"); view.home.empty() && home != nullptr)
-    view.home = home;
+  if (view.home.empty()) view.home = home_of_user();
   if (caches_ && launch.policy.cache_bytes != 0) caches_->make_room(launch.server);
   view.cache = make_cache_folder(options_.state_dir, launch.server);
   view.user = ::geteuid();
@@ -124,6 +147,9 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   for (const std::string &path : launch.view.ignored) {
     log(BH_LOG_WARN, "server \"" + launch.server + "\": " + path + "; it is not granted");
   }
+  for (const std::string &note : launch.view.notes) {
+    log(BH_LOG_WARN, "server \"" + launch.server + "\": " + note);
+  }
   if (!launch.plan.namespaces) point_caches(view.cache, &launch.environment);
   launch.mounts = mounts_of(launch.view, options_.require);
   Error why;
@@ -131,8 +157,10 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
     return bh::fail(error, why.code, launch.who() + "is not started: " + why.text);
   }
   prepare_groups(launch);
+  launch.plan.own_ipc = !launch.policy.host_ipc;
+  launch.plan.ipc_needed = options_.require;
   if (options_.require && !launch.lacks.empty()) return refuse(launch, error);
-  launch.plan.filter = &child_filter(launch.policy.mode == Mode::strict);
+  launch.plan.filter = &child_filter(launch.policy.mode == Mode::strict, launch.policy.network);
   return BH_OK;
 }
 
@@ -168,13 +196,46 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
   launch.gid_map = own_map(::getegid());
   launch.scratch_options = "mode=1777,size=" + std::to_string(options_.scratch_bytes);
   plan.cwd_given = !launch.cwd.empty();
-  if (!plan.cwd_given) {
-    std::error_code none;
-    launch.cwd = std::filesystem::current_path(none).string();
-  }
+  if (!plan.cwd_given) choose_folder(launch);
   launch.argv = pointers(&launch.arguments);
   launch.envp = pointers(&launch.environment);
   return BH_OK;
+}
+
+void Spawner::choose_folder(Launch &launch) {
+  const std::vector<std::string> &args = launch.policy.args;
+  if (starts_in_private_folder(launch.policy.command, args, launch.cwd)) {
+    const auto is_scratch = [](const ViewStep &step) {
+      return step.kind == ViewStep::Kind::scratch && step.path == "/tmp";
+    };
+    const auto &steps = launch.view.steps;
+    launch.plan.make_cwd =
+        launch.plan.namespaces && std::any_of(steps.begin(), steps.end(), is_scratch);
+    if (launch.plan.make_cwd) {
+      launch.cwd = private_scratch;
+    } else {
+      const std::string own = make_cache_folder(options_.state_dir, launch.server);
+      launch.cwd = make_private_folder(own, "cwd");
+      if (launch.cwd.empty()) launch.cwd = "/";  // no repository is there
+    }
+    // Python would look for modules there first, before its own.
+    const auto is_set = [](const std::string &variable) {
+      return variable.starts_with("PYTHONSAFEPATH=");
+    };
+    auto &environment = launch.environment;
+    if (std::none_of(environment.begin(), environment.end(), is_set))
+      environment.emplace_back("PYTHONSAFEPATH=1");
+    return;
+  }
+  std::error_code none;
+  launch.cwd = std::filesystem::current_path(none).string();
+  if (folder_named_ || launch.cwd.empty() || launch.cwd == "/") return;
+  folder_named_ = true;
+  log(BH_LOG_WARN,
+      "server \"" + launch.server + "\" starts in " + launch.cwd +
+          ", where the gateway was started, as all servers without \"cwd\" do that are "
+          "not run by a package's name: programs may load code and settings that lie "
+          "there; set \"cwd\" for servers that need no files of it");
 }
 
 void Spawner::prepare_groups(Launch &launch) {

@@ -5,10 +5,16 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pwd.h>
+#include <sched.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -148,6 +154,14 @@ struct Running {
       results[line.substr(0, space)] = line.substr(space + 1);
     }
   }
+  // What has come to be meanwhile.
+  const std::string &later(const std::string &attempt) {
+    const std::string line = attempt + "\n";
+    REQUIRE(::write(child.in, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
+    results.erase(attempt);
+    read_results(1);
+    return of(attempt);
+  }
   bool wait_end() {
     pollfd ready{child.pidfd, POLLIN, 0};
     return ::poll(&ready, 1, 20'000) == 1;
@@ -216,12 +230,12 @@ TEST_CASE("by default the home is readable, secrets are not there, and nothing c
   CHECK(run.of("write:" + w.home + "/notes.txt") == "EROFS");
   CHECK(run.of("write:" + w.home + "/new") == "EROFS");
   CHECK(run.of("read:" + w.home + "/.ssh/id_ed25519") == "ENOENT");
-  CHECK(run.of("list:" + w.home + "/.ssh") == "ENODATA");
-  CHECK(run.of("write:" + w.home + "/.ssh/x") == "EROFS");
+  CHECK(run.of("list:" + w.home + "/.ssh") == "ENOENT");
+  CHECK(run.of("write:" + w.home + "/.ssh/x") == "ENOENT");
   CHECK(run.of("read:" + w.home + "/.aws/credentials") == "ENOENT");
-  CHECK(run.of("read:" + w.home + "/.netrc") == "ENODATA");
-  CHECK(run.of("list:" + w.home + "/.config/bulkhead") == "ENODATA");
-  CHECK(run.of("list:" + w.state) == "ENODATA");
+  CHECK(run.of("read:" + w.home + "/.netrc") == "ENOENT");
+  CHECK(run.of("list:" + w.home + "/.config/bulkhead") == "ENOENT");
+  CHECK(run.of("list:" + w.state) == "ENOENT");
   CHECK(run.of("read:" + w.state + "/secrets/x/token") == "ENOENT");
   CHECK(run.of("read:/etc/passwd") == "ok");
   CHECK(run.of("write:/etc/passwd") != "ok");
@@ -238,6 +252,190 @@ TEST_CASE("by default the home is readable, secrets are not there, and nothing c
   CHECK(run.of("list:/sys") == "ok");
   CHECK_FALSE(fs::exists("/tmp/x"));
   CHECK(w.spawner->missing().empty());
+}
+
+namespace {
+
+// As editors and programs save: another file takes the place of this one.
+void replace_file(const std::string &path, const std::string &text = "new") {
+  put_file(path + ".new", text);
+  fs::rename(path + ".new", path);
+}
+
+std::vector<std::string> all_below(const std::string &folder) {
+  std::vector<std::string> out;
+  for (const auto &entry : fs::recursive_directory_iterator(folder)) out.push_back(entry.path());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("credentials that come to be after the start are not seen, nor those that are replaced") {
+  const bool namespaces = GENERATE(true, false);
+  const std::string home_has = GENERATE("nothing", "the folders", "other files in them");
+  if (namespaces ? skip_without_namespaces() : landlock_abi() == 0) return;
+  World w([&](SpawnOptions &options) { options.namespaces = namespaces; });
+  INFO(home_has << (namespaces ? "" : ", without namespaces"));
+  put_file(w.home + "/project/old.txt");
+  for (const std::string_view secret : secrets_at_home()) {
+    const fs::path path = w.home + "/" + std::string(secret);
+    if (home_has == "nothing") fs::remove_all(path);
+    if (home_has != "nothing") fs::create_directories(path.parent_path());
+    if (home_has == "other files in them") put_file(path.parent_path() / "other.txt");
+  }
+  Running run(w, R"("command":"server")", {"read:" + w.home + "/project/old.txt"});
+  CHECK(run.of("read:" + w.home + "/project/old.txt") == "ok");
+  for (const std::string_view secret : secrets_at_home()) {
+    const std::string path = w.home + "/" + std::string(secret);
+    INFO(path);
+    // Each of them once as a file and once as a folder.
+    fs::remove_all(path);
+    put_file(path);
+    CHECK(run.later("read:" + path) != "ok");
+    replace_file(path);
+    CHECK(run.later("read:" + path) != "ok");
+    fs::remove(path);
+    put_file(path + "/id_rsa");
+    CHECK(run.later("read:" + path + "/id_rsa") != "ok");
+    CHECK(run.later("list:" + path) != "ok");
+    if (home_has == "other files in them" && namespaces) {
+      const std::string other = (fs::path(path).parent_path() / "other.txt").string();
+      const bool cache = path.starts_with(w.home + "/.cache");
+      const bool inside = other.find("/.claude/") != std::string::npos;
+      if (!cache && !inside) CHECK(run.later("read:" + other) == "ok");
+    }
+  }
+  if (namespaces) CHECK(run.later("chmod:" + w.home + "/project/old.txt") == "EROFS");
+  put_file(w.home + "/later.txt");
+  CHECK(run.later("read:" + w.home + "/later.txt") != "ok");  // documented: until the next start
+  put_file(w.home + "/project/later.txt");
+  CHECK(run.later("read:" + w.home + "/project/later.txt") == "ok");
+  Running again(w, R"("command":"server")", {"read:" + w.home + "/later.txt"});
+  CHECK(again.of("read:" + w.home + "/later.txt") == "ok");
+}
+
+TEST_CASE("a credential that another file replaces stays hidden") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const std::string shown = w.home + "/dotfiles/npmrc";
+  put_file(shown);
+  fs::create_symlink(shown, w.home + "/.npmrc");
+  put_file(w.home + "/dotfiles/other");
+  fs::create_symlink("dotfiles/other", w.home + "/other");
+  const std::vector<std::string> secrets = {w.home + "/.netrc",
+                                            w.home + "/.aws/credentials",
+                                            w.home + "/.ssh/id_ed25519",
+                                            w.home + "/.config/bulkhead/profile.toml",
+                                            w.state + "/secrets/x/token",
+                                            w.home + "/.npmrc",
+                                            shown};
+  std::vector<std::string> attempts{"read:" + w.home + "/other"};
+  for (const std::string &path : secrets) attempts.push_back("read:" + path);
+  Running run(w, R"("command":"server")", attempts);
+  CHECK(run.of("read:" + w.home + "/other") == "ok");  // by the link
+  for (const std::string &path : secrets) {
+    INFO(path);
+    CHECK(run.of("read:" + path) == "ENOENT");
+    replace_file(path);
+    CHECK(run.later("read:" + path) == "ENOENT");
+    if (fs::path(path).parent_path() == w.home) continue;
+    fs::remove_all(fs::path(path).parent_path());
+    put_file(path);
+    CHECK(run.later("read:" + path) == "ENOENT");
+  }
+}
+
+TEST_CASE("a start makes nothing in the home, and what it needs there is in place all the same") {
+  if (skip_without_namespaces()) return;
+  const std::string command = GENERATE("npx", "uvx", "bunx", "pipx", "server");
+  World w;
+  fs::remove_all(w.home + "/.npm");
+  fs::create_directories(w.home + "/.local/share/uv");
+  put_file(w.state + "/cache/weather/mark");  // the gateway's own folder is made by the gateway
+  const auto own = [&](const std::string &path) { return path.starts_with(w.state); };
+  std::vector<std::string> before = all_below(w.home);
+  const std::vector<std::string> places = {"/.npm/x", "/.cache/x", "/.local/share/uv/tools/x",
+                                           "/.bun/install/cache/x", "/.mcp-auth/x"};
+  std::vector<std::string> attempts;
+  for (const std::string &place : places) attempts.push_back("write:" + w.home + place);
+  Running run(w, R"("command":")" + command + "\"", attempts);
+  for (const std::string &attempt : attempts) {
+    INFO(attempt);
+    CHECK(run.of(attempt) == "ok");
+  }
+  std::vector<std::string> after = all_below(w.home);
+  std::erase_if(before, own);
+  std::erase_if(after, own);
+  CHECK(after == before);
+}
+
+TEST_CASE("a home that was given as a whole is bound as a whole") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const std::string definition = GENERATE(as<std::string>{}, R"("args":["@"])",
+                                          R"("args":["--root=@"])", R"("sandbox":{"write":["@"]})");
+  std::string text = definition;
+  text.replace(text.find('@'), 1, w.home);
+  Running run(w, R"("command":"server",)" + text,
+              {"write:" + w.home + "/new", "read:" + w.home + "/.ssh/id_ed25519",
+               "read:" + w.home + "/.netrc", "read:" + w.home + "/notes.txt"});
+  CHECK(run.of("write:" + w.home + "/new") == "ok");
+  CHECK(run.of("read:" + w.home + "/notes.txt") == "ok");
+  CHECK(run.of("read:" + w.home + "/.ssh/id_ed25519") != "ok");
+  CHECK(run.of("read:" + w.home + "/.netrc") != "ok");
+  put_file(w.home + "/.ssh/id_rsa");
+  CHECK(run.later("read:" + w.home + "/.ssh/id_rsa") != "ok");  // the folder was there
+  put_file(w.home + "/later.txt");
+  CHECK(run.later("read:" + w.home + "/later.txt") == "ok");
+}
+
+TEST_CASE("the home as the value of a variable gives nothing") {
+  if (skip_without_namespaces()) return;
+  World w;
+  Running run(w, R"("command":"server","env":{"HOME":)" + in_quotes(w.home) + "}",
+              {"write:" + w.home + "/new", "read:" + w.home + "/notes.txt"});
+  CHECK(run.of("write:" + w.home + "/new") == "EROFS");
+  CHECK(run.of("read:" + w.home + "/notes.txt") == "ok");
+  put_file(w.home + "/.kube/config");
+  CHECK(run.later("read:" + w.home + "/.kube/config") == "ENOENT");
+}
+
+TEST_CASE("a home with more entries than are shown is named, and hides the same") {
+  if (skip_without_namespaces()) return;
+  World w;
+  for (int i = 0; i < 4'200; ++i) put_file(w.home + "/many-" + std::to_string(i));
+  Running run(w, R"("command":"server")", {"read:" + w.home + "/.netrc", "list:" + w.home});
+  CHECK(run.of("read:" + w.home + "/.netrc") == "ENOENT");
+  CHECK(run.of("list:" + w.home) == "ok");
+  REQUIRE(w.log.size() == 2);  // and where it was started
+  CHECK(w.log[0].find(w.home + " has more than 4096 entries; ") != std::string::npos);
+}
+
+TEST_CASE("folders of services are mirrored, so that one that starts later is not seen") {
+  ChildPolicy policy;
+  policy.command = "server";
+  ViewRequest request;
+  request.policy = &policy;
+  request.program = "/bin/sh";
+  request.user = 1000;
+  request.own = {"/usr/share/bulkhead-that-is-not-there/profile.toml"};
+  const ChildView view = plan_view(request);
+  const auto kind_at = [&](const std::string &path) -> std::optional<ViewStep::Kind> {
+    for (const ViewStep &step : view.steps)
+      if (step.path == path) return step.kind;
+    return std::nullopt;
+  };
+  CHECK(kind_at(real_path("/run")) == ViewStep::Kind::mirror);
+  CHECK(kind_at("/usr/share") == ViewStep::Kind::mirror);
+  for (const char *service : {"/run/dbus", "/run/docker.sock", "/run/podman", "/run/user/1000"}) {
+    CHECK_FALSE(kind_at(service).has_value());
+  }
+  policy.command = "docker";
+  const ChildView docker = plan_view(request);
+  const bool there = fs::exists("/run/docker.sock");
+  CHECK(std::any_of(docker.steps.begin(), docker.steps.end(),
+                    [](const ViewStep &step) { return step.path == "/run/docker.sock"; }) == there);
 }
 
 TEST_CASE("what a server was given by name it may use") {
@@ -275,6 +473,12 @@ TEST_CASE("what a server was given by name it may use") {
   CHECK(run.of("cwd:" + w.folder + "/job") == "ok");
   CHECK(run.of("write:" + w.folder + "/job/made") == "ok");
   CHECK(run.of("read:" + w.folder + "/gateway.json") == "ENOENT");
+  put_file(w.home + "/.ssh/id_rsa");
+  CHECK(run.later("read:" + w.home + "/.ssh/id_rsa") == "ENOENT");
+  put_file(w.home + "/.aws/config");
+  CHECK(run.later("read:" + w.home + "/.aws/config") == "ENOENT");  // beside what was named
+  put_file(w.project + "/later.txt");
+  CHECK(run.later("read:" + w.project + "/later.txt") == "ok");
   CHECK(fs::exists(w.project + "/new2"));
   CHECK(fs::exists(w.folder + "/other/new.db"));
 }
@@ -297,6 +501,10 @@ TEST_CASE("the gateway's own files stay hidden, whatever a server was given") {
   CHECK(run.of("read:" + w.home + "/.config/bulkhead/profile.toml") == "ENOENT");
   CHECK(run.of("read:" + w.folder + "/gateway.json") != "ok");
   CHECK(run.of("read:" + w.home + "/.ssh/id_ed25519") == "ENOENT");
+  put_file(w.state + "/secrets/later");
+  CHECK(run.later("read:" + w.state + "/secrets/later") == "ENOENT");
+  put_file(w.home + "/.config/bulkhead/later.toml");
+  CHECK(run.later("read:" + w.home + "/.config/bulkhead/later.toml") == "ENOENT");
   std::string text;
   std::ifstream(w.folder + "/gateway.json") >> text;
   CHECK(text == "text");
@@ -318,7 +526,9 @@ TEST_CASE("a link that a server can make leads nowhere at its next start") {
     CHECK(result != "ok");
   }
   CHECK(run.results.size() == 4);
-  CHECK(w.log.size() == 2);
+  CHECK(std::count_if(w.log.begin(), w.log.end(), [](const std::string &line) {
+          return line.find("; it is not granted") != std::string::npos;
+        }) == 2);
 }
 
 TEST_CASE("a strict sandbox shows the system, the program and what was given") {
@@ -336,6 +546,10 @@ TEST_CASE("a strict sandbox shows the system, the program and what was given") {
   CHECK(run.of("read:" + w.project + "/data.txt") == "ok");
   CHECK(run.of("write:" + w.project + "/data.txt") == "ok");
   CHECK(run.of("read:/etc/passwd") == "ok");
+  put_file(w.home + "/.ssh/id_rsa");
+  CHECK(run.later("read:" + w.home + "/.ssh/id_rsa") == "ENOENT");
+  put_file(w.state + "/later");
+  CHECK(run.later("read:" + w.state + "/later") == "ENOENT");
   CHECK(run.of("ptrace:1") == "EPERM");
   CHECK(run.of("memory-of:1") == "EPERM");
   CHECK(run.of("write:/tmp/x") == "ok");
@@ -361,8 +575,8 @@ TEST_CASE("what a hostile server tries is refused by the kernel") {
                                              "read:/proc/" + us + "/mem",
                                              "list:/proc/" + us + "/fd",
                                              "mount:/tmp",
-                                             "umount:" + w.home + "/.ssh",
-                                             "new-namespace-umount:" + w.home + "/.ssh",
+                                             "umount:" + w.home,
+                                             "new-namespace-umount:" + w.home,
                                              "io_uring",
                                              "bpf",
                                              "userfaultfd",
@@ -477,6 +691,258 @@ TEST_CASE("without network there is a loopback of its own and nothing else") {
   CHECK(without.of(tcp) == "ECONNREFUSED");
   CHECK(without.of("loopback") == "ok");
   ::close(server);
+}
+
+namespace {
+
+// What is in the kernel under a name, here, outside of any sandbox.
+struct KernelObjects {
+  int key;
+  std::string queue, file;
+  explicit KernelObjects(int which)
+      : key(0x43000000 + 4 * ::getpid() + which),
+        queue("/bulkhead-" + std::to_string(key)),
+        file("/dev/shm" + queue) {}
+  ~KernelObjects() {
+    ::shmctl(::shmget(key, 0, 0), IPC_RMID, nullptr);
+    ::semctl(::semget(key, 0, 0), 0, IPC_RMID);
+    ::msgctl(::msgget(key, 0), IPC_RMID, nullptr);
+    ::mq_unlink(queue.c_str());
+    ::unlink(file.c_str());
+  }
+  void make() const {
+    REQUIRE(::shmget(key, 4096, IPC_CREAT | 0666) >= 0);
+    REQUIRE(::semget(key, 1, IPC_CREAT | 0666) >= 0);
+    REQUIRE(::msgget(key, IPC_CREAT | 0666) >= 0);
+    const mqd_t made = ::mq_open(queue.c_str(), O_RDWR | O_CREAT, 0666, nullptr);
+    REQUIRE(made != static_cast<mqd_t>(-1));
+    ::mq_close(made);
+    put_file(file);
+  }
+  std::vector<std::string> there() const {
+    std::vector<std::string> out;
+    if (::shmget(key, 0, 0) >= 0) out.emplace_back("shm");
+    if (::semget(key, 0, 0) >= 0) out.emplace_back("sem");
+    if (::msgget(key, 0) >= 0) out.emplace_back("msg");
+    const mqd_t made = ::mq_open(queue.c_str(), O_RDONLY);
+    if (made != static_cast<mqd_t>(-1)) {
+      out.emplace_back("queue");
+      ::mq_close(made);
+    }
+    if (fs::exists(file)) out.emplace_back("file");
+    return out;
+  }
+  std::vector<std::string> attempts() const {
+    const std::string number = std::to_string(key);
+    return {"shm:" + number, "sem:" + number, "msg:" + number, "queue:" + queue, "read:" + file};
+  }
+};
+
+std::string own_namespace(const std::string &name) {
+  return "namespace:" + name + "=" + fs::read_symlink("/proc/self/ns/" + name).string();
+}
+
+}  // namespace
+
+TEST_CASE("shared memory, semaphores and queues cross no sandbox, and end with it") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const KernelObjects outside(0), inside(1);
+  outside.make();
+  const std::string mode =
+      GENERATE(R"({"mode":"strict"})", R"({"mode":"home-read-only"})",
+               R"({"mode":"strict","network":false})", R"({"ipc":"host"})", R"({"mode":"off"})");
+  INFO(mode);
+  const bool host = mode.find("host") != std::string::npos;
+  const bool off = mode.find("off") != std::string::npos;
+  std::vector<std::string> attempts = outside.attempts();
+  const std::string sysv = "make-sysv:" + std::to_string(inside.key),
+                    queue = "make-queue:" + inside.queue, file = "write:" + inside.file,
+                    ipc = own_namespace("ipc"), uts = own_namespace("uts");
+  attempts.insert(attempts.end(), {sysv, queue, file, ipc, uts});
+  {
+    Running run(w, R"("command":"x","sandbox":)" + mode, attempts);
+    for (const std::string &attempt : outside.attempts()) {
+      INFO(attempt);
+      const bool kernel = !attempt.starts_with("read");
+      CHECK(run.of(attempt) == (off || (host && kernel) ? "ok" : "ENOENT"));
+    }
+    for (const std::string &attempt : {sysv, queue, file}) CHECK(run.of(attempt) == "ok");
+    CHECK((run.of(ipc) == "ok") == (!host && !off));
+    CHECK((run.of(uts) == "ok") == !off);
+    using Names = std::vector<std::string>;
+    Names expected;
+    if (off || host) expected = {"shm", "sem", "msg", "queue"};
+    if (off) expected.emplace_back("file");
+    CHECK(inside.there() == expected);
+    CHECK(::kill(run.child.pid, SIGKILL) == 0);
+    CHECK(run.wait_end());
+    CHECK(inside.there() == expected);
+  }
+  CHECK(w.spawner->missing().empty());
+}
+
+namespace {
+
+// In a user namespace in which nobody may have a namespace of this kind. What it says; empty: no
+// user namespace can be had here.
+std::string without_namespaces(const std::string &kind, bool require) {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const std::string user = std::to_string(::geteuid()), group = std::to_string(::getegid());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWUSER) != 0) ::_exit(0);
+    put_file("/proc/self/setgroups", "deny");
+    put_file("/proc/self/uid_map", user + " " + user + " 1");
+    put_file("/proc/self/gid_map", group + " " + group + " 1");
+    put_file("/proc/sys/user/max_" + kind + "_namespaces", "0");
+    std::string said;
+    {
+      World w([&](SpawnOptions &options) { options.require = require; });
+      Running run(w, R"("command":"x")", {"pid:2", "read:" + w.home + "/.netrc"});
+      for (const auto &[attempt, result] : run.results) said += result + ", ";
+      if (run.status == BH_OK) {
+        w.spawner->kill(run.child.id, SIGKILL);
+        run.reap();
+      }
+      for (const std::string &part : w.spawner->missing()) said += part + ", ";
+      said += run.error;
+    }
+    const bool sent = ::write(ends[1], said.data(), said.size()) > 0;
+    ::_exit(sent ? 0 : 1);
+  }
+  ::close(ends[1]);
+  std::string said(4096, '\0');
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(ends[0], said.data(), 4096))));
+  ::close(ends[0]);
+  CHECK(::waitpid(child, nullptr, 0) == child);
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a kernel without IPC or UTS namespaces is named, and enough only where none is required") {
+  if (skip_without_namespaces()) return;
+  const std::string kind = GENERATE("ipc", "uts");
+  const std::string word = kind + "-namespace";
+  const std::string started = without_namespaces(kind, false);
+  INFO(started);
+  CHECK(started.find("ok, ") == 0);
+  CHECK(started.find(word + ", ") != std::string::npos);
+  CHECK(started.find("namespaces, ") == std::string::npos);
+  const std::string refused = without_namespaces(kind, true);
+  INFO(refused);
+  CHECK(refused.find("is not started: isolation.mode is \"require\", and this machine lacks parts "
+                     "of its sandbox: ") != std::string::npos);
+  CHECK(refused.find(word) != std::string::npos);
+}
+
+namespace {
+
+std::string status_line(pid_t pid, const std::string &name) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(name + ":")) return line.substr(name.size() + 1);
+  }
+  return {};
+}
+
+pid_t only_child_of(pid_t parent) {
+  const std::string pid = std::to_string(parent);
+  std::ifstream children("/proc/" + pid + "/task/" + pid + "/children");
+  pid_t child = 0;
+  children >> child;
+  return child;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the first process of a sandbox is under the server's filter, and nobody can look into it") {
+  const bool namespaces = GENERATE(true, false);
+  const std::string mode = GENERATE("home-read-only", "strict");
+  if (namespaces && skip_without_namespaces()) return;
+  World w([&](SpawnOptions &options) { options.namespaces = namespaces; });
+  INFO(mode << (namespaces ? "" : ", without namespaces"));
+  // The server may run before the first process executes its program.
+  Running run(w, R"("command":"x","sandbox":{"mode":")" + mode + "\"}",
+              {"open:/proc/1/mem", "write:/dev/null"});
+  if (namespaces && landlock_abi() > 0) CHECK(run.of("open:/proc/1/mem") == "EACCES");
+  CHECK(run.of("write:/dev/null") == "ok");
+  const pid_t server = only_child_of(run.child.pid);
+  REQUIRE(server > 0);
+  CHECK(status_line(run.child.pid, "Seccomp") == "\t2");
+  CHECK(status_line(run.child.pid, "Seccomp_filters") == status_line(server, "Seccomp_filters"));
+  CHECK(status_line(run.child.pid, "NoNewPrivs") == "\t1");
+  CHECK(status_line(run.child.pid, "CapBnd") == status_line(server, "CapBnd"));
+  const std::string first = namespaces ? "1" : std::to_string(run.child.pid);
+  for (const std::string &attempt :
+       {"open:/proc/" + first + "/mem", "open:/proc/" + first + "/environ",
+        "open:/proc/" + first + "/fd/0", "ptrace:" + first, "read-memory-of:" + first}) {
+    INFO(attempt);
+    const std::string result = run.later(attempt);
+    CHECK((result == "EPERM" || result == "EACCES"));
+  }
+}
+
+TEST_CASE("without network there are sockets of the listed families only") {
+  if (skip_without_namespaces()) return;
+  World w;
+  const std::string mode = GENERATE("home-read-only", "strict");
+  const auto families = "socket-families:+" + std::to_string(AF_UNIX) + "+" +
+                        std::to_string(AF_INET) + "+" + std::to_string(AF_INET6) + "+" +
+                        std::to_string(AF_NETLINK);
+  Running run(w, R"("command":"x","sandbox":{"network":false,"mode":")" + mode + "\"}",
+              {families, "loopback"});
+  CHECK(run.of(families) == "ok");
+  CHECK(run.of("loopback") == "ok");
+}
+
+TEST_CASE("a package that is run by its name starts in an empty folder of its own") {
+  const std::string kind = GENERATE("home-read-only", "strict", "off", "no namespaces");
+  if (kind != "off" && kind != "no namespaces" && skip_without_namespaces()) return;
+  if (kind == "no namespaces" && landlock_abi() == 0) return;
+  World w([&](SpawnOptions &options) { options.namespaces = kind != "no namespaces"; });
+  put_file(w.state + "/cache/weather/cwd/package.json");  // of an earlier run
+  const std::string sandbox =
+      kind == "no namespaces" ? "" : R"(,"sandbox":{"mode":")" + kind + "\"}";
+  const std::string started_in = "cwd:" + fs::current_path().string();
+  for (const char *command :
+       {R"("command":"npx","args":["-y","pkg"])", R"("command":"bunx","args":["pkg"])",
+        R"("command":"uvx","args":["pkg"])", R"("command":"pipx","args":["run","pkg"])",
+        R"("command":"/usr/bin/python3","args":["-m","pkg"])"}) {
+    INFO(command << " " << kind);
+    Running run(w, command + sandbox,
+                {started_in, "cwd:/", "empty-cwd", "env:PYTHONSAFEPATH", "write:here"});
+    CHECK(run.of(started_in) != "ok");
+    CHECK(run.of("cwd:/") != "ok");
+    CHECK(run.of("empty-cwd") == "ok");
+    CHECK(run.of("env:PYTHONSAFEPATH") == "ok");
+    CHECK(run.of("write:here") == "ok");
+  }
+  CHECK(w.log.empty());
+}
+
+TEST_CASE("other servers start where the gateway was started, which is named once") {
+  World w;
+  const std::string here = "cwd:" + fs::current_path().string();
+  const std::string off = R"(,"sandbox":{"mode":"off"})";
+  for (const char *command : {R"("command":"npx","args":["-y","pkg","./files"])",
+                              R"("command":"node","args":["a.js"])"}) {
+    Running run(w, command + off, {here, "env:PYTHONSAFEPATH"});
+    CHECK(run.of(here) == "ok");
+    CHECK(run.of("env:PYTHONSAFEPATH") != "ok");
+  }
+  REQUIRE(w.log.size() == 1);
+  CHECK(w.log[0].find("server \"weather\" starts in " + fs::current_path().string() +
+                      ", where the gateway was started") == 0);
+  World given;
+  Running run(given, R"("command":"npx","args":["-y","pkg"],"cwd":)" + in_quotes(w.project) + off,
+              {"cwd:" + w.project}, {"PATH=/usr/bin:/bin"}, w.project);
+  CHECK(run.of("cwd:" + w.project) == "ok");
+  CHECK(given.log.empty());
 }
 
 TEST_CASE("a server's caches are its own and stay") {
@@ -805,7 +1271,8 @@ TEST_CASE("a definition that is not understood starts nothing") {
   World w;
   for (const char *sandbox :
        {R"("sandbox":5)", R"("sandbox":{"mode":"loose"})", R"("sandbox":{"write":["relative"]})",
-        R"("sandbox":{"network":1})", R"("sandbox":{"memory_bytes":"much"})"}) {
+        R"("sandbox":{"network":1})", R"("sandbox":{"ipc":"shared"})",
+        R"("sandbox":{"memory_bytes":"much"})"}) {
     Running run(w, sandbox, {});
     INFO(run.error);
     CHECK(run.status == BH_E_INVALID);
@@ -831,6 +1298,10 @@ TEST_CASE("without namespaces Landlock still keeps secrets and refuses writes") 
   CHECK(run.of("env:npm_config_cache") == "ok");
   CHECK(run.of("io_uring") == "EPERM");
   CHECK(run.of("write:/dev/null") == "ok");
+  put_file(w.home + "/.kube/config");
+  CHECK(run.later("read:" + w.home + "/.kube/config") == "EACCES");
+  put_file(w.state + "/secrets/later");
+  CHECK(run.later("read:" + w.state + "/secrets/later") == "EACCES");
 }
 
 TEST_CASE("what must be confined is not started when it cannot be") {

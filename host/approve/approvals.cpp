@@ -141,7 +141,7 @@ int answer_one(const Arguments &arguments, bool allow) {
 
 std::string line_of(const SeenQuestion &q) {
   return q.id + "  " + q.server + "  " + q.name + "  rule " + q.rule + "  " +
-         first_line(with_meta(q), 400) + "\n";
+         first_line(all_params(q), 400) + "\n";
 }
 
 // For programs, and for files: one line for each new question.

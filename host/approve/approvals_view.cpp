@@ -68,6 +68,7 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
                                                                 {"name", &q.name},
                                                                 {"arguments", &q.arguments},
                                                                 {"meta", &q.meta},
+                                                                {"extra", &q.extra},
                                                                 {"rule", &q.rule},
                                                                 {"reason", &q.reason},
                                                                 {"process_name", &q.process_name},
@@ -87,8 +88,12 @@ std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socke
   return std::move(into.out);
 }
 
-std::string with_meta(const SeenQuestion &q) {
-  return q.meta.empty() ? q.arguments : q.arguments + " _meta: " + q.meta;
+// What stands beside the arguments, too.
+std::string all_params(const SeenQuestion &q) {
+  std::string out = q.arguments;
+  if (!q.meta.empty()) out += " _meta: " + q.meta;
+  if (!q.extra.empty()) out += " other members: " + q.extra;
+  return out;
 }
 
 std::string questions_table(const std::vector<SeenQuestion> &questions) {
@@ -96,7 +101,7 @@ std::string questions_table(const std::vector<SeenQuestion> &questions) {
   for (const SeenQuestion &q : questions) {
     table.add({q.id.substr(0, short_id), q.server, first_line(q.name, 60), first_line(q.rule, 40),
                first_line(q.process_name.empty() ? q.transport : q.process_name, 30),
-               seconds(q.expires_in_ms), first_line(with_meta(q), 160)});
+               seconds(q.expires_in_ms), first_line(all_params(q), 160)});
   }
   return table.empty() ? "" : table.str();
 }
@@ -170,6 +175,10 @@ void ApprovalsView::add_details(const SeenQuestion &q, std::size_t columns, std:
   auto text = wrapped(q.arguments, width);
   if (!q.meta.empty()) {
     for (std::string &part : wrapped("_meta: " + q.meta, width)) text.push_back(std::move(part));
+  }
+  if (!q.extra.empty()) {
+    for (std::string &part : wrapped("other members: " + q.extra, width))
+      text.push_back(std::move(part));
   }
   const std::size_t room = rows > lines->size() + 1 ? rows - lines->size() - 1 : 0;
   for (std::size_t i = 0; i < std::min(room, text.size()); ++i) lines->push_back("  " + text[i]);

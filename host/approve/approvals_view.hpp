@@ -13,7 +13,7 @@ namespace bulkhead::program {
 // One question as a gateway has answered it: printable text.
 struct SeenQuestion {
   std::string socket;  // of the gateway
-  std::string id, server, method, name, arguments, meta, rule, reason;
+  std::string id, server, method, name, arguments, meta, extra, rule, reason;
   std::string process_name, principal, transport;
   bool arguments_cut = false;
   std::uint64_t arguments_bytes = 0, expires_in_ms = 0;
@@ -24,8 +24,8 @@ struct SeenQuestion {
 std::optional<std::vector<SeenQuestion>> read_questions(const std::string &socket,
                                                         std::string_view json);
 
-// The arguments, and behind them what the call has in _meta.
-std::string with_meta(const SeenQuestion &question);
+// The arguments, and behind them what params has beside.
+std::string all_params(const SeenQuestion &question);
 
 // A table for people; empty: there are none.
 std::string questions_table(const std::vector<SeenQuestion> &questions);

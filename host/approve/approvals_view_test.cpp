@@ -24,7 +24,7 @@ TEST_CASE("questions are read as they come, printable") {
   const auto got = read_questions(
       "x.sock",
       R"({"waiting":2,"pending":[{"id":"ab","server":"s","name":"t\u001b[2J","arguments":"{\"a\":1}",)"
-      R"("meta":"{\"force\":1}",)"
+      R"("meta":"{\"force\":1}","extra":"{\"task\":1}",)"
       R"("arguments_cut":true,"arguments_bytes":70000,"expires_in_ms":1500,"rule":"r"},{"id":"cd"}]})");
   REQUIRE(got.has_value());
   REQUIRE(got->size() == 2);
@@ -34,10 +34,12 @@ TEST_CASE("questions are read as they come, printable") {
   CHECK(q.arguments == R"({"a":1})");
   CHECK(q.arguments_cut);
   CHECK(q.arguments_bytes == 70000);
-  CHECK(questions_table(*got).find(R"({"a":1} _meta: {"force":1})") != std::string::npos);
+  CHECK(questions_table(*got).find(R"({"a":1} _meta: {"force":1} other members: {"task":1})") !=
+        std::string::npos);
   ApprovalsView view;
   view.show(*got, 0);
   CHECK(view.draw(80, 40).find(R"(_meta: {"force":1})") != std::string::npos);
+  CHECK(view.draw(80, 40).find(R"(other members: {"task":1})") != std::string::npos);
   CHECK(questions_table(*got).find("2 s") != std::string::npos);
   CHECK_FALSE(read_questions("x", "[]").has_value());
   CHECK_FALSE(read_questions("x", R"({"error":"no"})").has_value());

@@ -137,7 +137,7 @@ class Approving {
     Arguments arguments = arguments_;
     arguments.project = file_;
     const auto loaded = load_for(arguments, Transports::none);
-    if (loaded) return;
+    if (loaded) return warn_if_unmet(entry, loaded->profile);
     for (const std::string &line : loaded.error()) {
       if (line.find(": mcpServers." + entry.name + ".") == std::string::npos &&
           line.find(": mcpServers." + entry.name + ":") == std::string::npos)
@@ -145,6 +145,14 @@ class Approving {
       complain("server " + verbatim(entry.name) +
                " is approved, but cannot be used: " + printable(line));
       return;
+    }
+  }
+
+  static void warn_if_unmet(const ProjectEntry &entry, const Profile &profile) {
+    for (const ServerDef &def : profile.servers) {
+      if (def.name == entry.name && def.unmet)
+        complain("server " + verbatim(entry.name) +
+                 " is approved, but cannot be used: " + printable(def.disabled_reason));
     }
   }
 
@@ -191,7 +199,9 @@ class Approving {
     }
     run.wait_settled();
     for (const auto &status : run.host().status().servers) {
-      if (status.state != ServerState::ready) return fail(BH_E_UNAVAILABLE, status.reason);
+      // A lazy server is idle here; the list below starts it.
+      if (status.state == ServerState::ready || status.state == ServerState::idle) continue;
+      return fail(BH_E_UNAVAILABLE, status.reason);
     }
     LocalSession session(run.host());
     if (auto opened = session.open(); !opened) return fail(BH_E_UNAVAILABLE, opened.error().text);

@@ -65,13 +65,28 @@ std::string date_of(std::uint64_t seconds) {
   return text.data();
 }
 
-void describe_pairs(std::string *out, std::string_view label,
-                    const std::vector<std::pair<std::string, std::string>> &pairs) {
-  for (const auto &[name, value] : pairs) {
+void describe_headers(std::string *out, const ProjectEntry &entry) {
+  std::string_view label = "headers";
+  for (const auto &[name, value] : entry.headers) {
     line(out, label,
-         verbatim(name) + " = " + masked_setting(name, value).value_or(verbatim(value)));
+         verbatim(name) + " = " +
+             masked_header(name, value).value_or(verbatim(without_passwords(value))));
     label = "";
   }
+}
+
+void describe_env(std::string *out, const ProjectEntry &entry) {
+  std::string_view label = "env";
+  std::vector<std::string> deciding;
+  for (const auto &[name, value] : entry.env) {
+    const std::string shown = masked_value(value);
+    line(out, label, verbatim(name) + " = " + (shown == value ? verbatim(value) : shown));
+    label = "";
+    if (decides_what_runs(name)) deciding.push_back(name);
+  }
+  if (deciding.empty()) return;
+  line(out, "WARNING", "what is run or loaded also depends on " + joined(deciding) + ":");
+  line(out, "", "read the values in the file before you say yes.");
 }
 
 std::string sandbox_mode(const ProjectEntry &entry) {
@@ -81,10 +96,11 @@ std::string sandbox_mode(const ProjectEntry &entry) {
 }
 
 void describe_start(std::string *out, const ProjectEntry &entry) {
-  line(out, "command", verbatim(entry.command));
-  line(out, "args", entry.args.empty() ? "none" : "[" + joined(entry.args) + "]");
+  line(out, "command", verbatim(without_passwords(entry.command)));
+  const auto args = args_without_passwords(entry.args);
+  line(out, "args", args.empty() ? "none" : "[" + joined(args) + "]");
   line(out, "folder", verbatim(entry.cwd));
-  describe_pairs(out, "env", entry.env);
+  describe_env(out, entry);
   const auto paths = named_paths(entry);
   if (paths.empty() || sandbox_mode(entry) == "\"off\"") return;
   line(out, "opens", joined(paths));
@@ -138,10 +154,17 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-std::string masked_json(const std::vector<std::pair<std::string, std::string>> &pairs) {
+std::string env_json(const ProjectEntry &entry) {
   std::string out = "{";
-  for (const auto &[name, value] : pairs)
-    add_member(&out, name, quoted(masked_setting(name, value).value_or(value)));
+  for (const auto &[name, value] : entry.env)
+    add_member(&out, name, quoted(value.empty() ? "" : masked_value(value)));
+  return out + "}";
+}
+
+std::string headers_json(const ProjectEntry &entry) {
+  std::string out = "{";
+  for (const auto &[name, value] : entry.headers)
+    add_member(&out, name, quoted(masked_header(name, value).value_or(without_passwords(value))));
   return out + "}";
 }
 
@@ -182,11 +205,11 @@ std::string describe_entry(const ProjectEntry &entry, const Approval *known) {
   if (known != nullptr) out += " (" + date_of(known->approved_at) + ")";
   out += "\n";
   if (!entry.command.empty() || entry.url.empty()) describe_start(&out, entry);
-  if (!entry.url.empty()) line(&out, "url", verbatim(entry.url));
-  describe_pairs(&out, "headers", entry.headers);
+  if (!entry.url.empty()) line(&out, "url", verbatim(without_passwords(entry.url)));
+  describe_headers(&out, entry);
   for (const auto &[key, json] : entry.others) {
     std::string text = key.empty() ? "" : verbatim(key) + " = ";
-    append_visible(&text, json, false);  // in JSON already
+    append_visible(&text, without_passwords(json), false);  // in JSON already
     line(&out, "also", text);
   }
   if (!entry.variables.empty()) {
@@ -204,16 +227,18 @@ std::string entry_json(const ProjectEntry &entry, const Approval *known) {
   add_member(&out, "state", quoted(to_string(approval_state(entry, known))));
   add_member(&out, "sha256", quoted(entry.digest));
   add_member(&out, "line", std::to_string(entry.line));
-  add_member(&out, "command", quoted(entry.command));
-  add_member(&out, "args", texts_json(entry.args));
+  add_member(&out, "command", quoted(without_passwords(entry.command)));
+  add_member(&out, "args", texts_json(args_without_passwords(entry.args)));
   add_member(&out, "cwd", quoted(entry.cwd));
-  add_member(&out, "env", masked_json(entry.env));
-  add_member(&out, "opens", texts_json(named_paths(entry)));
-  add_member(&out, "url", quoted(entry.url));
-  add_member(&out, "headers", masked_json(entry.headers));
+  add_member(&out, "env", env_json(entry));
+  const bool sandboxed = sandbox_mode(entry) != "\"off\"";
+  add_member(&out, "opens",
+             texts_json(sandboxed ? named_paths(entry) : std::vector<std::string>{}));
+  add_member(&out, "url", quoted(without_passwords(entry.url)));
+  add_member(&out, "headers", headers_json(entry));
   std::string others = "{";
   for (const auto &[key, json] : entry.others)
-    if (!key.empty()) add_member(&others, key, json);
+    if (!key.empty()) add_member(&others, key, without_passwords(json));
   add_member(&out, "others", others + "}");
   add_member(&out, "variables", texts_json(entry.variables));
   add_member(&out, "tools",

@@ -42,10 +42,10 @@ TEST_CASE("F10 command, arguments and folder verbatim, values masked, and the wa
   CHECK(has(text, R"(args       ["weather server.js", "--port", "1"])"));
   CHECK(has(text, "folder     \"/repo/sub\"\n"));
   CHECK(has(text, "\"API_KEY\" = sk-***\n"));
-  CHECK(has(text, "\"SHORT\" = \"12345678\"\n"));
-  CHECK(has(text, "\"NINE\" = \"123456789\"\n"));
+  CHECK(has(text, "\"SHORT\" = ***\n"));
+  CHECK(has(text, "\"NINE\" = 123***\n"));
   CHECK(has(text, "\"TAKEN\" = \"${env:AWS_SECRET_ACCESS_KEY}\"\n"));
-  CHECK(has(text, "\"MIXED\" = Bearer ${GH_TOKEN}\n"));
+  CHECK(has(text, "\"MIXED\" = ***${GH_TOKEN}\n"));
   CHECK(has(text, R"(reads      "AWS_SECRET_ACCESS_KEY", "GH_TOKEN" of your environment)"));
   CHECK(has(text, "\"timeout\" = 60000\n"));
   CHECK(has(text, weather().digest));
@@ -120,7 +120,7 @@ TEST_CASE("F10 nothing that a terminal obeys or hides gets through") {
   CHECK(has(text, R"("a\u001b[2K\u000d")"));
   CHECK(has(text, R"(["\u000a[y/N] y", "rtl\u202e", "zero\u200b", "tag\udb40\udc61", "c1\u009b", )"
                   R"("q\"\\"])"));
-  CHECK(has(text, R"("E\u0007" = "\u001b[1;31m12345678")"));
+  CHECK(has(text, R"("E\u0007" = \u001b[1***)"));
   CHECK(verbatim("plain caf\xC3\xA9") == "\"plain caf\xC3\xA9\"");
   CHECK(verbatim("\xFF") == R"("\ufffd")");
 }

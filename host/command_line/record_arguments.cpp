@@ -4,6 +4,9 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include <algorithm>
+#include <string>
+
 #include "command_line/arguments.hpp"
 
 namespace bulkhead::program {
@@ -18,6 +21,32 @@ void add_where(CLI::App &app, Arguments &to) {
   app.add_option("-c,--config", to.config, "Profile whose state_dir is meant")
       ->type_name(file_type);
   app.add_flag("--json", to.json, "Print JSON");
+}
+
+// --limit: a larger number works with the largest, and the command says so.
+void add_limit(CLI::App &app, Arguments &to, std::uint64_t usual, std::uint64_t most) {
+  const auto clamp = [&to, most](std::string &text) -> std::string {
+    const std::size_t digits = std::min(text.find_first_not_of('0'), text.size());
+    const bool number = text.find_first_not_of("0123456789") == std::string::npos;
+    if (!number || digits == text.size()) {
+      return "'" + text + "' is no number of rows: give a whole number from 1 to " +
+             std::to_string(most);
+    }
+    text.erase(0, digits);
+    const std::string largest = std::to_string(most);
+    if (text.size() < largest.size() || (text.size() == largest.size() && text <= largest)) {
+      return {};
+    }
+    to.records.limit_note = "--limit " + text.substr(0, 40) + " is more than the maximum of " +
+                            largest + " rows: " + largest + " is used";
+    text = largest;
+    return {};
+  };
+  app.add_option("-n,--limit", to.records.limit,
+                 "The newest so many (default: " + std::to_string(usual) + "; at most " +
+                     std::to_string(most) + ")")
+      ->type_name("ROWS")
+      ->transform(CLI::Validator(clamp, ""));
 }
 
 }  // namespace
@@ -41,16 +70,12 @@ void add_records(CLI::App &app, Arguments &to) {
       ->type_name("LIST");
   timeline->add_option("--trace", to.records.trace, "Only this trace, and what has none")
       ->type_name("ID");
-  timeline->add_option("-n,--limit", to.records.limit, "The newest so many (default: 200; 2000)")
-      ->type_name("ROWS")
-      ->check(CLI::Range(1, 2000).description(""));
+  add_limit(*timeline, to, 200, 2'000);
   add_where(*timeline, to);
   timeline->footer("Example:\n  bulkhead timeline --since 10m --layers mcp,security");
   auto *calls = app.add_subcommand("calls", "The last calls, and those that come");
   calls->add_flag("-f,--follow", to.records.follow, "Go on with what comes, until Ctrl-C");
-  calls->add_option("-n,--limit", to.records.limit, "The newest so many (default: 20; 10000)")
-      ->type_name("ROWS")
-      ->check(CLI::Range(1, 10'000).description(""));
+  add_limit(*calls, to, 20, 10'000);
   add_where(*calls, to);
   calls->footer("Example:\n  bulkhead calls --follow");
   auto *audit = app.add_subcommand("audit", "Look at the record itself");

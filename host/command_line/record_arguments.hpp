@@ -15,6 +15,7 @@ struct RecordArguments {
   bool schema = false;                 // inspect
   std::string since, layers, trace;    // timeline
   std::uint64_t limit = 0;             // timeline, calls; 0: the command's own
+  std::string limit_note;              // timeline, calls: why limit is not what was asked for
   bool follow = false;                 // calls
   std::string key;                     // audit verify: hex, or a file with it
   std::string instance;                // audit verify: of a file elsewhere

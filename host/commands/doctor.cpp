@@ -18,7 +18,9 @@
 #include "mcp/scan.hpp"
 #include "plugin/loader.hpp"
 #include "sandbox/features.hpp"
+#include "sandbox/start_folder.hpp"
 #include "service/control_client.hpp"
+#include "sources/plugin_check.hpp"
 #include "sources/profile_source.hpp"
 
 namespace bulkhead::program {
@@ -43,6 +45,7 @@ class Doctor {
     const bool running = gateways();
     if (auto profile = configuration()) {
       plugins(*profile);
+      start_folders(*profile);
       check_transports(*profile, served_, &findings_);
       servers(std::move(*profile), running);
     }
@@ -79,11 +82,25 @@ class Doctor {
       doubtful("this user cannot have namespaces",
                "Servers are sandboxed by Landlock alone. Look at kernel.unprivileged_userns_clone, "
                "kernel.apparmor_restrict_unprivileged_userns and a container's filter.");
-    } else if (!has.network_namespaces) {
+    } else {
+      namespaces(has);
+    }
+    if (findings_.all().size() == before) good("the kernel has all that isolation uses");
+  }
+
+  void namespaces(const Features &has) {
+    if (!has.network_namespaces) {
       doubtful("this user cannot have network namespaces",
                "Compartments without network are kept from it by the filter alone.");
     }
-    if (findings_.all().size() == before) good("the kernel has all that isolation uses");
+    if (!has.ipc_namespaces || !has.uts_namespaces) {
+      doubtful(
+          std::string("this user cannot have ") +
+              (has.ipc_namespaces ? "UTS namespaces" : "IPC namespaces"),
+          "Servers share System V IPC, POSIX message queues or the host's name with each other "
+          "and with your programs. Look at user.max_ipc_namespaces, user.max_uts_namespaces "
+          "and the kernel's CONFIG_IPC_NS, CONFIG_UTS_NS.");
+    }
   }
 
   // ---- what runs -----------------------------------------------------------------------------
@@ -182,21 +199,40 @@ class Doctor {
 
   void plugins(const Profile &profile) {
     std::size_t sound = 0;
-    for (const FoundPlugin &plugin : list_plugins(profile.plugin_dirs)) {
+    std::string by_path;
+    for (const FoundPlugin &plugin : find_plugins(profile)) {
       if (plugin.error.empty()) {
         ++sound;
+        const std::string folder = plugin.path.substr(0, plugin.path.find_last_of('/'));
+        const auto &dirs = profile.plugin_dirs;
+        if (std::find(dirs.begin(), dirs.end(), folder) == dirs.end())
+          by_path += (by_path.empty() ? "; named by path: " : ", ") + tilde(plugin.path);
       } else {
         bad("plugin " + printable(tilde(plugin.path)) + ": " + printable(plugin.error),
             "A plugin that cannot be checked is not loaded; `bulkhead plugin list` shows all.");
       }
     }
     if (sound != 0) {
-      good(std::to_string(sound) + " plugins can be loaded");
+      good(std::to_string(sound) + " plugins can be loaded" + printable(by_path));
     } else {
       bad("there are no plugins",
           "Install them beside the program, or name a folder with "
           "--plugin-dir.");
     }
+  }
+
+  void start_folders(const Profile &profile) {
+    std::string names;
+    for (const ServerDef &server : profile.servers) {
+      if (server.disabled || server.command.empty() || !server.cwd.empty()) continue;
+      if (starts_in_private_folder(server.command, server.args, server.cwd)) continue;
+      names.append(names.empty() ? "" : ", ").append(printable(server.name));
+    }
+    if (names.empty()) return;
+    doubtful("servers that start where the gateway is started: " + names,
+             "Programs may load code and settings of that folder (node_modules, a Python module, "
+             "their own configuration), which a repository can bring. Set \"cwd\" for each that "
+             "needs no files of it.");
   }
 
   // ---- the servers -----------------------------------------------------------------------------
@@ -223,10 +259,14 @@ class Doctor {
     if (server.state == ServerState::ready) {
       return good("server " + server.name + ": " + std::to_string(server.tools) + " tools");
     }
+    if (server.state == ServerState::idle) return good("server " + server.name + ": idle (lazy)");
     if (server.state == ServerState::disabled) {
       if (!server.reason.empty()) {
-        doubtful("server " + server.name + ": " + printable(server.reason),
-                 "`bulkhead approve` shows what a project's file wants to start.");
+        doubtful("server " + server.name + " is disabled: " + printable(server.reason),
+                 server.reason.starts_with("not approved")
+                     ? "`bulkhead approve` shows what a project's file wants to start."
+                     : "All other servers are offered. Correct this where the gateway is started, "
+                       "and start it again.");
       }
       return;
     }

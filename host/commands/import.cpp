@@ -110,6 +110,10 @@ int run_import(const Arguments &arguments) {
     out += "\nTo use them:  bulkhead import --write " + tilde(default_config_file()) +
            (arguments.folder ? " --folder\n" : "\n");
   }
+  if (!arguments.write_to.empty() && !arguments.warm && !found.empty()) {
+    out += "To have their programs downloaded now:  bulkhead warm --config " +
+           printable(tilde(arguments.write_to)) + "\n";
+  }
   out += about_projects(found);
   if (!secrets.empty()) {
     out +=
@@ -117,7 +121,12 @@ int run_import(const Arguments &arguments) {
         "Export these before `bulkhead serve`:\n";
     for (const auto &secret : secrets) out += "  " + printable(secret) + "\n";
   }
-  return write_stdout(out) ? exit_ok : exit_failed;
+  if (!write_stdout(out)) return exit_failed;
+  if (!arguments.warm) return exit_ok;
+  Arguments warm = arguments;
+  warm.config = arguments.write_to;
+  warm.no_project = true;  // what was imported
+  return run_warm(warm);
 }
 
 }  // namespace bulkhead::program

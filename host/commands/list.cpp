@@ -71,7 +71,7 @@ struct Unready {
 Unready report_unready(const HostStatus &status) {
   Unready out;
   for (const auto &server : status.servers) {
-    if (server.state == ServerState::ready) {
+    if (server.state == ServerState::ready || server.state == ServerState::idle) {
       out.all = false;
       continue;
     }

@@ -26,7 +26,7 @@ std::vector<std::string> LonePolicy::load(const PluginUse &use, const Profile &p
   context_.version = BULKHEAD_VERSION;
   // A policy with several mistakes logs each and returns the first.
   context_.log = [this](std::int32_t level, std::string_view, std::string_view text) {
-    if (level >= BH_LOG_ERROR) mistakes_.emplace_back(text);
+    if (level >= BH_LOG_WARN) (level >= BH_LOG_ERROR ? mistakes_ : warnings_).emplace_back(text);
   };
   context_.extra_ext = [](Instance &, std::string_view id) -> const void * {
     return id == BH_EXT_HOST_POLICY ? &inert_policy : nullptr;

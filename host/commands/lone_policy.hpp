@@ -19,6 +19,8 @@ class LonePolicy {
  public:
   // Empty: it has taken its configuration. Else every mistake, a line each.
   std::vector<std::string> load(const PluginUse &use, const Profile &profile);
+  // What it has found while it took its configuration, a line each; it works all the same.
+  const std::vector<std::string> &warnings() const { return warnings_; }
   // Can it say why it decides what it does?
   bool explains() const;
   // What it judges: BH_POLICY_... bits.
@@ -30,7 +32,7 @@ class LonePolicy {
 
  private:
   std::string id_, name_;
-  std::vector<std::string> mistakes_;
+  std::vector<std::string> mistakes_, warnings_;
   std::unique_ptr<Reactor> reactor_;
   HostContext context_;
   std::unique_ptr<Instance> instance_;

@@ -12,6 +12,7 @@
 #include "keep/pin_store.hpp"
 #include "mcp/description_audit.hpp"
 #include "mcp/scan.hpp"
+#include "service/control_client.hpp"
 #include "sources/profile_source.hpp"
 
 namespace bulkhead::program {
@@ -75,7 +76,7 @@ class PinsCommand {
   int run() {
     Arguments plain = arguments_;
     plain.server.clear();
-    auto loaded = load_for(plain, Transports::none);
+    auto loaded = load_to_look(plain, Transports::none);
     if (!loaded) return report_config_errors(loaded.error());
     file_ = loaded->file;
     profile_ = std::move(loaded->profile);
@@ -87,6 +88,8 @@ class PinsCommand {
     if (!arguments_.hash.empty() && arguments_.names.size() != 1) {
       return complain("--hash is for one tool: give its name", exit_usage);
     }
+    // Running gateways answer once they have written what they have learned.
+    ask_gateways(control_dirs(), "GET", "/status", status_wait_ms);
     auto all = store.read();
     if (!all) return complain(all.error().text);
     switch (arguments_.pins) {

@@ -7,6 +7,7 @@
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
 #include "plugin/loader.hpp"
+#include "sources/plugin_check.hpp"
 #include "sources/profile_source.hpp"
 
 namespace bulkhead::program {
@@ -36,6 +37,14 @@ std::string name_of(const FoundPlugin &plugin) {
   return plugin.path.substr(plugin.path.find_last_of('/') + 1);
 }
 
+// By the path that the profile names, or by the name that a folder has it under.
+std::string use_of(const FoundPlugin &plugin, const std::map<std::string, std::string> &uses) {
+  const auto by_path = uses.find(plugin.path);
+  if (by_path != uses.end()) return by_path->second;
+  const auto by_name = uses.find(name_of(plugin));
+  return by_name == uses.end() ? "" : by_name->second;
+}
+
 std::string as_json(const std::vector<FoundPlugin> &found,
                     const std::map<std::string, std::string> &uses) {
   std::string out = "[";
@@ -47,12 +56,11 @@ std::string as_json(const std::vector<FoundPlugin> &found,
       mcp::append_quoted(&out, value);
       out += ',';
     };
-    const auto use = uses.find(name_of(plugin));
     add("id", name_of(plugin));
     add("version", plugin.manifest.version);
     add("description", plugin.manifest.description);
     add("path", plugin.path);
-    add("used_for", use == uses.end() ? "" : use->second);
+    add("used_for", use_of(plugin, uses));
     add("error", plugin.error);
     out += "\"provides\":[";
     for (const auto &id : plugin.manifest.provides) {
@@ -70,9 +78,11 @@ std::string as_table(const std::vector<FoundPlugin> &found,
   for (const auto &plugin : found) {
     std::string provides;
     for (const auto &id : plugin.manifest.provides) provides += (provides.empty() ? "" : " ") + id;
-    const auto use = uses.find(name_of(plugin));
-    table.add({printable(name_of(plugin)), printable(plugin.manifest.version), printable(provides),
-               use == uses.end() ? "" : printable(use->second), printable(plugin.error)});
+    // One that is named by a path may have a name that a folder has, too.
+    const bool by_path = uses.contains(plugin.path);
+    const std::string name = name_of(plugin) + (by_path ? " (" + tilde(plugin.path) + ")" : "");
+    table.add({printable(name), printable(plugin.manifest.version), printable(provides),
+               printable(use_of(plugin, uses)), printable(plugin.error)});
   }
   return table.str();
 }
@@ -80,10 +90,10 @@ std::string as_table(const std::vector<FoundPlugin> &found,
 }  // namespace
 
 int run_plugin_list(const Arguments &arguments) {
-  auto loaded = load_for(arguments, Transports::served);
+  auto loaded = load_to_look(arguments, Transports::served);
   if (!loaded) return report_config_errors(loaded.error());
   const auto &dirs = loaded->profile.plugin_dirs;
-  const auto found = list_plugins(dirs);
+  const auto found = find_plugins(loaded->profile);
   const auto uses = uses_of(loaded->profile);
   if (found.empty() && !arguments.json) {
     std::string where;

@@ -8,6 +8,7 @@
 
 #include "command_line/commands.hpp"
 #include "commands/profile_policies.hpp"
+#include "commands/running_policy.hpp"
 #include "common/console.hpp"
 #include "common/json_text.hpp"
 #include "common/paths.hpp"
@@ -115,7 +116,11 @@ int run_check(const Arguments &arguments) {
   std::string out;
   for (const auto &policy : policies.all()) {
     out += printable(where + ": " + policy->name() + " has taken the rules") + "\n";
+    for (const std::string &warning : policy->warnings()) {
+      out += "warning: " + printable(tilde(warning)) + "\n";
+    }
   }
+  out += describe_running(running_policies(policies.file(), policies.mark()), policies.mark());
   return write_stdout(out) ? exit_ok : exit_failed;
 }
 
@@ -126,7 +131,20 @@ int run_explain(const Arguments &arguments) {
   if (!call) return complain(call.error());
   const auto said = policies.explain(*call);
   if (!said) return complain(tilde(arguments.policy_file) + ": " + said.error().text);
-  return write_stdout(arguments.json ? *said + "\n" : text_of(*said)) ? exit_ok : exit_failed;
+  const auto running = running_policies(policies.file(), policies.mark());
+  std::string out;
+  if (arguments.json) {
+    out = *said;
+    if (!running.empty() && out.ends_with('}')) {
+      out.pop_back();
+      add_json(&out, "gateways", running_json(running));
+      out += '}';
+    }
+    out += '\n';
+  } else {
+    out = text_of(*said) + describe_running(running, policies.mark());
+  }
+  return write_stdout(out) ? exit_ok : exit_failed;
 }
 
 int run_test(const Arguments &arguments) {

@@ -48,6 +48,21 @@ struct Changed {
 };
 
 // Absent on record is absent in the question.
+// What params has beside arguments and _meta.
+void add_beside(std::string *call, std::string_view method, std::string_view params) {
+  std::string message = R"({"jsonrpc":"2.0","id":1,"method":)";
+  mcp::append_quoted(&message, method);
+  message.append(",\"params\":").append(params).append("}");
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!mcp::scan(message, &scan, &error)) return;
+  const std::string extra = mcp::extra_params(message, scan);
+  if (!extra.empty()) add_json(call, "extra", extra);
+  if (scan.method != mcp::Method::completion_complete) return;
+  if (!scan.argument.empty()) add_json(call, "argument", scan.argument.in(message));
+  if (!scan.context.empty()) add_json(call, "context", scan.context.in(message));
+}
+
 void add_known(std::string *json, std::string_view name, std::string_view value) {
   if (!value.empty()) add_text(json, name, value);
 }
@@ -154,6 +169,7 @@ class Replay {
     if (!arguments.empty()) add_json(&call, "arguments", arguments);
     const std::string_view meta = mcp::member(params, "_meta");
     if (!meta.empty()) add_json(&call, "meta", meta);
+    add_beside(&call, text_value(row, method), params);
     add_known(&call, "transport", text_value(row, transport));
     add_known(&call, "peer", text_value(row, peer));
     add_known(&call, "principal", text_value(row, principal));

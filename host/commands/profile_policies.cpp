@@ -8,6 +8,7 @@
 #include "common/json_text.hpp"
 #include "embed/policy_stack.hpp"
 #include "mcp/scan.hpp"
+#include "profile/policy_mark.hpp"
 #include "sources/profile_source.hpp"
 
 namespace bulkhead::program {
@@ -216,12 +217,13 @@ class Together {
 }  // namespace
 
 bool ProfilePolicies::load() {
-  auto loaded = load_for(arguments_, Transports::none);
+  auto loaded = load_to_look(arguments_, Transports::none);
   if (!loaded) {
     report_config_errors(loaded.error());
     return false;
   }
   file_ = loaded->file;
+  mark_ = first_policy_mark(loaded->profile.policies);
   std::vector<std::string> mistakes;
   if (loaded->profile.policies.empty()) mistakes.emplace_back("the profile has no policy");
   for (const PluginUse &use : loaded->profile.policies) {

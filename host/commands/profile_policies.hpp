@@ -27,10 +27,12 @@ class ProfilePolicies {
   Result<std::string> explain(std::string_view call) const;
   const std::vector<std::unique_ptr<LonePolicy>> &all() const { return policies_; }
   const std::string &file() const { return file_; }
+  const PolicyMark &mark() const { return mark_; }
 
  private:
   const Arguments &arguments_;
   std::string file_;
+  PolicyMark mark_;
   std::vector<std::unique_ptr<LonePolicy>> policies_;
 };
 

@@ -47,7 +47,7 @@ std::string as_table(const Profile &profile, bool origin) {
 }  // namespace
 
 int run_profile_show(const Arguments &arguments) {
-  auto loaded = load_for(arguments, Transports::served);
+  auto loaded = load_to_look(arguments, Transports::served);
   if (!loaded) return report_config_errors(loaded.error());
   for (const auto &note : loaded->profile.notes) complain(note);
   const bool written = write_stdout(arguments.json ? as_json(loaded->profile)

@@ -31,15 +31,39 @@ void add_line(std::string_view json, std::string_view member, std::string_view w
   if (!line.empty()) *out += "  " + std::string(what) + ": " + line + "\n";
 }
 
+enum class Extent : std::uint8_t { none, part, all };
+
+// How much of its files a gateway has taken.
+Extent extent_of(const FoundGateway &gateway) {
+  if (gateway.status != 200) return Extent::none;
+  const std::string applied = text_of(mcp::member(gateway.answer, "applied"));
+  return applied == "all" ? Extent::all : applied == "part" ? Extent::part : Extent::none;
+}
+
+// "  policy: 3 rules added, in force (now 3 rules)".
+void add_policy(std::string_view json, std::string *out) {
+  const std::string_view policy = mcp::member(json, "policy");
+  std::string line;
+  add_line(policy, "changes", "policy", &line);
+  if (line.empty()) return;
+  line.pop_back();
+  const std::string rules(mcp::member(policy, "rules"));
+  *out +=
+      line + ", in force (now " + printable(rules) + (rules == "1" ? " rule" : " rules") + ")\n";
+}
+
 std::string describe(const FoundGateway &gateway) {
   const std::string_view json = gateway.answer;
   std::string out;
   if (gateway.status == 200) {
-    out = gateway.socket + ": reloaded\n";
+    const std::string message = text_of(mcp::member(json, "message"));
+    out = gateway.socket + ": " + (message.empty() ? "reloaded" : message) + "\n";
+    add_policy(json, &out);
     add_line(json, "added", "added", &out);
     add_line(json, "changed", "changed", &out);
     add_line(json, "adjusted", "changed without a new connection", &out);
     add_line(json, "removed", "removed", &out);
+    add_line(json, "settings", "settings", &out);
     add_line(json, "not_connected", "not connected", &out);
     add_line(json, "needs_restart", "not changed", &out);
     return out;
@@ -62,21 +86,24 @@ int run_reload(const Arguments &arguments) {
   if (found.empty()) {
     return complain("no gateway is running; `bulkhead serve` starts one", exit_not_running);
   }
-  bool good = true;
+  std::size_t all = 0, none = 0;
   std::string text, json;
   for (const FoundGateway &gateway : found) {
     if (!gateway.error.empty() || !mcp::valid_json(gateway.answer)) {
       complain(gateway.socket + ": " +
                (gateway.error.empty() ? "answers something else" : gateway.error));
-      good = false;
+      ++none;
       continue;
     }
-    good = good && gateway.status == 200;
+    const Extent extent = extent_of(gateway);
+    all += extent == Extent::all ? 1 : 0;
+    none += extent == Extent::none ? 1 : 0;
     json += (json.empty() ? "" : ",") + gateway.answer;
     text += describe(gateway);
   }
-  const bool written = write_stdout(arguments.json ? "{\"gateways\":[" + json + "]}\n" : text);
-  return written && good ? exit_ok : exit_failed;
+  if (!write_stdout(arguments.json ? "{\"gateways\":[" + json + "]}\n" : text)) return exit_failed;
+  if (all == found.size()) return exit_ok;
+  return none == found.size() ? exit_failed : exit_in_part;
 }
 
 }  // namespace bulkhead::program

@@ -60,7 +60,8 @@ bool take_header(std::string_view line, std::size_t max_body, bool *has_length, 
   } else if (same_name(name, "transfer-encoding")) {
     *head = bad(501, "send the body with a Content-Length");
     return false;
-  } else if (same_name(name, "origin")) {
+  } else if (same_name(name, "origin") ||
+             (same_name(name, "sec-fetch-site") && !same_name(value, "none"))) {
     *head = bad(403, "this socket is not for web pages");
     return false;
   } else if (same_name(name, "host")) {

@@ -1,6 +1,7 @@
 #include "common/since.hpp"
 
 #include <charconv>
+#include <cstdint>
 #include <ctime>
 
 namespace bulkhead::program {

@@ -111,18 +111,20 @@ std::string servers_report(const HostStatus &status) {
 }
 
 std::string progress_line(const HostStatus &status) {
-  std::size_t enabled = 0, ready = 0, failed = 0;
+  std::size_t enabled = 0, ready = 0, idle = 0, failed = 0;
   std::string waiting;
   for (const auto &server : status.servers) {
     if (server.state == ServerState::disabled) continue;
     ++enabled;
     if (server.state == ServerState::ready) ++ready;
+    if (server.state == ServerState::idle) ++idle;
     if (server.state == ServerState::failed) ++failed;
     if (server.state != ServerState::connecting) continue;
     waiting += (waiting.empty() ? "" : ", ") + printable(server.name);
   }
   std::string out =
       "connecting: " + std::to_string(ready) + " of " + std::to_string(enabled) + " ready";
+  if (idle > 0) out += ", " + std::to_string(idle) + " idle";
   if (failed > 0) out += ", " + std::to_string(failed) + " failed";
   if (!waiting.empty()) out += ", waiting for " + waiting;
   return out;

@@ -101,21 +101,25 @@ TEST_CASE("the report names what failed and why") {
   CHECK(servers_report(status) == "No servers are configured.\n");
   status.servers = {server("good", ServerState::ready, 26),
                     server("bad", ServerState::failed, 0, "npx: command\033 not found\nmore"),
-                    server("off", ServerState::disabled)};
+                    server("off", ServerState::disabled),
+                    server("lazy", ServerState::idle, 3, "it is not running"),
+                    server("new", ServerState::idle, 0, "it is not running")};
   status.collisions = {"a__b: two servers offer it"};
   const std::string text = servers_report(status);
   CHECK(has(text, "good    stdio  ready        26"));
   CHECK(has(text, "failed        -  npx: command? not found\n"));
   CHECK(has(text, "disabled      -\n"));
+  CHECK(has(text, "lazy    stdio  idle          3  it is not running\n"));
+  CHECK(has(text, "new     stdio  idle          -  it is not running\n"));
   CHECK(has(text, "Not offered: a__b: two servers offer it\n"));
 }
 
 TEST_CASE("progress counts enabled servers and names those waited for") {
   HostStatus status;
-  status.servers = {server("a", ServerState::ready), server("b", ServerState::connecting),
+  status.servers = {server("a", ServerState::ready),      server("b", ServerState::connecting),
                     server("c", ServerState::connecting), server("d", ServerState::disabled),
-                    server("e", ServerState::failed)};
-  CHECK(progress_line(status) == "connecting: 1 of 4 ready, 1 failed, waiting for b, c");
+                    server("e", ServerState::failed),     server("f", ServerState::idle)};
+  CHECK(progress_line(status) == "connecting: 1 of 5 ready, 1 idle, 1 failed, waiting for b, c");
 }
 
 TEST_CASE("a snapshot is JSON and comes back as text") {
@@ -140,6 +144,7 @@ TEST_CASE("a snapshot is JSON and comes back as text") {
   launcher.missing = {"landlock-tcp"};
   launcher.servers_missing = {"namespaces", "process-limit"};
   process.compartments = {launcher};
+  status.policy_mark = {2, "d1", 1, {"1 rule added"}};
   const std::string json = snapshot_json(process, status);
   REQUIRE(mcp::valid_json(json));
   CHECK(mcp::member(mcp::member(json, "counters"), "drops") == "3");
@@ -147,6 +152,8 @@ TEST_CASE("a snapshot is JSON and comes back as text") {
   REQUIRE(describe_snapshot(json, &text));
   CHECK(has(text, "bulkhead 1.2.3 serve  pid 42  http://127.0.0.1:8808/mcp\n"));
   CHECK(has(text, "up 1 min 1 s"));
+  CHECK(has(text, "  policy: 1 rule in force, generation 2\n"));
+  CHECK(mcp::member(json, "policy") == R"({"generation":2,"rules":1,"digest":"d1"})");
   CHECK(has(text, "git\"hub"));
   INFO(text);
   CHECK(has(text, "failed      -         7  auth\n"));

@@ -19,6 +19,7 @@
 #include "service/service.hpp"
 #include "service/service_api.hpp"
 #include "sources/profile_source.hpp"
+#include "supervisor/plan.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -43,6 +44,7 @@ class Gateway {
     options.on_status = [this] { on_status(); };  // in the middle of a change: look at it later
     // On stdio there is one client; the servers are started with what it says that it can do, once.
     options.eager = front_.is_serve();
+    options.sealing_key = random_key();  // for sessions that make room for others
     options.approval_hint = approval_hint;
     options.adopt_orphans = true;
     options.on_pins = [this](const std::vector<PinNews> &news) {
@@ -118,7 +120,8 @@ class Gateway {
   ServiceBackend backend() {
     ServiceBackend backend;
     backend.status = [this](const std::function<void(const ServiceStatus &)> &done) {
-      done({front_.process_facts(socket_->path()), host_->status()});
+      pins_->when_written(
+          [this, done] { done({front_.process_facts(socket_->path()), host_->status()}); });
     };
     backend.apply = [this](LoadedProfile next,
                            const std::function<void(Result<ApplyReport>)> &done) {

@@ -1,6 +1,7 @@
 // A host for a command that asks something and ends: no transports, answers to a LocalSession.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ class ShortRun {
   // Names of all servers in the profile, builtin ones included.
   static std::vector<std::string> server_names(const Profile &profile);
 
+  // Gets what the servers list; before start().
+  void on_list(std::function<void(const ListNews &)> fn) { on_list_ = std::move(fn); }
   // An error is a line for people.
   Result<void> start(Profile profile);
   // At most the longest connect time-out of the profile, and a little.
@@ -38,6 +41,7 @@ class ShortRun {
   void show_progress();
 
   Logger logger_;
+  std::function<void(const ListNews &)> on_list_;
   std::unique_ptr<Host> host_;
   std::uint64_t settle_ms_ = 0;
   bool waiting_ = false, progress_pending_ = false;

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "common/signals.hpp"
 #include "gateway/gateway_front.hpp"
 #include "profile/difference.hpp"
+#include "profile/policy_mark.hpp"
 #include "service/service.hpp"
 #include "sources/profile_source.hpp"
 #include "supervisor/plan.hpp"
@@ -34,7 +36,9 @@ class SupervisedGateway {
       : arguments_(arguments),
         front_(arguments, loaded),
         state_dir_(loaded.profile.state_dir),
-        profile_(std::move(loaded.profile)) {}
+        profile_(std::move(loaded.profile)) {
+    profile_.policy_mark = first_policy_mark(profile_.policies);
+  }
 
   int run() {
     close_memory();
@@ -122,31 +126,68 @@ class SupervisedGateway {
     return backend;
   }
 
-  void apply(Profile next, std::function<void(Result<ApplyReport>)> done) {
+  using Applied = std::function<void(Result<ApplyReport>)>;
+
+  void apply(Profile next, Applied done) {
     // The endpoint would say the same of its part; folders and services are the others' affair.
     // Whether a policy takes other rules while it runs, the endpoint knows.
     const std::vector<std::string> fixed = keep_fixed(profile_, &next, true);
+    next.policy_mark = next_policy_mark(profile_.policy_mark, profile_.policies, next.policies);
     supervisor_->apply(plan_compartments(next, facts_),
                        [this, next, fixed, done = std::move(done)](Result<ApplyReport> report) {
                          applied(next, fixed, std::move(report), done);
                        });
   }
 
-  void applied(const Profile &next, const std::vector<std::string> &fixed,
-               Result<ApplyReport> report, const std::function<void(Result<ApplyReport>)> &done) {
+  void applied(Profile next, const std::vector<std::string> &fixed, Result<ApplyReport> report,
+               const Applied &done) {
     if (report) {
-      profile_ = next;
       std::erase_if(report->needs_restart,
                     [](const std::string &line) { return !line.starts_with("policies."); });
-      for (const std::string &line : fixed) {
-        if (!line.starts_with("policies.")) report->needs_restart.push_back(line);
-      }
+      const std::vector<std::string> refused = report->needs_restart;
+      report->needs_restart.insert(report->needs_restart.end(), fixed.begin(), fixed.end());
+      const bool kept = keep_policies(refused, &next);
+      report->policy_mark = next.policy_mark;
+      report->policy = next.policy_mark.generation != profile_.policy_mark.generation
+                           ? next.policy_mark.changes
+                           : std::vector<std::string>();
+      profile_ = std::move(next);
+      // An endpoint that is started again must start with what is in force.
+      if (kept) return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_INVALID) {
       // A process that is started again must not start with what the endpoint has refused.
-      return supervisor_->apply(plan_compartments(profile_, facts_),
-                                [report, done](const Result<ApplyReport> &) { done(report); });
+      return apply_again(std::move(report), done);
+    } else if (report.error().code == BH_E_UNAVAILABLE) {
+      profile_ = std::move(next);  // the endpoint is started again, with this one
     }
     done(std::move(report));
+  }
+
+  // Puts profile_ in force, and answers with what is known already.
+  void apply_again(Result<ApplyReport> report, const Applied &done) {
+    supervisor_->apply(
+        plan_compartments(profile_, facts_),
+        [report = std::move(report), done](const Result<ApplyReport> &) { done(report); });
+  }
+
+  // Policies of the endpoint that take no other configuration while they run ("policies.ID: ...")
+  // stay as they are. True: there are some.
+  bool keep_policies(const std::vector<std::string> &refused, Profile *next) const {
+    bool any = false;
+    for (PluginUse &use : next->policies) {
+      const auto is_this = [&](const std::string &line) {
+        return line.starts_with("policies." + use.id + ":");
+      };
+      if (std::none_of(refused.begin(), refused.end(), is_this)) continue;
+      for (const PluginUse &was : profile_.policies) {
+        if (was.id == use.id) use = was;
+      }
+      any = true;
+    }
+    if (any) {
+      next->policy_mark = next_policy_mark(profile_.policy_mark, profile_.policies, next->policies);
+    }
+    return any;
   }
 
   void on_status() {

@@ -1,4 +1,4 @@
-// Writes what a gateway learns of its lazy servers' lists into their store, one write at a time and
+// Writes what a gateway learns of its servers' lists into their store, one write at a time and
 // never on the loop. Thread: the reactor's.
 #pragma once
 
@@ -48,7 +48,7 @@ class ListKeeper {
   Reactor &reactor_;
   const ListStore store_;
   const Hooks hooks_;
-  std::map<std::string, KeptLists> known_;  // of the profile's lazy servers
+  std::map<std::string, KeptLists> known_;  // of the profile's servers
   std::set<std::string> waiting_;           // of these, to be written
   std::unique_ptr<Job> job_;
 };

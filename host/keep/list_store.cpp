@@ -72,11 +72,11 @@ void recall_lists(Profile *profile) {
   std::string key;
   std::size_t bytes = 0;
   for (ServerDef &def : profile->servers) {
-    if (!def.lazy || def.disabled || def.session != SessionScope::shared) continue;
+    if (def.disabled || def.session != SessionScope::shared) continue;
     if (key.empty()) {
       auto made = store.key();
       if (!made) {
-        return profile->notes.push_back("lists of lazy servers are not kept: " + made.error().text);
+        return profile->notes.push_back("lists of servers are not kept: " + made.error().text);
       }
       key = *std::move(made);
     }
@@ -84,7 +84,7 @@ void recall_lists(Profile *profile) {
     auto kept = store.read(def.name, definition);
     if (!kept) {
       profile->notes.push_back("server \"" + def.name +
-                               "\" is started to be listed: " + kept.error().text);
+                               "\" is listed when it has started: " + kept.error().text);
       kept = KeptLists{definition, {}};
     }
     for (const KeptList &list : kept->lists) bytes += list.text.size();

@@ -1,4 +1,4 @@
-// What lazy servers listed when they last ran, on disk: lists/SERVER in the state folder, one file
+// What servers listed when they last ran, on disk: lists/SERVER in the state folder, one file
 // for each server, ours and closed to others, replaced as a whole. The texts are the servers', and
 // nobody here looks into them.
 //
@@ -40,8 +40,8 @@ class ListStore {
   std::string folder_;
 };
 
-// Fills in what is known of the profile's lazy servers, max_kept_lists_bytes of all. What cannot be
-// read is a note: such a server is started to be listed.
+// Fills in what is known of the profile's servers, max_kept_lists_bytes of all. What cannot be read
+// is a note: such a server is listed when it has started.
 void recall_lists(Profile *profile);
 
 }  // namespace bulkhead::program

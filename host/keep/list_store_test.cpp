@@ -65,11 +65,12 @@ TEST_CASE("a list is kept for its definition, whatever of it changes") {
   CHECK(none([](ServerDef &def) { def.allow_tools.emplace(); }));
   CHECK(none([](ServerDef &def) { def.sandbox.network = false; }));
   CHECK_FALSE(none([](ServerDef &def) { def.idle_stop_ms = 5; }));
-  // Nobody asks for the list of a server that runs anyway, or has one for each client.
+  // One that is started with the gateway is listed before it is ready; one that has a list for each
+  // client is not.
   ServerDef eager = lazy_server(), own = lazy_server();
   eager.lazy = false;
   own.session = SessionScope::per_client;
-  CHECK(recalled(folder, eager).definition.empty());
+  CHECK(recalled(folder, eager).lists.size() == 1);
   CHECK(recalled(folder, own).definition.empty());
 }
 
@@ -96,7 +97,7 @@ TEST_CASE(
   CHECK(profile.servers[0].kept.lists.empty());
   CHECK(profile.servers[0].kept.definition == kept.definition);
   REQUIRE(profile.notes.size() == 1);
-  CHECK(profile.notes[0].starts_with("server \"s\" is started to be listed: "));
+  CHECK(profile.notes[0].starts_with("server \"s\" is listed when it has started: "));
 }
 
 TEST_CASE("lists are bounded: each, those of a server, and all of a profile") {

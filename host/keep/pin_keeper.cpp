@@ -22,6 +22,12 @@ void PinKeeper::take(std::vector<PinNews> news) {
   if (job_ == nullptr) write();
 }
 
+void PinKeeper::when_written(std::function<void()> done) {
+  if (job_ == nullptr && !waiting_.empty()) write();  // the pool was full
+  if (job_ == nullptr) return done();
+  awaited_.push_back(std::move(done));
+}
+
 void PinKeeper::write() {
   job_ = std::make_unique<Job>();
   job_->keeper = this;
@@ -49,6 +55,8 @@ void PinKeeper::written() {
     hooks_.kept(PinStore::known(*job->outcome, job->terms));
   }
   if (!waiting_.empty()) write();
+  if (job_ != nullptr) return;
+  for (const auto &done : std::exchange(awaited_, {})) done();
 }
 
 }  // namespace bulkhead::program

@@ -34,6 +34,9 @@ class PinKeeper {
   // Which servers there are, and what is known of them; at first, and after a reload.
   void use(const Profile &profile) { terms_ = pin_terms(profile); }
   void take(std::vector<PinNews> news);
+  // Calls done once all that take() has got so far is in the store, or could not be written: now or
+  // later, from the loop. Not at all when this ends before.
+  void when_written(std::function<void()> done);
 
  private:
   struct Job {
@@ -52,6 +55,7 @@ class PinKeeper {
   const Hooks hooks_;
   PinTerms terms_;
   std::vector<PinNews> waiting_;
+  std::vector<std::function<void()>> awaited_;
   std::unique_ptr<Job> job_;
 };
 

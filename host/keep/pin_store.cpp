@@ -118,7 +118,12 @@ void take_seen(const PinNews &news, StoredPin *pin) {
   const bool by_itself = news.pin.seen.empty() && news.pin.hash != pin->pin.hash;
   pin->pin.seen = by_itself ? news.pin.hash : news.pin.seen;
   pin->pin.seen_shape = by_itself ? news.pin.shape : news.pin.seen_shape;
-  pin->pin.renamed_from = news.pin.renamed_from;
+  // One that does not know of an approval yet reports as changed what is approved.
+  if (pin->pin.seen == pin->pin.hash) {
+    pin->pin.seen.clear();
+    pin->pin.seen_shape.clear();
+  }
+  pin->pin.renamed_from = pin->pin.approved() ? std::string() : news.pin.renamed_from;
   pin->seen_text = pin->pin.seen.empty() ? "" : news.text;
   pin->seen_at = now();
 }

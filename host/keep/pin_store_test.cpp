@@ -127,6 +127,56 @@ TEST_CASE("a file that is damaged or open to others is an error, and is not writ
   }
 }
 
+TEST_CASE("a gateway that does not know of an approval takes nothing of it back") {
+  const TestFolder folder;
+  const PinStore store(folder.path);
+  const PinTerms terms = pin_terms(profile_with());
+  REQUIRE(store.merge({approved("a", '1')}, terms).has_value());
+  PinNews changed = approved("a", '1');
+  changed.pin.seen = std::string(32, '2');
+  changed.pin.seen_shape = std::string(32, '2');
+  REQUIRE(store.merge({changed}, terms).has_value());
+  REQUIRE_FALSE(store.read()->front().pin.approved());
+  // A person approves it, and the gateway reports it once more.
+  REQUIRE(store.update([](std::vector<StoredPin> &all) {
+    all.front().pin.hash = std::exchange(all.front().pin.seen, {});
+    all.front().pin.shape = std::exchange(all.front().pin.seen_shape, {});
+    return true;
+  }));
+  REQUIRE(store.merge({changed}, terms).has_value());
+  CHECK(store.read()->front().pin.approved());
+  CHECK(store.read()->front().pin.hash == std::string(32, '2'));
+  CHECK(store.read()->front().seen_text.empty());
+  // What is other than that is reported.
+  changed.pin.seen = std::string(32, '3');
+  REQUIRE(store.merge({changed}, terms).has_value());
+  CHECK_FALSE(store.read()->front().pin.approved());
+  REQUIRE(store.merge({approved("a", '1')}, terms).has_value());
+  CHECK(store.read()->front().pin.seen == std::string(32, '1'));
+}
+
+TEST_CASE("a keeper tells when all is written") {
+  const TestFolder folder;
+  auto reactor = Reactor::create();
+  REQUIRE(reactor.has_value());
+  PinKeeper keeper(**reactor, folder.path, {});
+  keeper.use(profile_with());
+  int told = 0;
+  keeper.when_written([&] { ++told; });
+  CHECK(told == 1);
+  keeper.take({approved("a", '1')});
+  keeper.take({approved("b", '2')});
+  std::size_t there = 0;
+  keeper.when_written([&] {
+    ++told;
+    there = PinStore(folder.path).read()->size();
+  });
+  CHECK(told == 1);
+  while (told < 2) (*reactor)->poll(1000);
+  CHECK(there == 2);
+  reactor->reset();
+}
+
 TEST_CASE("a keeper writes one thing after the other, and what waits at its end") {
   const TestFolder folder;
   auto reactor = Reactor::create();

@@ -15,6 +15,7 @@
 #include "plugin/audit_key.hpp"
 #include "record-store/verify.hpp"
 #include "records/record_files.hpp"
+#include "records/sqlite_on_demand.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -235,6 +236,7 @@ Result<std::string> public_key(const Arguments &arguments, const std::string &st
 int run_audit_verify(const Arguments &arguments) {
   const auto found = look_for_records(arguments);
   if (!found) return complain(found.error().text);
+  if (const auto library = load_sqlite(); !library) return complain(library.error().text);
   sqlite3_hard_heap_limit64(heap_bytes);
   const bool named = found->state_dir.empty();
   std::string state_dir = found->state_dir;

@@ -94,6 +94,7 @@ class Calls {
 }  // namespace
 
 int run_calls(const Arguments &arguments) {
+  if (!arguments.records.limit_note.empty()) complain(arguments.records.limit_note, exit_ok);
   const std::uint64_t limit = arguments.records.limit == 0 ? usual_rows : arguments.records.limit;
   Calls calls(arguments);
   auto found = find_records(arguments);

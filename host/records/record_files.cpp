@@ -49,7 +49,7 @@ Result<RecordFiles> find_records(const Arguments &arguments) {
 
 Result<RecordFiles> look_for_records(const Arguments &arguments) {
   if (!arguments.records.file.empty()) return named_file(arguments.records.file);
-  const auto loaded = load_for(arguments, Transports::none);
+  const auto loaded = load_to_look(arguments, Transports::none);
   if (!loaded) {
     std::string text = "the configuration says where the session database is, and cannot be read:";
     for (const std::string &line : loaded.error()) text += "\n" + line;

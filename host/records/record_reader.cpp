@@ -7,6 +7,7 @@
 #include "mcp/scan.hpp"
 #include "record-store/chain.hpp"
 #include "record-store/schema.hpp"
+#include "records/sqlite_on_demand.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -141,6 +142,7 @@ Result<RecordReader> RecordReader::open(const std::vector<record_store::SegmentF
   const auto failed = [&](const std::string &path) {
     return fail(BH_E_IO, path + ": " + out.db_.message());
   };
+  if (auto library = load_sqlite(); !library) return std::unexpected(library.error());
   sqlite3_hard_heap_limit64(heap_bytes);
   if (files.empty()) {
     return fail(BH_E_NOT_FOUND,

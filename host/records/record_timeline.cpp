@@ -87,6 +87,7 @@ std::string query(const Arguments &arguments, const std::string &since) {
 }  // namespace
 
 int run_timeline(const Arguments &arguments) {
+  if (!arguments.records.limit_note.empty()) complain(arguments.records.limit_note, exit_ok);
   std::string since;
   if (!arguments.records.since.empty()) {
     const auto text = since_text(arguments.records.since);

@@ -22,6 +22,7 @@ std::string json_of(const ApprovalQuestion &q, std::uint64_t now_unix_ms) {
   out.append(",\"arguments_cut\":").append(q.arguments_cut ? "true" : "false");
   add_number(&out, "arguments_bytes", q.arguments_bytes);
   add_text(&out, "meta", q.meta);
+  add_text(&out, "extra", q.extra);
   add_text(&out, "digest", q.digest);
   add_text(&out, "rule", q.rule);
   add_text(&out, "reason", q.reason);

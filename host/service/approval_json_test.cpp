@@ -54,12 +54,14 @@ TEST_CASE("questions are written as JSON, whatever is in them") {
   q.arguments = "{\"a\":\"\\n\xFF";
   q.arguments_cut = true;
   q.meta = R"({"force":1})";
+  q.extra = R"({"task":1})";
   q.session = 0xFFFFFFFFFFFFFFFF;
   q.expires_unix_ms = 100;
   list.waiting = 7;
   const std::string json = approvals_json(list, 40);
   CHECK(mcp::valid_json(json));
   CHECK(json.find(R"("meta":"{\"force\":1}")") != std::string::npos);
+  CHECK(json.find(R"("extra":"{\"task\":1}")") != std::string::npos);
   CHECK(json.find(R"("expires_in_ms":60)") != std::string::npos);
   CHECK(json.find(R"("session":"18446744073709551615")") != std::string::npos);
   CHECK(approvals_json(list, 140).find(R"("expires_in_ms":0)") != std::string::npos);

@@ -107,7 +107,7 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
     return refuse(BH_E_INVALID, next->profile.notes.empty() ? "the server is refused"
                                                             : next->profile.notes.back());
   }
-  if (added->disabled_reason.starts_with(kWrongDefinition)) {
+  if (added->unmet || added->disabled_reason.starts_with(kWrongDefinition)) {
     return refuse(BH_E_INVALID, added->disabled_reason);
   }
   if (auto done = write_user_layer(*text); !done.has_value()) {

@@ -191,6 +191,8 @@ TEST_CASE("requests are read in pieces, and what is none is answered so") {
   CHECK(ask("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").find(" 501 ") !=
         std::string::npos);
   CHECK(ask("GET / HTTP/1.1\r\nOrigin: http://evil\r\n\r\n").find(" 403 ") != std::string::npos);
+  CHECK(ask("GET / HTTP/1.1\r\nSec-Fetch-Site: cross-site\r\n\r\n").find(" 403 ") !=
+        std::string::npos);
   CHECK(ask("GET /" + std::string(20'000, 'x')).find(" 431 ") != std::string::npos);
   CHECK(ask("GET / HTTP/1.1\r\nHost").empty());  // gone before its request was whole
   CHECK(seen.size() == 1);

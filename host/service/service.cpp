@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "profile/policy_mark.hpp"
 #include "service/connectors.hpp"
 
 namespace bulkhead::program {
@@ -20,8 +21,8 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
       return std::find(names.begin(), names.end(), server.name) != names.end();
     };
     if (!in(report.added) && !in(report.changed)) continue;
-    const bool fine = server.state == ServerState::ready || server.state == ServerState::disabled;
-    if (fine) continue;
+    if (server.state == ServerState::ready || server.state == ServerState::idle) continue;
+    if (server.state == ServerState::disabled && server.reason.empty()) continue;  // as asked
     out.emplace_back(server.name, server.reason.empty() ? "still connecting" : server.reason);
   }
   return out;
@@ -115,7 +116,7 @@ struct Service::Listing {
   ServiceAnswer answer;
 
   void read() {
-    const auto loaded = load_for(service->arguments_, service->transports_);
+    const auto loaded = load_to_look(service->arguments_, service->transports_);
     answer = loaded.has_value()
                  ? answer_with(connector_list(*loaded))
                  : refuse_with(BH_E_INTERNAL, "the profile is not valid", loaded.error());
@@ -220,6 +221,9 @@ void Service::applied(Job &job, Result<ApplyReport> report) {
     return finish(refuse_with(BH_E_INTERNAL, what, {report.error().text}));
   }
   job.report = *std::move(report);
+  if (!job.report.policy.empty()) {
+    backend_.log(LogLevel::info, "reload: policy: " + describe_changes(job.report.policy_mark));
+  }
   for (const std::string &line : job.report.needs_restart) {
     backend_.log(LogLevel::warn, "reload: " + line);
   }

@@ -76,9 +76,34 @@ std::string json_of(const ServiceStatus &status) {
   return snapshot_json(status.process, status.host);
 }
 
+// How much of the change is in force.
+std::string_view extent_of(const ApplyReport &report) {
+  if (report.needs_restart.empty()) return "all";
+  return report.nothing_applied() ? "none" : "part";
+}
+
+void append_mark(std::string *out, const PolicyMark &mark,
+                 const std::vector<std::string> &changes) {
+  out->append(",\"policy\":{\"generation\":").append(std::to_string(mark.generation));
+  out->append(",\"rules\":").append(std::to_string(mark.rules)).append(",\"digest\":");
+  mcp::append_quoted(out, mark.digest);
+  append_texts(out, "changes", changes);
+  *out += '}';
+}
+
 std::string json_of(const Reloaded &done) {
-  std::string out = R"({"success":true,"reloaded":1,"failed_session_count":0,)"
-                    R"("failed_session_ids":[],"failures":[],"message":null)";
+  const std::string_view extent = extent_of(done.report);
+  const bool all = extent == "all";
+  std::string out = all ? R"({"success":true,"reloaded":1)" : R"({"success":false,"reloaded":)";
+  if (!all) out += extent == "none" ? "0" : "1";
+  out += R"(,"failed_session_count":0,"failed_session_ids":[],"failures":[],"message":)";
+  if (all) {
+    out += "null";
+  } else {
+    mcp::append_quoted(&out, extent == "none" ? "nothing was changed: every change needs a restart"
+                                              : "reloaded in part: some changes need a restart");
+  }
+  append_text(&out, "applied", extent);
   append_texts(&out, "added", done.report.added);
   append_texts(&out, "changed", done.report.changed);
   append_texts(&out, "adjusted", done.report.adjusted);
@@ -91,7 +116,9 @@ std::string json_of(const Reloaded &done) {
     out += '}';
   }
   out += ']';
+  append_texts(&out, "settings", done.report.settings);
   append_texts(&out, "needs_restart", done.report.needs_restart);
+  append_mark(&out, done.report.policy_mark, done.report.policy);
   append_texts(&out, "notes", done.notes);
   return out + "}";
 }

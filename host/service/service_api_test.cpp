@@ -120,6 +120,24 @@ TEST_CASE("each path asks its question, and shows the answer") {
   CHECK(has(reloaded, R"("added":["a","b"],"changed":[])"));
   CHECK(has(reloaded, R"("not_connected":[{"name":"b","reason":"no \"such\" command"}])"));
   CHECK(asked->request == ServiceRequest::reload);
+  CHECK(has(reloaded, R"("success":true,"reloaded":1,)"));
+  CHECK(has(reloaded, R"("message":null,"applied":"all")"));
+  // What needs a restart is not in force: in part, or nothing at all.
+  done.report.needs_restart = {"policies.p: needs a restart"};
+  done.report.policy_mark = {2, "d1", 3, {"3 rules added"}};
+  done.report.policy = done.report.policy_mark.changes;
+  answer = answer_with(done);
+  const std::string in_part = world.ask(request("POST", "/reload-config"));
+  CHECK(has(in_part, R"("success":false,"reloaded":1,)"));
+  CHECK(has(in_part, R"("applied":"part")"));
+  CHECK(has(in_part, R"("policy":{"generation":2,"rules":3,"digest":"d1",)"
+                     R"("changes":["3 rules added"]})"));
+  Reloaded nothing;
+  nothing.report.needs_restart = done.report.needs_restart;
+  answer = answer_with(nothing);
+  const std::string none = world.ask(request("POST", "/reload-config"));
+  CHECK(has(none, R"("success":false,"reloaded":0,)"));
+  CHECK(has(none, R"("applied":"none")"));
 
   const ConnectorItem item{"a", "user", "/f", true, R"({"type":"stdio"})"};
   answer = answer_with(item);

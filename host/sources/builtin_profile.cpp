@@ -11,8 +11,7 @@ sse = "connector-http"
 plugin = "http-client"
 
 [policies.default]
-plugin = "policy-allow"
-with_rules = "policy-rules"
+plugin = "policy-rules"
 )";
 
 const std::string_view builtin_http_transport = R"(
@@ -25,6 +24,12 @@ path = "/mcp"
 const std::string_view builtin_stdio_transport = R"(
 [transports.stdio]
 plugin = "transport-stdio"
+)";
+
+// A client on standard input may list once, when it starts, and then never again.
+const std::string_view builtin_stdio_limits = R"(
+[limits]
+first_list_wait_ms = 8000
 )";
 
 // Last is the transport's table: `codec` may follow. Its client waits for the servers by itself

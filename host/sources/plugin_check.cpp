@@ -5,11 +5,49 @@
 #include <tuple>
 #include <utility>
 
+#include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/abi/ext/telemetry.h"
+#include "bulkhead/abi/ext/tools.h"
+#include "bulkhead/abi/ext/transport.h"
 #include "plugin/config_schema.hpp"
 #include "plugin/loader.hpp"
 
 namespace bulkhead::program {
 namespace {
+
+// What the plugins of a group are for.
+struct Kind {
+  std::string_view group, extension, is, offers;
+};
+constexpr Kind kinds[] = {
+    {"transports", BH_EXT_TRANSPORT, "a transport", "no transport"},
+    {"tools", BH_EXT_TOOLS, "a tools plugin", "no tools"},
+    {"policies", BH_EXT_POLICY, "a policy", "no policy"},
+    {"telemetry", BH_EXT_TELEMETRY, "a telemetry plugin", "no telemetry"},
+};
+
+bool provides(const std::vector<std::string> &provided, std::string_view extension) {
+  return std::find(provided.begin(), provided.end(), extension) != provided.end();
+}
+
+// Why a plugin that provides these extensions has no place in the group; empty: it has one.
+std::string wrong_kind(std::string_view group, const PluginUse &use,
+                       const std::vector<std::string> &provided) {
+  const auto wanted = std::find_if(std::begin(kinds), std::end(kinds),
+                                   [&](const Kind &kind) { return kind.group == group; });
+  if (wanted == std::end(kinds) || provides(provided, wanted->extension)) return {};
+  const std::string plugin = '"' + use.plugin + '"';
+  for (const Kind &kind : kinds) {
+    if (!provides(provided, kind.extension)) continue;
+    return plugin + " is " + std::string(kind.is) + " (" + std::string(kind.extension) +
+           ") and offers " + std::string(wanted->offers) + ": name it as [" +
+           std::string(kind.group) + "." + use.id + "]";
+  }
+  std::string all;
+  for (const std::string &id : provided) all += (all.empty() ? "" : ", ") + id;
+  return plugin + " offers " + std::string(wanted->offers) + " (" + std::string(wanted->extension) +
+         "); it provides " + (all.empty() ? "nothing" : all);
+}
 
 class PluginCheck {
  public:
@@ -36,34 +74,50 @@ class PluginCheck {
  private:
   void check(const std::string &group, const std::vector<PluginUse> &uses) {
     for (const PluginUse &use : uses) {
-      if (use.required) check(group + "." + use.id, use);
+      if (use.required) check(group, group + "." + use.id, use);
     }
   }
 
-  void check(const std::string &path, const PluginUse &use) {
-    const Result<std::string> &schema = schema_of_plugin(use);
-    if (!schema) {
-      if (path.starts_with("services.")) return;  // missed by whoever asks for it, if anybody does
-      return add(origin_of(path + ".plugin", use), path + ".plugin", schema.error().text,
-                 "plugin_unusable");
+  void check(std::string_view group, const std::string &path, const PluginUse &use) {
+    const Result<Facts> &facts = facts_of_plugin(use);
+    const auto unusable = [&](std::string why) {
+      add(origin_of(path + ".plugin", use), path + ".plugin", std::move(why), "plugin_unusable");
+    };
+    if (!facts) {
+      if (group == "services") return;  // missed by whoever asks for it, if anybody does
+      return unusable(facts.error().text);
     }
-    for (const ConfigFault &fault : config_faults(*schema, use.config_json)) {
+    if (std::string why = wrong_kind(group, use, facts->provides); !why.empty()) {
+      return unusable(std::move(why));
+    }
+    for (const ConfigFault &fault : config_faults(facts->schema, use.config_json)) {
       const std::string at = fault.path.empty() ? path : path + "." + fault.path;
       add(origin_of(at, use), at, fault.what, "plugin_config");
     }
   }
 
+  // What a plugin's file shows of it.
+  struct Facts {
+    std::string schema;
+    std::vector<std::string> provides;
+  };
+
   // Read once for all instances of one file.
-  const Result<std::string> &schema_of_plugin(const PluginUse &use) {
-    const auto [at, fresh] = schemas_.try_emplace({use.plugin, use.sha256}, std::string());
-    if (fresh) {
-      LoadOptions options;
-      options.dirs = profile_.plugin_dirs;
-      options.sha256 = use.sha256;
-      const auto checked = Library::check(use.plugin, options);
-      at->second = checked ? schema_of(*checked) : std::unexpected(checked.error());
-    }
+  const Result<Facts> &facts_of_plugin(const PluginUse &use) {
+    const auto [at, fresh] = facts_.try_emplace({use.plugin, use.sha256}, Facts{});
+    if (fresh) at->second = read_facts(use);
     return at->second;
+  }
+
+  Result<Facts> read_facts(const PluginUse &use) const {
+    LoadOptions options;
+    options.dirs = profile_.plugin_dirs;
+    options.sha256 = use.sha256;
+    const auto checked = Library::check(use.plugin, options);
+    if (!checked) return std::unexpected(checked.error());
+    auto schema = schema_of(*checked);
+    if (!schema) return std::unexpected(schema.error());
+    return Facts{std::move(*schema), checked->manifest.provides};
   }
 
   // Where the value, or the first one below it, stands; else where the instance's table does.
@@ -87,7 +141,7 @@ class PluginCheck {
   }
 
   const Profile &profile_;
-  std::map<std::pair<std::string, std::string>, Result<std::string>> schemas_;
+  std::map<std::pair<std::string, std::string>, Result<Facts>> facts_;
   std::vector<ProfileError> errors_;
 };
 
@@ -95,6 +149,27 @@ class PluginCheck {
 
 std::vector<std::string> check_plugins(const Profile &profile) {
   return PluginCheck(profile).run();
+}
+
+std::vector<FoundPlugin> find_plugins(const Profile &profile) {
+  std::vector<FoundPlugin> out = list_plugins(profile.plugin_dirs);
+  const auto add = [&](const std::string &plugin, const std::string &sha256) {
+    if (plugin.find('/') == std::string::npos) return;
+    for (const FoundPlugin &found : out)
+      if (found.path == plugin) return;
+    out.push_back(describe_plugin(plugin));
+    if (!out.back().error.empty()) return;
+    LoadOptions options;
+    options.sha256 = sha256;
+    const auto checked = Library::check(plugin, options);
+    if (!checked) out.back().error = checked.error().text;
+  };
+  for (const auto *uses : {&profile.transports, &profile.tools, &profile.policies,
+                           &profile.telemetry, &profile.services}) {
+    for (const PluginUse &use : *uses) add(use.plugin, use.sha256);
+  }
+  for (const auto &[type, plugin] : profile.connectors) add(plugin, "");
+  return out;
 }
 
 }  // namespace bulkhead::program

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin/loader.hpp"
 #include "profile/profile.hpp"
 
 namespace bulkhead::program {
@@ -14,5 +15,9 @@ namespace bulkhead::program {
 // its configuration in its file (docs/plugins.md) is checked when it is loaded. Thread: control. It
 // reads the plugins' files; nothing of them runs.
 std::vector<std::string> check_plugins(const Profile &profile);
+
+// The plugins in the profile's folders, and then those that the profile names by a path, each once.
+// Of these the library is checked as for a start; of the others the manifest is read. Thread: any.
+std::vector<FoundPlugin> find_plugins(const Profile &profile);
 
 }  // namespace bulkhead::program

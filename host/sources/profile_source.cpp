@@ -35,10 +35,10 @@ std::optional<std::string> environment_value(const std::string &name) {
 }
 
 // `holds` is replaced.
-std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers,
+std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers, ProfileUse use,
                                           std::vector<ProfileHold> *holds) {
   holds->clear();
-  auto loaded = load_profile(layers, {environment_value, home_dir()}, holds);
+  auto loaded = load_profile(layers, {environment_value, home_dir(), use}, holds);
   if (auto *errors = std::get_if<std::vector<ProfileError>>(&loaded)) {
     Lines lines;
     for (const auto &error : *errors) lines.push_back(to_string(error));
@@ -279,15 +279,9 @@ std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text
   return {};
 }
 
-}  // namespace
-
-bool downloads_first(std::string_view command) {
-  const std::string_view name = command.substr(command.find_last_of('/') + 1);
-  return std::find(std::begin(launchers), std::end(launchers), name) != std::end(launchers);
-}
-
-std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transports transports,
-                                             const std::optional<std::string> &user_text) {
+std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transports transports,
+                                              ProfileUse values,
+                                              const std::optional<std::string> &user_text) {
   LoadedProfile out;
   out.file = arguments.config;
   if (out.file.empty() && ::access(default_config_file().c_str(), F_OK) == 0) {
@@ -296,6 +290,7 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   std::string builtin(builtin_base);
   // Both, whatever the command needs, so that a file may set one key of either.
   builtin.append(builtin_http_transport).append(builtin_stdio_transport);
+  if (transports == Transports::stdio) builtin.append(builtin_stdio_limits);
   Lines notes;
   if (out.file.empty()) add_builtin_tools(&builtin, &notes);
   std::vector<ProfileLayer> layers{{"builtin", "", std::move(builtin)}};
@@ -313,7 +308,7 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   if (auto added = add_project(arguments, &out, &notes, &layers); !added) {
     return std::unexpected(added.error());
   }
-  auto profile = load_layers(layers, &out.holds);
+  auto profile = load_layers(layers, values, &out.holds);
   if (!profile) return std::unexpected(profile.error());
   if (auto fine = check_arguments(arguments, out.holds); !fine) {
     return std::unexpected(fine.error());
@@ -324,7 +319,7 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
     if (!layer) return std::unexpected(Lines{layer.error()});
     layers.push_back(std::move(*layer));
     const std::vector<PluginUse> selected = std::move(profile->transports);
-    profile = load_layers(layers, &out.holds);
+    profile = load_layers(layers, values, &out.holds);
     if (!profile) return std::unexpected(profile.error());
     std::erase_if(profile->transports, [&](const PluginUse &use) {
       return std::none_of(selected.begin(), selected.end(),
@@ -345,6 +340,25 @@ std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transpo
   const bool gateway = arguments.command == Command::serve || arguments.command == Command::stdio;
   if (gateway) recall_lists(&out.profile);
   return out;
+}
+
+}  // namespace
+
+bool downloads_first(std::string_view command) {
+  const std::string_view name = command.substr(command.find_last_of('/') + 1);
+  return std::find(std::begin(launchers), std::end(launchers), name) != std::end(launchers);
+}
+
+std::expected<LoadedProfile, Lines> load_for(const Arguments &arguments, Transports transports,
+                                             const std::optional<std::string> &user_text) {
+  const ProfileUse use =
+      transports == Transports::none ? ProfileUse::but_transports : ProfileUse::all;
+  return load_used(arguments, transports, use, user_text);
+}
+
+std::expected<LoadedProfile, Lines> load_to_look(const Arguments &arguments,
+                                                 Transports transports) {
+  return load_used(arguments, transports, ProfileUse::none, std::nullopt);
 }
 
 std::expected<LoadedProfile, Lines> load_checked(const Arguments &arguments,
@@ -373,7 +387,7 @@ std::expected<LoadedProfile, Lines> load_aggregator(const Arguments &arguments) 
     if (!file) return std::unexpected(file.error());
     for (ProfileLayer &layer : *file) layers.push_back(std::move(layer));
   }
-  auto profile = load_layers(layers, &out.holds);
+  auto profile = load_layers(layers, ProfileUse::all, &out.holds);
   if (!profile) return std::unexpected(profile.error());
   if (auto fine = check_arguments(arguments, out.holds); !fine) {
     return std::unexpected(fine.error());

@@ -40,6 +40,10 @@ std::expected<LoadedProfile, std::vector<std::string>> load_for(
     const Arguments &arguments, Transports transports,
     const std::optional<std::string> &user_text = std::nullopt);
 
+// The same for a command that starts nothing of it: no secret has to be there (ProfileUse::none).
+std::expected<LoadedProfile, std::vector<std::string>> load_to_look(const Arguments &arguments,
+                                                                    Transports transports);
+
 // load_for(), and then what plugin_check.hpp finds: for whoever is about to start or apply it.
 std::expected<LoadedProfile, std::vector<std::string>> load_checked(const Arguments &arguments,
                                                                     Transports transports);

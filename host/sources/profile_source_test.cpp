@@ -275,6 +275,14 @@ TEST_CASE("one key of a builtin transport is enough, whatever the command is") {
   CHECK(ids(aggregator->profile.transports) == "aggregator ");
 }
 
+TEST_CASE("a first list on standard input waits longer, unless the file says how long") {
+  Setting none("");
+  CHECK(none.load(Transports::stdio).limits.first_list_wait_ms == 8'000);
+  CHECK(none.load(Transports::served).limits.first_list_wait_ms == 5'000);
+  Setting some("[limits]\nfirst_list_wait_ms = 100\n");
+  CHECK(some.load(Transports::stdio).limits.first_list_wait_ms == 100);
+}
+
 TEST_CASE("an approved server with a mistake stops nothing unless its file was asked for") {
   ::unsetenv("BH_TEST_UNSET");
   ProjectSetting setting(R"({"mcpServers": {

@@ -72,6 +72,12 @@ void add_plugins(std::string *out, const std::vector<PluginStatus> &plugins) {
   }
 }
 
+void add_policy(std::string *out, const PolicyMark &mark) {
+  JsonList item(out, '{', '}');
+  item.number("generation", mark.generation).number("rules", mark.rules);
+  item.text("digest", mark.digest);
+}
+
 void add_compartments(std::string *out, const std::vector<CompartmentStatus> &compartments) {
   JsonList list(out, '[', ']');
   for (const auto &one : compartments) {
@@ -116,7 +122,8 @@ void each(std::string_view array, F f) {
 }
 
 ServerState state_of(std::string_view name) {
-  for (const auto state : {ServerState::ready, ServerState::failed, ServerState::disabled}) {
+  for (const auto state :
+       {ServerState::ready, ServerState::idle, ServerState::failed, ServerState::disabled}) {
     if (to_string(state) == name) return state;
   }
   return ServerState::connecting;
@@ -168,6 +175,8 @@ std::string snapshot_json(const ProcessFacts &facts, const HostStatus &status) {
     add_texts(&out, status.collisions);
     top.name("servers_missing");
     add_texts(&out, status.servers_missing);
+    top.name("policy");
+    add_policy(&out, status.policy_mark);
     top.name("counters");
     JsonList counters(&out, '{', '}');
     for (const auto &[name, value] : status.counters) counters.number(name, value);
@@ -179,11 +188,13 @@ std::string server_table(const std::vector<ServerStatus> &servers, std::string_v
   Table table(
       {"SERVER", "TYPE", "STATE", ">TOOLS", ">RESOURCES", ">PROMPTS", ">RESTARTS", "REASON"});
   for (const auto &server : servers) {
-    const bool known = server.state == ServerState::ready;
+    const bool ready = server.state == ServerState::ready;
+    // An idle server lists what it listed when it last ran, if that is known.
+    const bool known = ready || (server.state == ServerState::idle && server.tools != 0);
     table.add({printable(server.name), printable(server.type), std::string(to_string(server.state)),
                known ? std::to_string(server.tools) : "-", count(server.resources),
                count(server.prompts), count(server.restarts),
-               known ? "" : first_line(printable(server.reason, true), 160)});
+               ready ? "" : first_line(printable(server.reason, true), 160)});
   }
   return table.empty() ? "" : table.str(indent);
 }
@@ -218,6 +229,15 @@ std::string compartment_table(std::string_view json) {
     }
   });
   return any ? table.str("  ") + missing : "";
+}
+
+// "  policy: 3 rules in force, generation 2".
+std::string policy_line(std::string_view policy) {
+  const std::uint64_t generation = number_of(policy, "generation");
+  if (generation == 0) return "";
+  const std::uint64_t rules = number_of(policy, "rules");
+  return "  policy: " + std::to_string(rules) + (rules == 1 ? " rule" : " rules") +
+         " in force, generation " + std::to_string(generation) + "\n";
 }
 
 // What telemetry plugins have kept, by the counters that ours has: "records: 12 written, 3 lost".
@@ -274,6 +294,7 @@ bool describe_snapshot(std::string_view json, std::string *out) {
   *out += "  config " + (config.empty() ? "none" : config) + ", log " + text_of(json, "log") + "\n";
   const std::string socket = text_of(json, "socket");
   if (!socket.empty()) *out += "  service socket " + socket + "\n";
+  *out += policy_line(mcp::member(json, "policy"));
   *out += server_table(servers_of(json), "  ") + compartment_table(json);
   if (const std::string lacks = joined(mcp::member(json, "servers_missing")); !lacks.empty()) {
     *out += "  not enforced for servers: " + lacks + "\n";

@@ -324,6 +324,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       }
       child.ever_ready = true;
       child.telemetry = child.enforced.telemetry;
+      on_awaited(child, {});
       return check_all_ready();
     case control::failed:
       child.failure = std::string(payload.substr(0, control::max_log_bytes));
@@ -334,7 +335,8 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       status_ = std::move(fresh);
       status_known_ = true;
       if (hooks_.on_status) hooks_.on_status();
-      if (frame.code == control::asked) tell_status();
+      // What the endpoint has learned of tools came before it.
+      if (frame.code == control::asked) pins_->when_written([this] { tell_status(); });
       return;
     }
     case control::pong:
@@ -391,7 +393,9 @@ void Supervisor::ended(Child &child) {
   if (child.slice.router) {
     tell_status();
     refuse_approvals();
-    finish_apply(fail(BH_E_IO, "the endpoint has ended meanwhile"));
+    finish_apply(
+        fail(BH_E_UNAVAILABLE,
+             "the endpoint has ended meanwhile; it is started again with the new profile"));
   }
   child.pidfd.reset();
   child.log_socket.reset();
@@ -417,8 +421,12 @@ void Supervisor::ended(Child &child) {
   }
   log(LogLevel::error, child.slice.name,
       was_ready || child.failure.empty() ? "the compartment " + describe_end(status) : reason);
-  if (!was_ready && ++child.failed_starts >= max_failed_starts) return give_up(child, reason);
-  schedule(child);
+  if (!was_ready && ++child.failed_starts >= max_failed_starts) {
+    give_up(child, reason);
+  } else {
+    schedule(child);
+  }
+  if (!was_ready) on_awaited(child, reason);
 }
 
 void Supervisor::stop_others() {

@@ -123,6 +123,7 @@ class Supervisor {
   void apply_to(Child &child, Slice slice);
   void revive(Child &child, bool was_retired);
   void on_definitions_taken(Child &child, std::uint64_t number);
+  void on_awaited(Child &child, const std::string &failure);
   void on_applied(const link::Frame &frame, std::string_view payload);
   void make_keepers();
   void on_pins(std::string_view payload);

@@ -52,6 +52,7 @@ struct Supervisor::Child {
   bool secret_pending = false;
   SignBudget sign_budget;               // of all its processes
   bool ending = false;                  // this process was told to end
+  bool awaited = false;                 // a reload waits for its next process to be ready
   std::uint64_t definitions_asked = 0;  // number of those it has not answered yet; 0: none
   std::string failure;                  // what it said before it ended
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;

@@ -35,6 +35,8 @@ void Supervisor::watch_over(Child &child) {
     wait_ms = stop_margin_ms;  // it is ending, or sent what none may send
   } else if (child.ending) {
     wait_ms = 2 * child.grace_ms + stop_margin_ms;
+    // Its plugins' calls in flight may end first.
+    if (!stopping_) wait_ms += profile.limits.drain_ms;
   } else if (!child.ready) {
     const std::size_t plugins = child.slice.plugins.size() + profile.transports.size() +
                                 profile.policies.size() + profile.telemetry.size();

@@ -18,11 +18,18 @@ bool same_plugins(const Slice &was, const Slice &is) {
                     same);
 }
 
+bool is_policy(const Slice &slice) {
+  return std::any_of(slice.plugins.begin(), slice.plugins.end(),
+                     [](const SlicePlugin &plugin) { return plugin.kind == PluginKind::policy; });
+}
+
 }  // namespace
 
 void Supervisor::apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done) {
   if (apply_done_) return done(fail(BH_E_LIMIT, "a reload is under way"));
-  if (stopping_ || !all_ready_) return done(fail(BH_E_UNAVAILABLE, "the gateway is not running"));
+  if (stopping_ || !all_ready_) {
+    return done(fail(BH_E_LIMIT, "the gateway is starting or ending; try again later"));
+  }
   apply_done_ = std::move(done);
   ++apply_number_;
   for (const auto &child : children_) child->wanted = false;
@@ -54,6 +61,8 @@ void Supervisor::apply_to(Child &child, Slice slice) {
     pins_->use(child.slice.profile);
     return lists_->use(child.slice.profile);
   }
+  // Its rules are in force once it has taken them; those of the endpoint must not come before.
+  child.awaited = !same && is_policy(child.slice);
   const bool was_retired = std::exchange(child.retired, false);
   if (!child.running()) return revive(child, was_retired);
   if (child.ending) {
@@ -88,10 +97,19 @@ void Supervisor::on_definitions_taken(Child &child, std::uint64_t number) {
   send_apply();
 }
 
+// A policy's process that a reload waits for is ready, or has ended without.
+void Supervisor::on_awaited(Child &child, const std::string &failure) {
+  if (!std::exchange(child.awaited, false)) return;
+  if (failure.empty()) return send_apply();
+  for (const auto &other : children_) other->awaited = false;
+  finish_apply(fail(BH_E_INVALID, failure));
+}
+
 // The endpoint's part, once all others have what they need for it.
 void Supervisor::send_apply() {
-  const bool waits = std::any_of(children_.begin(), children_.end(),
-                                 [](const auto &child) { return child->definitions_asked != 0; });
+  const bool waits = std::any_of(children_.begin(), children_.end(), [](const auto &child) {
+    return child->definitions_asked != 0 || child->awaited;
+  });
   if (!apply_done_ || apply_timer_ != 0 || waits) return;
   Child &endpoint = *children_.front();
   if (!endpoint.running()) {

@@ -68,14 +68,46 @@ bool tells_of_credentials(std::string_view name) {
   return false;
 }
 
-// Values that look like credentials are kept out of error texts: those of telling names however
-// short, and all long ones.
+constexpr std::size_t long_bytes_min = 8;
+
+// Values of variables are kept out of error texts and of the server's log: those of telling names
+// however short, and all long ones.
 bool is_hidden(std::string_view name, std::string_view value) {
-  return value.size() >= 16 || (value.size() >= hidden_bytes_min && tells_of_credentials(name));
+  return value.size() >= long_bytes_min ||
+         (value.size() >= hidden_bytes_min && tells_of_credentials(name));
 }
 
 void hide(Definition *out, std::string_view value) {
   if (value.size() >= hidden_bytes_min) out->hidden.emplace_back(value);
+}
+
+void hide_password_of_url(Definition *out, std::string_view text) {
+  const std::size_t scheme = text.find("://");
+  if (scheme == text.npos) return;
+  const std::size_t end = std::min(text.find('/', scheme + 3), text.size());
+  const std::size_t at = text.substr(0, end).rfind('@');
+  const std::size_t colon = text.find(':', scheme + 3);
+  if (at != text.npos && colon < at) hide(out, text.substr(colon + 1, at - colon - 1));
+}
+
+// Parts of a value that a server may write alone: the token behind "Bearer", the password of a URL
+// and of a connection string ("Server=x;Password=y"), the lines of a key.
+void hide_parts(Definition *out, std::string_view value) {
+  hide_password_of_url(out, value);
+  const std::size_t blank = value.find(' ');
+  const bool scheme = blank != value.npos && blank <= 10 && value.rfind(' ') == blank;
+  if (scheme && value.size() - blank > long_bytes_min) hide(out, value.substr(blank + 1));
+  for (const char between : {';', '\n'}) {
+    if (value.find(between) == value.npos) continue;
+    for (std::string_view rest = value; !rest.empty();) {
+      const std::string_view part = rest.substr(0, rest.find(between));
+      const std::size_t is = part.find('=');
+      const bool named = is != part.npos && tells_of_credentials(part.substr(0, is));
+      if (named) hide(out, part.substr(is + 1));
+      if (between == '\n' && part.size() >= 16) hide(out, part);
+      rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    }
+  }
 }
 
 // Of arguments only what a telling name stands before ("--token X", "--token=X",
@@ -94,13 +126,15 @@ void hide_credentials_of_args(Definition *out) {
       const std::size_t blank = text.rfind(' ');
       if (blank != text.npos && blank > from) hide(out, text.substr(blank + 1));
     }
-    const std::size_t scheme = text.find("://");
-    if (scheme == text.npos) continue;
-    const std::size_t end = std::min(text.find('/', scheme + 3), text.size());
-    const std::size_t at = text.substr(0, end).rfind('@');
-    const std::size_t colon = text.find(':', scheme + 3);
-    if (at != text.npos && colon < at) hide(out, text.substr(colon + 1, at - colon - 1));
+    hide_password_of_url(out, text);
   }
+}
+
+// HOME and the like as everybody has them.
+bool is_base_value(std::string_view name, const std::string &value) {
+  const auto known = std::find(base_environment.begin(), base_environment.end(), name);
+  const char *found = known == base_environment.end() ? nullptr : std::getenv(*known);
+  return found != nullptr && value == found;
 }
 
 void set_env(std::vector<std::string> *env, std::string_view name, std::string_view value) {
@@ -125,7 +159,9 @@ bool read_env(const Value &root, Definition *out) {
     if (name.find('\0') != std::string_view::npos || !is_os_text(member.value)) return false;
     const std::string_view value = text_of(member.value);
     set_env(&out->env, name, value);
+    if (is_base_value(name, std::string(value))) continue;
     if (is_hidden(name, value)) out->hidden.emplace_back(value);
+    hide_parts(out, value);
   }
   return true;
 }
@@ -186,9 +222,6 @@ bh_status parse_definition(std::string_view server, std::string_view json, Defin
     return invalid(server, "\"stderr_bytes\" must be a whole number", error);
   }
   hide_credentials_of_args(out);
-  // Of two that begin alike the longer one goes first, or its end would stay.
-  std::sort(out->hidden.begin(), out->hidden.end(),
-            [](const std::string &a, const std::string &b) { return a.size() > b.size(); });
   return BH_OK;
 }
 

@@ -18,7 +18,7 @@ struct Definition {
   std::string cwd;               // empty: the gateway's
   std::string stderr_file;       // empty: none is kept
   std::uint64_t stderr_bytes = 1u << 20;
-  std::vector<std::string> hidden;  // configured values that must not reach an error text
+  std::vector<std::string> hidden;  // configured values that must not reach a log or an error text
 };
 
 // Parses the JSON object of bh_lane_info and adds the base environment (HOME, LANG, LOGNAME, PATH,

@@ -45,6 +45,7 @@ Lane::Lane(Shared &shared, bh_lane handle)
 Lane::~Lane() {
   shared_.host.timer_cancel(timer_);
   for (Watched *w : {&in_, &out_, &err_, &process_}) release(w);
+  bh::contained([this] { keep_stderr(mask_.finish()); });
 }
 
 void Lane::release(Watched *watched) {
@@ -63,7 +64,7 @@ bh_status Lane::open(const bh_lane_info &info, bh_error *error) {
   server_ = definition.server;
   status = start_child(definition, info.definition, program, error);
   if (status != BH_OK) return status;
-  hidden_ = std::move(definition.hidden);
+  mask_.use(std::move(definition.hidden));
   if (!definition.stderr_file.empty()) {
     stderr_file_ = shared_.stderr_file(definition.stderr_file, definition.stderr_bytes);
   }
@@ -205,10 +206,8 @@ bool Lane::on_too_long(std::string_view start) {
 void Lane::on_noise(std::string_view line) {
   shared_.count_noise();
   if (std::exchange(noise_told_, true)) return;
-  std::string shown(line.substr(0, 400));
-  for (const std::string &secret : hidden_) {
-    if (line.find(secret) != std::string_view::npos) shown = "(a line with a configured value)";
-  }
+  // Again without colour codes, which may stand inside of what is hidden.
+  const std::string shown = mask_.mask(stdio_lines::cleaned(mask_.mask(line.substr(0, 400)), 400));
   shared_.host.log(BH_LOG_WARN, quoted() +
                                     " writes to its standard output what is no message; such lines "
                                     "are ignored, the first: " +
@@ -216,7 +215,9 @@ void Lane::on_noise(std::string_view line) {
 }
 
 void Lane::on_stderr() {
-  if (!read_stderr()) release(&err_);
+  if (read_stderr()) return;
+  release(&err_);
+  keep_stderr(mask_.finish());
 }
 
 // One read: more waits for the next turn. False at its end.
@@ -225,14 +226,18 @@ bool Lane::read_stderr() {
   const ssize_t n = ::read(err_.fd, buffer, stderr_budget);
   if (n < 0) return errno == EAGAIN || errno == EINTR;
   if (n == 0) return false;
-  const std::string_view text(buffer, static_cast<std::size_t>(n));
-  tail_.add(text);
+  keep_stderr(mask_.add({buffer, static_cast<std::size_t>(n)}));
+  return true;
+}
+
+void Lane::keep_stderr(std::string_view masked) {
+  if (masked.empty()) return;
+  tail_.add(masked);
   int number = 0;
-  if (stderr_file_ != nullptr && !stderr_file_->write(text, &number)) {
+  if (stderr_file_ != nullptr && !stderr_file_->write(masked, &number)) {
     shared_.host.log(BH_LOG_WARN, quoted() + ": its standard error cannot be kept in a file: " +
                                       stdio_lines::error_name(number));
   }
-  return true;
 }
 
 // ---- its end -----------------------------------------------------------------------------------
@@ -301,6 +306,7 @@ void Lane::on_exit() {
   if (!reap(0)) return;
   shared_.host.timer_cancel(timer_);
   for (Watched *w : {&in_, &out_, &err_}) release(w);
+  keep_stderr(mask_.finish());
   writer_.drop();
   if (end_.how == BH_CHILD_NOT_STARTED) {
     report_down(start_error_.code, std::string(bh::text(start_error_)));
@@ -345,7 +351,8 @@ void Lane::report_down(bh_status code, const std::string &what) {
   constexpr std::string_view introduction = "; its last lines: ";
   const std::size_t used = what.size() + introduction.size();
   constexpr std::size_t room = sizeof(bh_error::text);
-  const std::string lines = tail_.text(hidden_, used < room ? room - used : 0);
+  // Again without colour codes, which may stand inside of what is hidden.
+  const std::string lines = mask_.mask(tail_.text(used < room ? room - used : 0));
   const bh_error error =
       bh::make_error(code, lines.empty() ? what : what + std::string(introduction) + lines);
   shared_.up->lane_down(shared_.host.ctx(), handle_, &error);

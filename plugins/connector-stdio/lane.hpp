@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "connector-stdio/definition.hpp"
+#include "connector-stdio/hidden.hpp"
 #include "connector-stdio/stderr_log.hpp"
 #include "stdio-lines/line_reader.hpp"
 #include "stdio-lines/line_writer.hpp"
@@ -116,6 +117,7 @@ class Lane final : private stdio_lines::LineSink {
   void wait_for(Wait what, std::uint64_t ms);
   void grow_pipe(int fd, bool *grown);
   bool read_stderr();
+  void keep_stderr(std::string_view masked);
   void drain();
   void report_down(bh_status code, const std::string &what);
   std::string describe_exit() const;
@@ -125,7 +127,6 @@ class Lane final : private stdio_lines::LineSink {
   Shared &shared_;
   const bh_lane handle_;
   std::string server_;
-  std::vector<std::string> hidden_;
 
   bh_child_id child_ = 0;  // 0: none, or reaped
   bh_child_end end_{};     // how it ended
@@ -134,6 +135,7 @@ class Lane final : private stdio_lines::LineSink {
   stdio_lines::LineReader reader_;
   stdio_lines::LineWriter writer_;
   std::shared_ptr<RotatedFile> stderr_file_;
+  StreamMask mask_;  // of configured values, for what leaves: log, errors
   Tail tail_;
   bh_timer timer_ = 0;
   Wait wait_ = Wait::nothing;

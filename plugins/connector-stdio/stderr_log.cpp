@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <utility>
+#include <vector>
 
 #include "stdio-lines/text.hpp"
 
@@ -16,20 +17,6 @@ namespace {
 
 // More than max_bytes, because cleaning makes text shorter.
 constexpr std::size_t kept_raw = 2048;
-
-void hide(std::string *text, const std::string &secret) {
-  for (std::size_t at = text->find(secret); at != std::string::npos; at = text->find(secret, at)) {
-    text->replace(at, secret.size(), "***");
-    at += 3;
-  }
-}
-
-// How much of the secret's end the text begins with, when its first bytes are gone.
-std::size_t rest_of(std::string_view secret, std::string_view text) noexcept {
-  std::size_t n = std::min(text.size(), secret.size() - 1);
-  while (n > 0 && !text.starts_with(secret.substr(secret.size() - n))) --n;
-  return n;
-}
 
 // "    at f (file:1:2)": where it was, not what went wrong.
 bool is_frame(std::string_view line) noexcept {
@@ -105,16 +92,9 @@ void Tail::add(std::string_view text) {
   cut_ = true;
 }
 
-std::string Tail::text(const std::vector<std::string> &hidden, std::size_t room) const {
+std::string Tail::text(std::size_t room) const {
   room = std::min(room, max_bytes);
   std::string raw = last_;
-  if (cut_) {
-    std::size_t rest = 0;
-    for (const std::string &secret : hidden) rest = std::max(rest, rest_of(secret, raw));
-    raw.erase(0, rest);
-  }
-  for (const std::string &secret : hidden) hide(&raw, secret);
-  // Only now: a cut through a secret would leave half of it.
   if (cut_ && raw.find('\n') != std::string::npos) raw.erase(0, raw.find('\n'));
   const std::vector<std::string_view> lines = lines_of(raw);
   const auto error = std::find_if(lines.rbegin(), lines.rend(), says_error);

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace connector_stdio {
 
@@ -31,7 +30,7 @@ class RotatedFile {
   bool broken_ = false;
 };
 
-// The last lines of a stream.
+// The last lines of a stream, out of which configured values were masked (hidden.hpp).
 class Tail {
  public:
   static constexpr std::size_t max_lines = 8;
@@ -40,9 +39,8 @@ class Tail {
   void add(std::string_view text);
   // The last lines as one text fit for an error ("a | b"), at most `room` bytes; empty when nothing
   // was written. It begins with the last line that names an error ("TypeError: ..."), if there is
-  // one, and has none that only say where in the code it was. Each of `hidden` is replaced by
-  // "***".
-  std::string text(const std::vector<std::string> &hidden, std::size_t room) const;
+  // one, and has none that only say where in the code it was.
+  std::string text(std::size_t room) const;
 
  private:
   std::string last_;

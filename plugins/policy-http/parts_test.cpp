@@ -135,7 +135,8 @@ TEST_CASE("the key of an answer is all that it may depend on, and not what diffe
   for (const auto member :
        {&bh_policy_request::server, &bh_policy_request::name, &bh_policy_request::principal,
         &bh_policy_request::process_name, &bh_policy_request::transport, &bh_policy_request::peer,
-        &bh_policy_request::definition_hash}) {
+        &bh_policy_request::definition_hash, &bh_policy_request::argument,
+        &bh_policy_request::context, &bh_policy_request::extra}) {
     bh_policy_request other = call();
     other.*member = bh::str("other");
     CHECK(key(other) != usual);

@@ -71,27 +71,53 @@ void put_subject(Writer &out, const bh_policy_request &r) {
   out.EndObject();
 }
 
-void put_text(Writer &out, const Config &config, std::string_view name, std::string_view text) {
+// The rest of params that a server gets: "argument", "context", "extra".
+struct Beside {
+  std::string_view name, text;
+};
+std::vector<Beside> beside_of(const bh_policy_request &r) {
+  std::vector<Beside> out;
+  if (!BH_HAS(bh_policy_request, &r, extra)) return out;
+  for (const auto &[name, text] : {Beside{"argument", bh::view(r.argument)},
+                                   {"context", bh::view(r.context)},
+                                   {"extra", bh::view(r.extra)}}) {
+    if (!text.empty()) out.push_back({name, text});
+  }
+  return out;
+}
+
+// True: it is whole.
+bool put_preview(Writer &out, const Config &config, std::string_view name, std::string_view text) {
+  if (text.size() > config.preview_bytes) {
+    put(out, std::string(name) + "_text", cut(text, config.preview_bytes));
+    return false;
+  }
+  out.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+  out.RawValue(text.data(), text.size(), rapidjson::kObjectType);
+  return true;
+}
+
+void put_texts(Writer &out, const Config &config, const std::vector<Beside> &texts) {
   out.Key("preview");
   out.StartObject();
-  if (config.send == Send::preview && !text.empty()) {
-    if (text.size() <= config.preview_bytes) {
-      out.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
-      out.RawValue(text.data(), text.size(), rapidjson::kObjectType);
-    } else {
-      put(out, std::string(name) + "_text", cut(text, config.preview_bytes));
-      out.Key("truncated");
-      out.Bool(true);
-    }
+  bool whole = true;
+  if (config.send == Send::preview) {
+    for (const auto &[name, text] : texts) whole = put_preview(out, config, name, text) && whole;
+  }
+  if (!whole) {
+    out.Key("truncated");
+    out.Bool(true);
   }
   out.EndObject();
 }
 
 void put_hashes(Writer &out, const Config &config, const bh_policy_request &r,
-                std::string_view name, std::string_view text) {
+                const std::vector<Beside> &texts) {
   out.Key("hashes");
   out.StartObject();
-  if (config.send != Send::names && !text.empty()) put(out, name, sha256(text));
+  if (config.send != Send::names) {
+    for (const auto &[name, text] : texts) put(out, name, sha256(text));
+  }
   put_known(out, "definition", r.definition_hash);
   out.EndObject();
 }
@@ -137,8 +163,10 @@ Question make_question(const Config &config, const bh_policy_request &request, b
   put(asked, "session_id", std::to_string(request.session));
   put(asked, "on", response ? "mcp.response" : "mcp.request");
   put_subject(asked, request);
-  put_text(asked, config, name, text);
-  put_hashes(asked, config, request, name, text);
+  std::vector<Beside> texts = response ? std::vector<Beside>() : beside_of(request);
+  if (!text.empty()) texts.insert(texts.begin(), {name, text});
+  put_texts(asked, config, texts);
+  put_hashes(asked, config, request, texts);
   asked.Key("approved");
   asked.Bool(approved);
   asked.EndObject();

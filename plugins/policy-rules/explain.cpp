@@ -10,10 +10,11 @@ namespace {
 
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
-constexpr std::string_view kKeys[] = {
-    "server",        "name",   "method",    "arguments",    "meta",     "definition",
-    "transport",     "peer",   "principal", "process_name", "session",  "session_calls",
-    "session_age_s", "pinned", "result",    "on",           "to_server"};
+constexpr std::string_view kKeys[] = {"server",        "name",         "method",    "arguments",
+                                      "meta",          "definition",   "transport", "peer",
+                                      "principal",     "process_name", "session",   "session_calls",
+                                      "session_age_s", "pinned",       "result",    "on",
+                                      "to_server",     "argument",     "context",   "extra"};
 
 std::string json_of(const rapidjson::Value &value) {
   rapidjson::StringBuffer out;
@@ -48,6 +49,9 @@ class Described {
     object(json, "arguments", &arguments_, &call.arguments);
     object(json, "meta", &meta_, &call.meta);
     object(json, "definition", &definition_, &call.definition);
+    object(json, "argument", &argument_, &call.argument);
+    object(json, "context", &context_, &call.context);
+    object(json, "extra", &extra_, &call.extra);
     has_result = object(json, "result", &result_, &result);
     call.session = number(json, "session", 1);
     call.session_calls = number(json, "session_calls", 1);
@@ -104,7 +108,7 @@ class Described {
     return usual;
   }
 
-  std::string arguments_, meta_, definition_, result_, wrong_;
+  std::string arguments_, meta_, definition_, argument_, context_, extra_, result_, wrong_;
 };
 
 void put(Writer &writer, const char *key, std::string_view text) {

@@ -50,6 +50,19 @@ const char *fault_of(const rapidjson::Value &value, unsigned depth) {
   return nullptr;
 }
 
+// Values of a JSON text (names of members are none), or a number that is not smaller: what begins
+// behind a comma or a bracket. What stands in strings is left out.
+std::size_t count_values(std::string_view json) noexcept {
+  std::size_t count = 1;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    count += c == ',' || c == '[' || c == '{';
+    if (c != '"') continue;
+    for (++i; i < json.size() && json[i] != '"'; ++i) i += json[i] == '\\';
+  }
+  return count;
+}
+
 const rapidjson::Value nothing;
 
 }  // namespace
@@ -65,6 +78,9 @@ const char *JsonText::parse(std::string_view text) {
   // The parser sees neither an end at a zero byte nor what is no UTF-8.
   const bool whole = text.empty() || std::memchr(text.data(), 0, text.size()) == nullptr;
   if (!whole || !cel::is_valid_utf8(text)) return "not valid JSON";
+  // Each takes a byte, and a comma.
+  if (text.size() > 2 * kMostValues && count_values(text) > kMostValues)
+    return "has more than 8,388,608 values";
   text_.resize(text.size() + kReadAhead);
   if (!text.empty()) std::memcpy(text_.data(), text.data(), text.size());
   std::memset(text_.data() + text.size(), 0, kReadAhead);

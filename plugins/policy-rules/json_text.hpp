@@ -15,12 +15,15 @@ namespace bulkhead::rules {
 class JsonText {
  public:
   static constexpr unsigned kMaxDepth = 128;
+  // Values of one text; as a tree they take up to 80 bytes each while they are read.
+  static constexpr std::size_t kMostValues = std::size_t{8} << 20;
   static constexpr std::size_t kKeptBytes = std::size_t{64} << 10;
 
   JsonText();
 
   // nullptr: parsed. Else why not ("not valid JSON", "an object has the same member twice",
-  // "nests too deeply"), which is a refusal; value() is then null.
+  // "nests too deeply", "has more than 8,388,608 values"), which is a refusal; value() is then
+  // null.
   const char *parse(std::string_view text);
   const rapidjson::Value &value() const;
   // What was parsed is gone; its memory stays, but for what was beyond kKeptBytes.

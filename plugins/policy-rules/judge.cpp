@@ -7,6 +7,7 @@
 #include <bulkhead/cpp/basics.hpp>
 
 #include "cel/json_value.hpp"
+#include "uri.hpp"
 
 namespace bulkhead::rules {
 namespace {
@@ -17,7 +18,22 @@ constexpr char kNotKnown[] = "not known yet";
 
 // What is the same for all calls of one principal to one thing.
 constexpr std::uint64_t kLasting = bit(kMethod) | bit(kServer) | bit(kTool) | bit(kPrompt) |
-                                   bit(kUri) | bit(kPrincipal) | kDefinitionBits;
+                                   bit(kUri) | bit(kUriNormalized) | bit(kPrincipal) |
+                                   kDefinitionBits;
+
+// What the rules of an event read of the body.
+constexpr std::uint64_t body_bits(Event event) {
+  switch (event) {
+    case Event::request:
+      return kArgumentBits | bit(kMeta) | kBesideBits;
+    case Event::response:
+      return kResultBits;
+    case Event::input_response:
+      return kBodyBits | bit(kInputAction);
+    default:
+      return kBodyBits;
+  }
+}
 
 const rapidjson::Value &empty_object() {
   static const rapidjson::Value value(rapidjson::kObjectType);
@@ -89,17 +105,24 @@ Call call_of(const bh_policy_request &request) {
                : request.event == BH_EVENT_INPUT_RESPONSE ? Event::input_response
                : request.event == BH_EVENT_NOTIFICATION   ? Event::notification
                                                           : Event::request;
+  if (!BH_HAS(bh_policy_request, &request, extra)) return call;
+  call.argument = bh::view(request.argument);
+  call.context = bh::view(request.context);
+  call.extra = bh::view(request.extra);
   return call;
 }
 
 // ---- roots -----------------------------------------------------------------------------------
 
-void Judge::begin(Event event, const Call &call) {
+void Judge::begin(Event event, const Call &call, std::string_view result) {
   call_ = &call;
   event_ = event;
   filled_ = 0;
-  body_ = {};
-  arguments_parsed_ = hosts_known_ = false;
+  body_ = event == Event::request    ? std::string_view{}
+          : event == Event::response ? result
+          : call.arguments.empty()   ? std::string_view("{}")
+                                     : call.arguments;
+  arguments_parsed_ = body_parsed_ = hosts_known_ = false;
   charges_.clear();
   const bool is_call = event == Event::request || event == Event::response;
   const bool tool = call.method == "tools/call" || !is_call, prompt = call.method == "prompts/get";
@@ -118,10 +141,14 @@ void Judge::begin(Event event, const Call &call) {
   values_[kSessionAge] =
       Value::duration({static_cast<std::int64_t>(call.session_age_ns / 1'000'000'000),
                        static_cast<std::int32_t>(call.session_age_ns % 1'000'000'000)});
-  filled_ = ((std::uint64_t{1} << kCommon) - 1) & ~bit(kSessionId) & ~bit(kTime);
+  filled_ =
+      ((std::uint64_t{1} << kCommon) - 1) & ~bit(kSessionId) & ~bit(kTime) & ~bit(kUriNormalized);
   if (event == Event::request) {
     values_[kPinned] = Value::of(call.pin == BH_PIN_SAME);
     filled_ |= bit(kPinned);
+  } else if (event == Event::notification) {
+    values_[kRecipient] = Value::string(call.to_server ? "server" : "client");
+    filled_ |= bit(kRecipient);
   }
 }
 
@@ -133,6 +160,15 @@ const char *Judge::parse_arguments() {
       arguments_fault_ = "not an object";
   }
   return arguments_fault_;
+}
+
+const char *Judge::parse_body() {
+  if (!body_parsed_) {
+    body_parsed_ = true;
+    body_fault_ = result_.parse(body_);
+    if (body_fault_ == nullptr && !result_.value().IsObject()) body_fault_ = "not an object";
+  }
+  return body_fault_;
 }
 
 void Judge::fill_arguments(bool as_text) {
@@ -147,6 +183,18 @@ void Judge::fill_arguments(bool as_text) {
     arguments_text_.assign(out.GetString(), out.GetSize());
   }
   values_[kArgumentsText] = Value::string(arguments_text_);
+}
+
+// Members of params; `{}` where they are absent.
+void Judge::fill_beside() {
+  const auto set = [&](Root root, JsonText *json, std::string_view text, const char *fault) {
+    const bool good =
+        json->parse(text.empty() ? "{}" : text) == nullptr && json->value().IsObject();
+    values_[root] = good ? cel::json_value(json->value()) : Value::error(fault);
+  };
+  set(kExtra, &extra_, call_->extra, "what params has beside is no object");
+  set(kCompletion, &argument_, call_->argument, "the argument is no object");
+  set(kCompletionContext, &context_, call_->context, "the context is no object");
 }
 
 void Judge::fill_definition() {
@@ -197,20 +245,21 @@ void Judge::fill(std::uint64_t slots) {
     session_id_ = std::to_string(call_->session);
     values_[kSessionId] = Value::string(session_id_);
   }
+  if ((slots & bit(kUriNormalized)) != 0) {
+    const std::string_view uri = values_[kUri].text();
+    uri_normalized_ = uri.empty() ? std::string() : normalized_uri(uri);
+    values_[kUriNormalized] = Value::string(uri_normalized_);
+  }
   if ((slots & bit(kTime)) != 0) {
     const std::uint64_t now = clock_.unix_ms();
     values_[kTime] = Value::timestamp(
         {static_cast<std::int64_t>(now / 1000), static_cast<std::int32_t>(now % 1000) * 1'000'000});
   }
-  filled_ |= slots & (bit(kSessionId) | bit(kTime));
+  filled_ |= slots & (bit(kSessionId) | bit(kTime) | bit(kUriNormalized));
   if (event_ != Event::request) {
-    const bool response = event_ == Event::response;
-    const std::uint64_t bits = response                          ? kResultBits
-                               : event_ == Event::input_response ? kBodyBits | bit(kInputAction)
-                                                                 : kBodyBits;
-    if ((slots & bits) == 0) return;
-    response ? fill_response() : fill_body();
-    filled_ |= bits;
+    if ((slots & body_bits(event_)) == 0) return;
+    event_ == Event::response ? fill_response() : fill_body();
+    filled_ |= body_bits(event_);
     return;
   }
   if ((slots & kArgumentBits) != 0) {
@@ -223,6 +272,10 @@ void Judge::fill(std::uint64_t slots) {
     values_[kMeta] = good ? cel::json_value(meta_.value()) : Value::error("_meta is no object");
     filled_ |= bit(kMeta);
   }
+  if ((slots & kBesideBits) != 0) {
+    fill_beside();
+    filled_ |= kBesideBits;
+  }
   if ((slots & kDefinitionBits) != 0) {
     fill_definition();
     filled_ |= kDefinitionBits;
@@ -231,18 +284,38 @@ void Judge::fill(std::uint64_t slots) {
 
 // ---- one rule --------------------------------------------------------------------------------
 
-Judge::Match Judge::failed(std::string text) {
+Match Judge::failed(std::string text) {
   fault_ = std::move(text);
   return Match::error;
 }
 
-Judge::Match Judge::list_matches(const Rule &rule) const {
+Match Judge::list_matches(const Rule &rule) const {
   if (call_->method != "tools/call" || call_->server != rule.server) return Match::no;
   const bool listed = std::binary_search(rule.tools.begin(), rule.tools.end(), call_->name);
   return listed == rule.listed ? Match::yes : Match::no;
 }
 
-Judge::Match Judge::match(const Rule &rule) {
+Match Judge::match(const Rule &rule) {
+  Match found = Match::no;
+  if (known_ == nullptr) {
+    found = meets(rule);
+  } else if (const auto at = known_->rules.find(&rule); at != known_->rules.end()) {
+    fault_ = at->second.fault;
+    found = at->second.match;
+  } else {
+    return failed("it has not been studied");
+  }
+  const bool counts = found == Match::yes && rule.over && filled_ != ~0ull;
+  return counts ? within(rule.id, *rule.over) : found;
+}
+
+// All but the count.
+Match Judge::meets(const Rule &rule) {
+  if (event_ != Event::request && (rule.reads & body_bits(event_)) != 0 &&
+      parse_body() != nullptr) {
+    const char *what = event_ == Event::response ? "the result is " : "the message is ";
+    return failed(std::string(what) + body_fault_);
+  }
   if (rule.by_list) return list_matches(rule);
   for (const auto &[slot, text] : rule.begins) {
     if (!values_[slot].text().starts_with(text)) return Match::no;
@@ -254,28 +327,34 @@ Judge::Match Judge::match(const Rule &rule) {
     }
     fill(rule.reads);
     // What a call brings along may be looked at several times over; anything beyond has its bound.
-    const std::uint64_t budget =
-        cel::Program::kDefaultBudget + call_->arguments.size() + body_.size();
+    const std::uint64_t budget = cel::Program::kDefaultBudget + call_->asked_bytes() + body_.size();
     const Value value = rule.condition->evaluate(values_, scratch_, budget);
     if (value.is_error()) return failed(rule.condition->explain(value).to_string());
     if (!value.is(cel::Kind::kBool)) return failed("the condition gave no bool");
     if (!value.as_bool()) return Match::no;
   }
-  return rule.over && filled_ != ~0ull ? within(rule.id, *rule.over) : Match::yes;
+  return Match::yes;
+}
+
+// The arguments can be read.
+void Judge::find_hosts() {
+  if (std::exchange(hosts_known_, true)) return;
+  hosts_.clear();
+  collect_hosts(arguments_.value(), &hosts_);
+  if (!call_->extra.empty() && extra_.parse(call_->extra) == nullptr)
+    collect_hosts(extra_.value(), &hosts_);
 }
 
 // Is the rule's budget used up? While it is not, the rule does not match, and the call counts if it
 // is let through.
-Judge::Match Judge::within(const std::string &rule_id, const Budget &budget) {
+Match Judge::within(const std::string &rule_id, const Budget &budget) {
   std::string key = key_of(rule_id, budget, *call_, values_[kTool].text());
   if (call_->again && is_counted(key)) return Match::no;
-  Counters::Addition addition{call_->arguments.size(), &hosts_};
-  if (budget.what == Budget::What::destinations && !hosts_known_) {
+  Counters::Addition addition{call_->asked_bytes(), &hosts_};
+  if (budget.what == Budget::What::destinations && known_ == nullptr) {
     if (parse_arguments() != nullptr)
       return failed(std::string("the arguments are ") + arguments_fault_);
-    hosts_known_ = true;
-    hosts_.clear();
-    collect_hosts(arguments_.value(), &hosts_);
+    find_hosts();
   }
   if (counters_.over(budget, key, addition, clock_.steady_ms())) return Match::yes;
   charges_.push_back({&budget, std::move(key)});
@@ -317,28 +396,35 @@ Verdict Judge::evaluation_error(const Rule &rule) {
   return verdict;
 }
 
-Verdict Judge::rewritten(const Rule &rule, std::string_view json) {
+// What a rule may rewrite.
+std::string_view Judge::changeable() const {
+  return event_ == Event::request ? call_->arguments : body_;
+}
+
+Verdict Judge::rewritten(const Rule &rule) {
   Verdict verdict;
   verdict.rule = rule.id;
   verdict.reason = rule.reason;
-  if (json.empty() || !rule.rewrite) return verdict;  // nothing to rewrite
-  bool changed = false;
-  auto text = rule.rewrite->apply(json, &changed);
-  if (!text) {
+  if (changeable().empty() || !rule.rewrite) return verdict;  // nothing to rewrite
+  Rewritten made;
+  if (known_ == nullptr) {
+    made = rule.rewrite->apply(changeable());
+  } else if (const auto at = known_->rules.find(&rule); at != known_->rules.end()) {
+    made = at->second.rewritten.value_or(Rewritten{});
+  }
+  if (!made.text) {
     fault_ = "what it rewrites is not valid JSON, nests too deeply or would become too large";
     return evaluation_error(rule);
   }
-  if (!changed) return verdict;
-  text_ = std::move(*text);
+  if (!made.changed) return verdict;
+  text_ = std::move(*made.text);
   verdict.kind = BH_VERDICT_REWRITE;
   verdict.text = text_;
   return verdict;
 }
 
 Verdict Judge::act(const Rule &rule) {
-  if (rule.action == Action::rewrite) {
-    return rewritten(rule, event_ == Event::request ? call_->arguments : body_);
-  }
+  if (rule.action == Action::rewrite) return rewritten(rule);
   Verdict verdict;
   verdict.kind = rule.action == Action::allow ? BH_VERDICT_ALLOW
                  : rule.action == Action::ask ? BH_VERDICT_ASK
@@ -367,18 +453,16 @@ void Judge::remember(bool asks) {
 void Judge::charge() {
   const std::uint64_t now = clock_.steady_ms();
   for (Charge &each : charges_) {
-    counters_.add(*each.budget, each.key, {call_->arguments.size(), &hosts_}, now);
+    counters_.add(*each.budget, each.key, {call_->asked_bytes(), &hosts_}, now);
     if (each.budget->what == Budget::What::bytes)
       counters_.expect_result(call_->exchange, *each.budget, std::move(each.key));
   }
 }
 
-Verdict Judge::decide(const RuleSet &set, const Call &call, std::vector<Look> *looks) {
-  looks_ = looks;
-  begin(Event::request, call);
+Verdict Judge::first_match(const RuleSet &set) {
   Verdict verdict;
-  const std::vector<Rule> &rules = set.of(Event::request);
-  set.index_of(Event::request).each(call.server, values_[kTool].text(), [&](std::uint32_t number) {
+  const std::vector<Rule> &rules = set.of(event_);
+  set.index_of(event_).each(call_->server, values_[kTool].text(), [&](std::uint32_t number) {
     const Rule &rule = rules[number];
     const Match found = match(rule);
     note(rule, found);
@@ -386,6 +470,14 @@ Verdict Judge::decide(const RuleSet &set, const Call &call, std::vector<Look> *l
     verdict = found == Match::error ? evaluation_error(rule) : act(rule);
     return true;
   });
+  return verdict;
+}
+
+Verdict Judge::decide(const RuleSet &set, const Call &call, std::vector<Look> *looks) {
+  looks_ = looks;
+  begin(Event::request, call);
+  if (known_ != nullptr) hosts_ = known_->hosts;
+  const Verdict verdict = first_match(set);
   if (looks != nullptr) return verdict;
   remember(verdict.kind == BH_VERDICT_ASK);
   if (verdict.kind != BH_VERDICT_BLOCK) charge();
@@ -395,45 +487,74 @@ Verdict Judge::decide(const RuleSet &set, const Call &call, std::vector<Look> *l
 Verdict Judge::observe(const RuleSet &set, const Call &call, std::string_view result,
                        std::vector<Look> *looks) {
   looks_ = looks;
-  begin(Event::response, call);
-  body_ = result;
+  begin(Event::response, call, result);
   if (looks == nullptr) counters_.add_result(call.exchange, result.size(), clock_.steady_ms());
-  return judge_body(set, kResultBits);
+  return judge_body(set);
 }
 
 Verdict Judge::judge(const RuleSet &set, const Call &call, std::vector<Look> *looks) {
   looks_ = looks;
   begin(call.event, call);
-  body_ = call.arguments.empty() ? std::string_view("{}") : call.arguments;
-  if (call.event == Event::notification) {
-    values_[kRecipient] = Value::string(call.to_server ? "server" : "client");
-    filled_ |= bit(kRecipient);
-  }
-  return judge_body(
-      set, call.event == Event::input_response ? kBodyBits | bit(kInputAction) : kBodyBits);
+  return judge_body(set);
 }
 
-// body_bits: what is taken from the body, which is parsed when a rule needs it.
-Verdict Judge::judge_body(const RuleSet &set, std::uint64_t body_bits) {
-  Verdict verdict;
-  bool parsed = false;
-  const std::vector<Rule> &rules = set.of(event_);
-  const auto visit = [&](std::uint32_t number) {
-    const Rule &rule = rules[number];
-    const char *fault = nullptr;
-    if ((rule.reads & body_bits) != 0 && !std::exchange(parsed, true)) {
-      fault = result_.parse(body_);
-      if (fault == nullptr && !result_.value().IsObject()) fault = "not an object";
-    }
-    const char *what = event_ == Event::response ? "the result is " : "the message is ";
-    const Match found = fault != nullptr ? failed(std::string(what) + fault) : match(rule);
-    note(rule, found);
-    if (found == Match::no) return false;
-    verdict = found == Match::error ? evaluation_error(rule) : act(rule);
-    return true;
-  };
-  set.index_of(event_).each(call_->server, values_[kTool].text(), visit);
+Verdict Judge::judge_body(const RuleSet &set) {
+  const Verdict verdict = first_match(set);
   result_.clear();
+  return verdict;
+}
+
+// ---- in two steps ----------------------------------------------------------------------------
+
+bool Judge::reads_body(const RuleSet &set, Event event, const Call &call) {
+  begin(event, call);
+  bool reads = false;
+  const std::vector<Rule> &rules = set.of(event);
+  set.index_of(event).each(call.server, values_[kTool].text(), [&](std::uint32_t number) {
+    const Rule &rule = rules[number];
+    reads = (rule.reads & body_bits(event)) != 0 || rule.rewrite ||
+            (rule.over && rule.over->what == Budget::What::destinations);
+    return reads;
+  });
+  return reads;
+}
+
+Findings Judge::study(const RuleSet &set, Event event, const Call &call, std::string_view result) {
+  looks_ = nullptr;
+  begin(event, call, result);
+  Findings out;
+  const std::vector<Rule> &rules = set.of(event);
+  set.index_of(event).each(call.server, values_[kTool].text(), [&](std::uint32_t number) {
+    const Rule &rule = rules[number];
+    Findings::Of found{meets(rule), {}, {}};
+    const bool counts_hosts =
+        found.match == Match::yes && rule.over && rule.over->what == Budget::What::destinations;
+    if (counts_hosts && parse_arguments() != nullptr) {
+      found.match = failed(std::string("the arguments are ") + arguments_fault_);
+    } else if (counts_hosts) {
+      find_hosts();
+    }
+    if (found.match == Match::error) found.fault = fault_;
+    if (found.match == Match::yes && rule.rewrite && !changeable().empty()) {
+      found.rewritten = rule.rewrite->apply(changeable());
+    }
+    const bool last = found.match == Match::error || (found.match == Match::yes && !rule.over);
+    out.rules.emplace(&rule, std::move(found));
+    return last;
+  });
+  if (hosts_known_) out.hosts = std::move(hosts_);
+  arguments_.clear();
+  result_.clear();
+  return out;
+}
+
+Verdict Judge::conclude(const RuleSet &set, Event event, const Call &call, std::string_view result,
+                        const Findings &findings) {
+  known_ = &findings;
+  const Verdict verdict = event == Event::request    ? decide(set, call)
+                          : event == Event::response ? observe(set, call, result)
+                                                     : judge(set, call);
+  known_ = nullptr;
   return verdict;
 }
 
@@ -442,13 +563,13 @@ Verdict Judge::judge_body(const RuleSet &set, std::uint64_t body_bits) {
 // What may be other in another call of the same thing by the same principal is not known, and so is
 // what a condition makes of it; && and || decide without it where they can.
 void Judge::hide_what_differs() {
-  fill(kDefinitionBits);
+  fill(kDefinitionBits | bit(kUriNormalized));
   for (std::uint32_t slot = 0; slot < kRoots; ++slot) {
     if ((kLasting & bit(slot)) == 0) values_[slot] = Value::error(kNotKnown);
   }
   // A template stands for addresses that nobody has named yet.
   if (call_->name.find('{') != std::string_view::npos && !values_[kUri].text().empty())
-    values_[kUri] = Value::error(kNotKnown);
+    values_[kUri] = values_[kUriNormalized] = Value::error(kNotKnown);
   filled_ = ~0ull;
 }
 

@@ -54,11 +54,49 @@ TEST_CASE("every root has what the call has") {
                   condition + "\"}}"));
     CHECK(w.decide(c) == "block r");
   }
+  Call completes = call("s", "p");
+  completes.method = "completion/complete";
+  completes.argument = R"({"name":"path","value":"/etc/"})";
+  completes.context = R"({"arguments":{"host":"db"}})";
+  completes.extra = R"({"x":[1]})";
+  for (const std::string condition :
+       {"mcp.completion.argument.value.startsWith('/etc/')",
+        "mcp.completion.context.arguments.host == 'db'", "mcp.request.extra.x[0] == 1",
+        "size(mcp.request.extra) > 0 && mcp.request.arguments == {}"}) {
+    INFO(condition);
+    World w(rules("{\"r\": {\"on\": \"mcp.request\", \"decision\": \"block\", \"if\": \"" +
+                  condition + "\"}}"));
+    CHECK((w.set.needs & BH_POLICY_READS_ARGUMENTS) != 0);
+    CHECK(w.decide(completes) == "block r");
+    CHECK(w.decide(call("s", "t")) != "block r");
+  }
+  World none(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
+      "if": "mcp.request.extra != {} || mcp.completion.argument != {} || mcp.completion.context != {}"}})j"));
+  CHECK(none.decide("s", "t") == "allow");
+  CHECK(none.decide(completes) == "block r");
+  completes.extra = completes.context = {};
+  completes.argument = R"(["no object"])";
+  CHECK(none.decide(completes) == "block security.mcp.evaluation_error");
+
   Call read = call("files", "file:///a");
   read.method = "resources/read";
   World by_uri(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
       "if": "mcp.request.uri == 'file:///a' && mcp.request.tool_name == ''"}})j"));
   CHECK(by_uri.decide(read) == "block r");
+  REQUIRE(by_uri.set.warnings.size() == 1);
+  CHECK(by_uri.set.warnings[0].find("rule security.rules.mcp.r compares mcp.request.uri,") !=
+        std::string::npos);
+  World by_normalized(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
+      "if": "mcp.request.uri_normalized == 'file:///a'"}})j"));
+  CHECK(by_normalized.set.warnings.empty());
+  CHECK(by_normalized.decide(read) == "block r");
+  read.name = "FILE:///x/%2e%2E/%61";
+  CHECK(by_uri.decide(read) == "allow");
+  CHECK(by_normalized.decide(read) == "block r");
+  CHECK_FALSE(by_normalized.judge.shows(by_normalized.set, read));
+  read.name = "file:///{path}";
+  CHECK(by_normalized.judge.shows(by_normalized.set, read));
+  CHECK(by_normalized.decide("files", "file:///a") == "allow");  // a tool
 }
 
 TEST_CASE("what a response's rules see") {

@@ -10,11 +10,15 @@
 
 #include "explain.hpp"
 #include "judge.hpp"
+#include "large_questions.hpp"
 #include "rule_set.hpp"
 
 namespace {
 
+using bulkhead::rules::Call;
+using bulkhead::rules::Event;
 using bulkhead::rules::Judge;
+using bulkhead::rules::LargeQuestions;
 using bulkhead::rules::RuleSet;
 using bulkhead::rules::Verdict;
 
@@ -37,12 +41,18 @@ class PolicyRules {
 
   explicit PolicyRules(const bh_host *host)
       : host_(host),
-        judge_({now_ms<std::chrono::steady_clock>, now_ms<std::chrono::system_clock>}) {}
+        judge_(clock()),
+        large_(
+            host_, judge_, clock(), [this] { return rules_; },
+            [this](std::uint64_t exchange, const Verdict &verdict) { later(exchange, verdict); }) {
+    host_policy_ = host_.ext<bh_host_policy>(BH_EXT_HOST_POLICY);
+  }
 
   bh_status configure(bh_str json, bh_error *error) {
     auto rules = RuleSet::load(bh::view(json));
     if (rules.has_value()) {
-      rules_ = std::make_unique<const RuleSet>(std::move(*rules));
+      rules_ = std::make_shared<const RuleSet>(std::move(*rules));
+      for (const std::string &warning : rules_->warnings) host_.log(BH_LOG_WARN, warning);
       return BH_OK;
     }
     const std::vector<std::string> &faults = rules.error();
@@ -56,7 +66,7 @@ class PolicyRules {
   bh_status reconfigure(bh_str json, bh_error *error) { return configure(json, error); }
 
   bh_status start(bh_error *) { return BH_OK; }
-  void stop() noexcept {}
+  void stop() noexcept { large_.stop(); }
   const void *get_ext(const char *id) noexcept {
     if (bh::is(id, BH_EXT_EXPLAIN)) return &explain_table;
     return bh::is(id, BH_EXT_POLICY) ? bh::policy_table<PolicyRules>() : nullptr;
@@ -66,12 +76,17 @@ class PolicyRules {
   bh_status decide(const bh_policy_request &request, bh_verdict *out, bh_error *error) {
     if (BH_HAS(bh_policy_request, &request, event) && request.event > BH_EVENT_NOTIFICATION)
       return bh::fail(error, BH_E_UNSUPPORTED, "there are no rules for that kind of message");
-    const bulkhead::rules::Call call = bulkhead::rules::call_of(request);
-    const bool is_call = call.event == bulkhead::rules::Event::request;
+    const Call call = bulkhead::rules::call_of(request);
+    if (reads_much(call.event, call, {})) return ask_large(call.event, call, {}, out, error);
+    const bool is_call = call.event == Event::request;
     return give(is_call ? judge_.decide(*rules_, call) : judge_.judge(*rules_, call), out);
   }
-  bh_status observe(const bh_policy_request &request, bh_str result, bh_verdict *out, bh_error *) {
-    return give(judge_.observe(*rules_, bulkhead::rules::call_of(request), bh::view(result)), out);
+  bh_status observe(const bh_policy_request &request, bh_str result, bh_verdict *out,
+                    bh_error *error) {
+    const Call call = bulkhead::rules::call_of(request);
+    if (reads_much(Event::response, call, bh::view(result)))
+      return ask_large(Event::response, call, bh::view(result), out, error);
+    return give(judge_.observe(*rules_, call, bh::view(result)), out);
   }
   bh_status filter(const bh_policy_request &request) {
     return judge_.shows(*rules_, bulkhead::rules::call_of(request)) ? BH_OK : BH_E_DENIED;
@@ -89,6 +104,38 @@ class PolicyRules {
   }
   static constexpr bh_explain explain_table{sizeof(bh_explain), 0, explain};
 
+  static Judge::Clock clock() {
+    return {now_ms<std::chrono::steady_clock>, now_ms<std::chrono::system_clock>};
+  }
+
+  // More than may be read between two turns of the loop, by a rule that reads it.
+  bool reads_much(Event event, const Call &call, std::string_view result) {
+    return call.asked_bytes() + call.meta.size() + result.size() > rules_->bytes_at_once() &&
+           judge_.reads_body(*rules_, event, call);
+  }
+
+  bh_status ask_large(Event event, const Call &call, std::string_view result, bh_verdict *out,
+                      bh_error *error) {
+    if (!rules_->refuses_large) {
+      if (host_policy_ == nullptr || !host_.has_reactor())
+        return bh::fail(error, BH_E_UNSUPPORTED, "the host has no pool to judge large messages on");
+      return large_.ask(event, call, result, error);
+    }
+    reason_ = "rules read this message, and it has more than " +
+              std::to_string(rules_->bytes_at_once()) + " bytes (large_messages = \"refuse\")";
+    Verdict verdict;
+    verdict.kind = BH_VERDICT_BLOCK;
+    verdict.rule = "security.large_messages";
+    verdict.reason = reason_;
+    return give(verdict, out);
+  }
+  void later(std::uint64_t exchange, const Verdict &verdict) {
+    bh_verdict out{};
+    out.size = sizeof out;
+    give(verdict, &out);
+    host_policy_->decided(host_.ctx(), exchange, &out);
+  }
+
   static bh_status give(const Verdict &verdict, bh_verdict *out) {
     out->verdict = verdict.kind;
     out->rule = bh::str(verdict.rule);
@@ -99,8 +146,11 @@ class PolicyRules {
   }
 
   bh::Host host_;
-  std::unique_ptr<const RuleSet> rules_;
+  const bh_host_policy *host_policy_ = nullptr;
+  std::shared_ptr<const RuleSet> rules_;
   Judge judge_;
+  LargeQuestions large_;
+  std::string reason_;
 };
 
 }  // namespace

@@ -10,8 +10,9 @@
 namespace bulkhead::rules {
 namespace {
 
-constexpr std::string_view kSectionKeys[] = {"default", "legacy", "capabilities", "servers",
-                                             "rules"};
+constexpr std::string_view kSectionKeys[] = {
+    "default", "legacy", "capabilities", "servers", "rules", "large_messages", "values_at_once"};
+constexpr std::int64_t kLeastValues = 1'024, kMostValuesAtOnce = 1'048'576;
 constexpr std::string_view kRuleKeys[] = {"on",
                                           "if",
                                           "decision",
@@ -51,6 +52,26 @@ void set_fallback(const Table &table, std::string_view key, bool audit, Drafts *
   out->fallback = *action;
   out->fallback_place = table.place(key);
   out->fallback_fixed = out->fallback_fixed || corp;
+}
+
+// What becomes of messages that rules read and that are too large to be read at once.
+void set_large(const Table &table, Drafts *out) {
+  if (const auto number = table.integer("values_at_once")) {
+    if (*number < kLeastValues || *number > kMostValuesAtOnce)
+      table.fault("values_at_once", "a number from 1024 to 1048576 is needed");
+    else
+      out->values_at_once = static_cast<std::uint64_t>(*number);
+  }
+  const auto text = table.text("large_messages");
+  if (!text) return;
+  if (*text != "judge" && *text != "refuse")
+    return table.fault("large_messages", "\"judge\" or \"refuse\" is needed");
+  const bool refuses = *text == "refuse", corp = table.layer().is_corp();
+  if (out->refuses_large_fixed && !corp && refuses != out->refuses_large)
+    return table.fault("large_messages",
+                       "the corporation's profile has said otherwise, which stays");
+  out->refuses_large = refuses;
+  out->refuses_large_fixed = out->refuses_large_fixed || corp;
 }
 
 // One rule.
@@ -287,6 +308,7 @@ void read_security(const Table &section, Drafts *out) {
     }
   }
   set_fallback(section, "default", false, out);
+  set_large(section, out);
   if (section.find("servers") != nullptr) {
     const Table servers = section.table("servers");
     if (servers.is_table()) {

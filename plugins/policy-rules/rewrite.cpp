@@ -241,7 +241,7 @@ std::expected<Rewrite, std::string> Rewrite::stripping(const std::vector<std::st
   return out;
 }
 
-std::optional<std::string> Rewrite::apply(std::string_view json, bool *changed) const {
+Rewritten Rewrite::apply(std::string_view json) const {
   rapidjson::StringBuffer out;
   Rewriter rewriter(*this, &out);
   rapidjson::Reader reader;
@@ -250,9 +250,8 @@ std::optional<std::string> Rewrite::apply(std::string_view json, bool *changed) 
   const rapidjson::ParseResult parsed = reader.Parse < rapidjson::kParseIterativeFlag |
                                         rapidjson::kParseValidateEncodingFlag |
                                         rapidjson::kParseNumbersAsStringsFlag > (input, rewriter);
-  if (parsed.IsError()) return std::nullopt;
-  *changed = rewriter.changed();
-  return std::string(out.GetString(), out.GetSize());
+  if (parsed.IsError()) return {};
+  return {std::string(out.GetString(), out.GetSize()), rewriter.changed()};
 }
 
 }  // namespace bulkhead::rules

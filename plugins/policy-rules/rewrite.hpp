@@ -16,6 +16,13 @@
 
 namespace bulkhead::rules {
 
+// Nothing: the JSON text is not JSON, nests deeper than JsonText::kMaxDepth, or would become longer
+// than Rewrite::kMaxOutput.
+struct Rewritten {
+  std::optional<std::string> text;
+  bool changed = false;  // it is other than before
+};
+
 class Rewrite {
  public:
   static constexpr std::size_t kMaxPattern = 4096;  // bytes
@@ -32,9 +39,8 @@ class Rewrite {
   // `paths` below arguments, or below the result.
   static std::expected<Rewrite, std::string> stripping(const std::vector<std::string> &paths);
 
-  // The new text of `json` (arguments, or a result), or nothing: it is not JSON, nests deeper than
-  // JsonText::kMaxDepth or would be longer than kMaxOutput. *changed: is it other than before?
-  std::optional<std::string> apply(std::string_view json, bool *changed) const;
+  // The new text of `json` (arguments, or a result). Any thread.
+  Rewritten apply(std::string_view json) const;
 
  private:
   using Path = std::vector<std::string>;

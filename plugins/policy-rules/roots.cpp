@@ -24,6 +24,7 @@ const std::vector<Declared> &common() {
       {"mcp.request.tool_name", Kind::kString},
       {"mcp.request.prompt_name", Kind::kString},
       {"mcp.request.uri", Kind::kString},
+      {"mcp.request.uri_normalized", Kind::kString},
       {"client.process_name", Kind::kString},
       {"client.transport", Kind::kString},
       {"client.principal", Kind::kString},
@@ -45,6 +46,9 @@ const std::vector<Declared> &own(Event event) {
       {"mcp.tool.annotations", object},
       {"mcp.tool.description", Kind::kString},
       {"mcp.tool.pinned", Kind::kBool},
+      {"mcp.request.extra", object},
+      {"mcp.completion.argument", object},
+      {"mcp.completion.context", object},
   };
   static const std::vector<Declared> response = {
       {"mcp.response.result_status", Kind::kString},
@@ -96,7 +100,8 @@ std::optional<std::string> refused(Event event, std::string_view name) {
     if (begins(name, internal)) {
       return std::string(internal) +
              ".* is internal; rules name mcp.request.*, mcp.response.*, "
-             "mcp.tool.*, mcp.input.*, mcp.notification.*, client.*, session.* and time";
+             "mcp.tool.*, mcp.completion.*, mcp.input.*, mcp.notification.*, client.*, session.* "
+             "and time";
     }
   }
   if (declares(event, name)) return std::nullopt;

@@ -24,6 +24,7 @@ enum Root : std::uint32_t {
   kTool,
   kPrompt,
   kUri,
+  kUriNormalized,
   kProcess,
   kTransport,
   kPrincipal,
@@ -40,6 +41,9 @@ enum Root : std::uint32_t {
   kAnnotations,
   kDescription,
   kPinned,
+  kExtra,
+  kCompletion,
+  kCompletionContext,
   // mcp.response
   kStatus = kCommon,
   kIsError,
@@ -57,13 +61,16 @@ enum Root : std::uint32_t {
   kNoteParams = kCommon,
   kNoteText,
   kRecipient,
-  kRoots = kPinned + 1
+  kRoots = kCompletionContext + 1
 };
 
 constexpr std::uint64_t bit(std::uint32_t slot) {
   return std::uint64_t{1} << slot;
 }
 inline constexpr std::uint64_t kArgumentBits = bit(kArguments) | bit(kArgumentsText);
+// Of what stands in params beside the arguments.
+inline constexpr std::uint64_t kBesideBits =
+    bit(kExtra) | bit(kCompletion) | bit(kCompletionContext);
 inline constexpr std::uint64_t kDefinitionBits = bit(kAnnotations) | bit(kDescription);
 inline constexpr std::uint64_t kResultBits =
     bit(kStatus) | bit(kIsError) | bit(kContent) | bit(kStructured) | bit(kText);

@@ -37,7 +37,8 @@ std::uint32_t needs_of(const RuleSet &set) {
   for (const Rule &rule : requests) {
     const bool passes = rule.action == Action::allow && !rule.warned && !rule.over;
     if (requests.size() > 1 || !passes) needs |= BH_POLICY_DECIDES;
-    if ((rule.reads & kArgumentBits) != 0 || rule.rewrite) needs |= BH_POLICY_READS_ARGUMENTS;
+    if ((rule.reads & (kArgumentBits | kBesideBits)) != 0 || rule.rewrite)
+      needs |= BH_POLICY_READS_ARGUMENTS;
     if ((rule.reads & kDefinitionBits) != 0) needs |= BH_POLICY_READS_DEFINITION;
     if (rule.action == Action::block && !rule.over) needs |= BH_POLICY_FILTERS_LISTS;
     if (!rule.over) continue;
@@ -49,6 +50,21 @@ std::uint32_t needs_of(const RuleSet &set) {
     needs |= BH_POLICY_JUDGES_INPUT;
   if (!set.of(Event::notification).empty()) needs |= BH_POLICY_JUDGES_NOTIFICATIONS;
   return needs;
+}
+
+// Rules that tell spellings of one URI apart.
+std::vector<std::string> warnings_of(const RuleSet &set) {
+  std::vector<std::string> out;
+  for (const auto &rules : set.rules) {
+    for (const Rule &rule : rules) {
+      if ((rule.reads & (bit(kUri) | bit(kUriNormalized))) != bit(kUri)) continue;
+      out.push_back((rule.place.empty() ? "" : rule.place + ": ") + "rule " + rule.id +
+                    " compares mcp.request.uri, which is as the client has written it: another "
+                    "spelling of the same URI does not match; mcp.request.uri_normalized is the "
+                    "same for all of them");
+    }
+  }
+  return out;
 }
 
 void build_index(const std::vector<Rule> &rules, Index *index) {
@@ -144,6 +160,8 @@ std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view 
   if (faults.any()) return std::unexpected(faults.texts());
   RuleSet set;
   set.legacy = drafts.legacy;
+  set.values_at_once = drafts.values_at_once;
+  set.refuses_large = drafts.refuses_large;
   for (auto &[id, draft] : drafts.rules) {
     auto &list = set.of(draft.rule.event);
     list.push_back(std::move(draft.rule));
@@ -158,6 +176,7 @@ std::expected<RuleSet, std::vector<std::string>> RuleSet::load(std::string_view 
   std::rotate(fallback, fallback + 1, requests.end());
   for (std::size_t i = 0; i < kEvents; ++i) build_index(set.rules[i], &set.indexes[i]);
   set.needs = needs_of(set);
+  set.warnings = warnings_of(set);
   return set;
 }
 

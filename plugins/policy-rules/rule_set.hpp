@@ -74,7 +74,13 @@ struct RuleSet {
   std::array<std::vector<Rule>, kEvents> rules;  // in the order of (priority, id)
   std::array<Index, kEvents> indexes;
   bool legacy = false;
-  std::uint32_t needs = 0;  // BH_POLICY_... bits
+  std::vector<std::string> warnings;      // for whoever writes the rules; what works all the same
+  std::uint32_t needs = 0;                // BH_POLICY_... bits
+  std::uint64_t values_at_once = 65'536;  // of a message that is judged on the reactor thread
+  bool refuses_large = false;             // what is larger, and rules read, is refused
+
+  // A message of so many bytes cannot have more values: each takes a byte, and a comma.
+  std::size_t bytes_at_once() const { return 2 * values_at_once; }
 
   std::vector<Rule> &of(Event event) { return rules[static_cast<std::size_t>(event)]; }
   const std::vector<Rule> &of(Event event) const { return rules[static_cast<std::size_t>(event)]; }
@@ -95,6 +101,8 @@ struct Drafts {
   std::string fallback_place;
   bool fallback_fixed = false;  // by the corporation's layer
   bool legacy = false;
+  std::uint64_t values_at_once = 65'536;
+  bool refuses_large = false, refuses_large_fixed = false;  // fixed: by the corporation's layer
 };
 
 // Adds the rule, in place of one of that id in a lower layer.

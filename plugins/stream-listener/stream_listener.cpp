@@ -2,6 +2,7 @@
 
 #include <bulkhead/abi/ext/draft/listen.h>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -66,7 +67,15 @@ void StreamListener::accept_batch() {
       accepted_(fd, peer);
       continue;
     }
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause(errno);
+    const int error = errno;
+    // Also where nobody waits: accept4() takes the descriptor first.
+    if (error == EMFILE && make_room_) {
+      pollfd waiting{fd_, POLLIN, 0};
+      if (::poll(&waiting, 1, 0) == 0) return;
+      if (make_room_()) continue;
+    }
+    if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) pause(error);
+    errno = error;
     if (errno != ECONNABORTED && errno != EINTR) return;
   }
 }

@@ -20,8 +20,10 @@ class StreamListener {
   // accepted: takes over the descriptor (non-blocking, close-on-exec) and the peer's address.
   using Accepted = std::function<void(int fd, const sockaddr_storage &peer)>;
 
-  StreamListener(const bh::Host &host, Accepted accepted)
-      : host_(host), accepted_(std::move(accepted)) {}
+  // make_room: the process has no descriptors left; closes some that it can spare, or returns
+  // false. May be empty.
+  StreamListener(const bh::Host &host, Accepted accepted, std::function<bool()> make_room = {})
+      : host_(host), accepted_(std::move(accepted)), make_room_(std::move(make_room)) {}
   ~StreamListener() { close(); }
   StreamListener(const StreamListener &) = delete;
   StreamListener &operator=(const StreamListener &) = delete;
@@ -45,6 +47,7 @@ class StreamListener {
 
   const bh::Host &host_;
   Accepted accepted_;
+  std::function<bool()> make_room_;
   int fd_ = -1;
   bh_watch watch_ = 0;
   bh_timer pause_ = 0;

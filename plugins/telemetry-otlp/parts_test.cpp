@@ -116,6 +116,23 @@ TEST_CASE("without a trace there is one of the session") {
   }
 }
 
+TEST_CASE("what others chose goes through the mask, before it is cut") {
+  bh_record r = record();
+  const std::string name = std::string(max_text - 3, 'x') + "canary";
+  r.name = bh::str(name);
+  r.principal = bh::str("canary");
+  r.process_name = bh::str("a canary here");
+  const std::string text = span_json(r, [](std::string_view plain) {
+    std::string out(plain);
+    const std::size_t at = out.find("canary");
+    return at == out.npos ? out : out.replace(at, 6, "***");
+  });
+  const auto span = parsed(text);
+  CHECK(text.find("can") == std::string::npos);
+  CHECK(attribute(span, "gen_ai.tool.name") == std::string(max_text - 3, 'x') + "***");
+  CHECK(attribute(span, "bulkhead.process_name") == "a *** here");
+}
+
 TEST_CASE("long names are cut, and odd ones are still JSON") {
   bh_record r = record();
   const std::string name = std::string(max_text - 1, 'x') + "\xc3\xa4\"\n";

@@ -2,6 +2,7 @@
 // collector. It never holds anybody up: what finds no place is dropped, and counted.
 //
 // Thread: [io].
+#include <bulkhead/abi/ext/draft/mask.h>
 #include <bulkhead/abi/ext/telemetry.h>
 #include <bulkhead/cpp/plugin.hpp>
 #include <bulkhead/cpp/tables.hpp>
@@ -51,6 +52,13 @@ class TelemetryOtlp {
       sent_counter_ = metrics_->counter(host_.ctx(), bh::str("spans"));
       dropped_counter_ = metrics_->counter(host_.ctx(), bh::str("dropped_spans"));
     }
+    if (const auto *own = host_.ext<bh_host_mask>(BH_EXT_HOST_MASK)) {
+      mask_ = [this, own](std::string_view text) {
+        bh_buf out{};
+        const bool some = own->mask(host_.ctx(), bh::str(text), &out) != 0;
+        return std::string(some ? bh::Buf(out).view() : text);
+      };
+    }
     start_unix_ns_ = unix_ns();
     exporter_.emplace(host_, config_, [this](std::uint64_t n) { drop(n); });
     if (config_.send_metrics) report_later();
@@ -75,7 +83,7 @@ class TelemetryOtlp {
   std::uint32_t batch(const bh_record *const *records, std::uint32_t n) {
     for (std::uint32_t i = 0; i < n; ++i) {
       if (config_.send_metrics) meters_.add(*records[i]);
-      if (config_.send_traces) exporter_->add(span_json(*records[i]));
+      if (config_.send_traces) exporter_->add(span_json(*records[i], mask_));
     }
     if (metrics_ != nullptr) metrics_->add(host_.ctx(), sent_counter_, n);
     return n;
@@ -124,6 +132,7 @@ class TelemetryOtlp {
 
   const bh::Host host_;
   Config config_;
+  Mask mask_;
   const bh_host_metrics *metrics_ = nullptr;
   bh_metric sent_counter_ = 0, dropped_counter_ = 0;
   std::optional<Exporter> exporter_;

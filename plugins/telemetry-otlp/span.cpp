@@ -67,20 +67,25 @@ const char *action_name(std::uint32_t action) {
   }
 }
 
-void put_attributes(Writer &out, const bh_record &r) {
+std::string masked(bh_str text, const Mask &mask) {
+  const std::string_view plain = bh::view(text);
+  return mask && !plain.empty() ? mask(plain) : std::string(plain);
+}
+
+void put_attributes(Writer &out, const bh_record &r, const Mask &mask) {
   out.Key("attributes");
   out.StartArray();
-  put_known(out, "mcp.method.name", bh::view(r.method));
-  put_known(out, name_key(bh::view(r.method)), bh::view(r.name));
+  put_known(out, "mcp.method.name", masked(r.method, mask));
+  put_known(out, name_key(bh::view(r.method)), masked(r.name, mask));
   put_attribute(out, "mcp.session.id", std::to_string(r.session));
   put_known(out, "bulkhead.server", bh::view(r.server));
   put_attribute(out, "bulkhead.outcome", bh::outcome_name(r.outcome));
-  put_known(out, "bulkhead.policy.rule", bh::view(r.rule));
+  put_known(out, "bulkhead.policy.rule", masked(r.rule, mask));
   if (BH_HAS(bh_record, &r, action))
     put_known(out, "bulkhead.policy.action", action_name(r.action));
   put_known(out, "bulkhead.transport", bh::view(r.transport));
-  put_known(out, "bulkhead.principal", bh::view(r.principal));
-  put_known(out, "bulkhead.process_name", bh::view(r.process_name));
+  put_known(out, "bulkhead.principal", masked(r.principal, mask));
+  put_known(out, "bulkhead.process_name", masked(r.process_name, mask));
   put_number(out, "bulkhead.bytes_in", r.bytes_in);
   put_number(out, "bulkhead.bytes_out", r.bytes_out);
   if (r.outcome != BH_OUTCOME_OK) put_attribute(out, "error.type", bh::outcome_name(r.outcome));
@@ -124,23 +129,22 @@ void put_number(Writer &out, const char *key, std::uint64_t value) {
   out.EndObject();
 }
 
-std::string span_json(const bh_record &r) {
+std::string span_json(const bh_record &r, const Mask &mask) {
   const std::string trace = trace_of(r);
-  const std::string_view method = bh::view(r.method), name = bh::view(r.name);
+  const std::string method = masked(r.method, mask);
   const bool named = method == "tools/call" || method == "prompts/get";
   rapidjson::StringBuffer text;
   Writer out(text);
   out.StartObject();
   put_text(out, "traceId", trace);
   put_text(out, "spanId", hex(digest(trace, r.number, 0)));
-  put_text(
-      out, "name",
-      cut(named ? std::string(method) + " " + std::string(name) : std::string(method), max_text));
+  const std::string title = named ? method + " " + masked(r.name, mask) : method;
+  put_text(out, "name", cut(title, max_text));
   out.Key("kind");
   out.Int(kind_server);
   put_text(out, "startTimeUnixNano", std::to_string(r.start_unix_ns));
   put_text(out, "endTimeUnixNano", std::to_string(r.start_unix_ns + r.duration_ns));
-  put_attributes(out, r);
+  put_attributes(out, r, mask);
   out.Key("status");
   out.StartObject();
   out.Key("code");

@@ -1,5 +1,7 @@
 #include "telemetry-sqlite/mask.hpp"
 
+#include <bulkhead/cpp/decoded.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -14,7 +16,13 @@
 namespace telemetry_sqlite {
 namespace {
 
+using bh::Decoded;
+
 constexpr std::string_view mask = "***";
+// How deep escapes may lie in one another, and how many bytes may be decoded of a text: it was made
+// for it if it holds more.
+constexpr unsigned max_layers = 8;
+constexpr std::size_t decoded_per_byte = 16, decoded_at_least = 64u << 10;
 
 bool is_alnum(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -191,28 +199,46 @@ std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept 
   return at;
 }
 
+// What of a text is replaced, and by what.
+struct Edit {
+  std::size_t begin = 0, end = 0;
+  std::string with;
+};
+
 // A text, and what it becomes: copied only when something in it is masked.
 class Masked {
  public:
   explicit Masked(std::string_view text) : text_(text) {}
+  std::string_view text() const noexcept { return text_; }
+  const std::vector<Edit> &edits() const noexcept { return edits_; }
+
+  // In any order; of those that overlap, the first one's text stands in place of all.
   void replace(std::size_t begin, std::size_t end, std::string_view with) {
-    out_.append(text_, from_, begin - from_).append(with);
-    from_ = end;
-    ++count_;
+    edits_.push_back({begin, end, std::string(with)});
   }
   // How many were masked.
   std::uint64_t finish(std::string *text) {
-    if (count_ == 0) return 0;
-    out_.append(text_, from_);
-    *text = std::move(out_);
-    return count_;
+    if (edits_.empty()) return 0;
+    std::stable_sort(edits_.begin(), edits_.end(),
+                     [](const Edit &a, const Edit &b) { return a.begin < b.begin; });
+    std::string out;
+    std::size_t from = 0;  // what lies before is in `out`, or masked
+    std::uint64_t count = 0;
+    for (const Edit &edit : edits_) {
+      if (count == 0 || edit.begin >= from) {
+        out.append(text_, from, edit.begin - from).append(edit.with);
+        ++count;
+      }
+      from = std::max(from, edit.end);
+    }
+    out.append(text_, from);
+    *text = std::move(out);
+    return count;
   }
 
  private:
   const std::string_view text_;
-  std::string out_;
-  std::size_t from_ = 0;
-  std::uint64_t count_ = 0;
+  std::vector<Edit> edits_;
 };
 
 bool is_hex(char c) noexcept {
@@ -346,12 +372,6 @@ bool is_secret_name(std::string_view name) {
          !plain.ends_with("continuationtoken");
 }
 
-void mask_text(std::string *text, std::uint64_t *count) {
-  Masked out(*text);
-  mask_part(*text, 0, text->size(), &out);
-  *count += out.finish(text);
-}
-
 namespace {
 
 // Which of the values that come belong to a secret name.
@@ -396,46 +416,171 @@ class Belonging {
   bool named_ = false, schema_ = false, texts_ = false, properties_follow_ = false;
 };
 
+// Masks one text: as it is, and what its escapes stand for, layer by layer.
+class Look {
+ public:
+  explicit Look(std::size_t bytes) : left_(decoded_at_least + decoded_per_byte * bytes) {}
+
+  // JSON from `from` on, perhaps cut at its end.
+  void json(std::size_t from, unsigned layer, Masked *out) {
+    const std::string_view json = out->text();
+    Belonging belonging;
+    for (std::size_t i = from; i < json.size(); ++i) {
+      const char c = json[i];
+      if (c == '"') {
+        const std::size_t end = string_end(json, i + 1);
+        const std::string_view inside = json.substr(i + 1, end - i - 1);
+        if (is_key(json, end + 1)) {
+          const bool escaped_name = inside.find_first_of("\\%") != inside.npos;
+          if (escaped_name) belonging.name(Decoded::all_of(inside, max_layers));
+          if (!escaped_name) belonging.name(inside);
+        } else if (belonging.text() && end > i + 1) {
+          out->replace(i + 1, end, mask);
+        } else {
+          mask_part(json, i + 1, end, out);
+          decoded(i + 1, end, layer, out);
+        }
+        i = end;
+      } else if (belonging.number() && (c == '-' || (c >= '0' && c <= '9')) &&
+                 (i == 0 || !is_alnum(json[i - 1]))) {
+        const std::size_t begin = i;
+        while (i + 1 < json.size() && (is_alnum(json[i + 1]) || json[i + 1] == '.' ||
+                                       json[i + 1] == '+' || json[i + 1] == '-')) {
+          ++i;
+        }
+        out->replace(begin, i + 1, "\"***\"");
+      } else {
+        if (c == '{' || c == '[') belonging.open();
+        if (c == '}' || c == ']') belonging.close();
+        if (c == ',') belonging.comma();
+      }
+    }
+  }
+
+  // Any text; JSON in it is looked at as such.
+  void text(unsigned layer, Masked *out) {
+    const std::string_view text = out->text();
+    mask_part(text, 0, text.size(), out);
+    const std::size_t document = document_begin(text);
+    if (document < text.size()) json(document, layer, out);
+    // A text that is JSON has its escapes in its strings.
+    if (text.find_first_not_of(" \t\r\n") != document) decoded(0, text.size(), layer, out);
+  }
+
+ private:
+  // Where what looks like JSON begins: {" or [" or [{ or [[.
+  static std::size_t document_begin(std::string_view text) noexcept {
+    for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+      if (text[i] != '{' && text[i] != '[') continue;
+      const std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);
+      if (next == text.npos) break;
+      const bool list = text[i] == '[' && (text[next] == '{' || text[next] == '[');
+      if (text[next] == '"' || list) return i;
+    }
+    return text.size();
+  }
+
+  // What the escapes in [begin, end) stand for. Percent signs are looked at for themselves: where
+  // one of them stands for a quote, the JSON around it is still what it was.
+  void decoded(std::size_t begin, std::size_t end, unsigned layer, Masked *out) {
+    if (layer == max_layers) return;
+    for (const auto kind : {Decoded::Layer::json, Decoded::Layer::percent}) {
+      const auto below = Decoded::of(out->text().substr(begin, end - begin), kind);
+      if (!below) continue;
+      if (below->text().size() > left_) return;
+      left_ -= below->text().size();
+      Masked inside(below->text());
+      text(layer + 1, &inside);
+      for (const Edit &edit : inside.edits()) {
+        if (edit.begin == edit.end) continue;
+        const Decoded::Range at = below->source(edit.begin, edit.end);
+        out->replace(begin + at.begin, begin + at.end, escaped(edit.with, kind));
+      }
+    }
+  }
+
+  static std::string escaped(std::string_view text, Decoded::Layer kind) {
+    std::string out;
+    for (const char c : text) {
+      if (kind == Decoded::Layer::json && (c == '"' || c == '\\')) out += '\\';
+      if (kind == Decoded::Layer::percent && (c == '"' || c == '\\')) {
+        out += c == '"' ? "%22" : "%5C";
+      } else {
+        out += c;
+      }
+    }
+    return out;
+  }
+
+  std::size_t left_;  // bytes that may still be decoded
+};
+
 }  // namespace
 
 void mask_json(std::string *text, std::uint64_t *count) {
-  const std::string_view json = *text;
-  Masked out(json);
-  Belonging belonging;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (c == '"') {
-      const std::size_t end = string_end(json, i + 1);
-      if (is_key(json, end + 1)) {
-        belonging.name(json.substr(i + 1, end - i - 1));
-      } else if (belonging.text() && end > i + 1) {
-        out.replace(i + 1, end, mask);
-      } else {
-        mask_part(json, i + 1, end, &out);
-      }
-      i = end;
-    } else if (belonging.number() && (c == '-' || (c >= '0' && c <= '9'))) {
-      const std::size_t begin = i;
-      while (i + 1 < json.size() && (is_alnum(json[i + 1]) || json[i + 1] == '.' ||
-                                     json[i + 1] == '+' || json[i + 1] == '-')) {
-        ++i;
-      }
-      out.replace(begin, i + 1, "\"***\"");
-    } else {
-      if (c == '{' || c == '[') belonging.open();
-      if (c == '}' || c == ']') belonging.close();
-      if (c == ',') belonging.comma();
-    }
-  }
+  Masked out(*text);
+  Look(text->size()).json(0, 0, &out);
   *count += out.finish(text);
 }
 
-void mask_cut_end(std::string *text, std::uint64_t *count) {
+void mask_text(std::string *text, std::uint64_t *count) {
+  Masked out(*text);
+  Look(text->size()).text(0, &out);
+  *count += out.finish(text);
+}
+
+namespace {
+
+// How long the escape at the end of the text is that a cut went through; 0: there is none.
+std::size_t half_escape(std::string_view text) noexcept {
+  for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 5); ++n) {
+    const std::string_view end = text.substr(text.size() - n);
+    if (end[0] != '\\' && end[0] != '%') continue;
+    const bool unit = end.starts_with("\\u");
+    const std::string_view digits = end.substr(unit ? 2 : 1);
+    const bool hex = std::all_of(digits.begin(), digits.end(), is_hex);
+    const std::size_t most_digits = unit ? 3 : end[0] == '%' ? 1 : 0;
+    // Two backslashes are a whole one.
+    const std::size_t before = text.substr(0, text.size() - n).find_last_not_of('\\') + 1;
+    const bool odd = end[0] == '%' || (text.size() - n - before) % 2 == 0;
+    return hex && odd && digits.size() <= most_digits ? n : 0;
+  }
+  return 0;
+}
+
+// Where the word at the end of the text begins.
+std::size_t last_word(std::string_view text) noexcept {
   constexpr std::size_t most = 512;
   std::size_t n = 0;
-  while (n < std::min(most, text->size()) && is_token_char((*text)[text->size() - 1 - n])) ++n;
-  if (n < 2) return;
-  text->replace(text->size() - n, n, mask);
+  while (n < std::min(most, text.size()) && is_token_char(text[text.size() - 1 - n])) ++n;
+  return text.size() - n;
+}
+
+}  // namespace
+
+void mask_cut_end(std::string *text, std::uint64_t *count) {
+  constexpr std::size_t looked_at = 4096;  // a word may be longer by its escapes
+  const std::size_t half = half_escape(*text), end = text->size() - half;
+  const std::size_t from = end - std::min(end, looked_at);
+  const std::string_view window = std::string_view(*text).substr(from, end - from);
+  std::vector<Decoded> layers;
+  std::size_t word = last_word(window);
+  while (layers.size() < max_layers) {
+    auto layer = Decoded::of(layers.empty() ? window : layers.back().text(), Decoded::Layer::both);
+    if (!layer) break;
+    // What an escape stands for belongs to the word or does not; its letters do not.
+    if (layers.empty()) word = window.size();
+    layers.push_back(std::move(*layer));
+    const std::string_view below = layers.back().text();
+    Decoded::Range at{last_word(below), below.size()};
+    if (at.begin == at.end) continue;
+    for (auto outer = layers.rbegin(); outer != layers.rend(); ++outer) {
+      at = outer->source(at.begin, at.end);
+    }
+    word = std::min(word, at.begin);
+  }
+  if (window.size() - word < 2 && half == 0) return;
+  text->replace(from + word, text->npos, mask);
   ++*count;
 }
 

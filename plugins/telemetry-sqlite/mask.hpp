@@ -1,6 +1,7 @@
 // Credentials out of what is kept. The gateway's record keeper holds no credentials, so it cannot
 // know them by value: a value goes by the name of its member ("password"), or by its own shape
-// ("ghp_...", "Bearer ...").
+// ("ghp_...", "Bearer ..."). Names and values count as what they stand for: behind escapes of JSON
+// and of URLs, and in JSON that is itself a string, up to 8 layers.
 //
 // Thread: any.
 #pragma once

@@ -180,6 +180,80 @@ TEST_CASE("cut texts are masked up to their end, and nothing is read behind it")
   CHECK(json(R"({"password":"abc\)") == R"({"password":"***)");
 }
 
+TEST_CASE("names and values count as what they stand for") {
+  const std::string ghp = "ghp_" + std::string(36, 'a');
+  // Names of members.
+  CHECK(json(R"({"p\u0061ssword":"hunter2"})") == R"({"p\u0061ssword":"***"})");
+  CHECK(json(R"({"\u0070\u0061ssw\u006Frd":5,"x":5})") ==
+        R"({"\u0070\u0061ssw\u006Frd":"***","x":5})");
+  CHECK(json(R"({"access%5Ftoken":"x","page%54oken":"y"})") ==
+        R"({"access%5Ftoken":"***","page%54oken":"y"})");
+  CHECK(json(R"({"s\u0065crets":{"a":["b",1]}})") == R"({"s\u0065crets":{"a":["***","***"]}})");
+  CHECK(json(R"({"propert\u0069es":{"password":{"description":"of the user"}}})") ==
+        R"({"propert\u0069es":{"password":{"description":"of the user"}}})");
+  // Values.
+  CHECK(json(R"({"a":"ghp\u005f)" + std::string(36, 'a') + R"("})") == R"({"a":"***"})");
+  CHECK(json(R"({"a":"x \u0067hp_)" + std::string(36, 'a') + R"(\n"})") == R"({"a":"x ***\n"})");
+  CHECK(json(R"({"a":"password\u003dhunter2 and"})") == R"({"a":"password\u003d*** and"})");
+  CHECK(json(R"({"a":"password=h\u0075nter2 and"})") == R"({"a":"password=*** and"})");
+  CHECK(json(R"({"a":"Be\u0061rer abcdefgh1234"})") == R"({"a":"Be\u0061rer ***"})");
+  CHECK(json(R"({"a":"https:\u002f\u002fme\u003ahunter2\u0040host"})") ==
+        R"({"a":"https:\u002f\u002fme\u003a***\u0040host"})");
+  CHECK(json(R"({"a":"token=abc\/def=="})") == R"({"a":"token=***"})");
+  // Percent-encoding.
+  CHECK(json(R"({"a":"https://h/?u=me&password%3Dhunter2"})") ==
+        R"({"a":"https://h/?u=me&password%3D***"})");
+  CHECK(json(R"({"a":"x=1&p%61ssword=hunt%65r2&y=1"})") == R"({"a":"x=1&p%61ssword=***&y=1"})");
+  CHECK(json(R"({"a":"q=https%3A%2F%2Fme%3Ahunter2%40host%2Fx"})") ==
+        R"({"a":"q=https%3A%2F%2Fme%3A***%40host%2Fx"})");
+  CHECK(json(R"({"a":"q=https%253A%252F%252Fme%253Ahunter2%2540host"})") ==
+        R"({"a":"q=https%253A%252F%252Fme%253A***%2540host"})");
+  CHECK(text("data=%7B%22password%22%3A%22hunter2%22%2C%22pin%22%3A1234%7D") ==
+        "data=%7B%22password%22%3A%22***%22%2C%22pin%22%3A%22***%22%7D");
+  CHECK(text("GET /?t=gh%70_" + std::string(36, 'a')) == "GET /?t=***");
+}
+
+TEST_CASE("JSON that is itself a string is looked into") {
+  CHECK(json(R"({"text":"{\"password\":\"hunter2\",\"user\":\"me\",\"pin\":1234}"})") ==
+        R"({"text":"{\"password\":\"***\",\"user\":\"me\",\"pin\":\"***\"}"})");
+  CHECK(json(R"({"text":" [{\"p\\u0061ssword\":\"hunter2\"}]"})") ==
+        R"({"text":" [{\"p\\u0061ssword\":\"***\"}]"})");
+  CHECK(json(R"({"text":"{\"a\":\"{\\\"password\\\":\\\"hun\\\\\\\"ter\\\",\\\"n\\\":1}\"}"})") ==
+        R"({"text":"{\"a\":\"{\\\"password\\\":\\\"***\\\",\\\"n\\\":1}\"}"})");
+  CHECK(json(R"({"text":"It answered:\n{\n  \"api_key\": \"x y\"\n}\nthen password=hunter2"})") ==
+        R"({"text":"It answered:\n{\n  \"api_key\": \"***\"\n}\nthen password=***"})");
+  CHECK(json(R"({"u":"{\"url\":\"a%22b\",\"password\":\"hunter2\"}"})") ==
+        R"({"u":"{\"url\":\"a%22b\",\"password\":\"***\"}"})");
+  CHECK(text(R"(failed: {"password":"hunter2"} at 12)") == R"(failed: {"password":"***"} at 12)");
+  // Cut at any place, nothing of the value is left.
+  const std::string whole =
+      R"({"text":"{\"user\":\"u\",\"p\\u0061ssword\":\"hunter2 is it\",\"n\":1}"})";
+  for (std::size_t n = 0; n <= whole.size(); ++n) {
+    CHECK(json(whole.substr(0, n)).find("hunter") == std::string::npos);
+  }
+  // What is none stays as it came.
+  for (const std::string_view plain :
+       {R"({"a":"{\"b\":\"c\",\"n\":5,\"path\":\"C:\\\\x\"}"})",
+        R"({"a":"100% [\"x\"] {y} %zz \u00e9"})", R"({"a":"if (x) { \"y\": [1, 2] }"})",
+        R"({"a":"%","b":"%4","c":"%41","d":"\\u0041"})"}) {
+    INFO(plain);
+    CHECK(json(plain) == plain);
+  }
+}
+
+TEST_CASE("large texts of nothing but escapes") {
+  for (const std::string_view one :
+       {R"(\\)", R"(\")", R"(\u005c)", "%25", "%5C", R"({\")", R"([{\"token\":)", R"(\u007b\u0022)",
+        R"(%5Cu0025)", "{ ", R"({\"a\":\"{\\\")"}) {
+    INFO(one);
+    std::string many;
+    while (many.size() < 256u << 10) many += one;
+    const std::string before = "[\"" + many + "\",\"", after = "\"]";
+    const std::string out = json(before + "ghp_" + std::string(36, 'a') + after);
+    CHECK(out.ends_with("***\"]"));
+  }
+}
+
 TEST_CASE("of a text that was cut what the cut went through goes") {
   const auto cut = [](std::string text) {
     std::uint64_t count = 0;
@@ -188,6 +262,14 @@ TEST_CASE("of a text that was cut what the cut went through goes") {
   };
   CHECK(cut("it is hunt") == "it is ***");
   CHECK(cut("it is ") == "it is ");
+  CHECK(cut(R"(it is\nhunt)") == R"(it is\n***)");
+  CHECK(cut(R"(it is \u0068\u0075nt)") == "it is ***");
+  CHECK(cut(R"(it is h\u0075\u006)") == "it is ***");
+  CHECK(cut(R"(it is h\u0075\)") == "it is ***");
+  CHECK(cut(R"({\"a\":\"\\u0068\\u0075nt)") == R"({\"a\":\"***)");
+  CHECK(cut("it is h%75%") == "it is ***");
+  CHECK(cut("it is h%2575%256E") == "it is ***");
+  CHECK(cut(R"(C:\\hunt)") == R"(C:\\***)");
   CHECK(cut(std::string(2'000, 'x')) == std::string(1'488, 'x') + "***");
   CHECK(cut("") == "");
 }

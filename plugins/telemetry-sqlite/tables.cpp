@@ -195,6 +195,8 @@ bool Tables::put(const Row &row, Head *head) {
       return snapshot(row, head);
     case BH_RECORD_IDENTITY:
       return identity(row, head);
+    case BH_RECORD_POLICY:
+      return policy(row, head);
     default:
       return true;
   }
@@ -392,6 +394,19 @@ bool Tables::identity(const Row &row, Head *head) {
   const bool done = insert_identity_.step() == SQLITE_DONE;
   insert_identity_.reset();
   return done;
+}
+
+// What the rows behind it were decided by.
+bool Tables::policy(const Row &row, Head *head) {
+  const Detail detail(row.detail);
+  if (!detail.readable() || !detail.has_number("generation")) return unreadable(row, head);
+  const std::int64_t rules = detail.number("rules");
+  std::string text = "generation " + std::to_string(detail.number("generation")) + ": " +
+                     std::to_string(rules) + (rules == 1 ? " rule" : " rules") + ", digest ";
+  text.append(detail.text("digest")).append(", by ").append(detail.text("policies"));
+  const std::string_view changes = detail.text("changes");
+  if (!changes.empty()) text.append("; ").append(changes);
+  return mark("policy", text, head);
 }
 
 bool Tables::unreadable(const Row &row, Head *head) {

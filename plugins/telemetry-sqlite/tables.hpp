@@ -34,6 +34,7 @@ class Tables {
   bool fs(const Row &row, Head *head);
   bool snapshot(const Row &row, Head *head);
   bool identity(const Row &row, Head *head);
+  bool policy(const Row &row, Head *head);
   bool unreadable(const Row &row, Head *head);
 
   record_store::ChainedInsert calls_, decisions_, intents_, approvals_, net_, fs_, snapshots_,

@@ -106,10 +106,22 @@ TEST_CASE("files, snapshots, approvals, intents") {
   CHECK(w.one("SELECT method||tool_name||record_number FROM call_intents") == "tools/calltool4");
 }
 
+TEST_CASE("what decides from a row on is a mark") {
+  World w;
+  w.write({of_kind(BH_RECORD_POLICY, 1,
+                   R"j({"generation":1,"rules":0,"digest":"d1","policies":"p (x)","changes":""})j"),
+           of_kind(BH_RECORD_POLICY, 2,
+                   R"j({"generation":2,"rules":1,"digest":"d2","policies":"p (x), q (y)",)j"
+                   R"("changes":"1 rule added"})")});
+  CHECK(w.one("SELECT group_concat(detail, '|') FROM audit_marks WHERE kind = 'policy'") ==
+        "generation 1: 0 rules, digest d1, by p (x)|"
+        "generation 2: 1 rule, digest d2, by p (x), q (y); 1 rule added");
+}
+
 TEST_CASE("a detail that is none leaves a mark, a kind that is not known leaves nothing") {
   World w;
   const std::uint32_t kinds[] = {BH_RECORD_NET, BH_RECORD_FS, BH_RECORD_SNAPSHOT,
-                                 BH_RECORD_APPROVAL};
+                                 BH_RECORD_APPROVAL, BH_RECORD_POLICY};
   std::vector<Row> rows;
   for (const std::uint32_t kind : kinds) {
     for (const char *detail : {"", "[]", "{", R"({"action":"eaten","path":"x","status":"?"})"}) {
@@ -119,7 +131,7 @@ TEST_CASE("a detail that is none leaves a mark, a kind that is not known leaves 
   rows.push_back(of_kind(99, rows.size() + 1, "{}"));
   rows.push_back(row(rows.size() + 1));
   w.write(std::move(rows));
-  CHECK(w.one("SELECT count(*) FROM audit_marks WHERE kind = 'unreadable'") == "16");
+  CHECK(w.one("SELECT count(*) FROM audit_marks WHERE kind = 'unreadable'") == "20");
   CHECK(w.one("SELECT count(*) FROM mcp_calls") == "1");
   CHECK(w.one("SELECT count(*) FROM audit_marks WHERE kind = 'gap'") == "0");
 }

@@ -221,4 +221,27 @@ std::string to_text(const sockaddr_storage &address) {
   return "unix";
 }
 
+std::string peer_key(int fd, const sockaddr_storage &address) {
+  const auto bytes = [](char kind, const void *data, std::size_t size) {
+    return std::string(1, kind).append(static_cast<const char *>(data), size);
+  };
+  const auto v4 = [&](const unsigned char *data) {
+    // A program of this machine can take any address of 127.0.0.0/8.
+    return data[0] == 127 ? std::string("l") : bytes('4', data, 4);
+  };
+  if (address.ss_family == AF_INET) {
+    const auto &in = reinterpret_cast<const sockaddr_in &>(address);
+    return v4(reinterpret_cast<const unsigned char *>(&in.sin_addr));
+  }
+  if (address.ss_family == AF_INET6) {
+    const in6_addr &in = reinterpret_cast<const sockaddr_in6 &>(address).sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(&in)) return v4(in.s6_addr + 12);
+    return IN6_IS_ADDR_LOOPBACK(&in) ? "l" : bytes('6', in.s6_addr, 8);
+  }
+  ucred user{};
+  socklen_t size = sizeof user;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0) return "u";
+  return bytes('u', &user.uid, sizeof user.uid);
+}
+
 }  // namespace transport_http

@@ -51,6 +51,9 @@ struct ListenAddress {
 
 // "127.0.0.1:4711", "[::1]:4711" or "unix".
 std::string to_text(const sockaddr_storage &address);
+// Who a connection belongs to, for shares: of TCP the address without the port (of IPv6 the
+// network, 64 bits), of a Unix socket the user. Bytes, not for display.
+std::string peer_key(int fd, const sockaddr_storage &address);
 std::uint16_t port_of(const sockaddr_storage &address) noexcept;
 
 }  // namespace transport_http

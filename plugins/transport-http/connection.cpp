@@ -219,6 +219,19 @@ void Connection::linger() noexcept {
   owner_.want_check(since_ns_ + bounds_.linger_ns);
 }
 
+Connection::Use Connection::use() const noexcept {
+  switch (mode_) {
+    case Mode::reading:
+      if (reply.admitted) return Use::receiving;
+      if (!served_) return Use::silent;
+      return timed_ ? Use::receiving : Use::idle;
+    case Mode::lingering:
+      return Use::silent;
+    default:
+      return Use::answering;
+  }
+}
+
 std::uint64_t Connection::check(std::uint64_t now_ns) {
   std::uint64_t due = UINT64_MAX;
   if (doomed_) return due;

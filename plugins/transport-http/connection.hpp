@@ -99,12 +99,23 @@ class Connection {
   bool streaming() const noexcept { return mode_ == Mode::streaming; }
   bool doomed() const noexcept { return doomed_; }
   void doom(bool too_slow = false) noexcept;
+  // How little its end would harm, least first.
+  enum class Use : std::uint8_t {
+    silent,     // has never sent a whole request head, or has had its last answer
+    idle,       // between two requests
+    receiving,  // a request's body, or a further head
+    answering   // never ended to make room
+  };
+  Use use() const noexcept;
+  // When the present use began.
+  std::uint64_t since_ns() const noexcept { return since_ns_; }
   std::uint64_t unsent() const noexcept { return queue_.size() - sent_; }
   std::string_view peer() const noexcept { return peer_; }
 
   ReplyContext reply;
   Attachment attached;
   std::size_t index = 0;  // in its owner's list
+  std::string peer_key;   // set by its owner
 
  private:
   enum class Mode : std::uint8_t { reading, busy, streaming, closing, lingering };

@@ -107,6 +107,12 @@ bool Guard::origin_allowed(std::string_view origin) const noexcept {
   return false;
 }
 
+// same-site is refused: another port or subdomain is another page, whose Origin would be looked at.
+bool Guard::fetch_site_allowed(std::string_view site) noexcept {
+  return site.empty() || equals_ignoring_case(site, "none") ||
+         equals_ignoring_case(site, "same-origin");
+}
+
 bool Guard::token_matches(std::string_view authorization) const noexcept {
   static constexpr std::string_view scheme = "bearer ";
   if (authorization.size() < scheme.size() ||

@@ -1,5 +1,5 @@
-// Who may talk to this server: Host against DNS rebinding, Origin against web pages, a token
-// against everybody else on the machine or the network.
+// Who may talk to this server: Host against DNS rebinding, Origin and Sec-Fetch-Site against web
+// pages, a token against everybody else on the machine or the network.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,9 @@ class Guard {
 
   bool host_allowed(std::string_view host) const noexcept;
   bool origin_allowed(std::string_view origin) const noexcept;
+  // Sec-Fetch-Site of a request without Origin: browsers send none with a GET for an image, a frame
+  // or a script. False: another page has caused it. Empty (no browser) is allowed.
+  static bool fetch_site_allowed(std::string_view site) noexcept;
   // authorization: the header's value. In time that does not depend on where they differ.
   bool token_matches(std::string_view authorization) const noexcept;
   bool wants_token() const noexcept { return !config_.token.empty(); }

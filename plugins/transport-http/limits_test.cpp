@@ -178,21 +178,99 @@ TEST_CASE("connections come and go without leaving a descriptor") {
   CHECK(keeper.request(post(rig, "echo 1", id)).body == "echo 1");
 }
 
-TEST_CASE("more connections than the bound are told so") {
+TEST_CASE("more connections than the bound end those that are of no use") {
   bh_limits limits = test_limits();
   limits.sessions = 1;
   Rig rig(any_port, limits);
+  Client user(rig);
+  const std::string id = initialize(rig, user);
+  constexpr std::size_t most = 66;
   std::vector<std::unique_ptr<Client>> clients;
-  for (int i = 0; i < 66; ++i) clients.push_back(std::make_unique<Client>(rig));
-  REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 67; }, 5000));
-  Client late(rig);
-  REQUIRE(late.wait_closed());
-  CHECK(late.bytes().starts_with("HTTP/1.1 503"));
-  CHECK(rig.host.metric("http.connections_refused") == 1);
-  clients[0]->close();
-  rig.host.run_for(20);
-  Client after(rig);
-  CHECK(after.request(post(rig, "now")).status == 200);
+  const auto fill = [&](const std::string &text) {
+    clients.clear();
+    while (clients.size() < most - 1) {
+      clients.push_back(std::make_unique<Client>(rig));
+      clients.back()->send(text);
+    }
+    REQUIRE(rig.host.run_until([&] { return rig.host.watches() == most + 1; }, 5000));
+    rig.host.run_for(20);
+  };
+  const auto first_closes = [&] {
+    Client late(rig);
+    CHECK(late.request(post(rig, "now", id)).status == 200);
+    CHECK(clients[0]->wait_closed());
+    CHECK_FALSE(clients[2]->pump());
+    CHECK(rig.host.metric("http.connections_evicted") == 1);
+    CHECK(rig.host.metric("http.connections_refused") == 0);
+    CHECK(user.request(post(rig, "echo 1", id)).body == "echo 1");
+  };
+  SECTION("silent ones, the oldest first") {
+    fill("");
+    first_closes();
+  }
+  SECTION("half a head") {
+    fill("POST /mcp HTTP/1.1\r\nHost:");
+    first_closes();
+  }
+  SECTION("between two requests, before the one of a client that is used later") {
+    fill(post(rig, "now", id));
+    CHECK(user.request(post(rig, "now", id)).status == 200);
+    first_closes();
+  }
+  SECTION("that have gone: none is ended") {
+    fill("");
+    clients.clear();
+    REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 2; }, 5000));
+    Client late(rig);
+    CHECK(late.request(post(rig, "now", id)).status == 200);
+    CHECK(rig.host.metric("http.connections_evicted") == 0);
+  }
+  SECTION("half a body, when there is nothing else") {
+    const std::string half = post(rig, "later", id);
+    CHECK(user.request(post(rig, "now", id)).status == 200);
+    fill(half.substr(0, half.size() - 1));
+    // The one between two requests goes first.
+    Client late(rig);
+    CHECK(late.request(post(rig, "now", id)).status == 200);
+    CHECK(user.wait_closed());
+    CHECK_FALSE(clients[0]->pump());
+  }
+  SECTION("those that wait for an answer stay, and further ones are refused") {
+    user.send(post(rig, "later", id));
+    fill(post(rig, "later", id));
+    Client late(rig);
+    REQUIRE(late.wait_closed());
+    CHECK(late.bytes().starts_with("HTTP/1.1 503"));
+    CHECK(rig.host.metric("http.connections_refused") == 1);
+    CHECK(rig.host.metric("http.connections_evicted") == 0);
+    clients[0]->close();
+    rig.host.run_for(20);
+    Client after(rig);
+    CHECK(after.request(post(rig, "now", id)).status == 200);
+  }
+}
+
+TEST_CASE("without descriptors silent connections make room") {
+  Rig rig(any_port);
+  Client user(rig);
+  const std::string id = initialize(rig, user);
+  std::vector<std::unique_ptr<Client>> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(std::make_unique<Client>(rig));
+  REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 22; }, 5000));
+  Client waiting(rig);  // in the backlog only
+  waiting.send(post(rig, "echo 1", id));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit none = before;
+  const int lowest_free = ::dup(0);
+  ::close(lowest_free);
+  none.rlim_cur = static_cast<rlim_t>(lowest_free);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const Response answer = waiting.response();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(answer.body == "echo 1");
+  CHECK(rig.host.metric("http.connections_evicted") == 1);
+  CHECK_FALSE(rig.host.logged("no new connections"));
 }
 
 TEST_CASE("without descriptors the server waits instead of spinning") {

@@ -53,6 +53,8 @@ void Server::old_message(Connection &c, const RequestFeed &feed) {
     if (gone && !session->ended) close_session(*session);
     return;
   }
+  session->ready = session->ready || (delivery.flags & BH_DELIVERED_READY) != 0;
+  session->last_used_ns = host_.now_ns();
   const bh_str part = bh::str("Accepted");
   respond(c, {.status = 202, .content_type = "text/plain", .parts = {&part, 1}});
 }

@@ -237,6 +237,7 @@ bool HeadParser::take_known(std::string_view name, std::string_view value,
     case 14:
       if (is("content-length")) return take_length(value);
       if (is("mcp-session-id")) return keep(Field::session, value, at);
+      if (is("sec-fetch-site")) return keep(Field::fetch_site, value, at);
       break;
     case 17:
       if (is("transfer-encoding")) {

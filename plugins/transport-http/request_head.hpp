@@ -31,6 +31,7 @@ enum class Field : std::uint8_t {
   session,
   revision,
   last_event_id,
+  fetch_site,
   count_
 };
 
@@ -52,6 +53,7 @@ struct RequestHead {
   Slice query;      // after '?'
   Slice authority;  // of an absolute-form target, else empty
   std::array<Slice, static_cast<std::size_t>(Field::count_)> fields{};
+  static_assert(static_cast<std::size_t>(Field::count_) <= 8, "bits of seen");
 
   bool has(Field field) const noexcept { return (seen >> static_cast<unsigned>(field) & 1u) != 0; }
   Slice operator[](Field field) const noexcept { return fields[static_cast<std::size_t>(field)]; }

@@ -22,8 +22,9 @@ Server::Server(const bh::Host &host, const bh_host_transport *transport, Config 
       metrics_(host.ext<bh_host_metrics>(BH_EXT_HOST_METRICS)),
       config_(std::move(config)),
       guard_({}, 0, false),
-      listener_(host,
-                [this](int fd, const sockaddr_storage &peer) { accepted(fd, to_text(peer)); }),
+      listener_(
+          host, [this](int fd, const sockaddr_storage &peer) { accepted(fd, peer); },
+          [this] { return drop_connections(Connection::Use::silent); }),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)) {
   set_bounds();
   if (metrics_ == nullptr) return;
@@ -33,6 +34,8 @@ Server::Server(const bh::Host &host, const bh_host_transport *transport, Config 
   events_dropped_ = counter("http.events_dropped");
   slow_dropped_ = counter("http.slow_connections_dropped");
   refused_ = counter("http.connections_refused");
+  sessions_evicted_ = counter("http.sessions_evicted");
+  connections_evicted_ = counter("http.connections_evicted");
 }
 
 Server::~Server() {
@@ -51,6 +54,7 @@ void Server::set_bounds() {
   bounds_.request_ns = limits.request_read_ms * ns_per_ms;
   bounds_.quiet_ns = config_.keep_alive_ms * ns_per_ms;
   max_connections_ = limits.sessions * 2 + 64;
+  eviction_ = Eviction(limits.sessions);
   const std::uint64_t smallest = std::min({limits.write_stall_ms, limits.request_read_ms,
                                            limits.session_idle_ms, config_.keep_alive_ms});
   sweep_min_ns_ = std::clamp<std::uint64_t>(smallest / 8, 5, 500) * ns_per_ms;
@@ -76,8 +80,31 @@ bh_status Server::listen(std::string token, bh_error *error) {
   return BH_OK;
 }
 
-void Server::accepted(int fd, std::string_view peer) {
-  if (connections_.size() >= max_connections_) {
+// Ends those of no more use than `most` that are of least: of the silent ones several at once,
+// since looking for them costs more than they are worth. False: there is none.
+bool Server::drop_connections(Connection::Use most) {
+  std::vector<Connection *> found;
+  Connection::Use least = most;
+  for (const auto &c : connections_) {
+    if (c->doomed() || c->use() > least) continue;
+    if (c->use() < least) found.clear();
+    least = c->use();
+    found.push_back(c.get());
+  }
+  if (found.empty()) return false;
+  const std::size_t share = least == Connection::Use::silent ? 128 : 512;
+  const std::size_t n = std::min(found.size(), std::max<std::size_t>(1, max_connections_ / share));
+  std::partial_sort(
+      found.begin(), found.begin() + static_cast<std::ptrdiff_t>(n), found.end(),
+      [](const Connection *a, const Connection *b) { return a->since_ns() < b->since_ns(); });
+  for (std::size_t i = 0; i < n; ++i) found[i]->doom();
+  count(connections_evicted_, n);
+  settle();
+  return true;
+}
+
+void Server::accepted(int fd, const sockaddr_storage &peer) {
+  if (connections_.size() >= max_connections_ && !drop_connections(Connection::Use::receiving)) {
     count(refused_);
     static constexpr std::string_view text =
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n"
@@ -86,7 +113,8 @@ void Server::accepted(int fd, std::string_view peer) {
     ::close(fd);
     return;
   }
-  auto connection = std::make_unique<Connection>(*this, host_, bounds_, fd, peer);
+  auto connection = std::make_unique<Connection>(*this, host_, bounds_, fd, to_text(peer));
+  connection->peer_key = peer_key(fd, peer);
   if (!connection->start()) return;
   connection->index = connections_.size();
   connections_.push_back(std::move(connection));
@@ -118,8 +146,8 @@ void Server::settle_soon() noexcept {
 
 void Server::settle() {
   while (!doomed_.empty() || !ready_.empty() || !closing_.empty()) {
-    for (const bh_session handle : std::exchange(closing_, {})) {
-      transport_->session_close(host_.ctx(), handle, BH_SESSION_GONE);
+    for (const auto &[handle, how] : std::exchange(closing_, {})) {
+      transport_->session_close(host_.ctx(), handle, how);
     }
     for (Connection *c : std::exchange(ready_, {})) {
       if (!stopped_) c->resume();
@@ -171,16 +199,16 @@ void Server::lost(Connection &c) {
   want_check(session.last_used_ns + transport_->limits->session_idle_ms * ns_per_ms);
 }
 
-void Server::close_session(Session &session) {
+void Server::close_session(Session &session, std::uint32_t how) {
   if (session.ended) return;
   const bh_session handle = session.handle;
   end_streams(session);
   sessions_.forget(session);
   if (in_send_) {
-    closing_.push_back(handle);
+    closing_.emplace_back(handle, how);
     settle_soon();
   } else {
-    transport_->session_close(host_.ctx(), handle, BH_SESSION_GONE);
+    transport_->session_close(host_.ctx(), handle, how);
   }
 }
 

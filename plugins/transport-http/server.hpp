@@ -19,6 +19,7 @@
 #include "bulkhead/cpp/host.hpp"
 #include "config.hpp"
 #include "connection.hpp"
+#include "eviction.hpp"
 #include "guard.hpp"
 #include "response.hpp"
 #include "sessions.hpp"
@@ -59,7 +60,8 @@ class Server final : public ConnectionOwner {
 
   // server.cpp
   void set_bounds();
-  void accepted(int fd, std::string_view peer);
+  void accepted(int fd, const sockaddr_storage &peer);
+  bool drop_connections(Connection::Use most);
   void settle();
   void settle_soon() noexcept;
   void destroy(Connection &c) noexcept;
@@ -68,7 +70,7 @@ class Server final : public ConnectionOwner {
   std::uint64_t sweep_sessions(std::uint64_t now_ns);
   void count(bh_metric metric, std::uint64_t n = 1) const noexcept;
   // Forgets the session and tells the host (at once, or in settle() when asked from inside send()).
-  void close_session(Session &session);
+  void close_session(Session &session, std::uint32_t how = BH_SESSION_GONE);
   void close_sessions(const std::vector<bh_session> &handles);
   void end_streams(Session &session);
 
@@ -80,6 +82,8 @@ class Server final : public ConnectionOwner {
   void preflight(Connection &c);
   bh_peer peer_of(const Connection &c) const noexcept;
   Session *open_session(Connection &c);
+  // Ends one session for another. False: there is none.
+  bool evict_session();
   Session *reopen(Connection &c, std::string_view text);
   void seal(Session &session);
   Session *named_session(Connection &c, const RequestFeed &feed);
@@ -129,8 +133,9 @@ class Server final : public ConnectionOwner {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection *> doomed_;
   std::vector<Connection *> ready_;
-  std::vector<bh_session> closing_;  // to be told to the host in settle()
+  std::vector<std::pair<bh_session, std::uint32_t>> closing_;  // to be told to the host in settle()
   Sessions sessions_;
+  Eviction eviction_;
   std::deque<SessionId> deleted_;  // of sessions of earlier processes, so that they stay deleted
   bh_timer sweep_ = 0;
   std::uint64_t sweep_at_ns_ = 0;
@@ -139,6 +144,7 @@ class Server final : public ConnectionOwner {
   bool draining_ = false;
   bool stopped_ = false;
   bh_metric events_dropped_ = 0, slow_dropped_ = 0, refused_ = 0;
+  bh_metric sessions_evicted_ = 0, connections_evicted_ = 0;
 };
 
 }  // namespace transport_http

@@ -376,18 +376,37 @@ TEST_CASE("a body of 8 MB goes both ways") {
   CHECK(client.request(post(rig, "echo small", id)).body == "echo small");
 }
 
-TEST_CASE("no more sessions than the host takes") {
+TEST_CASE("no more sessions than the host takes: the one that is missed least makes room") {
   bh_limits limits = test_limits();
   limits.sessions = 2;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);
-  Client client(rig);
+  Client client(rig), calling(rig);
+  const std::string first = initialize(rig, client);
+  const bh_session handle = rig.last_session;
+  const std::string second = initialize(rig, client);
+  const std::string third = initialize(rig, client);
+  REQUIRE(rig.closed.size() == 1);
+  CHECK(rig.closed[0].session == handle);
+  CHECK(rig.closed[0].how == BH_SESSION_EVICTED);
+  CHECK(rig.host.metric("http.sessions_evicted") == 1);
+  CHECK(client.request(post(rig, "now", first)).status == 404);  // this host takes none up again
+  CHECK(client.request(post(rig, "now", second)).status == 200);
+  CHECK(client.request(get(rig, third, {}, "/mcp", "DELETE")).status == 204);
+  CHECK(rig.closed[1].how == BH_SESSION_GONE);
   initialize(rig, client);
-  const std::string id = initialize(rig, client);
+  CHECK(rig.closed.size() == 2);
+}
+
+TEST_CASE("a host that takes no session at all is named as the cause") {
+  bh_limits limits = test_limits();
+  limits.sessions = 1;
+  Rig rig(R"({"listen":"127.0.0.1:0"})", limits);
+  Client client(rig);
+  rig.limits.sessions = 0;  // all are other transports'
   const Response r = client.request(post(rig, "initialize"));
   CHECK(r.status == 503);
   CHECK_FALSE(r.field("Retry-After").empty());
-  CHECK(client.request(get(rig, id, {}, "/mcp", "DELETE")).status == 204);
-  initialize(rig, client);
+  CHECK(rig.closed.empty());
 }
 
 TEST_CASE("a unix socket is served too") {

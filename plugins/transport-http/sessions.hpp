@@ -53,6 +53,8 @@ struct Session {
   SessionId id;
   std::string sealed;  // ".…", sent to the client behind the id
   Kind kind = Kind::streamable;
+  std::string peer;        // see peer_key()
+  bool ready = false;      // its client has sent notifications/initialized
   bool kept = false;       // opened by initialize; else it ends with its one request
   bool announced = false;  // the client has been sent the id
   bool reopened = false;   // an earlier process began it

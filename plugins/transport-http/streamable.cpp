@@ -129,7 +129,12 @@ bool Server::admit_peer(Connection &c, const RequestFeed &feed) {
     respond_error(c, 403, error_code, "Forbidden: this Host is not allowed (see allowed_hosts)");
     return false;
   }
-  if (!head.has(Field::origin)) return true;
+  if (!head.has(Field::origin)) {
+    if (Guard::fetch_site_allowed(feed.text(Field::fetch_site))) return true;
+    respond_error(c, 403, error_code,
+                  "Forbidden: a web page has sent this request without an Origin (Sec-Fetch-Site)");
+    return false;
+  }
   const std::string_view origin = feed.text(Field::origin);
   if (!guard_.origin_allowed(origin)) {
     respond_error(c, 403, error_code,
@@ -172,16 +177,28 @@ Session *Server::open_session(Connection &c) {
   const bh_peer peer = peer_of(c);
   bh_session handle = 0;
   bh_error error = bh::make_error();
-  if (!id || transport_->session_open(host_.ctx(), &peer, &handle, &error) != BH_OK) {
+  const auto open = [&] { return transport_->session_open(host_.ctx(), &peer, &handle, &error); };
+  bh_status status = id ? open() : BH_E_UNAVAILABLE;
+  if (status == BH_E_LIMIT && evict_session()) status = open();
+  if (status != BH_OK) {
     std::string text = "No further session can be opened now";
     if (const std::string_view why = bh::text(error); !why.empty()) text.append(": ").append(why);
     respond_error(c, 503, error_code, text, "Retry-After: 5\r\n");
     return nullptr;
   }
   Session &session = sessions_.add(handle, *id);
+  session.peer = c.peer_key;
   session.last_used_ns = host_.now_ns();
   want_check(session.last_used_ns + transport_->limits->session_idle_ms * ns_per_ms);
   return &session;
+}
+
+bool Server::evict_session() {
+  Session *session = eviction_.pick(sessions_, host_.now_ns());
+  if (session == nullptr) return false;
+  count(sessions_evicted_);
+  close_session(*session, BH_SESSION_EVICTED);
+  return true;
 }
 
 bh_peer Server::peer_of(const Connection &c) const noexcept {
@@ -193,7 +210,8 @@ bh_peer Server::peer_of(const Connection &c) const noexcept {
   return peer;
 }
 
-// A session of the process that was here before us, if the host takes it up.
+// A session of the process that was here before us, or one that was evicted, if the host takes it
+// up.
 Session *Server::reopen(Connection &c, std::string_view text) {
   const auto id = SessionId::parse(text);
   const std::size_t dot = text.find('.');
@@ -202,11 +220,16 @@ Session *Server::reopen(Connection &c, std::string_view text) {
   const bh_peer peer = peer_of(c);
   bh_session handle = 0;
   bh_error error = bh::make_error();
-  const bh_status status = resume_->reopen(host_.ctx(), &peer, bh::str(text.substr(0, dot)),
-                                           bh::str(text.substr(dot + 1)), &handle, &error);
+  const auto open = [&] {
+    return resume_->reopen(host_.ctx(), &peer, bh::str(text.substr(0, dot)),
+                           bh::str(text.substr(dot + 1)), &handle, &error);
+  };
+  bh_status status = open();
+  if (status == BH_E_LIMIT && evict_session()) status = open();
   if (status != BH_OK) return nullptr;
   Session &session = sessions_.add(handle, *id);
-  session.kept = session.announced = session.reopened = true;
+  session.peer = c.peer_key;
+  session.ready = session.kept = session.announced = session.reopened = true;
   session.last_used_ns = host_.now_ns();
   // What its client still knows of the streams of then is not taken for one of ours.
   session.next_stream = 1 + (session.last_used_ns >> later_shift);
@@ -275,6 +298,7 @@ void Server::deliver(Connection &c, Session &session, std::string_view body, boo
   const bh_status status =
       transport_->deliver(host_.ctx(), session.handle, number, bh::str(body), &delivery);
   session.hold = false;
+  session.ready = session.ready || (delivery.flags & BH_DELIVERED_READY) != 0;
   if (session.ended) return;  // its streams have been answered
   if (status != BH_OK) {
     session.erase(number);

@@ -1,8 +1,10 @@
 /* A small plugin in C. BEHAVIOUR says which rule it breaks; each step of its life is logged. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/abi/plugin.h"
 
 #define GOOD 0
@@ -19,6 +21,7 @@
 #define SHORTER 11
 #define FAILS_IN_START 12
 #define TWO_ENTRIES 13
+#define UNFINISHED 14
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -59,7 +62,8 @@ static void nothing_fd(void *arg, int32_t fd, uint32_t events) {
 
 static bh_status configure(void *self, bh_str json, bh_error *error) {
   say(self, "configure");
-  if (json.n > 2) return refuse(error, BH_E_INVALID, "an object\x1b[31m is wanted");
+  if (json.n > 2 && BEHAVIOUR != UNFINISHED)
+    return refuse(error, BH_E_INVALID, "an object\x1b[31m is wanted");
   return BH_OK;
 }
 
@@ -103,8 +107,73 @@ static void destroy(void *self_) {
   free(self);
 }
 
+/* A tool that says that it is done and gives no result, and one that is: with a result, on another
+ * thread. */
+static bh_status list(void *self, uint32_t kind, bh_buf *out, bh_error *error) {
+  static const char tools[] =
+      "[{\"name\":\"nothing\",\"inputSchema\":{\"type\":\"object\"}},"
+      "{\"name\":\"thread\",\"inputSchema\":{\"type\":\"object\"}},"
+      "{\"name\":\"slow\",\"inputSchema\":{\"type\":\"object\"}}]";
+  (void)self;
+  if (kind != BH_LIST_TOOLS) return refuse(error, BH_E_UNSUPPORTED, "tools only");
+  memset(out, 0, sizeof *out);
+  out->p = tools;
+  out->n = sizeof tools - 1;
+  return BH_OK;
+}
+
+struct finishing {
+  const bh_host *host;
+  bh_call call;
+};
+
+static void *finish(void *arg) {
+  static const char json[] = "{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}";
+  const struct finishing *f = arg;
+  const bh_host_tools *tools = f->host->get_ext(f->host->ctx, BH_EXT_HOST_TOOLS);
+  bh_result result = {sizeof result, BH_RESULT_OK, {json, sizeof json - 1, NULL, NULL}};
+  tools->complete(f->host->ctx, f->call, &result);
+  return NULL;
+}
+
+static void *finish_later(void *arg) {
+  sleep(2);
+  finish(arg);
+  free(arg);
+  return NULL;
+}
+
+static bh_status call_begin(void *self_, bh_call call, const bh_call_info *info, bh_error *error) {
+  const instance *self = self_;
+  struct finishing f = {self->host, call};
+  pthread_t thread;
+  if (info->name.n == 4) {
+    struct finishing *later = malloc(sizeof *later);
+    if (later == NULL) return refuse(error, BH_E_LIMIT, "no memory");
+    *later = f;
+    if (pthread_create(&thread, NULL, finish_later, later) != 0) {
+      free(later);
+      return refuse(error, BH_E_LIMIT, "no thread");
+    }
+    pthread_detach(thread);
+    return BH_PENDING;
+  }
+  if (info->name.n != 6) return BH_OK;
+  if (pthread_create(&thread, NULL, finish, &f) != 0) return refuse(error, BH_E_LIMIT, "no thread");
+  pthread_join(thread, NULL);
+  return BH_OK;
+}
+
+static void call_cancel(void *self, bh_call call) {
+  (void)self;
+  (void)call;
+}
+
+static const bh_tools tools_table = {sizeof(bh_tools), 0, list, call_begin, call_cancel, NULL};
+
 static const void *get_ext(void *self, const char *id) {
   (void)self;
+  if (BEHAVIOUR == UNFINISHED && strcmp(id, BH_EXT_TOOLS) == 0) return &tools_table;
   return strcmp(id, "test.ext/1") == 0 ? "here" : NULL;
 }
 

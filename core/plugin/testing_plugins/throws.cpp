@@ -1,4 +1,5 @@
 // A plugin that lets an exception out of init, which the ABI forbids.
+#include <cstdint>
 #include <stdexcept>
 
 #include "bulkhead/abi/plugin.h"

@@ -1,0 +1,69 @@
+// Which members of `params` the scanner looks for, and which of them each request that goes to a
+// server has. Internal to core/mcp.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+#include "mcp/json_names.hpp"
+#include "mcp/member_names.hpp"
+#include "mcp/scan.hpp"
+
+namespace bulkhead::mcp {
+
+inline constexpr json::KnownName param_names[] = {
+    "_meta",         "ref",       "name",    "uri",           "cursor",          "arguments",
+    "progressToken", "requestId", "level",   "elicitationId", "protocolVersion", "capabilities",
+    "clientInfo",    "argument",  "context", "task"};
+enum ParamName : unsigned {
+  meta_param,
+  ref_param,
+  name_param,
+  uri_param,
+  arguments_param = 5,
+  argument_param = 13,
+  context_param,
+  task_param
+};
+static_assert(std::size(param_names) == task_param + 1);
+
+// Bits of ParamName. Both are 0 for methods whose messages go to no server as they are.
+struct MethodParams {
+  std::uint32_t named = 0;  // what rules, people and records have a name of their own for
+  std::uint32_t more = 0;   // what MCP's schema has beside
+};
+
+constexpr std::uint32_t param_bit(ParamName name) noexcept {
+  return 1u << name;
+}
+
+constexpr MethodParams params_of(Method method) noexcept {
+  constexpr std::uint32_t meta = param_bit(meta_param);
+  switch (method) {
+    case Method::tools_call:
+      return {meta | param_bit(name_param) | param_bit(arguments_param), param_bit(task_param)};
+    case Method::prompts_get:
+      return {meta | param_bit(name_param) | param_bit(arguments_param), 0};
+    case Method::resources_read:
+    case Method::resources_subscribe:
+    case Method::resources_unsubscribe:
+      return {meta | param_bit(uri_param), 0};
+    case Method::completion_complete:
+      return {meta | param_bit(ref_param) | param_bit(argument_param) | param_bit(context_param),
+              0};
+    default:
+      return {};
+  }
+}
+
+// key: a validated string token.
+inline bool is_param(std::string_view key, std::uint32_t bits) noexcept {
+  const std::string_view inside = key.substr(1, key.size() - 2);
+  for (unsigned i = 0; i < std::size(param_names); ++i) {
+    if ((bits >> i & 1) != 0 && json::same_text(inside, param_names[i].text)) return true;
+  }
+  return false;
+}
+
+}  // namespace bulkhead::mcp

@@ -1,0 +1,31 @@
+// What the policies of a profile judge by: as a digest that two processes can compare, and as the
+// difference between two profiles, in words for people.
+//
+// Nothing here knows what a rule means. A rule is a named table of a section of rules
+// (rule_sections.hpp), wherever its layer is; the rest of these sections are settings.
+//
+// Thread: any.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profile/profile.hpp"
+
+namespace bulkhead {
+
+// The digest covers which plugins decide, in which order, and their configuration, but not the
+// files and lines that it comes from; values that look like credentials by their name are left
+// out. Generation 1, no change.
+PolicyMark first_policy_mark(const std::vector<PluginUse> &policies);
+
+// The mark of the policies that take the place of `was`: `mark` itself where nothing differs, else
+// the next generation. Its `changes` say what differs: "3 rules added", "policies.lists:
+// configuration changed".
+PolicyMark next_policy_mark(const PolicyMark &mark, const std::vector<PluginUse> &was,
+                            const std::vector<PluginUse> &is);
+
+// "3 rules added, 1 rule removed; in force now: 5 rules". Empty for the first generation.
+std::string describe_changes(const PolicyMark &mark);
+
+}  // namespace bulkhead

@@ -1,0 +1,117 @@
+// What a profile's policies judge by, as a digest and as a difference.
+#include "profile/policy_mark.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "profile/difference.hpp"
+#include "profile/load.hpp"
+#include "profile/profile_test_util.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::test;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::vector<PluginUse> policies(const std::string &text, const std::string &layer = "file") {
+  const ProfileLayer base = {"builtin", "", "[policies.default]\nplugin = \"judge\"\n"};
+  return good({base, {layer, "a.toml", text}}).policies;
+}
+
+std::string rule(const std::string &name, const std::string &condition) {
+  return "[security.rules.mcp." + name + "]\nif = \"" + condition + "\"\n";
+}
+
+Lines changes(const std::string &was, const std::string &is) {
+  const auto before = policies(was), after = policies(is);
+  const PolicyMark first = first_policy_mark(before);
+  const PolicyMark next = next_policy_mark(first, before, after);
+  CHECK(next.generation == first.generation + (next.digest == first.digest ? 0 : 1));
+  return next.changes;
+}
+
+}  // namespace
+
+TEST_CASE("the digest is that of the rules, not of where they are written") {
+  const std::string a = rule("a", "1"), b = rule("b", "2");
+  const PolicyMark mark = first_policy_mark(policies(a + b));
+  CHECK(mark.generation == 1);
+  CHECK(mark.rules == 2);
+  CHECK(mark.digest.size() == 32);
+  CHECK(mark.changes.empty());
+  CHECK(describe_changes(mark).empty());
+  CHECK(first_policy_mark(policies("\n# note\n" + b + "\n" + a)).digest == mark.digest);
+  // Another layer may use other priorities, so it is another rule.
+  CHECK(first_policy_mark(policies(a + b, "user")).digest != mark.digest);
+  CHECK(first_policy_mark(policies(a)).digest != mark.digest);
+  CHECK(first_policy_mark(policies("")).rules == 0);
+}
+
+TEST_CASE("changes count rules by name, in each of their spellings") {
+  CHECK(changes("", rule("a", "1") + rule("b", "1")) == Lines{"2 rules added"});
+  CHECK(changes(rule("a", "1"), rule("a", "2")) == Lines{"1 rule changed"});
+  CHECK(changes(rule("a", "1"), "") == Lines{"1 rule removed"});
+  CHECK(changes(rule("a", "1"), rule("a", "1")).empty());
+  CHECK(changes("", "[security.servers.s]\nallowed_tools = []\n") == Lines{"1 rule added"});
+  CHECK(changes("",
+                "[profiles.rules.x]\nmatch = 'a'\n[default.y]\nmatch = 'b'\n[corp.rules.z]\n"
+                "match = 'c'\n") == Lines{"3 rules added"});
+  CHECK(changes("", "[security]\ndefault = \"block\"\n") == Lines{"settings of the rules changed"});
+  CHECK(changes("[security.capabilities]\nmcp_tools = \"ask\"\n",
+                "[security.capabilities]\nmcp_tools = \"block\"\n") ==
+        Lines{"settings of the rules changed"});
+}
+
+TEST_CASE("changes of a policy itself are named") {
+  const std::string lists = "[policies.default]\nplugin = \"judge\"\n";
+  CHECK(changes("", lists + "x = 1\n") == Lines{"policies.default: configuration changed"});
+  CHECK(changes("", "[policies.default]\ncompartment = \"own\"\n") ==
+        Lines{"policies.default: another plugin"});
+  const std::string more = "[policies.more]\nplugin = \"other\"\nrules = false\n";
+  CHECK(changes(lists, lists + more) == Lines{"policies.more: added"});
+  CHECK(changes(lists + more, lists) == Lines{"policies.more: removed"});
+  CHECK(changes(lists + more, more + lists) == Lines{"the order of the policies changed"});
+  // Each of several gets the rules: they changed once.
+  const std::string both = lists + "[policies.second]\nplugin = \"other\"\n";
+  CHECK(changes(both, both + rule("a", "1")) == Lines{"1 rule added"});
+}
+
+TEST_CASE("a credential of a policy is in no digest") {
+  const std::string use = "[policies.default]\nplugin = \"judge\"\ntoken = ";
+  CHECK(first_policy_mark(policies(use + "\"one\"\n")).digest ==
+        first_policy_mark(policies(use + "\"two\"\n")).digest);
+}
+
+TEST_CASE("a policy that cannot be exchanged is named with what decides until then") {
+  Profile now, next;
+  PluginUse use;
+  use.id = "p";
+  use.plugin = "one";
+  use.config_json = "{}";
+  now.policies = {use};
+  use.id = "q";
+  now.policies.push_back(use);
+  next = now;
+  next.policies[0].plugin = "two";
+  CHECK(
+      keep_fixed(now, &next, true) ==
+      Lines{"policies.p: needs a restart; until then \"one\" decides as before, and not \"two\""});
+  CHECK(next.policies == now.policies);
+  next.policies.pop_back();
+  CHECK(keep_fixed(now, &next, true) ==
+        Lines{"policies.q: needs a restart; it decides until then"});
+  use.id = "r";
+  next.policies.push_back(use);
+  CHECK(keep_fixed(now, &next, true) ==
+        Lines{"policies.r: needs a restart; it is not asked until then"});
+  std::swap(next.policies[0], next.policies[1]);
+  CHECK(keep_fixed(now, &next, true) == Lines{"policies: another order: needs a restart"});
+  next.policies[0].sha256 = "ab";
+  CHECK(keep_fixed(now, &next, true) ==
+        Lines{"policies.p: needs a restart; it decides as before until then"});
+  // What differs in its configuration alone is left to whoever can apply it.
+  next.policies[0].config_json = "{\"x\":1}";
+  CHECK(keep_fixed(now, &next, true).empty());
+  CHECK(next.policies[0].config_json == "{\"x\":1}");
+}

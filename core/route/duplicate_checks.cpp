@@ -1,0 +1,42 @@
+#include "route/duplicate_checks.hpp"
+
+#include <utility>
+
+#include "mcp/scan.hpp"
+
+namespace bulkhead {
+
+struct DuplicateChecks::Check {
+  std::weak_ptr<const Found> found;
+  std::uint64_t number;
+  KeptText text;
+  std::string_view part;
+  bool duplicates = true;  // until the contrary is known
+
+  static void work(void *arg) noexcept {
+    auto &check = *static_cast<Check *>(arg);
+    try {
+      check.duplicates = mcp::has_duplicate_members(check.part);
+    } catch (const std::exception &) {  // no memory: it stays refused
+    }
+  }
+  static void done(void *arg) {
+    const std::unique_ptr<Check> check(static_cast<Check *>(arg));
+    if (const auto found = check->found.lock()) (*found)(check->number, check->duplicates);
+  }
+};
+
+DuplicateChecks::DuplicateChecks(Reactor &reactor, Found found)
+    : reactor_(reactor), found_(std::make_shared<const Found>(std::move(found))) {}
+
+DuplicateChecks::~DuplicateChecks() = default;
+
+bool DuplicateChecks::begin(std::uint64_t number, KeptText text, std::string_view part) {
+  auto check = std::make_unique<Check>(Check{found_, number, std::move(text), part});
+  // Without an owner: done() frees the check, also when this is gone.
+  if (reactor_.run_blocking(nullptr, Check::work, Check::done, check.get()) != BH_OK) return false;
+  static_cast<void>(check.release());
+  return true;
+}
+
+}  // namespace bulkhead

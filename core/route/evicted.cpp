@@ -1,0 +1,25 @@
+#include "route/evicted.hpp"
+
+namespace bulkhead {
+
+void Evicted::add(std::string_view id, std::uint64_t now_ns) {
+  if (id.empty() || id.size() > max_id_bytes || max_ == 0) return;
+  while (order_.size() >= max_) {
+    const auto &[oldest, since] = order_.front();
+    // Evicted again since then: its later entry counts.
+    if (const auto at = since_.find(oldest); at != since_.end() && at->second == since) {
+      since_.erase(at);
+    }
+    order_.pop_front();
+  }
+  since_.insert_or_assign(std::string(id), now_ns);
+  order_.emplace_back(id, now_ns);
+}
+
+bool Evicted::holds(std::string_view id, std::uint64_t now_ns, std::uint64_t idle_ns) const {
+  if (since_.empty()) return false;
+  const auto at = since_.find(std::string(id));
+  return at != since_.end() && now_ns - at->second < idle_ns;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,227 @@
+#include "route/record_ring.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bulkhead {
+namespace {
+
+constexpr std::uint32_t capacity = RecordRing::memory_bytes;
+// Entries begin at its beginning again as soon as there is room, so that little memory is touched.
+constexpr std::uint32_t soft_end = 256u << 10;
+constexpr std::uint32_t wrap =
+    UINT32_MAX;  // in place of a size: the next entry is at the beginning
+constexpr std::uint32_t alignment = 8;
+constexpr std::size_t texts = 15;
+
+struct Head {
+  std::uint32_t size;  // of the entry
+  std::uint32_t outcome, action, flags, kind, unused;
+  std::uint64_t number, exchange, session, start_unix_ns, duration_ns, bytes_in, bytes_out,
+      params_bytes, result_bytes, intent;
+  std::uint32_t lengths[texts];
+};
+
+// In the order in which they lie in an entry.
+constexpr bh_str bh_record::*fields[texts] = {
+    &bh_record::transport, &bh_record::peer,    &bh_record::principal,  &bh_record::process_name,
+    &bh_record::method,    &bh_record::server,  &bh_record::name,       &bh_record::rule,
+    &bh_record::error,     &bh_record::reason,  &bh_record::request_id, &bh_record::trace_id,
+    &bh_record::detail,    &bh_record::request, &bh_record::response};
+constexpr std::size_t request_field = texts - 2;  // and the response behind it
+
+// f for each but the last two; unrolled, since this is on the way of every call.
+template <class F>
+inline void each_field(F f) noexcept {
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (f.template operator()<i>(), ...);
+  }(std::make_index_sequence<request_field>());
+}
+
+// How much of it is kept: at most max_text, cut on a character boundary.
+std::uint64_t kept_size(bh_str text) noexcept {
+  if (text.n <= RecordRing::max_text) return text.n;
+  std::uint64_t n = RecordRing::max_text;
+  while (n > 0 && (static_cast<unsigned char>(text.p[n]) & 0xC0) == 0x80) --n;
+  return n;
+}
+
+// Most are a few bytes long.
+inline char *copy_short(const char *from, std::uint64_t n, char *to) noexcept {
+  if (n >= 8 && n <= 16) {
+    std::uint64_t first = 0, last = 0;
+    std::memcpy(&first, from, 8);
+    std::memcpy(&last, from + n - 8, 8);
+    std::memcpy(to, &first, 8);
+    std::memcpy(to + n - 8, &last, 8);
+  } else {
+    std::memcpy(to, from, n);
+  }
+  return to + n;
+}
+
+constexpr std::uint32_t aligned(std::size_t size) noexcept {
+  return static_cast<std::uint32_t>((size + alignment - 1) / alignment * alignment);
+}
+
+}  // namespace
+
+RecordRing::Ends RecordRing::ends() const noexcept {
+  const std::uint64_t now = memory_.ends.load(std::memory_order_acquire);
+  const Ends out{static_cast<std::uint32_t>(now >> 32), static_cast<std::uint32_t>(now)};
+  const bool sound = out.begin < capacity && out.end < capacity && out.begin % alignment == 0 &&
+                     out.end % alignment == 0;
+  return sound ? out : Ends{0, 0};
+}
+
+void RecordRing::set_ends(Ends ends) noexcept {
+  if (ends.begin == ends.end) ends = {0, 0};
+  memory_.ends.store(std::uint64_t{ends.begin} << 32 | ends.end, std::memory_order_release);
+}
+
+bool RecordRing::empty() const noexcept {
+  const Ends now = ends();
+  return now.begin == now.end;
+}
+
+bool RecordRing::nearly_full() const noexcept {
+  const Ends now = ends();
+  const std::uint32_t used =
+      now.begin <= now.end ? now.end - now.begin : capacity - (now.begin - now.end);
+  return used > capacity - capacity / 8;
+}
+
+bool RecordRing::put(const bh_record &r) noexcept {
+  const std::uint64_t request = kept_size(r.request), response = kept_size(r.response);
+  // The host bounds all others but the detail; a sum that is too large is looked at once.
+  std::uint64_t size = sizeof(Head) + request + response;
+  each_field([&]<std::size_t i>() { size += (r.*fields[i]).n; });
+  if (size > max_record) return false;
+  const std::uint32_t room = aligned(size);
+  const Ends now = ends();
+  std::uint32_t place = now.end;
+  // At the end of the memory and of the last entry so much stays free: for `wrap`, and so that a
+  // full ring is not like an empty one.
+  const bool wrapped = now.end < now.begin;
+  const std::uint32_t limit = wrapped ? now.begin : capacity;
+  const bool at_begin = !wrapped && room + alignment <= now.begin;
+  if (at_begin && (place >= soft_end || place + room + alignment > limit)) {
+    std::memcpy(memory_.bytes.data() + place, &wrap, sizeof wrap);
+    place = 0;
+  } else if (place + room + alignment > limit) {
+    return false;
+  }
+  // Written in place: nothing of it counts before set_ends().
+  auto &head = *new (memory_.bytes.data() + place) Head;
+  head.size = room;
+  head.outcome = r.outcome;
+  head.action = r.action;
+  head.flags = r.flags;
+  if (request < r.request.n) head.flags |= BH_RECORD_REQUEST_CUT;
+  if (response < r.response.n) head.flags |= BH_RECORD_RESPONSE_CUT;
+  head.kind = r.kind;
+  head.number = r.number;
+  head.exchange = r.exchange;
+  head.session = r.session;
+  head.start_unix_ns = r.start_unix_ns;
+  head.duration_ns = r.duration_ns;
+  head.bytes_in = r.bytes_in;
+  head.bytes_out = r.bytes_out;
+  head.params_bytes = r.params_bytes;
+  head.result_bytes = r.result_bytes;
+  head.intent = r.intent;
+  char *to = reinterpret_cast<char *>(&head + 1);
+  each_field([&]<std::size_t i>() {
+    const bh_str text = r.*fields[i];
+    head.lengths[i] = static_cast<std::uint32_t>(text.n);
+    if (text.n != 0) to = copy_short(text.p, text.n, to);
+  });
+  head.lengths[request_field] = static_cast<std::uint32_t>(request);
+  head.lengths[request_field + 1] = static_cast<std::uint32_t>(response);
+  if (request != 0) std::memcpy(to, r.request.p, request);
+  if (response != 0) std::memcpy(to + request, r.response.p, response);
+  set_ends({now.begin, place + room});
+  return true;
+}
+
+// Moves *place to the next entry, if there is one, behind the wrap if need be. Its size; 0: there
+// is none, or the memory is damaged.
+std::uint32_t RecordRing::find_entry(Ends now, std::uint32_t *place) const noexcept {
+  for (int tries = 0; tries < 2; ++tries) {
+    if (*place == now.end) return 0;
+    const bool before_wrap = now.begin > now.end && *place >= now.begin;
+    const std::uint32_t limit = before_wrap ? capacity : now.end;
+    if (*place > limit || limit - *place < alignment) return 0;
+    std::uint32_t size = 0;
+    std::memcpy(&size, memory_.bytes.data() + *place, sizeof size);
+    if (size == wrap && before_wrap) {
+      *place = 0;
+      continue;
+    }
+    const bool sound = size >= sizeof(Head) && size % alignment == 0 && size <= limit - *place &&
+                       size <= aligned(max_record);
+    return sound ? size : 0;
+  }
+  return 0;
+}
+
+void RecordRing::release(std::uint64_t below) noexcept {
+  Ends now = ends();
+  const std::uint32_t before = now.begin;
+  while (now.begin != now.end) {
+    std::uint32_t place = now.begin;
+    const std::uint32_t size = find_entry(now, &place);
+    if (size == 0) {
+      if (place != now.end) return clear();  // damaged: nothing behind it can be read
+      now.begin = place;
+      break;
+    }
+    std::uint64_t number = 0;
+    std::memcpy(&number, memory_.bytes.data() + place + offsetof(Head, number), sizeof number);
+    if (number >= below) break;
+    now.begin = place + size;
+  }
+  if (now.begin != before) set_ends(now);
+}
+
+void RecordRing::for_each(const std::function<void(const bh_record &)> &f) const {
+  const Ends now = ends();
+  std::vector<char> copy;  // what is looked at is what was checked
+  std::uint32_t place = now.begin;
+  while (const std::uint32_t size = find_entry(now, &place)) {
+    copy.assign(memory_.bytes.data() + place, memory_.bytes.data() + place + size);
+    Head head;
+    std::memcpy(&head, copy.data(), sizeof head);
+    bh_record r{};
+    r.size = sizeof r;
+    r.outcome = head.outcome;
+    r.action = head.action;
+    r.flags = head.flags;
+    r.kind = head.kind;
+    r.number = head.number;
+    r.exchange = head.exchange;
+    r.session = head.session;
+    r.start_unix_ns = head.start_unix_ns;
+    r.duration_ns = head.duration_ns;
+    r.bytes_in = head.bytes_in;
+    r.bytes_out = head.bytes_out;
+    r.params_bytes = head.params_bytes;
+    r.result_bytes = head.result_bytes;
+    r.intent = head.intent;
+    std::size_t at = sizeof head;
+    for (std::size_t i = 0; i < texts; ++i) {
+      if (head.lengths[i] > size - at) return;
+      r.*fields[i] = {copy.data() + at, head.lengths[i]};
+      at += head.lengths[i];
+    }
+    f(r);
+    place += size;
+  }
+}
+
+}  // namespace bulkhead

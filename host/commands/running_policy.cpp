@@ -1,0 +1,84 @@
+#include "commands/running_policy.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "common/json_text.hpp"
+#include "common/paths.hpp"
+#include "mcp/scan.hpp"
+#include "service/control_client.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+std::string resolved(const std::string &path) {
+  char *real = path.empty() ? nullptr : ::realpath(path.c_str(), nullptr);
+  if (real == nullptr) return path;
+  std::string out = real;
+  std::free(real);
+  return out;
+}
+
+std::uint64_t number_member(std::string_view object, std::string_view name) {
+  const std::string_view value = mcp::member(object, name);
+  std::uint64_t out = 0;
+  std::from_chars(value.data(), value.data() + value.size(), out);
+  return out;
+}
+
+std::string count_text(std::uint64_t rules) {
+  return std::to_string(rules) + (rules == 1 ? " rule" : " rules");
+}
+
+}  // namespace
+
+std::vector<RunningPolicy> running_policies(const std::string &file, const PolicyMark &mark) {
+  std::vector<RunningPolicy> out;
+  const std::string wanted = resolved(file);
+  for (const FoundGateway &gateway :
+       ask_gateways(control_dirs(), "GET", "/status", status_wait_ms)) {
+    const std::string_view json = gateway.answer;
+    if (!gateway.error.empty() || !mcp::valid_json(json) || !json.starts_with('{')) continue;
+    const std::string_view policy = mcp::member(json, "policy");
+    if (text_member(json, "config") != wanted || !policy.starts_with('{')) continue;
+    RunningPolicy &running = out.emplace_back();
+    running.pid = number_member(json, "pid");
+    running.mark.generation = number_member(policy, "generation");
+    running.mark.rules = static_cast<std::uint32_t>(number_member(policy, "rules"));
+    running.mark.digest = text_member(policy, "digest");
+    running.same = running.mark.digest == mark.digest;
+  }
+  return out;
+}
+
+std::string describe_running(const std::vector<RunningPolicy> &running, const PolicyMark &mark) {
+  std::string out;
+  for (const RunningPolicy &one : running) {
+    out += "the running gateway (pid " + std::to_string(one.pid) + ") ";
+    if (one.same) {
+      out += "has these rules in force";
+    } else {
+      out += "has OTHER rules in force: " + count_text(one.mark.rules) + ", and the files have " +
+             count_text(mark.rules) + ". `bulkhead reload` applies them";
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::string running_json(const std::vector<RunningPolicy> &running) {
+  std::string out = "[";
+  for (const RunningPolicy &one : running) {
+    std::string item = "{";
+    add_number(&item, "pid", one.pid);
+    add_number(&item, "generation", one.mark.generation);
+    add_number(&item, "rules", one.mark.rules);
+    add_text(&item, "digest", one.mark.digest);
+    add_json(&item, "same", one.same ? "true" : "false");
+    out += (out.size() > 1 ? "," : "") + item + "}";
+  }
+  return out + "]";
+}
+
+}  // namespace bulkhead::program

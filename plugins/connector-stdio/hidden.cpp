@@ -1,0 +1,192 @@
+#include "connector-stdio/hidden.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace connector_stdio {
+namespace {
+
+using bh::Decoded;
+
+constexpr std::string_view instead = "***";
+// A unit escape has six bytes for one.
+constexpr std::size_t bytes_per_byte = 6, open_at_least = 4096;
+
+bool is_hex(char c) noexcept {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
+}
+
+bool all_hex(std::string_view text) noexcept {
+  return std::all_of(text.begin(), text.end(), is_hex);
+}
+
+// The first unit of a character that takes two.
+bool ends_in_high_unit(std::string_view text) noexcept {
+  if (text.size() < 6) return false;
+  const std::string_view unit = text.substr(text.size() - 6);
+  return unit.starts_with("\\u") && all_hex(unit.substr(2)) && (unit[2] | 0x20) == 'd' &&
+         std::string_view("89abAB").find(unit[3]) != std::string_view::npos;
+}
+
+// How long the escape is that the text ends within; 0: within none.
+std::size_t half_escape(std::string_view text) noexcept {
+  std::size_t half = 0;
+  for (std::size_t n = 1; n <= std::min<std::size_t>(text.size(), 5) && half == 0; ++n) {
+    const std::string_view end = text.substr(text.size() - n);
+    const bool percent = end[0] == '%' && n <= 2 && all_hex(end.substr(1));
+    const bool unit = end[0] == '\\' && (n == 1 || (end[1] == 'u' && all_hex(end.substr(2))));
+    if (percent || unit) half = n;
+  }
+  return ends_in_high_unit(text.substr(0, text.size() - half)) ? half + 6 : half;
+}
+
+std::vector<std::size_t> borders_of(std::string_view text) {
+  std::vector<std::size_t> out(text.size() + 1, 0);
+  std::size_t length = 0;
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    while (length > 0 && text[i] != text[length]) length = out[length];
+    if (text[i] == text[length]) ++length;
+    out[i + 1] = length;
+  }
+  return out;
+}
+
+}  // namespace
+
+HiddenValues::HiddenValues(std::vector<std::string> values) {
+  const auto add = [this](std::string text) {
+    if (text.empty()) return;
+    const auto same = [&](const Value &value) { return value.text == text; };
+    if (std::any_of(values_.begin(), values_.end(), same)) return;
+    std::vector<std::size_t> borders = borders_of(text);
+    most_open_ = std::max(most_open_, open_at_least + bytes_per_byte * text.size());
+    values_.push_back({std::move(text), std::move(borders)});
+  };
+  for (std::string &value : values) {
+    std::string plain = Decoded::all_of(value, max_layers);
+    const std::size_t least =
+        value.size() / 2;  // of a value that is all escapes little may be left
+    add(std::move(value));
+    if (plain.size() > least) add(std::move(plain));
+  }
+}
+
+// f(text, source): the text, then what its escapes stand for, layer by layer; source(range) is
+// where a range of it is in the text.
+template <class F>
+void HiddenValues::each_layer(std::string_view text, F f) const {
+  f(text, [](Range range) { return range; });
+  std::vector<Decoded> layers;
+  while (layers.size() < max_layers) {
+    auto layer = Decoded::of(layers.empty() ? text : layers.back().text(), Decoded::Layer::both);
+    if (!layer) break;
+    layers.push_back(std::move(*layer));
+    f(layers.back().text(), [&](Range range) {
+      for (auto outer = layers.rbegin(); outer != layers.rend(); ++outer) {
+        range = outer->source(range.begin, range.end);
+      }
+      return range;
+    });
+  }
+}
+
+// In order, those that overlap as one.
+std::vector<HiddenValues::Range> HiddenValues::find(std::string_view text) const {
+  std::vector<Range> found;
+  each_layer(text, [&](std::string_view layer, const auto &source) {
+    for (const Value &value : values_) {
+      std::size_t at = layer.find(value.text);
+      const std::size_t step = value.text.size() - value.borders.back();
+      for (; at != layer.npos; at = layer.find(value.text, at + step)) {
+        found.push_back(source(Range{at, at + value.text.size()}));
+      }
+    }
+  });
+  std::sort(found.begin(), found.end(),
+            [](const Range &a, const Range &b) { return a.begin < b.begin; });
+  std::vector<Range> out;
+  for (const Range &range : found) {
+    if (!out.empty() && range.begin < out.back().end) {
+      out.back().end = std::max(out.back().end, range.end);
+    } else {
+      out.push_back(range);
+    }
+  }
+  return out;
+}
+
+// The longest beginning of a value that the text, whose escapes are taken off layer by layer, ends
+// with; what is left of an escape that it ends within belongs to it. Empty: none.
+HiddenValues::Range HiddenValues::beginning_at_end(std::string_view text) const {
+  const std::string_view whole = text.substr(0, text.size() - half_escape(text));
+  std::size_t begin = whole.size();
+  each_layer(whole, [&](std::string_view layer, const auto &source) {
+    const std::size_t half = half_escape(layer);
+    std::size_t longest = half;
+    for (const Value &value : values_) {
+      const std::string_view ready = layer.substr(0, layer.size() - half);
+      std::size_t length = 0;
+      for (const char c : ready.substr(ready.size() - std::min(ready.size(), value.text.size()))) {
+        if (length == value.text.size()) length = value.borders[length];
+        while (length > 0 && value.text[length] != c) length = value.borders[length];
+        if (value.text[length] == c) ++length;
+      }
+      if (length == value.text.size()) length = value.borders[length];
+      longest = std::max(longest, length + (length == 0 ? 0 : half));
+    }
+    if (longest != 0) {
+      begin = std::min(begin, source(Range{layer.size() - longest, layer.size()}).begin);
+    }
+  });
+  return {begin, text.size()};
+}
+
+std::size_t HiddenValues::open_end(std::string_view text) const {
+  if (values_.empty()) return 0;
+  std::size_t begin = beginning_at_end(text).begin;
+  const std::vector<Range> found = find(text);
+  // One that goes on behind it waits as a whole.
+  for (auto range = found.rbegin(); range != found.rend() && range->end > begin; ++range) {
+    begin = std::min(begin, range->begin);
+  }
+  return text.size() - begin;
+}
+
+std::string HiddenValues::mask(std::string_view text, bool ended) const {
+  std::vector<Range> found = find(text);
+  if (ended && !values_.empty()) {
+    Range last = beginning_at_end(text);
+    const bool beyond = found.empty() || found.back().end < last.end;
+    if (last.end - last.begin >= least_told && beyond) {
+      for (; !found.empty() && found.back().end > last.begin; found.pop_back()) {
+        last.begin = std::min(last.begin, found.back().begin);
+      }
+      found.push_back(last);
+    }
+  }
+  std::string out;
+  std::size_t from = 0;
+  for (const Range &range : found) {
+    out.append(text.substr(from, range.begin - from)).append(instead);
+    from = range.end;
+  }
+  return out.append(text.substr(from));
+}
+
+std::string StreamMask::add(std::string_view piece) {
+  if (hidden_.empty()) return std::string(piece);
+  waiting_ += piece;
+  const std::size_t open = hidden_.open_end(waiting_);
+  const bool too_much = open > hidden_.most_open();
+  const std::size_t ready = waiting_.size() - (too_much ? 0 : open);
+  std::string out = hidden_.mask(std::string_view(waiting_).substr(0, ready), too_much);
+  waiting_.erase(0, ready);
+  return out;
+}
+
+std::string StreamMask::finish() {
+  const std::string last = std::exchange(waiting_, {});
+  return hidden_.mask(last);
+}
+
+}  // namespace connector_stdio

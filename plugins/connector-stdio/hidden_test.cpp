@@ -1,0 +1,115 @@
+// Values kept out of a stream, however it comes in pieces.
+#include "connector-stdio/hidden.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+#include "connector-stdio/definition.hpp"
+
+using namespace connector_stdio;
+
+namespace {
+
+StreamMask mask_of(std::vector<std::string> values) {
+  StreamMask out;
+  out.use(std::move(values));
+  return out;
+}
+
+// What comes of the text in pieces of so many bytes.
+std::string in_pieces(const std::vector<std::string> &values, std::string_view text,
+                      std::size_t bytes) {
+  StreamMask mask = mask_of(values);
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); at += bytes) out += mask.add(text.substr(at, bytes));
+  return out + mask.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a value is hidden wherever the pieces of a stream end") {
+  const std::vector<std::string> values = {"tango-7=\"foxtrot\"",
+                                           "tango-7",
+                                           "foxtrot\" and on",
+                                           "back\\slash",
+                                           "\xC3\xBCmlaut-\xF0\x9F\x98\x80",
+                                           "%41bcdefgh"};
+  for (const auto &[text, expected] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"a tango-7=\"foxtrot\" b\n", "a *** b\n"},
+           {"a tango-7=\"foxtrot\" and on\n", "a ***\n"},
+           {"tango-7 tango-7=\"foxtrot tango-\n", "*** ***=\"foxtrot tango-\n"},
+           {R"({"k":"tango-7=\"foxtrot\""})", R"({"k":"***"})"},
+           {R"({"k":"{\"k\":\"tango-7=\\\"foxtrot\\\"\"}"})", R"({"k":"{\"k\":\"***\"}"})"},
+           {R"("t\u0061ngo-7\u003D\u0022foxtrot\u0022")", R"("***")"},
+           {"?q=tango-7%3D%22foxtrot%22&r", "?q=***&r"},
+           {"?q=tango-7%253D%2522foxtrot%2522&r", "?q=***&r"},
+           {R"(C:\back\slash "back\\slash")", R"(C:\*** "***")"},
+           {"<\xC3\xBCmlaut-\xF0\x9F\x98\x80>", "<***>"},
+           {R"(<\u00fcmlaut-\ud83d\ude00>)", "<***>"},
+           {"%2541bcdefgh %41bcdefgh Abcdefgh", "*** *** ***"},
+           {"100% of \\ and %4 \\u00 \\ud83d\n", "100% of \\ and %4 \\u00 \\ud83d\n"},
+           {"nothing of that", "nothing of that"}}) {
+    for (std::size_t bytes = 1; bytes <= text.size(); ++bytes) {
+      INFO(text << " in pieces of " << bytes);
+      CHECK(in_pieces(values, text, bytes) == expected);
+    }
+  }
+}
+
+TEST_CASE("what cannot be the beginning of a value does not wait") {
+  StreamMask mask = mask_of({"tango-7-foxtrot", "quebec"});
+  CHECK(mask.add("ready\n") == "ready\n");
+  CHECK(mask.add("it is tan") == "it is ");
+  CHECK(mask.add("gled\n") == "tangled\n");
+  CHECK(mask.add("q") == "");
+  CHECK(mask.add("\n") == "q\n");
+  CHECK(mask.finish() == "");
+  StreamMask none;
+  CHECK(none.add("tango-7-foxtrot") == "tango-7-foxtrot");
+}
+
+TEST_CASE("a value that the end of the stream cuts is hidden but for a few bytes") {
+  CHECK(in_pieces({"tango-7-foxtrot"}, "it is tango-7-foxtro", 7) == "it is ***");
+  CHECK(in_pieces({"tango-7-foxtrot"}, "it is t\\u0061ngo", 7) == "it is ***");
+  CHECK(in_pieces({"tango-7-foxtrot"}, "it is tan", 7) == "it is tan");
+  CHECK(in_pieces({"abcdefgh", "efghijkl"}, "-abcdefghij", 3) == "-***");
+  CHECK(mask_of({"tango-7-foxtrot"}).mask("it is tango-7-fox") == "it is ***");
+}
+
+TEST_CASE("a bounded part of a stream waits") {
+  const std::string value = std::string(50, 'a') + "b";
+  StreamMask mask = mask_of({value});
+  std::size_t written = 0, sent = 0, most = 0;
+  for (int i = 0; i < 500; ++i) {
+    sent += 100;
+    written += mask.add(std::string(100, 'a')).size();
+    most = std::max(most, sent - written);
+  }
+  CHECK(most <= value.size());
+  StreamMask escaped = mask_of({std::string(20'000, 'a') + "b"});
+  std::string out, in = std::string(1u << 20, 'a');
+  for (std::size_t at = 0; at < in.size(); at += 4096) out += escaped.add(in.substr(at, 4096));
+  CHECK(out.size() + 200'000 > in.size());
+}
+
+TEST_CASE("values of variables and their parts are known, those that everybody has are not") {
+  ::setenv("HOME", "/home/of-the-test", 1);
+  Definition d;
+  bh_error error{};
+  REQUIRE(parse_definition("s", R"({"command":"x","env":{"MODE":"careful","PLAIN":"eight-by",
+      "PIN_TOKEN":"1234","DB":"postgres://me:pass1@db/x","AUTH":"Bearer abcdefgh1",
+      "ADO":"Server=h;User=me;Password=pass2;","KEY":"-----BEGIN-----\nMIIEvQIBADANBgkq\n-----END-----",
+      "HOME":"/home/of-the-test"}})",
+                           &d, &error) == BH_OK);
+  const auto hidden = [&](std::string_view value) {
+    return std::find(d.hidden.begin(), d.hidden.end(), value) != d.hidden.end();
+  };
+  for (const char *value : {"eight-by", "1234", "postgres://me:pass1@db/x", "pass1", "abcdefgh1",
+                            "pass2", "MIIEvQIBADANBgkq"}) {
+    INFO(value);
+    CHECK(hidden(value));
+  }
+  CHECK_FALSE(hidden("careful"));
+  CHECK_FALSE(hidden("/home/of-the-test"));
+}

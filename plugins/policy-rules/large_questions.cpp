@@ -1,0 +1,114 @@
+#include "large_questions.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+
+namespace bulkhead::rules {
+namespace {
+
+Verdict refusal(std::string_view reason) {
+  Verdict out;
+  out.kind = BH_VERDICT_BLOCK;
+  out.rule = kEvaluationError;
+  out.reason = reason;
+  return out;
+}
+
+}  // namespace
+
+struct LargeQuestions::Question {
+  LargeQuestions *owner = nullptr;
+  std::shared_ptr<const RuleSet> set;
+  Event event = Event::request;
+  std::string text;  // all texts of the call and the result, behind each other
+  Call call;
+  std::string_view result;
+  Findings findings;
+  bool studied = false;
+};
+
+LargeQuestions::LargeQuestions(const bh::Host &host, Judge &judge, Judge::Clock clock, Rules rules,
+                               Answer answer)
+    : host_(host),
+      judge_(judge),
+      student_(std::move(clock)),
+      rules_(std::move(rules)),
+      answer_(std::move(answer)) {}
+
+LargeQuestions::~LargeQuestions() = default;
+
+bh_status LargeQuestions::ask(Event event, const Call &call, std::string_view result,
+                              bh_error *error) {
+  auto question = std::make_unique<Question>();
+  Question &q = *question;
+  q.owner = this;
+  q.event = event;
+  q.call = call;
+  q.result = result;
+  const std::array texts = {
+      &q.call.transport,  &q.call.peer,     &q.call.principal, &q.call.method, &q.call.process_name,
+      &q.call.server,     &q.call.name,     &q.call.arguments, &q.call.meta,   &q.result,
+      &q.call.definition, &q.call.argument, &q.call.context,   &q.call.extra};
+  std::size_t bytes = 0;
+  for (const std::string_view *each : texts) bytes += each->size();
+  if (bytes > kMostBytes - bytes_) {
+    return bh::fail(error, BH_E_LIMIT,
+                    "more than " + std::to_string(kMostBytes >> 20) +
+                        " MiB would wait for rules that read them; try again later");
+  }
+  q.text.reserve(bytes);
+  for (std::string_view *each : texts) {
+    const std::size_t at = q.text.size();
+    q.text += *each;
+    *each = std::string_view(q.text).substr(at);
+  }
+  bytes_ += bytes;
+  waiting_.push_back(std::move(question));
+  if (waiting_.size() > 1 || begin_first()) return BH_PENDING;
+  bytes_ -= bytes;
+  waiting_.clear();
+  return bh::fail(error, BH_E_LIMIT, "the pool for blocking work is full; try again later");
+}
+
+bool LargeQuestions::begin_first() {
+  Question &first = *waiting_.front();
+  first.set = rules_();
+  first.studied = false;
+  return host_.run_blocking(study, conclude, &first) == BH_OK;
+}
+
+void LargeQuestions::study(void *question) noexcept {
+  auto &q = *static_cast<Question *>(question);
+  if (q.owner->stopped_) return;
+  try {
+    q.findings = q.owner->student_.study(*q.set, q.event, q.call, q.result);
+    q.studied = true;
+  } catch (const std::exception &) {  // no memory
+  }
+}
+
+void LargeQuestions::conclude(void *question) noexcept {
+  auto &q = *static_cast<Question *>(question);
+  LargeQuestions &all = *q.owner;
+  if (all.stopped_) return;
+  try {
+    // Other rules are in force by now: they decide.
+    if (q.set != all.rules_() && all.begin_first()) return;
+    all.answer_first(q.studied ? all.judge_.conclude(*q.set, q.event, q.call, q.result, q.findings)
+                               : refusal("there was not enough memory for its rules"));
+    while (!all.waiting_.empty() && !all.begin_first())
+      all.answer_first(refusal("the pool for blocking work is full"));
+  } catch (const std::exception &failed) {
+    all.host_.log(BH_LOG_ERROR, std::string("a large message was not judged: ") + failed.what());
+  }
+}
+
+void LargeQuestions::answer_first(const Verdict &verdict) {
+  const std::unique_ptr<Question> first = std::move(waiting_.front());
+  waiting_.pop_front();
+  bytes_ -= first->text.size();
+  answer_(first->call.exchange, verdict);
+}
+
+}  // namespace bulkhead::rules

@@ -1,0 +1,271 @@
+// Messages that are too large to be judged between two turns of the loop: the whole plugin, in a
+// host that the test plays.
+#include <bulkhead/abi/ext/policy.h>
+#include <bulkhead/abi/plugin.h>
+
+#include <catch2/catch.hpp>
+
+#include <bulkhead/testing/fake_host.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "json_text.hpp"
+#include "rules_test.hpp"
+
+extern "C" const bh_entry *bh_static_entry_PolicyRules(void);
+
+namespace {
+
+using bulkhead::rules::test::rules;
+
+// An object with a text of so many bytes, and with `more` members.
+std::string large(std::string_view more = "", std::size_t bytes = 200'000) {
+  return "{\"text\":\"" + std::string(bytes, 'x') + "\"" + std::string(more) + "}";
+}
+
+struct World {
+  struct Verdict {
+    std::uint64_t exchange;
+    std::uint32_t verdict;
+    std::string rule, reason, text;
+    std::thread::id thread;
+  };
+  bh::testing::FakeHost host;
+  bh_host_policy host_policy{};
+  static inline std::vector<Verdict> later;
+  const bh_plugin *plugin = nullptr;
+  const bh_policy *policy = nullptr;
+  bh_verdict out{};
+  bh_error error = bh::make_error();
+
+  explicit World(const std::string &config) {
+    later.clear();
+    host_policy.size = sizeof host_policy;
+    host_policy.decided = [](void *, std::uint64_t exchange, const bh_verdict *v) -> bh_status {
+      later.push_back({exchange, v->verdict, std::string(bh::view(v->rule)),
+                       std::string(bh::view(v->reason)), std::string(bh::view(v->arguments)),
+                       std::this_thread::get_id()});
+      return BH_OK;
+    };
+    host.add_ext(BH_EXT_HOST_POLICY, &host_policy);
+    REQUIRE(bh_static_entry_PolicyRules()->create("policy-rules", host.host(), &plugin, &error) ==
+            BH_OK);
+    REQUIRE(plugin->configure(plugin->self, bh::str(config), &error) == BH_OK);
+    REQUIRE(plugin->start(plugin->self, &error) == BH_OK);
+    policy = static_cast<const bh_policy *>(plugin->get_ext(plugin->self, BH_EXT_POLICY));
+  }
+  ~World() {
+    plugin->stop(plugin->self);
+    plugin->destroy(plugin->self);
+    CHECK(host.faults().empty());
+  }
+
+  static bh_policy_request request(std::uint64_t exchange, std::string_view tool,
+                                   std::string_view arguments) {
+    bh_policy_request r{};
+    r.size = sizeof r;
+    r.exchange = exchange;
+    r.method = bh::str("tools/call");
+    r.server = bh::str("files");
+    r.name = bh::str(tool);
+    r.arguments = bh::str(arguments);
+    return r;
+  }
+  // The texts of the question are gone when it is answered later.
+  bh_status decide(std::uint64_t exchange, std::string tool, std::string arguments,
+                   std::uint32_t event = BH_EVENT_CALL) {
+    bh_policy_request r = request(exchange, tool, arguments);
+    r.event = event;
+    return asked([&] { return policy->decide(plugin->self, &r, &out, &error); });
+  }
+  bh_status observe(std::uint64_t exchange, std::string tool, std::string result) {
+    const bh_policy_request r = request(exchange, tool, {});
+    return asked([&] { return policy->observe(plugin->self, &r, bh::str(result), &out, &error); });
+  }
+  template <class Ask>
+  bh_status asked(Ask ask) {
+    out = {};
+    out.size = sizeof out;
+    error = bh::make_error();
+    return ask();
+  }
+  const Verdict &answered(std::size_t n = 1) {
+    REQUIRE(host.run_until([&] { return later.size() >= n; }, 30'000));
+    return later[n - 1];
+  }
+};
+
+const std::string kReads = rules(R"j({
+  "by-name": {"on": "mcp.request", "if": "mcp.request.tool_name == 'drop'", "decision": "block", "priority": 1},
+  "free": {"on": "mcp.request", "if": "mcp.request.tool_name == 'free'", "decision": "allow", "priority": 2},
+  "secret": {"on": "mcp.request", "if": "mcp.request.arguments.kind == 'secret'", "decision": "block", "priority": 3},
+  "shout": {"on": "mcp.request", "if": "mcp.request.tool_name == 'shout'", "decision": "rewrite", "priority": 4,
+            "rewrite_target": "arguments.kind =~ \"loud\"", "rewrite_value": "quiet"},
+  "result": {"on": "mcp.response", "if": "mcp.response.text.contains('token')", "decision": "block"},
+  "note": {"on": "mcp.notification", "if": "mcp.notification.text.contains('token')", "decision": "block"}
+})j");
+
+}  // namespace
+
+TEST_CASE("large arguments are judged on another thread, as small ones are at once") {
+  World w(kReads);
+  for (const std::string &kind : {std::string("secret"), std::string("plain")}) {
+    INFO(kind);
+    World::later.clear();
+    const std::string member = ",\"kind\":\"" + kind + "\"";
+    REQUIRE(w.decide(1, "write", "{\"a\":1" + member + "}") == BH_OK);
+    const std::uint32_t small = w.out.verdict;
+    const std::string rule(bh::view(w.out.rule));
+    REQUIRE(w.decide(2, "write", large(member)) == BH_PENDING);
+    CHECK(World::later.empty());
+    const World::Verdict &verdict = w.answered();
+    CHECK(verdict.exchange == 2);
+    CHECK(verdict.verdict == small);
+    CHECK(verdict.rule == rule);
+    CHECK(verdict.thread == std::this_thread::get_id());
+    CHECK(verdict.verdict == (kind == "secret" ? BH_VERDICT_BLOCK : BH_VERDICT_ALLOW));
+  }
+}
+
+TEST_CASE("what rules do not read may be as large as it likes") {
+  World w(rules(R"j({
+    "by-name": {"on": "mcp.request", "if": "mcp.request.tool_name == 'drop'", "decision": "block"},
+    "elsewhere": {"on": "mcp.request", "decision": "block",
+                  "if": "mcp.request.server_name == 'other' && mcp.request.arguments.a == 1"}
+  })j"));
+  REQUIRE(w.decide(1, "drop", large()) == BH_OK);
+  CHECK(w.out.verdict == BH_VERDICT_BLOCK);
+  REQUIRE(w.decide(2, "keep", large()) == BH_OK);
+  CHECK(w.out.verdict == BH_VERDICT_ALLOW);
+  REQUIRE(w.observe(2, "keep", large()) == BH_OK);
+}
+
+TEST_CASE("the order of rules is the same for a large message") {
+  World w(kReads);
+  const std::string secret = large(",\"kind\":\"secret\"");
+  REQUIRE(w.decide(1, "drop", secret) == BH_PENDING);
+  REQUIRE(w.decide(2, "free", secret) == BH_PENDING);
+  REQUIRE(w.decide(3, "write", secret) == BH_PENDING);
+  w.answered(3);
+  CHECK(World::later[0].rule.ends_with("by-name"));
+  CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);
+  CHECK(World::later[1].rule.ends_with("free"));
+  CHECK(World::later[2].rule.ends_with("secret"));
+}
+
+TEST_CASE("a large message is rewritten, as a small one") {
+  World w(kReads);
+  REQUIRE(w.decide(1, "shout", large(",\"kind\":\"loud\"")) == BH_PENDING);
+  const World::Verdict &verdict = w.answered();
+  CHECK(verdict.verdict == BH_VERDICT_REWRITE);
+  CHECK(verdict.text == large(",\"kind\":\"quiet\""));
+}
+
+TEST_CASE("large results and notifications are judged on another thread") {
+  World w(kReads);
+  const std::string token = R"(,"content":[{"type":"text","text":"a token"}])";
+  REQUIRE(w.observe(1, "read", large(token)) == BH_PENDING);
+  REQUIRE(w.observe(2, "read", large()) == BH_PENDING);
+  REQUIRE(w.decide(3, "", large(token), BH_EVENT_NOTIFICATION) == BH_PENDING);
+  w.answered(3);
+  CHECK(World::later[0].verdict == BH_VERDICT_BLOCK);
+  CHECK(World::later[0].rule.ends_with("result"));
+  CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);
+  CHECK(World::later[2].rule.ends_with("note"));
+}
+
+TEST_CASE("large calls count like small ones") {
+  World w(rules(R"j({"few": {"on": "mcp.request", "decision": "block",
+    "if": "mcp.request.arguments.kind == 'counted'", "over": {"calls": 2, "by": ["server"]}}})j"));
+  const std::string_view member = ",\"kind\":\"counted\"";
+  REQUIRE(w.decide(1, "write", large(member)) == BH_PENDING);
+  REQUIRE(w.decide(2, "write", large(member)) == BH_PENDING);
+  REQUIRE(w.decide(3, "write", large(member)) == BH_PENDING);
+  w.answered(3);
+  CHECK(World::later[0].verdict == BH_VERDICT_ALLOW);
+  CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);
+  CHECK(World::later[2].verdict == BH_VERDICT_BLOCK);
+  REQUIRE(w.decide(4, "write", R"({"kind":"counted"})") == BH_OK);
+  CHECK(w.out.verdict == BH_VERDICT_BLOCK);
+}
+
+TEST_CASE("hosts of a large message are counted") {
+  World w(rules(R"j({"far": {"on": "mcp.request", "decision": "block", "if": "true",
+    "over": {"destinations": 1, "by": ["server"]}}})j"));
+  REQUIRE(w.decide(1, "get", large(R"(,"url":"https://a.example/")")) == BH_PENDING);
+  REQUIRE(w.decide(2, "get", large(R"(,"url":"https://a.example/x")")) == BH_PENDING);
+  REQUIRE(w.decide(3, "get", large(R"(,"url":"https://b.example/")")) == BH_PENDING);
+  w.answered(3);
+  CHECK(World::later[0].verdict == BH_VERDICT_ALLOW);
+  CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);
+  CHECK(World::later[2].verdict == BH_VERDICT_BLOCK);
+}
+
+TEST_CASE("a large message that is not what rules expect is refused") {
+  World w(kReads);
+  REQUIRE(w.decide(1, "write", large(",\"kind\":1,\"kind\":2")) == BH_PENDING);
+  REQUIRE(w.decide(2, "free", large(",\"kind\":1,\"kind\":2")) == BH_PENDING);
+  REQUIRE(w.observe(3, "read", "[\"" + std::string(200'000, 'x') + "\"]") == BH_PENDING);
+  w.answered(3);
+  CHECK(World::later[0].verdict == BH_VERDICT_BLOCK);
+  CHECK(World::later[0].rule == "security.mcp.evaluation_error");
+  CHECK(World::later[0].reason.find("the same member twice") != std::string::npos);
+  CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);  // decided before anything is read
+  CHECK(World::later[2].reason.find("not an object") != std::string::npos);
+}
+
+TEST_CASE("more values than memory is given for are refused") {
+  std::string many = "{\"v\":[0";
+  for (std::size_t i = 0; i <= bulkhead::rules::JsonText::kMostValues; ++i) many += ",0";
+  many += "]}";
+  World w(kReads);
+  REQUIRE(w.decide(1, "write", many) == BH_PENDING);
+  CHECK(w.answered().verdict == BH_VERDICT_BLOCK);
+  CHECK(w.answered().reason.find("more than 8,388,608 values") != std::string::npos);
+  // As many bytes of text are no values.
+  REQUIRE(w.decide(2, "write", "{\"v\":\"" + std::string(many.size(), ',') + "\"}") == BH_PENDING);
+  CHECK(w.answered(2).verdict == BH_VERDICT_BLOCK);
+  CHECK(w.answered(2).reason.find("no such key") != std::string::npos);
+}
+
+TEST_CASE("large messages that rules read are refused where the profile says so") {
+  World w(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
+    "if": "mcp.request.arguments.kind == 'secret'"}})j",
+                R"(,"large_messages":"refuse","values_at_once":2048)"));
+  REQUIRE(w.decide(1, "write", large("", 5'000)) == BH_OK);
+  CHECK(w.out.verdict == BH_VERDICT_BLOCK);
+  CHECK(bh::view(w.out.rule) == "security.large_messages");
+  REQUIRE(w.decide(2, "write", large(",\"kind\":\"x\"", 2'000)) == BH_OK);
+  CHECK(w.out.verdict == BH_VERDICT_ALLOW);
+  CHECK(World::later.empty());
+}
+
+TEST_CASE("questions that wait have a bound") {
+  World w(kReads);
+  w.host.blocking_inline = false;
+  const std::string half = large("", std::size_t{130} << 20);
+  REQUIRE(w.decide(1, "write", half) == BH_PENDING);
+  REQUIRE(w.decide(2, "write", half) == BH_E_LIMIT);
+  CHECK(std::string(bh::text(w.error)).find("256 MiB") != std::string::npos);
+  w.answered();
+  REQUIRE(w.decide(3, "write", half) == BH_PENDING);
+  CHECK(w.answered(2).exchange == 3);
+}
+
+TEST_CASE("a question is decided by the rules that are in force when it is answered") {
+  World w(kReads);
+  const std::string other = rules(
+      R"j({"all": {"on": "mcp.request", "if": "has(mcp.request.arguments.text)", "decision": "block"}})j");
+  REQUIRE(w.decide(1, "write", large(",\"kind\":\"plain\"")) == BH_PENDING);
+  REQUIRE(w.decide(2, "free", large()) == BH_PENDING);
+  REQUIRE(w.policy->reconfigure(w.plugin->self, bh::str(other), &w.error) == BH_OK);
+  w.answered(2);
+  for (const World::Verdict &each : World::later) {
+    CHECK(each.verdict == BH_VERDICT_BLOCK);
+    CHECK(each.rule.ends_with("all"));
+  }
+  REQUIRE(w.decide(3, "write", large(",\"kind\":\"secret\"")) == BH_PENDING);
+  REQUIRE(w.policy->reconfigure(w.plugin->self, bh::str(rules("{}")), &w.error) == BH_OK);
+  CHECK(w.answered(3).verdict == BH_VERDICT_ALLOW);
+}
