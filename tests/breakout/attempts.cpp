@@ -14,6 +14,7 @@ const std::vector<Attempt> &attempts() {
     add_network_attempts(&made);
     add_kernel_attempts(&made);
     add_resource_attempts(&made);
+    add_ipc_attempts(&made);
     return made;
   }();
   return all;
@@ -42,7 +43,9 @@ std::string to_text(const Target &t) {
            {"sibling_secret", number(t.sibling_secret)},
            {"memory_bytes", number(t.memory_bytes)},
            {"disk_bytes", number(t.disk_bytes)},
-           {"processes", number(t.processes)}}) {
+           {"processes", number(t.processes)},
+           {"ipc_key", number(t.ipc_key)},
+           {"ipc_name", t.ipc_name}}) {
     out += name + "=" + value + ";";
   }
   return out;
@@ -76,6 +79,8 @@ Target from_text(std::string_view text) {
   t.memory_bytes = number("memory_bytes");
   t.disk_bytes = number("disk_bytes");
   t.processes = static_cast<std::uint32_t>(number("processes"));
+  t.ipc_key = static_cast<std::uint32_t>(number("ipc_key"));
+  t.ipc_name = values["ipc_name"];
   return t;
 }
 

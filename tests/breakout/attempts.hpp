@@ -28,6 +28,8 @@ struct Target {
   std::uint64_t memory_bytes = 0;    // more than is allowed
   std::uint64_t disk_bytes = 0;      // in one file, more than is allowed
   std::uint32_t processes = 0;       // more than are allowed
+  std::uint32_t ipc_key = 0;         // see ipc_objects.hpp
+  std::string ipc_name;              // without a slash
 };
 inline constexpr std::size_t secret_size = 16;
 
@@ -49,5 +51,6 @@ void add_process_attempts(std::vector<Attempt> *all);
 void add_network_attempts(std::vector<Attempt> *all);
 void add_kernel_attempts(std::vector<Attempt> *all);
 void add_resource_attempts(std::vector<Attempt> *all);
+void add_ipc_attempts(std::vector<Attempt> *all);
 
 }  // namespace breakout

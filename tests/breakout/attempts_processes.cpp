@@ -57,6 +57,14 @@ int list_descriptors(const Target &t) {
   return ::readlink(proc(t, "fd/0").c_str(), to, sizeof to) >= 0 ? 0 : errno;
 }
 
+// Of the machine, or of the server's own sandbox: that one is the gateway's.
+int open_first_memory(const Target &) {
+  const int fd = ::open("/proc/1/mem", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  ::close(fd);
+  return 0;
+}
+
 int take_descriptor(const Target &t) {
   const long pidfd = ::syscall(__NR_pidfd_open, t.sibling, 0U);
   if (pidfd < 0) return errno;
@@ -124,6 +132,7 @@ void add_process_attempts(std::vector<Attempt> *all) {
                            {"read a sibling's environment", read_environment},
                            {"read a sibling's memory map", read_maps},
                            {"list a sibling's descriptors", list_descriptors},
+                           {"open the memory of process 1", open_first_memory},
                            {"take a sibling's descriptor (pidfd_getfd)", take_descriptor},
                            {"ptrace a sibling", trace},
                            {"signal a sibling (kill)", signal_sibling},

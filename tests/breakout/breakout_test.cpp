@@ -96,14 +96,29 @@ Role launcher_role(const World &world) {
   wish.paths.clear();
   wish.hide = {world.folder() + "/state"};
   wish.memory_bytes = wish.file_bytes = 0;
-  for (const char *name :
-       {"read /etc/passwd", "read the home folder", "open up a file at home (chmod)",
-        "rename a file at home", "hard link to a file at home", "symbolic link to a file at home",
-        "plant a plugin", "start a program", "become another program",
-        "connect to a TCP port that is not allowed", "connect to it with MSG_FASTOPEN",
-        "connect to it with MPTCP", "turn an inherited listener outward", "send a UDP packet",
-        "listen on a TCP port", "user namespace", "run code that was written (W^X)",
-        "become dumpable again"}) {
+  for (const char *name : {"read /etc/passwd",
+                           "read the home folder",
+                           "open up a file at home (chmod)",
+                           "rename a file at home",
+                           "hard link to a file at home",
+                           "symbolic link to a file at home",
+                           "plant a plugin",
+                           "start a program",
+                           "become another program",
+                           "connect to a TCP port that is not allowed",
+                           "connect to it with MSG_FASTOPEN",
+                           "connect to it with MPTCP",
+                           "turn an inherited listener outward",
+                           "send a UDP packet",
+                           "listen on a TCP port",
+                           "user namespace",
+                           "run code that was written (W^X)",
+                           "become dumpable again",
+                           "read shared memory (System V)",
+                           "change a semaphore (System V)",
+                           "send a message (System V)",
+                           "open a POSIX message queue",
+                           "read shared memory (/dev/shm)"}) {
     role.meant[name] = by_design;
   }
   for (const char *name : {"fill memory", "fill memory (shared)", "fill memory (memfd)",
@@ -259,7 +274,12 @@ TEST_CASE("the attempts are real: unconfined they work") {
                            "fill memory (memfd)",
                            "fork bomb",
                            "thread bomb",
-                           "fill the disk with one file"}) {
+                           "fill the disk with one file",
+                           "read shared memory (System V)",
+                           "change a semaphore (System V)",
+                           "send a message (System V)",
+                           "open a POSIX message queue",
+                           "read shared memory (/dev/shm)"}) {
     breakout::Attempt attempt{name, nullptr};
     for (const breakout::Attempt &known : breakout::attempts()) {
       if (std::strcmp(known.name, name) == 0) attempt = known;

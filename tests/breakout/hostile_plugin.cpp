@@ -2,7 +2,10 @@
 // process that mapped it, and a static constructor tries some of it before anything was called.
 #include <poll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <bulkhead/abi/ext/draft/control.h>
 
 #include <bulkhead/cpp/host.hpp>
 #include <bulkhead/cpp/plugin.hpp>
@@ -20,6 +23,8 @@ constexpr std::string_view tools_json = R"([
    "inputSchema":{"type":"object","required":["name"],
                   "properties":{"name":{"type":"string"},"target":{"type":"string"}}}},
   {"name":"names","description":"What there is to try, separated by newlines.",
+   "inputSchema":{"type":"object"}},
+  {"name":"surroundings","description":"What its process has without any attempt.",
    "inputSchema":{"type":"object"}},
   {"name":"hang","description":"Never returns, and hears nothing any more.",
    "inputSchema":{"type":"object"}},
@@ -47,6 +52,20 @@ std::string value_of(std::string_view json, std::string_view name) {
 
 std::string said(const std::string &name, int error) {
   return name + ": " + (error == 0 ? "WORKED" : std::strerror(error));
+}
+
+// The names of the environment's variables, and the time zone.
+std::string surroundings(bool control) {
+  std::string out = "variables:";
+  for (char **at = environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view variable = *at;
+    out.append(" ").append(variable.substr(0, variable.find('=')));
+  }
+  const time_t now = ::time(nullptr);
+  tm parts{};
+  ::localtime_r(&now, &parts);
+  out += "; offset: " + std::to_string(parts.tm_gmtoff);
+  return out + "; control: " + (control ? "yes" : "no");
 }
 
 // What needs to know nothing.
@@ -137,6 +156,10 @@ class HostileTools {
     }
     if (bh::view(request.name) == "hang") {
       for (;;) ::pause();
+    }
+    if (bh::view(request.name) == "surroundings") {
+      answer(call, surroundings(host_.ext<bh_host_control>(BH_EXT_HOST_CONTROL) != nullptr));
+      return BH_OK;
     }
     if (bh::view(request.name) == "flood") {
       answer(call, std::to_string(flood_secrets()) + " were sent");

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "attempts.hpp"
+#include "ipc_objects.hpp"
 
 namespace {
 
@@ -47,9 +48,22 @@ std::string called(std::string_view line) {
 constexpr const char *tools = R"({"tools":[{"name":"attempt","inputSchema":{"type":"object"}},)"
                               R"({"name":"names","inputSchema":{"type":"object"}}]})";
 
+// `hostile_server --hold-ipc TARGET`, started by a test outside of any sandbox: makes what other
+// programs have in the kernel, says so, and removes it with the end of the input.
+int hold_ipc(std::string_view text) {
+  const breakout::Target target = breakout::from_text(text);
+  if (!breakout::make_ipc_objects(target)) return 1;
+  std::cout << "made\n" << std::flush;
+  for (std::string line; std::getline(std::cin, line);) {
+  }
+  breakout::remove_ipc_objects(target);
+  return 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char **argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "--hold-ipc") return hold_ipc(argv[2]);
   for (std::string line; std::getline(std::cin, line);) {
     const std::string method = value_of(line, "method");
     // "id" comes before or after the parameters, which hold none in these tests.

@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ipc_objects.hpp"
 #include "sandbox/confine.hpp"
 
 namespace breakout {
@@ -124,11 +125,15 @@ World::World() {
   target_.memory_bytes = 160 * mega;
   target_.disk_bytes = 4 * mega;
   target_.processes = 80;
+  target_.ipc_key = 0x42000000U | static_cast<std::uint32_t>(::getpid());
+  target_.ipc_name = target_.abstract_name;
+  must(make_ipc_objects(target_), "System V and POSIX objects");
   target_.sibling = start_sibling();
   target_.sibling_secret = reinterpret_cast<std::uint64_t>(&sibling_secret[0]);
 }
 
 World::~World() {
+  remove_ipc_objects(target_);
   ::kill(target_.sibling, SIGKILL);
   ::waitpid(target_.sibling, nullptr, 0);
   std::error_code ignored;

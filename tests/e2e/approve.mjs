@@ -74,6 +74,7 @@ test('F07 refused before approval with an empty log, then used without a questio
   const done = p.approve('weather', '--yes');
   assert.equal(done.code, 0, done.stderr);
   assert.match(done.stdout, /-> approved/);
+  assert.match(done.stderr, /server "weather" is approved, but cannot be used: .*the environment variable WEATHER_KEY is not set/);
   assert.ok(!server.started(), 'approving starts nothing');
 
   const env = { WEATHER_KEY: 'from-outside' };
@@ -217,7 +218,8 @@ test('F09 the file is 0600 in a folder 0700; what was edited by hand counts for 
 
 test('F10 the prompt: verbatim, masked, with the warning; a yes and a no on a terminal', async (t) => {
   const server = traced(t);
-  const definition = { ...server.definition, env: { API_KEY: 'sk-CANARY-0123456789', SHORT_KEY: 'CANARY12', NODE_OPTIONS: '--require ./x.js', TAKEN: '${AWS_SECRET_ACCESS_KEY}' } };
+  const definition = { ...server.definition, env: { API_KEY: 'sk-CANARY-0123456789', SHORT_KEY: 'CANARY12', NODE_OPTIONS: '--require ./x.js', PLAIN: 'CANARY-8', LONG: 'plain-CANARY', DATABASE: 'postgres://u:CANARY@h/db', TAKEN: '${AWS_SECRET_ACCESS_KEY}' } };
+  definition.args = [...definition.args, 'postgres://u:CANARY@h/db', 'Server=h;Password=CANARY;', '--token=CANARY'];
   const evil = { command: 'sh', args: ['-c', 'true\u001b[2K\r', '\u202egnp'] };
   const p = project(t, { mcpServers: { weather: definition, evil } });
   const no = await onTerminal(p, 'n\nno\n');
@@ -225,10 +227,14 @@ test('F10 the prompt: verbatim, masked, with the warning; a yes and a no on a te
   assert.ok(!existsSync(p.store));
   for (const part of [
     `command    "${definition.command}"`,
-    `args       [${definition.args.map((arg) => JSON.stringify(arg)).join(', ')}]`,
+    `args       [${[...definition.args.slice(0, -3), 'postgres://u:***@h/db', 'Server=h;Password=***;', '--token=***'].map((arg) => JSON.stringify(arg)).join(', ')}]`,
     '"API_KEY" = sk-***',
     '"SHORT_KEY" = ***',
-    '"NODE_OPTIONS" = "--require ./x.js"',
+    '"NODE_OPTIONS" = --r***',
+    '"PLAIN" = ***',
+    '"LONG" = pla***',
+    '"DATABASE" = pos***',
+    'what is run or loaded also depends on "NODE_OPTIONS":',
     '"TAKEN" = "${AWS_SECRET_ACCESS_KEY}"',
     'in a sandbox that hides credentials',
     'tools      not known',

@@ -1,5 +1,6 @@
 // A hostile plugin and a hostile server in a whole gateway: what they try is refused, and everybody
 // else is served on. What each layer of the confinement is worth is tested in tests/breakout.
+import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { createSocket } from 'node:dgram';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -31,6 +32,18 @@ async function bystanders(t) {
   return { tcp_port: tcp.address().port, udp_port: udp.address().port };
 }
 
+// What the user's other programs have in the kernel, in the machine's IPC namespace.
+async function kernelObjects(t, target) {
+  const holder = spawn(hostileServer, ['--hold-ipc', asText(target)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = new Promise((done) => holder.on('exit', done));
+  t.defer(async () => (holder.stdin.end(), await ended));
+  const said = await new Promise((done) => {
+    holder.stdout.once('data', (data) => done(String(data)));
+    holder.on('exit', (code) => done(`exit ${code}`));
+  });
+  assert.equal(said, 'made\n');
+}
+
 const asText = (target) => Object.entries(target).map(([name, value]) => `${name}=${value}`).join(';');
 const textOf = (result) => result.content[0].text;
 
@@ -42,6 +55,8 @@ function somewhereIn(pid) {
     return 0x400000;
   }
 }
+
+let gateways = 0;
 
 async function hostileGateway(t, evil = {}) {
   const home = t.path('home');
@@ -79,8 +94,11 @@ async function hostileGateway(t, evil = {}) {
     memory_bytes: 5 * 1024 ** 3,
     disk_bytes: 1024 ** 2,
     processes: 700,
+    ipc_key: 0x44000000 + 16 * process.pid + ++gateways,
+    ipc_name: `bulkhead-e2e-${process.pid}-${gateways}`,
     ...(await bystanders(t)),
   };
+  await kernelObjects(t, target);
   return { gateway, client, compartments: status.compartments, target };
 }
 
@@ -172,14 +190,24 @@ const relaxedMay = [...serverMay, 'user namespace', 'chroot'];
 // Ends the server, and shows nothing.
 const skipped = new Set(['become another program']);
 
-for (const [sandbox, may] of [['home-read-only', relaxedMay], ['strict', serverMay]]) {
-  test(`break-out: a hostile server in the sandbox ${sandbox}, and everybody else is served on`, async (t) => {
+// What `ipc = "host"` gives, and nothing more: /dev/shm stays its own.
+const hostIpc = [
+  'read shared memory (System V)', 'change a semaphore (System V)', 'send a message (System V)', 'open a POSIX message queue',
+];
+
+for (const [sandbox, may] of [
+  ['home-read-only', relaxedMay], ['strict', serverMay], [{ mode: 'strict', ipc: 'host' }, [...serverMay, ...hostIpc]],
+]) {
+  test(`break-out: a hostile server in the sandbox ${show(sandbox)}, and everybody else is served on`, async (t) => {
     const evil = { sandbox, memory_bytes: 512 * 1024 ** 2, processes: 64 };
     const { client, gateway, target, compartments } = await hostileGateway(t, evil);
     const counted = processesWith(hostileServer).every(inGroup);
     const allowed = new Set(counted ? may : [...may, ...uncounted]);
     const worked = await tryAll(client, (name) => `evil__${name}`, { ...target, processes: 100 }, compartments, allowed, skipped);
     assert.deepEqual(worked, []);
+    for (const name of sandbox.ipc === 'host' ? hostIpc : []) {
+      assert.ok(textOf(await client.tool('evil__attempt', { name, target: asText(target) })).endsWith('WORKED'), name);
+    }
     await client.tool('good__echo');
     const after = (await statusOf(gateway)).compartments;
     assert.deepEqual(after.map((one) => [one.name, one.pid]), compartments.map((one) => [one.name, one.pid]));

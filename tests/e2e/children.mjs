@@ -1,7 +1,7 @@
 // Servers as processes: their sandbox, their number, when they run, and that nothing of them stays.
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { alive, assert, descendants, fake, fakeMcp, node, npmServer, processesWith, run, sleep, test, until } from './lib.mjs';
+import { alive, assert, descendants, fake, fakeMcp, node, npmServer, processesWith, run, runProgram, show, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const quickly = { retry_min_ms: 50, retry_max_ms: 150, grace_ms: 100 };
@@ -76,26 +76,109 @@ test('pain-23 clients share a server; those who ask for their own get one, and i
   assert.equal(processesWith(shared).length, 1);
 });
 
+// What `bulkhead status` shows of each server: { name: state }.
+const statesOf = async (gateway) => Object.fromEntries((await statusOf(gateway)).servers.map((entry) => [entry.name, entry.state]));
+
 test('F06 a lazy server runs when it is called, and its list is remembered', async (t) => {
-  const log = t.path('log');
-  const gateway = await t.gateway({
-    mcpServers: { lazy: { ...fake('--tool', 'a', '--log', log), start: 'lazy', idle_stop_ms: 300 } },
-  });
-  await until('the gateway has settled', async () => (await statusOf(gateway)).servers[0].state === 'ready');
-  assert.equal(processesWith(log).length, 0);
-  assert.equal(starts(log), 0);
+  const [log, log2] = [t.path('log'), t.path('log2')];
+  const lazy = (file, tool) => ({ ...fake('--tool', tool, '--log', file), start: 'lazy', idle_stop_ms: 300 });
+  const gateway = await t.gateway({ mcpServers: { lazy: lazy(log, 'a'), lazy2: lazy(log2, 'b') } });
+  const none = { lazy: 'idle', lazy2: 'idle' };
+  assert.deepEqual(await statesOf(gateway), none);
   const client = await t.http(gateway);
-  assert.equal(starts(log), 0, 'a client that only connects starts nothing');
+  assert.deepEqual([starts(log), starts(log2)], [0, 0], 'a client that only connects starts nothing');
+  assert.deepEqual(await statesOf(gateway), none);
   assert.equal((await client.tool('lazy__a')).content[0].text, 'fake/a');
-  assert.equal(starts(log), 1);
+  assert.deepEqual([starts(log), starts(log2)], [1, 0], 'the other one is not started');
   await until('it ends when it is idle', () => processesWith(log).length === 0);
+  await until('the status shows it', async () => (await statesOf(gateway)).lazy === 'idle');
   const other = await t.http(gateway);
-  assert.deepEqual(await other.toolNames(), ['lazy__a']);
-  await sleep(100);
-  assert.equal(starts(log), 1, 'listing does not start it');
+  assert.deepEqual(await other.toolNames(), ['lazy__a', 'lazy2__b']);
+  assert.deepEqual([starts(log), starts(log2)], [1, 1], 'listing starts the one whose list is not known');
+  await until('both are idle', async () => JSON.stringify(await statesOf(gateway)) === JSON.stringify(none));
+  assert.deepEqual(await other.toolNames(), ['lazy__a', 'lazy2__b']);
+  assert.deepEqual((await statusOf(gateway)).servers.map((server) => server.tools), [1, 1], 'what it lists is known');
+  await assert.rejects(client.tool('lazy__nosuch'), (error) => error.code === -32601 && error.message.includes('Tool not found'));
+  assert.deepEqual([starts(log), starts(log2)], [1, 1], 'neither a list nor a tool that it does not have starts it');
   const answers = await Promise.all([client.tool('lazy__a'), other.tool('lazy__a'), client.tool('lazy__a')]);
   assert.equal(answers.length, 3);
-  assert.equal(starts(log), 2, 'calls at once start it once');
+  assert.deepEqual([starts(log), starts(log2)], [2, 1], 'calls at once start it once, and it alone');
+});
+
+for (const args of [[], ['--single-process']]) {
+  test(`F06 a request starts the lazy server that it names, and no other ${args}`, async (t) => {
+    const names = ['tool', 'unknown', 'prompt', 'completion', 'listed', 'template', 'never', 'no-prompt'];
+    const lazy = (name) => ({
+      ...fake('--tool', 'a', '--prompt', 'p', '--resource', 'mem://r', '--template', 'mem://{id}', '--log', t.path(name)),
+      start: 'lazy',
+    });
+    const gateway = await t.gateway({ mcpServers: Object.fromEntries(names.map((name) => [name, lazy(name)])) }, { args });
+    const client = await t.http(gateway);
+    const running = new Set();
+    const check = async (what) => {
+      assert.deepEqual(names.filter((name) => starts(t.path(name)) !== 0), names.filter((name) => running.has(name)), what);
+      const expected = Object.fromEntries(names.map((name) => [name, running.has(name) ? 'ready' : 'idle']));
+      assert.deepEqual(await statesOf(gateway), expected, what);
+    };
+    const get = (name) => client.call('prompts/get', { name });
+    const read = (uri) => client.call('resources/read', { uri });
+    const complete = (ref) => client.call('completion/complete', { ref, argument: { name: 'x', value: 'y' } });
+
+    const nobody = {
+      tool: () => client.tool('nobody__a'),
+      'tool without prefix': () => client.tool('a'),
+      'half a prefix': () => client.tool('too__a'),
+      prompt: () => get('nobody__p'),
+      'prompt without prefix': () => get('p'),
+      resource: () => read('bulkhead://nobody/mem://r'),
+      'resource of no server': () => read('bulkhead://nobody'),
+      subscription: () => client.call('resources/subscribe', { uri: 'bulkhead://nobody/mem://r' }),
+      completion: () => complete({ type: 'ref/prompt', name: 'nobody__p' }),
+      'completion of a resource': () => complete({ type: 'ref/resource', uri: 'bulkhead://nobody/mem://{id}' }),
+    };
+    for (const [what, request] of Object.entries(nobody)) {
+      await assert.rejects(request(), (error) => error.code < 0, what);
+      await check(`${what}: nobody has it`);
+    }
+
+    const somebody = {
+      tool: () => client.tool('tool__a'),
+      prompt: () => get('prompt__p'),
+      completion: () => complete({ type: 'ref/prompt', name: 'completion__p' }),
+      listed: () => read('bulkhead://listed/mem://r'),
+      template: () => complete({ type: 'ref/resource', uri: 'bulkhead://template/mem://{id}' }),
+      unknown: () => assert.rejects(client.tool('unknown__b'), (error) => error.code === -32601),
+      'no-prompt': () => assert.rejects(get('no-prompt__q'), (error) => error.code === -32602),
+    };
+    for (const [server, request] of Object.entries(somebody)) {
+      await request();
+      running.add(server);
+      await check(server);
+    }
+
+    // An original URI names no server: each may have it. A list is of all.
+    await assert.rejects(read('other://r'), (error) => error.code === -32002);
+    for (const name of names) running.add(name);
+    await check('an original URI');
+  });
+}
+
+test('F06 without prefixes a name that nobody lists starts all', async (t) => {
+  const lazy = (file, tool) => ({ ...fake('--tool', tool, '--log', t.path(file)), start: 'lazy' });
+  const gateway = await t.gateway({ naming: { prefix: 'never' }, mcpServers: { one: lazy('one', 'a'), two: lazy('two', 'b') } });
+  const client = await t.http(gateway);
+  assert.deepEqual(await statesOf(gateway), { one: 'idle', two: 'idle' });
+  assert.equal((await client.tool('b')).content[0].text, 'fake/b');
+  assert.deepEqual(await statesOf(gateway), { one: 'ready', two: 'ready' }, 'only their lists tell whose it is');
+});
+
+test('F06 a lazy server that runs for some clients only is not shown as idle', async (t) => {
+  const lazy = (file) => ({ ...fake('--tool', 'a', '--log', t.path(file)), start: 'lazy' });
+  const gateway = await t.gateway({ mcpServers: { one: lazy('one'), two: lazy('two') } });
+  const client = await t.http(gateway, { capabilities: { sampling: {} } });
+  await client.tool('one__a');
+  assert.deepEqual(await statesOf(gateway), { one: 'ready', two: 'idle' });
+  assert.deepEqual([starts(t.path('one')), starts(t.path('two'))], [1, 0]);
 });
 
 for (const mode of ['in compartments', 'in one process']) {
@@ -287,6 +370,83 @@ test('the default sandbox: a file server works as pasted, secrets of the home ar
   assert.ok(!report.includes('CANARY'), report);
   assert.ok(!existsSync(`${home}/new`));
 });
+
+for (const sandbox of ['home-read-only', 'strict']) {
+  test(`sandbox ${sandbox}: credentials that come to be after the start are not there, and nothing is made at home`, async (t) => {
+    const secrets = ['.ssh/id_rsa', '.aws/credentials', '.kube/config', '.npmrc', '.netrc', '.config/gh/hosts.yml', '.docker/config.json', '.config/git/credentials'];
+    const home = t.path('../home');
+    const files = t.path('workspace');
+    // Of some the folder is there, one is there itself; .kube and others are not.
+    for (const folder of [files, `${home}/.ssh`, `${home}/.config/other`, `${home}/project`]) mkdirSync(folder, { recursive: true });
+    writeFileSync(`${home}/.netrc`, 'CANARY');
+    writeFileSync(`${home}/project/notes.txt`, 'notes');
+    const before = readdirSync(home, { recursive: true }).map(String).sort();
+    const script = 'echo x >"$1/started"; while [ ! -e "$1/go" ]; do sleep 0.05; done; '
+      + `for f in ${secrets.join(' ')} project/notes.txt project/later.txt; do echo "$f $(cat "$HOME/$f" 2>&1)"; done >"$1/seen"; exec "$0" --tool look`;
+    const gateway = await t.gateway({
+      limits: { connect_timeout_ms: 60_000, first_list_wait_ms: 1 },
+      mcpServers: {
+        looks: { command: '/bin/sh', args: ['-c', script, fakeMcp, files], sandbox },
+        npx: { command: 'npx', args: ['--version'] },
+        uvx: { command: 'uvx', args: ['--version'] },
+      },
+    }, { env: { HOME: home } });
+    await until('it runs', () => existsSync(`${files}/started`), 20_000);
+    const isOwn = (name) => /^\.config\/bulkhead|^\.local/.test(name);  // the gateway's
+    const after = readdirSync(home, { recursive: true }).map(String).sort();
+    assert.deepEqual(after.filter((name) => !isOwn(name)), before);
+    for (const secret of secrets) {
+      mkdirSync(join(home, secret, '..'), { recursive: true });
+      writeFileSync(join(home, `${secret}.new`), 'CANARY');
+      renameSync(join(home, `${secret}.new`), join(home, secret));
+    }
+    writeFileSync(`${home}/project/later.txt`, 'later');
+    writeFileSync(`${files}/go`, '');
+    const client = await t.http(gateway);
+    await until('it has looked', async () => (await client.toolNames()).includes('looks__look'), 20_000);
+    const report = read(`${files}/seen`);
+    assert.ok(!report.includes('CANARY'), report);
+    assert.equal(/later\.txt later/.test(report) && /notes\.txt notes/.test(report), sandbox !== 'strict', report);
+  });
+}
+
+for (const sandbox of ['home-read-only', 'off']) {
+  test(`sandbox ${sandbox}: packages run by name start in an empty folder, not among a repository's files`, async (t) => {
+    const bin = t.path('bin');
+    mkdirSync(bin);
+    const commands = { npx: ['-y', 'pkg'], bunx: ['pkg'], uvx: ['pkg'], pipx: ['run', 'pkg'], python3: ['-m', 'pkg'], tool: ['x'] };
+    const script = '#!/bin/sh\n{ pwd; ls -A; echo "safe=$PYTHONSAFEPATH"; } >"$REPORT" 2>&1; exec "$FAKE" --tool look\n';
+    const report = (name) => join(t.path('reports'), name, 'seen');
+    const servers = Object.entries(commands).map(([name, args]) => {
+      writeFileSync(join(bin, name), script, { mode: 0o755 });
+      mkdirSync(join(report(name), '..'), { recursive: true });
+      writeFileSync(report(name), '');
+      return [name, { command: name, args, sandbox, start: 'lazy', env: { PATH: `${bin}:/usr/bin:/bin`, REPORT: report(name), FAKE: fakeMcp } }];
+    });
+    const gateway = await t.gateway({ mcpServers: Object.fromEntries(servers) });
+    // The gateway was started here; these would be read by npm, bun, uv and Python.
+    const planted = ['package.json', 'bunfig.toml', 'uv.toml', 'pkg.py'];
+    for (const name of planted) writeFileSync(join(gateway.dir, name), 'PLANTED');
+    const client = await t.http(gateway);
+    for (const name of Object.keys(commands)) {
+      await client.tool(`${name}__look`);
+      const [folder, ...rest] = read(report(name)).trim().split('\n');
+      if (name === 'tool') {
+        assert.equal(folder, gateway.dir);
+        for (const file of planted) assert.ok(rest.includes(file), show(rest));
+        assert.equal(rest.at(-1), 'safe=');
+      } else {
+        assert.notEqual(folder, gateway.dir, name);
+        assert.deepEqual(rest, ['safe=1'], name);
+      }
+    }
+    const log = readdirSync(join(gateway.dir, 'state'), { recursive: true, withFileTypes: true }).filter((entry) => entry.name === 'bulkhead.log');
+    const logged = log.map((entry) => read(join(entry.parentPath ?? entry.path, entry.name))).join('');
+    assert.equal(logged.split(`server "tool" starts in ${gateway.dir}, where the gateway was started`).length, 2, logged);
+    const doctor = runProgram(t, ['doctor', '--config', '{config}'], { profile: { mcpServers: Object.fromEntries(servers) } }).stdout;
+    assert.match(doctor, /^warn  servers that start where the gateway is started: tool\n {6}\S/m);
+  });
+}
 
 test('F31 canary: a value of env reaches the child and nothing else', async (t) => {
   const canary = 'CANARY-7f3a9c21';

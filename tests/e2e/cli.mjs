@@ -13,7 +13,7 @@ const onStdout = (done) => {
 const json = (done) => JSON.parse(onStdout(done));
 
 test('every command has help with an example', async (t) => {
-  for (const command of ['serve', 'stdio', 'tools', 'resources', 'prompts', 'call', 'status', 'doctor', 'relay', 'reload', 'approve', 'revoke', 'approvals', 'approvals watch', 'approvals allow', 'approvals deny', 'aggregator', 'import', 'profile', 'profile show', 'plugin', 'plugin list', 'completion', 'completion bash', '']) {
+  for (const command of ['serve', 'stdio', 'tools', 'resources', 'prompts', 'call', 'warm', 'status', 'doctor', 'relay', 'reload', 'approve', 'revoke', 'approvals', 'approvals watch', 'approvals allow', 'approvals deny', 'aggregator', 'import', 'profile', 'profile show', 'plugin', 'plugin list', 'completion', 'completion bash', '']) {
     const text = onStdout(runProgram(t, [...command.split(' ').filter(Boolean), '--help']));
     assert.match(text, /Example.*:\n {2}\S/, command);
   }

@@ -6,7 +6,7 @@ import {
   renameSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Gateway, Skip, alive, assert, build, descendants, fake, program, run, show, sleep, test, until } from './lib.mjs';
+import { Gateway, Skip, alive, assert, build, descendants, fake, node, program, run, show, sleep, test, until } from './lib.mjs';
 import { Records } from './records.mjs';
 import { statusOf } from './status.mjs';
 
@@ -147,7 +147,57 @@ test('A31 the program\'s file may go away under a gateway that runs', async (t) 
   await until('it answers', () => client.tool('web__echo', { x: 2 }));
 });
 
-test('A02 A03 the endpoint has no credentials and no way out', async (t) => {
+// A stdio server with one tool, which tries to open the file at `path` and answers with what came of it.
+const prober = `
+const { openSync } = require('node:fs');
+const attempt = (path, how) => { try { openSync(path, how); return how + ' opened'; } catch (error) { return error.code; } };
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const result = method === 'initialize'
+    ? { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'probe', version: '1' } }
+    : method === 'tools/list' ? { tools: [{ name: 'open', inputSchema: { type: 'object' } }] }
+      : { content: [{ type: 'text', text: ['r', 'r+', 'a'].map((how) => attempt(params.arguments.path, how)).join(' ') }] };
+  process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n');
+});`;
+
+// Which processes of that gateway may have a library of a plugin mapped: those that the plugin is in.
+const holdersOf = { sqlite3: ['telemetry.records'], gumbo: ['web'] };
+
+test('A02 the session database: its library is mapped by the one that writes it alone, and no server opens it', async (t) => {
+  const http = await t.fakeHttp();
+  const workspace = t.path('workspace');
+  mkdirSync(workspace);
+  writeFileSync(join(workspace, 'note.txt'), 'kept');
+  const gateway = await t.gateway({
+    mcpServers: { remote: { type: 'http', url: http.url }, probe: { command: node, args: ['-e', prober] } },
+    tools: { files: { plugin: 'builtin-files', path: workspace }, web: { plugin: 'builtin-http', allow_private: true, default: 'allow' } },
+    telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } },
+  });
+  const client = await t.http(gateway);
+  const records = new Records(gateway);
+  // Each part has worked, so that it has loaded what it loads at its first use.
+  await client.tool('remote__echo', { x: 1 });
+  await client.tool('files__file_read', { path: 'note.txt' });
+  assert.match(show(await client.tool('web__fetch_http', { url: http.url })), /content/);
+  const file = await until('a file of the database', () => records.files()[0]);
+  const probed = await client.tool('probe__open', { path: file });
+  assert.match(probed.content[0].text, /^(E[A-Z]+ ?){3}$/, 'no way of opening it');
+  await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 4);
+  // Commands read it.
+  assert.match((await records.command('calls')).stdout, /probe  tools\/call open/);
+  if (!mayLook) return t.skip('maps: only root may look into the processes');
+  const { compartments } = await statusOf(gateway);
+  const owners = new Map(compartments.map((one) => [one.pid, one.name]));
+  const all = [gateway.pid, ...descendants(gateway.pid)];
+  for (const { pid, name } of compartments) assert.ok(all.includes(pid), name);
+  const maps = all.map((pid) => [owners.get(pid) ?? (pid === gateway.pid ? 'supervisor' : `a server, ${pid}`), readFileSync(`/proc/${pid}/maps`, 'utf8')]);
+  for (const [name, text] of maps) assert.match(text, / r-xp /, `${name}: its maps are read`);
+  const holders = (library) => maps.filter(([, text]) => text.includes(`/lib${library}`)).map(([name]) => name).sort();
+  for (const [library, names] of Object.entries(holdersOf)) assert.deepEqual(holders(library), names, library);
+});
+
+test('A03 the endpoint has no credentials and no way out', async (t) => {
   const http = await t.fakeHttp();
   const gateway = await t.gateway(
     { mcpServers: { web: { type: 'http', url: http.url, headers: { 'X-Canary': 'CANARY-${env:CANARY_VALUE}' } } } },

@@ -67,6 +67,41 @@ test('F02 variables are expanded in env only, and stay out of everything we writ
   }
 });
 
+// A terminal shows a name as it is, and a model reads it.
+for (const args of [[], ['--single-process']]) {
+  test(`items whose names have control characters are left out and reported ${args}`, async (t) => {
+    const names = ['a\u001b[31mred', 'b\nc', 'd\u007f', 'e\u009b', 'f\u202egnp'];
+    const odd = (option, prefix) => names.flatMap((name) => [option, prefix + name]);
+    const gateway = await t.gateway({
+      mcpServers: {
+        evil: fake('--tool', 'ok', ...odd('--tool', ''), '--prompt', 'ok', ...odd('--prompt', ''), '--resource', 'mem://ok', ...odd('--resource', 'mem://'),
+          '--template', 'mem://{id}', ...odd('--template', 'mem://{id}')),
+        good: fake('--tool', 'ok'),
+      },
+    }, { args });
+    const client = await t.http(gateway);
+    assert.deepEqual(await client.toolNames(), ['evil__ok', 'good__ok']);
+    assert.deepEqual((await client.all('prompts/list', 'prompts')).map((item) => item.name), ['evil__ok']);
+    assert.deepEqual((await client.all('resources/list', 'resources')).map((item) => item.uri), ['bulkhead://evil/mem://ok']);
+    assert.deepEqual((await client.all('resources/templates/list', 'resourceTemplates')).map((item) => item.uriTemplate), ['bulkhead://evil/mem://{id}']);
+    for (const name of names) await assert.rejects(client.tool(`evil__${name}`), (error) => error.code === -32601, name);
+    const { collisions } = await statusOf(gateway);
+    for (const [noun, prefix, member] of [['tool', '', 'name'], ['prompt', '', 'name'], ['resource', 'mem://', 'uri'], ['resource template', 'mem://{id}', 'uriTemplate']]) {
+      for (const name of ['a\\u001b[31mred', 'b\\u000ac', 'd\\u007f', 'e\\u009b', 'f\\u202egnp']) {
+        const line = `${noun} "${prefix}${name}" of server "evil" is not offered: control characters in its ${member}`;
+        assert.ok(collisions.includes(line), `${line}\n${collisions.join('\n')}`);
+      }
+    }
+    assert.equal(collisions.length, 4 * names.length);
+    const log = () => readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8');
+    await until('the log names the first of each kind', () => log().match(/evil.*is not offered: control characters.*\(5 such\)/g)?.length === 4);
+    assert.ok(!log().includes('\u001b'));
+    const listed = runProgram(t, ['tools', '--config', gateway.config]);
+    assert.match(listed.stderr, /not offered: tool "b\\u000ac" of server "evil"/);
+    assert.ok(!/[\u001b\u009b\u202e]/.test(listed.stdout + listed.stderr));
+  });
+}
+
 test('F05 allowTools and denyTools hold for lists and calls', async (t) => {
   const log = t.path('log');
   const tools = ['--tool', 'a', '--tool', 'b', '--tool', 'c'];
@@ -90,7 +125,7 @@ test('G13 configuration errors: distinct, with file and line, all at once', asyn
   const missing = show(undefined);
   const broken = show('{"mcpServers": {"a": {"command": "x",}\n  "b"');
   const wrong = show('{\n "mcpServers": {\n  "a": {"command": 5},\n  "b": {"command": "x", "comand": "y"}\n }\n}');
-  const variable = show({ mcpServers: { a: { command: 'x', env: { T: '${env:NO_SUCH_VARIABLE}' } } } });
+  const variable = show({ transports: { http: { token: '${env:NO_SUCH_VARIABLE}' } } }); // of a server: unset.mjs
   for (const done of [missing, broken, wrong, variable]) assert.equal(done.code, 1, done.stderr);
   assert.match(missing.stderr, /file_not_found/);
   assert.match(broken.stderr, /invalid_json/);
@@ -99,7 +134,7 @@ test('G13 configuration errors: distinct, with file and line, all at once', asyn
   assert.match(wrong.stderr, /gateway\.json:3.*mcpServers\.a\.command/);
   assert.match(wrong.stderr, /gateway\.json:4.*comand/, 'all errors at once');
   assert.match(variable.stderr, /missing_env_var/);
-  assert.match(variable.stderr, /mcpServers\.a\.env\.T/);
+  assert.match(variable.stderr, /transports\.http\.token/);
   assert.match(variable.stderr, /NO_SUCH_VARIABLE/);
 });
 

@@ -1,6 +1,9 @@
 // The HTTP side toward clients: streams and resumption, batches, the old pair, and what is refused.
+import { readFileSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
 import { assert, events, fake, importFromNpm, member, run, sleep, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
 
 // Sends raw bytes, resolves with all that comes back until the other side closes or `ms` are over.
 function raw(port, text, ms = 1500) {
@@ -48,12 +51,142 @@ test('a stream that is cut is taken up again with Last-Event-ID', async (t) => {
   bad.destroy();
 });
 
-test('a refused session names the limit', async (t) => {
-  const gateway = await t.gateway({ limits: { sessions: 1 }, mcpServers: { a: fake('--tool', 'x') } });
-  await t.http(gateway);
-  await assert.rejects(t.http(gateway), /limits\.sessions = 1/);
+test('a head that is too large names the limit', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
   assert.match(await raw(gateway.port, `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`), /431[^]*limits\.header_bytes/);
 });
+
+const modes = [['in compartments', []], ['in one process', ['--single-process']]];
+// The counters of the HTTP transport, by their last part.
+const httpCounters = async (gateway) => Object.fromEntries(Object.entries((await statusOf(gateway)).counters)
+  .filter(([name]) => name.includes('http.')).map(([name, value]) => [name.replace(/^.*http\./, ''), value]));
+// Opens `n` sessions and leaves their handshake there; resolves with the statuses that were not 200.
+async function flood(gateway, n, { ready = false } = {}) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
+  const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}';
+  const post = (body, session) => new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...(session && { 'mcp-session-id': session }) };
+    const request = http.request({ host: '127.0.0.1', port: gateway.port, path: '/mcp', method: 'POST', agent, headers }, (res) => {
+      res.resume().on('end', () => resolve(res));
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+  const one = async () => {
+    const opened = await post(initialize);
+    if (ready && opened.statusCode === 200) await post('{"jsonrpc":"2.0","method":"notifications/initialized"}', opened.headers['mcp-session-id']);
+    return opened.statusCode;
+  };
+  const statuses = await Promise.all(Array.from({ length: n }, one));
+  agent.destroy();
+  return statuses.filter((status) => status !== 200);
+}
+
+for (const [mode, args] of modes) {
+  // The default limit is 4096.
+  test(`handshakes that are left there refuse nobody and end nobody else's session, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x', '--tool', 'grow', '--add', 'grow=y') } }, { args });
+    const [quiet, listening] = [await t.http(gateway), await t.http(gateway)];
+    await listening.tools();
+    const stream = await listening.listen();
+    let cut = false;
+    stream.on('close', () => (cut = true));
+    assert.deepEqual(await flood(gateway, 4500), []);
+    const { sessions_evicted: evicted } = await httpCounters(gateway);
+    assert.equal(evicted, 4500 + 2 - 4096);
+    const fresh = await Promise.all(Array.from({ length: 8 }, () => t.http(gateway)));
+    for (const client of [...fresh, quiet]) assert.equal((await client.tool('a__x')).content[0].text, 'fake/x');
+    assert.equal((await httpCounters(gateway)).sessions_evicted, evicted + 8, 'nobody had to come back');
+    await fresh[0].tool('a__grow');
+    await listening.note('notifications/tools/list_changed');
+    assert.equal(cut, false, 'the stream is the first one still');
+  }, { timeout: 60_000 });
+
+  test(`a full table ends the session that is used least, and its client notices nothing, ${mode}`, async (t) => {
+    const log = t.path('log');
+    const gateway = await t.gateway({
+      limits: { sessions: 4 },
+      mcpServers: { a: fake('--tool', 'x', '--tool', 'slow', '--hold', `slow=${t.path('go')}`, '--resource', 'mem://r', '--log', log, '--tool', 'touch', '--notify',
+        'touch={"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"mem://r"}}') },
+    }, { args });
+    const [first, calling, listening, later] = [await t.http(gateway), await t.http(gateway), await t.http(gateway), await t.http(gateway)];
+    const watching = first;
+    await watching.call('resources/subscribe', { uri: 'bulkhead://a/mem://r' });
+    const slow = calling.tool('a__slow');
+    await until('the call runs', () => readFileSync(log, 'utf8').includes('"slow"'));
+    await listening.listen();
+    await later.call('ping');
+    const fifth = await t.http(gateway);
+    assert.equal((await httpCounters(gateway)).sessions_evicted, 1);
+    assert.equal((await fifth.tool('a__x')).content[0].text, 'fake/x');
+    // The first one comes back with its own id, in the place of the next one.
+    const { session } = watching;
+    assert.equal((await watching.tool('a__x')).content[0].text, 'fake/x');
+    assert.equal(watching.session, session);
+    assert.equal((await httpCounters(gateway)).sessions_evicted, 2);
+    await later.call('ping');
+    assert.equal((await httpCounters(gateway)).sessions_evicted, 3);
+    writeFileSync(t.path('go'), '');
+    assert.equal((await slow).content[0].text, 'fake/slow', 'a call in flight is not touched');
+    if (!args.length) {  // the ledger has it
+      await until('it watches again', () => readFileSync(log, 'utf8').split('resources/subscribe').length > 2);
+      await watching.listen();
+      await listening.tool('a__touch');
+      await watching.note('notifications/resources/updated');
+    }
+  });
+
+  test(`a session that its client has ended does not come back, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ limits: { sessions: 2 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
+    const status = async (client) => (await client.exchange('POST', { body: client.message('ping', undefined, 1), headers: client.headers() })).status;
+    const client = await t.http(gateway);
+    assert.deepEqual(await flood(gateway, 3, { ready: true }), []);
+    assert.ok((await httpCounters(gateway)).sessions_evicted >= 2);
+    assert.equal(await status(client), 200, 'evicted');
+    assert.equal((await client.exchange('DELETE', { headers: client.headers() })).status, 204);
+    assert.equal(await status(client), 404, 'ended by itself');
+    const forged = await t.http(gateway, { leaveOpen: true });
+    assert.deepEqual(await flood(gateway, 3, { ready: true }), []);
+    const { session } = forged;
+    forged.session = session.slice(0, -4) + 'AAAA';
+    assert.equal(await status(forged), 404);
+    forged.session = session.split('.')[0];
+    assert.equal(await status(forged), 404, 'the id alone, without what was sealed');
+    forged.session = session;
+    assert.equal(await status(forged), 200);
+  });
+
+  test(`connections that say nothing refuse nobody, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ limits: { sessions: 8 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
+    const limit = 2 * 8 + 64;
+    const client = await t.http(gateway);
+    const stream = await client.listen();
+    let cut = false;
+    stream.on('close', () => (cut = true));
+    const open = [];
+    t.defer(() => open.forEach((socket) => socket.destroy()));
+    const silent = (text = '') => new Promise((resolve, reject) => {
+      const socket = net.connect(gateway.port, '127.0.0.1', () => {
+        if (text) socket.write(text);
+        resolve();
+      });
+      socket.on('error', (error) => (error.code === 'ECONNRESET' || error.code === 'EPIPE' ? undefined : reject(error)));
+      socket.resume();
+      open.push(socket);
+    });
+    const pieces = ['', 'POST /mcp HTTP/1.1\r\nHost: 127', `GET /nothing HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\n\r\n`];
+    for (const text of pieces) {
+      for (let n = 0; n < 3 * limit; n += 20) await Promise.all(Array.from({ length: 20 }, () => silent(text)));
+      const fresh = await t.http(gateway);
+      assert.equal((await fresh.tool('a__x')).content[0].text, 'fake/x', JSON.stringify(text));
+      await fresh.close();
+    }
+    const counters = await httpCounters(gateway);
+    assert.equal(counters.connections_refused, 0);
+    assert.ok(counters.connections_evicted >= 6 * limit, `${counters.connections_evicted}`);
+    assert.equal(cut, false, 'the stream of a client is not ended for them');
+  });
+}
 
 test('several calls at once on one session', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'slow', '--tool', 'fast', '--delay', 'slow=2000') } });
@@ -105,6 +238,47 @@ test('Host and Origin are checked', async (t) => {
     assert.equal(answer.status, 403, `${host} ${origin}`);
   }
 });
+
+// A GET for an image, a frame or a script has no Origin; browsers say with it whose page it is of.
+for (const [mode, args] of modes) {
+  test(`a web page that sends no Origin opens nothing, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } }, { args });
+    const client = await t.http(gateway);
+    await client.tools();
+    const sessions = async () => (await statusOf(gateway)).sessions;
+    const before = await sessions();
+    const ask = async (method, path, headers, body) => {
+      const res = await client.exchange(method, { path, headers: { accept: 'application/json, text/event-stream', ...headers }, body, stream: true });
+      t.defer(() => res.destroy());
+      return res.statusCode;
+    };
+    const initialize = client.message('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }, 1);
+    const session = client.headers();
+    const entries = {
+      'GET /sse': (headers) => ask('GET', '/sse', headers),
+      'POST /mcp': (headers) => ask('POST', '/mcp', headers, initialize),
+      'GET /mcp': (headers) => ask('GET', '/mcp', { ...session, ...headers }),
+      'DELETE /mcp': (headers) => ask('DELETE', '/mcp', { ...session, ...headers }),
+      'POST /messages': (headers) => ask('POST', '/messages?sessionId=0', headers, initialize),
+      'OPTIONS /mcp': (headers) => ask('OPTIONS', '/mcp', headers),
+      'GET /nothing': (headers) => ask('GET', '/nothing', headers),
+    };
+    for (const site of ['cross-site', 'same-site', 'Cross-Site', 'something']) {
+      for (const [what, request] of Object.entries(entries)) {
+        assert.equal(await request({ 'sec-fetch-site': site }), 403, `${what} ${site}`);
+      }
+    }
+    assert.equal(await sessions(), before, 'no session was opened, and none ended');
+    assert.equal(await ask('GET', '/sse', { 'sec-fetch-site': 'cross-site', origin: 'http://evil.example' }), 403);
+    // Programs, the address bar, a page of this place, and a page of this machine with its Origin.
+    for (const headers of [{}, { 'sec-fetch-site': 'none' }, { 'sec-fetch-site': 'same-origin' },
+      { 'sec-fetch-site': 'cross-site', origin: 'http://localhost:3000' }]) {
+      assert.equal(await ask('GET', '/sse', headers), 200, JSON.stringify(headers));
+      assert.equal(await ask('POST', '/mcp', headers, initialize), 200, JSON.stringify(headers));
+    }
+    assert.equal(await sessions(), before + 8);
+  });
+}
 
 test('requests that smuggle, dawdle or are too large are answered and closed', async (t) => {
   const gateway = await t.gateway({

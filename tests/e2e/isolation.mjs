@@ -59,6 +59,29 @@ for (const [part, ofCompartments, ofServers, refused] of lacks) {
   });
 }
 
+test('best-effort without IPC namespaces: servers run, and status and doctor name what they lack', async (t) => {
+  const gateway = await t.gateway(profile('best-effort'), lack('ipc'));
+  const client = await t.http(gateway);
+  assert.equal((await client.tool('up__a')).content[0].text, 'fake/a');
+  const launcher = (await statusOf(gateway)).compartments.find((one) => one.name === 'launcher');
+  assert.deepEqual(launcher.servers_missing.filter((word) => /namespace/.test(word)), ['ipc-namespace']);
+  assert.match(inText(gateway, 'status'), /not enforced for servers of launcher: .*ipc-namespace/);
+  assert.match(inText(gateway, 'doctor'), /servers of compartment launcher run without: .*ipc-namespace/);
+  assert.match(execFileSync(join(build, 'tests/lack'), ['ipc', '--', program, 'doctor'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' }), /this user cannot have IPC namespaces/);
+});
+
+test('require without IPC namespaces: a server is started only if it shares them on purpose', async (t) => {
+  const { isolation, mcpServers } = profile('require');
+  const shares = { ...fake('--tool', 'b'), sandbox: { ipc: 'host' } };
+  const gateway = await t.gateway({ isolation, mcpServers: { ...mcpServers, shares } }, lack('ipc'));
+  const states = async () => Object.fromEntries((await statusOf(gateway)).servers.map((one) => [one.name, one]));
+  await until('one is ready, one failed', async () => {
+    const { up, shares } = await states();
+    return up.state === 'failed' && shares.state === 'ready';
+  }, 20_000);
+  assert.match((await states()).up.reason, /isolation\.mode is "require", and this machine lacks parts of its sandbox: ipc-namespace/);
+});
+
 test('one process says what its servers lack', async (t) => {
   const gateway = await t.gateway(profile('best-effort'), { ...lack('namespaces'), args: ['--single-process'] });
   await upIs(gateway, 'ready');

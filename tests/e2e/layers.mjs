@@ -125,11 +125,18 @@ both('B28 corp rules come first, and nobody weakens them', async (t, args) => {
   const says = (text) => refusal(t, servers + text, env, args);
   assert.match(says(rule('yes', { decision: 'allow', priority: -20 })), /those below 0 are the corporation's/);
   assert.match(says(rule('no-a', { decision: 'allow' })), /the corporation's profile has a rule of this name/);
-  for (const policy of ['plugin = "policy-allow"', 'enabled = false', 'with_rules = "policy-allow"']) {
-    assert.match(says(`[policies.default]\n${policy}\n`), /so the policy is its own \[locked\]/);
+  for (const policy of ['plugin = "policy-allow"', 'enabled = false', 'with_rules = "policy-allow"', 'rules = false']) {
+    const bound = await t.gateway(`${servers}[policies.default]\n${policy}\n`, { args, env });
+    assert.match((await call(await t.http(bound), 'local__a')).error.message, /security\.rules\.mcp\.no-a/, policy);
+    assert.match(bound.stderr(), /policies\.default is left out: .*so the policy is its own/, policy);
   }
+  assert.match(says('[policies.mine]\nplugin = "policy-allow"\n'), /so the policy is its own \[locked\]/);
   assert.match(says('[policy]\nplugin = "policy-allow"\n'), /so the policy is its own \[locked\]/);
-  assert.match(says('[services.http]\nplugin = "/home/u/x.so"\n'), /so what its policy calls out by is its own \[locked\]/);
+  assert.match(says('[services.other]\nplugin = "/home/u/x.so"\n'), /so what its policy calls out by is its own \[locked\]/);
+  const outside = await t.gateway(`${servers}[services.http]\nplugin = "/home/u/x.so"\n`, { args, env });
+  assert.match(outside.stderr(), /services\.http is left out: .*so what its policy calls out by is its own/);
+  const { stdout } = runProgram(t, ['profile', 'show', '--config', '{config}'], { profile: `${servers}[services.http]\nplugin = "/home/u/x.so"\n`, file: 'gateway.toml', env });
+  assert.match(stdout, /services\.http\.plugin += http-client/);
   // Nor by a folder with another plugin of that name.
   mkdirSync(t.path('plugins'), { recursive: true });
   writeFileSync(join(t.path('plugins'), 'policy-rules.so'), 'no library');
@@ -149,6 +156,27 @@ both('B28 corp rules come first, and nobody weakens them', async (t, args) => {
   // A directive behind a lock.
   const late = corp(t, directive('lock', 'mcpServers.x') + directive('replace', 'mcpServers.x', 'value = { command = "y" }'));
   assert.match(refusal(t, servers, late, args), /corp\.toml:5:1: directives\[1\]: replace mcpServers\.x comes too late: the corporation's profile locks mcpServers\.x .*corp\.toml:1/);
+});
+
+// Fault: the start stops, or the user's value is the one that decides.
+both('E05 the corporation\'s value of a policy wins over the user\'s, and a lock makes it an error', async (t, args) => {
+  const lists = (keys) => `[policies.default]\nplugin = "policy-lists"\n${keys}\n`;
+  const ours = lists('tool_permissions = { local__a = "block" }');
+  const env = corp(t, ours);
+  const servers = table('local', fake('--tool', 'a', '--tool', 'b'));
+  const theirs = lists('tool_permissions = { local__a = "allow" }\ndefault_tool_permission = "block"');
+  const gateway = await t.gateway(servers + theirs, { args, env });
+  const client = await t.http(gateway);
+  assert.match((await call(client, 'local__a')).error.message, /tool_permissions\.local__a/);
+  assert.ok((await call(client, 'local__b')).result);
+  assert.match(gateway.stderr(), /gateway\.toml:\d+: policies\.default is left out: the corporation's profile has rules or a policy \(.*corp\.toml:1\), so the policy is its own/);
+  // A file that begins to say so while the gateway runs.
+  writeFileSync(gateway.config, `${servers}${theirs}# more\n`);
+  const answer = await ask(gateway, 'POST', '/reload-config');
+  assert.deepEqual([answer.status, answer.applied], [200, 'all'], show(answer));
+  assert.match(show(answer.notes), /policies\.default is left out/);
+  const locked = corp(t, ours + directive('lock', 'policies.default.tool_permissions'));
+  assert.match(refusal(t, servers + theirs, locked, args), /the corporation's profile locks policies\.default\.tool_permissions/);
 });
 
 test('profile show names the layer of each value, and what directives did', (t) => {

@@ -42,6 +42,21 @@ test('every call is a span, with what it was and without what was said', async (
   assert.doesNotMatch(JSON.stringify(collector.requests.map(({ body }) => body)), /canary-argument/);
 });
 
+test("the gateway's own credentials are in no span, behind escapes neither", async (t) => {
+  const canary = 'tango-7/seven=foxtrot==';
+  const { collector, client } = await observed(t, {}, {
+    mcpServers: { local: { ...fake('--tool', 'a'), env: { API_TOKEN: canary } } },
+  });
+  const units = [...canary].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+  const long = 'x'.repeat(504); // the cut at 512 bytes goes through the credential
+  for (const uri of [`file:///${canary}`, `file:///${units}`, `file:///?q=${encodeURIComponent(canary)}`, long + canary]) {
+    await assert.rejects(client.request('resources/read', `{"uri":"${uri}"}`));
+  }
+  const read = () => collector.spans.filter(({ name }) => name === 'resources/read').map(({ attributes: all }) => all['mcp.resource.uri']);
+  await until('all are there', () => read().length === 4);
+  assert.deepEqual(read(), ['file:///***', 'file:///***', 'file:///?q=***', `${long}***`]);
+});
+
 test('a call that policy refuses is a span with the rule', async (t) => {
   const { collector, client } = await observed(t, {}, {
     security: { rules: { mcp: { no_a: { on: 'mcp.request', if: 'mcp.request.tool_name == "a"', decision: 'block' } } } },

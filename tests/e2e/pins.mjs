@@ -1,6 +1,6 @@
 // Tools whose definition is not the approved one (docs/pins.md), through the real program. Each test runs
 // with compartments and with --single-process.
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { alive, assert, fake, program, run, runProgram, show, test, until } from './lib.mjs';
@@ -79,6 +79,46 @@ both('A34 a changed definition is reported with both hashes, and enforced until 
   assert.deepEqual((await client.toolNames()).sort(), ['s__a', 's__b']);
   assert.ok((await call(client, 's__a')).result);
   assert.ok(report(gateway).pins.every((pin) => pin.approved));
+});
+
+both('what pins shows is what the gateway enforces, at once', async (t, args) => {
+  const enforce = { mode: 'enforce' };
+  const gateway = await t.gateway(profileOf(enforce, [['a', 'text 0'], ['b', 'lists']]), { args });
+  const client = await t.http(gateway);
+  await client.tools();
+  const stateOf = () => Object.fromEntries(report(gateway).pins.map((pin) => [pin.tool, pin.state]));
+  assert.deepEqual(stateOf(), { a: 'approved', b: 'approved' }, 'the first list');
+  for (let i = 1; i <= 8; ++i) {
+    write(gateway, profileOf(enforce, [['a', `text ${i}`], ['b', 'lists']]));
+    reload(gateway);
+    await until('the change is refused', async () => (await call(client, 's__a')).error?.message.includes('tool-pin'));
+    assert.deepEqual(stateOf(), { a: 'changed', b: 'approved' }, `change ${i}`);
+    assert.equal(pins(gateway, 'approve', 's', 'a').code, 0, `change ${i}`);
+    assert.deepEqual(stateOf(), { a: 'approved', b: 'approved' }, `approval ${i}`);
+    reload(gateway);
+    await until('the approval holds', async () => (await call(client, 's__a')).result);
+    assert.deepEqual(stateOf(), { a: 'approved', b: 'approved' }, `reload ${i}`);
+  }
+});
+
+both('pins waits for what a running gateway is writing', async (t, args) => {
+  const enforce = { mode: 'enforce' };
+  const gateway = await t.gateway(profileOf(enforce, [['a', 'text 0']]), { args });
+  const client = await t.http(gateway);
+  await client.tools();
+  assert.equal(report(gateway).pins.length, 1);
+  // Somebody else holds the lock: the gateway's write has to wait.
+  const holder = spawn('flock', [join(gateway.dir, 'state/bulkhead/pins/lock'), 'sh', '-c', 'echo held; read line'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.defer(() => holder.kill('SIGKILL'));
+  await new Promise((done) => holder.stdout.once('data', done));
+  write(gateway, profileOf(enforce, [['a', 'text 1']]));
+  reload(gateway);
+  await until('the change is refused', async () => (await call(client, 's__a')).error?.message.includes('tool-pin'));
+  const shown = new Promise((done) => {
+    execFile(program, ['pins', '--json', '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir }, (error, out) => done(error ?? JSON.parse(out)));
+  });
+  setTimeout(() => holder.stdin.end(), 200);
+  assert.deepEqual((await shown).pins.map((pin) => [pin.tool, pin.state]), [['a', 'changed']]);
 });
 
 both('a tool under another name and a new one are held; accept takes new ones, never renamed ones', async (t, args) => {

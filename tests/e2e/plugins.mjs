@@ -76,6 +76,54 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
+const hostile = join(build, 'tests/hostile/hostile-tools.so');
+
+test('plugin list and doctor have the plugins that the profile names by path, sound or not', async (t) => {
+  const named = join(firstAbi, 'first-tools.so');
+  const missing = t.path('nowhere.so');
+  const profile = {
+    tools: { old: { plugin: named }, again: { plugin: named }, gone: { plugin: missing, required: false }, bad: { plugin: join(badDir, 'no-entry.so'), required: false } },
+    policies: { words: { plugin: join(firstAbi, 'first-policy.so') } },
+    connectors: { strange: hostile },
+  };
+  const cli = (...words) => runProgram(t, [...words, '--config', '{config}'], { profile });
+  const listed = JSON.parse(cli('plugin', 'list', '--json').stdout);
+  const at = (path) => {
+    const found = listed.filter((one) => one.path === path);
+    assert.equal(found.length, 1, `${path}: ${show(found)}`);
+    return found[0];
+  };
+  assert.deepEqual([at(named).id, at(named).used_for, at(named).error], ['first-tools', 'tools.old, tools.again', '']);
+  assert.equal(at(join(firstAbi, 'first-policy.so')).used_for, 'policies.words');
+  assert.equal(at(hostile).used_for, 'servers of type strange');
+  assert.equal(at(missing).used_for, 'tools.gone');
+  assert.match(at(missing).error, /nowhere/);
+  assert.match(at(join(badDir, 'no-entry.so')).error, /not a Bulkhead plugin/);
+  assert.ok(listed.some((one) => one.id === 'builtin-http' && one.error === ''), 'those of the folders');
+  assert.match(cli('plugin', 'list').stdout, /^first-tools \(.*first-tools\.so\) .*tools\.old, tools\.again/m);
+  const doctor = cli('doctor').stdout;
+  assert.match(doctor, /^ok +\d+ plugins can be loaded; named by path: .*first-tools\.so/m);
+  assert.match(doctor, /^FAIL +plugin .*nowhere\.so: /m);
+  assert.match(doctor, /^FAIL +plugin .*no-entry\.so: .*not a Bulkhead plugin/m);
+});
+
+// docs/plugins.md, "Where a plugin runs".
+test('a compartment gives a plugin no variable and no control, with network what calling out needs', async (t) => {
+  const env = { TZ: 'Pacific/Chatham', SECRET_CANARY: '1', BULKHEAD_ANY: '1', LANG: 'C.UTF-8', https_proxy: 'http://127.0.0.1:9', SSL_CERT_DIR: '/etc/ssl/certs', LOGNAME: 'x', SHELL: '/bin/sh', TERM: 'dumb', USER: 'x' };
+  const grants = ['network', 'control'];
+  const tools = { alone: { plugin: hostile, grants: ['control'] }, caller: { plugin: hostile, grants } };
+  const textOf = async (client, name) => (await client.tool(`${name}__surroundings`)).content[0].text;
+  const client = await t.http(await t.gateway({ tools }, { env }));
+  assert.match(await textOf(client, 'alone'), /^variables:; offset: -?\d+; control: no$/);
+  const called = /^variables:(.*); offset: (-?\d+); control: no$/.exec(await textOf(client, 'caller'));
+  assert.deepEqual(called[1].trim().split(' ').sort(), ['HOME', 'LANG', 'LOGNAME', 'PATH', 'SHELL', 'SSL_CERT_DIR', 'TERM', 'USER', 'https_proxy']);
+  assert.ok(![45_900, 49_500].includes(Number(called[2])), `not that of TZ: ${called[2]}`);
+  // In one process it has what the gateway has.
+  const one = await textOf(await t.http(await t.gateway({ tools }, { env, args: ['--single-process'] })), 'alone');
+  assert.match(one, /variables:.* SECRET_CANARY/);
+  assert.match(one, /control: yes$/);
+});
+
 test('H02 what lies behind the end of a plugin\'s structs is not read', async (t) => {
   const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, 'shorter.so'), required: false } } });
   const { plugins } = await statusOf(gateway);
@@ -100,7 +148,8 @@ test('H04 connectors are files of their own: without HTTP, stdio works and HTTP 
   assert.match(remote.reason, /connector-http/);
 });
 
-for (const [plugin, why] of [['fails-in-init.so', /fails-in-init/], ['hangs-in-init.so', /hangs-in-init/]]) {
+for (const [plugin, why] of [['fails-in-init.so', /fails-in-init/], ['hangs-in-init.so', /hangs-in-init/],
+  ['hangs-in-constructor.so', /hangs-in-constructor.*static constructors/], ['good.so', /good\.so.*offers no tools/]]) {
   test(`H06 ${plugin}: go on or stop, as the profile says`, async (t) => {
     const tools = (required) => ({ limits: { plugin_init_ms: 700 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin), required } } });
     const started = Date.now();
@@ -110,10 +159,38 @@ for (const [plugin, why] of [['fails-in-init.so', /fails-in-init/], ['hangs-in-i
     assert.ok(Date.now() - started < 6000);
     const { plugins } = await statusOf(gateway);
     assert.match(plugins.find((entry) => entry.id === 'extra').state, /^failed/);
+    const { state, reason } = (await statusOf(gateway)).servers.find((entry) => entry.name === 'extra');
+    assert.equal(state, 'failed');
+    assert.ok(reason.length > 0);
+    await assert.rejects(client.tool('extra__x'), (error) => error.code < 0);
     assert.match(gateway.stderr(), why);
     const stopped = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], { profile: tools(true) });
     assert.equal(stopped.code, 1);
     assert.match(stopped.stderr, why);
+  });
+}
+
+for (const args of [[], ['--single-process']]) {
+  test(`H06 a required plugin that hangs in its constructors, or offers no tools, stops the start ${args}`, async (t) => {
+    for (const [plugin, why] of [['hangs-in-constructor.so', /hangs-in-constructor.*static constructors/], ['good.so', /good\.so.*offers no tools/]]) {
+      const profile = { limits: { plugin_init_ms: 700 }, mcpServers: { a: fake('--tool', 'x') }, tools: { extra: { plugin: join(badDir, plugin) } } };
+      const stopped = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}', ...args], { profile });
+      assert.equal(stopped.code, 1, plugin);
+      assert.match(stopped.stderr, why);
+    }
+  });
+
+  test(`H06 a call that a plugin calls done without a result fails at once ${args}`, async (t) => {
+    const gateway = await t.gateway({ tools: { extra: { plugin: join(badDir, 'unfinished.so') } } }, { args });
+    const client = await t.http(gateway);
+    assert.deepEqual((await client.toolNames()).sort(), ['extra__nothing', 'extra__slow', 'extra__thread']);
+    for (let round = 0; round < 3; ++round) {
+      await assert.rejects(client.tool('extra__nothing'), (error) => error.code === -32603 && /BH_OK.*no result/.test(error.message));
+      assert.equal((await client.tool('extra__thread')).content[0].text, 'done', 'a result of another thread is not missed');
+    }
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => client.tool(`extra__${n % 2 ? 'thread' : 'nothing'}`).then(() => 1, () => 0)));
+    assert.equal(answers.reduce((a, b) => a + b), 25);
+    assert.equal((await statusOf(gateway)).in_flight, 0);
   });
 }
 

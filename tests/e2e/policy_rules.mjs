@@ -273,11 +273,29 @@ action = "block"
   assert.match((await call(client, 'local__b')).error.message, /default\.deny/);
 });
 
-test('rules are taken by a policy that knows them, or refused', async (t) => {
-  assert.match(refusal(t, [], `[policies.mine]\nplugin = "policy-allow"\n${rule('r', { decision: 'block' })}`), /profile_rules/);
-  const gateway = await t.gateway(profile({ local: fake('--tool', 'a') }, ''));
-  const { stdout } = runProgram(t, ['profile', 'show', '--config', gateway.config]);
-  assert.ok(stdout.includes('policy-allow'), stdout);
+// Fault: "profile_rules is unknown here", or no fault at all and a rule that nobody judges by.
+both('rules beside a policy that does not judge by them are refused, and the cause is named', async (t, args) => {
+  const refusedBy = /gateway\.toml:\d+: policies\.mine: the profile has rules, and this plugin does not judge by them: name "policy-rules"/;
+  const no = rule('r', { decision: 'block' });
+  assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-allow"\n${no}`), refusedBy);
+  // One whose schema allows any key, and one without a schema that is read before it is loaded.
+  const foreign = `[policies.mine]\nplugin = ${quoted(join(build, 'tests/judges/test-policy.so'))}\n`;
+  assert.match(refusal(t, args, foreign + no), refusedBy);
+  assert.match(refusal(t, args, `[policies.mine]\nplugin = "policy-lists"\n${no}`), /mine[^]*does not judge by/);
+  assert.match(refusal(t, args, `[policies.default]\nplugin = "policy-allow"\n${no}`), /policies\.default: the profile has rules, and this plugin does not judge by them/);
+  assert.match(refusal(t, args, `${foreign}rules = false\n${no}`), /the profile has rules and no policy plugin that judges by them/);
+  const { client } = await ruled(t, args, `${foreign}rules = false\n[policies.rules]\nplugin = "policy-rules"\n${no}`);
+  await until('the policies are there', async () => /security\.rules\.mcp\.r/.test((await call(client)).error?.message));
+});
+
+// Fault: it is said to offer no tools, or that its configuration is wrong, and not what it is.
+both('a plugin in the section of another kind is named with its kind and its section', async (t, args) => {
+  assert.match(refusal(t, args, '[tools.x]\nplugin = "policy-lists"\n'), /gateway\.toml:\d+: tools\.x\.plugin: "policy-lists" is a policy \(bh\.policy\/1\) and offers no tools: name it as \[policies\.x\]/);
+  const path = join(build, 'tests/judges/test-policy.so');
+  assert.match(refusal(t, args, `[tools.x]\nplugin = ${quoted(path)}\n`), /tools\.x\.plugin: ".*test-policy\.so" is a policy .* name it as \[policies\.x\]/);
+  assert.match(refusal(t, args, '[policies.x]\nplugin = "builtin-files"\n'), /policies\.x\.plugin: "builtin-files" is a tools plugin .* offers no policy: name it as \[tools\.x\]/);
+  assert.match(refusal(t, args, '[telemetry.x]\nplugin = "transport-http"\n'), /is a transport .* offers no telemetry: name it as \[transports\.x\]/);
+  assert.match(refusal(t, args, '[policies.x]\nplugin = "connector-stdio"\n'), /"connector-stdio" offers no policy \(bh\.policy\/1\); it provides bh\.connector\/1/);
 });
 
 // ---- inputs and notifications -------------------------------------------------------------------

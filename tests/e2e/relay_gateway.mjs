@@ -1,6 +1,6 @@
 // The whole way: the official client, bulkhead-relay as its server, frames over a Unix socket, the
 // gateway, a server behind it.
-import { Gateway, assert, fake, importFromNpm, run, sleep, test, until } from './lib.mjs';
+import { alive, descendants, Gateway, assert, fake, importFromNpm, run, sleep, test, until } from './lib.mjs';
 import { Relay, relayProgram } from './relay_process.mjs';
 import { statusOf } from './status.mjs';
 
@@ -101,11 +101,14 @@ test('the gateway is killed and comes again: pending calls fail once, the client
   const pending = [call(client, 'never'), call(client, 'never'), call(client, 'never')].map((p) => p.then(() => 'answered', (error) => error));
   await sleep(200);
   gateway.mayExit = true;
+  const below = descendants(gateway.pid);
   process.kill(gateway.pid, 'SIGKILL');
   for (const error of await Promise.all(pending)) {
     assert.equal(error.code, -32001);
     assert.match(error.message, /tools\/call: connection closed/);
   }
+  // The endpoint ends a moment after the supervisor; until then it takes connections.
+  await until('all of the gateway has ended', () => !below.some(alive));
   const again = new Gateway(t.dir, profile, { listen: null });
   t.gateways.push(again);
   t.defer(() => again.stop());

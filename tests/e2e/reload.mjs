@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { alive, assert, fake, program, processesWith, run, runProgram, show, test, until } from './lib.mjs';
+import { alive, assert, build, fake, program, processesWith, run, runProgram, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
@@ -32,6 +32,45 @@ async function ask(gateway, method, path, body) {
   });
 }
 const write = (gateway, profile) => writeFileSync(gateway.config, JSON.stringify(profile));
+
+// Beside others it has a tool that takes two seconds, and one that does not.
+const slowTools = join(build, 'core/plugin/testing_plugins/plugins/unfinished.so');
+
+both('a reload that changes a tools plugin loses no call', async (t, args) => {
+  const profile = (more) => ({ tools: { extra: { plugin: slowTools, ...more } } });
+  const gateway = await t.gateway(profile({}), { args });
+  const client = await t.http(gateway);
+  await client.toolNames();
+  const texts = async (calls) => (await Promise.all(calls)).map((answer) => answer.content[0].text);
+  for (const refuse of [false, true]) {
+    const slow = Array.from({ length: 4 }, () => client.tool('extra__slow'));
+    slow.forEach((call) => call.catch(() => {}));
+    await until('they run', async () => (await statusOf(gateway)).in_flight === 4);
+    write(gateway, profile({ refuse }));
+    const reloaded = ask(gateway, 'POST', '/reload-config');
+    const more = Array.from({ length: 10 }, () => client.tool('extra__thread'));
+    assert.deepEqual(await texts(slow), Array(4).fill('done'));
+    assert.deepEqual(await texts(more), Array(10).fill('done'));
+    const answer = await reloaded;
+    assert.equal(answer.success, true, show(answer));
+    assert.deepEqual(await texts([client.tool('extra__thread')]), ['done']);
+  }
+});
+
+test('a call while the compartment of a tools plugin is started again waits for it', async (t) => {
+  const gateway = await t.gateway({ tools: { extra: { plugin: slowTools } } });
+  const client = await t.http(gateway);
+  await client.toolNames();
+  for (let round = 0; round < 3; ++round) {
+    const slow = client.tool('extra__slow').then(() => assert.fail('an answer'), (error) => error);
+    const { pid } = await until('it runs', async () => (await statusOf(gateway)).in_flight === 1 &&
+      (await statusOf(gateway)).compartments.find((one) => one.name === 'extra' && one.state === 'running'));
+    process.kill(pid, 'SIGKILL');
+    assert.equal((await slow).code, -32603, 'it may have run, and is not repeated');
+    const answers = await Promise.all(Array.from({ length: 10 }, () => client.tool('extra__thread')));
+    assert.deepEqual(answers.map((answer) => answer.content[0].text), Array(10).fill('done'));
+  }
+});
 
 both('A29 POST /reload-config: an open client sees the new tool, others keep their process', async (t, args) => {
   const [log, gone] = [t.path('log'), t.path('gone')];
@@ -85,7 +124,8 @@ both('SIGHUP and bulkhead reload do the same; what cannot change is named', asyn
   await client.note('notifications/tools/list_changed');
   await until('both are there', async () => (await client.toolNames()).length === 2);
   write(gateway, { mcpServers: servers, limits: { sessions: 7 } });
-  const { stdout } = await execute(program, ['reload'], { env: gateway.env() });
+  const { code, stdout } = await execute(program, ['reload'], { env: gateway.env() }).catch((error) => error);
+  assert.equal(code, 4, stdout);
   assert.match(stdout, /removed: two/);
   assert.match(stdout, /limits\.sessions: needs a restart/);
   assert.deepEqual(await client.toolNames(), ['one__a']);

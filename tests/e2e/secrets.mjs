@@ -1,6 +1,6 @@
 // Canary secrets: credentials of every kind, as written and by ${env:..}, through a run in which all
 // goes wrong, and then they are looked for wherever they must not be.
-import { closeSync, openSync, readFileSync, readdirSync, readSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readdirSync, readSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { assert, descendants, fake, fakeMcp, run, runProgram, sanitized, sleep, test, until } from './lib.mjs';
@@ -204,6 +204,42 @@ test('canary secrets appear only where they are needed', async (t) => {
   assert.ok(files.some((file) => file.endsWith('.log')), `there are logs: ${files}`);
   for (const file of files) assert.deepEqual(canaries.in(readFileSync(file)), [], file);
 }, { timeout: 90_000 });
+
+for (const args of [[], ['--single-process']]) {
+  test(`a server's log holds no value of its env, whole or in pieces (${args[0] ?? 'compartments'})`, async (t) => {
+    const env = {
+      SOME_SETTING: 'tango-7/fox "trot"==',
+      DATABASE_URL: 'postgres://me:pass-of-the-db@db/x',
+      API_TOKEN: 'quebec',
+      MODE: 'careful',
+    };
+    // Written in two pieces, between which the gateway may read, or not; escaped; and cut by the end.
+    const script = [
+      'printf "at start: %s.\\n" "$SOME_SETTING" >&2',
+      'printf "in pieces: tango-7/f" >&2; sleep 0.3; printf "ox \\"trot\\"==.\\n" >&2',
+      'printf "in json: {\\"k\\":\\"tango-7\\\\/fox \\\\\\"tr\\\\u006ft\\\\\\"==\\"}\\n" >&2',
+      'printf "in a url: tango-7%%2Ffox%%20%%22trot%%22%%3D%%3D.\\n" >&2',
+      'printf "password: pass-of-the-db; token: %s; mode: %s.\\n" "$API_TOKEN" "$MODE" >&2',
+      'printf "the end: tango-7/fox" >&2',
+      'exit 3',
+    ].join('\n');
+    const gateway = await t.gateway({ mcpServers: { good: fake('--tool', 'ok'), loud: { command: 'sh', args: ['-c', script], env } } }, { args });
+    await t.http(gateway);
+    const log = join(gateway.dir, 'state/bulkhead/log/servers/loud.log');
+    await until('the end', () => existsSync(log) && /the end: .*/.test(readFileSync(log, 'utf8')), 20_000);
+    const said = await until('the reason', async () => {
+      const loud = JSON.stringify((await statusOf(gateway)).servers.find(({ name }) => name === 'loud'));
+      return /last lines/.test(loud) && loud;
+    }, 20_000);
+    const text = readFileSync(log, 'utf8');
+    const once = ['at start: ***.', 'in pieces: ***.', 'in json: {"k":"***"}', 'in a url: ***.', 'password: ***; token: ***; mode: careful.', 'the end: ***'];
+    assert.ok(text.startsWith(once.join('\n')), text);
+    await gateway.stop();
+    for (const where of [text, said, readFileSync(log, 'utf8'), gateway.stderrText]) {
+      for (const part of ['tango', 'fox', 'trot', 'pass-of', 'quebec']) assert.ok(!where.includes(part), `${part} in ${where}`);
+    }
+  }, { timeout: 60_000 });
+}
 
 test('secrets are not in the memory of compartments that do not need them', async (t) => {
   if (!root) t.skip('only root may look into the memory of others');

@@ -236,6 +236,15 @@ for (const place of ['compartments', 'single-process']) {
     await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 1);
     const [[request]] = await records.rows("SELECT request_preview FROM mcp_calls WHERE method = 'tools/call'");
     assert.equal(request, '{"name":"local__ok","arguments":{"password":"***","note":"it is ***"}}');
+    const inner = JSON.stringify({ password: 'hunter2-canary', user: 'me' });
+    await client.request('tools/call',
+      `{"name":"local__ok","arguments":{"p\\u0061ssword":"hunter2-canary","text":${JSON.stringify(inner)},` +
+      `"url":"https://h/?password%3Dhunter2-canary","note":"password\\u003dhunter2-canary"}}`);
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 2);
+    const [[escaped]] = await records.rows("SELECT request_preview FROM mcp_calls WHERE method = 'tools/call' ORDER BY id DESC LIMIT 1");
+    assert.deepEqual(JSON.parse(escaped).arguments, {
+      password: '***', text: '{"password":"***","user":"me"}', url: 'https://h/?password%3D***', note: 'password=***',
+    });
     await gateway.stop();
     for (const name of readdirSync(records.folder)) {
       assert.ok(!readFileSync(join(records.folder, name)).includes('hunter2-canary'), name);
@@ -255,6 +264,61 @@ for (const place of ['compartments', 'single-process']) {
     assert.ok(!response.includes(canary), response);
     await gateway.stop();
     for (const name of readdirSync(records.folder)) assert.ok(!readFileSync(join(records.folder, name)).includes(canary), name);
+  });
+
+  test(`the gateway's own credentials are masked behind escapes (${place})`, async (t) => {
+    const canary = 'tango-7/seven=foxtrot of "no" shape==';
+    const { gateway, records } = await recorded(t, {
+      servers: { keyed: { ...fake('--tool', 'ok'), env: { API_TOKEN: canary } } },
+    });
+    const client = await t.http(gateway);
+    const units = (text) => [...text].map((c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join('');
+    const quoted = JSON.stringify(canary);
+    const written = {
+      plain: quoted,
+      equals: quoted.replaceAll('=', '\\u003D'),
+      units: `"${units(canary)}"`,
+      slash: quoted.replaceAll('/', '\\/'),
+      one: quoted.replace('o', '\\u006f'),
+      nested: JSON.stringify(JSON.stringify({ deep: JSON.stringify([canary]) })),
+      nested_slash: JSON.stringify(`{"deep":${quoted.replaceAll('/', '\\/')}}`),
+      nested_units: JSON.stringify(`{"deep":"${units(canary)}"}`),
+      percent: `"https://host/?q=${encodeURIComponent(canary)}"`,
+      percents: `"https://host/?q=${encodeURIComponent(encodeURIComponent(canary))}"`,
+      form: `"q=${encodeURIComponent(canary).replaceAll('%20', '+')}&r=1"`,
+    };
+    const members = Object.entries(written).map(([name, text]) => `"${name}":${text}`).join(',');
+    await client.request('tools/call', `{"name":"local__ok","arguments":{${members}}}`);
+    await assert.rejects(client.request('tools/call', `{"name":"${units(canary)}","arguments":{}}`));
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 2);
+    const [[request]] = await records.rows("SELECT request_preview FROM mcp_calls WHERE tool_name = 'ok'");
+    const kept = JSON.parse(request).arguments;
+    assert.deepEqual(Object.keys(kept), Object.keys(written), request);
+    for (const name of ['plain', 'equals', 'units', 'slash', 'one']) assert.equal(kept[name], '***', name);
+    assert.deepEqual(JSON.parse(kept.nested), { deep: '["***"]' });
+    assert.equal(kept.form, 'q=***&r=1');
+    // Whatever is looked at: no layer of escapes less shows it.
+    const plain = (text) => {
+      for (let i = 0; i < 6; ++i) {
+        text = text
+          .replace(/\\u([0-9a-f]{4})/gi, (_, hex) => String.fromCharCode(parseInt(hex, 16)))
+          .replace(/\\(["\\/])/g, '$1')
+          .replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+      }
+      return text;
+    };
+    const parts = [canary, canary.replaceAll(' ', '+'), 'tango-7', 'foxtrot'];
+    const seen = [];
+    for (const words of [['timeline', '--since', '1h'], ['calls', '--json'], ['inspect', '--json', 'SELECT * FROM mcp_calls']]) {
+      const { stdout } = await records.command(...words);
+      assert.match(stdout, /local/, words.join(' '));
+      seen.push([words.join(' '), stdout]);
+    }
+    await gateway.stop();
+    for (const name of readdirSync(records.folder)) seen.push([name, readFileSync(join(records.folder, name), 'latin1')]);
+    for (const [where, text] of seen) {
+      for (const part of parts) assert.ok(!plain(text).includes(part), `${where}: ${part}`);
+    }
   });
 
   test(`timeline, calls and calls --follow (${place})`, async (t) => {
@@ -282,6 +346,29 @@ for (const place of ['compartments', 'single-process']) {
     await client.tool('local__ok', { late: 1 });
     await until('what comes', () => said.trim().split('\n').filter((line) => JSON.parse(line).name === 'ok').length === 2);
     follow.kill('SIGINT');
+  });
+
+  test(`a limit that is too large works with the largest, and says so (${place})`, async (t) => {
+    const { gateway, records } = await recorded(t);
+    const client = await t.http(gateway);
+    await client.tool('local__ok');
+    await records.until("SELECT count(*) FROM mcp_calls WHERE method = 'tools/call'", (n) => n === 1);
+    for (const [command, most] of [['timeline', 2000], ['calls', 10_000]]) {
+      const plain = await records.command(command, '--json');
+      for (const limit of [most + 1, 999_999, '99999999999999999999999999', `000${most + 1}`]) {
+        const { stdout, stderr } = await records.command(command, '--json', '--limit', String(limit));
+        assert.equal(stdout, plain.stdout, `${command} ${limit}`);
+        const asked = String(limit).replace(/^0+/, '');
+        assert.match(stderr, new RegExp(`--limit ${asked} is more than the maximum of ${most} rows: ${most} is used`));
+      }
+      assert.equal((await records.command(command, '--limit', String(most))).stderr, '');
+      for (const wrong of ['0', '00', '-1', '1.5', 'many', '']) {
+        const failed = await records.command(command, `--limit=${wrong}`).catch((error) => error);
+        assert.equal(failed.code, 2, `${command} ${wrong}`);
+      }
+      const failed = await records.command(command, '--limit', 'many').catch((error) => error);
+      assert.match(failed.stderr, new RegExp(`'many' is no number of rows: give a whole number from 1 to ${most}`));
+    }
   });
 
   test(`full files are followed by others, and read as one (${place})`, async (t) => {
@@ -499,5 +586,61 @@ test('two gateways with one state folder keep two chains', async (t) => {
   const reports = JSON.parse((await records.verify('--json')).stdout);
   assert.ok(reports.length === 2 && reports.every((report) => report.whole), show(reports));
 });
+
+// The endpoint is killed 20 times while clients call. What was answered has its row, or is counted in a gap.
+for (const failure of ['spill', 'block']) {
+  test(`calls answered just before the endpoint is killed are on record (on_failure ${failure})`, async (t) => {
+    const gateway = await t.gateway({
+      mcpServers: { local: fake('--tool', 'ok') },
+      telemetry: { records: { plugin: 'telemetry-sqlite', on_failure: failure } },
+      limits: { retry_min_ms: 20, retry_max_ms: 100 },
+    });
+    const records = new Records(gateway);
+    const clients = [];
+    for (let i = 0; i < 4; ++i) clients.push(await t.http(gateway));
+    const answered = new Set();
+    let sent = 0, stopped = false;
+    const caller = async (client) => {
+      while (!stopped) {
+        const n = ++sent;
+        await client.tool('local__ok', { call: `n${n}-` }).then(() => answered.add(n), () => {});
+      }
+    };
+    const endpoint = () => until('the endpoint runs', async () => {
+      const one = (await statusOf(gateway)).compartments.find(({ name }) => name === 'endpoint');
+      return one?.state === 'running' && one.pid;
+    }, 20_000);
+    const callers = clients.map(caller);
+    for (let kill = 0; kill < 20; ++kill) {
+      const pid = await endpoint();
+      const before = answered.size;
+      await until('calls are answered', () => answered.size >= before + 10 + 7 * kill, 20_000);
+      process.kill(pid, 'SIGKILL');
+      await until('it is gone', async () => (await endpoint()) !== pid, 20_000);
+    }
+    const last = answered.size;
+    await until('calls are answered', () => answered.size >= last + 10, 20_000);
+    stopped = true;
+    await Promise.all(callers);
+    await gateway.stop();
+    const rows = await records.rows("SELECT request_preview, decision FROM mcp_calls WHERE method = 'tools/call'");
+    // The command shows at most 10,000 rows.
+    assert.ok(rows.length < 10_000, String(rows.length));
+    const times = new Map();
+    for (const [request] of rows) {
+      const n = Number(/"call":"n(\d+)-"/.exec(request)[1]);
+      times.set(n, (times.get(n) ?? 0) + 1);
+    }
+    const missing = [...answered].filter((n) => !times.has(n));
+    const gaps = (await records.rows("SELECT detail FROM audit_marks WHERE kind = 'gap'")).map(([detail]) => detail);
+    const counted = gaps.map((detail) => /^records (\d+) to (\d+) did not come/.exec(detail)).map((found) => (found ? found[2] - found[1] + 1 : NaN));
+    const sum = counted.reduce((all, n) => all + n, 0);
+    assert.ok(sum <= sent, `the gaps count ${sum} of ${sent} calls`);
+    assert.ok(missing.length <= sum, `${missing.length} of ${answered.size} answered calls have no row, ${show(gaps)}`);
+    assert.deepEqual(missing, [], `no row although there was room: ${show(gaps)}`);
+    assert.deepEqual([...times].filter(([, count]) => count !== 1), [], 'each once');
+    await records.verify();
+  }, { timeout: 180_000 });
+}
 
 await run();

@@ -77,7 +77,9 @@ void check_scan(std::string_view message, const Scan &s) {
                             s.ref_uri,
                             s.protocol_version,
                             s.capabilities,
-                            s.client_info}) {
+                            s.client_info,
+                            s.argument,
+                            s.context}) {
     check_range(message, range);
   }
   if (s.kind == Kind::batch) return;
@@ -91,6 +93,25 @@ void check_scan(std::string_view message, const Scan &s) {
   if (!s.name.empty()) require(member(params, "name") == s.name.in(message), "name is the member");
   if (!s.meta.empty())
     require(member(params, "_meta") == s.meta.in(message), "_meta is the member");
+}
+
+// What is left of a message is one of the same kind, in which nothing has to be dropped.
+void check_dropped(std::string_view message, const Scan &s) {
+  if (s.kind == Kind::batch) return;
+  const std::string left = without_dropped_members(message, s, true);
+  Scan again;
+  ScanError error;
+  require(bulkhead::mcp::scan(left, &again, &error), "what is left is a message");
+  require(again.kind == s.kind && again.method == s.method, "of the same kind");
+  require(again.id.in(left) == s.id.in(message), "with the same id");
+  require(again.result.in(left) == s.result.in(message), "with the same result");
+  require(again.arguments.in(left) == s.arguments.in(message) || s.unknown_params != 0,
+          "with the same arguments");
+  require(!again.has_to_drop() && again.unknown_params == 0, "with nothing to drop");
+  const std::string extra = extra_params(message, s);
+  require(extra.empty() == !s.extra_params, "extra members are told");
+  require(extra.empty() || valid_json(extra, 1024), "extra members are an object");
+  require(s.unknown_params == 0 || !unknown_param_names(message, s).empty(), "and named");
 }
 
 void check_helpers(std::string_view text) {
@@ -123,6 +144,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char *data, std::size_t siz
   if (bulkhead::mcp::scan(text, &scan, &error)) {
     require(valid, "a message is JSON");
     check_scan(text, scan);
+    check_dropped(text, scan);
   } else {
     require(error.code == -32700 || error.code == -32600, "a known code");
     require(error.offset <= text.size(), "the fault is in the message");

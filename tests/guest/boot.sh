@@ -16,7 +16,7 @@ cache=${BULKHEAD_GUEST_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/bulkhead-
 modules=(vsock vmw_vsock_virtio_transport_common vsock_loopback)
 
 skip() { echo "SKIP guest: $*"; exit 77; }
-for tool in qemu-system-x86_64 busybox cpio dpkg-deb; do
+for tool in qemu-system-x86_64 busybox cpio dpkg-deb xz; do
   command -v "$tool" >/dev/null || skip "no $tool here"
 done
 
@@ -30,7 +30,7 @@ unpack_kernel() {
   (cd "$new" && apt-get -qq -o APT::Sandbox::User=root download "$package") ||
     { rm -rf "$new"; skip "$package cannot be downloaded"; }
   dpkg-deb --fsys-tarfile "$new"/*.deb |
-    tar -x -C "$new" --wildcards './boot/vmlinuz-*' './lib/modules/*/kernel/net/vmw_vsock/*'
+    tar -x -C "$new" --wildcards './boot/vmlinuz-*' '*/lib/modules/*/kernel/net/vmw_vsock/*'
   rm "$new"/*.deb
   mv -T "$new" "$cache/kernel" 2>/dev/null || rm -rf "$new"  # another run was first
 }
@@ -47,8 +47,14 @@ trap cleanup EXIT
 cp -a "$root" "$work/root"
 mkdir -p "$work/root"/{bin,dev,proc,sys,tmp,run,etc,lib/vsock}
 cp "$(command -v busybox)" "$work/root/bin/busybox"
+# In /lib or /usr/lib, and compressed since Debian 13.
 for module in "${modules[@]}"; do
-  find "$cache/kernel/lib/modules" -name "$module.ko" -exec cp {} "$work/root/lib/vsock/" \;
+  file=$(find "$cache/kernel" -name "$module.ko" -o -name "$module.ko.xz" | head -1)
+  case "$file" in
+    *.xz) xz -dc "$file" >"$work/root/lib/vsock/$module.ko" ;;
+    *.ko) cp "$file" "$work/root/lib/vsock/" ;;
+    *) echo "the kernel in $cache/kernel has no module $module" >&2; exit 1 ;;
+  esac
 done
 cat >"$work/root/init" <<INIT
 #!/bin/busybox sh

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# as_ordinary.sh BUILD COMMAND ARG...: runs COMMAND as an ordinary user, over a tree and a build folder that belong
+# to root. HOME and TMPDIR are a new folder of that user.
+#
+# For an ordinary user this ends with 77 (skipped): the tests themselves run as one then. A tree that only root can reach (in /root, or
+# cloned under umask 077) is shown to the user in a mount namespace, under its own path: a readable copy of its
+# files and the build folder itself. For root nothing is skipped: what cannot be done fails with its reason.
+set -euo pipefail
+uid=60999  # of no account
+tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+build=$(cd "$1" && pwd -P)
+shift
+if [ "$(id -u)" != 0 ]; then
+  echo "SKIP: user $(id -u) is an ordinary one, and ran these tests without this script"
+  exit 77
+fi
+
+fail() {
+  echo "as_ordinary.sh: $*" >&2
+  exit 1
+}
+as_user() { setpriv --reuid $uid --regid $uid --clear-groups --inh-caps=-all -- "$@"; }
+command -v setpriv >/dev/null || fail "setpriv is missing: apt-get install util-linux"
+
+# Files and folders of the tree that the user cannot read; nothing if there are none.
+unreadable() {
+  as_user test -x "$tree" || { echo "$tree" && return; }
+  as_user find "$tree" \( -path "$tree/build*" -o -path "$tree/.git" \) -prune -o ! -readable -print -quit 2>&1 | head -1
+  as_user find "$build/bin" "$build/lib" "$build/tests" ! -readable -print -quit 2>&1 | head -1
+}
+
+# In a mount namespace of its own: the tree, readable, under the same path. `hold`: an empty folder.
+show_tree() {
+  local hold=$1 top part
+  mount -t tmpfs -o mode=755 tmpfs "$hold" || fail "no file system can be mounted here, and $(unreadable) is closed to other users"
+  mkdir "$hold/tree" "$hold/build" "$hold/npm"
+  mount --rbind "$build" "$hold/build"
+  tar -C "$tree" --exclude='./build*' --exclude=./.git -cf - . | tar -C "$hold/tree" --no-same-owner -xf -
+  chmod -R go+rX "$hold/tree"
+  [ ! -d "$tree/build/npm" ] || mount --rbind "$tree/build/npm" "$hold/npm"
+  # The first folder on the way that the user cannot enter is covered, else the tree itself.
+  top=$tree
+  part=$tree
+  while [ "$part" != / ]; do
+    as_user test -x "$part" || top=$part
+    part=$(dirname "$part")
+  done
+  mount -t tmpfs -o mode=755 tmpfs "$top"
+  mkdir -p "$tree"
+  mount --bind "$hold/tree" "$tree"
+  mkdir -p "$tree/build/npm" 2>/dev/null || true
+  mkdir -p "$build"
+  mount --rbind "$hold/build" "$build"
+  [ "$build" = "$tree/build" ] || [ ! -d "$hold/npm/node_modules" ] || mount --rbind "$hold/npm" "$tree/build/npm"
+}
+
+if [ -n "${AS_ORDINARY_HOLD:-}" ]; then
+  show_tree "$AS_ORDINARY_HOLD"
+elif [ -n "$(unreadable)" ]; then
+  hold=$(mktemp -d)
+  status=0
+  AS_ORDINARY_HOLD=$hold unshare --mount --propagation private "${BASH_SOURCE[0]}" "$build" "$@" || status=$?
+  rmdir "$hold"
+  exit $status
+fi
+closed=$(unreadable)
+[ -z "$closed" ] || fail "an ordinary user cannot read $closed: chmod -R go+rX it"
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+chown $uid:$uid "$home"
+cd "$home"
+status=0
+as_user env -i PATH="$PATH" HOME="$home" TMPDIR="$home" USER=tester LOGNAME=tester \
+  BULKHEAD_BUILD="$build" BULKHEAD_NPM_DIR="${BULKHEAD_NPM_DIR:-$tree/build/npm}" \
+  ${BULKHEAD_ALLOW_SKIP:+BULKHEAD_ALLOW_SKIP="$BULKHEAD_ALLOW_SKIP"} "$@" || status=$?
+exit $status

@@ -1,0 +1,194 @@
+// The first start of a server, which downloads its program, and the later ones, whose lists are known.
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { assert, fake, fakeMcp, run, runProgram, show, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const modes = { compartments: [], 'one process': ['--single-process'] };
+const both = (name, fn) => {
+  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
+};
+
+// A server that starts when the file `go` of its folder is there, with the arguments in `args`; `broken` ends it.
+class Gated {
+  constructor(t, name) {
+    this.folder = t.path(name);
+    mkdirSync(this.folder);
+    writeFileSync(this.at('start'), '#!/bin/sh\ncd "$(dirname "$0")" || exit 1\n[ ! -e broken ] || exit 7\n'
+      + 'until [ -e go ]; do sleep 0.02; done\nexec "$1" $(cat args)\n');
+    chmodSync(this.at('start'), 0o755);
+    this.lists('a');
+    this.definition = { command: '/bin/sh', args: [this.at('start'), fakeMcp] };
+  }
+  at(name) {
+    return join(this.folder, name);
+  }
+  lists(...tools) {
+    writeFileSync(this.at('args'), tools.map((tool) => `--tool ${tool}`).join(' '));
+  }
+  async go(open) {
+    const { rmSync } = await import('node:fs');
+    if (open) writeFileSync(this.at('go'), '');
+    else rmSync(this.at('go'));
+  }
+}
+const stateOf = async (gateway, name) => (await statusOf(gateway)).servers.find((one) => one.name === name).state;
+
+// A gateway has run once with this profile; gives the profile.
+async function ranOnce(t, server, args, more = {}) {
+  const state = t.path('state');
+  mkdirSync(state, { mode: 0o700 });
+  const profile = { state_dir: state, limits: { first_list_wait_ms: 20_000, connect_timeout_ms: 20_000, grace_ms: 0 }, mcpServers: { s: server.definition, ...more } };
+  await server.go(true);
+  const first = await t.gateway(profile, { args });
+  assert.ok((await (await t.http(first)).toolNames()).includes('s__a'));
+  await until('its list is on disk', () => existsSync(join(state, 'lists/s')));
+  await first.stop();
+  assert.equal(statSync(join(state, 'lists/s')).mode & 0o777, 0o600);
+  await server.go(false);
+  return profile;
+}
+
+both('the second start lists an eager server before it is ready, and its calls wait for it', async (t, args) => {
+  const server = new Gated(t, 'server');
+  const profile = await ranOnce(t, server, args);
+  const gateway = await t.gateway(profile, { args });
+  const client = await t.http(gateway);
+  await client.listen();
+  assert.deepEqual(await client.toolNames(), ['s__a']);
+  assert.equal(await stateOf(gateway, 's'), 'connecting');
+  // Clients with other capabilities see the same until the server has answered them.
+  assert.deepEqual(await (await t.http(gateway, { capabilities: { sampling: {} } })).toolNames(), ['s__a']);
+  const call = client.tool('s__a');
+  server.lists('a', 'b');
+  await server.go(true);
+  assert.equal((await call).content[0].text, 'fake/a');
+  await client.note('notifications/tools/list_changed');
+  assert.deepEqual((await client.toolNames()).sort(), ['s__a', 's__b']);
+});
+
+both('a server that does not start any more is listed no longer', async (t, args) => {
+  const server = new Gated(t, 'server');
+  const profile = await ranOnce(t, server, args, { good: fake('--tool', 'x') });
+  writeFileSync(server.at('broken'), '');
+  const gateway = await t.gateway(profile, { args });
+  const client = await t.http(gateway);
+  await until('only the other one is listed', async () => (await client.toolNames()).join() === 'good__x');
+  await assert.rejects(client.tool('s__a'), { message: /server "s" is not available/ });
+});
+
+both('stdio: servers that start for the first time are named in instructions, and known ones are listed at once', async (t, args) => {
+  const server = new Gated(t, 'server');
+  const state = t.path('state');
+  mkdirSync(state, { mode: 0o700 });
+  const profile = { state_dir: state, limits: { first_list_wait_ms: 20_000, connect_timeout_ms: 20_000 }, mcpServers: { slow: server.definition, idle: { ...fake('--tool', 'i'), start: 'lazy' } } };
+  const begin = async () => {
+    const client = await t.stdio(profile, { args, initialize: false });
+    return [client, (await client.initialize()).instructions ?? ''];
+  };
+  const [first, said] = await begin();
+  assert.match(said, /^Started for the first time, and possibly still being downloaded: slow\. Their tools are listed as soon as they are ready/);
+  await server.go(true);
+  await until('it is listed', async () => (await first.toolNames()).includes('slow__a'));
+  await until('its list is on disk', () => existsSync(join(state, 'lists/slow')));
+  await first.close();
+  await server.go(false);
+  const [second, then] = await begin();
+  assert.doesNotMatch(then, /first time/);
+  assert.ok((await second.toolNames()).includes('slow__a'));
+  await server.go(true);
+  assert.equal((await second.tool('slow__a')).content[0].text, 'fake/a');
+});
+
+// An npx that "downloads" what its cache does not have, as far as a test needs one.
+function fakeNpx(t) {
+  const folder = t.path('bin');
+  mkdirSync(folder);
+  const file = join(folder, 'npx');
+  writeFileSync(file, '#!/bin/sh\nif [ -e "$HOME/.npm/there" ]; then how=cached; else how=downloaded; mkdir -p "$HOME/.npm"; echo x > "$HOME/.npm/there"; fi\n'
+    + 'exec "$3" --tool $how\n');
+  chmodSync(file, 0o755);
+  return { command: file, args: ['-y', 'some-package', fakeMcp] };
+}
+
+test('warm: the private cache is filled and the list known before the first start', async (t) => {
+  const state = t.path('state');
+  mkdirSync(state, { mode: 0o700 });
+  const profile = {
+    state_dir: state,
+    mcpServers: { s: { ...fakeNpx(t), start: 'lazy' }, own: { ...fake('--tool', 'o'), session: 'per-client' }, lacks: { ...fake(), env: { K: '${env:NOT_SET}' } } },
+  };
+  const cli = (...words) => runProgram(t, [...words, '--config', '{config}'], { profile });
+  const unknown = cli('warm', 'nosuch');
+  assert.equal(unknown.code, 2, show(unknown));
+  assert.match(unknown.stderr, /no server is named nosuch/);
+  const one = cli('warm', 's', '--json');
+  assert.equal(one.code, 0, show(one));
+  assert.deepEqual(JSON.parse(one.stdout).servers, [{ name: 's', state: 'ready', reason: '', tools: 1 }]);
+  assert.ok(readFileSync(join(state, 'cache/s/npm/there'), 'utf8'));
+  assert.deepEqual(readdirSync(join(state, 'lists')).sort(), ['.key', 's']);
+  // A gateway lists what was seen then, without a start, and uses the cache.
+  const gateway = await t.gateway(profile);
+  const client = await t.http(gateway);
+  assert.ok((await client.toolNames()).includes('s__downloaded'));
+  assert.equal(await stateOf(gateway, 's'), 'idle');
+  await client.tool('s__cached').catch(() => {});
+  await client.tool('s__downloaded').catch(() => {});
+  await until('the second start has found the cache', async () => (await client.toolNames()).includes('s__cached'));
+  await gateway.stop();
+  const all = cli('warm');
+  assert.equal(all.code, 0, show(all));
+  assert.match(all.stdout, /^own +stdio +ready +1$/m);
+  assert.match(all.stdout, /^lacks +stdio +disabled +- +the environment variable NOT_SET is not set/m);
+  const broken = runProgram(t, ['warm', '--config', '{config}'], { profile: { state_dir: state, mcpServers: { gone: { command: '/no/such/program' } } } });
+  assert.equal(broken.code, 1, show(broken));
+  assert.match(broken.stdout, /^gone +stdio +failed .*does not exist/m);
+});
+
+test('warm: tarballs of the package come from the user\'s npm cache, by digest', (t) => {
+  const [home, state] = [t.path('home'), t.path('state')];
+  const modules = join(home, '.npm/_npx/0123/node_modules');
+  mkdirSync(join(modules, 'some-package'), { recursive: true });
+  mkdirSync(state, { mode: 0o700 });
+  writeFileSync(join(modules, 'some-package/package.json'), '{}');
+  const add = (content, stored) => {
+    const digest = createHash('sha512').update(content).digest();
+    const hex = digest.toString('hex');
+    const file = join('_cacache/content-v2/sha512', hex.slice(0, 2), hex.slice(2, 4), hex.slice(4));
+    mkdirSync(join(home, '.npm', file, '..'), { recursive: true });
+    writeFileSync(join(home, '.npm', file), stored);
+    return { integrity: `sha512-${digest.toString('base64')}`, file };
+  };
+  const [good, forged] = [add('a tarball', 'a tarball'), add('another', 'planted')];
+  writeFileSync(join(modules, '.package-lock.json'), JSON.stringify({ packages: { 'node_modules/a': good, 'node_modules/b': forged } }));
+  writeFileSync(join(home, '.npm/_cacache/index-v5'), 'an index');
+  const definition = fakeNpx(t);
+  const warm = (folder, more) => runProgram(t, ['warm', '--config', '{config}'],
+    { profile: { state_dir: folder, mcpServers: { s: { ...definition, ...more } } }, env: { HOME: home } });
+  const done = warm(state);
+  assert.equal(done.code, 0, show(done));
+  assert.match(done.stderr, /server s: 1 packages \(1 KiB\) copied from your npm cache/);
+  const own = join(state, 'cache/s/npm');
+  assert.equal(readFileSync(join(own, good.file), 'utf8'), 'a tarball');
+  assert.deepEqual(readdirSync(join(own, '_cacache')), ['content-v2']);
+  assert.ok(!existsSync(join(own, forged.file)) && !existsSync(join(own, '_npx')));
+  assert.doesNotMatch(warm(state).stderr, /copied/, 'they are there');
+});
+
+test('import --warm starts what it has written, once', async (t) => {
+  const home = t.path('home');
+  mkdirSync(home);
+  writeFileSync(join(home, '.claude.json'), JSON.stringify({ mcpServers: { s: fakeNpx(t) } }));
+  const file = join(home, 'profile.toml');
+  const cli = (...words) => runProgram(t, words, { env: { HOME: home } });
+  const alone = cli('import', '--warm');
+  assert.equal(alone.code, 2, show(alone));
+  const done = cli('import', '--write', file, '--warm');
+  assert.equal(done.code, 0, show(done));
+  assert.match(done.stdout, /^s +stdio +ready +1$/m);
+  const hinted = cli('import', '--write', file, '--force');
+  assert.match(hinted.stdout, /bulkhead warm --config .*profile\.toml/);
+});
+
+await run();

@@ -1,0 +1,321 @@
+// Rules that come, change or go while a gateway runs: what a reload reports as in force decides the next
+// call, and what is not in force is named. Each test runs with compartments and with --single-process.
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { Gateway, assert, build, fake, program, run, show, test, until } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const modes = { compartments: [], 'one process': ['--single-process'] };
+const both = (name, fn) => {
+  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
+};
+const quoted = (text) => JSON.stringify(String(text));
+const server = () => fake('--tool', 'a', '--tool', 'b');
+const servers = (def = server()) => `[mcpServers.local]\ncommand = ${quoted(def.command)}\nargs = [${def.args.map(quoted).join(', ')}]\n`;
+const tool = (name) => `mcp.request.tool_name == "${name}"`;
+const rule = (name, blocked) => `[security.rules.mcp.${name}]\non = "mcp.request"\nif = '''${tool(blocked)}'''\ndecision = "block"\n`;
+const own = '[policies.default]\nplugin = "policy-rules"\ncompartment = "own"\n';
+const testPolicy = join(build, 'tests/judges/test-policy');
+
+const call = (client, name = 'local__a', args = {}) => client.tool(name, args).then((result) => ({ result }), (error) => ({ error }));
+const runs = async (client, name) => assert.ok((await call(client, name)).result, `${name} runs`);
+async function blocked(client, name, by) {
+  const outcome = await call(client, name);
+  assert.match(`${name}: ${outcome.error?.message ?? show(outcome)}`, by);
+}
+function reload(gateway, ...args) {
+  const done = spawnSync(program, ['reload', ...args], { env: gateway.env(), encoding: 'utf8', timeout: 25_000 });
+  return { code: done.status, out: done.stdout, err: done.stderr };
+}
+const write = (gateway, text) => writeFileSync(gateway.config, text);
+// Writes the profile and reloads: the exit code is the one wanted.
+function reloaded(gateway, text, code = 0) {
+  write(gateway, text);
+  const done = reload(gateway);
+  assert.equal(done.code, code, show(done));
+  return done.out;
+}
+
+both('the first rules that a reload brings are in force, and those that it takes away are not', async (t, args) => {
+  const gateway = await t.gateway(servers(), { args });
+  const client = await t.http(gateway);
+  await runs(client);
+  assert.match(reloaded(gateway, servers() + rule('one', 'a')), /policy: 1 rule added, in force \(now 1 rule\)/);
+  await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
+  await runs(client, 'local__b');
+  await until('lists follow', async () => String(await client.toolNames()) === 'local__b');
+  const out = reloaded(gateway, servers() + rule('two', 'b') + rule('three', 'c'));
+  assert.match(out, /policy: 2 rules added, 1 rule removed, in force \(now 2 rules\)/);
+  await runs(client);
+  await blocked(client, 'local__b', /security\.rules\.mcp\.two/);
+  assert.match(reloaded(gateway, servers() + rule('two', 'b') + rule('three', 'd')), /policy: 1 rule changed, in force \(now 2 rules\)/);
+  assert.match(reloaded(gateway, servers()), /policy: 2 rules removed, in force \(now 0 rules\)/);
+  await runs(client, 'local__b');
+  assert.doesNotMatch(reloaded(gateway, servers()), /policy/);
+  // Where a key stands in its file is no rule.
+  assert.doesNotMatch(reloaded(gateway, `\n\n${servers()}`), /policy/);
+});
+
+// The same rule in each of the ways that a gateway without rules can get its first one.
+const firsts = {
+  'allowed_tools': { text: '[security.servers.local]\nallowed_tools = ["b"]\n', by: /security\.servers\.local\.allowed_tools/, says: /policy: 1 rule added, in force/ },
+  'a default': { text: '[security]\ndefault = "block"\n', by: /security\.rules\.mcp\.default/, says: /policy: settings of the rules changed, in force/ },
+  'the third generation\'s spelling': { text: `[profiles.rules.no]\nmatch = 'mcp.tool_call.name == "a"'\naction = "block"\n`, by: /profiles\.rules\.no/, says: /policy: 1 rule added, in force/ },
+  'a default of the third generation': { text: `[default.no]\nmatch = 'mcp.tool_call.name == "a"'\naction = "block"\n`, by: /default\.no/, says: /policy: 1 rule added, in force/ },
+};
+for (const [what, { text, by, says }] of Object.entries(firsts)) {
+  both(`the first rule by reload: ${what}`, async (t, args) => {
+    const gateway = await t.gateway(servers(), { args });
+    const client = await t.http(gateway);
+    await runs(client);
+    assert.match(reloaded(gateway, servers() + text), says);
+    await blocked(client, 'local__a', by);
+  });
+}
+
+both('the first rules by reload in a JSON profile', async (t, args) => {
+  const mcpServers = { local: server() };
+  const gateway = await t.gateway({ mcpServers }, { args, file: 'mcp.json' });
+  const client = await t.http(gateway);
+  await runs(client);
+  const rules = { one: { on: 'mcp.request', if: tool('a'), decision: 'block' } };
+  assert.match(reloaded(gateway, JSON.stringify({ mcpServers, security: { rules: { mcp: rules } } })), /policy: 1 rule added, in force/);
+  await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
+});
+
+both('the first rules by reload in the corporation\'s profile', async (t, args) => {
+  const corp = t.path('corp.toml');
+  writeFileSync(corp, '[limits]\ngrace_ms = 500\n');
+  const gateway = await t.gateway(servers(), { args, env: { BULKHEAD_CORP_PROFILE: corp } });
+  const client = await t.http(gateway);
+  await runs(client);
+  writeFileSync(corp, rule('corp', 'a'));
+  const done = reload(gateway);
+  assert.equal(done.code, 0, show(done));
+  assert.match(done.out, /policy: 1 rule added, in force/);
+  await blocked(client, 'local__a', /security\.rules\.mcp\.corp/);
+});
+
+both('the first rules by reload of a gateway on standard input and output', async (t, args) => {
+  const gateway = new Gateway(t.dir, servers(), { args });
+  const client = await t.spawn(...gateway.stdioCommand());
+  await until('the server is there', async () => (await call(client)).result);
+  assert.match(reloaded(gateway, servers() + rule('one', 'a')), /policy: 1 rule added, in force/);
+  await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
+});
+
+both('the first rules by SIGHUP and by the connector API are in force', async (t, args) => {
+  const gateway = await t.gateway(servers(), { args });
+  const client = await t.http(gateway);
+  await runs(client);
+  write(gateway, servers() + rule('one', 'a'));
+  process.kill(gateway.pid, 'SIGHUP');
+  await until('the rule is in force', async () => /security\.rules\.mcp\.one/.test((await call(client)).error?.message));
+  // Whatever has the files read again brings all of them.
+  write(gateway, servers() + rule('two', 'b'));
+  const { socket } = await statusOf(gateway);
+  const added = await new Promise((done, failed) => {
+    const req = request({ socketPath: socket, method: 'POST', path: '/mcp/connectors', headers: { 'content-type': 'application/json' } }, (res) => {
+      res.resume();
+      res.on('end', () => done(res.statusCode));
+    });
+    req.on('error', failed);
+    req.end(JSON.stringify({ id: 'more', ...fake('--tool', 'c') }));
+  });
+  assert.equal(added, 200);
+  await blocked(client, 'local__b', /security\.rules\.mcp\.two/);
+  await runs(client);
+});
+
+test('rules that a reload brought are those of an endpoint that is started again', async (t) => {
+  const gateway = await t.gateway(servers());
+  const client = await t.http(gateway);
+  await runs(client);
+  reloaded(gateway, servers() + rule('one', 'a'));
+  const endpoint = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint');
+  const { pid } = await endpoint();
+  process.kill(pid, 'SIGKILL');
+  await until('there is another endpoint', async () => {
+    const one = await endpoint();
+    return one.state === 'running' && one.pid !== pid;
+  });
+  const fresh = await t.http(gateway);
+  await until('the server is there', async () => (await call(fresh, 'local__b')).result);
+  await blocked(fresh, 'local__a', /security\.rules\.mcp\.one/);
+});
+
+both('a reload with a broken rule keeps the rules before it, and says so', async (t, args) => {
+  const gateway = await t.gateway(servers(), { args });
+  const client = await t.http(gateway);
+  const broken = rule('broken', 'a').replace('tool_name', 'tol_name');
+  assert.match(reloaded(gateway, servers() + broken, 1), /nothing was changed[^]*security\.rules\.mcp\.broken/);
+  await runs(client);
+  reloaded(gateway, servers() + rule('one', 'a'));
+  assert.match(reloaded(gateway, servers() + broken, 1), /nothing was changed/);
+  await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
+  await runs(client, 'local__b');
+});
+
+// Fault: the process of the policy ends over rules that it refuses, the old ones are gone, and the
+// reload has reported success.
+test('in a compartment of its own: first rules, broken rules, no rules', async (t) => {
+  const gateway = await t.gateway(servers() + own);
+  const client = await t.http(gateway);
+  await until('the policy is there', async () => (await call(client)).result);
+  assert.match(reloaded(gateway, servers() + own + rule('one', 'a')), /policy: 1 rule added, in force/);
+  await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
+  await runs(client, 'local__b');
+  const out = reloaded(gateway, servers() + own + rule('broken', 'a').replace('tool_name', 'tol_name'), 1);
+  assert.match(out, /nothing was changed[^]*security\.rules\.mcp\.broken/);
+  await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
+  await runs(client, 'local__b');
+  assert.match(reloaded(gateway, servers() + own), /policy: 1 rule removed, in force/);
+  await runs(client);
+});
+
+both('another configuration of policy-lists is in force', async (t, args) => {
+  const lists = (keys) => `${servers()}[policies.default]\nplugin = "policy-lists"\n${keys}\n`;
+  const gateway = await t.gateway(lists(''), { args });
+  const client = await t.http(gateway);
+  await runs(client);
+  assert.match(reloaded(gateway, lists('tool_permissions = { local__a = "block" }')), /policy: policies\.default: configuration changed, in force/);
+  await blocked(client, 'local__a', /tool_permissions\.local__a/);
+  assert.match(reloaded(gateway, lists('blocked_servers = ["local"]')), /policy: policies\.default: configuration changed, in force/);
+  await blocked(client, 'local__b', /blocked_servers/);
+});
+
+// Fault: "reloaded", exit code 0 and nothing to restart, while the old policy goes on deciding.
+both('a policy that cannot be exchanged is named: exit code 1 alone, 4 beside what is in force', async (t, args) => {
+  const gateway = await t.gateway(servers() + rule('one', 'a'), { args });
+  const client = await t.http(gateway);
+  await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
+  const lists = '[policies.default]\nplugin = "policy-lists"\n';
+  const alone = reloaded(gateway, servers() + lists, 1);
+  assert.match(alone, /nothing was changed/);
+  assert.match(alone, /policies\.default: needs a restart; until then "policy-rules" decides as before, and not "policy-lists"/);
+  await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
+  const beside = reloaded(gateway, `${servers()}[limits]\ncall_timeout_ms = 50000\n${lists}`, 4);
+  assert.match(beside, /reloaded in part/);
+  assert.match(beside, /settings: limits\.call_timeout_ms/);
+  assert.match(beside, /policies\.default: needs a restart/);
+  const added = reloaded(gateway, servers() + '[policies.default]\nplugin = "policy-rules"\n[policies.more]\nplugin = "policy-lists"\nrules = false\n' + rule('one', 'b'), 4);
+  assert.match(added, /policy: 1 rule changed, in force/);
+  assert.match(added, /policies\.more: needs a restart; it is not asked until then/);
+  await blocked(client, 'local__b', /security\.rules\.mcp\.one/);
+  const [answer] = JSON.parse(reload(gateway, '--json').out).gateways;
+  assert.deepEqual([answer.success, answer.applied, answer.reloaded], [false, 'none', 0], show(answer));
+  assert.equal(answer.policy.rules, 1);
+});
+
+both('a policy that is removed, moved to another path or asked in another order is named', async (t, args) => {
+  const [one, two] = ['one', 'two'].map((folder) => {
+    mkdirSync(t.path(folder), { recursive: true });
+    for (const end of ['so', 'plugin.toml']) copyFileSync(`${testPolicy}.${end}`, join(t.path(folder), `test-policy.${end}`));
+    return join(t.path(folder), 'test-policy.so');
+  });
+  const use = (id, path) => `[policies.${id}]\nplugin = ${quoted(path)}\nrules = false\n`;
+  const gateway = await t.gateway(servers() + use('x', one) + use('y', one), { args });
+  const client = await t.http(gateway);
+  await until('the policies are there', async () => (await call(client, 'local__a', { judge: 'allow' })).result);
+  assert.match(reloaded(gateway, servers() + use('x', two) + use('y', one), 1), /policies\.x: needs a restart; until then ".*one\/test-policy\.so" decides as before, and not ".*two\/test-policy\.so"/);
+  assert.match(reloaded(gateway, servers() + use('x', one), 1), /policies\.y: needs a restart; it decides until then/);
+  assert.match(reloaded(gateway, servers() + use('y', one) + use('x', one), 1), /policies: another order: needs a restart/);
+  assert.equal(reload(gateway).code, 1);
+  reloaded(gateway, servers() + use('x', one) + use('y', one));
+});
+
+// Fault: it is reported as in force, or the next process of the endpoint decides by another
+// configuration than the one that was reported.
+both('a policy of the endpoint that takes no other configuration while it runs keeps its own, and is named', async (t, args) => {
+  const use = (keys) => `[policies.default]\nplugin = "policy-rules"\n[policies.x]\nplugin = ${quoted(`${testPolicy}.so`)}\ncompartment = "endpoint"\nrules = false\n${keys}\n`;
+  const gateway = await t.gateway(servers() + use(''), { args });
+  const client = await t.http(gateway);
+  const allowed = () => client.tool('local__a', { judge: 'allow' });
+  await allowed();
+  const { digest } = (await statusOf(gateway)).policy;
+  assert.match(reloaded(gateway, servers() + use('lists = "filter"'), 1), /nothing was changed[^]*policies\.x: needs a restart; it decides as before until then/);
+  assert.deepEqual([(await statusOf(gateway)).policy.generation, (await statusOf(gateway)).policy.digest], [1, digest]);
+  // Beside it, rules of another policy are in force.
+  const out = reloaded(gateway, servers() + use('lists = "filter"') + rule('one', 'b'), 4);
+  assert.match(out, /policy: 1 rule added, in force \(now 1 rule\)/);
+  assert.match(out, /policies\.x: needs a restart/);
+  assert.doesNotMatch(out, /policies\.x: configuration changed/);
+  await blocked(client, 'local__b', /security\.rules\.mcp\.one/);
+  await allowed();
+  const now = (await statusOf(gateway)).policy;
+  assert.equal(now.rules, 1);
+  if (args.length > 0) return;
+  const endpoint = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint');
+  const { pid } = await endpoint();
+  process.kill(pid, 'SIGKILL');
+  await until('there is another endpoint with the same policies', async () => {
+    const one = await endpoint();
+    return one.state === 'running' && one.pid !== pid && (await statusOf(gateway)).policy.digest === now.digest;
+  });
+  assert.match(reload(gateway).out, /policies\.x: needs a restart/);
+});
+
+// Fault: the files are checked and explained as if they were what decides.
+both('policy check and explain say when a running gateway of the profile has other rules', async (t, args) => {
+  const gateway = await t.gateway(servers(), { args });
+  const client = await t.http(gateway);
+  await runs(client);
+  const policy = (input, ...words) => {
+    const done = spawnSync(program, ['policy', ...words], { env: gateway.env(), cwd: gateway.dir, input, encoding: 'utf8', timeout: 20_000 });
+    assert.equal(done.status, 0, show(done));
+    return done.stdout;
+  };
+  const asked = JSON.stringify({ server: 'local', name: 'a' });
+  const check = (file = 'gateway.toml') => policy('', 'check', file);
+  const explain = (...words) => policy(asked, 'explain', '-', '--config', gateway.config, ...words);
+  const same = new RegExp(`the running gateway \\(pid ${gateway.pid}\\) has these rules in force`);
+  const other = new RegExp(`the running gateway \\(pid ${gateway.pid}\\) has OTHER rules in force: 0 rules, and the files have 1 rule\\. .bulkhead reload. applies them`);
+  assert.match(check(), same);
+  write(gateway, servers() + rule('one', 'a'));
+  assert.match(check(), other);
+  assert.match(explain(), /request: block[^]*OTHER rules in force/);
+  const [found] = JSON.parse(explain('--json')).gateways;
+  assert.deepEqual([found.pid, found.generation, found.rules, found.same], [gateway.pid, 1, 0, false]);
+  await runs(client);
+  assert.equal(reload(gateway).code, 0);
+  assert.match(check(), same);
+  assert.equal(JSON.parse(explain('--json')).gateways[0].same, true);
+  // Another profile is nothing to compare with.
+  writeFileSync(join(gateway.dir, 'other.toml'), servers());
+  assert.doesNotMatch(check('other.toml'), /running gateway/);
+});
+
+// Fault: nothing in the record says by which rules its calls were decided.
+both('each generation of the rules is on record: the start, and each reload that changes them', async (t, args) => {
+  const book = '[telemetry.records]\nplugin = "telemetry-sqlite"\nflush_ms = 20\n';
+  const gateway = await t.gateway(servers() + book, { args });
+  const client = await t.http(gateway);
+  await runs(client);
+  reloaded(gateway, servers() + book + rule('one', 'a'));
+  await blocked(client, 'local__a', /security\.rules\.mcp\.one/);
+  reloaded(gateway, servers() + book + rule('one', 'a')); // nothing changes
+  reloaded(gateway, servers() + book + rule('broken', 'a').replace('tool_name', 'tol_name'), 1);
+  reloaded(gateway, servers() + book + rule('one', 'b') + rule('two', 'c'));
+  const query = `SELECT 'policy' AS what, detail AS text FROM audit_marks WHERE kind = 'policy' UNION ALL
+    SELECT decision, tool_name FROM mcp_calls WHERE method = 'tools/call'`;
+  const inspect = (sql) => {
+    const done = spawnSync(program, ['inspect', '--json', sql], { env: gateway.env(), encoding: 'utf8', timeout: 20_000 });
+    assert.equal(done.status, 0, show(done));
+    return JSON.parse(done.stdout).rows;
+  };
+  await until('all is on record', () => inspect(query).length === 5);
+  const marks = inspect("SELECT detail FROM audit_marks WHERE kind = 'policy' ORDER BY id").map(([text]) => text);
+  assert.match(marks[0], /^generation 1: 0 rules, digest [0-9a-f]{32}, by default \(policy-rules\)$/);
+  assert.match(marks[1], /^generation 2: 1 rule, digest [0-9a-f]{32}, by default \(policy-rules\); 1 rule added$/);
+  assert.match(marks[2], /^generation 3: 2 rules, digest [0-9a-f]{32}, by default \(policy-rules\); 1 rule added, 1 rule changed$/);
+  // The chain has them where they came into force.
+  assert.deepEqual(inspect(`SELECT decision FROM (SELECT seq, 'policy' AS decision FROM audit_marks WHERE kind = 'policy'
+    UNION ALL SELECT seq, decision FROM mcp_calls WHERE method = 'tools/call') ORDER BY seq`).map(([text]) => text),
+  ['policy', 'allowed', 'policy', 'denied', 'policy']);
+  assert.equal((await statusOf(gateway)).policy.generation, 3);
+  assert.ok(marks[2].includes((await statusOf(gateway)).policy.digest));
+});
+
+await run();

@@ -1,0 +1,189 @@
+// Variables that are not set: of a server they disable that server alone, of what every call depends on
+// they stop the start, and commands that start nothing need none.
+import { execFile } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Skip, alive, assert, fake, processesWith, program, run, runProgram, show, test } from './lib.mjs';
+import { statusOf } from './status.mjs';
+
+const execute = promisify(execFile);
+const modes = { compartments: [], 'one process': ['--single-process'] };
+const both = (name, fn) => {
+  for (const [mode, args] of Object.entries(modes)) test(`${name} (${mode})`, (t) => fn(t, args));
+};
+const write = (gateway, profile) => writeFileSync(gateway.config, JSON.stringify(profile));
+// Another program of the same user, which shares nothing else with the gateway's environment.
+const also = (gateway, words, options = {}) =>
+  execute(program, [...words, ...(options.bare ? [] : ['--config', gateway.config])], { env: gateway.env(), cwd: gateway.dir })
+    .then(({ stdout, stderr }) => ({ code: 0, stdout, stderr }), ({ code, stdout, stderr }) => ({ code, stdout, stderr }));
+
+// A server of every type for every place that takes a reference, by the variable that it lacks.
+const unset = {
+  UNSET_ENV: { ...fake('--tool', 'x'), env: { KEY: 'a${env:UNSET_ENV}b' } },
+  UNSET_SHORT: { ...fake('--tool', 'x'), env: { KEY: '${UNSET_SHORT}' } },
+  UNSET_LAZY: { ...fake('--tool', 'x'), env: { KEY: '${UNSET_LAZY}' }, start: 'lazy' },
+  UNSET_URL: { url: 'http://127.0.0.1:1/${env:UNSET_URL}' },
+  UNSET_HEADER: { url: 'http://127.0.0.1:1/', headers: { 'X-Key': '${env:UNSET_HEADER}' } },
+  UNSET_SSE: { type: 'sse', url: 'http://127.0.0.1:1/', headers: { 'X-Key': '${env:UNSET_SSE}' } },
+  UNSET_BEARER: { url: 'http://127.0.0.1:1/', bearerToken: '${env:UNSET_BEARER}' },
+  UNSET_NAMED: { url: 'http://127.0.0.1:1/', bearer_token_env_var: 'UNSET_NAMED' },
+};
+const nameOf = (variable) => variable.toLowerCase().replace('_', '-');
+const servers = { ...Object.fromEntries(Object.entries(unset).map(([variable, def]) => [nameOf(variable), def])), good: fake('--tool', 'ok') };
+const kept = '[telemetry.records]\nplugin = "telemetry-sqlite"\n';
+const rule = `[security.rules.mcp.r]\non = "mcp.request"\nif = "mcp.request.tool_name == 'bad'"\ndecision = "block"\n`;
+const toml = (value) =>
+  typeof value !== 'object' ? JSON.stringify(value)
+    : Array.isArray(value) ? `[${value.map(toml)}]`
+      : `{ ${Object.entries(value).map(([key, inner]) => `${JSON.stringify(key)} = ${toml(inner)}`)} }`;
+const profileOf = (list, more = '') =>
+  `${more}${Object.entries(list).map(([name, def]) => `[mcpServers.${name}]\n${Object.entries(def).map(([key, value]) => `${key} = ${toml(value)}\n`).join('')}`).join('')}`;
+
+// Those that start nothing.
+const looks = [['calls'], ['timeline'], ['inspect', '--schema'], ['pins'], ['policy', 'check'], ['profile', 'show'], ['plugin', 'list']];
+
+both('serve: each server that lacks a variable is disabled, with its reason, and all else runs', async (t, args) => {
+  const gateway = await t.gateway(profileOf(servers, kept + rule), { args });
+  const client = await t.http(gateway);
+  assert.deepEqual(await client.toolNames(), ['good__ok']);
+  assert.equal((await client.tool('good__ok')).content[0].text, 'fake/ok');
+  const status = await statusOf(gateway);
+  const log = readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8');
+  for (const variable of Object.keys(unset)) {
+    const name = nameOf(variable);
+    const reason = new RegExp(`the environment variable ${variable} is not set; set it`);
+    const server = status.servers.find((one) => one.name === name);
+    assert.equal(server.state, 'disabled', name);
+    assert.match(server.reason, reason);
+    await assert.rejects(client.tool(`${name}__x`), { message: new RegExp(`server "${name}" is disabled: ${reason.source}`) });
+    for (const text of [log, gateway.stderr()]) assert.match(text, new RegExp(`server "${name}" is disabled: ${reason.source}`));
+  }
+  assert.equal(status.servers.find((one) => one.name === 'good').state, 'ready');
+  for (const words of looks) {
+    const done = await also(gateway, words);
+    assert.equal(done.code, 0, `${words}: ${show(done)}`);
+  }
+  // It may be too early for a signature, but not for the rows.
+  assert.match((await also(gateway, ['audit', 'verify'])).stdout, /chain 1: whole/);
+  const tools = await also(gateway, ['tools']);
+  assert.equal(tools.code, 0, show(tools));
+  assert.match(tools.stdout, /good__ok/);
+  assert.match(tools.stderr, /^bulkhead: server unset-env: disabled: the environment variable UNSET_ENV is not set/m);
+  const call = await also(gateway, ['call', 'good__ok']);
+  assert.equal(call.stdout.trim(), 'fake/ok', show(call));
+  const other = await also(gateway, ['call', 'unset-url__x']);
+  assert.equal(other.code, 1);
+  assert.match(other.stderr, /server "unset-url" is disabled: the environment variable UNSET_URL is not set/);
+  const doctor = await also(gateway, ['doctor']);
+  assert.match(doctor.stdout, /^warn +server unset-named is disabled: the environment variable UNSET_NAMED is not set/m);
+  assert.match(doctor.stdout, /^ok +server good: 1 tools/m);
+  // Where the variable is set, that command uses the server.
+  const set = await execute(program, ['tools', '--config', gateway.config], { env: { ...gateway.env(), UNSET_ENV: 'k' }, cwd: gateway.dir });
+  assert.match(set.stdout, /unset-env__x/);
+  assert.match(set.stdout, /good__ok/);
+});
+
+both('stdio: the same', async (t, args) => {
+  const client = await t.stdio(profileOf(servers, kept), { args });
+  assert.deepEqual(await client.toolNames(), ['good__ok']);
+  await assert.rejects(client.tool('unset-env__x'), { message: /server "unset-env" is disabled: the environment variable UNSET_ENV is not set/ });
+});
+
+both('a reload that adds such a server names it, and the others keep their processes', async (t, args) => {
+  const log = t.path('log');
+  const good = fake('--tool', 'ok', '--log', log);
+  const gateway = await t.gateway({ mcpServers: { good } }, { args, env: { SET: 'v' } });
+  const client = await t.http(gateway);
+  await client.tool('good__ok');
+  const pid = processesWith(log).at(-1);
+  const reload = async (list) => {
+    write(gateway, { mcpServers: list });
+    return also(gateway, ['reload'], { bare: true });
+  };
+  const late = (variable) => ({ ...fake('--tool', 'x'), env: { KEY: `\${env:${variable}}` } });
+  const added = await reload({ good, late: late('NOT_THERE'), web: { url: 'http://127.0.0.1:1/${env:NOT_THERE}' } });
+  assert.equal(added.code, 0, show(added));
+  assert.match(added.stdout, /not connected: .*late \(the environment variable NOT_THERE is not set/);
+  assert.match(added.stdout, /not connected: .*web \(the environment variable NOT_THERE is not set/);
+  await assert.rejects(client.tool('late__x'), { message: /NOT_THERE/ });
+  await client.tool('good__ok');
+  // With one that is set it is enabled.
+  const set = await reload({ good, late: late('SET') });
+  assert.equal(set.code, 0, show(set));
+  assert.equal((await client.tool('late__x')).content[0].text, 'fake/x');
+  // And the other way round.
+  const again = await reload({ good, late: late('NOT_THERE') });
+  assert.match(again.stdout, /not connected: late \(the environment variable NOT_THERE is not set/);
+  assert.deepEqual(await client.toolNames(), ['good__ok']);
+  assert.equal(processesWith(log).at(-1), pid);
+  assert.ok(alive(pid));
+});
+
+both('the connector API refuses a server whose variable is not set', async (t, args) => {
+  const gateway = await t.gateway({ mcpServers: { good: fake('--tool', 'ok') } }, { args });
+  const { socket } = await statusOf(gateway);
+  const { request } = await import('node:http');
+  const answer = await new Promise((done, failed) => {
+    const req = request({ socketPath: socket, method: 'POST', path: '/mcp/connectors', headers: { 'content-type': 'application/json' } }, (res) => {
+      let data = '';
+      res.on('data', (chunk) => (data += chunk));
+      res.on('end', () => done({ status: res.statusCode, data }));
+    });
+    req.on('error', failed);
+    req.end(JSON.stringify({ id: 'late', url: 'http://127.0.0.1:1/${env:NOT_THERE}' }));
+  });
+  assert.equal(answer.status, 400, show(answer));
+  assert.match(answer.data, /NOT_THERE/);
+});
+
+const needed = {
+  transports: '[transports.web]\nplugin = "transport-http"\nlisten = "127.0.0.1:0"\ntoken = "${env:UNSET_TOKEN}"\n',
+  policies: '[policies.outside]\nplugin = "policy-http"\nurl = "http://127.0.0.1:1/"\nheaders = { Authorization = "Bearer ${env:UNSET_TOKEN}" }\n',
+  telemetry: '[telemetry.otlp]\nplugin = "telemetry-otlp"\nurl = "http://127.0.0.1:1/"\nheaders = { Authorization = "${env:UNSET_TOKEN}" }\n',
+};
+for (const [group, section] of Object.entries(needed)) {
+  test(`${group}: an unset variable stops the start, and no command that starts nothing`, (t) => {
+    const profile = section + profileOf({ good: fake('--tool', 'ok') });
+    const cli = (...words) => runProgram(t, [...words, '--config', '{config}'], { profile, file: 'gateway.toml' });
+    for (const start of [['serve'], ['stdio'], ['serve', '--single-process']]) {
+      const done = cli(...start);
+      assert.equal(done.code, 1, `${start}: ${show(done)}`);
+      assert.match(done.stderr, new RegExp(`gateway\\.toml:4:\\d+: ${group}\\.\\S+: the environment variable UNSET_TOKEN is not set.*\\[missing_env_var\\]`));
+    }
+    for (const words of [['pins'], ['profile', 'show'], ['plugin', 'list'], ...(group === 'policies' ? [['policy', 'check']] : [])]) {
+      const done = cli(...words);
+      assert.equal(done.code, 0, `${words}: ${show(done)}`);
+      if (words[0] === 'profile') assert.match(done.stderr, new RegExp(`${group}\\.\\S+: the environment variable UNSET_TOKEN is not set.*A gateway does not start without it`));
+    }
+    for (const words of [['calls'], ['timeline'], ['audit', 'verify']]) {
+      const done = cli(...words);
+      assert.match(done.stderr, /there is no session database/, `${words}: ${show(done)}`);
+    }
+    // A command that is its own client has no use for transports.
+    const tools = cli('tools');
+    assert.equal(tools.code, group === 'transports' ? 0 : 1, show(tools));
+    assert.match(tools.code === 0 ? tools.stdout : tools.stderr, tools.code === 0 ? /good__ok/ : /UNSET_TOKEN/);
+  });
+}
+
+test("a server of the corporation's that lacks a variable stops the start", (t) => {
+  if (existsSync('/etc/bulkhead/corp.toml')) throw new Skip('this system has a corp profile');
+  mkdirSync(t.path('corp'), { recursive: true, mode: 0o755 });
+  const file = join(t.path('corp'), 'corp.toml');
+  writeFileSync(file, profileOf({ search: unset.UNSET_ENV }));
+  chmodSync(file, 0o644);
+  const cli = (...words) => runProgram(t, [...words, '--config', '{config}'],
+    { profile: profileOf({ good: fake('--tool', 'ok') }), file: 'gateway.toml', env: { BULKHEAD_CORP_PROFILE: file } });
+  for (const start of [['serve'], ['stdio'], ['tools']]) {
+    const done = cli(...start);
+    assert.equal(done.code, 1, `${start}: ${show(done)}`);
+    assert.match(done.stderr, /corp\.toml:\d+:\d+: mcpServers\.search\.env\.KEY: server "search": the environment variable UNSET_ENV is not set.*\[missing_env_var\]/);
+  }
+  for (const words of [['pins'], ['profile', 'show'], ['plugin', 'list'], ['policy', 'check']]) {
+    const done = cli(...words);
+    assert.equal(done.code, 0, `${words}: ${show(done)}`);
+  }
+});
+
+await run();

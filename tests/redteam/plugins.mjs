@@ -1,0 +1,97 @@
+// Tries to stop the gateway by a variable that one server lacks, and to find configured values where
+// they are kept or shown: logs, errors, the status.
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { assert, fake, fakeMcp, program, run, runProgram, sleep, test, until } from '../e2e/lib.mjs';
+import { statusOf } from '../e2e/status.mjs';
+
+const execute = promisify(execFile);
+const cli = (gateway, words, env = {}) =>
+  execute(program, words, { env: { ...gateway.env(), ...env }, cwd: gateway.dir, timeout: 10_000 })
+    .then((done) => ({ code: 0, ...done }), ({ code, stdout, stderr }) => ({ code, stdout, stderr }));
+const modes = [['in compartments', []], ['in one process', ['--single-process']]];
+
+// Each is one server's own affair.
+const lacking = {
+  'in a value': { ...fake('--tool', 'x'), env: { KEY: '${env:UNSET_A}' } },
+  'twice': { ...fake('--tool', 'x'), env: { KEY: '${env:UNSET_A}${UNSET_B}' } },
+  'with a name of 5,000 bytes': { ...fake('--tool', 'x'), env: { KEY: `\${env:${'A'.repeat(5000)}}` } },
+  'that an editor asks for': { ...fake('--tool', 'x'), env: { KEY: '${input:key}' } },
+  'of a lazy one': { ...fake('--tool', 'x'), start: 'lazy', env: { KEY: '${env:UNSET_A}' } },
+  'in a header': { url: 'http://127.0.0.1:1/', headers: { Authorization: 'Bearer ${env:UNSET_A}' } },
+  'in a URL': { url: 'http://${env:UNSET_A}:1/' },
+};
+for (const [mode, args] of modes) {
+  test(`red team: what one server lacks stops no other, ${mode}`, async (t) => {
+    const names = Object.keys(lacking).map((_, i) => `late${i}`);
+    const mcpServers = { ...Object.fromEntries(Object.values(lacking).map((def, i) => [names[i], def])), good: fake('--tool', 'ok') };
+    const gateway = await t.gateway({ mcpServers }, { args });
+    const client = await t.http(gateway);
+    assert.deepEqual(await client.toolNames(), ['good__ok']);
+    assert.equal((await client.tool('good__ok')).content[0].text, 'fake/ok');
+    const { servers } = await statusOf(gateway);
+    for (const [i, what] of Object.keys(lacking).entries()) {
+      const server = servers.find(({ name }) => name === names[i]);
+      assert.equal(server.state, 'disabled', `${what}: ${server.reason}`);
+    }
+    // From a terminal that has none of them either.
+    for (const words of [['pins'], ['policy', 'check'], ['profile', 'show'], ['plugin', 'list'], ['tools'], ['call', 'good__ok']]) {
+      const done = await cli(gateway, [...words, '--config', gateway.config]);
+      assert.equal(done.code, 0, `${words}: ${done.stderr}`);
+    }
+  });
+}
+
+const secrets = {
+  KEY: 'Zx9-Secret/Val+ue=="q',
+  LINES: '-----BEGIN KEY-----\nMIIEvQIBADANBgkqh-LINE1\nkiG9w0BAQEFAASC-LINE2\n-----END KEY-----',
+  TOKEN: 'tok-3n-ABCDEF-0123456789',
+};
+// No form of them may be in what is kept: whole ones, and what makes them up.
+const traces = [...Object.values(secrets), 'MIIEvQIBADANBgkqh', 'kiG9w0BAQEFAASC', 'Zx9-Secret', 'tok-3n-ABC', JSON.stringify(secrets.KEY).slice(1, -1)];
+// As a server prints them: to the shell, $1 is a pause.
+const printed = {
+  'plain': 'echo "at $KEY end"; echo "$LINES"; echo "$WRAPPED"',
+  'in two writes': 'printf %s "tok-3n-A"; sleep 0.3; echo "BCDEF-0123456789"',
+  'behind a long line': 'head -c 70000 /dev/zero | tr "\\0" y; echo "$TOKEN"',
+  'at the edges of buffers': 'for n in 4090 8185 16377 65529; do head -c $n /dev/zero | tr "\\0" y; echo "$TOKEN"; done',
+  'escaped for JSON': 'echo "$KEY" | sed \'s/["\\\\]/\\\\&/g\'',
+  'with percent signs': 'echo Zx9-Secret%2FVal%2Bue%3D%3D%22q',
+  'without an end of the line': 'printf %s "$TOKEN"',
+};
+for (const [mode, args] of modes) {
+  for (const [how, shell] of Object.entries(printed)) {
+    test(`red team: credentials that a server prints ${how} are kept nowhere, ${mode}`, async (t) => {
+      const work = t.path('work');
+      mkdirSync(work);
+      writeFileSync(join(work, 'program'), `{ echo begin; ${shell}; echo; echo "the end"; } >&2\nexit 3\n`);
+      const bad = { command: '/bin/sh', args: [join(work, 'program')], env: { KEY: '${env:KEY}', LINES: '${env:LINES}', TOKEN: '${env:TOKEN}', WRAPPED: 'Bearer ${env:TOKEN}' } };
+      const gateway = await t.gateway({ limits: { first_list_wait_ms: 3000 }, mcpServers: { bad, good: fake('--tool', 'x') } }, { args, env: secrets });
+      const client = await t.http(gateway);
+      const reason = await until('it has ended', async () => {
+        const { servers } = await statusOf(gateway);
+        return servers.find(({ name }) => name === 'bad').reason.includes('exited') && JSON.stringify(servers);
+      }, 10_000);
+      const said = await client.tool('bad__x').then(() => assert.fail('it ran'), (error) => error.message);
+      const shown = { reason, said, stderr: gateway.stderr() };
+      for (const words of [['status'], ['doctor', '--config', gateway.config], ['profile', 'show', '--config', gateway.config]]) {
+        const done = await cli(gateway, words);
+        shown[words[0]] = done.stdout + done.stderr;
+      }
+      const state = join(gateway.dir, 'state');
+      for (const entry of readdirSync(state, { recursive: true, withFileTypes: true })) {
+        if (entry.isFile()) shown[entry.name] = readFileSync(join(entry.parentPath ?? entry.path, entry.name), 'latin1');
+      }
+      assert.match(shown['bad.log'], /the end/);
+      for (const [where, text] of Object.entries(shown)) {
+        // Escape sequences are not to be seen by who reads it.
+        const seen = text.replace(/\u001b\[[0-9;]*m/g, '');
+        for (const trace of traces) assert.ok(!text.includes(trace) && !seen.includes(trace), `${where} has ${JSON.stringify(trace)}`);
+      }
+    });
+  }
+}
+
+await run({ parallel: 3 });

@@ -1,0 +1,161 @@
+// Tries to lock other clients out, to open sessions from web pages, to start lazy servers that nobody
+// has asked for, and to show names that are not what they seem.
+import { writeFileSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { assert, fake, run, show, sleep, test, until } from '../e2e/lib.mjs';
+import { statusOf } from '../e2e/status.mjs';
+
+const modes = [['in compartments', []], ['in one process', ['--single-process']]];
+const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}';
+const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
+const jsonHeaders = 'Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n';
+
+// One POST: { status, session }; one that is not answered within 5 s fails.
+function post(gateway, body, { session, agent = false, from } = {}) {
+  return new Promise((resolve, reject) => {
+    const request = http.request({
+      host: '127.0.0.1', port: gateway.port, path: '/mcp', method: 'POST', agent, localAddress: from, timeout: 5000,
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...(session && { 'mcp-session-id': session }) },
+    }, (res) => {
+      res.resume().on('end', () => resolve({ status: res.statusCode, session: res.headers['mcp-session-id'] })).on('error', reject);
+    });
+    request.on('timeout', () => request.destroy(new Error('no answer'))).on('error', reject).end(body);
+  });
+}
+// Writes `text` on a connection of its own, and leaves it open until the test ends. Resolves when it is written.
+function hold(t, gateway, text) {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(gateway.port, '127.0.0.1', () => socket.write(text, resolve));
+    t.defer(() => socket.destroy());
+    socket.on('data', () => {}).on('error', (error) => (/ECONNRESET|EPIPE/.test(error.code) ? resolve() : reject(error)));
+  });
+}
+const rawPost = (gateway, session, body) =>
+  `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\n${jsonHeaders}${session ? `Mcp-Session-Id: ${session}\r\n` : ''}Content-Length: ${body.length}\r\n\r\n${body}`;
+
+// What somebody may do with each of many connections; the table holds 72 of them (twice the sessions, and 64).
+const holds = {
+  'that say nothing': () => '',
+  'with half a head': (gateway) => `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\n`,
+  'with half a body': (gateway) => rawPost(gateway, '', initialize).slice(0, -5),
+  'of the old pair': (gateway) => `GET /sse HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\n\r\n`,
+  'that listen': (gateway, session) => `GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\nMcp-Session-Id: ${session}\r\n\r\n`,
+  'that have had an answer': (gateway, session) => rawPost(gateway, session, '{"jsonrpc":"2.0","id":5,"method":"ping"}'),
+};
+for (const [mode, args] of modes) {
+  for (const [what, text] of Object.entries(holds)) {
+    test(`red team: connections ${what} lock nobody out, ${mode}`, async (t) => {
+      const go = t.path('go');
+      const gateway = await t.gateway({ limits: { sessions: 4 }, mcpServers: { a: fake('--tool', 'x', '--tool', 'slow', '--hold', `slow=${go}`) } }, { args });
+      const victim = await t.http(gateway);
+      assert.equal((await victim.tool('a__x')).content[0].text, 'fake/x');
+      const evil = [];
+      for (let i = 0; i < 3; ++i) evil.push(await t.http(gateway, { leaveOpen: true }));
+      // In rounds: of many that come at once most are ended before the gateway reads what they say.
+      for (let i = 0; i < 150; ++i) {
+        await hold(t, gateway, text(gateway, evil[i % 3].session, i));
+        if (i % 15 === 14) await sleep(40);
+      }
+      const statuses = [];
+      for (let i = 0; i < 3; ++i) statuses.push((await post(gateway, initialize)).status);
+      const said = await victim.tool('a__x').then((result) => result.content[0].text, (error) => error.message);
+      writeFileSync(go, ''); // the calls end with this
+      assert.deepEqual({ statuses, said }, { statuses: [200, 200, 200], said: 'fake/x' });
+    });
+  }
+
+  test(`red team: a table full of other people's sessions keeps nobody from calling, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ limits: { sessions: 32 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
+    const victims = [await t.http(gateway), await t.http(gateway), await t.http(gateway)];
+    const sessions = victims.map((victim) => victim.session);
+    // Each from an address of its own, with its handshake done.
+    for (let i = 2; i < 130; ++i) {
+      const from = `127.0.0.${i}`;
+      const opened = await post(gateway, initialize, { from });
+      assert.equal(opened.status, 200);
+      assert.equal((await post(gateway, initialized, { from, session: opened.session })).status, 202);
+    }
+    for (const victim of victims) assert.equal((await victim.tool('a__x')).content[0].text, 'fake/x');
+    assert.deepEqual(victims.map((victim) => victim.session), sessions);
+  });
+}
+
+// The status of a request with these header lines, which closes it.
+const statusFor = (gateway, method, path, lines) => new Promise((resolve, reject) => {
+  const socket = net.connect(gateway.port, '127.0.0.1', () =>
+    socket.write(`${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\n${lines}\r\n\r\n`));
+  socket.once('data', (data) => {
+    socket.destroy();
+    resolve(Number(String(data).slice(9, 12)));
+  });
+  socket.on('error', reject);
+});
+
+test('red team: no web page opens a session, with an Origin or without', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
+  const before = (await statusOf(gateway)).sessions;
+  for (const lines of [
+    'Sec-Fetch-Site: cross-site', 'Sec-Fetch-Site: same-site', 'sec-fetch-site:\tCROSS-SITE ', 'Sec-Fetch-Site: none, cross-site',
+    'Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site', 'Sec-Fetch-Site: cross-site\r\nSec-Fetch-Site: none', 'Origin:\r\nSec-Fetch-Site: cross-site',
+    'Origin: null', 'Origin: http://127.0.0.1.example.com', 'Origin: http://localhost\r\nOrigin: http://example.com', 'Origin: http://example.com\r\nSec-Fetch-Site: none',
+  ]) {
+    for (const [method, path] of [['GET', '/sse'], ['HEAD', '/sse'], ['OPTIONS', '/sse'], ['GET', '/mcp'], ['DELETE', '/mcp']]) {
+      const status = await statusFor(gateway, method, path, lines);
+      assert.ok(status === 403 || status === 400, `${method} ${path} with ${JSON.stringify(lines)}: ${status}`);
+    }
+  }
+  assert.deepEqual((await statusOf(gateway)).sessions, before);
+  for (const lines of ['X: y', 'Sec-Fetch-Site: none', 'Sec-Fetch-Site: same-origin']) assert.equal(await statusFor(gateway, 'GET', '/sse', lines), 200, lines);
+});
+
+// What runs then, of three lazy servers whose lists nobody knows. A URI that is no one's in particular
+// may be the original of any.
+const asks = {
+  'a tool of one': [(client) => client.tool('one__x'), 'one'],
+  'a tool that one lacks': [(client) => client.tool('one__none'), 'one'],
+  'a resource of one': [(client) => client.call('resources/read', { uri: 'bulkhead://one/mem://r' }), 'one'],
+  'a prompt of one': [(client) => client.call('prompts/get', { name: 'one__p' }), 'one'],
+  'a completion of one': [(client) => client.call('completion/complete', { ref: { type: 'ref/prompt', name: 'one__p' }, argument: { name: 'a', value: 'b' } }), 'one'],
+  'a tool of nobody': [(client) => client.tool('nobody__x'), ''],
+  'a tool without a prefix': [(client) => client.tool('x'), ''],
+  'a tool without a name': [(client) => client.tool('__x'), ''],
+  'a prompt without a prefix': [(client) => client.call('prompts/get', { name: 'p' }), ''],
+  'a resource of nobody': [(client) => client.call('resources/read', { uri: 'bulkhead://nobody/mem://r' }), ''],
+  'a ping': [(client) => client.call('ping'), ''],
+  'a level of the log': [(client) => client.call('logging/setLevel', { level: 'debug' }), ''],
+  'changed roots': [(client) => client.notify('notifications/roots/list_changed'), ''],
+};
+test('red team: a request starts the lazy server that it names, and no other', async (t) => {
+  for (const [what, [ask, wanted]] of Object.entries(asks)) {
+    const logs = Object.fromEntries(['one', 'two', 'three'].map((name) => [name, t.path(`${name}-${what.replaceAll(' ', '-')}`)]));
+    const mcpServers = Object.fromEntries(Object.entries(logs).map(([name, log]) => [name, { ...fake('--tool', 'x', '--resource', 'mem://r', '--prompt', 'p', '--log', log), start: 'lazy' }]));
+    const gateway = await t.gateway({ limits: { first_list_wait_ms: 1500 }, mcpServers });
+    const client = await t.http(gateway, { capabilities: { roots: { listChanged: true } } });
+    await ask(client).catch(() => {});
+    await sleep(50);
+    const states = Object.fromEntries((await statusOf(gateway)).servers.map(({ name, state }) => [name, state]));
+    const expected = Object.fromEntries(Object.keys(logs).map((name) => [name, name === wanted ? 'ready' : 'idle']));
+    assert.deepEqual(states, expected, what);
+    await client.close();
+    await gateway.stop();
+  }
+}, { timeout: 60_000 });
+
+// Escapes of terminals in one byte and two, ends of lines, and what turns the order of text or is not to be seen.
+test('red team: names with control characters are not offered, and are named escaped', async (t) => {
+  const bad = ['\u001b[2J', '\u007f', '\u009b31m', '\u0085', '\n', '\u0000', '\u2028', '\u202e', '\u2066'];
+  const plain = (text) => text.replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  const tools = bad.flatMap((c, i) => ['--tool-json', plain(JSON.stringify({ name: `t${i}${c}`, inputSchema: { type: 'object' } }))]);
+  const others = bad.filter((c) => !/[\u0000\n]/.test(c)).flatMap((c, i) => ['--prompt', `p${i}${c}`, '--resource', `mem://r${i}${c}`]);
+  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'good', ...tools, ...others) } });
+  const client = await t.http(gateway);
+  assert.deepEqual(await client.toolNames(), ['a__good']);
+  assert.deepEqual((await client.call('prompts/list')).prompts, []);
+  assert.deepEqual((await client.call('resources/list')).resources, []);
+  for (const [i, c] of bad.entries()) await assert.rejects(client.tool(`a__t${i}${c}`), /./);
+  await until('it is reported', () => gateway.stderr().includes('is not offered'));
+  assert.doesNotMatch(gateway.stderr(), /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/, show(gateway.stderr()));
+});
+
+await run({ parallel: 2 });
