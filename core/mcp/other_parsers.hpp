@@ -20,6 +20,17 @@ inline bool may_be_beyond_bounds(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > 900;
 }
 
+// simdjson 3.11 and later has an error of its own for integers beyond 64 bits, which earlier ones
+// do not.
+inline bool has_long_integer(std::string_view text) {
+  std::size_t run = 0;
+  for (const char c : text) {
+    run = c >= '0' && c <= '9' ? run + 1 : 0;
+    if (run > 18) return true;
+  }
+  return false;
+}
+
 inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text) {
   if (may_be_beyond_bounds(text)) return Verdict::unsure;
   const simdjson::padded_string padded(text);
@@ -31,7 +42,7 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
     case simdjson::STRING_ERROR:
       return text.find("\\u") == text.npos ? Verdict::invalid : Verdict::unsure;
     default:
-      return Verdict::invalid;
+      return has_long_integer(text) ? Verdict::unsure : Verdict::invalid;
   }
 }
 
