@@ -12,18 +12,12 @@
 #include <vector>
 
 #include "mcp/scan.hpp"
+#include "route/reply_to.hpp"
 
 namespace bulkhead {
 
 class Lane;
 struct Session;
-
-// Where an answer goes: a client's stream, or a batch that collects answers for one.
-struct ReplyTo {
-  std::uint64_t session = 0;
-  std::uint64_t stream = 0;
-  std::uint64_t batch = 0;
-};
 
 enum class Purpose : std::uint8_t {
   call,       // a client waits for the answer

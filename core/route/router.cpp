@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "route/json_rpc.hpp"
 #include "route/splice.hpp"
 #include "route/wire_lane.hpp"
 
@@ -29,20 +30,9 @@ std::string new_trace_id() {
   return out;
 }
 
-// Handles leave the process, as numbers of records and of what a policy asks elsewhere: those of
-// another process, or of the one before, are not ours.
-std::uint32_t random_generation(std::uint64_t otherwise) {
-  std::uint32_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number)
-    number = static_cast<std::uint32_t>(otherwise >> 7);
-  return (number & 0xFFFFE) | 1;
-}
-
-std::string error_object(std::int32_t error_code, std::string_view text, std::string_view data) {
-  std::string out = "{\"code\":" + std::to_string(error_code) + ",\"message\":";
-  mcp::append_quoted(&out, text);
-  if (!data.empty()) out.append(",\"data\":").append(data);
-  return out += '}';
+std::uint64_t random_number(std::uint64_t otherwise) {
+  std::uint64_t number = 0;
+  return ::getrandom(&number, sizeof number, 0) == sizeof number ? number : otherwise;
 }
 
 // What has failed, for those who look at -32603 only.
@@ -70,15 +60,14 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       hooks_(std::move(hooks)),
       names_(profile.naming),
       recorder_(reactor),
+      cursor_key_(random_number(reinterpret_cast<std::uintptr_t>(this) ^ reactor.now_ns())),
+      sessions_(random_generation(~cursor_key_)),
+      answers_(sessions_, recorder_, reactor, profile.limits, counters_, [this] { check_idle(); }),
+      // A client that outlives this process answers what an earlier one has asked.
+      asks_(random_generation(cursor_key_)),
       duplicate_checks_(reactor,
                         [this](std::uint64_t number, bool found) { checked(number, found); }) {
   pins_.use(profile.pins, profile.pinned);
-  if (::getrandom(&cursor_key_, sizeof cursor_key_, 0) != sizeof cursor_key_) {
-    cursor_key_ = reinterpret_cast<std::uintptr_t>(this) ^ reactor.now_ns();
-  }
-  // A client that outlives this process answers what an earlier one has asked.
-  asks_ = Slots<Ask>(random_generation(cursor_key_));
-  sessions_ = Slots<std::unique_ptr<Session>>(random_generation(~cursor_key_));
 }
 
 Router::~Router() {
@@ -104,9 +93,7 @@ void Router::start(bool eager) {
 
 void Router::end_sessions(std::string_view reason) {
   ending_ = true;
-  std::vector<bh_session> handles;
-  sessions_.for_each([&](bh_session h, std::unique_ptr<Session> &) { handles.push_back(h); });
-  for (const bh_session handle : handles) {
+  for (const bh_session handle : sessions_.handles()) {
     Session *s = session(handle);
     if (s == nullptr) continue;
     ClientEnd *end = s->end;
@@ -134,11 +121,6 @@ void Router::close_lanes() {
 
 // ---- sessions --------------------------------------------------------------------------------
 
-Session *Router::session(bh_session handle) noexcept {
-  auto *slot = sessions_.get(handle);
-  return slot == nullptr ? nullptr : slot->get();
-}
-
 bh_status Router::session_open(ClientEnd &end, const bh_peer &peer, bh_session *out,
                                bh_error *error) {
   if (ending_) return bh::fail(error, BH_E_UNAVAILABLE, "the gateway is stopping");
@@ -147,19 +129,8 @@ bh_status Router::session_open(ClientEnd &end, const bh_peer &peer, bh_session *
         error, BH_E_LIMIT,
         "too many sessions are open (limits.sessions = " + std::to_string(limits().sessions) + ")");
   }
-  auto session = std::make_unique<Session>();
-  Session &s = *session;
-  s.end = &end;
-  s.start_ns = reactor_.now_ns();
-  s.transport = bh::view(peer.transport);
-  s.address = bh::view(peer.address);
-  s.principal = bh::view(peer.principal);
-  s.process_name = bh::view(peer.process_name);
-  s.handshake_optional = (peer.flags & BH_PEER_HANDSHAKE_OPTIONAL) != 0;
-  s.answers_only = (peer.flags & BH_PEER_ANSWERS_ONLY) != 0;
-  if (BH_HAS(bh_peer, &peer, max_message_bytes)) s.max_message_bytes = peer.max_message_bytes;
+  Session &s = sessions_.open(end, peer, reactor_.now_ns());
   if (recorder_.active()) s.trace_id = new_trace_id();
-  s.handle = sessions_.insert(std::move(session));
   *out = s.handle;
   return BH_OK;
 }
@@ -177,7 +148,7 @@ std::optional<Router::SessionFacts> Router::session_facts(bh_session handle) {
 void Router::session_close(bh_session handle, std::uint32_t how) {
   Session *s = session(handle);
   if (s == nullptr) return;
-  if (sending_ != 0) {
+  if (answers_.sending()) {
     // From inside a transport's send(): whoever is sending may be walking over sessions. The end
     // may go at once.
     static Nobody nobody;
@@ -222,11 +193,7 @@ void Router::close_session(Session &s) {
       return true;
     });
   }
-  std::vector<std::uint64_t> batches;
-  batches_.for_each([&](std::uint64_t handle, const Batch &batch) {
-    if (batch.reply.session == s.handle) batches.push_back(handle);
-  });
-  for (const std::uint64_t handle : batches) batches_.erase(handle);
+  answers_.batches().forget_session(s.handle);
   leave_view(s);
   sessions_.erase(s.handle);
 }
@@ -284,83 +251,6 @@ void Router::drop_members(std::string_view *message, mcp::Scan *scan, std::strin
   mcp::scan(*message, scan, &error);  // the same members once more: it cannot fail
 }
 
-// ---- answers ---------------------------------------------------------------------------------
-
-void Router::send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts,
-                  std::uint32_t count, std::uint32_t http_status) {
-  Session *s = session(reply.session);
-  if (s == nullptr || (s->answers_only && kind != BH_OUT_ANSWER)) return;
-  bh_outgoing message{};
-  message.size = sizeof message;
-  message.kind = kind;
-  message.session = reply.session;
-  message.stream = reply.stream;
-  message.http_status = http_status;
-  message.part_count = count;
-  message.parts = parts;
-  ++sending_;
-  s->end->send(message);
-  --sending_;
-}
-
-void Router::answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
-                    std::uint32_t http_status, bool may_have_run) {
-  if (ledger_ != nullptr) ledger_->prove();
-  if (reply.batch != 0) return answer_in_batch(reply.batch, parts, count);
-  if (!held_.empty() || !recorder_.is_committed(recorder_.barrier())) {
-    return hold_answer(reply, parts, count, http_status, may_have_run);
-  }
-  send(reply, BH_OUT_ANSWER, parts, count, http_status);
-  check_idle();
-}
-
-void Router::answer_text(const ReplyTo &reply, std::string_view text, std::uint32_t http_status,
-                         bool may_have_run) {
-  const bh_str part = bh::str(text);
-  answer(reply, &part, 1, http_status, may_have_run);
-}
-
-void Router::answer_unrecorded(const ReplyTo &reply, std::string_view id_token,
-                               std::int32_t error_code, std::string_view text,
-                               std::uint32_t http_status) {
-  if (ledger_ != nullptr) ledger_->prove();
-  const std::string error = error_text(id_token, error_code, text, {});
-  const bh_str part = bh::str(error);
-  if (reply.batch != 0) return answer_in_batch(reply.batch, &part, 1);
-  send(reply, BH_OUT_ANSWER, &part, 1, http_status);
-  check_idle();
-}
-
-void Router::answer_result(const ReplyTo &reply, std::string_view id_token,
-                           std::string_view result) {
-  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id_token),
-                          bh::str(R"(,"result":)"), bh::str(result), bh::str("}")};
-  record_answer(reply, id_token, BH_OUTCOME_OK, {}, result);
-  answer(reply, parts, 5, 0, false);
-}
-
-void Router::answer_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
-                          std::string_view text, std::uint32_t http_status, std::string_view data,
-                          bool may_have_run) {
-  if (incoming_ != nullptr) {
-    record_answer(reply, id_token, BH_OUTCOME_ERROR, text, error_object(error_code, text, data));
-  }
-  answer_text(reply, error_text(id_token, error_code, text, data), http_status, may_have_run);
-}
-
-std::string Router::error_text(std::string_view id_token, std::int32_t error_code,
-                               std::string_view text, std::string_view data) {
-  std::string out = R"({"jsonrpc":"2.0",)";
-  // An unreadable id is left out: JSON-RPC's null is not an id that MCP's schema knows.
-  if (!id_token.empty()) out.append("\"id\":").append(id_token).append(",");
-  return out.append("\"error\":").append(error_object(error_code, text, data)).append("}");
-}
-
-// A cancelled request gets no answer, but the place that waits for one must be told.
-void Router::end_without_answer(const ReplyTo &reply) {
-  answer(reply, nullptr, 0, 202);
-}
-
 // ---- exchanges -------------------------------------------------------------------------------
 
 void Router::attach(Exchange &exchange, Lane &lane) {
@@ -405,10 +295,10 @@ void Router::fail_exchange(Exchange &exchange, std::int32_t error_code, std::str
   text += reason;
   const ReplyTo reply = exchange.reply;
   const std::string id = exchange.client_id;
-  const std::string error = recorder_.active() ? error_object(error_code, text, {}) : std::string();
+  const std::string error = recorder_.active() ? error_object(error_code, text) : std::string();
   const bool may_have_run = exchange.account.dispatched;
   finish(exchange, outcome, 0, {}, text, error);
-  answer_error(reply, id, error_code, text, 0, {}, may_have_run);
+  answers_.error(reply, id, error_code, text, 0, {}, may_have_run);
 }
 
 // At once: its record would wait for the same disk.
@@ -416,8 +306,8 @@ void Router::refuse_unrecorded(Exchange &e, std::string_view text) {
   ++counters_.refused_unrecorded;
   const ReplyTo reply = e.reply;
   const std::string id = e.client_id;
-  finish(e, BH_OUTCOME_ERROR, 0, {}, text, error_object(code::internal_error, text, {}));
-  answer_unrecorded(reply, id, code::internal_error, text);
+  finish(e, BH_OUTCOME_ERROR, 0, {}, text, error_object(code::internal_error, text));
+  answers_.unrecorded_error(reply, id, code::internal_error, text);
 }
 
 void Router::arm(Exchange &exchange, std::uint64_t timeout_ms) {
@@ -479,9 +369,9 @@ bool Router::settled() const {
 }
 
 bool Router::idle() const {
-  bool idle = owed_.empty() && held_.empty();
-  sessions_.for_each([&](bh_session, const std::unique_ptr<Session> &s) {
-    if (!s->input_ended || s->exchanges.size != 0) idle = false;
+  bool idle = owed_.empty() && !answers_.any_held();
+  sessions_.for_each([&](const Session &s) {
+    if (!s.input_ended || s.exchanges.size != 0) idle = false;
   });
   if (!idle) return false;
   for (const auto &view : views_) {
@@ -492,16 +382,15 @@ bool Router::idle() const {
 
 bool Router::busy() const {
   bool busy = false;
-  sessions_.for_each([&](bh_session handle, const std::unique_ptr<Session> &s) {
-    busy = busy || s->exchanges.size > approvals_.waiting_of(handle);
-  });
+  sessions_.for_each(
+      [&](const Session &s) { busy = busy || s.exchanges.size > approvals_.waiting_of(s.handle); });
   return busy;
 }
 
 void Router::end_calls() {
   std::vector<std::uint64_t> ids;
-  sessions_.for_each([&](bh_session, const std::unique_ptr<Session> &s) {
-    for (const Exchange *e = s->exchanges.head; e != nullptr; e = e->session_next) {
+  sessions_.for_each([&](const Session &s) {
+    for (const Exchange *e = s.exchanges.head; e != nullptr; e = e->session_next) {
       ids.push_back(e->id);
     }
   });

@@ -26,6 +26,8 @@
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
 #include "route/approvals.hpp"
+#include "route/client_answers.hpp"
+#include "route/counters.hpp"
 #include "route/duplicate_checks.hpp"
 #include "route/evicted.hpp"
 #include "route/exchange.hpp"
@@ -34,30 +36,13 @@
 #include "route/pins.hpp"
 #include "route/recorder.hpp"
 #include "route/session.hpp"
+#include "route/sessions.hpp"
 #include "route/upstream.hpp"
 #include "route/view.hpp"
 
 namespace bulkhead {
 
 class WireLane;
-
-struct RouterCounters {
-  std::uint64_t calls = 0;             // client requests that went to an upstream
-  std::uint64_t refused_messages = 0;  // from clients, malformed or ambiguous
-  std::uint64_t refused_by_policy = 0;
-  std::uint64_t timeouts = 0;
-  std::uint64_t policy_timeouts = 0;  // answers that the policy did not give in time
-  std::uint64_t approvals_asked = 0;  // calls that have waited for a person
-  std::uint64_t approvals_allowed = 0, approvals_denied = 0, approvals_expired = 0;
-  std::uint64_t bad_upstream_messages = 0;
-  std::uint64_t stray_answers = 0;       // for an exchange that had ended
-  std::uint64_t refused_asks = 0;        // of upstreams, not attributable or not possible
-  std::uint64_t dropped_events = 0;      // notifications that belong to nobody
-  std::uint64_t refused_unrecorded = 0;  // requests, since their records might have found no place
-  std::uint64_t answers_withheld = 0;    // since their records were not committed in time
-  std::uint64_t dropped_details = 0;     // that tools plugins wanted on record
-  std::uint64_t dropped_members = 0;     // of messages, which no side may send
-};
 
 struct RouterHooks {
   std::function<void(std::int32_t level, std::string_view text)> log;
@@ -262,29 +247,11 @@ class Router {
     std::uint64_t deadline_ns = 0;
     bool answered = false;  // the policy is being asked about the answer
   };
-  struct Batch {
-    ReplyTo reply;
-    std::uint32_t open = 0;
-    std::string body;
-    std::size_t bytes = 0;        // of answers in it
-    bool expects_answer = false;  // the transport waits for one
-    bool silent = false;          // nobody is told; requests of our own
-  };
   // Where a call goes.
   struct Target {
     Lane *lane = nullptr;
     Resolved resolved;
     mcp::Range range;  // of the name or URI token
-  };
-  // A client's request while it is handled, for its record: until it is answered, or an exchange
-  // or a view has it.
-  struct Incoming {
-    const ReplyTo &reply;
-    std::string_view message;
-    const mcp::Scan &scan;
-    std::uint64_t start_ns;
-    bool done;        // somebody else records it, or nobody does
-    Incoming *outer;  // handled when this one came
   };
   // What waits for the policy. The call of an exchange, which no lane has yet:
   struct Undecided {
@@ -299,17 +266,6 @@ class Router {
     std::string message;
     Target target;
     std::string rewritten;
-  };
-  // An answer whose record is not committed yet.
-  static constexpr std::size_t max_held_bytes = std::size_t{64} << 20;  // then calls are refused
-  struct HeldAnswer {
-    std::uint64_t below;  // its record's number, and those of all before it
-    ReplyTo reply;
-    std::string text;
-    std::uint32_t http_status;
-    std::uint64_t since_ns;
-    bool empty;         // of a request that was cancelled
-    bool may_have_run;  // a server may have done something for it
   };
   // Its result, which no lane has any more:
   struct Unobserved {
@@ -343,21 +299,17 @@ class Router {
   // router_client.cpp: what clients send
   bool handle_message(Session &session, const ReplyTo &reply, std::string_view message,
                       bh_delivery *out);
-  void take_request(Session &session, const ReplyTo &reply, std::string_view message,
-                    const mcp::Scan &scan, std::uint64_t start_ns);
-  void handle_request(Session &session, const ReplyTo &reply, std::string_view message,
-                      const mcp::Scan &scan);
+  void handle_request(Session &session, Incoming &request);
   void handle_notification(Session &session, std::string_view message, const mcp::Scan &scan);
   void handle_response(Session &session, std::string_view message, const mcp::Scan &scan);
   void pass_response(std::uint64_t ask, std::string_view message, const mcp::Scan &scan);
   static std::string first_start_text(const View &view);
   void begin_session(Session &session, std::uint8_t revision, ClientCaps caps);
-  void initialize(Session &session, const ReplyTo &reply, std::string_view message,
-                  const mcp::Scan &scan);
-  void list(Session &session, const ReplyTo &reply, std::string_view message, const mcp::Scan &scan,
-            ItemKind kind);
-  void set_log_level(Session &session, const ReplyTo &reply, std::string_view message,
-                     const mcp::Scan &scan);
+  void initialize(Session &session, Incoming &request);
+  std::string initialize_result(const Session &session) const;
+  static std::string instructions_of(const View &view);
+  void list(Session &session, Incoming &request, ItemKind kind);
+  void set_log_level(Session &session, Incoming &request);
   void cancel(Session &session, std::string_view message, const mcp::Scan &scan);
   bool cancel_waiting(Session &session, std::string_view id);
   bool exposed(mcp::Method method) const;
@@ -368,36 +320,26 @@ class Router {
 
   // router_batches.cpp
   bool handle_batch(Session &session, const ReplyTo &reply, std::string_view message);
-  void answer_in_batch(std::uint64_t batch, const bh_str *parts, std::uint32_t count);
-  void append_answer(Batch &batch, const bh_str *parts, std::uint32_t count);
-  void batch_done(std::uint64_t batch);
   void upstream_batch(bh_lane lane, std::uint64_t hint, std::string_view message);
 
   // router_calls.cpp: requests that go to an upstream
-  void call(Session &session, const ReplyTo &reply, std::string_view message,
-            const mcp::Scan &scan);
-  bool find_target(Session &session, const ReplyTo &reply, std::string_view message,
-                   const mcp::Scan &scan, Target *out);
-  void refuse_held(Session &session, const ReplyTo &reply, std::string_view message,
-                   const mcp::Scan &scan, ItemKind kind, std::string_view name,
+  void call(Session &session, Incoming &request);
+  bool find_target(Session &session, Incoming &request, Target *out);
+  void refuse_held(Session &session, Incoming &request, ItemKind kind, std::string_view name,
                    const std::vector<std::string_view> &holders);
-  bool say_unavailable(const Session &session, const ReplyTo &reply, std::string_view id,
-                       std::string_view server);
-  void not_found(Session &session, const ReplyTo &reply, std::string_view message,
-                 const mcp::Scan &scan, ItemKind kind, std::string_view name);
+  bool say_unavailable(const Session &session, Incoming &request, std::string_view server);
+  void not_found(Session &session, Incoming &request, ItemKind kind, std::string_view name);
   Lane *lane_of_call(const Target &target, const mcp::Scan &scan);
   void dispatch(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                 const Target &target, std::string_view rewritten);
   void send_call(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
                  const Target &target, std::string_view rewritten);
-  Exchange *open_call(Session &session, const ReplyTo &reply, std::string_view message,
-                      const mcp::Scan &scan, const Target &target);
+  Exchange *open_call(Session &session, Incoming &request, const Target &target);
   Submission submission(std::string_view message, const mcp::Scan &scan, const Target &target,
                         std::string_view rewritten) const;
 
   // router_subscriptions.cpp
-  bool subscription_possible(Session &session, const ReplyTo &reply, std::string_view message,
-                             const mcp::Scan &scan, const Target &target);
+  bool subscription_possible(Session &session, Incoming &request, const Target &target);
   bool answer_subscription(Exchange &exchange, std::string_view message, const Target &target);
   bool subscribe(Exchange &exchange, Lane &lane, const std::string &token);
   void finish_subscription(Exchange &exchange, std::uint32_t outcome);
@@ -583,7 +525,7 @@ class Router {
   void wake(View &view, const std::vector<Lane *> &unlisted);
   bool may_hold(const Lane &lane, ItemKind kind, std::string_view name) const;
   bool awaits_holder(const View &view, ItemKind kind, std::string_view name,
-                     std::string_view message) const;
+                     const Incoming &request) const;
   const Catalogue &catalogue(View &view);
   std::shared_ptr<const Catalogue> build_catalogue(const View &view,
                                                    const Catalogue::Keep &keep) const;
@@ -597,7 +539,7 @@ class Router {
   void end_filters(View &view);
   void end_round(FilteredList &list);
   void filter_timed_out(FilteredList &list);
-  void wait_for_view(View &view, const ReplyTo &reply, std::string_view message);
+  void wait_for_view(View &view, Incoming &request);
   void serve_waiters(View &view);
   void catalogue_shown(View &view);
   void announce(View &view);
@@ -607,12 +549,9 @@ class Router {
                                              std::string_view text) const;
 
   // router_records.cpp: what goes on record, and waits for it
-  void record_answer(const ReplyTo &reply, std::string_view id_token, std::uint32_t outcome,
-                     std::string_view error, std::string_view response);
   void record_message(const Session *session, bh_session handle, std::string_view message,
                       const mcp::Scan &scan, std::uint64_t start_ns, const Recorder::End &end);
   void record_cancelled(const View::Waiter &waiter, std::string_view why);
-  Incoming *incoming(std::string_view message) noexcept;
   void put_on_record(Exchange &exchange, const Recorder::End &end);
   void record_question(const Exchange &exchange, const ApprovalQuestion &question,
                        const ApprovalOutcome *outcome);
@@ -621,32 +560,10 @@ class Router {
   std::optional<Unwritten> take_unwritten(std::uint64_t exchange);
   bool intent_expired(Exchange &exchange);
   void send_recorded(std::uint64_t exchange);
-  void hold_answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
-                   std::uint32_t http_status, bool may_have_run);
   void refuse_unrecorded(Exchange &exchange, std::string_view text);
-  HeldAnswer take_held();
-  void let_go(const HeldAnswer &held);
-  void start_held_timer();
-  void expire_held();
 
   // router.cpp: sessions, answers, time
-  Session *session(bh_session handle) noexcept;
-  void send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts, std::uint32_t count,
-            std::uint32_t http_status);
-  void answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
-              std::uint32_t http_status = 0, bool may_have_run = true);
-  void answer_text(const ReplyTo &reply, std::string_view text, std::uint32_t http_status = 0,
-                   bool may_have_run = true);
-  // An error that waits for no record: it says itself that there is none, or there never will be.
-  void answer_unrecorded(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
-                         std::string_view text, std::uint32_t http_status = 0);
-  void answer_result(const ReplyTo &reply, std::string_view id_token, std::string_view result);
-  void answer_error(const ReplyTo &reply, std::string_view id_token, std::int32_t error_code,
-                    std::string_view text, std::uint32_t http_status = 0,
-                    std::string_view data = {}, bool may_have_run = false);
-  static std::string error_text(std::string_view id_token, std::int32_t error_code,
-                                std::string_view text, std::string_view data);
-  void end_without_answer(const ReplyTo &reply);
+  Session *session(bh_session handle) noexcept { return sessions_.find(handle); }
   void finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
               std::string_view rule, std::string_view error, std::string_view response = {});
   void close_session(Session &session);
@@ -670,12 +587,13 @@ class Router {
   Gate gate_;
   Pins pins_;
   Recorder recorder_;
-  Incoming *incoming_ = nullptr;
+  RouterCounters counters_;
+  const std::uint64_t cursor_key_;
+  Sessions sessions_;
+  ClientAnswers answers_;
   ExchangeTable exchanges_;
-  Slots<std::unique_ptr<Session>> sessions_;
   Slots<WireLane *> wires_;
   Slots<Ask> asks_;
-  Slots<Batch> batches_;
   std::vector<std::unique_ptr<Upstream>> upstreams_;
   std::vector<std::unique_ptr<Upstream>> draining_;  // in no view; they end with their last call
   std::vector<std::unique_ptr<View>> views_;
@@ -689,8 +607,6 @@ class Router {
   std::unordered_map<std::uint64_t, Undecided> unapproved_;  // wait for a person
   std::unordered_map<std::uint64_t, Unwritten> unwritten_;
   std::deque<std::pair<std::uint64_t, std::uint64_t>> intents_;  // barrier, exchange
-  std::deque<HeldAnswer> held_;
-  std::size_t held_bytes_ = 0;
   Approvals approvals_;
   std::uint64_t waiting_bytes_ = 0;  // of both
   // Lists whose items the policy is being asked about, by the number of the round of questions.
@@ -705,21 +621,17 @@ class Router {
   bool go_on_pending_ = false;
   std::vector<std::uint64_t> due_;
   std::vector<std::pair<bh_session, std::uint32_t>> closing_sessions_;
-  std::uint32_t sending_ = 0;
   std::size_t closing_lanes_ = 0;
   std::uint64_t wheel_timer_ = 0;
-  std::uint64_t held_timer_ = 0;
   std::uint64_t ask_timer_ = 0;
   std::uint64_t idle_timer_ = 0;
   std::uint64_t drain_timer_ = 0;
-  std::uint64_t cursor_key_ = 0;
   bool sweep_pending_ = false;
   bool filter_again_pending_ = false;
   bool any_per_client_ = false;
   bool status_pending_ = false;
   bool stopping_ = false;  // see take_no_more()
   bool ending_ = false;
-  RouterCounters counters_;
 };
 
 }  // namespace bulkhead

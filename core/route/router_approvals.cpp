@@ -144,7 +144,7 @@ void Router::elicit(Exchange &e, const ApprovalQuestion &question) {
   const std::string text =
       approval_form(handle, question, limits().approval_timeout_ms, s.revision);
   const bh_str part = bh::str(text);
-  send({s.handle, e.reply.stream, 0}, BH_OUT_ASK, &part, 1, 0);
+  answers_.send({s.handle, e.reply.stream, 0}, BH_OUT_ASK, &part, 1);
 }
 
 // ---- answers ---------------------------------------------------------------------------------

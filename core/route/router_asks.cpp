@@ -140,7 +140,7 @@ void Router::put_ask(WireLane &lane, std::uint64_t hint, std::string_view messag
     return refuse_ask(lane, scan.id.in(message), scan.method, Refused::nobody);
   }
   const ReplyTo to{client.handle, exchange != nullptr ? exchange->reply.stream : 0, 0};
-  send(to, BH_OUT_ASK, parts, splice.count(), 0);
+  answers_.send(to, BH_OUT_ASK, parts, splice.count());
 }
 
 // What a server gets that asks nobody in particular, for what was never offered to it, what the
@@ -253,8 +253,7 @@ void Router::tell_ask_ended(std::uint64_t handle, const Ask &ask) {
   const std::string text =
       R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
       std::to_string(handle) + R"(,"reason":"the request that caused it has ended"}})";
-  const bh_str part = bh::str(text);
-  send(asked_of(ask), BH_OUT_EVENT, &part, 1, 0);
+  answers_.event(asked_of(ask), text);
 }
 
 // Where a client is told about an ask: on the stream of a call that may have caused it.
@@ -281,8 +280,7 @@ void Router::cancel_ask(WireLane &lane, std::string_view message, const mcp::Sca
   ask_ended(found);
   const Digits number(found);
   const std::string text = compose_cancelled(number.view(), message, scan);
-  const bh_str part = bh::str(text);
-  send(to, BH_OUT_EVENT, &part, 1, 0);
+  answers_.event(to, text);
 }
 
 }  // namespace bulkhead

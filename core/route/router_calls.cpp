@@ -45,14 +45,13 @@ bool is_subscription(mcp::Method method) {
 
 }  // namespace
 
-void Router::call(Session &s, const ReplyTo &reply, std::string_view message,
-                  const mcp::Scan &scan) {
+void Router::call(Session &s, Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
+  const std::string_view message = request.message.bytes;
   Target target;
-  if (!find_target(s, reply, message, scan, &target)) return;
-  if (is_subscription(scan.method) && !subscription_possible(s, reply, message, scan, target)) {
-    return;
-  }
-  Exchange *e = open_call(s, reply, message, scan, target);
+  if (!find_target(s, request, &target)) return;
+  if (is_subscription(scan.method) && !subscription_possible(s, request, target)) return;
+  Exchange *e = open_call(s, request, target);
   if (e == nullptr) return;
   if (!passes_pins(*e, target)) return;
   std::string rewritten;
@@ -93,21 +92,20 @@ Submission Router::submission(std::string_view message, const mcp::Scan &scan, c
 }
 
 // False: answered, or waiting until all servers have answered or failed.
-bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view message,
-                         const mcp::Scan &scan, Target *out) {
-  const Named naming = naming_of(scan, message);
+bool Router::find_target(Session &s, Incoming &request, Target *out) {
+  const Named naming = naming_of(*request.message.scan, request.message.bytes);
   if (naming.range.empty()) {
-    answer_error(reply, scan.id.in(message), code::invalid_params, naming.missing);
+    answers_.error(request, code::invalid_params, naming.missing);
     return false;
   }
   out->range = naming.range;
   std::string scratch;
-  std::string_view name = mcp::unquote(naming.range.in(message), &scratch);
+  std::string_view name = mcp::unquote(request.message[naming.range], &scratch);
   View &view = *s.view;
   // Without prefix nobody knows whose a name is before every server has answered or failed.
   if (!names_.naming().prefix && view.lanes.size() > 1 && !view.deadline_passed &&
       !view_settled(view)) {
-    wait_for_view(view, reply, message);
+    wait_for_view(view, request);
     return false;
   }
   const Catalogue &merged = catalogue(view);
@@ -127,17 +125,17 @@ bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view mess
     if (naming.kind == ItemKind::tool && !merged.resolve(naming.kind, tool)) name = tool;
     const auto holders = merged.holders(naming.kind, name);
     if (!holders.empty()) {
-      refuse_held(s, reply, message, scan, naming.kind, name, holders);
+      refuse_held(s, request, naming.kind, name, holders);
       return false;
     }
     wake_holder(view, naming.kind, name);
     if (!view.deadline_passed && !view_settled(view)) {
-      wait_for_view(view, reply, message);
-    } else if (awaits_holder(view, naming.kind, name, message)) {
+      wait_for_view(view, request);
+    } else if (awaits_holder(view, naming.kind, name, request)) {
       if (view.deadline_timer == 0) open_first_list(view);
-      wait_for_view(view, reply, message);
+      wait_for_view(view, request);
     } else {
-      not_found(s, reply, message, scan, naming.kind, name);
+      not_found(s, request, naming.kind, name);
     }
     return false;
   }
@@ -146,106 +144,96 @@ bool Router::find_target(Session &s, const ReplyTo &reply, std::string_view mess
 }
 
 // Of a name without prefix: several servers have it, or the only one is down.
-void Router::refuse_held(Session &s, const ReplyTo &reply, std::string_view message,
-                         const mcp::Scan &scan, ItemKind kind, std::string_view name,
+void Router::refuse_held(Session &s, Incoming &request, ItemKind kind, std::string_view name,
                          const std::vector<std::string_view> &holders) {
-  const std::string_view id = scan.id.in(message);
-  if (holders.size() == 1 && say_unavailable(s, reply, id, holders.front())) return;
-  answer_error(reply, id, code::invalid_params,
-               std::string(facts(kind).noun) + " \"" + std::string(name.substr(0, 200)) +
-                   "\" is refused: servers " + quoted_list(holders) +
-                   " have the same name (naming.prefix = \"always\" tells them apart)");
+  if (holders.size() == 1 && say_unavailable(s, request, holders.front())) return;
+  answers_.error(request, code::invalid_params,
+                 std::string(facts(kind).noun) + " \"" + std::string(name.substr(0, 200)) +
+                     "\" is refused: servers " + quoted_list(holders) +
+                     " have the same name (naming.prefix = \"always\" tells them apart)");
 }
 
 // Answers with why this server cannot be called. False: it can, or there is none.
-bool Router::say_unavailable(const Session &s, const ReplyTo &reply, std::string_view id,
-                             std::string_view server) {
+bool Router::say_unavailable(const Session &s, Incoming &request, std::string_view server) {
   for (const auto &upstream : upstreams_) {
     if (server.empty() || upstream->name() != server) continue;
     if (upstream->def().disabled) {
       const std::string &why = upstream->def().disabled_reason;
-      answer_error(reply, id, code::internal_error,
-                   "server \"" + upstream->name() + "\" is disabled" +
-                       (why.empty() ? " in the profile" : ": " + why));
+      answers_.error(request, code::internal_error,
+                     "server \"" + upstream->name() + "\" is disabled" +
+                         (why.empty() ? " in the profile" : ": " + why));
       return true;
     }
     for (const Lane *lane : s.view->lanes) {
       if (&lane->upstream() != upstream.get() || lane->can_take_calls()) continue;
-      answer_error(reply, id, code::internal_error,
-                   "server \"" + upstream->name() + "\" is not available: " +
-                       (lane->reason().empty() ? "still connecting" : lane->reason()));
+      answers_.error(request, code::internal_error,
+                     "server \"" + upstream->name() + "\" is not available: " +
+                         (lane->reason().empty() ? "still connecting" : lane->reason()));
       return true;
     }
   }
   return false;
 }
 
-void Router::not_found(Session &s, const ReplyTo &reply, std::string_view message,
-                       const mcp::Scan &scan, ItemKind kind, std::string_view name) {
-  const std::string_view id = scan.id.in(message);
+void Router::not_found(Session &s, Incoming &request, ItemKind kind, std::string_view name) {
   const auto split = names_.split_uri(name);
   const std::string_view server = kind == ItemKind::resource
                                       ? (split.has_value() ? split->server : std::string_view{})
                                       : names_.server_of(name);
-  if (say_unavailable(s, reply, id, server)) return;
+  if (say_unavailable(s, request, server)) return;
   const std::string shown(name.substr(0, 200));
   if (kind == ItemKind::resource) {
     std::string data = "{\"uri\":";
     mcp::append_quoted(&data, shown);
-    return answer_error(reply, id, code::resource_not_found, "Resource not found: " + shown, 0,
-                        data + "}");
+    return answers_.error(request, code::resource_not_found, "Resource not found: " + shown, 0,
+                          data + "}");
   }
   if (kind == ItemKind::prompt) {
-    return answer_error(reply, id, code::invalid_params, "Prompt not found: " + shown);
+    return answers_.error(request, code::invalid_params, "Prompt not found: " + shown);
   }
   if (server.empty() && names_.naming().prefix) {
-    return answer_error(reply, id, code::invalid_params,
-                        "Tool name must be prefixed with its server's name, as in server" +
-                            names_.naming().separator + "tool: " + shown);
+    return answers_.error(request, code::invalid_params,
+                          "Tool name must be prefixed with its server's name, as in server" +
+                              names_.naming().separator + "tool: " + shown);
   }
-  answer_error(reply, id, code::method_not_found, "Tool not found: " + shown);
+  answers_.error(request, code::method_not_found, "Tool not found: " + shown);
 }
 
-Exchange *Router::open_call(Session &s, const ReplyTo &reply, std::string_view message,
-                            const mcp::Scan &scan, const Target &target) {
-  const std::string_view id = scan.id.in(message);
+Exchange *Router::open_call(Session &s, Incoming &request, const Target &target) {
+  const mcp::Scan &scan = *request.message.scan;
+  const std::string_view message = request.message.bytes;
   if (stopping_) {
-    answer_error(reply, id, code::internal_error, "the gateway is stopping; this has not run");
+    answers_.error(request, code::internal_error, "the gateway is stopping; this has not run");
     return nullptr;
   }
   // Those that wait for a person have a bound of their own.
   if (s.exchanges.size - approvals_.waiting_of(s.handle) >= limits().in_flight_per_session) {
-    answer_error(reply, id, code::timeout,
-                 "too many calls are in flight in this session (limits.in_flight_per_session = " +
-                     std::to_string(limits().in_flight_per_session) + "); wait for answers");
+    answers_.error(request, code::timeout,
+                   "too many calls are in flight in this session (limits.in_flight_per_session = " +
+                       std::to_string(limits().in_flight_per_session) + "); wait for answers");
     return nullptr;
   }
   Exchange *e = exchanges_.open();
   if (e == nullptr) {
-    answer_error(reply, id, code::timeout, "the gateway has too many calls in flight; try again");
+    answers_.error(request, code::timeout, "the gateway has too many calls in flight; try again");
     return nullptr;
   }
   ++counters_.calls;
   ++s.calls;
   e->method = scan.method;
-  e->reply = reply;
+  e->reply = request.reply;
   e->session = &s;
   s.exchanges.push(*e);
-  e->client_id.assign(id);
+  e->client_id.assign(request.id());
   e->client_token.assign(scan.progress_token.in(message));
   e->process_name.assign(s.process_name);
   std::string scratch;
   e->server.assign(target.lane->upstream().name());
   e->name.assign(mcp::unquote(target.resolved.original_token, &scratch));
-  e->start_ns = reactor_.now_ns();
+  e->start_ns = request.start_ns;
   e->bytes_in = message.size();
-  if (recorder_.active()) {
-    recorder_.begin(*e, message, scan);
-    if (Incoming *in = incoming(message)) {
-      e->start_ns = in->start_ns;
-      in->done = true;
-    }
-  }
+  if (recorder_.active()) recorder_.begin(*e, message, scan);
+  request.recorded = true;  // with the call
   arm(*e, target.lane->upstream().timeout_ms(scan.method, e->name));
   return e;
 }

@@ -45,18 +45,19 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
   if (message.size() > limits().message_bytes) {
     ++counters_.refused_messages;
     out->flags |= BH_DELIVERED_REFUSED;
-    answer_unrecorded(reply, {}, code::invalid_request,
-                      "the message is larger than " + std::to_string(limits().message_bytes) +
-                          " bytes (limits.message_bytes)",
-                      413);
+    answers_.unrecorded_error(reply, {}, code::invalid_request,
+                              "the message is larger than " +
+                                  std::to_string(limits().message_bytes) +
+                                  " bytes (limits.message_bytes)",
+                              413);
     return true;
   }
   if (!mcp::scan(message, &scan, &error)) {
     ++counters_.refused_messages;
     out->flags |= BH_DELIVERED_REFUSED;
-    answer_unrecorded(reply, error.id.in(message), error.code,
-                      std::string(error.what) + " (at byte " + std::to_string(error.offset) + ")",
-                      400);
+    answers_.unrecorded_error(
+        reply, error.id.in(message), error.code,
+        std::string(error.what) + " (at byte " + std::to_string(error.offset) + ")", 400);
     return true;
   }
   std::string room;
@@ -72,13 +73,15 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
   switch (scan.kind) {
     case mcp::Kind::batch:
       return handle_batch(s, reply, message);
-    case mcp::Kind::request:
-      take_request(s, reply, message, scan, reactor_.now_ns());
+    case mcp::Kind::request: {
+      Incoming request{reply, {message, &scan}, reactor_.now_ns()};
+      handle_request(s, request);
       if (scan.method == mcp::Method::initialize) {
         const Session *still = session(reply.session);
         if (still != nullptr && still->initialized) out->flags |= BH_DELIVERED_INITIALIZE;
       }
       return true;
+    }
     case mcp::Kind::notification: {
       if (scan.bad_progress_token) {
         ++counters_.refused_messages;
@@ -120,58 +123,47 @@ bool Router::exposed(mcp::Method method) const {
   }
 }
 
-void Router::take_request(Session &s, const ReplyTo &reply, std::string_view message,
-                          const mcp::Scan &scan, std::uint64_t start_ns) {
-  Incoming in{reply, message, scan, start_ns, !recorder_.active(), incoming_};
-  incoming_ = &in;
-  handle_request(s, reply, message, scan);
-  incoming_ = in.outer;
-}
-
-void Router::handle_request(Session &s, const ReplyTo &reply, std::string_view message,
-                            const mcp::Scan &scan) {
-  const std::string_view id = scan.id.in(message);
-  const bool full = recorder_.must_refuse(exchanges_.size()) || held_bytes_ > max_held_bytes;
-  if (recorder_.active() && full) {
+void Router::handle_request(Session &s, Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
+  if (recorder_.active() && (recorder_.must_refuse(exchanges_.size()) || answers_.held_full())) {
     ++counters_.refused_unrecorded;
-    if (Incoming *in = incoming(message)) in->done = true;
-    return answer_unrecorded(
-        reply, id, code::internal_error,
+    return answers_.unrecorded_error(
+        request.reply, request.id(), code::internal_error,
         "the gateway cannot put calls on record at the moment, and its profile wants none without "
         "(on_failure = \"block\")");
   }
   if (scan.bad_progress_token) {
     ++counters_.refused_messages;
-    return answer_error(reply, id, code::invalid_params, bad_progress_token);
+    return answers_.error(request, code::invalid_params, bad_progress_token);
   }
   if (scan.unknown_params != 0 && profile_.unknown_params == UnknownParams::refuse) {
     ++counters_.refused_messages;
-    return answer_error(reply, id, code::invalid_params,
-                        std::string(mcp::to_string(scan.method)) + " has no params " +
-                            mcp::unknown_param_names(message, scan) +
-                            " (gateway.unknown_params = \"refuse\")");
+    return answers_.error(request, code::invalid_params,
+                          std::string(mcp::to_string(scan.method)) + " has no params " +
+                              mcp::unknown_param_names(request.message.bytes, scan) +
+                              " (gateway.unknown_params = \"refuse\")");
   }
-  if (scan.method == mcp::Method::ping) return answer_result(reply, id, "{}");
-  if (scan.method == mcp::Method::initialize) return initialize(s, reply, message, scan);
+  if (scan.method == mcp::Method::ping) return answers_.result(request, "{}");
+  if (scan.method == mcp::Method::initialize) return initialize(s, request);
   if (scan.method == mcp::Method::server_discover || scan.modern) {
     // A client of the stateless revision falls back to initialize on any error but its own codes.
-    return answer_error(reply, id, code::method_not_found,
-                        "this server speaks MCP 2024-11-05 to 2025-11-25; send initialize", 400);
+    return answers_.error(request, code::method_not_found,
+                          "this server speaks MCP 2024-11-05 to 2025-11-25; send initialize", 400);
   }
   if (!s.initialized && s.handshake_optional) begin_session(s, 0, 0);
   if (!s.initialized) {
     ++counters_.refused_messages;
-    return answer_error(reply, id, code::invalid_request,
-                        "the session is not initialized: send initialize first (over HTTP, repeat "
-                        "the Mcp-Session-Id header of its answer)",
-                        400);
+    return answers_.error(request, code::invalid_request,
+                          "the session is not initialized: send initialize first (over HTTP, "
+                          "repeat the Mcp-Session-Id header of its answer)",
+                          400);
   }
   if (!exposed(scan.method)) {
-    return answer_error(reply, id, code::method_not_found,
-                        "Method not found: " + std::string(mcp::to_string(scan.method)) +
-                            " is not offered by this gateway's profile");
+    return answers_.error(request, code::method_not_found,
+                          "Method not found: " + std::string(mcp::to_string(scan.method)) +
+                              " is not offered by this gateway's profile");
   }
-  if (const auto kind = listed_kind(scan.method)) return list(s, reply, message, scan, *kind);
+  if (const auto kind = listed_kind(scan.method)) return list(s, request, *kind);
   switch (scan.method) {
     case mcp::Method::tools_call:
     case mcp::Method::prompts_get:
@@ -179,40 +171,41 @@ void Router::handle_request(Session &s, const ReplyTo &reply, std::string_view m
     case mcp::Method::resources_subscribe:
     case mcp::Method::resources_unsubscribe:
     case mcp::Method::completion_complete:
-      return call(s, reply, message, scan);
+      return call(s, request);
     case mcp::Method::logging_set_level:
-      return set_log_level(s, reply, message, scan);
+      return set_log_level(s, request);
     default: {
       std::string scratch;
-      return answer_error(
-          reply, id, code::method_not_found,
-          "Method not found: " +
-              std::string(mcp::unquote(scan.method_text.in(message), &scratch).substr(0, 100)));
+      const std::string_view method = mcp::unquote(request.message[scan.method_text], &scratch);
+      return answers_.error(request, code::method_not_found,
+                            "Method not found: " + std::string(method.substr(0, 100)));
     }
   }
 }
 
-void Router::initialize(Session &s, const ReplyTo &reply, std::string_view message,
-                        const mcp::Scan &scan) {
-  const std::string_view id = scan.id.in(message);
+void Router::initialize(Session &s, Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
   if (s.initialized && !s.handshake_optional) {
-    return answer_error(reply, id, code::invalid_request, "the session is already initialized");
+    return answers_.error(request, code::invalid_request, "the session is already initialized");
   }
-  if (reply.batch != 0) {
-    return answer_error(reply, id, code::invalid_request, "initialize cannot be part of a batch");
+  if (request.reply.batch != 0) {
+    return answers_.error(request, code::invalid_request, "initialize cannot be part of a batch");
   }
   std::string scratch;
-  const std::string_view wanted = scan.protocol_version.empty()
-                                      ? std::string_view{}
-                                      : mcp::unquote(scan.protocol_version.in(message), &scratch);
+  const std::string_view wanted =
+      scan.protocol_version.empty()
+          ? std::string_view{}
+          : mcp::unquote(request.message[scan.protocol_version], &scratch);
   if (wanted.empty()) {
-    return answer_error(reply, id, code::invalid_params,
-                        "initialize needs params.protocolVersion (a string)", 400);
+    return answers_.error(request, code::invalid_params,
+                          "initialize needs params.protocolVersion (a string)", 400);
   }
   begin_session(s, find_revision(wanted).value_or(newest_revision),
-                s.answers_only ? 0 : parse_client_caps(scan.capabilities.in(message)));
-  const View &view = *s.view;
+                s.answers_only ? 0 : parse_client_caps(request.message[scan.capabilities]));
+  answers_.result(request, initialize_result(s));
+}
 
+std::string Router::initialize_result(const Session &s) const {
   const Expose &e = profile_.expose;
   std::string result = R"({"protocolVersion":")";
   result.append(revisions[s.revision]).append(R"(","capabilities":{)");
@@ -233,23 +226,25 @@ void Router::initialize(Session &s, const ReplyTo &reply, std::string_view messa
   result.append(R"(},"serverInfo":{"name":)");
   mcp::append_quoted(&result, profile_.server_name);
   result.append(R"(,"version":")").append(version_text).append("\"}");
-  const std::string instructions = [&] {
-    constexpr std::size_t most = 16'384;
-    std::string text = first_start_text(view);
-    for (const Lane *lane : view.lanes) {
-      if (lane->instructions().empty()) continue;
-      if (text.size() + lane->instructions().size() > most) break;
-      if (view.lanes.size() > 1) text.append("## ").append(lane->upstream().name()).append("\n");
-      text.append(lane->instructions()).append("\n");
-    }
-    return text;
-  }();
+  const std::string instructions = instructions_of(*s.view);
   if (!instructions.empty()) {
     result.append(R"(,"instructions":)");
     mcp::append_quoted(&result, std::string_view(instructions).substr(0, instructions.size() - 1));
   }
-  result.append("}");
-  answer_result(reply, id, result);
+  return result.append("}");
+}
+
+// The servers' own, as far as they have answered; each ends with a line feed.
+std::string Router::instructions_of(const View &view) {
+  constexpr std::size_t most = 16'384;
+  std::string text = first_start_text(view);
+  for (const Lane *lane : view.lanes) {
+    if (lane->instructions().empty()) continue;
+    if (text.size() + lane->instructions().size() > most) break;
+    if (view.lanes.size() > 1) text.append("## ").append(lane->upstream().name()).append("\n");
+    text.append(lane->instructions()).append("\n");
+  }
+  return text;
 }
 
 // Names the servers that have never run here and are not ready: their programs may be on the way. A
@@ -306,23 +301,22 @@ void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   if (view.deadline_passed || view_settled(view)) serve_waiters(view);
 }
 
-void Router::list(Session &s, const ReplyTo &reply, std::string_view message, const mcp::Scan &scan,
-                  ItemKind kind) {
+void Router::list(Session &s, Incoming &request, ItemKind kind) {
+  const mcp::Scan &scan = *request.message.scan;
   View &view = *s.view;
   wake_unlisted(view);
-  if (!view.deadline_passed && !view_settled(view)) return wait_for_view(view, reply, message);
-  const std::string_view id = scan.id.in(message);
+  if (!view.deadline_passed && !view_settled(view)) return wait_for_view(view, request);
+  const std::string_view id = request.id();
   const Catalogue *catalogue = list_catalogue(view, s);
-  if (catalogue == nullptr) return wait_for_view(view, reply, message);
+  if (catalogue == nullptr) return wait_for_view(view, request);
   std::uint32_t first = 0;
   if (!scan.cursor.empty()) {
     std::string scratch;
-    const auto at = decode_cursor(view, kind, mcp::unquote(scan.cursor.in(message), &scratch));
+    const auto at = decode_cursor(view, kind, mcp::unquote(request.message[scan.cursor], &scratch));
     if (!at.has_value()) {
-      return answer_error(
-          reply, id, code::invalid_params,
-          "invalid cursor: it is not from this list, or the list has changed since; "
-          "start again without one");
+      return answers_.error(request, code::invalid_params,
+                            "invalid cursor: it is not from this list, or the list has changed "
+                            "since; start again without one");
     }
     first = *at;
   }
@@ -331,7 +325,7 @@ void Router::list(Session &s, const ReplyTo &reply, std::string_view message, co
   const std::uint64_t page_bytes = most == 0 ? 0 : most > frame ? most - frame : 1;
   const auto page = catalogue->page(kind, first, limits().page_items, page_bytes);
   if (!page.has_value()) {
-    return answer_error(reply, id, code::invalid_params, "invalid cursor: beyond the end");
+    return answers_.error(request, code::invalid_params, "invalid cursor: beyond the end");
   }
   catalogue_shown(view);
   const std::uint8_t listed = s.listed;
@@ -353,27 +347,26 @@ void Router::list(Session &s, const ReplyTo &reply, std::string_view message, co
     std::string result = "{\"";
     result.append(facts(kind).member).append("\":[").append(page->items).append(tail);
     result.pop_back();  // the message's own brace
-    record_answer(reply, id, BH_OUTCOME_OK, {}, result);
+    answers_.record(request, BH_OUTCOME_OK, {}, result);
   }
-  answer(reply, parts, 7);
+  answers_.answer(request.reply, parts, 7);
 }
 
-void Router::set_log_level(Session &s, const ReplyTo &reply, std::string_view message,
-                           const mcp::Scan &scan) {
-  const std::string_view id = scan.id.in(message);
+void Router::set_log_level(Session &s, Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
   std::string scratch;
-  const int level =
-      scan.level.empty() ? -1 : parse_log_level(mcp::unquote(scan.level.in(message), &scratch));
+  const int level = scan.level.empty()
+                        ? -1
+                        : parse_log_level(mcp::unquote(request.message[scan.level], &scratch));
   if (level < 0) {
-    return answer_error(
-        reply, id, code::invalid_params,
-        "params.level must be one of debug, info, notice, warning, error, critical, "
-        "alert, emergency");
+    return answers_.error(request, code::invalid_params,
+                          "params.level must be one of debug, info, notice, warning, error, "
+                          "critical, alert, emergency");
   }
   s.log_level = level;
   save(s);
   for (Lane *lane : s.view->lanes) update_log_level(*lane);
-  answer_result(reply, id, "{}");
+  answers_.result(request, "{}");
 }
 
 void Router::handle_notification(Session &s, std::string_view message, const mcp::Scan &scan) {
@@ -424,7 +417,7 @@ void Router::cancel(Session &s, std::string_view message, const mcp::Scan &scan)
     const ReplyTo reply = e->reply;
     finish(*e, BH_OUTCOME_CANCELLED, 0, {}, "cancelled by the client");
     retract(lane, exchange, sent, &s, message, &scan);
-    end_without_answer(reply);
+    answers_.none(reply);
     return;
   }
   cancel_waiting(s, id);
@@ -442,7 +435,7 @@ bool Router::cancel_waiting(Session &s, std::string_view id) {
     const ReplyTo reply = at->reply;
     record_cancelled(*at, "cancelled by the client");
     waiters.erase(at);
-    end_without_answer(reply);
+    answers_.none(reply);
     return true;
   }
   return false;

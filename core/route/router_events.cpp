@@ -168,7 +168,7 @@ void Router::pass_event(const Event &event) {
       return;
     case Event::Kind::to_client:
       if (event.exchange != 0 && exchanges_.get(event.exchange) == nullptr) return;
-      return send(event.to, BH_OUT_EVENT, &part, 1, 0);
+      return answers_.send(event.to, BH_OUT_EVENT, &part, 1);
     case Event::Kind::to_server:
       if (lane != nullptr) lane->send(BH_LANE_NOTIFICATION, &part, 1);
       return;
@@ -330,7 +330,7 @@ void Router::tell(const ReplyTo &to, const Lane &lane, const Exchange *exchange,
     event.message = joined(parts, count);
     if (!passes_event(std::move(event))) return;
   }
-  send(to, BH_OUT_EVENT, parts, count, 0);
+  answers_.send(to, BH_OUT_EVENT, parts, count);
 }
 
 void Router::tell_server(Lane &lane, Session &s, std::string_view message, const mcp::Scan &scan,

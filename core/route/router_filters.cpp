@@ -194,8 +194,8 @@ void Router::policy_changed() {
   }
   if (gate_.decides()) {
     std::vector<bh_session> watching;
-    sessions_.for_each([&](bh_session handle, const std::unique_ptr<Session> &s) {
-      if (!s->subscriptions.empty()) watching.push_back(handle);
+    sessions_.for_each([&](const Session &s) {
+      if (!s.subscriptions.empty()) watching.push_back(s.handle);
     });
     for (const bh_session handle : watching) judge_subscriptions(handle);
   }

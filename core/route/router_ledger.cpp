@@ -38,6 +38,7 @@ std::string subscribe_message(const std::string &uri) {
 
 void Router::use_ledger(Ledger *ledger) {
   ledger_ = ledger;
+  answers_.use_ledger(ledger);
   if (ledger == nullptr) return;
   recorder_.use_ring(&ledger->records());
   ledger_timer_ = reactor_.timer_start(
@@ -191,7 +192,7 @@ void Router::answer_owed() {
     mcp::append_quoted(&text, request.initialize ? lost_initialize : lost_call);
     text += "}}";
     const bh_str part = bh::str(text);
-    send({carried_, request.stream, 0}, BH_OUT_ANSWER, &part, 1, 0);
+    answers_.send({carried_, request.stream, 0}, BH_OUT_ANSWER, &part, 1);
   }
 }
 
@@ -229,9 +230,10 @@ void Router::subscribe_again(bh_session handle) {
     }
     s->to_subscribe.erase(s->to_subscribe.begin() + static_cast<std::ptrdiff_t>(i));
     if (!sound) continue;
-    Batch silent{{handle, 0, 0}, 1, "["};
-    silent.silent = true;
-    handle_request(*s, {handle, 0, batches_.insert(std::move(silent))}, message, scan);
+    const std::uint64_t silent = answers_.batches().open_silent({handle, 0, 0});
+    Incoming request{{handle, 0, silent}, {message, &scan}, reactor_.now_ns()};
+    request.recorded = true;  // of what the gateway asks itself only calls are on record
+    handle_request(*s, request);
   }
 }
 

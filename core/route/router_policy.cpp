@@ -252,7 +252,7 @@ void Router::refuse(Exchange &e, const Gate::Decision &decision) {
   const ReplyTo reply = e.reply;
   const std::string id = e.client_id;
   finish(e, BH_OUTCOME_REFUSED, 0, decision.rule, decision.reason);
-  answer_error(reply, id, code::invalid_request, text);
+  answers_.error(reply, id, code::invalid_request, text);
 }
 
 void Router::call_decided(Exchange &e, const Undecided &call, const Gate::Decision &decision) {
@@ -364,7 +364,7 @@ void Router::answer_filtered(Exchange &e, std::string_view message, const mcp::S
   if (recorder_.goes_first()) {
     put_on_record(e, {BH_OUTCOME_OK, reactor_.now_ns(), result.size(), decision.rule, {}, result});
   }
-  answer(reply, parts, splice.count());
+  answers_.answer(reply, parts, splice.count());
   if (Exchange *still = exchanges_.get(id)) {
     finish(*still, BH_OUTCOME_OK, result.size(), decision.rule, {}, result);
     check_idle();
@@ -381,7 +381,7 @@ void Router::refuse_result(Exchange &e, const Gate::Decision &decision, std::int
       decision.asks ? "needs approval, which a result cannot wait for" : decision.reason;
   if (!why.empty()) text += ": " + why;
   finish(e, BH_OUTCOME_REFUSED, 0, decision.rule, why);
-  answer_error(reply, id, error_code, text);
+  answers_.error(reply, id, error_code, text);
 }
 
 void Router::result_decided(Exchange &e, const Unobserved &result, const Gate::Decision &decision) {

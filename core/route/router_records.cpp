@@ -10,8 +10,6 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::uint64_t commit_ns = std::uint64_t{BH_TELEMETRY_COMMIT_MS} * 1'000'000u;
-
 std::string within() {
   return " within " + std::to_string(BH_TELEMETRY_COMMIT_MS) + " ms";
 }
@@ -34,26 +32,6 @@ void Router::record_message(const Session *from, bh_session handle, std::string_
                             const mcp::Scan &scan, std::uint64_t start_ns,
                             const Recorder::End &end) {
   if (recorder_.active()) recorder_.record({from, handle, message, &scan, start_ns}, end);
-}
-
-// The answer to the request that is being handled, if it is that one's.
-void Router::record_answer(const ReplyTo &reply, std::string_view id_token, std::uint32_t outcome,
-                           std::string_view error, std::string_view response) {
-  Incoming *in = incoming_;
-  if (in == nullptr || in->done || in->reply.session != reply.session ||
-      in->reply.stream != reply.stream || in->reply.batch != reply.batch ||
-      in->scan.id.in(in->message) != id_token) {
-    return;
-  }
-  in->done = true;
-  record_message(session(reply.session), reply.session, in->message, in->scan, in->start_ns,
-                 {outcome, reactor_.now_ns(), response.size(), {}, error, response});
-}
-
-// Of this message; null: it does not come from a client just now, or is on record already.
-Router::Incoming *Router::incoming(std::string_view message) noexcept {
-  const bool is_it = incoming_ != nullptr && incoming_->message.data() == message.data();
-  return is_it && !incoming_->done ? incoming_ : nullptr;
 }
 
 void Router::record_cancelled(const View::Waiter &waiter, std::string_view why) {
@@ -155,42 +133,6 @@ void Router::send_recorded(std::uint64_t exchange) {
   send_call(*e, call->message, scan, call->target, call->rewritten);
 }
 
-// ---- answers that wait for their records -----------------------------------------------------
-
-void Router::hold_answer(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
-                         std::uint32_t http_status, bool may_have_run) {
-  HeldAnswer held{recorder_.barrier(), reply,      {},          http_status,
-                  reactor_.now_ns(),   count == 0, may_have_run};
-  for (std::uint32_t i = 0; i < count; ++i) held.text.append(bh::view(parts[i]));
-  held_bytes_ += held.text.size();
-  held_.push_back(std::move(held));
-  if (held_timer_ == 0) start_held_timer();
-}
-
-void Router::start_held_timer() {
-  held_timer_ = reactor_.timer_start(
-      this, BH_TELEMETRY_COMMIT_MS / 10,
-      [](void *arg) {
-        auto &self = *static_cast<Router *>(arg);
-        self.held_timer_ = 0;
-        self.expire_held();
-        if (!self.held_.empty()) self.start_held_timer();
-      },
-      this);
-}
-
-Router::HeldAnswer Router::take_held() {
-  HeldAnswer held = std::move(held_.front());
-  held_.pop_front();
-  held_bytes_ -= held.text.size();
-  return held;
-}
-
-void Router::let_go(const HeldAnswer &held) {
-  const bh_str part = bh::str(held.text);
-  send(held.reply, BH_OUT_ANSWER, &part, held.empty ? 0 : 1, held.http_status);
-}
-
 // What was committed may go on.
 void Router::records_committed() {
   while (!intents_.empty() && recorder_.is_committed(intents_.front().first)) {
@@ -198,32 +140,7 @@ void Router::records_committed() {
     intents_.pop_front();
     send_recorded(exchange);
   }
-  if (held_.empty()) return;
-  while (!held_.empty() && recorder_.is_committed(held_.front().below)) let_go(take_held());
-  check_idle();
-}
-
-// An error stands for an answer whose record was not committed in time.
-void Router::expire_held() {
-  while (!held_.empty() && reactor_.now_ns() - held_.front().since_ns >= commit_ns) {
-    HeldAnswer held = take_held();
-    mcp::Scan scan;
-    mcp::ScanError error;
-    const bool read = !held.empty && mcp::scan(held.text, &scan, &error);
-    if (!held.empty) {
-      ++counters_.answers_withheld;
-      held.text =
-          error_text(read ? scan.id.in(held.text) : std::string_view(), code::internal_error,
-                     (held.may_have_run
-                          ? "the request may have run, but the gateway could not put it on record"
-                          : "no server has run the request, and the gateway could not put it on "
-                            "record") +
-                         within() + ", so its answer was withheld",
-                     {});
-    }
-    let_go(held);
-  }
-  check_idle();
+  answers_.records_committed();
 }
 
 }  // namespace bulkhead

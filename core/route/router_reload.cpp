@@ -131,7 +131,8 @@ void Router::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &go
     return std::any_of(gone.begin(), gone.end(),
                        [&](const auto &upstream) { return &lane->upstream() == upstream.get(); });
   };
-  sessions_.for_each([&](bh_session, std::unique_ptr<Session> &s) {
+  for (const bh_session handle : sessions_.handles()) {
+    Session *s = session(handle);
     for (auto at = s->subscriptions.begin(); at != s->subscriptions.end();) {
       Lane *&lane = at->second.lane;
       const auto here = at++;
@@ -150,7 +151,7 @@ void Router::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &go
       }
     }
     save(*s);
-  });
+  }
 }
 
 // ---- what goes -------------------------------------------------------------------------------

@@ -26,19 +26,18 @@ std::string uri_params(const std::string &uri) {
 }  // namespace
 
 // False: answered, since this server or this session cannot have it.
-bool Router::subscription_possible(Session &s, const ReplyTo &reply, std::string_view message,
-                                   const mcp::Scan &scan, const Target &target) {
-  const std::string_view id = scan.id.in(message);
+bool Router::subscription_possible(Session &s, Incoming &request, const Target &target) {
   if (!target.lane->server_caps().subscribe && target.lane->state() == LaneState::ready) {
-    answer_error(reply, id, code::method_not_found,
-                 "server \"" + target.lane->upstream().name() + "\" has no resource subscriptions");
+    answers_.error(
+        request, code::method_not_found,
+        "server \"" + target.lane->upstream().name() + "\" has no resource subscriptions");
     return false;
   }
-  if (scan.method == mcp::Method::resources_subscribe &&
+  if (request.message.scan->method == mcp::Method::resources_subscribe &&
       s.subscriptions.size() >= limits().subscriptions_per_session) {
-    answer_error(reply, id, code::timeout,
-                 "too many subscriptions (limits.subscriptions_per_session = " +
-                     std::to_string(limits().subscriptions_per_session) + ")");
+    answers_.error(request, code::timeout,
+                   "too many subscriptions (limits.subscriptions_per_session = " +
+                       std::to_string(limits().subscriptions_per_session) + ")");
     return false;
   }
   return true;
@@ -68,7 +67,7 @@ bool Router::answer_subscription(Exchange &e, std::string_view message, const Ta
   const ReplyTo reply = e.reply;
   const std::string id = e.client_id;
   finish(e, BH_OUTCOME_OK, 0, {}, {}, "{}");
-  answer_result(reply, id, "{}");
+  answers_.result(reply, id, "{}");
   return true;
 }
 

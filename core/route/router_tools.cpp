@@ -86,7 +86,7 @@ void Router::tools_progress(bh_call call, double progress, double total, std::st
   const bh_str part = bh::str(text);
   mcp::Scan scan;
   mcp::ScanError error;
-  if (!gate_.judges_notifications()) return send(e->reply, BH_OUT_EVENT, &part, 1, 0);
+  if (!gate_.judges_notifications()) return answers_.send(e->reply, BH_OUT_EVENT, &part, 1);
   if (e->lane == nullptr || !mcp::scan(text, &scan, &error)) return;
   tell(e->reply, *e->lane, e, text, scan, &part, 1);
 }

@@ -125,7 +125,7 @@ void Router::pass_answer(Exchange &e, std::string_view message, const mcp::Scan 
   if (recorder_.goes_first()) {
     put_on_record(e, {outcome, reactor_.now_ns(), message.size(), {}, error, response});
   }
-  answer(reply, parts, splice.count());
+  answers_.answer(reply, parts, splice.count());
   Exchange *still = exchanges_.get(id);  // the client may have gone while it was being answered
   if (still != nullptr) {
     finish(*still, outcome, message.size(), {}, error, response);

@@ -110,10 +110,9 @@ bool Router::may_hold(const Lane &lane, ItemKind kind, std::string_view name) co
 // Its server lists from memory while it connects: the name may be on the list that it gives then. A
 // request waits for that once, as long as a first list does.
 bool Router::awaits_holder(const View &view, ItemKind kind, std::string_view name,
-                           std::string_view message) const {
-  const bool first = incoming_ == nullptr || incoming_->message.data() != message.data();
-  const std::uint64_t now = reactor_.now_ns(), start = first ? now : incoming_->start_ns;
-  if (now - start >= limits().first_list_wait_ms * 1'000'000u) return false;
+                           const Incoming &request) const {
+  if (reactor_.now_ns() - request.start_ns >= limits().first_list_wait_ms * 1'000'000u)
+    return false;
   return std::any_of(view.lanes.begin(), view.lanes.end(), [&](const Lane *lane) {
     return lane->state() == LaneState::connecting && lane->recalled() &&
            may_hold(*lane, kind, name);
@@ -252,27 +251,23 @@ std::vector<std::string> Router::collisions() {
 
 // ---- waiting for the first answers of all servers ----------------------------------------------
 
-void Router::wait_for_view(View &view, const ReplyTo &reply, std::string_view message) {
+void Router::wait_for_view(View &view, Incoming &request) {
+  const std::string_view message = request.message.bytes;
   std::size_t bytes = message.size();
   std::size_t own = 0;
   for (const View::Waiter &waiter : view.waiters) {
     bytes += waiter.message.size();
-    own += waiter.reply.session == reply.session ? 1 : 0;
+    own += waiter.reply.session == request.reply.session ? 1 : 0;
   }
   if (view.waiters.size() >= max_waiters || bytes > limits().message_bytes ||
       own >= limits().in_flight_per_session) {
-    mcp::Scan scan;
-    mcp::ScanError error;
-    mcp::scan(message, &scan, &error);
-    return answer_error(reply, scan.id.in(message), code::timeout,
-                        "the list is not known yet, and too many requests wait for it");
+    return answers_.error(request, code::timeout,
+                          "the list is not known yet, and too many requests wait for it");
   }
-  const Session *s = session(reply.session);
-  Incoming *in = incoming(message);
-  const std::uint64_t start_ns = in != nullptr ? in->start_ns : reactor_.now_ns();
-  if (in != nullptr) in->done = true;  // it is handled again
-  view.waiters.push_back(
-      {reply, std::string(message), s == nullptr ? std::string() : s->process_name, start_ns});
+  const Session *s = session(request.reply.session);
+  request.recorded = true;  // it is handled again
+  view.waiters.push_back({request.reply, std::string(message),
+                          s == nullptr ? std::string() : s->process_name, request.start_ns});
 }
 
 void Router::serve_waiters(View &view) {
@@ -284,7 +279,8 @@ void Router::serve_waiters(View &view) {
     Session *s = session(waiter.reply.session);
     if (s == nullptr || !mcp::scan(waiter.message, &scan, &error)) continue;
     const std::string now = std::exchange(s->process_name, waiter.process_name);
-    take_request(*s, waiter.reply, waiter.message, scan, waiter.start_ns);
+    Incoming request{waiter.reply, {waiter.message, &scan}, waiter.start_ns};
+    handle_request(*s, request);
     set_process_name(waiter.reply.session, now);
   }
   renew(view);
@@ -357,8 +353,7 @@ void Router::tell_list_changed(Session &s, ItemKind kind) {
   if ((s.listed & (1u << static_cast<unsigned>(kind))) == 0) return;
   const std::string text = R"({"jsonrpc":"2.0","method":"notifications/)" +
                            std::string(facts(kind).member) + R"(/list_changed"})";
-  const bh_str part = bh::str(text);
-  send({s.handle, 0, 0}, BH_OUT_EVENT, &part, 1, 0);
+  answers_.event({s.handle, 0, 0}, text);
 }
 
 // Upstream, the most verbose level that any client of the lane wants; each client's own is applied

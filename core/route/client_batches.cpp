@@ -1,0 +1,88 @@
+#include "route/client_batches.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "mcp/scan.hpp"
+#include "route/json_rpc.hpp"
+#include "route/protocol.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr std::size_t max_repeated_id = 1024;  // in an error that stands for an answer
+
+// Of an answer; empty: it has none, or one that is too long to be repeated.
+std::string id_of(std::string_view answer) {
+  mcp::Scan scan;
+  mcp::ScanError error;
+  const bool read = mcp::scan(answer, &scan, &error) && scan.id.size() <= max_repeated_id;
+  return read ? std::string(scan.id.in(answer)) : std::string();
+}
+
+}  // namespace
+
+std::uint64_t ClientBatches::open(const ReplyTo &reply) {
+  return batches_.insert({reply, 1, "["});
+}
+
+std::uint64_t ClientBatches::open_silent(const ReplyTo &reply) {
+  Batch batch{reply, 1, "["};
+  batch.silent = true;
+  return batches_.insert(std::move(batch));
+}
+
+bool ClientBatches::add(std::uint64_t handle) {
+  Batch *batch = batches_.get(handle);
+  if (batch != nullptr) ++batch->open;
+  return batch != nullptr;
+}
+
+void ClientBatches::expect_answer(std::uint64_t handle) {
+  if (Batch *batch = batches_.get(handle)) batch->expects_answer = true;
+}
+
+void ClientBatches::put(std::uint64_t handle, const bh_str *parts, std::uint32_t count) {
+  Batch *batch = batches_.get(handle);
+  if (batch == nullptr || batch->silent || count == 0) return;
+  Session *s = sessions_.find(batch->reply.session);
+  if (s == nullptr) return;
+  std::string text;
+  for (std::uint32_t i = 0; i < count; ++i) text.append(bh::view(parts[i]));
+  text = bounded(*s, std::move(text));
+  if (batch->body.size() > 1) batch->body += ',';
+  batch->body += text;
+  batch->bytes += text.size();
+  s->batched_bytes += text.size();
+}
+
+std::string ClientBatches::bounded(const Session &s, std::string answer) const {
+  const std::uint64_t most = limits_.write_queue_bytes;
+  if (s.batched_bytes + answer.size() <= most) return answer;
+  std::string instead = error_message(id_of(answer), code::timeout,
+                                      "too many bytes of answers wait in batches of this session "
+                                      "(limits.write_queue_bytes = " +
+                                          std::to_string(most) + "); the answer was dropped");
+  return instead.size() < answer.size() ? instead : answer;
+}
+
+std::optional<ClientBatches::Complete> ClientBatches::end_one(std::uint64_t handle) {
+  Batch *batch = batches_.get(handle);
+  if (batch == nullptr || --batch->open != 0) return std::nullopt;
+  Complete out{batch->reply, {}, batch->expects_answer};
+  if (batch->body.size() > 1) out.body = std::move(batch->body) + "]";
+  if (Session *s = sessions_.find(out.reply.session)) s->batched_bytes -= batch->bytes;
+  batches_.erase(handle);
+  return out;
+}
+
+void ClientBatches::forget_session(std::uint64_t session) {
+  std::vector<std::uint64_t> own;
+  batches_.for_each([&](std::uint64_t handle, const Batch &batch) {
+    if (batch.reply.session == session) own.push_back(handle);
+  });
+  for (const std::uint64_t handle : own) batches_.erase(handle);
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,43 @@
+// What tests of the client side share: a client that keeps what it is sent, and sessions of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/sessions.hpp"
+
+namespace bulkhead {
+
+struct FakeClient : ClientEnd {
+  struct Sent {
+    std::uint32_t kind;
+    bh_session session;
+    std::uint64_t stream;
+    std::uint32_t http_status;
+    std::string text;
+  };
+  std::vector<Sent> sent;
+  std::vector<bh_session> ended;
+
+  void send(const bh_outgoing &m) override {
+    std::string text;
+    for (std::uint32_t i = 0; i < m.part_count; ++i) text.append(bh::view(m.parts[i]));
+    sent.push_back({m.kind, m.session, m.stream, m.http_status, std::move(text)});
+  }
+  void session_ended(bh_session session, std::string_view) override { ended.push_back(session); }
+};
+
+inline Session &open_session(Sessions &sessions, ClientEnd &client, std::uint32_t flags = 0) {
+  bh_peer peer{};
+  peer.size = sizeof peer;
+  peer.flags = flags;
+  peer.transport = bh::str("http");
+  peer.address = bh::str("127.0.0.1:7");
+  peer.principal = bh::str("somebody");
+  peer.process_name = bh::str("agent");
+  peer.max_message_bytes = 4096;
+  return sessions.open(client, peer, 42);
+}
+
+}  // namespace bulkhead

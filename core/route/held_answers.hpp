@@ -1,0 +1,66 @@
+// Answers that wait until their records are committed, where a telemetry plugin wants that
+// (BH_TELEMETRY_COMMITS). They leave in the order in which they came.
+// Owner: ClientAnswers. Thread: [io].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "bulkhead/abi/core.h"
+#include "reactor/reactor.hpp"
+#include "route/recorder.hpp"
+#include "route/reply_to.hpp"
+
+namespace bulkhead {
+
+class HeldAnswers {
+ public:
+  // Beyond that new requests are refused; see full().
+  static constexpr std::size_t max_bytes = std::size_t{64} << 20;
+
+  // An answer leaves. `withheld`: its record was not committed within BH_TELEMETRY_COMMIT_MS, and
+  // an error stands for it. No part: the request has ended without an answer.
+  using Release = std::function<void(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
+                                     std::uint32_t http_status, bool withheld)>;
+  HeldAnswers(Recorder &recorder, Reactor &reactor, Release release);
+  ~HeldAnswers();
+  HeldAnswers(const HeldAnswers &) = delete;
+  HeldAnswers &operator=(const HeldAnswers &) = delete;
+
+  // An answer that is made now has to wait.
+  bool must_hold() const;
+  // may_have_run: a server may have done something for it, which the error then says.
+  void hold(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
+            std::uint32_t http_status, bool may_have_run);
+  // Lets those go whose records are committed.
+  void release_committed();
+  bool empty() const noexcept { return held_.empty(); }
+  bool full() const noexcept { return bytes_ > max_bytes; }
+
+ private:
+  struct Held {
+    std::uint64_t below;  // its record's number, and those of all before it
+    ReplyTo reply;
+    std::string text;
+    std::uint32_t http_status;
+    std::uint64_t since_ns;
+    bool has_text;
+    bool may_have_run;
+  };
+  Held take();
+  void release(const Held &held, bool withheld) const;
+  void start_timer();
+  void expire();
+
+  Recorder &recorder_;
+  Reactor &reactor_;
+  const Release release_;
+  std::deque<Held> held_;
+  std::size_t bytes_ = 0;
+  std::uint64_t timer_ = 0;
+};
+
+}  // namespace bulkhead
