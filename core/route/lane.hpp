@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "bulkhead/abi/ext/connector.h"
 #include "catalog/items.hpp"
 #include "mcp/scan.hpp"
 #include "route/exchange.hpp"
@@ -62,6 +63,8 @@ class Lane {
                        const mcp::Scan *reason_scan) = 0;
   // Nobody waits for this exchange's answer any more; the upstream is not told.
   virtual void abandon(std::uint64_t exchange) = 0;
+  // Of the present connection; 0: none, or it needs none.
+  virtual bh_lane handle() const noexcept { return 0; }
   // A notification or a response for the upstream; dropped where there is no connection.
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
   // A request on behalf of all clients of this lane, whose answer nobody waits for.
@@ -116,8 +119,7 @@ class Lane {
   std::vector<View *> views;
   std::uint64_t idle_since_ns = 0;  // no view uses it since then; 0: one does
   int log_level_sent = -1;          // on the present connection
-  // Calls that ended for their client while the server may still work on them (see
-  // Router::retract); at most 64.
+  // Calls that ended for their client while the server may still work on them; see Attribution.
   struct Retracted {
     std::uint64_t exchange, session, until_ns;
   };

@@ -63,10 +63,23 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       cursor_key_(random_number(reinterpret_cast<std::uintptr_t>(this) ^ reactor.now_ns())),
       sessions_(random_generation(~cursor_key_)),
       answers_(sessions_, recorder_, reactor, profile.limits, counters_, [this] { check_idle(); }),
-      // A client that outlives this process answers what an earlier one has asked.
-      asks_(random_generation(cursor_key_)),
+      deadlines_(exchanges_, reactor, [this](Exchange &e) { timed_out(e); }),
+      attribution_(sessions_, exchanges_, reactor),
+      waiting_bytes_(profile.limits),
       duplicate_checks_(reactor,
-                        [this](std::uint64_t number, bool found) { checked(number, found); }) {
+                        [this](std::uint64_t number, bool found) { checked(number, found); }),
+      events_({gate_, sessions_, duplicate_checks_, waiting_bytes_, recorder_, counters_,
+               profile.limits, reactor,
+               [this](std::int32_t level, std::string_view text) { log(level, text); },
+               [this](std::uint64_t number, bool late) { unanswered(number, late); }, *this}),
+      // A client that outlives this process answers what an earlier one has asked.
+      asks_(random_generation(cursor_key_),
+            {gate_, attribution_, sessions_, exchanges_, deadlines_, answers_, events_, counters_,
+             profile.limits, reactor,
+             [this](const Lane &lane, mcp::Method method) { message_lost(lane, method); }, *this}),
+      notifications_(
+          {gate_, attribution_, exchanges_, sessions_, answers_, events_, counters_,
+           [this](const Lane &lane, mcp::Method method) { message_lost(lane, method); }}) {
   pins_.use(profile.pins, profile.pinned);
 }
 
@@ -161,7 +174,7 @@ void Router::session_close(bh_session handle, std::uint32_t how) {
   if (how == BH_SESSION_INPUT_ENDED) {
     s->input_ended = true;
     // Nobody can answer an ask any more; its call goes on and the upstream decides.
-    end_asks([&](const Ask &ask) { return ask.session == handle; }, false, true);
+    asks_.session_ended(handle);
     withdraw_questions(*s);
   } else if (how == BH_SESSION_EVICTED) {
     evict(*s);
@@ -180,7 +193,7 @@ void Router::close_sessions_later() {
 void Router::close_session(Session &s) {
   s.closing = true;
   approvals_.forget_session(s.handle);
-  end_asks([&](const Ask &ask) { return ask.session == s.handle; }, false, true);
+  asks_.session_ended(s.handle);
   forget(s);
   retract_exchanges(s);
   while (!s.subscriptions.empty()) {
@@ -214,24 +227,9 @@ void Router::retract_exchanges(Session &s) {
 // it asks meanwhile must not go to another client of the same pipe.
 void Router::retract(Lane *lane, std::uint64_t exchange, bool sent, const Session *session,
                      std::string_view reason, const mcp::Scan *reason_scan) {
-  constexpr std::uint64_t memory_ns = 60'000'000'000u;
-  constexpr std::size_t most = 64;
   if (lane == nullptr) return;
-  if (sent && session != nullptr && lane->session() == 0) {
-    if (lane->retracted.size() >= most) forget_retracted(*lane);
-    lane->retracted.push_back({exchange, session->handle, reactor_.now_ns() + memory_ns});
-  }
+  if (sent && session != nullptr) attribution_.given_up(*lane, exchange, *session);
   lane->retract(exchange, sent, reason, reason_scan);
-}
-
-// Nobody knows any more which of its calls the server still works on, but whose they are.
-void Router::forget_retracted(Lane &lane) {
-  const Lane::Retracted oldest = lane.retracted.front();
-  lane.retracted.erase(lane.retracted.begin());
-  Lane::Retracted &forgotten = lane.forgotten;
-  const bool others =
-      forgotten.until_ns >= reactor_.now_ns() && forgotten.session != oldest.session;
-  forgotten = {0, others ? 0 : oldest.session, oldest.until_ns};
 }
 
 bh_status Router::check_revision(bh_session, std::string_view revision) const {
@@ -275,7 +273,7 @@ void Router::drop(Exchange &exchange) {
   const std::uint64_t id = exchange.id;
   const bool asked = exchange.open_asks != 0;
   exchanges_.close(exchange);
-  if (asked) asking_call_ended(id, true);
+  if (asked) asks_.call_ended(id, true);
   if (lane != nullptr) lane->pump();
   if (!draining_.empty()) sweep_later();
 }
@@ -308,29 +306,6 @@ void Router::refuse_unrecorded(Exchange &e, std::string_view text) {
   const std::string id = e.client_id;
   finish(e, BH_OUTCOME_ERROR, 0, {}, text, error_object(code::internal_error, text));
   answers_.unrecorded_error(reply, id, code::internal_error, text);
-}
-
-void Router::arm(Exchange &exchange, std::uint64_t timeout_ms) {
-  exchange.timeout_ms = timeout_ms;
-  exchanges_.arm(exchange, reactor_.now_ns(), timeout_ms);
-  start_wheel();
-}
-
-void Router::start_wheel() {
-  if (wheel_timer_ != 0) return;
-  wheel_timer_ = reactor_.timer_start(
-      this, ExchangeTable::tick_ms, [](void *arg) { static_cast<Router *>(arg)->turn_wheel(); },
-      this);
-}
-
-void Router::turn_wheel() {
-  wheel_timer_ = 0;
-  due_.clear();
-  exchanges_.expire(reactor_.now_ns(), &due_);
-  for (const std::uint64_t id : due_) {
-    if (Exchange *e = exchanges_.get(id)) timed_out(*e);
-  }
-  if (exchanges_.any_armed()) start_wheel();
 }
 
 void Router::timed_out(Exchange &e) {

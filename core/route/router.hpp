@@ -26,19 +26,25 @@
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
 #include "route/approvals.hpp"
+#include "route/asks.hpp"
+#include "route/attribution.hpp"
 #include "route/client_answers.hpp"
 #include "route/counters.hpp"
+#include "route/deadlines.hpp"
 #include "route/duplicate_checks.hpp"
 #include "route/evicted.hpp"
 #include "route/exchange.hpp"
 #include "route/gate.hpp"
+#include "route/judged_events.hpp"
 #include "route/ledger.hpp"
+#include "route/notifications.hpp"
 #include "route/pins.hpp"
 #include "route/recorder.hpp"
 #include "route/session.hpp"
 #include "route/sessions.hpp"
 #include "route/upstream.hpp"
 #include "route/view.hpp"
+#include "route/waiting_bytes.hpp"
 
 namespace bulkhead {
 
@@ -74,10 +80,10 @@ struct NextUpstream {
   const Upstream *replaces = nullptr;  // of a new one: the one of this name before
 };
 
-class Router {
+class Router : private JudgedEvents::Outcome, private Asks::Forms {
  public:
   Router(const Profile &profile, Reactor &reactor, RouterHooks hooks);
-  ~Router();
+  ~Router() override;
   Router(const Router &) = delete;
   Router &operator=(const Router &) = delete;
 
@@ -195,7 +201,7 @@ class Router {
   // The connection is being closed; its handle stays known until lane_closed.
   void detach_wire(bh_lane lane);
   void forget_wire(bh_lane lane) { wires_.erase(lane); }
-  void arm(Exchange &exchange, std::uint64_t timeout_ms);
+  void arm(Exchange &exchange, std::uint64_t timeout_ms) { deadlines_.arm(exchange, timeout_ms); }
   // Takes the exchange off its lane: the lane has nothing more to do with it.
   void detach(Exchange &exchange);
   // The same and off its session, and frees it, without an answer.
@@ -235,18 +241,6 @@ class Router {
   bh_status list_items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
  private:
-  // A request of an upstream that waits for a client's answer.
-  struct Ask {
-    std::uint64_t session = 0;
-    Lane *lane = nullptr;               // null: the gateway's own, see router_approvals.cpp
-    std::string upstream_id;            // its id token
-    std::string upstream_token;         // its progress token
-    std::uint64_t exchange = 0;         // the call that caused it, 0: unknown
-    std::vector<std::uint64_t> others;  // or one of these did: the wire does not say
-    mcp::Method method = mcp::Method::none;
-    std::uint64_t deadline_ns = 0;
-    bool answered = false;  // the policy is being asked about the answer
-  };
   // Where a call goes.
   struct Target {
     Lane *lane = nullptr;
@@ -273,36 +267,13 @@ class Router {
     mcp::Scan scan;
   };
 
-  // A message beside the calls that the policy judges (router_events.cpp), and what is to become
-  // of it.
-  struct Event {
-    enum class Kind : std::uint8_t { ask, answer, to_client, to_server, subscription };
-    Kind kind = Kind::ask;
-    // While the policy is asked for the first time; then their handle (in `to`) and name.
-    Session *session = nullptr;
-    const Upstream *upstream = nullptr;
-    std::string server;
-    mcp::Method method = mcp::Method::none;
-    std::string method_text, tool;  // tool: of the call that it belongs to, if that is known
-    std::string_view body;          // params or result, while it is asked for the first time
-    bh_lane lane = 0;               // of the server; 0: it runs in place
-    std::uint64_t hint = 0;         // ask: of its exchange
-    std::uint64_t ask = 0;          // answer: to which
-    std::uint64_t exchange = 0;     // to_client: nothing is said after its end; 0: any time
-    ReplyTo to;                     // to_client
-    std::string id;                 // ask: the server's id token; subscription: its URI token
-    std::string message;            // as it is to be sent; of asks and answers as it came
-    KeptText large_body;            // of one that is looked at on the pool first
-    std::uint64_t deadline_ns = 0;
-  };
-
   // router_client.cpp: what clients send
   bool handle_message(Session &session, const ReplyTo &reply, std::string_view message,
                       bh_delivery *out);
   void handle_request(Session &session, Incoming &request);
-  void handle_notification(Session &session, std::string_view message, const mcp::Scan &scan);
-  void handle_response(Session &session, std::string_view message, const mcp::Scan &scan);
-  void pass_response(std::uint64_t ask, std::string_view message, const mcp::Scan &scan);
+  void handle_notification(Session &session, const Message &message);
+  void pass_progress(Session &session, const Message &message);
+  void pass_roots_changed(Session &session, const Message &message);
   static std::string first_start_text(const View &view);
   void begin_session(Session &session, std::uint8_t revision, ClientCaps caps);
   void initialize(Session &session, Incoming &request);
@@ -381,32 +352,16 @@ class Router {
   bool policy_timed_out(Exchange &exchange);
   void unanswered(std::uint64_t number, bool late) const;
   void forget_question(std::uint64_t exchange);
-  bool may_wait(std::size_t bytes) const noexcept;
   std::optional<Undecided> take_undecided(std::uint64_t exchange);
   std::optional<Unobserved> take_unobserved(std::uint64_t exchange);
   bh_policy_request policy_request(const Exchange &exchange) const;
 
-  // router_events.cpp: what is judged beside calls
-  bool passes_event(Event event);
-  bool keep_event(Event event, std::uint64_t number);
-  void event_checked(std::uint64_t number, bool found);
-  const Upstream *upstream_named(std::string_view name) const noexcept;
-  void answer_judged(Session &session, Ask &ask, std::uint64_t handle, std::string_view message,
-                     const mcp::Scan &scan);
-  bh_policy_request event_request(const Event &event, std::uint64_t number) const;
-  void refuse_event(const Event &event, const Gate::Decision &decision);
+  // router_events.cpp: what becomes of events that were judged later, and of those refused
+  void pass(const JudgedEvent &event) override;
+  void refused(const JudgedEvent &event) override;
+  bool serves(std::string_view server) const override;
   void judge_subscriptions(bh_session handle);
-  void end_refused_subscription(const Event &event);
-  void pass_event(const Event &event);
-  void event_decided(std::uint64_t number, const Gate::Decision &decision);
-  void drop_asked_event(const WireLane &lane, std::string_view id);
-  void start_event_timer();
-  void expire_events();
-  // Sends a notification of a server to its client, or back, once the policy has allowed it.
-  void tell(const ReplyTo &to, const Lane &lane, const Exchange *exchange, std::string_view message,
-            const mcp::Scan &scan, const bh_str *parts, std::uint32_t count);
-  void tell_server(Lane &lane, Session &session, std::string_view message, const mcp::Scan &scan,
-                   const bh_str *parts, std::uint32_t count);
+  void end_refused_subscription(const JudgedEvent &event);
 
   // router_pins.cpp: definitions that are not approved
   std::uint32_t pin_of(const Upstream &upstream, ItemKind kind, std::string_view tool,
@@ -427,8 +382,8 @@ class Router {
   bool asks_client(const Session &session) const;
   bool somebody_watches() const;
   void elicit(Exchange &exchange, const ApprovalQuestion &question);
-  void form_answered(std::uint64_t exchange, std::string_view message, const mcp::Scan &scan);
-  void form_lost(std::uint64_t exchange);
+  void form_answered(std::uint64_t exchange, const Message &answer) override;
+  void form_lost(std::uint64_t exchange) override;
   void approval_given(Exchange &exchange, bool allow, ApprovalSurface surface,
                       const ApprovalScope &scope);
   void judge_again(Exchange &exchange, Undecided call);
@@ -452,34 +407,6 @@ class Router {
   void pass_answer(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
   void upstream_notification(WireLane &lane, std::uint64_t hint, std::string_view message,
                              const mcp::Scan &scan);
-  void forward_progress(WireLane &lane, std::string_view message, const mcp::Scan &scan);
-  void forward_log(WireLane &lane, std::uint64_t hint, std::string_view message,
-                   const mcp::Scan &scan);
-
-  // router_asks.cpp: what upstreams ask clients
-  void upstream_request(WireLane &lane, std::uint64_t hint, std::string_view message,
-                        const mcp::Scan &scan);
-  enum class Refused : std::uint8_t { undeclared, nobody, by_policy, malformed };
-  void ask_client(WireLane &lane, std::uint64_t hint, std::string_view message,
-                  const mcp::Scan &scan, bool judged);
-  void put_ask(WireLane &lane, std::uint64_t hint, std::string_view message, const mcp::Scan &scan,
-               Session &client, Exchange *exchange);
-  void refuse_ask(WireLane &lane, std::string_view id, mcp::Method method, Refused why);
-  void cancel_ask(WireLane &lane, std::string_view message, const mcp::Scan &scan);
-  // The client that the lane's present work belongs to, null if that is not one client. *exchange
-  // is the call, if it is one.
-  Session *attribute(WireLane &lane, std::uint64_t hint, Exchange **exchange);
-  static std::vector<std::uint64_t> other_calls(const Exchange &call);
-  void suspend(std::uint64_t exchange);
-  void resume(std::uint64_t exchange);
-  void asking_call_ended(std::uint64_t exchange, bool tell_upstream);
-  ReplyTo asked_of(const Ask &ask);
-  void ask_ended(std::uint64_t ask);
-  void start_ask_timer();
-  void expire_asks();
-  void tell_ask_ended(std::uint64_t handle, const Ask &ask);
-  void end_asks(const std::function<bool(const Ask &)> &which, bool tell_client,
-                bool tell_upstream);
 
   // router_reload.cpp
   void take_out(Upstream &upstream);
@@ -572,10 +499,6 @@ class Router {
   void retract_exchanges(Session &session);
   void retract(Lane *lane, std::uint64_t exchange, bool sent, const Session *session,
                std::string_view reason, const mcp::Scan *reason_scan);
-  void forget_retracted(Lane &lane);
-  bool may_be_anothers(Lane &lane, const Session &session) const;
-  void start_wheel();
-  void turn_wheel();
   void timed_out(Exchange &exchange);
   void status_changed();
   void check_idle();
@@ -592,23 +515,23 @@ class Router {
   Sessions sessions_;
   ClientAnswers answers_;
   ExchangeTable exchanges_;
+  Deadlines deadlines_;
+  Attribution attribution_;
+  WaitingBytes waiting_bytes_;
+  DuplicateChecks duplicate_checks_;
+  JudgedEvents events_;
+  Asks asks_;
+  Notifications notifications_;
   Slots<WireLane *> wires_;
-  Slots<Ask> asks_;
   std::vector<std::unique_ptr<Upstream>> upstreams_;
   std::vector<std::unique_ptr<Upstream>> draining_;  // in no view; they end with their last call
   std::vector<std::unique_ptr<View>> views_;
   std::unordered_map<std::uint64_t, Undecided> undecided_;
   std::unordered_map<std::uint64_t, Unobserved> unobserved_;
-  DuplicateChecks duplicate_checks_;
-  // Events that the policy is being asked about, oldest first.
-  std::map<std::uint64_t, Event> events_;
-  std::uint32_t last_event_ = 0;
-  std::uint64_t event_timer_ = 0;
   std::unordered_map<std::uint64_t, Undecided> unapproved_;  // wait for a person
   std::unordered_map<std::uint64_t, Unwritten> unwritten_;
   std::deque<std::pair<std::uint64_t, std::uint64_t>> intents_;  // barrier, exchange
   Approvals approvals_;
-  std::uint64_t waiting_bytes_ = 0;  // of both
   // Lists whose items the policy is being asked about, by the number of the round of questions.
   std::unordered_map<std::uint32_t, FilteredList *> filter_rounds_;
   std::uint32_t last_round_ = 0;
@@ -619,11 +542,8 @@ class Router {
   bh_session carried_ = 0;
   std::uint64_t ledger_timer_ = 0;
   bool go_on_pending_ = false;
-  std::vector<std::uint64_t> due_;
   std::vector<std::pair<bh_session, std::uint32_t>> closing_sessions_;
   std::size_t closing_lanes_ = 0;
-  std::uint64_t wheel_timer_ = 0;
-  std::uint64_t ask_timer_ = 0;
   std::uint64_t idle_timer_ = 0;
   std::uint64_t drain_timer_ = 0;
   bool sweep_pending_ = false;

@@ -132,15 +132,7 @@ bool Router::has_approval(Exchange &e, std::string_view message, const mcp::Scan
 // On the stream of the call itself.
 void Router::elicit(Exchange &e, const ApprovalQuestion &question) {
   Session &s = *e.session;
-  Ask ask;  // of no lane: the gateway's own
-  ask.session = s.handle;
-  ask.method = mcp::Method::elicitation_create;
-  ask.exchange = e.id;
-  // The question's own time is over before.
-  ask.deadline_ns = reactor_.now_ns() + (limits().approval_timeout_ms + 5'000) * 1'000'000u;
-  const std::uint64_t handle = asks_.insert(std::move(ask));
-  start_ask_timer();
-  ++s.open_asks;
+  const std::uint64_t handle = asks_.open_form(s, e.id, limits().approval_timeout_ms);
   const std::string text =
       approval_form(handle, question, limits().approval_timeout_ms, s.revision);
   const bh_str part = bh::str(text);
@@ -171,9 +163,8 @@ Result<void> Router::answer_approval(const ApprovalAnswer &answer) {
 }
 
 // The client's answer to elicit().
-void Router::form_answered(std::uint64_t exchange, std::string_view message,
-                           const mcp::Scan &scan) {
-  const FormAnswer answer = read_approval_form(message, scan);
+void Router::form_answered(std::uint64_t exchange, const Message &message) {
+  const FormAnswer answer = read_approval_form(message.bytes, *message.scan);
   if (!answer.shown) return form_lost(exchange);
   Exchange *e = exchanges_.get(exchange);
   if (e == nullptr) return;
@@ -254,8 +245,7 @@ std::optional<Router::Answered> Router::take_unapproved(std::uint64_t exchange, 
   auto node = unapproved_.extract(exchange);
   auto waiting = approvals_.take(exchange);
   if (node.empty() || !waiting.has_value()) return std::nullopt;
-  end_asks([exchange](const Ask &ask) { return ask.lane == nullptr && ask.exchange == exchange; },
-           true, false);
+  asks_.close_form(exchange);
   Answered out{std::move(node.mapped()), std::move(waiting->question)};
   const ApprovalOutcome outcome{out.question, end, surface, scope, unix_ms()};
   if (hooks_.on_approval) hooks_.on_approval(outcome);

@@ -89,11 +89,11 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
       }
       const std::uint64_t now = reactor_.now_ns();
       record_message(&s, reply.session, message, scan, now, {BH_OUTCOME_OK, now, 0, {}, {}, {}});
-      handle_notification(s, message, scan);
+      handle_notification(s, {message, &scan});
       return false;
     }
     default:
-      handle_response(s, message, scan);
+      asks_.answered(s, {message, &scan});
       return false;
   }
 }
@@ -287,7 +287,7 @@ void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   if (stays) return;
   std::vector<View::Waiter> waiters;
   if (s.view != nullptr) {
-    end_asks([&](const Ask &ask) { return ask.session == s.handle; }, false, true);
+    asks_.session_ended(s.handle);
     std::erase_if(s.view->waiters, [&](View::Waiter &waiter) {
       if (waiter.reply.session != s.handle) return false;
       waiters.push_back(std::move(waiter));
@@ -369,38 +369,40 @@ void Router::set_log_level(Session &s, Incoming &request) {
   answers_.result(request, "{}");
 }
 
-void Router::handle_notification(Session &s, std::string_view message, const mcp::Scan &scan) {
-  switch (scan.method) {
+void Router::handle_notification(Session &s, const Message &message) {
+  switch (message.scan->method) {
     case mcp::Method::notifications_initialized:
       s.ready = s.initialized;
       return;
     case mcp::Method::notifications_cancelled:
-      return cancel(s, message, scan);
-    case mcp::Method::notifications_progress: {
-      // Progress of an ask: back under the upstream's own token.
-      const std::uint64_t handle = parse_number(scan.token.in(message));
-      const Ask *ask = asks_.get(handle);
-      if (ask == nullptr || ask->session != s.handle || ask->upstream_token.empty()) return;
-      const std::string token = ask->upstream_token;  // the table may change while this is sent
-      Splice splice(message);
-      splice.replace(scan.token, token);
-      const bh_str *parts = splice.parts();
-      Lane *lane = ask->lane;
-      if (parts == nullptr) return message_lost(*lane, scan.method);
-      return tell_server(*lane, s, message, scan, parts, splice.count());
-    }
-    case mcp::Method::notifications_roots_list_changed: {
-      if (s.view == nullptr) return;
-      const bh_str part = bh::str(message);
-      for (Lane *lane : s.view->lanes) {
-        if (lane->session() == s.handle && (lane->caps() & cap::roots_changed) != 0) {
-          tell_server(*lane, s, message, scan, &part, 1);
-        }
-      }
-      return;
-    }
+      return cancel(s, message.bytes, *message.scan);
+    case mcp::Method::notifications_progress:
+      return pass_progress(s, message);
+    case mcp::Method::notifications_roots_list_changed:
+      return pass_roots_changed(s, message);
     default:
-      return;  // initialized, and what this gateway does not know: nothing to answer
+      return;  // what this gateway does not know: nothing to answer
+  }
+}
+
+// Of an ask: under the upstream's own token.
+void Router::pass_progress(Session &s, const Message &message) {
+  const Asks::Progress progress = asks_.progress_of(s, message);
+  if (progress.lane == nullptr) return;
+  Splice splice(message.bytes);
+  splice.replace(message.scan->token, progress.token);
+  const bh_str *parts = splice.parts();
+  if (parts == nullptr) return message_lost(*progress.lane, message.scan->method);
+  notifications_.to_server(*progress.lane, s, message, parts, splice.count());
+}
+
+void Router::pass_roots_changed(Session &s, const Message &message) {
+  if (s.view == nullptr) return;
+  const bh_str part = bh::str(message.bytes);
+  for (Lane *lane : s.view->lanes) {
+    if (lane->session() == s.handle && (lane->caps() & cap::roots_changed) != 0) {
+      notifications_.to_server(*lane, s, message, &part, 1);
+    }
   }
 }
 
@@ -439,38 +441,6 @@ bool Router::cancel_waiting(Session &s, std::string_view id) {
     return true;
   }
   return false;
-}
-
-// The client's answer to an ask, back to the upstream that asked, under its id.
-void Router::handle_response(Session &s, std::string_view message, const mcp::Scan &scan) {
-  const std::uint64_t handle = parse_number(scan.id.in(message));
-  Ask *found = asks_.get(handle);
-  if (found == nullptr || found->session != s.handle || found->answered) {
-    ++counters_.stray_answers;
-    return;
-  }
-  if (found->lane != nullptr && scan.kind == mcp::Kind::result && gate_.judges_inputs()) {
-    return answer_judged(s, *found, handle, message, scan);
-  }
-  pass_response(handle, message, scan);
-}
-
-// What the client says to the server's question, when the policy has nothing against it.
-void Router::pass_response(std::uint64_t handle, std::string_view message, const mcp::Scan &scan) {
-  const Ask *found = asks_.get(handle);
-  if (found == nullptr) return;
-  const Ask ask = *found;  // more of them may come, and move it, while this is sent
-  ask_ended(handle);
-  if (ask.lane == nullptr) return form_answered(ask.exchange, message, scan);
-  Splice splice(message);
-  splice.replace(scan.id, ask.upstream_id);
-  const bh_str *parts = splice.parts();
-  if (parts == nullptr) {
-    message_lost(*ask.lane, ask.method);
-    return refuse_ask(static_cast<WireLane &>(*ask.lane), ask.upstream_id, ask.method,
-                      Refused::nobody);
-  }
-  ask.lane->send(BH_LANE_RESPONSE, parts, splice.count());
 }
 
 }  // namespace bulkhead

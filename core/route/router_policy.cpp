@@ -200,11 +200,10 @@ bool Router::passes_gate(Exchange &e, std::string_view message, const mcp::Scan 
 // False: it is refused, since too much waits.
 bool Router::wait_for_policy(Exchange &e, Undecided call) {
   const std::size_t bytes = call.message->size();
-  if (!may_wait(bytes)) {
+  if (!waiting_bytes_.take(bytes)) {
     refuse(e, too_much());
     return false;
   }
-  waiting_bytes_ += bytes;
   undecided_.emplace(e.id, std::move(call));
   arm(e, policy_time_ms(bytes));
   return true;
@@ -237,7 +236,7 @@ void Router::call_checked(Exchange &e, bool duplicates) {
 }
 
 void Router::checked(std::uint64_t number, bool duplicates) {
-  if (events_.contains(number)) return event_checked(number, duplicates);
+  if (events_.has(number)) return events_.checked(number, duplicates);
   Exchange *e = exchanges_.get(number);
   if (e == nullptr) return;  // it has ended meanwhile
   if (undecided_.contains(number)) return call_checked(*e, duplicates);
@@ -314,11 +313,10 @@ Gate::Decision Router::observe(const Exchange &e, std::string_view message,
 
 // False: it is refused, since too much waits.
 bool Router::keep_result(Exchange &e, std::string_view message, const mcp::Scan &scan) {
-  if (!may_wait(message.size())) {
+  if (!waiting_bytes_.take(message.size())) {
     refuse_result(e, too_much());
     return false;
   }
-  waiting_bytes_ += message.size();
   unobserved_.emplace(e.id, Unobserved{kept(message), scan});
   // The server is done: its place is free for others, and its end is nothing to this call.
   Lane *lane = e.lane;
@@ -419,26 +417,22 @@ std::vector<std::uint64_t> Router::kept_for(const Lane &lane) const {
   return ids;
 }
 
-bool Router::may_wait(std::size_t bytes) const noexcept {
-  return waiting_bytes_ + bytes <= limits().policy_waiting_bytes;
-}
-
 std::optional<Router::Undecided> Router::take_undecided(std::uint64_t exchange) {
   auto node = undecided_.extract(exchange);
   if (node.empty()) return std::nullopt;
-  waiting_bytes_ -= node.mapped().message->size();
+  waiting_bytes_.give_back(node.mapped().message->size());
   return std::move(node.mapped());
 }
 
 std::optional<Router::Unobserved> Router::take_unobserved(std::uint64_t exchange) {
   auto node = unobserved_.extract(exchange);
   if (node.empty()) return std::nullopt;
-  waiting_bytes_ -= node.mapped().message->size();
+  waiting_bytes_.give_back(node.mapped().message->size());
   return std::move(node.mapped());
 }
 
 void Router::policy_decided(std::uint64_t exchange, const Gate::Decision &decision) {
-  if (events_.contains(exchange)) return event_decided(exchange, decision);
+  if (events_.has(exchange)) return events_.decided(exchange, decision);
   Exchange *e = exchanges_.get(exchange);
   if (e == nullptr) return;
   if (const auto call = take_undecided(exchange)) return call_decided(*e, *call, decision);

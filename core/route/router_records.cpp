@@ -90,14 +90,15 @@ bool Router::waits_for_intent(Exchange &e, std::string_view message, const Targe
                               std::string_view rewritten) {
   if (!recorder_.commits()) return false;
   const std::size_t bytes = message.size() + rewritten.size();
-  if (may_wait(bytes)) recorder_.intent(e);
+  const bool fits = waiting_bytes_.take(bytes);
+  if (fits) recorder_.intent(e);
   if (e.account.intent == 0) {
+    if (fits) waiting_bytes_.give_back(bytes);
     refuse_unrecorded(e,
                       "too much waits to be put on record (limits.policy_waiting_bytes); the call "
                       "has not run");
     return true;
   }
-  waiting_bytes_ += bytes;
   intents_.emplace_back(recorder_.barrier(), e.id);
   unwritten_.emplace(e.id, Unwritten{std::string(message), target, std::string(rewritten)});
   arm(e, BH_TELEMETRY_COMMIT_MS);
@@ -107,7 +108,7 @@ bool Router::waits_for_intent(Exchange &e, std::string_view message, const Targe
 std::optional<Router::Unwritten> Router::take_unwritten(std::uint64_t exchange) {
   auto node = unwritten_.extract(exchange);
   if (node.empty()) return std::nullopt;
-  waiting_bytes_ -= node.mapped().message.size() + node.mapped().rewritten.size();
+  waiting_bytes_.give_back(node.mapped().message.size() + node.mapped().rewritten.size());
   return std::move(node.mapped());
 }
 

@@ -214,7 +214,8 @@ void Router::forward_updated(Lane &lane, std::string_view message, const mcp::Sc
     splice.replace(scan.uri, token);
     const bh_str *parts = splice.parts();
     if (parts == nullptr) return message_lost(lane, scan.method);
-    tell({client, 0, 0}, lane, nullptr, message, scan, parts, splice.count());
+    notifications_.to_client({client, 0, 0}, lane, nullptr, {message, &scan}, parts,
+                             splice.count());
   }
 }
 

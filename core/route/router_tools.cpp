@@ -88,7 +88,7 @@ void Router::tools_progress(bh_call call, double progress, double total, std::st
   mcp::ScanError error;
   if (!gate_.judges_notifications()) return answers_.send(e->reply, BH_OUT_EVENT, &part, 1);
   if (e->lane == nullptr || !mcp::scan(text, &scan, &error)) return;
-  tell(e->reply, *e->lane, e, text, scan, &part, 1);
+  notifications_.to_client(e->reply, *e->lane, e, {text, &scan}, &part, 1);
 }
 
 void Router::tools_changed(Upstream &upstream, std::uint32_t abi_kind) {

@@ -32,7 +32,7 @@ void Router::take_upstream(WireLane &lane, std::uint64_t hint, std::string_view 
   drop_members(&message, &scan, &room);
   if (scan.bad_progress_token) {
     if (scan.kind == mcp::Kind::request) {
-      return refuse_ask(lane, scan.id.in(message), scan.method, Refused::malformed);
+      return asks_.refuse_malformed(lane, {message, &scan});
     }
     ++counters_.dropped_events;
     return;
@@ -42,7 +42,7 @@ void Router::take_upstream(WireLane &lane, std::uint64_t hint, std::string_view 
     case mcp::Kind::error:
       return upstream_answer(lane, hint, message, scan);
     case mcp::Kind::request:
-      return upstream_request(lane, hint, message, scan);
+      return asks_.request(lane, hint, {message, &scan});
     case mcp::Kind::notification:
       return upstream_notification(lane, hint, message, scan);
     case mcp::Kind::batch:
@@ -77,9 +77,7 @@ void Router::upstream_answer(WireLane &lane, std::uint64_t hint, std::string_vie
   if (e == nullptr || e->lane != &lane) {
     ++counters_.stray_answers;
     // The server has finished what a client had given up.
-    const std::uint64_t id = parse_number(scan.id.in(message));
-    std::erase_if(lane.retracted, [id](const Lane::Retracted &r) { return r.exchange == id; });
-    return;
+    return Attribution::finished(lane, parse_number(scan.id.in(message)));
   }
   if (e->purpose != Purpose::call) return lane.own_answer(*e, &scan, message, nullptr);
   answer_call(*e, message, scan);
@@ -89,7 +87,7 @@ void Router::answer_call(Exchange &e, std::string_view message, const mcp::Scan 
   // While the stream is still there: a question that the server no longer waits for is taken back.
   if (e.open_asks != 0) {
     const std::uint64_t id = e.id;
-    asking_call_ended(id, false);
+    asks_.call_ended(id, false);
     if (exchanges_.get(id) == nullptr) return;  // its client has given it up meanwhile
     e.open_asks = 0;
   }
@@ -149,6 +147,11 @@ void Router::lane_down(bh_lane handle, const Error &error, std::uint32_t retry_a
   if (slot != nullptr && *slot != nullptr) (*slot)->down(error, retry_after_ms);
 }
 
+void Router::lane_lost(Lane &lane) {
+  Attribution::connection_lost(lane);
+  asks_.connection_lost(lane);
+}
+
 void Router::message_lost(const Lane &lane, mcp::Method method) {
   ++counters_.dropped_events;
   log(BH_LOG_ERROR, "server \"" + lane.upstream().name() + "\": " +
@@ -161,13 +164,13 @@ void Router::upstream_notification(WireLane &lane, std::uint64_t hint, std::stri
                                    const mcp::Scan &scan) {
   switch (scan.method) {
     case mcp::Method::notifications_progress:
-      return forward_progress(lane, message, scan);
+      return notifications_.progress(lane, {message, &scan});
     case mcp::Method::notifications_message:
-      return forward_log(lane, hint, message, scan);
+      return notifications_.log_line(lane, hint, {message, &scan});
     case mcp::Method::notifications_resources_updated:
       return forward_updated(lane, message, scan);
     case mcp::Method::notifications_cancelled:
-      return cancel_ask(lane, message, scan);
+      return asks_.cancelled(lane, {message, &scan});
     case mcp::Method::notifications_tools_list_changed:
       return lane.list_changed(ItemKind::tool);
     case mcp::Method::notifications_prompts_list_changed:
@@ -175,59 +178,8 @@ void Router::upstream_notification(WireLane &lane, std::uint64_t hint, std::stri
     case mcp::Method::notifications_resources_list_changed:
       lane.list_changed(ItemKind::resource);
       return lane.list_changed(ItemKind::resource_template);
-    default: {
-      // Others (elicitation/complete, unknown ones) go to the client that the lane works for.
-      Exchange *e = nullptr;
-      Session *client = attribute(lane, hint, &e);
-      if (client == nullptr) {
-        ++counters_.dropped_events;
-        return;
-      }
-      const bh_str part = bh::str(message);
-      tell({client->handle, e != nullptr ? e->reply.stream : 0, 0}, lane, hint != 0 ? e : nullptr,
-           message, scan, &part, 1);
-    }
-  }
-}
-
-void Router::forward_progress(WireLane &lane, std::string_view message, const mcp::Scan &scan) {
-  Exchange *e = exchanges_.get(parse_number(scan.token.in(message)));
-  if (e == nullptr || e->lane != &lane || e->client_token.empty()) {
-    ++counters_.dropped_events;
-    return;
-  }
-  Splice splice(message);
-  splice.replace(scan.token, e->client_token);
-  const bh_str *parts = splice.parts();
-  if (parts == nullptr) return message_lost(lane, scan.method);
-  tell(e->reply, lane, e, message, scan, parts, splice.count());
-}
-
-void Router::forward_log(WireLane &lane, std::uint64_t hint, std::string_view message,
-                         const mcp::Scan &scan) {
-  std::string scratch;
-  const int level =
-      scan.level.empty() ? -1 : parse_log_level(mcp::unquote(scan.level.in(message), &scratch));
-  const bh_str part = bh::str(message);
-  Exchange *e = nullptr;
-  if (Session *client = attribute(lane, hint, &e)) {
-    if (client->log_level >= 0 && level >= 0 && level < client->log_level) return;
-    tell({client->handle, e != nullptr ? e->reply.stream : 0, 0}, lane, hint != 0 ? e : nullptr,
-         message, scan, &part, 1);
-    return;
-  }
-  // Of nobody's call: to those who asked for logs. All of them first: a client may do anything
-  // while it is told.
-  std::vector<bh_session> clients;
-  for (const View *view : lane.views) {
-    for (const Session *client : view->clients) {
-      if (client->log_level < 0 || (level >= 0 && level < client->log_level)) continue;
-      clients.push_back(client->handle);
-    }
-  }
-  if (clients.empty()) ++counters_.dropped_events;
-  for (const bh_session client : clients) {
-    tell({client, 0, 0}, lane, nullptr, message, scan, &part, 1);
+    default:
+      return notifications_.other(lane, hint, {message, &scan});
   }
 }
 

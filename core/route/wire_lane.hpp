@@ -37,7 +37,7 @@ class WireLane final : public Lane {
   // The upstream says that a list is another now.
   void list_changed(ItemKind kind);
 
-  bh_lane handle() const noexcept { return handle_; }  // of the present connection; 0: none
+  bh_lane handle() const noexcept override { return handle_; }
 
  private:
   // The text with the server's name before it, unless it begins with it (connectors name it too).

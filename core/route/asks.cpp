@@ -1,0 +1,341 @@
+#include "route/asks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/protocol.hpp"
+#include "route/splice.hpp"
+#include "route/upstream.hpp"
+
+namespace bulkhead {
+namespace {
+
+// What a client must have declared to be asked this; 0: nobody is.
+ClientCaps capability_for(mcp::Method method) {
+  if (method == mcp::Method::roots_list) return cap::roots;
+  if (method == mcp::Method::sampling_create_message) return cap::sampling;
+  return method == mcp::Method::elicitation_create ? cap::elicitation : ClientCaps{0};
+}
+
+}  // namespace
+
+Asks::Asks(std::uint32_t first_generation, Needs needs)
+    : needs_(std::move(needs)), asks_(first_generation) {}
+
+Asks::~Asks() {
+  needs_.reactor.forget(this);
+}
+
+// ---- from servers ----------------------------------------------------------------------------
+
+void Asks::request(Lane &lane, std::uint64_t hint, const Message &message) {
+  const mcp::Method method = message.scan->method;
+  if (method == mcp::Method::ping) {
+    const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(message.id()),
+                            bh::str(R"(,"result":{}})")};
+    return lane.send(BH_LANE_RESPONSE, parts, 3);
+  }
+  const ClientCaps needed = capability_for(method);
+  if (needed == 0 || (lane.caps() & needed) == 0) {
+    return refuse(lane, message.id(), method, Refusal::undeclared);
+  }
+  const bool judges = needs_.gate.judges_inputs();
+  ask_client(lane, hint, message, judges ? Judged::no : Judged::yes);
+}
+
+void Asks::ask_judged(Lane &lane, std::uint64_t hint, const Message &message) {
+  ask_client(lane, hint, message, Judged::yes);
+}
+
+void Asks::ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged) {
+  const ClientCaps needed = capability_for(message.scan->method);
+  Exchange *call = nullptr;
+  Session *client = needs_.attribution.client_of(lane, hint, &call);
+  if (client == nullptr || client->input_ended || (client->caps & needed) == 0 ||
+      client->open_asks >= needs_.limits.asks_per_session) {
+    return refuse(lane, message.id(), message.scan->method, Refusal::nobody);
+  }
+  if (judged == Judged::no && !passes_policy(lane, hint, message, *client, call)) return;
+  put(lane, hint, message, *client, call);
+}
+
+bool Asks::passes_policy(Lane &lane, std::uint64_t hint, const Message &message,
+                         const Session &client, const Exchange *call) {
+  JudgedEvent event;
+  event.kind = JudgedEvent::Kind::ask;
+  event.method = message.scan->method;
+  event.method_text = mcp::to_string(event.method);
+  event.server = lane.upstream().name();
+  const bool sure = call != nullptr && call->method == mcp::Method::tools_call &&
+                    (hint != 0 || Attribution::other_calls(*call).empty());
+  if (sure) event.tool = call->name;
+  event.lane = lane.handle();
+  event.hint = hint;
+  event.id = message.id();
+  event.message = message.bytes;
+  return needs_.events.judge(std::move(event), client, message[message.scan->params]);
+}
+
+void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &client,
+               const Exchange *call) {
+  const mcp::Scan &scan = *message.scan;
+  Ask ask;
+  ask.session = client.handle;
+  ask.lane = &lane;
+  ask.upstream_id = message.id();
+  ask.upstream_token = message[scan.progress_token];
+  ask.method = scan.method;
+  ask.exchange = call != nullptr ? call->id : 0;
+  if (hint == 0 && call != nullptr) ask.others = Attribution::other_calls(*call);
+  ask.deadline_ns = needs_.reactor.now_ns() + needs_.limits.ask_timeout_ms * 1'000'000u;
+  const std::uint64_t handle = asks_.insert(ask);
+  start_timer();
+  ++client.open_asks;
+  suspend(ask.exchange);
+  for (const std::uint64_t other : ask.others) suspend(other);
+  const Digits number(handle);
+  Splice splice(message.bytes);
+  splice.replace(scan.id, number.view());
+  splice.replace(scan.progress_token, number.view());
+  const bh_str *parts = splice.parts();
+  if (parts == nullptr) {
+    remove(handle);
+    needs_.on_lost(lane, scan.method);
+    return refuse(lane, message.id(), scan.method, Refusal::nobody);
+  }
+  const ReplyTo to{client.handle, call != nullptr ? call->reply.stream : 0, 0};
+  needs_.answers.send(to, BH_OUT_ASK, parts, splice.count());
+}
+
+void Asks::refuse_malformed(Lane &lane, const Message &message) {
+  refuse(lane, message.id(), message.scan->method, Refusal::malformed);
+}
+
+void Asks::ask_refused(Lane &lane, std::string_view id, mcp::Method method) {
+  refuse(lane, id, method, Refusal::by_policy);
+}
+
+// What a server gets that asks nobody in particular, for what was never offered to it, what the
+// policy keeps from it, or with a token of progress that is none.
+void Asks::refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal why) {
+  ++needs_.counters.refused_asks;
+  std::string tail;
+  if (why == Refusal::malformed) {
+    tail = std::string(R"(,"error":{"code":-32602,"message":")") + bad_progress_token + "\"}}";
+  } else if (why != Refusal::undeclared && method == mcp::Method::elicitation_create) {
+    tail = why == Refusal::by_policy ? R"(,"result":{"action":"decline"}})"
+                                     : R"(,"result":{"action":"cancel"}})";
+  } else if (why == Refusal::by_policy) {
+    tail = R"(,"error":{"code":-1,"message":"The request was blocked by policy"}})";
+  } else if (why == Refusal::nobody && method == mcp::Method::sampling_create_message) {
+    tail = R"(,"error":{"code":-1,"message":"The request cannot be attributed to one client"}})";
+  } else {
+    tail = R"(,"error":{"code":-32601,"message":"Method not found"}})";
+  }
+  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id), bh::str(tail)};
+  lane.send(BH_LANE_RESPONSE, parts, 3);
+}
+
+void Asks::cancelled(Lane &lane, const Message &message) {
+  const std::string_view id = message[message.scan->request_id];
+  std::uint64_t found = 0;
+  asks_.for_each([&](std::uint64_t handle, Ask &ask) {
+    if (ask.lane == &lane && ask.upstream_id == id) found = handle;
+  });
+  const Ask *ask = asks_.get(found);
+  if (ask == nullptr) return needs_.events.drop_ask(lane.handle(), id);
+  const ReplyTo to = asked_of(*ask);
+  remove(found);
+  needs_.answers.event(to, compose_cancelled(Digits(found).view(), message.bytes, *message.scan));
+}
+
+// ---- from clients ----------------------------------------------------------------------------
+
+void Asks::answered(Session &session, const Message &message) {
+  const std::uint64_t handle = parse_number(message.id());
+  Ask *found = asks_.get(handle);
+  if (found == nullptr || found->session != session.handle || found->answered) {
+    ++needs_.counters.stray_answers;
+    return;
+  }
+  const bool judged = found->lane != nullptr && message.scan->kind == mcp::Kind::result &&
+                      needs_.gate.judges_inputs();
+  if (judged && !judge_answer(session, handle, *found, message)) return;
+  pass_answer(handle, message);
+}
+
+bool Asks::judge_answer(const Session &session, std::uint64_t handle, Ask &ask,
+                        const Message &message) {
+  JudgedEvent event;
+  event.kind = JudgedEvent::Kind::answer;
+  event.method = ask.method;
+  event.method_text = mcp::to_string(ask.method);
+  event.server = ask.lane->upstream().name();
+  const Exchange *call = ask.others.empty() ? needs_.exchanges.get(ask.exchange) : nullptr;
+  if (call != nullptr && call->method == mcp::Method::tools_call) event.tool = call->name;
+  event.ask = handle;
+  event.message = message.bytes;
+  ask.answered = true;
+  return needs_.events.judge(std::move(event), session, message[message.scan->result]);
+}
+
+void Asks::answer_judged(std::uint64_t ask, const Message &message) {
+  pass_answer(ask, message);
+}
+
+void Asks::answer_refused(std::uint64_t handle) {
+  const Ask *found = asks_.get(handle);
+  if (found == nullptr) return;
+  const Ask ask = *found;
+  remove(handle);
+  refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::by_policy);
+}
+
+// Back to the server that asked, under its id.
+void Asks::pass_answer(std::uint64_t handle, const Message &message) {
+  const Ask *found = asks_.get(handle);
+  if (found == nullptr) return;
+  const Ask ask = *found;  // more of them may come, and move it, while this is sent
+  remove(handle);
+  if (ask.lane == nullptr) return needs_.forms.form_answered(ask.exchange, message);
+  Splice splice(message.bytes);
+  splice.replace(message.scan->id, ask.upstream_id);
+  const bh_str *parts = splice.parts();
+  if (parts == nullptr) {
+    needs_.on_lost(*ask.lane, ask.method);
+    return refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::nobody);
+  }
+  ask.lane->send(BH_LANE_RESPONSE, parts, splice.count());
+}
+
+Asks::Progress Asks::progress_of(const Session &session, const Message &message) const {
+  const Ask *ask = asks_.get(parse_number(message[message.scan->token]));
+  if (ask == nullptr || ask->session != session.handle || ask->upstream_token.empty()) return {};
+  return {ask->lane, ask->upstream_token};
+}
+
+// ---- the gateway's own -----------------------------------------------------------------------
+
+std::uint64_t Asks::open_form(Session &session, std::uint64_t exchange, std::uint64_t timeout_ms) {
+  constexpr std::uint64_t longer_ms = 5'000;  // the question's own time is over before
+  Ask ask;
+  ask.session = session.handle;
+  ask.method = mcp::Method::elicitation_create;
+  ask.exchange = exchange;
+  ask.deadline_ns = needs_.reactor.now_ns() + (timeout_ms + longer_ms) * 1'000'000u;
+  const std::uint64_t handle = asks_.insert(std::move(ask));
+  start_timer();
+  ++session.open_asks;
+  return handle;
+}
+
+void Asks::close_form(std::uint64_t exchange) {
+  end_where([exchange](const Ask &ask) { return ask.lane == nullptr && ask.exchange == exchange; },
+            Tell::client);
+}
+
+// ---- the time of calls ------------------------------------------------------------------------
+
+void Asks::suspend(std::uint64_t exchange) {
+  Exchange *e = needs_.exchanges.get(exchange);
+  if (e != nullptr && e->open_asks++ == 0) needs_.deadlines.suspend(*e);
+}
+
+// The server works again: the call's time starts anew, since a person has used the old one up.
+void Asks::resume(std::uint64_t exchange) {
+  Exchange *e = needs_.exchanges.get(exchange);
+  if (e == nullptr || e->open_asks == 0 || --e->open_asks != 0) return;
+  needs_.deadlines.arm(*e, e->timeout_ms);
+}
+
+// ---- ends ------------------------------------------------------------------------------------
+
+void Asks::remove(std::uint64_t handle) {
+  Ask *found = asks_.get(handle);
+  if (found == nullptr) return;
+  const Ask ask = std::move(*found);
+  asks_.erase(handle);
+  if (Session *s = needs_.sessions.find(ask.session)) --s->open_asks;
+  if (ask.lane == nullptr) return;  // its call's time is the question's
+  resume(ask.exchange);
+  for (const std::uint64_t other : ask.others) resume(other);
+}
+
+void Asks::call_ended(std::uint64_t exchange, bool tell_server) {
+  asks_.for_each([&](std::uint64_t, Ask &ask) {
+    std::erase(ask.others, exchange);
+    if (ask.exchange != exchange || ask.others.empty()) return;
+    ask.exchange = ask.others.back();
+    ask.others.pop_back();
+  });
+  end_where([exchange](const Ask &ask) { return ask.exchange == exchange; },
+            tell_server ? Tell::both : Tell::client);
+}
+
+void Asks::session_ended(bh_session session) {
+  end_where([session](const Ask &ask) { return ask.session == session; }, Tell::server);
+}
+
+void Asks::connection_lost(Lane &lane) {
+  end_where([&lane](const Ask &ask) { return ask.lane == &lane; }, Tell::client);
+}
+
+void Asks::end_where(const std::function<bool(const Ask &)> &which, Tell tell) {
+  if (asks_.size() == 0) return;
+  std::vector<std::uint64_t> handles;
+  asks_.for_each([&](std::uint64_t handle, Ask &ask) {
+    if (which(ask)) handles.push_back(handle);
+  });
+  for (const std::uint64_t handle : handles) end_one(handle, tell);
+}
+
+// The server gets an answer where its client has gone, the client a cancellation where the server
+// has.
+void Asks::end_one(std::uint64_t handle, Tell tell) {
+  const Ask *found = asks_.get(handle);
+  if (found == nullptr) return;
+  // Off the table first: whoever is told may do anything, to this ask, too.
+  const Ask ask = *found;
+  remove(handle);
+  const bool tell_server = tell != Tell::client;
+  if (tell_server && ask.lane != nullptr) {
+    refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::nobody);
+  }
+  if (tell != Tell::server) {
+    needs_.answers.event(
+        asked_of(ask),
+        R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
+            std::to_string(handle) + R"(,"reason":"the request that caused it has ended"}})");
+  }
+  if (tell_server && ask.lane == nullptr) needs_.forms.form_lost(ask.exchange);
+}
+
+// Where a client is told about an ask: on the stream of a call that may have caused it.
+ReplyTo Asks::asked_of(const Ask &ask) {
+  const Exchange *e = needs_.exchanges.get(ask.exchange);
+  return {ask.session, e != nullptr ? e->reply.stream : 0, 0};
+}
+
+// ---- time ------------------------------------------------------------------------------------
+
+// Asks wait for people; looking once a second is exact enough.
+void Asks::start_timer() {
+  if (timer_ != 0) return;
+  timer_ = needs_.reactor.timer_start(
+      this, 1000,
+      [](void *arg) {
+        auto &self = *static_cast<Asks *>(arg);
+        self.timer_ = 0;
+        self.expire();
+        if (self.asks_.size() != 0) self.start_timer();
+      },
+      this);
+}
+
+void Asks::expire() {
+  const std::uint64_t now = needs_.reactor.now_ns();
+  end_where([now](const Ask &ask) { return ask.deadline_ns <= now; }, Tell::both);
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,78 @@
+#include "route/attribution.hpp"
+
+#include <algorithm>
+
+namespace bulkhead {
+
+Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Exchange **exchange) const {
+  *exchange = nullptr;
+  // A lane of one client: whatever comes is for it.
+  Session *const owner = lane.session() != 0 ? sessions_.find(lane.session()) : nullptr;
+  if (hint != 0) {
+    Exchange *e = exchanges_.get(hint);
+    // The wire says whose it is; if that call has ended, it is nobody else's.
+    if (e == nullptr || e->lane != &lane || e->session == nullptr) return owner;
+    *exchange = e;
+    return e->session;
+  }
+  // One client's calls only: which of them does not matter for who is asked; the newest lends its
+  // stream.
+  Session *only = nullptr;
+  Exchange *newest = nullptr;
+  for (Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
+    if (e->session == nullptr || !e->sent) continue;
+    if (only != nullptr && only != e->session) return nullptr;
+    only = e->session;
+    if (newest == nullptr) newest = e;
+  }
+  if (only == nullptr) return owner;
+  if (may_be_anothers(lane, *only)) return nullptr;
+  *exchange = newest;
+  return only;
+}
+
+// The server may still work on a call that another client has given up.
+bool Attribution::may_be_anothers(Lane &lane, const Session &s) const {
+  const std::uint64_t now = reactor_.now_ns();
+  if (lane.forgotten.until_ns >= now && lane.forgotten.session != s.handle) return true;
+  if (lane.retracted.empty()) return false;
+  std::erase_if(lane.retracted, [now](const Lane::Retracted &r) { return r.until_ns < now; });
+  return std::any_of(lane.retracted.begin(), lane.retracted.end(),
+                     [&](const Lane::Retracted &r) { return r.session != s.handle; });
+}
+
+std::vector<std::uint64_t> Attribution::other_calls(const Exchange &call) {
+  std::vector<std::uint64_t> others;
+  for (const Exchange *e = call.lane->exchanges.head; e != nullptr; e = e->lane_next) {
+    if (e != &call && e->session == call.session && e->sent) others.push_back(e->id);
+  }
+  return others;
+}
+
+void Attribution::given_up(Lane &lane, std::uint64_t exchange, const Session &session) const {
+  if (lane.session() != 0) return;  // there are no other clients
+  if (lane.retracted.size() >= max_given_up) forget_oldest(lane);
+  lane.retracted.push_back({exchange, session.handle, reactor_.now_ns() + memory_ns});
+}
+
+// Nobody knows any more which of its calls the server still works on, but whose they are.
+void Attribution::forget_oldest(Lane &lane) const {
+  const Lane::Retracted oldest = lane.retracted.front();
+  lane.retracted.erase(lane.retracted.begin());
+  Lane::Retracted &forgotten = lane.forgotten;
+  const bool others =
+      forgotten.until_ns >= reactor_.now_ns() && forgotten.session != oldest.session;
+  forgotten = {0, others ? 0 : oldest.session, oldest.until_ns};
+}
+
+void Attribution::finished(Lane &lane, std::uint64_t exchange) {
+  std::erase_if(lane.retracted,
+                [exchange](const Lane::Retracted &r) { return r.exchange == exchange; });
+}
+
+void Attribution::connection_lost(Lane &lane) {
+  lane.retracted.clear();
+  lane.forgotten = {};
+}
+
+}  // namespace bulkhead

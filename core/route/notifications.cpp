@@ -1,0 +1,131 @@
+#include "route/notifications.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/protocol.hpp"
+#include "route/splice.hpp"
+#include "route/upstream.hpp"
+#include "route/view.hpp"
+
+namespace bulkhead {
+namespace {
+
+std::string method_of(const Message &message) {
+  const mcp::Scan &scan = *message.scan;
+  if (scan.method != mcp::Method::other) return std::string(mcp::to_string(scan.method));
+  std::string scratch;
+  return std::string(mcp::unquote(message[scan.method_text], &scratch));
+}
+
+std::string joined(const bh_str *parts, std::uint32_t count) {
+  std::string out;
+  for (std::uint32_t i = 0; i < count; ++i) out.append(bh::view(parts[i]));
+  return out;
+}
+
+JudgedEvent event_of(JudgedEvent::Kind kind, const Lane &lane, const Message &message,
+                     const bh_str *parts, std::uint32_t count) {
+  JudgedEvent event;
+  event.kind = kind;
+  event.method = message.scan->method;
+  event.method_text = method_of(message);
+  event.server = lane.upstream().name();
+  event.message = joined(parts, count);
+  return event;
+}
+
+// The stream of the call that it belongs to, if there is one.
+ReplyTo reply_of(const Session &client, const Exchange *call) {
+  return {client.handle, call != nullptr ? call->reply.stream : 0, 0};
+}
+
+bool wants(const Session &client, int level) {
+  return client.log_level >= 0 && (level < 0 || level >= client.log_level);
+}
+
+}  // namespace
+
+void Notifications::progress(Lane &lane, const Message &message) {
+  const Exchange *e = needs_.exchanges.get(parse_number(message[message.scan->token]));
+  if (e == nullptr || e->lane != &lane || e->client_token.empty()) {
+    ++needs_.counters.dropped_events;
+    return;
+  }
+  Splice splice(message.bytes);
+  splice.replace(message.scan->token, e->client_token);
+  const bh_str *parts = splice.parts();
+  if (parts == nullptr) return needs_.on_lost(lane, message.scan->method);
+  to_client(e->reply, lane, e, message, parts, splice.count());
+}
+
+void Notifications::log_line(Lane &lane, std::uint64_t hint, const Message &message) {
+  std::string scratch;
+  const mcp::Range range = message.scan->level;
+  const int level = range.empty() ? -1 : parse_log_level(mcp::unquote(message[range], &scratch));
+  Exchange *call = nullptr;
+  const Session *client = needs_.attribution.client_of(lane, hint, &call);
+  if (client == nullptr) return log_line_of_nobody(lane, level, message);
+  if (client->log_level >= 0 && level >= 0 && level < client->log_level) return;
+  const bh_str part = bh::str(message.bytes);
+  to_client(reply_of(*client, call), lane, hint != 0 ? call : nullptr, message, &part, 1);
+}
+
+void Notifications::log_line_of_nobody(Lane &lane, int level, const Message &message) {
+  // All of them first: a client may do anything while it is told.
+  std::vector<bh_session> clients;
+  for (const View *view : lane.views) {
+    for (const Session *client : view->clients) {
+      if (wants(*client, level)) clients.push_back(client->handle);
+    }
+  }
+  if (clients.empty()) ++needs_.counters.dropped_events;
+  const bh_str part = bh::str(message.bytes);
+  for (const bh_session client : clients) {
+    to_client({client, 0, 0}, lane, nullptr, message, &part, 1);
+  }
+}
+
+void Notifications::other(Lane &lane, std::uint64_t hint, const Message &message) {
+  Exchange *call = nullptr;
+  const Session *client = needs_.attribution.client_of(lane, hint, &call);
+  if (client == nullptr) {
+    ++needs_.counters.dropped_events;
+    return;
+  }
+  const bh_str part = bh::str(message.bytes);
+  to_client(reply_of(*client, call), lane, hint != 0 ? call : nullptr, message, &part, 1);
+}
+
+void Notifications::to_client(const ReplyTo &to, const Lane &lane, const Exchange *call,
+                              const Message &message, const bh_str *parts, std::uint32_t count) {
+  if (needs_.gate.judges_notifications()) {
+    const Session *client = needs_.sessions.find(to.session);
+    if (client == nullptr) return;
+    JudgedEvent event = event_of(JudgedEvent::Kind::to_client, lane, message, parts, count);
+    if (call != nullptr) {
+      // Progress of a call that has ended meanwhile is none; a log line still is one.
+      if (event.method == mcp::Method::notifications_progress) event.exchange = call->id;
+      if (call->method == mcp::Method::tools_call) event.tool = call->name;
+    }
+    event.to = to;
+    const std::string_view body = message[message.scan->params];
+    if (!needs_.events.judge(std::move(event), *client, body)) return;
+  }
+  needs_.answers.send(to, BH_OUT_EVENT, parts, count);
+}
+
+void Notifications::to_server(Lane &lane, const Session &session, const Message &message,
+                              const bh_str *parts, std::uint32_t count) {
+  if (needs_.gate.judges_notifications()) {
+    JudgedEvent event = event_of(JudgedEvent::Kind::to_server, lane, message, parts, count);
+    event.lane = lane.handle();
+    const std::string_view body = message[message.scan->params];
+    if (!needs_.events.judge(std::move(event), session, body)) return;
+  }
+  lane.send(BH_LANE_NOTIFICATION, parts, count);
+}
+
+}  // namespace bulkhead

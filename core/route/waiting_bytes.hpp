@@ -1,0 +1,29 @@
+// How many bytes of messages wait for a policy or for their intents, all together.
+// Owner: the Router. Thread: [io].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "profile/profile.hpp"
+
+namespace bulkhead {
+
+class WaitingBytes {
+ public:
+  explicit WaitingBytes(const Limits &limits) : limits_(limits) {}
+
+  // False: with them it would be more than limits.policy_waiting_bytes; nothing is counted.
+  bool take(std::size_t bytes) noexcept {
+    if (bytes_ + bytes > limits_.policy_waiting_bytes) return false;
+    bytes_ += bytes;
+    return true;
+  }
+  void give_back(std::size_t bytes) noexcept { bytes_ -= bytes; }
+
+ private:
+  const Limits &limits_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace bulkhead
