@@ -79,6 +79,10 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
              [this](const Lane &lane, mcp::Method method) { message_lost(lane, method); }, *this}),
       notifications_(
           {gate_, attribution_, exchanges_, sessions_, answers_, events_, counters_,
+           [this](const Lane &lane, mcp::Method method) { message_lost(lane, method); }}),
+      subscriptions_(
+          {sessions_, exchanges_, events_, notifications_, names_, profile.limits,
+           [this](const Session &s) { save(s); },
            [this](const Lane &lane, mcp::Method method) { message_lost(lane, method); }}) {
   pins_.use(profile.pins, profile.pinned);
 }
@@ -196,9 +200,7 @@ void Router::close_session(Session &s) {
   asks_.session_ended(s.handle);
   forget(s);
   retract_exchanges(s);
-  while (!s.subscriptions.empty()) {
-    forget_subscription(s, std::string(s.subscriptions.begin()->first));
-  }
+  subscriptions_.forget_all(s);
   if (s.view != nullptr) {
     std::erase_if(s.view->waiters, [&](const View::Waiter &waiter) {
       if (waiter.reply.session != s.handle) return false;
@@ -282,8 +284,11 @@ void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t byt
                     std::string_view rule, std::string_view error, std::string_view response) {
   if (!unapproved_.empty()) take_unapproved(exchange.id, ApprovalEnd::withdrawn);
   put_on_record(exchange, {outcome, reactor_.now_ns(), bytes_out, rule, error, response});
-  if (exchange.watches != nullptr) return finish_subscription(exchange, outcome);
+  Lane *const watches = exchange.watches;
+  const std::string uri = watches != nullptr ? exchange.name : std::string();
+  const bool left = watches != nullptr && subscriptions_.ended(exchange, outcome);
   drop(exchange);
+  if (left) Subscriptions::unsubscribe(*watches, uri);
 }
 
 void Router::fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view reason,

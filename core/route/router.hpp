@@ -42,6 +42,7 @@
 #include "route/recorder.hpp"
 #include "route/session.hpp"
 #include "route/sessions.hpp"
+#include "route/subscriptions.hpp"
 #include "route/upstream.hpp"
 #include "route/view.hpp"
 #include "route/waiting_bytes.hpp"
@@ -220,7 +221,7 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   // A message of this server, or to it, could not be rewritten and goes nowhere.
   void message_lost(const Lane &lane, mcp::Method method);
   void attach(Exchange &exchange, Lane &lane);
-  void forget_watches(Lane &lane);  // which ends
+  void forget_watches(Lane &lane) { subscriptions_.forget_lane(lane); }  // which ends
 
   // ---- for the host ----
   std::size_t session_count() const noexcept { return sessions_.size(); }
@@ -309,17 +310,7 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   Submission submission(std::string_view message, const mcp::Scan &scan, const Target &target,
                         std::string_view rewritten) const;
 
-  // router_subscriptions.cpp
-  bool subscription_possible(Session &session, Incoming &request, const Target &target);
-  bool answer_subscription(Exchange &exchange, std::string_view message, const Target &target);
-  bool subscribe(Exchange &exchange, Lane &lane, const std::string &token);
-  void finish_subscription(Exchange &exchange, std::uint32_t outcome);
-  void remove_watcher(Lane &lane, const std::string &original, Session &session);
-  void forget_subscription(Session &session, const std::string &token);
-  void move_watcher(Lane &from, Lane &to, const std::string &original, const Session &session);
-  std::vector<std::pair<bh_session, std::string>> watchers_of(const Lane &lane,
-                                                              std::string_view uri) const;
-  void forward_updated(Lane &lane, std::string_view message, const mcp::Scan &scan);
+  bool subscription_goes_on(Exchange &exchange, std::string_view message, const Target &target);
 
   // router_policy.cpp: calls and results that are judged
   bool passes_gate(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
@@ -360,8 +351,6 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   void pass(const JudgedEvent &event) override;
   void refused(const JudgedEvent &event) override;
   bool serves(std::string_view server) const override;
-  void judge_subscriptions(bh_session handle);
-  void end_refused_subscription(const JudgedEvent &event);
 
   // router_pins.cpp: definitions that are not approved
   std::uint32_t pin_of(const Upstream &upstream, ItemKind kind, std::string_view tool,
@@ -522,6 +511,7 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   JudgedEvents events_;
   Asks asks_;
   Notifications notifications_;
+  Subscriptions subscriptions_;
   Slots<WireLane *> wires_;
   std::vector<std::unique_ptr<Upstream>> upstreams_;
   std::vector<std::unique_ptr<Upstream>> draining_;  // in no view; they end with their last call

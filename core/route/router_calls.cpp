@@ -1,5 +1,6 @@
 // Requests that go to an upstream: resolve, gate (router_policy.cpp), dispatch. What is resolved
 // here is what policy judges and what the lane sends; nobody looks the name up again.
+#include <algorithm>
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
@@ -50,7 +51,10 @@ void Router::call(Session &s, Incoming &request) {
   const std::string_view message = request.message.bytes;
   Target target;
   if (!find_target(s, request, &target)) return;
-  if (is_subscription(scan.method) && !subscription_possible(s, request, target)) return;
+  if (is_subscription(scan.method)) {
+    const auto refusal = subscriptions_.refusal(s, *target.lane, scan.method);
+    if (refusal.error_code != 0) return answers_.error(request, refusal.error_code, refusal.text);
+  }
   Exchange *e = open_call(s, request, target);
   if (e == nullptr) return;
   if (!passes_pins(*e, target)) return;
@@ -74,8 +78,29 @@ void Router::send_call(Exchange &e, std::string_view message, const mcp::Scan &s
   Lane &lane = *lane_of_call(target, scan);
   e.account.dispatched = true;
   attach(e, lane);
-  if (is_subscription(scan.method) && answer_subscription(e, message, target)) return;
+  if (is_subscription(scan.method) && !subscription_goes_on(e, message, target)) return;
   lane.submit(e, submission(message, scan, target, rewritten));
+}
+
+// False: answered here.
+bool Router::subscription_goes_on(Exchange &e, std::string_view message, const Target &target) {
+  Lane &lane = *target.lane;
+  // A policy may have taken so long that the lane is nobody's, or another session's.
+  const auto &own = e.session->view->lanes;
+  if (std::find(own.begin(), own.end(), &lane) == own.end()) {
+    fail_exchange(e, code::internal_error,
+                  "server \"" + lane.upstream().name() +
+                      "\" was changed, or the session began anew, before a policy had decided; "
+                      "it has not run: send it again",
+                  BH_OUTCOME_ERROR);
+    return false;
+  }
+  if (!subscriptions_.begin(e, lane, std::string(target.range.in(message)))) return true;
+  const ReplyTo reply = e.reply;
+  const std::string id = e.client_id;
+  finish(e, BH_OUTCOME_OK, 0, {}, {}, "{}");
+  answers_.result(reply, id, "{}");
+  return false;
 }
 
 // Tools that a pool may share go to any of its connections, everything else to the first.

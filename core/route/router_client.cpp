@@ -279,9 +279,7 @@ void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   s.log_level = -1;
   s.listed = 0;
   approvals_.forget_session(s.handle);
-  while (!s.subscriptions.empty()) {
-    forget_subscription(s, std::string(s.subscriptions.begin()->first));
-  }
+  subscriptions_.forget_all(s);
   s.to_subscribe.clear();
   save(s);
   if (stays) return;

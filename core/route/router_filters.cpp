@@ -197,7 +197,7 @@ void Router::policy_changed() {
     sessions_.for_each([&](const Session &s) {
       if (!s.subscriptions.empty()) watching.push_back(s.handle);
     });
-    for (const bh_session handle : watching) judge_subscriptions(handle);
+    for (const bh_session handle : watching) subscriptions_.judge_again(handle);
   }
   if (!profile_.expose.list_changed) return;
   // Now: a client may do anything while it is told, but end its session.

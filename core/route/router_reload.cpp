@@ -10,6 +10,26 @@ namespace {
 
 constexpr std::uint64_t drain_check_ms = 50;
 
+// The client's subscriptions at such lanes, by its spelling.
+template <class Which>
+std::vector<std::pair<std::string, Lane *>> watched_at(const Session &s, const Which &which) {
+  std::vector<std::pair<std::string, Lane *>> out;
+  for (const auto &[token, subscription] : s.subscriptions) {
+    if (which(subscription.lane)) out.emplace_back(token, subscription.lane);
+  }
+  return out;
+}
+
+// The lane of its view that takes the place of this one; null: none does.
+Lane *heir_of(const Session &s, const Lane &gone) {
+  if (s.view == nullptr) return nullptr;
+  const auto &lanes = s.view->lanes;
+  const auto heir = std::find_if(lanes.begin(), lanes.end(), [&](const Lane *lane) {
+    return lane->upstream().former == &gone.upstream();
+  });
+  return heir == lanes.end() ? nullptr : *heir;
+}
+
 }  // namespace
 
 void Router::exchange_upstreams(std::vector<NextUpstream> next) {
@@ -133,22 +153,8 @@ void Router::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &go
   };
   for (const bh_session handle : sessions_.handles()) {
     Session *s = session(handle);
-    for (auto at = s->subscriptions.begin(); at != s->subscriptions.end();) {
-      Lane *&lane = at->second.lane;
-      const auto here = at++;
-      if (!has_gone(lane)) continue;
-      const auto heir =
-          s->view == nullptr
-              ? std::vector<Lane *>::iterator{}
-              : std::find_if(s->view->lanes.begin(), s->view->lanes.end(), [&](const Lane *other) {
-                  return other->upstream().former == &lane->upstream();
-                });
-      if (s->view == nullptr || heir == s->view->lanes.end()) {
-        remove_watcher(*lane, std::string(here->second.original), *s);
-      } else {
-        move_watcher(*lane, **heir, here->second.original, *s);
-        lane = *heir;
-      }
+    for (const auto &[token, lane] : watched_at(*s, has_gone)) {
+      subscriptions_.move(*s, token, heir_of(*s, *lane));
     }
     save(*s);
   }

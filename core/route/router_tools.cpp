@@ -110,7 +110,7 @@ void Router::resource_updated(Upstream &upstream, std::string_view uri) {
   mcp::Scan scan;
   mcp::ScanError error;
   if (!mcp::scan(text, &scan, &error)) return;  // it is not UTF-8
-  for (const auto &lane : upstream.lanes()) forward_updated(*lane, text, scan);
+  for (const auto &lane : upstream.lanes()) subscriptions_.updated(*lane, {text, &scan});
 }
 
 }  // namespace bulkhead

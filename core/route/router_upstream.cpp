@@ -147,6 +147,12 @@ void Router::lane_down(bh_lane handle, const Error &error, std::uint32_t retry_a
   if (slot != nullptr && *slot != nullptr) (*slot)->down(error, retry_after_ms);
 }
 
+// What clients had set up on the old connection is set up again.
+void Router::lane_ready(Lane &lane) {
+  Subscriptions::lane_ready(lane);
+  update_log_level(lane);
+}
+
 void Router::lane_lost(Lane &lane) {
   Attribution::connection_lost(lane);
   asks_.connection_lost(lane);
@@ -168,7 +174,7 @@ void Router::upstream_notification(WireLane &lane, std::uint64_t hint, std::stri
     case mcp::Method::notifications_message:
       return notifications_.log_line(lane, hint, {message, &scan});
     case mcp::Method::notifications_resources_updated:
-      return forward_updated(lane, message, scan);
+      return subscriptions_.updated(lane, {message, &scan});
     case mcp::Method::notifications_cancelled:
       return asks_.cancelled(lane, {message, &scan});
     case mcp::Method::notifications_tools_list_changed:

@@ -1,0 +1,233 @@
+#include "route/subscriptions.hpp"
+
+#include <algorithm>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/protocol.hpp"
+#include "route/splice.hpp"
+#include "route/upstream.hpp"
+
+namespace bulkhead {
+namespace {
+
+std::string uri_params(const std::string &uri) {
+  std::string params = "{\"uri\":";
+  mcp::append_quoted(&params, uri);
+  return params + "}";
+}
+
+}  // namespace
+
+Subscriptions::Refusal Subscriptions::refusal(const Session &s, const Lane &lane,
+                                              mcp::Method method) const {
+  if (!lane.server_caps().subscribe && lane.state() == LaneState::ready) {
+    return {code::method_not_found,
+            "server \"" + lane.upstream().name() + "\" has no resource subscriptions"};
+  }
+  const std::uint64_t most = needs_.limits.subscriptions_per_session;
+  if (method == mcp::Method::resources_subscribe && s.subscriptions.size() >= most) {
+    return {code::timeout, "too many subscriptions (limits.subscriptions_per_session = " +
+                               std::to_string(most) + ")"};
+  }
+  return {};
+}
+
+bool Subscriptions::begin(Exchange &call, Lane &lane, const std::string &token) {
+  if (call.method == mcp::Method::resources_subscribe) return subscribe(call, lane, token);
+  Session &s = *call.session;
+  std::erase(s.to_subscribe, token);
+  remove_watcher(lane, call.name, s);
+  return lane.watches.contains(call.name);
+}
+
+// True: the server has agreed to it before.
+bool Subscriptions::subscribe(Exchange &call, Lane &lane, const std::string &token) {
+  Session &s = *call.session;
+  const auto former_use = s.subscriptions.find(token);
+  if (former_use != s.subscriptions.end() &&
+      (former_use->second.lane != &lane || former_use->second.original != call.name)) {
+    forget(s, token);  // of the same spelling when names were others
+  }
+  Lane::Watch &watch = lane.watches[call.name];
+  const auto [at, fresh] = watch.clients.try_emplace(s.handle);
+  Lane::Watch::Client &client = at->second;
+  if (!fresh && client.token != token) s.subscriptions.erase(client.token);
+  client.token = token;
+  s.subscriptions.insert_or_assign(token, Session::Subscription{&lane, call.name});
+  needs_.on_changed(s);
+  if (watch.on) return true;
+  if (Exchange *former = needs_.exchanges.get(client.asking)) former->watches = nullptr;
+  client.asking = call.id;
+  call.watches = &lane;
+  return false;
+}
+
+bool Subscriptions::ended(Exchange &call, std::uint32_t outcome) {
+  Lane &lane = *std::exchange(call.watches, nullptr);
+  const auto at = lane.watches.find(call.name);
+  if (at == lane.watches.end()) return false;
+  if (outcome == BH_OUTCOME_OK) {
+    at->second.on = true;
+    at->second.clients[call.session->handle].asking = 0;
+    return false;
+  }
+  const bool subscribed = at->second.on || outcome != BH_OUTCOME_ERROR;
+  remove_watcher(lane, call.name, *call.session);
+  return subscribed && !lane.watches.contains(call.name);
+}
+
+void Subscriptions::unsubscribe(Lane &lane, const std::string &uri) {
+  lane.request_quietly(mcp::Method::resources_unsubscribe, uri_params(uri));
+}
+
+// ---- ends ------------------------------------------------------------------------------------
+
+// Also of the session's own list.
+void Subscriptions::remove_watcher(Lane &lane, const std::string &uri, Session &s) {
+  const auto at = lane.watches.find(uri);
+  if (at == lane.watches.end()) return;
+  const auto client = at->second.clients.find(s.handle);
+  if (client == at->second.clients.end()) return;
+  if (Exchange *e = needs_.exchanges.get(client->second.asking)) e->watches = nullptr;
+  s.subscriptions.erase(client->second.token);
+  at->second.clients.erase(client);
+  if (at->second.clients.empty()) lane.watches.erase(at);
+  needs_.on_changed(s);
+}
+
+void Subscriptions::forget(Session &s, const std::string &token) {
+  const auto at = s.subscriptions.find(token);
+  if (at == s.subscriptions.end()) return;
+  const Session::Subscription sub = at->second;
+  remove_watcher(*sub.lane, sub.original, s);
+  if (!sub.lane->watches.contains(sub.original)) unsubscribe(*sub.lane, sub.original);
+}
+
+void Subscriptions::forget_all(Session &s) {
+  while (!s.subscriptions.empty()) forget(s, std::string(s.subscriptions.begin()->first));
+}
+
+void Subscriptions::forget_lane(Lane &lane) {
+  for (auto &[uri, watch] : std::exchange(lane.watches, {})) {
+    for (const auto &[handle, client] : watch.clients) {
+      if (Session *s = needs_.sessions.find(handle)) {
+        s->subscriptions.erase(client.token);
+        needs_.on_changed(*s);
+      }
+      if (Exchange *e = needs_.exchanges.get(client.asking)) e->watches = nullptr;
+    }
+  }
+}
+
+void Subscriptions::move(Session &s, const std::string &token, Lane *to) {
+  const auto at = s.subscriptions.find(token);
+  if (at == s.subscriptions.end()) return;
+  const Session::Subscription sub = at->second;
+  if (to == nullptr) return remove_watcher(*sub.lane, sub.original, s);
+  move_watcher(*sub.lane, *to, sub.original, s);
+  at->second.lane = to;
+}
+
+void Subscriptions::move_watcher(Lane &from, Lane &to, const std::string &uri, const Session &s) {
+  const auto at = from.watches.find(uri);
+  if (at == from.watches.end()) return;
+  auto node = at->second.clients.extract(s.handle);
+  if (at->second.clients.empty()) from.watches.erase(at);
+  if (node.empty()) return;
+  if (Exchange *e = needs_.exchanges.get(node.mapped().asking)) e->watches = &to;
+  Lane::Watch &watch = to.watches[uri];
+  watch.on = true;
+  watch.clients.insert(std::move(node));
+}
+
+void Subscriptions::lane_ready(Lane &lane) {
+  std::vector<std::string> watched;
+  for (const auto &[uri, watch] : lane.watches) {
+    if (watch.on) watched.push_back(uri);
+  }
+  for (const std::string &uri : watched) {
+    lane.request_quietly(mcp::Method::resources_subscribe, uri_params(uri));
+  }
+}
+
+// ---- changes of resources --------------------------------------------------------------------
+
+// Those who watch `uri`, or what it is a part of: a server may report a part of what is watched.
+// Each with the spelling of the URI that it is told.
+std::vector<std::pair<bh_session, std::string>> Subscriptions::watchers_of(
+    const Lane &lane, std::string_view uri) const {
+  std::vector<std::pair<bh_session, std::string>> found;
+  std::string_view head = uri;  // nothing that is watched lies between its prefixes behind this
+  for (auto at = lane.watches.upper_bound(head); at != lane.watches.begin();) {
+    const auto &[original, watch] = *--at;
+    std::size_t same = 0;
+    while (same < original.size() && same < head.size() && original[same] == head[same]) ++same;
+    if (same < original.size()) {
+      if (same == 0) break;
+      head = head.substr(0, same);
+      at = lane.watches.upper_bound(head);
+      continue;
+    }
+    const bool part = uri.size() > same && uri[same] == '/';
+    if (uri.size() == same || part) add_watchers(lane, watch, uri, part, &found);
+  }
+  return found;
+}
+
+void Subscriptions::add_watchers(const Lane &lane, const Lane::Watch &watch, std::string_view uri,
+                                 bool part,
+                                 std::vector<std::pair<bh_session, std::string>> *out) const {
+  std::string token;
+  if (part) mcp::append_quoted(&token, needs_.names.compose_uri(lane.upstream().name(), uri));
+  for (const auto &[handle, client] : watch.clients) {
+    out->emplace_back(handle, part ? token : client.token);
+  }
+}
+
+void Subscriptions::updated(Lane &lane, const Message &message) {
+  const mcp::Range range = message.scan->uri;
+  if (range.empty() || lane.watches.empty()) return;
+  std::string scratch;
+  const std::string_view uri = mcp::unquote(message[range], &scratch);
+  // All of them first: a client may do anything while it is told.
+  for (const auto &[client, token] : watchers_of(lane, uri)) {
+    Splice splice(message.bytes);
+    splice.replace(range, token);
+    const bh_str *parts = splice.parts();
+    if (parts == nullptr) return needs_.on_lost(lane, message.scan->method);
+    needs_.notifications.to_client({client, 0, 0}, lane, nullptr, message, parts, splice.count());
+  }
+}
+
+// ---- rules -----------------------------------------------------------------------------------
+
+void Subscriptions::judge_again(bh_session handle) {
+  std::vector<std::string> tokens;
+  if (const Session *s = needs_.sessions.find(handle)) {
+    for (const auto &[token, subscription] : s->subscriptions) tokens.push_back(token);
+  }
+  for (const std::string &token : tokens) {
+    const Session *s = needs_.sessions.find(handle);  // a server may do anything when one ends
+    if (s == nullptr) return;
+    const auto at = s->subscriptions.find(token);
+    if (at == s->subscriptions.end()) continue;
+    JudgedEvent event;
+    event.kind = JudgedEvent::Kind::subscription;
+    event.server = at->second.lane->upstream().name();
+    event.method = mcp::Method::resources_subscribe;
+    event.method_text = mcp::to_string(event.method);
+    event.tool = at->second.original;
+    event.id = token;
+    needs_.events.judge(std::move(event), *s, {});
+  }
+}
+
+// Its client may have made another one of that name meanwhile.
+void Subscriptions::refused(const JudgedEvent &event) {
+  Session *s = needs_.sessions.find(event.to.session);
+  if (s == nullptr) return;
+  const auto at = s->subscriptions.find(event.id);
+  if (at != s->subscriptions.end() && at->second.original == event.tool) forget(*s, event.id);
+}
+
+}  // namespace bulkhead
