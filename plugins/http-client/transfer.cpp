@@ -169,8 +169,9 @@ bh_status Transfer::set_headers(const bh_http_request &request, bh_error *error)
   return BH_OK;
 }
 
-// The body goes through a read callback that cannot be rewound unless an answer has come: so
-// libcurl cannot repeat a request that may have run when a reused connection turns out to be dead.
+// The body goes through a read callback that cannot be rewound from within unless an answer has
+// come: so libcurl cannot repeat a request that may have run when a reused connection turns out to
+// be dead.
 void Transfer::set_body(const bh_http_request &request) {
   const std::string method(bh::view(request.method));
   body_.assign(bh::view(request.body));
@@ -258,7 +259,9 @@ std::size_t Transfer::on_read(char *p, std::size_t size, std::size_t n, void *ar
 int Transfer::on_seek(void *arg, curl_off_t offset, int origin) {
   auto *self = static_cast<Transfer *>(arg);
   const bool redirected = self->any_head_;
-  if (!redirected || offset != 0 || origin != SEEK_SET) return CURL_SEEKFUNC_FAIL;
+  // libcurl 8.14 rewinds before the first byte, too, if the handle's last transfer has failed.
+  const bool untouched = self->body_at_ == 0;
+  if ((!redirected && !untouched) || offset != 0 || origin != SEEK_SET) return CURL_SEEKFUNC_FAIL;
   self->body_at_ = 0;
   return CURL_SEEKFUNC_OK;
 }
