@@ -17,11 +17,11 @@
 #include "catalog/items.hpp"
 #include "mcp/scan.hpp"
 #include "route/exchange.hpp"
+#include "route/lane_host.hpp"
 #include "route/protocol.hpp"
 
 namespace bulkhead {
 
-class Router;
 class Upstream;
 struct View;
 
@@ -44,8 +44,8 @@ struct Submission {
 
 class Lane {
  public:
-  Lane(Router &router, Upstream &upstream, ClientCaps caps, std::uint64_t session)
-      : router_(router), upstream_(upstream), caps_(caps), session_(session) {}
+  Lane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session)
+      : host_(host), upstream_(upstream), caps_(caps), session_(session) {}
   virtual ~Lane() = default;
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
@@ -65,6 +65,8 @@ class Lane {
   virtual void abandon(std::uint64_t exchange) = 0;
   // Of the present connection; 0: none, or it needs none.
   virtual bh_lane handle() const noexcept { return 0; }
+  // An exchange of this lane has ended: sends what waits for its place.
+  virtual void pump() {}
   // A notification or a response for the upstream; dropped where there is no connection.
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
   // A request on behalf of all clients of this lane, whose answer nobody waits for.
@@ -107,7 +109,6 @@ class Lane {
   ClientCaps caps() const noexcept { return caps_; }
   std::uint64_t session() const noexcept { return session_; }
   Upstream &upstream() const noexcept { return upstream_; }
-  Router &router() const noexcept { return router_; }
   std::uint32_t restarts() const noexcept { return restarts_; }
 
   // Of a connection that only shares calls of another's: that one. It is in no view.
@@ -139,7 +140,7 @@ class Lane {
   std::map<std::string, Watch, std::less<>> watches;
 
  protected:
-  Router &router_;
+  LaneHost &host_;
   Upstream &upstream_;
   const ClientCaps caps_;
   const std::uint64_t session_;  // 0: shared
@@ -153,10 +154,6 @@ class Lane {
   ServerCaps server_caps_;
   std::uint32_t restarts_ = 0;
   std::array<ItemList, item_kinds> items_;
-
-  friend class Router;
-  // An exchange of this lane has ended: send what waits for its place.
-  virtual void pump() {}
 };
 
 }  // namespace bulkhead

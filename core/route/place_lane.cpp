@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bulkhead/cpp/basics.hpp"
-#include "route/router.hpp"
+#include "route/lane_host.hpp"
 #include "route/upstream.hpp"
 
 namespace bulkhead {
@@ -33,16 +33,16 @@ void PlaceLane::start() {
   reason_.clear();
   for (const ItemKind kind : all_item_kinds) {
     const bh_status status = load(kind);
-    if (status == BH_PENDING) return router_.lane_changed(*this);  // list_changed() comes
+    if (status == BH_PENDING) return host_.lane_changed(*this);  // list_changed() comes
     ok = status == BH_OK && ok;
   }
   state_ = ok ? LaneState::ready : LaneState::waiting;
   settled_ = true;
   listed_ = ok;
   if (ok) read_features();
-  router_.items_changed(*this);
-  if (ok) router_.lane_ready(*this);
-  router_.lane_changed(*this);
+  host_.items_changed(*this);
+  if (ok) host_.lane_ready(*this);
+  host_.lane_changed(*this);
 }
 
 void PlaceLane::read_features() {
@@ -58,15 +58,15 @@ void PlaceLane::end_watches() {
   std::size_t ended = 0;
   for (auto &[uri, watch] : watches) ended += std::exchange(watch.on, false) ? 1 : 0;
   if (ended == 0) return;
-  router_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
-                               "\": has no resource subscriptions any more; " +
-                               std::to_string(ended) + " resources are not watched");
+  host_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
+                             "\": has no resource subscriptions any more; " +
+                             std::to_string(ended) + " resources are not watched");
 }
 
 void PlaceLane::began() {
   if (state_ != LaneState::ready) return;  // start() is to come
   read_features();
-  router_.lane_ready(*this);
+  host_.lane_ready(*this);
 }
 
 bh_status PlaceLane::load(ItemKind kind) {
@@ -91,7 +91,7 @@ bh_status PlaceLane::load(ItemKind kind) {
   }
   const std::string result =
       "{\"" + std::string(facts(kind).member) + "\":" + std::string(owned.view()) + "}";
-  const auto appended = append_page(kind, result, upstream_.def(), router_.limits(), &items);
+  const auto appended = append_page(kind, result, upstream_.def(), host_.limits(), &items);
   if (!appended.has_value()) {
     reason_ = appended.error().text;
     return BH_E_PROTOCOL;
@@ -108,11 +108,11 @@ void PlaceLane::list_changed(ItemKind kind) {
   if (status == BH_PENDING) return;
   if (status != BH_OK) {
     // As of a server on a wire: a list that cannot be read again is better than none.
-    router_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + reason_);
-    return router_.lane_changed(*this);
+    host_.log(BH_LOG_WARN, "server \"" + upstream_.name() + "\": " + reason_);
+    return host_.lane_changed(*this);
   }
-  router_.items_changed(*this);
-  router_.lane_changed(*this);
+  host_.items_changed(*this);
+  host_.lane_changed(*this);
 }
 
 void PlaceLane::close() {
@@ -122,21 +122,21 @@ void PlaceLane::close() {
     if (e->purpose != Purpose::call) own.push_back(e->id);
   }
   for (const std::uint64_t id : own) {
-    if (Exchange *e = router_.exchanges().get(id)) router_.drop(*e);
+    if (Exchange *e = host_.exchanges().get(id)) host_.drop(*e);
   }
 }
 
 void PlaceLane::submit(Exchange &e, const Submission &submission) {
   if (state_ != LaneState::ready) {
-    return router_.fail_exchange(e, code::internal_error,
-                                 "server \"" + upstream_.name() + "\" is not available: " + reason_,
-                                 BH_OUTCOME_ERROR);
+    return host_.fail_exchange(e, code::internal_error,
+                               "server \"" + upstream_.name() + "\" is not available: " + reason_,
+                               BH_OUTCOME_ERROR);
   }
   if (in_flight >= upstream_.def().max_in_flight) {
-    return router_.fail_exchange(e, code::timeout,
-                                 "server \"" + upstream_.name() + "\" is busy: " +
-                                     std::to_string(in_flight) + " calls run already",
-                                 BH_OUTCOME_ERROR);
+    return host_.fail_exchange(e, code::timeout,
+                               "server \"" + upstream_.name() + "\" is busy: " +
+                                   std::to_string(in_flight) + " calls run already",
+                               BH_OUTCOME_ERROR);
   }
   const std::uint64_t id = e.id;
   bh_error error = bh::make_error();
@@ -145,9 +145,9 @@ void PlaceLane::submit(Exchange &e, const Submission &submission) {
             submission.arguments.empty() ? submission.scan->arguments.in(submission.message)
                                          : submission.arguments,
             &error);
-  if (status == BH_OK) return router_.expect_completed(id);
+  if (status == BH_OK) return host_.expect_completed(id);
   if (status == BH_PENDING) return;
-  router_.tools_refused(id, {status, std::string(bh::text(error))});
+  host_.tools_refused(id, {status, std::string(bh::text(error))});
 }
 
 // The exchange may end inside.
@@ -160,7 +160,7 @@ bh_status PlaceLane::begin(Exchange &e, std::uint32_t flags, std::string_view ar
   info.method = bh::str(mcp::to_string(e.method));
   info.name = bh::str(name);
   info.arguments = bh::str(arguments);
-  info.deadline_ns = router_.reactor().now_ns() + e.timeout_ms * 1'000'000u;
+  info.deadline_ns = host_.reactor().now_ns() + e.timeout_ms * 1'000'000u;
   e.sent = true;
   if (e.takes_place) ++in_flight;
   return upstream_.tools->call_begin(upstream_.self, e.id, &info, error);
@@ -169,25 +169,25 @@ bh_status PlaceLane::begin(Exchange &e, std::uint32_t flags, std::string_view ar
 // Subscriptions, the only thing that is asked of a plugin on behalf of several clients.
 void PlaceLane::request_quietly(mcp::Method method, std::string_view params) {
   if (state_ != LaneState::ready || !server_caps_.subscribe) return;
-  Exchange *e = router_.exchanges().open();
+  Exchange *e = host_.exchanges().open();
   if (e == nullptr) return;
   std::string scratch;
   e->purpose = Purpose::quiet;
   e->takes_place = false;  // hundreds may come at once, and clients' calls are refused at the bound
   e->method = method;
   e->name.assign(mcp::unquote(mcp::member(params, "uri"), &scratch));
-  e->start_ns = router_.reactor().now_ns();
-  router_.attach(*e, *this);
-  router_.arm(*e, router_.limits().request_timeout_ms);
+  e->start_ns = host_.reactor().now_ns();
+  host_.attach(*e, *this);
+  host_.arm(*e, host_.limits().request_timeout_ms);
   const std::uint64_t id = e->id;
   bh_error error = bh::make_error();
   const bh_status status = begin(*e, 0, {}, &error);
-  if (status == BH_OK) return router_.expect_completed(id);
+  if (status == BH_OK) return host_.expect_completed(id);
   if (status == BH_PENDING) return;
-  router_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
-                               "\": " + std::string(mcp::to_string(method)) +
-                               " was refused: " + std::string(bh::text(error)));
-  router_.tools_refused(id, {status, {}});
+  host_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
+                             "\": " + std::string(mcp::to_string(method)) +
+                             " was refused: " + std::string(bh::text(error)));
+  host_.tools_refused(id, {status, {}});
 }
 
 void PlaceLane::retract(std::uint64_t exchange, bool sent, std::string_view, const mcp::Scan *) {

@@ -59,9 +59,12 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       reactor_(reactor),
       hooks_(std::move(hooks)),
       names_(profile.naming),
+      pins_(
+          profile, [this](std::int32_t level, std::string_view text) { log(level, text); },
+          hooks_.on_pins),
       recorder_(reactor),
-      cursor_key_(random_number(reinterpret_cast<std::uintptr_t>(this) ^ reactor.now_ns())),
-      sessions_(random_generation(~cursor_key_)),
+      seed_(random_number(reinterpret_cast<std::uintptr_t>(this) ^ reactor.now_ns())),
+      sessions_(random_generation(~seed_)),
       answers_(sessions_, recorder_, reactor, profile.limits, counters_, [this] { check_idle(); }),
       deadlines_(exchanges_, reactor, [this](Exchange &e) { timed_out(e); }),
       attribution_(sessions_, exchanges_, reactor),
@@ -73,7 +76,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                [this](std::int32_t level, std::string_view text) { log(level, text); },
                [this](std::uint64_t number, bool late) { unanswered(number, late); }, *this}),
       // A client that outlives this process answers what an earlier one has asked.
-      asks_(random_generation(cursor_key_),
+      asks_(random_generation(seed_),
             {gate_, attribution_, sessions_, exchanges_, deadlines_, answers_, events_, counters_,
              profile.limits, reactor,
              [this](const Lane &lane, mcp::Method method) { message_lost(lane, method); }, *this}),
@@ -83,17 +86,22 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       subscriptions_(
           {sessions_, exchanges_, events_, notifications_, names_, profile.limits,
            [this](const Session &s) { save(s); },
-           [this](const Lane &lane, mcp::Method method) { message_lost(lane, method); }}) {
-  pins_.use(profile.pins, profile.pinned);
-}
+           [this](const Lane &lane, mcp::Method method) { message_lost(lane, method); }}),
+      draining_(profile.limits, reactor, exchanges_, *this),
+      filters_({gate_, pins_, names_, profile.limits, counters_, reactor,
+                [this](std::int32_t level, std::string_view text) { log(level, text); },
+                [this](std::uint64_t number, bool late) { unanswered(number, late); },
+                [this](View &view) { views_.serve(view); }, [this] { views_.serve_ready(); }}),
+      views_(
+          {upstreams_, sessions_, names_, profile, reactor, recorder_, answers_, filters_, *this}),
+      cursors_(seed_) {}
 
 Router::~Router() {
   reactor_.forget(this);
 }
 
 void Router::add_upstream(std::unique_ptr<Upstream> upstream) {
-  if (upstream->def().session == SessionScope::per_client) any_per_client_ = true;
-  upstreams_.push_back(std::move(upstream));
+  upstreams_.add(std::move(upstream));
 }
 
 std::unique_ptr<Upstream> Router::new_upstream(ServerDef definition) {
@@ -101,11 +109,7 @@ std::unique_ptr<Upstream> Router::new_upstream(ServerDef definition) {
 }
 
 void Router::start(bool eager) {
-  if (!eager) return;
-  View &view = *views_.emplace_back(std::make_unique<View>());
-  view.router = this;
-  view.pinned = true;
-  fill_view(view);
+  if (eager) views_.start_pinned();
 }
 
 void Router::end_sessions(std::string_view reason) {
@@ -121,19 +125,11 @@ void Router::end_sessions(std::string_view reason) {
 
 void Router::close_lanes() {
   ending_ = true;
-  // Views first: whoever looks meanwhile (settled(), status) must not meet a lane that has gone.
-  for (const auto &view : views_) {
-    reactor_.timer_cancel(view->deadline_timer);
-    reactor_.timer_cancel(view->idle_timer);
-    end_filters(*view);
-    for (Lane *lane : view->lanes) lane->views.clear();
+  views_.end_all();
+  for (const auto &upstream : upstreams_.all()) {
+    while (!upstream->lanes().empty()) upstream->remove(upstream->lanes().back().get());
   }
-  views_.clear();
-  for (auto *group : {&upstreams_, &draining_}) {
-    for (auto &upstream : *group) {
-      while (!upstream->lanes().empty()) upstream->remove(upstream->lanes().back().get());
-    }
-  }
+  draining_.end_all();
 }
 
 // ---- sessions --------------------------------------------------------------------------------
@@ -201,15 +197,9 @@ void Router::close_session(Session &s) {
   forget(s);
   retract_exchanges(s);
   subscriptions_.forget_all(s);
-  if (s.view != nullptr) {
-    std::erase_if(s.view->waiters, [&](const View::Waiter &waiter) {
-      if (waiter.reply.session != s.handle) return false;
-      record_cancelled(waiter, "the client has gone");
-      return true;
-    });
-  }
+  views_.drop_waiters(s);
   answers_.batches().forget_session(s.handle);
-  leave_view(s);
+  views_.leave(s);
   sessions_.erase(s.handle);
 }
 
@@ -277,7 +267,7 @@ void Router::drop(Exchange &exchange) {
   exchanges_.close(exchange);
   if (asked) asks_.call_ended(id, true);
   if (lane != nullptr) lane->pump();
-  if (!draining_.empty()) sweep_later();
+  draining_.look_later();
 }
 
 void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
@@ -340,24 +330,12 @@ void Router::timed_out(Exchange &e) {
 
 // ---- state -----------------------------------------------------------------------------------
 
-bool Router::settled() const {
-  if (views_.empty()) return true;
-  return std::all_of(views_.begin(), views_.end(), [](const auto &view) {
-    return std::all_of(view->lanes.begin(), view->lanes.end(),
-                       [](const Lane *lane) { return lane->settled(); });
-  });
-}
-
 bool Router::idle() const {
   bool idle = owed_.empty() && !answers_.any_held();
   sessions_.for_each([&](const Session &s) {
     if (!s.input_ended || s.exchanges.size != 0) idle = false;
   });
-  if (!idle) return false;
-  for (const auto &view : views_) {
-    if (!view->waiters.empty()) return false;
-  }
-  return true;
+  return idle && !views_.anybody_waits();
 }
 
 bool Router::busy() const {

@@ -31,20 +31,24 @@
 #include "route/client_answers.hpp"
 #include "route/counters.hpp"
 #include "route/deadlines.hpp"
+#include "route/draining.hpp"
 #include "route/duplicate_checks.hpp"
 #include "route/evicted.hpp"
 #include "route/exchange.hpp"
+#include "route/filtered_lists.hpp"
 #include "route/gate.hpp"
 #include "route/judged_events.hpp"
+#include "route/lane_host.hpp"
 #include "route/ledger.hpp"
+#include "route/list_cursors.hpp"
 #include "route/notifications.hpp"
-#include "route/pins.hpp"
+#include "route/pin_watch.hpp"
 #include "route/recorder.hpp"
 #include "route/session.hpp"
 #include "route/sessions.hpp"
 #include "route/subscriptions.hpp"
-#include "route/upstream.hpp"
-#include "route/view.hpp"
+#include "route/upstreams.hpp"
+#include "route/views.hpp"
 #include "route/waiting_bytes.hpp"
 
 namespace bulkhead {
@@ -81,7 +85,11 @@ struct NextUpstream {
   const Upstream *replaces = nullptr;  // of a new one: the one of this name before
 };
 
-class Router : private JudgedEvents::Outcome, private Asks::Forms {
+class Router : public LaneHost,
+               private JudgedEvents::Outcome,
+               private Asks::Forms,
+               private Views::Owner,
+               private Draining::Owner {
  public:
   Router(const Profile &profile, Reactor &reactor, RouterHooks hooks);
   ~Router() override;
@@ -98,7 +106,7 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   std::unique_ptr<Upstream> new_upstream(ServerDef definition);
   void exchange_upstreams(std::vector<NextUpstream> next);
   std::size_t draining() const noexcept { return draining_.size(); }
-  bool is_draining(const Upstream *upstream) const noexcept;
+  bool is_draining(const Upstream *upstream) const noexcept { return draining_.has(upstream); }
   // Names, limits or what is exposed are others now (they are read through the profile).
   void profile_changed();
   // So are the approved definitions of tools.
@@ -177,56 +185,58 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   bool session_keep(bh_session session, std::string_view bytes, bool more);
   void session_taken(bh_session session, std::uint64_t n);
   // The call has not run, or its plugin has gone with it; nothing follows.
-  void tools_refused(bh_call call, const Error &error);
+  void tools_refused(bh_call call, const Error &error) override;
   // The plugin has called complete() for it, it says: if not, the call fails in a later turn.
-  void expect_completed(bh_call call);
+  void expect_completed(bh_call call) override;
   void tools_progress(bh_call call, double progress, double total, std::string_view message);
   // For the record; see bh_host_event.
   void tools_event(bh_call call, std::uint32_t kind, std::string_view detail);
   // More records may be committed now.
   void records_committed();
   void policy_decided(std::uint64_t exchange, const Gate::Decision &decision);
-  void policy_filtered(std::uint64_t question, bool listed);
+  void policy_filtered(std::uint64_t question, bool listed) { filters_.answered(question, listed); }
   void policy_changed();
 
   // ---- for lanes ----
-  const Limits &limits() const noexcept { return profile_.limits; }
+  const Limits &limits() const noexcept override { return profile_.limits; }
   const Profile &profile() const noexcept { return profile_; }
-  Reactor &reactor() noexcept { return reactor_; }
-  ExchangeTable &exchanges() noexcept { return exchanges_; }
-  void log(std::int32_t level, std::string_view text) const { hooks_.log(level, text); }
-  std::optional<std::string> without_credentials(std::string_view text) const {
+  Reactor &reactor() noexcept override { return reactor_; }
+  ExchangeTable &exchanges() noexcept override { return exchanges_; }
+  void log(std::int32_t level, std::string_view text) const override { hooks_.log(level, text); }
+  std::optional<std::string> without_credentials(std::string_view text) const override {
     return hooks_.mask ? hooks_.mask(text) : std::nullopt;
   }
-  bh_lane register_wire(WireLane *lane) { return wires_.insert(lane); }
+  bh_lane register_wire(WireLane *lane) override { return wires_.insert(lane); }
   // The connection is being closed; its handle stays known until lane_closed.
-  void detach_wire(bh_lane lane);
-  void forget_wire(bh_lane lane) { wires_.erase(lane); }
-  void arm(Exchange &exchange, std::uint64_t timeout_ms) { deadlines_.arm(exchange, timeout_ms); }
+  void detach_wire(bh_lane lane) override;
+  void forget_wire(bh_lane lane) override { wires_.erase(lane); }
+  void arm(Exchange &exchange, std::uint64_t timeout_ms) override {
+    deadlines_.arm(exchange, timeout_ms);
+  }
   // Takes the exchange off its lane: the lane has nothing more to do with it.
   void detach(Exchange &exchange);
   // The same and off its session, and frees it, without an answer.
-  void drop(Exchange &exchange);
+  void drop(Exchange &exchange) override;
   // The same with an answer to the client.
   void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
-                     std::uint32_t outcome);
-  void lane_changed(Lane &lane);   // state
-  void items_changed(Lane &lane);  // lists
-  void list_learned(const ListNews &news) const {
+                     std::uint32_t outcome) override;
+  void lane_changed(Lane &lane) override { views_.lane_changed(lane); }
+  void items_changed(Lane &lane) override { views_.items_changed(lane); }
+  void list_learned(const ListNews &news) const override {
     if (hooks_.on_list) hooks_.on_list(news);
   }
-  void tools_listed(const Lane &lane);
-  void lane_ready(Lane &lane);
-  void lane_lost(Lane &lane);  // its connection: what the server had asked is void
+  void tools_listed(const Lane &lane) override { pins_.listed(lane); }
+  void lane_ready(Lane &lane) override;
+  void lane_lost(Lane &lane) override;
   // A message of this server, or to it, could not be rewritten and goes nowhere.
   void message_lost(const Lane &lane, mcp::Method method);
-  void attach(Exchange &exchange, Lane &lane);
-  void forget_watches(Lane &lane) { subscriptions_.forget_lane(lane); }  // which ends
+  void attach(Exchange &exchange, Lane &lane) override;
+  void lane_ends(Lane &lane) override { subscriptions_.forget_lane(lane); }
 
   // ---- for the host ----
   std::size_t session_count() const noexcept { return sessions_.size(); }
   std::uint32_t in_flight() const noexcept { return exchanges_.size(); }
-  bool settled() const;
+  bool settled() const { return views_.all_settled(); }
   // No session, or every session's input has ended and its answers are out.
   bool idle() const;
   // Calls that were made before go on; further ones are refused, since the gateway is stopping.
@@ -235,9 +245,9 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   bool busy() const;
   // What is still under way is answered with an error that says whether it may have run.
   void end_calls();
-  const std::vector<std::unique_ptr<Upstream>> &upstreams() const noexcept { return upstreams_; }
+  const Upstreams::List &upstreams() const noexcept { return upstreams_.all(); }
   const RouterCounters &counters() const noexcept { return counters_; }
-  std::vector<std::string> collisions();
+  std::vector<std::string> collisions() { return views_.collisions(); }
   // JSON for bh_host_control.list_items; only for sessions of that end.
   bh_status list_items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
@@ -283,7 +293,6 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   void list(Session &session, Incoming &request, ItemKind kind);
   void set_log_level(Session &session, Incoming &request);
   void cancel(Session &session, std::string_view message, const mcp::Scan &scan);
-  bool cancel_waiting(Session &session, std::string_view id);
   bool exposed(mcp::Method method) const;
 
   // router.cpp: drops what neither rules nor people would see of a message that was scanned.
@@ -352,11 +361,6 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   void refused(const JudgedEvent &event) override;
   bool serves(std::string_view server) const override;
 
-  // router_pins.cpp: definitions that are not approved
-  std::uint32_t pin_of(const Upstream &upstream, ItemKind kind, std::string_view tool,
-                       const DefinitionHash &hash) const;
-  std::uint32_t pin_of(const Upstream &upstream, ItemKind kind, std::string_view tool,
-                       std::string_view raw) const;
   bool passes_pins(Exchange &exchange, const Target &target);
 
   // router_approvals.cpp: calls that a person is asked about
@@ -382,8 +386,10 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   std::optional<Answered> take_unapproved(std::uint64_t exchange, ApprovalEnd end,
                                           ApprovalSurface surface = ApprovalSurface::none,
                                           const ApprovalScope &scope = {});
-  // Calls that are kept here and would go to this lane.
-  std::vector<std::uint64_t> kept_for(const Lane &lane) const;
+  // Draining::Owner
+  std::vector<std::uint64_t> waiting_for(const Lane &lane) const override;
+  void end_drained(Exchange &call, Lane &lane) override;
+  void drained() override;
 
   // router_upstream.cpp: what upstreams send
   WireLane *wire(bh_lane lane) noexcept;
@@ -398,16 +404,7 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
                              const mcp::Scan &scan);
 
   // router_reload.cpp
-  void take_out(Upstream &upstream);
-  void place_lanes(View &view);
-  void split_shared_views();
-  void move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &gone);
-  bool lane_busy(const Lane &lane) const;
-  void drain(std::vector<std::unique_ptr<Upstream>> gone);
-  void sweep_later();
-  void sweep();
-  void end_drained_calls(Lane &lane);
-  void start_drain_timer();
+  void move_subscriptions(const Upstreams::List &gone);
 
   // router_ledger.cpp
   void save(const Session &session);
@@ -415,59 +412,22 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   void go_on_later();
   void go_on();
   void answer_owed();
-  void renew(View &view);
+  void lists_ready(View &view) override;
   void subscribe_again(bh_session session);
 
   // router_items.cpp
   void append_items(const Lane &lane, std::uint32_t source, ItemKind kind, const Catalogue &seen,
                     std::unordered_set<std::string> *done, std::string *out) const;
 
-  // router_views.cpp
-  View &view_for(Session &session);
-  void leave_view(Session &session);
-  void view_left(View &view);
-  void open_first_list(View &view);
-  void close_first_list(View &view);
-  void start_lanes(View &view);
-  void catalogue_changed(View &view);
-  void fill_view(View &view);
-  void drop_view(View &view);
-  void remove_lane(Lane &lane);
-  void start_idle_timer();
-  void remove_idle_lanes();
-  bool view_settled(const View &view) const;
-  void wake_unlisted(View &view);
-  void wake_holder(View &view, ItemKind kind, std::string_view name);
-  void wake(View &view, const std::vector<Lane *> &unlisted);
-  bool may_hold(const Lane &lane, ItemKind kind, std::string_view name) const;
-  bool awaits_holder(const View &view, ItemKind kind, std::string_view name,
-                     const Incoming &request) const;
-  const Catalogue &catalogue(View &view);
-  std::shared_ptr<const Catalogue> build_catalogue(const View &view,
-                                                   const Catalogue::Keep &keep) const;
-  void tell_list_changed(Session &session, ItemKind kind);
-  // router_filters.cpp: lists that a policy filters. Null: it has not answered yet.
-  const Catalogue *list_catalogue(View &view, const Session &session);
-  bool ask_filter(View &view, FilteredList &list, const Session &session);
-  void build_filtered(const View &view, FilteredList &list);
-  void forget_filters(View &view);
-  void filter_again_later();
-  void end_filters(View &view);
-  void end_round(FilteredList &list);
-  void filter_timed_out(FilteredList &list);
-  void wait_for_view(View &view, Incoming &request);
-  void serve_waiters(View &view);
-  void catalogue_shown(View &view);
-  void announce(View &view);
-  void update_log_level(Lane &lane);
-  std::string encode_cursor(const View &view, ItemKind kind, std::uint32_t first) const;
-  std::optional<std::uint32_t> decode_cursor(const View &view, ItemKind kind,
-                                             std::string_view text) const;
+  // Views::Owner
+  void handle_again(Session &session, Incoming &request) override {
+    handle_request(session, request);
+  }
+  void lane_goes(Lane &lane) override;
 
   // router_records.cpp: what goes on record, and waits for it
   void record_message(const Session *session, bh_session handle, std::string_view message,
                       const mcp::Scan &scan, std::uint64_t start_ns, const Recorder::End &end);
-  void record_cancelled(const View::Waiter &waiter, std::string_view why);
   void put_on_record(Exchange &exchange, const Recorder::End &end);
   void record_question(const Exchange &exchange, const ApprovalQuestion &question,
                        const ApprovalOutcome *outcome);
@@ -489,18 +449,18 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   void retract(Lane *lane, std::uint64_t exchange, bool sent, const Session *session,
                std::string_view reason, const mcp::Scan *reason_scan);
   void timed_out(Exchange &exchange);
-  void status_changed();
-  void check_idle();
+  void status_changed() override;
+  void check_idle() override;
 
   const Profile &profile_;
   Reactor &reactor_;
   const RouterHooks hooks_;
   Names names_;
   Gate gate_;
-  Pins pins_;
+  PinWatch pins_;
   Recorder recorder_;
   RouterCounters counters_;
-  const std::uint64_t cursor_key_;
+  const std::uint64_t seed_;  // random
   Sessions sessions_;
   ClientAnswers answers_;
   ExchangeTable exchanges_;
@@ -512,19 +472,18 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   Asks asks_;
   Notifications notifications_;
   Subscriptions subscriptions_;
+  Upstreams upstreams_;
+  Draining draining_;
+  FilteredLists filters_;
+  Views views_;
+  const ListCursors cursors_;
   Slots<WireLane *> wires_;
-  std::vector<std::unique_ptr<Upstream>> upstreams_;
-  std::vector<std::unique_ptr<Upstream>> draining_;  // in no view; they end with their last call
-  std::vector<std::unique_ptr<View>> views_;
   std::unordered_map<std::uint64_t, Undecided> undecided_;
   std::unordered_map<std::uint64_t, Unobserved> unobserved_;
   std::unordered_map<std::uint64_t, Undecided> unapproved_;  // wait for a person
   std::unordered_map<std::uint64_t, Unwritten> unwritten_;
   std::deque<std::pair<std::uint64_t, std::uint64_t>> intents_;  // barrier, exchange
   Approvals approvals_;
-  // Lists whose items the policy is being asked about, by the number of the round of questions.
-  std::unordered_map<std::uint32_t, FilteredList *> filter_rounds_;
-  std::uint32_t last_round_ = 0;
   // What ended to make room: sessions, and those whose client had not finished its handshake.
   Evicted evicted_{65'536}, evicted_early_{4'096};
   Ledger *ledger_ = nullptr;
@@ -534,11 +493,6 @@ class Router : private JudgedEvents::Outcome, private Asks::Forms {
   bool go_on_pending_ = false;
   std::vector<std::pair<bh_session, std::uint32_t>> closing_sessions_;
   std::size_t closing_lanes_ = 0;
-  std::uint64_t idle_timer_ = 0;
-  std::uint64_t drain_timer_ = 0;
-  bool sweep_pending_ = false;
-  bool filter_again_pending_ = false;
-  bool any_per_client_ = false;
   bool status_pending_ = false;
   bool stopping_ = false;  // see take_no_more()
   bool ending_ = false;

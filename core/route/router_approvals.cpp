@@ -191,7 +191,7 @@ void Router::approval_given(Exchange &e, bool allow, ApprovalSurface surface,
   }
   ++counters_.approvals_allowed;
   // Not for the program that has taken its server's place meanwhile.
-  if (!is_draining(&call.target.lane->upstream())) {
+  if (!draining_.has(&call.target.lane->upstream())) {
     approvals_.grant(question, scope, reactor_.now_ns());
   }
   call.approved = true;

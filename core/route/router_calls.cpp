@@ -128,12 +128,11 @@ bool Router::find_target(Session &s, Incoming &request, Target *out) {
   std::string_view name = mcp::unquote(request.message[naming.range], &scratch);
   View &view = *s.view;
   // Without prefix nobody knows whose a name is before every server has answered or failed.
-  if (!names_.naming().prefix && view.lanes.size() > 1 && !view.deadline_passed &&
-      !view_settled(view)) {
-    wait_for_view(view, request);
+  if (!names_.naming().prefix && view.lanes.size() > 1 && !Views::is_ready(view)) {
+    views_.wait(view, request);
     return false;
   }
-  const Catalogue &merged = catalogue(view);
+  const Catalogue &merged = views_.catalogue(view);
   bool found = false;
   if (naming.kind == ItemKind::resource) {
     if (auto resolved = merged.resolve_uri(name, names_)) {
@@ -153,12 +152,9 @@ bool Router::find_target(Session &s, Incoming &request, Target *out) {
       refuse_held(s, request, naming.kind, name, holders);
       return false;
     }
-    wake_holder(view, naming.kind, name);
-    if (!view.deadline_passed && !view_settled(view)) {
-      wait_for_view(view, request);
-    } else if (awaits_holder(view, naming.kind, name, request)) {
-      if (view.deadline_timer == 0) open_first_list(view);
-      wait_for_view(view, request);
+    views_.wake_holders(view, naming.kind, name);
+    if (!Views::is_ready(view) || views_.awaits_holder(view, naming.kind, name, request)) {
+      views_.wait(view, request);
     } else {
       not_found(s, request, naming.kind, name);
     }
@@ -180,7 +176,7 @@ void Router::refuse_held(Session &s, Incoming &request, ItemKind kind, std::stri
 
 // Answers with why this server cannot be called. False: it can, or there is none.
 bool Router::say_unavailable(const Session &s, Incoming &request, std::string_view server) {
-  for (const auto &upstream : upstreams_) {
+  for (const auto &upstream : upstreams_.all()) {
     if (server.empty() || upstream->name() != server) continue;
     if (upstream->def().disabled) {
       const std::string &why = upstream->def().disabled_reason;

@@ -283,34 +283,27 @@ void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   s.to_subscribe.clear();
   save(s);
   if (stays) return;
-  std::vector<View::Waiter> waiters;
+  std::vector<View::Waiter> waiters = Views::take_waiters(s);
   if (s.view != nullptr) {
     asks_.session_ended(s.handle);
-    std::erase_if(s.view->waiters, [&](View::Waiter &waiter) {
-      if (waiter.reply.session != s.handle) return false;
-      waiters.push_back(std::move(waiter));
-      return true;
-    });
-    leave_view(s);
+    views_.leave(s);
   }
-  View &view = view_for(s);
-  if (waiters.empty()) return;
-  std::move(waiters.begin(), waiters.end(), std::back_inserter(view.waiters));
-  if (view.deadline_passed || view_settled(view)) serve_waiters(view);
+  views_.put_waiters(views_.join(s), std::move(waiters));
 }
 
 void Router::list(Session &s, Incoming &request, ItemKind kind) {
   const mcp::Scan &scan = *request.message.scan;
   View &view = *s.view;
-  wake_unlisted(view);
-  if (!view.deadline_passed && !view_settled(view)) return wait_for_view(view, request);
+  views_.wake_unlisted(view);
+  if (!Views::is_ready(view)) return views_.wait(view, request);
   const std::string_view id = request.id();
-  const Catalogue *catalogue = list_catalogue(view, s);
-  if (catalogue == nullptr) return wait_for_view(view, request);
+  const Catalogue *catalogue = views_.listed_to(view, s);
+  if (catalogue == nullptr) return views_.wait(view, request);
   std::uint32_t first = 0;
   if (!scan.cursor.empty()) {
     std::string scratch;
-    const auto at = decode_cursor(view, kind, mcp::unquote(request.message[scan.cursor], &scratch));
+    const auto at =
+        cursors_.decode(view.version, kind, mcp::unquote(request.message[scan.cursor], &scratch));
     if (!at.has_value()) {
       return answers_.error(request, code::invalid_params,
                             "invalid cursor: it is not from this list, or the list has changed "
@@ -325,13 +318,15 @@ void Router::list(Session &s, Incoming &request, ItemKind kind) {
   if (!page.has_value()) {
     return answers_.error(request, code::invalid_params, "invalid cursor: beyond the end");
   }
-  catalogue_shown(view);
+  views_.mark_shown(view);
   const std::uint8_t listed = s.listed;
   s.listed |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(kind));
   if (s.listed != listed) save(s);
   std::string tail = "]";
   if (page->next.has_value()) {
-    tail.append(R"(,"nextCursor":")").append(encode_cursor(view, kind, *page->next)).append("\"");
+    tail.append(R"(,"nextCursor":")")
+        .append(cursors_.encode(view.version, kind, *page->next))
+        .append("\"");
   }
   tail.append("}}");
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
@@ -363,7 +358,7 @@ void Router::set_log_level(Session &s, Incoming &request) {
   }
   s.log_level = level;
   save(s);
-  for (Lane *lane : s.view->lanes) update_log_level(*lane);
+  for (Lane *lane : s.view->lanes) Views::update_log_level(*lane);
   answers_.result(request, "{}");
 }
 
@@ -420,25 +415,7 @@ void Router::cancel(Session &s, std::string_view message, const mcp::Scan &scan)
     answers_.none(reply);
     return;
   }
-  cancel_waiting(s, id);
-}
-
-// A request that waits for the servers' first answers has not gone anywhere yet.
-bool Router::cancel_waiting(Session &s, std::string_view id) {
-  if (s.view == nullptr) return false;
-  auto &waiters = s.view->waiters;
-  for (auto at = waiters.begin(); at != waiters.end(); ++at) {
-    mcp::Scan scan;
-    mcp::ScanError error;
-    if (at->reply.session != s.handle || !mcp::scan(at->message, &scan, &error)) continue;
-    if (scan.id.in(at->message) != id) continue;
-    const ReplyTo reply = at->reply;
-    record_cancelled(*at, "cancelled by the client");
-    waiters.erase(at);
-    answers_.none(reply);
-    return true;
-  }
-  return false;
+  if (const auto reply = views_.cancel_waiting(s, id)) answers_.none(*reply);
 }
 
 }  // namespace bulkhead

@@ -1,6 +1,4 @@
 // What becomes of messages beside calls once the policy has judged them; see JudgedEvents.
-#include <algorithm>
-
 #include "bulkhead/cpp/basics.hpp"
 #include "route/router.hpp"
 #include "route/wire_lane.hpp"
@@ -8,8 +6,7 @@
 namespace bulkhead {
 
 bool Router::serves(std::string_view server) const {
-  return std::any_of(upstreams_.begin(), upstreams_.end(),
-                     [server](const auto &upstream) { return upstream->name() == server; });
+  return upstreams_.find(server) != nullptr;
 }
 
 // The policy has thought about it for a while: who it is from and for may have gone.

@@ -22,13 +22,13 @@ bh_status Router::list_items(bh_session handle, const ClientEnd *end, ItemKind k
   if (s == nullptr || s->end != end) return BH_STALE;
   if (s->view == nullptr) return BH_E_UNAVAILABLE;
   View &view = *s->view;
-  if (!view.deadline_passed && !view_settled(view)) return BH_WOULD_BLOCK;
+  if (!Views::is_ready(view)) return BH_WOULD_BLOCK;
   out->assign(1, '[');
   if (!exposed(facts(kind).list_method)) {
     *out += "]";
     return BH_OK;
   }
-  const Catalogue *seen = list_catalogue(view, *s);
+  const Catalogue *seen = views_.listed_to(view, *s);
   if (seen == nullptr) return BH_WOULD_BLOCK;
   std::unordered_set<std::string> done;
   for (std::uint32_t i = 0; i < view.lanes.size(); ++i) {

@@ -139,7 +139,7 @@ void Router::session_restore(bh_session handle, std::uint8_t revision, ClientCap
   } else {
     session_remember(handle, id);
   }
-  view_for(*s);
+  views_.join(*s);
   go_on_later();
 }
 
@@ -173,9 +173,7 @@ void Router::go_on_later() {
 void Router::go_on() {
   go_on_pending_ = false;
   answer_owed();
-  std::vector<View *> views;
-  for (const auto &view : views_) views.push_back(view.get());
-  for (View *view : views) renew(*view);
+  views_.for_each([this](View &view) { lists_ready(view); });
   check_idle();
 }
 
@@ -197,15 +195,15 @@ void Router::answer_owed() {
 }
 
 // What restored clients of this view had, as soon as their servers have answered or failed.
-void Router::renew(View &view) {
-  if (!view.deadline_passed && !view_settled(view)) return;
+void Router::lists_ready(View &view) {
+  if (!Views::is_ready(view)) return;
   bool told = false;
   for (Session *s : std::vector<Session *>(view.clients)) {
     if (std::exchange(s->to_tell_lists, false)) {
-      if (!std::exchange(told, true)) catalogue_shown(view);
+      if (!std::exchange(told, true)) views_.mark_shown(view);
       for (const ItemKind kind : all_item_kinds) {
         if (kind == ItemKind::resource_template || !profile_.expose.list_changed) continue;
-        tell_list_changed(*s, kind);
+        views_.tell_list_changed(*s, kind);
       }
     }
     if (!s->to_subscribe.empty()) subscribe_again(s->handle);
@@ -224,7 +222,7 @@ void Router::subscribe_again(bh_session handle) {
     mcp::Scan scan;
     mcp::ScanError error;
     const bool sound = mcp::scan(message, &scan, &error) && scan.uri.in(message) == uri;
-    if (sound && !catalogue(*s->view).resolve_uri(mcp::unquote(uri, &scratch), names_)) {
+    if (sound && !views_.catalogue(*s->view).resolve_uri(mcp::unquote(uri, &scratch), names_)) {
       ++i;
       continue;
     }

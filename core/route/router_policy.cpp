@@ -115,6 +115,18 @@ bh_policy_request Router::policy_request(const Exchange &e) const {
   return request;
 }
 
+// False: refused, and answered.
+bool Router::passes_pins(Exchange &e, const Target &target) {
+  if (!pins_.enforces() || target.resolved.kind != ItemKind::tool) return true;
+  const std::uint32_t pin =
+      pins_.state(target.lane->upstream(), ItemKind::tool, e.name, target.resolved.definition_hash);
+  if (pin == BH_PIN_SAME) return true;
+  refuse(e, Gate::refusal(std::string(Gate::pin_rule),
+                          "the definition of this tool is not the one that was approved; "
+                          "`bulkhead pins` shows both, `bulkhead pins approve` accepts it"));
+  return false;
+}
+
 // ---- calls -----------------------------------------------------------------------------------
 
 // What the policy reads of params, in one piece.
@@ -158,8 +170,8 @@ Gate::Decision Router::ask_policy(const Exchange &e, std::string_view message,
     request.definition = bh::str(definition_of(target.resolved, *target.lane));
   }
   request.meta = bh::str(scan.meta.in(message));
-  request.pin = pin_of(target.lane->upstream(), target.resolved.kind, e.name,
-                       target.resolved.definition_hash);
+  request.pin = pins_.state(target.lane->upstream(), target.resolved.kind, e.name,
+                            target.resolved.definition_hash);
   std::string hash;
   if (target.resolved.definition_hash != DefinitionHash{}) {
     hash = to_hex(target.resolved.definition_hash);
@@ -323,7 +335,7 @@ bool Router::keep_result(Exchange &e, std::string_view message, const mcp::Scan 
   detach(e);
   arm(e, policy_time_ms(message.size()));
   lane->pump();
-  if (!draining_.empty()) sweep_later();
+  draining_.look_later();
   return true;
 }
 
@@ -404,7 +416,7 @@ void Router::note_decision(Exchange &e, const Gate::Decision &decision) const {
 
 // ---- what is pending -------------------------------------------------------------------------
 
-std::vector<std::uint64_t> Router::kept_for(const Lane &lane) const {
+std::vector<std::uint64_t> Router::waiting_for(const Lane &lane) const {
   std::vector<std::uint64_t> ids;
   for (const auto *kept : {&undecided_, &unapproved_}) {
     for (const auto &[id, call] : *kept) {

@@ -34,14 +34,6 @@ void Router::record_message(const Session *from, bh_session handle, std::string_
   if (recorder_.active()) recorder_.record({from, handle, message, &scan, start_ns}, end);
 }
 
-void Router::record_cancelled(const View::Waiter &waiter, std::string_view why) {
-  mcp::Scan scan;
-  mcp::ScanError error;
-  if (!recorder_.active() || !mcp::scan(waiter.message, &scan, &error)) return;
-  record_message(session(waiter.reply.session), waiter.reply.session, waiter.message, scan,
-                 waiter.start_ns, {BH_OUTCOME_CANCELLED, reactor_.now_ns(), 0, {}, why, {}});
-}
-
 // ---- records of calls ------------------------------------------------------------------------
 
 void Router::put_on_record(Exchange &e, const Recorder::End &end) {

@@ -150,7 +150,7 @@ void Router::lane_down(bh_lane handle, const Error &error, std::uint32_t retry_a
 // What clients had set up on the old connection is set up again.
 void Router::lane_ready(Lane &lane) {
   Subscriptions::lane_ready(lane);
-  update_log_level(lane);
+  Views::update_log_level(lane);
 }
 
 void Router::lane_lost(Lane &lane) {

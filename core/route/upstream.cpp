@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "route/lane_host.hpp"
 #include "route/place_lane.hpp"
-#include "route/router.hpp"
 #include "route/wire_lane.hpp"
 
 namespace bulkhead {
@@ -31,9 +31,9 @@ Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
     if (lane->caps() == key_caps && lane->session() == key_session) return lane.get();
   }
   if (tools != nullptr) {
-    lanes_.push_back(std::make_unique<PlaceLane>(router_, *this, key_caps, key_session));
+    lanes_.push_back(std::make_unique<PlaceLane>(host_, *this, key_caps, key_session));
   } else {
-    lanes_.push_back(std::make_unique<WireLane>(router_, *this, key_caps, key_session));
+    lanes_.push_back(std::make_unique<WireLane>(host_, *this, key_caps, key_session));
     if (former != nullptr) inherit(*lanes_.back());
   }
   return lanes_.back().get();
@@ -64,7 +64,7 @@ void Upstream::remove(Lane *lane) {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (!goes(lanes_[i])) continue;
     lanes_[i]->close();
-    router_.forget_watches(*lanes_[i]);
+    host_.lane_ends(*lanes_[i]);
   }
   std::erase_if(lanes_, goes);
 }
@@ -75,7 +75,7 @@ void Upstream::fill_pool(Lane &first) {
   std::uint32_t there = 1;
   for (const auto &lane : lanes_) there += lane->pool_of == &first ? 1 : 0;
   for (; there < def_.pool_size; ++there) {
-    lanes_.push_back(std::make_unique<WireLane>(router_, *this, first.caps(), first.session()));
+    lanes_.push_back(std::make_unique<WireLane>(host_, *this, first.caps(), first.session()));
     lanes_.back()->pool_of = &first;
     lanes_.back()->start();
   }
@@ -108,7 +108,7 @@ bool Upstream::keep_list(ClientCaps caps, const std::string &text) {
 }
 
 std::uint64_t Upstream::timeout_ms(mcp::Method method, std::string_view tool) const {
-  const Limits &limits = router_.limits();
+  const Limits &limits = host_.limits();
   const bool call = method == mcp::Method::tools_call;
   std::uint64_t timeout =
       def_.timeout_ms.value_or(call ? limits.call_timeout_ms : limits.request_timeout_ms);

@@ -16,7 +16,7 @@ namespace bulkhead {
 
 class Upstream {
  public:
-  Upstream(Router &router, ServerDef definition) : router_(router), def_(std::move(definition)) {}
+  Upstream(LaneHost &host, ServerDef definition) : host_(host), def_(std::move(definition)) {}
 
   const ServerDef &def() const noexcept { return def_; }
   // Takes over a definition that differs in what needs no new connection; see same_wire().
@@ -62,7 +62,7 @@ class Upstream {
  private:
   void inherit(Lane &lane) const;
 
-  Router &router_;
+  LaneHost &host_;
   ServerDef def_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::uint32_t shared_calls_ = 0;  // gone round the pools

@@ -1,5 +1,5 @@
 // What one group of clients sees: the lanes for their capabilities (and, where a server is per
-// client, for their session), merged into one catalogue. Owner: the Router. Thread: [io].
+// client, for their session), merged into one catalogue. Owner: Views. Thread: [io].
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,20 @@
 #include <vector>
 
 #include "catalog/catalogue.hpp"
-#include "route/exchange.hpp"
 #include "route/protocol.hpp"
+#include "route/reply_to.hpp"
 
 namespace bulkhead {
 
+class FilteredLists;
 class Lane;
-class Router;
+class Views;
 struct Session;
+struct View;
 
-// What one principal is shown of a view, where a policy filters. Bounds: limits.policy_timeout_ms.
+// What one principal is shown of a view, where a policy filters. Kept by FilteredLists.
 struct FilteredList {
+  FilteredLists *owner = nullptr;
   View *view = nullptr;
   std::shared_ptr<const Catalogue> catalogue;  // null: not asked yet, or not all is answered
   // A round of questions: one per item, in the order in which the catalogue is built.
@@ -31,7 +34,7 @@ struct FilteredList {
 };
 
 struct View {
-  Router *router = nullptr;
+  Views *owner = nullptr;
   ClientCaps caps = 0;
   std::uint64_t session = 0;  // 0: shared by all clients with these capabilities
   bool pinned = false;        // kept without clients
@@ -59,5 +62,11 @@ struct View {
   bool deadline_passed = false;
   std::uint64_t idle_timer = 0;
 };
+
+// Nothing more can be expected: each server has answered or failed, or is shown as it was before.
+bool is_settled(const View &view);
+// The lists of its lanes as one; of those that `keep` lets in, all if it is empty.
+std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &names,
+                                                 const Catalogue::Keep &keep);
 
 }  // namespace bulkhead

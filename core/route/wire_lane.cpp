@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "route/router.hpp"
+#include "route/lane_host.hpp"
 #include "route/splice.hpp"
 #include "route/upstream.hpp"
 
 namespace bulkhead {
 
 WireLane::~WireLane() {
-  router_.reactor().forget(this);
+  host_.reactor().forget(this);
 }
 
 // ---- connecting ------------------------------------------------------------------------------
@@ -33,24 +33,24 @@ void WireLane::connect() {
   info.server = bh::str(upstream_.name());
   info.definition = bh::str(definition);
   info.connect_timeout_ms =
-      upstream_.def().connect_timeout_ms.value_or(router_.limits().connect_timeout_ms);
+      upstream_.def().connect_timeout_ms.value_or(host_.limits().connect_timeout_ms);
   bh_error error = bh::make_error();
-  handle_ = router_.register_wire(this);
+  handle_ = host_.register_wire(this);
   wire_ = nullptr;
   const bh_status status =
       upstream_.connector->lane_open(upstream_.self, handle_, &info, &wire_, &error);
   if (status != BH_OK) {
-    router_.forget_wire(handle_);
+    host_.forget_wire(handle_);
     handle_ = 0;
     return attempt_failed({status, std::string(bh::text(error))}, error.retry_after_ms);
   }
-  router_.lane_changed(*this);
+  host_.lane_changed(*this);
   handshake();
 }
 
 void WireLane::handshake() {
   const std::uint64_t timeout =
-      upstream_.def().connect_timeout_ms.value_or(router_.limits().connect_timeout_ms);
+      upstream_.def().connect_timeout_ms.value_or(host_.limits().connect_timeout_ms);
   Exchange *e = own_exchange(Purpose::handshake, mcp::Method::initialize, timeout);
   if (e == nullptr) return attempt_failed({BH_E_LIMIT, "too many exchanges are open"}, 0);
   const Digits id(e->id);
@@ -70,7 +70,7 @@ void WireLane::handshake_answered(const mcp::Scan &scan, std::string_view messag
   if (scan.kind == mcp::Kind::error) {
     // It may repeat what it was sent with. Masked before it is cut: half a credential is unknown.
     const std::string_view error = scan.error.in(message);
-    const auto said = router_.without_credentials(error.substr(0, 8'192));
+    const auto said = host_.without_credentials(error.substr(0, 8'192));
     const std::string_view code = mcp::member(error, "code");
     const bool number = code.find_first_not_of("-0123456789") == std::string_view::npos;
     const std::string shown = said.has_value() ? ": " + said->substr(0, 300)
@@ -127,13 +127,13 @@ void WireLane::become_ready() {
   listed_ = true;
   recalled_ = false;
   reason_.clear();
-  ready_since_ns_ = router_.reactor().now_ns();
-  router_.reactor().timer_cancel(grace_timer_);
-  router_.reactor().timer_cancel(retry_timer_);
+  ready_since_ns_ = host_.reactor().now_ns();
+  host_.reactor().timer_cancel(grace_timer_);
+  host_.reactor().timer_cancel(retry_timer_);
   grace_timer_ = retry_timer_ = 0;
-  router_.items_changed(*this);
-  router_.lane_ready(*this);
-  router_.lane_changed(*this);
+  host_.items_changed(*this);
+  host_.lane_ready(*this);
+  host_.lane_changed(*this);
   keep_list();
   const bh_lane handle = handle_;
   pump();
@@ -145,13 +145,13 @@ void WireLane::become_ready() {
 // ---- sending ---------------------------------------------------------------------------------
 
 Exchange *WireLane::own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms) {
-  Exchange *e = router_.exchanges().open();
+  Exchange *e = host_.exchanges().open();
   if (e == nullptr) return nullptr;
   e->purpose = purpose;
   e->method = method;
-  e->start_ns = router_.reactor().now_ns();
-  router_.attach(*e, *this);
-  router_.arm(*e, timeout_ms);
+  e->start_ns = host_.reactor().now_ns();
+  host_.attach(*e, *this);
+  host_.arm(*e, timeout_ms);
   return e;
 }
 
@@ -163,7 +163,7 @@ bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t coun
   message.size = sizeof message;
   message.kind = BH_LANE_REQUEST;
   message.exchange = e.id;
-  message.deadline_ns = router_.reactor().now_ns() + e.timeout_ms * 1'000'000u;
+  message.deadline_ns = host_.reactor().now_ns() + e.timeout_ms * 1'000'000u;
   message.flags = flags;
   message.part_count = count;
   message.parts = parts;
@@ -173,12 +173,12 @@ bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t coun
   bh_error error = bh::make_error();
   const bh_status status = upstream_.connector->lane_send(upstream_.self, wire_, &message, &error);
   if (status == BH_OK) return true;
-  Exchange *still = router_.exchanges().get(id);
+  Exchange *still = host_.exchanges().get(id);
   if (still == nullptr) return false;
   const Error failure{status, std::string(bh::text(error))};
   if (still->purpose == Purpose::call) {
-    router_.fail_exchange(*still, status == BH_E_LIMIT ? code::timeout : code::internal_error,
-                          about(failure.text), BH_OUTCOME_ERROR);
+    host_.fail_exchange(*still, status == BH_E_LIMIT ? code::timeout : code::internal_error,
+                        about(failure.text), BH_OUTCOME_ERROR);
   } else {
     own_answer(*still, nullptr, {}, &failure);
   }
@@ -196,18 +196,18 @@ void WireLane::submit(Exchange &e, const Submission &submission) {
   }
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
-    return router_.fail_exchange(e, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
+    return host_.fail_exchange(e, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
-  last_use_ns_ = router_.reactor().now_ns();
+  last_use_ns_ = host_.reactor().now_ns();
   if (state_ == LaneState::ready && queue_.empty() && in_flight < upstream_.def().max_in_flight) {
     send_request(e, parts, splice.count(), 0);
     return;
   }
   const bool starts = may_start_for_call();
   if (!starts && (state_ == LaneState::waiting || state_ == LaneState::closed)) {
-    return router_.fail_exchange(e, code::internal_error,
-                                 "server \"" + upstream_.name() + "\" is not available: " + reason_,
-                                 BH_OUTCOME_ERROR);
+    return host_.fail_exchange(e, code::internal_error,
+                               "server \"" + upstream_.name() + "\" is not available: " + reason_,
+                               BH_OUTCOME_ERROR);
   }
   if (wait(e, parts, splice.count()) && starts && !losing_) start_for_call();
 }
@@ -220,7 +220,7 @@ std::string WireLane::about(std::string_view text) const {
 }
 
 bool WireLane::wait(Exchange &e, const bh_str *parts, std::uint32_t count) {
-  const Limits &limits = router_.limits();
+  const Limits &limits = host_.limits();
   std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < count; ++i) bytes += parts[i].n;
   const char *bound = nullptr;
@@ -230,11 +230,11 @@ bool WireLane::wait(Exchange &e, const bh_str *parts, std::uint32_t count) {
     bound = "limits.write_queue_bytes";
   }
   if (bound != nullptr) {
-    router_.fail_exchange(
-        e, code::timeout,
-        "server \"" + upstream_.name() + "\" is busy: " + std::to_string(queue_.size()) +
-            " calls of " + std::to_string(queue_.bytes()) + " bytes wait already (" + bound + ")",
-        BH_OUTCOME_ERROR);
+    host_.fail_exchange(e, code::timeout,
+                        "server \"" + upstream_.name() +
+                            "\" is busy: " + std::to_string(queue_.size()) + " calls of " +
+                            std::to_string(queue_.bytes()) + " bytes wait already (" + bound + ")",
+                        BH_OUTCOME_ERROR);
     return false;
   }
   WaitingCalls::Call waiting{e.id, {}};
@@ -250,7 +250,7 @@ void WireLane::pump() {
   while (!queue_.empty() && state_ == LaneState::ready &&
          in_flight < upstream_.def().max_in_flight) {
     const WaitingCalls::Call next = queue_.pop();
-    Exchange *e = router_.exchanges().get(next.exchange);
+    Exchange *e = host_.exchanges().get(next.exchange);
     if (e == nullptr) continue;
     const bh_str part = bh::str(next.bytes);
     send_request(*e, &part, 1, 0);
@@ -292,14 +292,14 @@ void WireLane::send(std::uint32_t kind, const bh_str *parts, std::uint32_t count
   message.parts = parts;
   bh_error error = bh::make_error();
   if (upstream_.connector->lane_send(upstream_.self, wire_, &message, &error) != BH_OK) {
-    router_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
-                                 "\": a message was lost: " + std::string(bh::text(error)));
+    host_.log(BH_LOG_WARN, "server \"" + upstream_.name() +
+                               "\": a message was lost: " + std::string(bh::text(error)));
   }
 }
 
 void WireLane::request_quietly(mcp::Method method, std::string_view params) {
   if (state_ != LaneState::ready) return;
-  Exchange *e = own_exchange(Purpose::quiet, method, router_.limits().request_timeout_ms);
+  Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
   if (e == nullptr) return;
   const Digits id(e->id);
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
@@ -316,7 +316,7 @@ void WireLane::own_answer(Exchange &e, const mcp::Scan *scan, std::string_view m
                           const Error *error) {
   const Purpose purpose = e.purpose;
   const auto kind = static_cast<ItemKind>(e.list_kind);
-  router_.drop(e);
+  host_.drop(e);
   if (purpose == Purpose::list) return page_answered(kind, scan, message, error);
   if (purpose != Purpose::handshake) return;
   if (error != nullptr) return attempt_failed(*error, 0);

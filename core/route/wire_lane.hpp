@@ -25,6 +25,7 @@ class WireLane final : public Lane {
   void request_quietly(mcp::Method method, std::string_view params) override;
   void inherit(const Lane &former) override;
   void redefined() override;
+  void pump() override;
   void recall() override;
   bool lazy() const override;
   bool unknown() const override;
@@ -79,7 +80,6 @@ class WireLane final : public Lane {
   Exchange *own_exchange(Purpose purpose, mcp::Method method, std::uint64_t timeout_ms);
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
                     std::uint32_t flags);
-  void pump() override;
 
   bh_lane handle_ = 0;    // of the present connection; 0: none
   void *wire_ = nullptr;  // the connector's pointer

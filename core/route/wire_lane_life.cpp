@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <random>
 
-#include "route/router.hpp"
+#include "route/lane_host.hpp"
 #include "route/upstream.hpp"
 #include "route/wire_lane.hpp"
 
@@ -39,15 +39,15 @@ bool WireLane::may_start_for_call() const {
 }
 
 void WireLane::start_for_call() {
-  router_.reactor().timer_cancel(retry_timer_);
+  host_.reactor().timer_cancel(retry_timer_);
   retry_timer_ = 0;
   connect();
 }
 
 void WireLane::watch_idleness() {
-  last_use_ns_ = router_.reactor().now_ns();
+  last_use_ns_ = host_.reactor().now_ns();
   if (!lazy() || upstream_.def().idle_stop_ms == 0 || idle_timer_ != 0) return;
-  idle_timer_ = router_.reactor().timer_start(
+  idle_timer_ = host_.reactor().timer_start(
       this, upstream_.def().idle_stop_ms,
       [](void *arg) {
         auto &self = *static_cast<WireLane *>(arg);
@@ -61,7 +61,7 @@ void WireLane::watch_idleness() {
 void WireLane::stop_if_idle() {
   if (state_ != LaneState::ready || !lazy()) return;
   const std::uint64_t bound = upstream_.def().idle_stop_ms * 1'000'000u;
-  const std::uint64_t now = router_.reactor().now_ns();
+  const std::uint64_t now = host_.reactor().now_ns();
   const bool used = exchanges.head != nullptr || !queue_.empty() || !watches.empty();
   if (used) last_use_ns_ = now;
   if (used || now - last_use_ns_ < bound) {
@@ -74,7 +74,7 @@ void WireLane::stop_if_idle() {
   failures_ = 0;
   reason_.clear();
   drop_wire();
-  router_.lane_changed(*this);
+  host_.lane_changed(*this);
 }
 
 // ---- losing and regaining ----------------------------------------------------------------------
@@ -87,7 +87,7 @@ void WireLane::down(const Error &error, std::uint32_t retry_after_ms) {
 // This connection is over: because it never got ready, or because it was lost.
 void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) {
   const bool was_ready = state_ == LaneState::ready;
-  const std::uint64_t now = router_.reactor().now_ns();
+  const std::uint64_t now = host_.reactor().now_ns();
   if (was_ready) {
     ++restarts_;
     if (now - ready_since_ns_ >= steady_ns) failures_ = 0;
@@ -96,8 +96,8 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   }
   state_ = LaneState::waiting;
   settled_ = true;
-  reason_ = router_.without_credentials(error.text).value_or(error.text);
-  router_.log(BH_LOG_WARN, about(reason_));
+  reason_ = host_.without_credentials(error.text).value_or(error.text);
+  host_.log(BH_LOG_WARN, about(reason_));
   // What was sent may have run and is never repeated; what was not sent waits for the retry, but
   // only where the connection stood before. A client may call again inside of this: such calls are
   // queued, and what is decided below is decided for them too.
@@ -106,7 +106,7 @@ void WireLane::attempt_failed(const Error &error, std::uint32_t retry_after_ms) 
   fail_exchanges(error, !was_ready || draining_);
   losing_ = false;
   if (!draining_) regain(was_ready, retry_after_ms);
-  router_.lane_changed(*this);
+  host_.lane_changed(*this);
 }
 
 void WireLane::regain(bool was_ready, std::uint32_t retry_after_ms) {
@@ -127,10 +127,10 @@ void WireLane::drop_wire() {
   if (handle_ == 0) return;
   const bh_lane handle = handle_;
   handle_ = 0;
-  router_.detach_wire(handle);
+  host_.detach_wire(handle);
   void *wire = wire_;
   wire_ = nullptr;
-  router_.lane_lost(*this);
+  host_.lane_lost(*this);
   upstream_.connector->lane_close(upstream_.self, wire);
 }
 
@@ -142,27 +142,27 @@ void WireLane::fail_exchanges(const Error &error, bool also_queued) {
   }
   pumping_ = true;  // nothing is sent while the lane is between connections
   for (const std::uint64_t id : ids) {
-    Exchange *e = router_.exchanges().get(id);
+    Exchange *e = host_.exchanges().get(id);
     if (e == nullptr) continue;
     if (e->purpose == Purpose::call) {
-      router_.fail_exchange(*e, code::internal_error, text, BH_OUTCOME_ERROR);
+      host_.fail_exchange(*e, code::internal_error, text, BH_OUTCOME_ERROR);
     } else {
-      router_.drop(*e);
+      host_.drop(*e);
     }
   }
   pumping_ = false;
   queue_.erase_if(
-      [this](std::uint64_t waiting) { return router_.exchanges().get(waiting) == nullptr; });
+      [this](std::uint64_t waiting) { return host_.exchanges().get(waiting) == nullptr; });
 }
 
 void WireLane::schedule_retry(std::uint32_t retry_after_ms) {
-  const Limits &limits = router_.limits();
+  const Limits &limits = host_.limits();
   const std::uint32_t doublings = std::min<std::uint32_t>(failures_ > 0 ? failures_ - 1 : 0, 16);
   const std::uint64_t backoff = std::min(limits.retry_min_ms << doublings, limits.retry_max_ms);
   const std::uint64_t delay = std::max<std::uint64_t>(
       jitter(backoff), std::min<std::uint64_t>(retry_after_ms, limits.retry_max_ms));
-  router_.reactor().timer_cancel(retry_timer_);
-  retry_timer_ = router_.reactor().timer_start(
+  host_.reactor().timer_cancel(retry_timer_);
+  retry_timer_ = host_.reactor().timer_start(
       this, delay,
       [](void *arg) {
         auto &self = *static_cast<WireLane *>(arg);
@@ -179,15 +179,15 @@ void WireLane::schedule_retry(std::uint32_t retry_after_ms) {
 // would otherwise fetch its list twice.
 void WireLane::start_grace() {
   if (grace_timer_ != 0) return;
-  grace_timer_ = router_.reactor().timer_start(
-      this, router_.limits().grace_ms,
+  grace_timer_ = host_.reactor().timer_start(
+      this, host_.limits().grace_ms,
       [](void *arg) {
         auto &self = *static_cast<WireLane *>(arg);
         self.grace_timer_ = 0;
         if (self.state_ == LaneState::ready) return;
         self.listed_ = false;
-        self.router_.items_changed(self);
-        self.router_.lane_changed(self);
+        self.host_.items_changed(self);
+        self.host_.lane_changed(self);
       },
       this);
 }
@@ -197,9 +197,9 @@ void WireLane::close() {
   reason_ = "the gateway has closed it";
   fail_exchanges({BH_E_CANCELLED, "its connection is being closed"}, true);
   queue_.clear();
-  router_.reactor().timer_cancel(retry_timer_);
-  router_.reactor().timer_cancel(grace_timer_);
-  router_.reactor().timer_cancel(idle_timer_);
+  host_.reactor().timer_cancel(retry_timer_);
+  host_.reactor().timer_cancel(grace_timer_);
+  host_.reactor().timer_cancel(idle_timer_);
   retry_timer_ = grace_timer_ = idle_timer_ = 0;
   drop_wire();
 }

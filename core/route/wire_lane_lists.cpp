@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "route/kept_list.hpp"
-#include "route/router.hpp"
+#include "route/lane_host.hpp"
 #include "route/splice.hpp"
 #include "route/upstream.hpp"
 #include "route/wire_lane.hpp"
@@ -43,7 +43,7 @@ void WireLane::start_listing(ItemKind kind) {
 
 void WireLane::request_page(ItemKind kind, std::string_view cursor_token) {
   Exchange *e =
-      own_exchange(Purpose::list, facts(kind).list_method, router_.limits().request_timeout_ms);
+      own_exchange(Purpose::list, facts(kind).list_method, host_.limits().request_timeout_ms);
   if (e == nullptr) return listing_done(kind, false);
   e->list_kind = static_cast<std::uint8_t>(kind);
   listings_[static_cast<std::size_t>(kind)].cursor = cursor_token;
@@ -68,7 +68,7 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
     failure = method + " failed: " + std::string(scan->error.in(message).substr(0, 300));
   } else {
     const std::size_t page_at = listing.incoming.items.size();
-    auto next = append_page(kind, scan->result.in(message), upstream_.def(), router_.limits(),
+    auto next = append_page(kind, scan->result.in(message), upstream_.def(), host_.limits(),
                             &listing.incoming);
     // A server that ignores cursors would send its one page for ever.
     const bool again =
@@ -81,7 +81,7 @@ void WireLane::page_answered(ItemKind kind, const mcp::Scan *scan, std::string_v
     if (!next.has_value()) failure = next.error().text;
   }
   if (!failure.empty()) {
-    router_.log(BH_LOG_WARN, about(failure));
+    host_.log(BH_LOG_WARN, about(failure));
     // Without its tools a server is not there: better a visible failure that is retried than a
     // server that is "ready" with nothing. It is asked again first, since a new connection would
     // begin its warm-up anew.
@@ -100,7 +100,7 @@ void WireLane::retry_list(const std::string &reason) {
   reason_ = reason;
   ++failures_;
   schedule_retry(0);
-  router_.lane_changed(*this);
+  host_.lane_changed(*this);
 }
 
 void WireLane::listing_done(ItemKind kind, bool ok) {
@@ -113,10 +113,10 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
     items = std::move(listing.incoming);
     items.bytes.shrink_to_fit();
     items.items.shrink_to_fit();
-    if (kind == ItemKind::tool) router_.tools_listed(*this);
+    if (kind == ItemKind::tool) host_.tools_listed(*this);
     if (!first) {
-      router_.items_changed(*this);
-      router_.lane_changed(*this);
+      host_.items_changed(*this);
+      host_.lane_changed(*this);
       keep_list();
     }
   } else if (!ok && first) {
@@ -130,10 +130,10 @@ void WireLane::listing_done(ItemKind kind, bool ok) {
 // The status has all of them ("not offered").
 void WireLane::report_left_out(ItemKind kind, const ItemList &list) const {
   if (list.left_out.empty()) return;
-  router_.log(BH_LOG_WARN,
-              about(std::string(facts(kind).noun) + " \"" + list.left_out.front() +
-                    "\" is not offered: control characters in its " + std::string(facts(kind).key) +
-                    " (" + std::to_string(list.left_out.size()) + " such)"));
+  host_.log(BH_LOG_WARN,
+            about(std::string(facts(kind).noun) + " \"" + list.left_out.front() +
+                  "\" is not offered: control characters in its " + std::string(facts(kind).key) +
+                  " (" + std::to_string(list.left_out.size()) + " such)"));
 }
 
 void WireLane::list_changed(ItemKind kind) {
@@ -159,13 +159,13 @@ void WireLane::recall() {
   // One that is started anyway soon says itself what it has for these clients.
   if (text == nullptr && !lazy()) text = upstream_.kept_list(0);
   ListedItems kept;
-  if (text == nullptr || !read_kept_list(*text, upstream_.def(), router_.limits(), &kept)) return;
+  if (text == nullptr || !read_kept_list(*text, upstream_.def(), host_.limits(), &kept)) return;
   items_ = std::move(kept.items);
   server_caps_ = kept.caps;
   instructions_ = std::move(kept.instructions);
   listed_ = recalled_ = true;
-  router_.tools_listed(*this);
-  router_.items_changed(*this);
+  host_.tools_listed(*this);
+  host_.items_changed(*this);
 }
 
 // Lists of a client's own connection are that client's.
@@ -173,7 +173,7 @@ void WireLane::keep_list() {
   if (session_ != 0 || pool_of != nullptr || state_ != LaneState::ready) return;
   const std::string text = kept_list_text(server_caps_, instructions_, items_);
   if (upstream_.keep_list(caps_, text)) {
-    router_.list_learned({upstream_.name(), upstream_.def().kept.definition, {caps_, text}});
+    host_.list_learned({upstream_.name(), upstream_.def().kept.definition, {caps_, text}});
   }
 }
 
@@ -184,8 +184,8 @@ void WireLane::redefined() {
   Listing &listing = listings_[tools];
   if (hide_tools(upstream_.def(), &listing.incoming)) listing.page_at = 0;
   if (hide_tools(upstream_.def(), &items_[tools])) {
-    router_.items_changed(*this);
-    router_.lane_changed(*this);
+    host_.items_changed(*this);
+    host_.lane_changed(*this);
   }
   list_changed(ItemKind::tool);
   pump();

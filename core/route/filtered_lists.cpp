@@ -1,0 +1,203 @@
+#include "route/filtered_lists.hpp"
+
+#include <string>
+#include <utility>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/lane.hpp"
+#include "route/upstream.hpp"
+
+namespace bulkhead {
+namespace {
+
+// A question's number: it must be none of an exchange, which has 50 bits.
+constexpr std::uint64_t question_mark = 1ULL << 63;
+constexpr std::uint32_t max_round = (1u << 18) - 1;
+
+std::uint64_t question_number(std::uint32_t round, std::size_t item) {
+  return question_mark | (std::uint64_t{round} << 32) | item;
+}
+
+const char *method_of(ItemKind kind) {
+  return kind == ItemKind::tool ? "tools/call"
+                                : (kind == ItemKind::prompt ? "prompts/get" : "resources/read");
+}
+
+}  // namespace
+
+FilteredLists::FilteredLists(Needs needs) : needs_(std::move(needs)) {}
+
+FilteredLists::~FilteredLists() {
+  needs_.reactor.forget(this);
+}
+
+const Catalogue *FilteredLists::of(View &view, const Session &s) {
+  FilteredList &list = view.filtered[s.principal];
+  list.view = &view;
+  list.owner = this;
+  if (list.catalogue == nullptr && list.round == 0 && !ask(view, list, s)) return nullptr;
+  return list.catalogue.get();
+}
+
+std::uint32_t FilteredLists::new_round() {
+  do {
+    last_round_ = last_round_ % max_round + 1;
+  } while (rounds_.contains(last_round_));
+  return last_round_;
+}
+
+// False: not everything was answered at once.
+bool FilteredLists::ask(View &view, FilteredList &list, const Session &s) {
+  list.round = new_round();
+  list.shown.clear();
+  list.open = 0;
+  const auto keep = [&](ItemKind kind, std::uint32_t source, std::string_view token,
+                        std::string_view definition) {
+    std::string scratch;
+    return shows(list, s, kind, view.lanes[source]->upstream(), mcp::unquote(token, &scratch),
+                 definition);
+  };
+  auto whole = build_catalogue(view, needs_.names, keep);
+  if (list.open != 0) {
+    rounds_[list.round] = &list;
+    if (list.timer == 0) start_timer(list);
+    return false;
+  }
+  list.catalogue = std::move(whole);
+  list.round = 0;
+  needs_.reactor.timer_cancel(std::exchange(list.timer, 0));
+  return true;
+}
+
+// One question. False, for now, where the answer is pending.
+bool FilteredLists::shows(FilteredList &list, const Session &s, ItemKind kind,
+                          const Upstream &upstream, std::string_view name,
+                          std::string_view definition) const {
+  const std::uint32_t pin = needs_.pins.state(upstream, kind, name, definition);
+  const bool hidden = needs_.pins.enforces() && kind == ItemKind::tool && pin != BH_PIN_SAME;
+  if (hidden || !needs_.gate.filters()) {
+    list.shown.push_back(hidden ? 0 : 1);
+    return !hidden;
+  }
+  bh_policy_request request{};
+  request.size = sizeof request;
+  request.exchange = question_number(list.round, list.shown.size());
+  request.session = s.handle;
+  request.transport = bh::str(s.transport);
+  request.peer = bh::str(s.address);
+  request.principal = bh::str(s.principal);
+  request.process_name = bh::str(s.process_name);
+  request.method = bh::str(method_of(kind));
+  request.server = bh::str(upstream.name());
+  request.name = bh::str(name);
+  if (needs_.gate.reads_definitions()) request.definition = bh::str(definition);
+  request.session_calls = s.calls;
+  request.session_age_ns = needs_.reactor.now_ns() - s.start_ns;
+  request.pin = pin;
+  const Gate::Shown shown = needs_.gate.shows(request);
+  list.shown.push_back(shown == Gate::Shown::pending ? -1 : shown == Gate::Shown::yes ? 1 : 0);
+  if (shown == Gate::Shown::pending) ++list.open;
+  return shown == Gate::Shown::yes;
+}
+
+void FilteredLists::start_timer(FilteredList &list) {
+  list.timer = needs_.reactor.timer_start(
+      this, needs_.limits.policy_timeout_ms,
+      [](void *arg) {
+        auto &late = *static_cast<FilteredList *>(arg);
+        late.timer = 0;
+        late.owner->timed_out(late);
+      },
+      &list);
+}
+
+void FilteredLists::answered(std::uint64_t question, bool listed) {
+  const auto round = static_cast<std::uint32_t>((question & ~question_mark) >> 32);
+  const auto item = static_cast<std::uint32_t>(question);
+  const auto at = rounds_.find(round);
+  if ((question & question_mark) == 0 || at == rounds_.end()) return;
+  FilteredList &list = *at->second;
+  if (item >= list.shown.size() || list.shown[item] >= 0) return;
+  list.shown[item] = listed ? 1 : 0;
+  if (--list.open != 0) return;
+  needs_.reactor.timer_cancel(std::exchange(list.timer, 0));
+  build(*list.view, list);
+  needs_.on_ready(*list.view);
+}
+
+// From the answers of the round that ends.
+void FilteredLists::build(const View &view, FilteredList &list) {
+  std::size_t item = 0;
+  const auto keep = [&](ItemKind, std::uint32_t, std::string_view, std::string_view) {
+    return list.shown[item++] == 1;
+  };
+  list.catalogue = build_catalogue(view, needs_.names, keep);
+  rounds_.erase(std::exchange(list.round, 0));
+  list.shown = {};
+}
+
+// What was not answered is hidden, in the answers to those who wait.
+void FilteredLists::timed_out(FilteredList &list) {
+  View &view = *list.view;
+  if (list.round != 0) {
+    needs_.counters.policy_timeouts += list.open;
+    needs_.log(BH_LOG_WARN, "the policy has not said about " + std::to_string(list.open) +
+                                " listed items whether they are to be seen: they are hidden");
+    for (std::size_t item = 0; item < list.shown.size(); ++item) {
+      if (list.shown[item] < 0) needs_.on_unanswered(question_number(list.round, item), true);
+    }
+    build(view, list);
+    list.late = true;
+  }
+  needs_.on_ready(view);
+  for (auto &[principal, each] : view.filtered) {  // the list may be another by now
+    if (!std::exchange(each.late, false)) continue;
+    each.catalogue = nullptr;
+    ++view.version;  // the next one has other items at the places of its cursors
+  }
+}
+
+void FilteredLists::forget(View &view) {
+  for (auto at = view.filtered.begin(); at != view.filtered.end();) {
+    FilteredList &list = at->second;
+    list.catalogue = nullptr;
+    list.late = false;
+    if (list.round != 0) {
+      end_round(list);
+      again_later();
+    }
+    at = list.timer == 0 ? view.filtered.erase(at) : std::next(at);
+  }
+}
+
+void FilteredLists::again_later() {
+  if (std::exchange(again_pending_, true)) return;
+  needs_.reactor.defer(
+      this,
+      [](void *arg) {
+        auto &self = *static_cast<FilteredLists *>(arg);
+        self.again_pending_ = false;
+        self.needs_.on_again();
+      },
+      this);
+}
+
+void FilteredLists::end(View &view) {
+  for (auto &[principal, list] : view.filtered) {
+    needs_.reactor.timer_cancel(list.timer);
+    if (list.round != 0) end_round(list);
+  }
+  view.filtered.clear();
+}
+
+// Before all of it is answered: nobody waits for the rest any more.
+void FilteredLists::end_round(FilteredList &list) {
+  const std::uint32_t round = std::exchange(list.round, 0);
+  rounds_.erase(round);
+  for (std::size_t item = 0; item < list.shown.size(); ++item) {
+    if (list.shown[item] < 0) needs_.on_unanswered(question_number(round, item), false);
+  }
+  list.shown = {};
+}
+
+}  // namespace bulkhead

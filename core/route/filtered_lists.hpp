@@ -1,0 +1,75 @@
+// Lists that a policy filters: one question per item, asked once per principal and list. Requests
+// for a list whose answers are not all there wait with those that wait for servers (View::waiters).
+// Owner: the Router. Thread: [io]. Bound: limits.policy_timeout_ms for each list.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "catalog/catalogue.hpp"
+#include "profile/profile.hpp"
+#include "reactor/reactor.hpp"
+#include "route/counters.hpp"
+#include "route/gate.hpp"
+#include "route/pin_watch.hpp"
+#include "route/session.hpp"
+#include "route/view.hpp"
+
+namespace bulkhead {
+
+class FilteredLists {
+ public:
+  struct Needs {
+    const Gate &gate;
+    const PinWatch &pins;
+    const Names &names;
+    const Limits &limits;
+    RouterCounters &counters;
+    Reactor &reactor;
+    std::function<void(std::int32_t level, std::string_view text)> log;
+    // Nobody waits any more for what the policy was asked under this number; late: it has had its
+    // time.
+    std::function<void(std::uint64_t number, bool late)> on_unanswered;
+    // Those who wait for a list of this view may be served: all is answered, or late.
+    std::function<void(View &view)> on_ready;
+    // Lists were forgotten while clients waited for them: in a later turn they may ask again.
+    std::function<void()> on_again;
+  };
+  explicit FilteredLists(Needs needs);
+  ~FilteredLists();
+  FilteredLists(const FilteredLists &) = delete;
+  FilteredLists &operator=(const FilteredLists &) = delete;
+
+  bool any() const noexcept { return needs_.gate.filters() || needs_.pins.enforces(); }
+  // What this session's principal may see of the view. Null: the policy has not said all of it.
+  const Catalogue *of(View &view, const Session &session);
+
+  // The policy's answer; numbers of other questions are left alone.
+  void answered(std::uint64_t question, bool listed);
+  // The items or the rules are others now. Who waits goes on waiting, for new answers and until
+  // the same moment.
+  void forget(View &view);
+  // The view ends.
+  void end(View &view);
+
+ private:
+  bool ask(View &view, FilteredList &list, const Session &session);
+  bool shows(FilteredList &list, const Session &session, ItemKind kind, const Upstream &upstream,
+             std::string_view name, std::string_view definition) const;
+  std::uint32_t new_round();
+  void start_timer(FilteredList &list);
+  void build(const View &view, FilteredList &list);
+  void timed_out(FilteredList &list);
+  void end_round(FilteredList &list);
+  void again_later();
+
+  const Needs needs_;
+  // Lists whose items the policy is being asked about, by the number of the round of questions.
+  std::unordered_map<std::uint32_t, FilteredList *> rounds_;
+  std::uint32_t last_round_ = 0;
+  bool again_pending_ = false;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,65 @@
+// What lanes and upstreams see of the rest of the route. Thread: [io].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/telemetry.h"
+#include "bulkhead/abi/ext/tools.h"
+#include "mcp/scan.hpp"
+#include "profile/profile.hpp"
+#include "reactor/reactor.hpp"
+#include "route/exchange.hpp"
+
+namespace bulkhead {
+
+class Lane;
+class WireLane;
+struct ListNews;
+
+class LaneHost {
+ public:
+  virtual ~LaneHost() = default;
+
+  virtual const Limits &limits() const noexcept = 0;
+  virtual Reactor &reactor() noexcept = 0;
+  virtual void log(std::int32_t level, std::string_view text) const = 0;
+  // The text without the gateway's own credentials; nothing in a process that knows none of them.
+  virtual std::optional<std::string> without_credentials(std::string_view text) const = 0;
+
+  // ---- connections: handles that connectors know them by ----
+  virtual bh_lane register_wire(WireLane *lane) = 0;
+  // It is being closed; its handle stays known until the connector says that it has.
+  virtual void detach_wire(bh_lane lane) = 0;
+  // It was never opened.
+  virtual void forget_wire(bh_lane lane) = 0;
+
+  // ---- exchanges ----
+  virtual ExchangeTable &exchanges() noexcept = 0;
+  virtual void attach(Exchange &exchange, Lane &lane) = 0;
+  virtual void arm(Exchange &exchange, std::uint64_t timeout_ms) = 0;
+  // Takes it off its lane and its session and frees it, without an answer.
+  virtual void drop(Exchange &exchange) = 0;
+  // The same with an error for the client.
+  virtual void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
+                             std::uint32_t outcome) = 0;
+  // A call in place has not run, or its plugin has gone with it; nothing follows.
+  virtual void tools_refused(bh_call call, const Error &error) = 0;
+  // The plugin has called complete() for it, it says: if not, the call fails in a later turn.
+  virtual void expect_completed(bh_call call) = 0;
+
+  // ---- what happens to a lane ----
+  virtual void lane_changed(Lane &lane) = 0;   // its state
+  virtual void items_changed(Lane &lane) = 0;  // its lists
+  virtual void lane_ready(Lane &lane) = 0;
+  virtual void lane_lost(Lane &lane) = 0;  // its connection: what the server had asked is void
+  virtual void tools_listed(const Lane &lane) = 0;
+  virtual void list_learned(const ListNews &news) const = 0;
+  virtual void lane_ends(Lane &lane) = 0;
+};
+
+}  // namespace bulkhead

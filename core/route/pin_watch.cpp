@@ -1,0 +1,70 @@
+#include "route/pin_watch.hpp"
+
+#include <string>
+#include <utility>
+
+#include "bulkhead/abi/ext/policy.h"
+#include "route/lane.hpp"
+#include "route/upstream.hpp"
+
+namespace bulkhead {
+namespace {
+
+std::string described(const PinNews &news) {
+  const ToolPin &pin = news.pin;
+  std::string text = "server \"" + pin.server + "\": tool \"" + pin.tool + "\" ";
+  if (!pin.renamed_from.empty()) {
+    text += "was \"" + pin.renamed_from + "\" until now";
+  } else if (pin.hash.empty()) {
+    text += "is new";
+  } else {
+    text += "is not what was approved: its definition was " + pin.hash + " and is " + pin.seen;
+  }
+  return text + " (`bulkhead pins` shows it)";
+}
+
+}  // namespace
+
+PinWatch::PinWatch(const Profile &profile, Log log, OnNews on_news)
+    : profile_(profile), log_(std::move(log)), on_news_(std::move(on_news)) {
+  pins_.use(profile.pins, profile.pinned);
+}
+
+void PinWatch::listed(const Lane &lane) {
+  if (lane.upstream().connector == nullptr) return;  // tools plugins are code that we have checked
+  constexpr std::size_t most_lines = 20;
+  const auto news = pins_.listed(lane.upstream().name(), lane.items(ItemKind::tool));
+  std::size_t lines = 0;
+  for (const PinNews &one : news) {
+    if (!one.pin.approved() && ++lines <= most_lines) log_(BH_LOG_WARN, described(one));
+  }
+  if (lines > most_lines) {
+    log_(BH_LOG_WARN, "server \"" + lane.upstream().name() + "\": " +
+                          std::to_string(lines - most_lines) + " more tools are not approved");
+  }
+  if (!news.empty() && on_news_) on_news_(news);
+}
+
+bool PinWatch::use_profile(const std::vector<const Lane *> &lanes) {
+  const Pins before = pins_;
+  // Where nobody keeps them, the next profile knows nothing of what was seen here.
+  const bool kept = on_news_ != nullptr || !before.active();
+  pins_.use(profile_.pins, kept ? profile_.pinned : before.all());
+  for (const Lane *lane : lanes) listed(*lane);
+  return (before.enforces() || pins_.enforces()) && !(pins_ == before);
+}
+
+std::uint32_t PinWatch::state(const Upstream &upstream, ItemKind kind, std::string_view tool,
+                              const DefinitionHash &hash) const {
+  if (!pins_.active() || kind != ItemKind::tool) return BH_PIN_UNKNOWN;
+  if (upstream.connector == nullptr) return BH_PIN_SAME;
+  return pins_.state(upstream.name(), tool, hash);
+}
+
+std::uint32_t PinWatch::state(const Upstream &upstream, ItemKind kind, std::string_view tool,
+                              std::string_view definition) const {
+  const bool compared = pins_.active() && kind == ItemKind::tool;
+  return state(upstream, kind, tool, compared ? definition_hash(definition) : DefinitionHash{});
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,40 @@
+// The servers of the profile, in its order. Owner: the Router. Thread: [io].
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "route/upstream.hpp"
+
+namespace bulkhead {
+
+class Upstreams {
+ public:
+  using List = std::vector<std::unique_ptr<Upstream>>;
+
+  const List &all() const noexcept { return list_; }
+  void add(std::unique_ptr<Upstream> upstream) { list_.push_back(std::move(upstream)); }
+  // All of them, to be put together anew.
+  List take_all() noexcept { return std::exchange(list_, {}); }
+
+  // Null: the profile has none of this name.
+  const Upstream *find(std::string_view name) const noexcept {
+    const auto at = std::find_if(list_.begin(), list_.end(),
+                                 [name](const auto &one) { return one->name() == name; });
+    return at == list_.end() ? nullptr : at->get();
+  }
+  // Some server has a conversation with each client.
+  bool any_per_client() const noexcept {
+    return std::any_of(list_.begin(), list_.end(), [](const auto &one) {
+      return one->def().session == SessionScope::per_client;
+    });
+  }
+
+ private:
+  List list_;
+};
+
+}  // namespace bulkhead

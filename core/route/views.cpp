@@ -1,0 +1,536 @@
+#include "route/views.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "bulkhead/cpp/basics.hpp"
+
+namespace bulkhead {
+
+bool is_settled(const View &view) {
+  return std::all_of(view.lanes.begin(), view.lanes.end(),
+                     [](const Lane *lane) { return lane->settled() || lane->listed(); });
+}
+
+std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &names,
+                                                 const Catalogue::Keep &keep) {
+  std::vector<CatalogueSource> sources;
+  for (const Lane *lane : view.lanes) {
+    // One that is down goes on holding its names: where they have no prefix, and before aliases.
+    CatalogueSource source{lane->upstream().name(), {}, lane->listed()};
+    for (const ItemKind kind : all_item_kinds) {
+      source.lists[static_cast<std::size_t>(kind)] = &lane->items(kind);
+    }
+    sources.push_back(source);
+  }
+  return std::make_shared<const Catalogue>(Catalogue::build(sources, names, keep));
+}
+
+Views::~Views() {
+  needs_.reactor.forget(this);
+}
+
+// ---- clients ---------------------------------------------------------------------------------
+
+void Views::start_pinned() {
+  View &view = *views_.emplace_back(std::make_unique<View>());
+  view.owner = this;
+  view.pinned = true;
+  fill(view);
+}
+
+View &Views::join(Session &s) {
+  const ClientCaps caps = s.caps & cap::shareable;
+  const std::uint64_t own = needs_.upstreams.any_per_client() ? s.handle : 0;
+  View *view = nullptr;
+  for (const auto &candidate : views_) {
+    if (candidate->session == own && (own != 0 || candidate->caps == caps)) view = candidate.get();
+  }
+  if (view == nullptr) {
+    view = views_.emplace_back(std::make_unique<View>()).get();
+    view->owner = this;
+    view->caps = own != 0 ? s.caps : caps;
+    view->session = own;
+    fill(*view);
+  }
+  needs_.reactor.timer_cancel(std::exchange(view->idle_timer, 0));
+  view->clients.push_back(&s);
+  s.view = view;
+  for (Lane *lane : view->lanes) update_log_level(*lane);
+  return *view;
+}
+
+void Views::fill(View &view) {
+  open_first_list(view);
+  for (const auto &upstream : needs_.upstreams.all()) {
+    Lane *lane = upstream->lane_for(view.caps, view.session);
+    if (lane == nullptr) continue;
+    view.lanes.push_back(lane);
+    lane->views.push_back(&view);
+    lane->idle_since_ns = 0;
+  }
+  start_lanes(view);
+}
+
+// After all of them are there: a lane may settle at once, and the view must know all of its lanes
+// by then.
+void Views::start_lanes(View &view) {
+  for (Lane *lane : std::vector<Lane *>(view.lanes)) {
+    if (lane->state() != LaneState::idle) continue;
+    lane->recall();
+    if (lane->lazy()) {
+      lane->leave_alone();
+    } else {
+      lane->start();
+    }
+  }
+}
+
+void Views::leave(Session &s) {
+  View *view = std::exchange(s.view, nullptr);
+  if (view == nullptr) return;
+  std::erase(view->clients, &s);
+  for (Lane *lane : view->lanes) update_log_level(*lane);
+  left(*view);
+}
+
+void Views::left(View &view) {
+  if (!view.clients.empty() || view.pinned) return;
+  if (view.session != 0 || ending_) return drop(view);
+  view.idle_timer = needs_.reactor.timer_start(
+      this, needs_.profile.limits.idle_view_ms,
+      [](void *arg) {
+        auto &v = *static_cast<View *>(arg);
+        v.idle_timer = 0;
+        v.owner->drop(v);
+      },
+      &view);
+}
+
+// Lanes that no other view uses end with it; shared ones of a view for one session stay a while for
+// the next client.
+void Views::drop(View &view) {
+  needs_.reactor.timer_cancel(view.deadline_timer);
+  needs_.reactor.timer_cancel(view.idle_timer);
+  needs_.filters.end(view);
+  for (Lane *lane : view.lanes) {
+    std::erase(lane->views, &view);
+    if (!lane->views.empty()) continue;
+    if (view.session == 0 || lane->session() != 0 || ending_) {
+      remove_lane(*lane);
+    } else {
+      lane->idle_since_ns = needs_.reactor.now_ns();
+      start_idle_timer();
+    }
+  }
+  std::erase_if(views_, [&](const auto &candidate) { return candidate.get() == &view; });
+  needs_.owner.status_changed();
+}
+
+void Views::remove_lane(Lane &lane) {
+  needs_.owner.lane_goes(lane);
+  lane.upstream().remove(&lane);
+}
+
+void Views::start_idle_timer() {
+  if (idle_timer_ != 0) return;
+  idle_timer_ = needs_.reactor.timer_start(
+      this, needs_.profile.limits.idle_view_ms,
+      [](void *arg) {
+        auto &self = *static_cast<Views *>(arg);
+        self.idle_timer_ = 0;
+        self.remove_idle_lanes();
+      },
+      this);
+}
+
+void Views::remove_idle_lanes() {
+  const std::uint64_t idle_ns = needs_.profile.limits.idle_view_ms * 1'000'000u;
+  bool more = false;
+  for (const auto &upstream : needs_.upstreams.all()) {
+    std::vector<Lane *> idle;
+    for (const auto &lane : upstream->lanes()) {
+      if (lane->idle_since_ns == 0) continue;
+      if (needs_.reactor.now_ns() - lane->idle_since_ns >= idle_ns) {
+        idle.push_back(lane.get());
+      } else {
+        more = true;
+      }
+    }
+    for (Lane *lane : idle) remove_lane(*lane);
+  }
+  if (more) start_idle_timer();
+  needs_.owner.status_changed();
+}
+
+// Whoever looks meanwhile (status) must not meet a lane that has gone.
+void Views::end_all() {
+  ending_ = true;
+  for (const auto &view : views_) {
+    needs_.reactor.timer_cancel(view->deadline_timer);
+    needs_.reactor.timer_cancel(view->idle_timer);
+    needs_.filters.end(*view);
+    for (Lane *lane : view->lanes) lane->views.clear();
+  }
+  views_.clear();
+}
+
+// ---- lists -----------------------------------------------------------------------------------
+
+const Catalogue &Views::catalogue(View &view) {
+  if (view.catalogue == nullptr) view.catalogue = build_catalogue(view, needs_.names, {});
+  return *view.catalogue;
+}
+
+// With a filtering policy the list is the principal's; names still resolve through the whole one,
+// since calls are judged by themselves.
+const Catalogue *Views::listed_to(View &view, const Session &s) {
+  return needs_.filters.any() ? needs_.filters.of(view, s) : &catalogue(view);
+}
+
+bool Views::all_settled() const {
+  return std::all_of(views_.begin(), views_.end(), [](const auto &view) {
+    return std::all_of(view->lanes.begin(), view->lanes.end(),
+                       [](const Lane *lane) { return lane->settled(); });
+  });
+}
+
+// Not made for the question alone while servers still arrive: each of them would have the lists of
+// all put together once more, and names that meet are known only with the last.
+std::vector<std::string> Views::collisions() {
+  if (views_.empty()) return {};
+  View &view = *views_.front();
+  if (view.catalogue == nullptr && !is_settled(view)) return {};
+  return catalogue(view).collisions();
+}
+
+// ---- waiting for the first answers of all servers ----------------------------------------------
+
+// A first list waits from now on until every server has answered or failed.
+void Views::open_first_list(View &view) {
+  needs_.reactor.timer_cancel(view.deadline_timer);
+  view.deadline_passed = false;
+  view.deadline_timer = needs_.reactor.timer_start(
+      this, needs_.profile.limits.first_list_wait_ms,
+      [](void *arg) {
+        auto &v = *static_cast<View *>(arg);
+        v.deadline_timer = 0;
+        v.deadline_passed = true;
+        v.owner->serve(v);
+      },
+      &view);
+}
+
+// Nobody waits longer than for the last server.
+void Views::close_first_list(View &view) {
+  if (view.deadline_timer == 0 || !is_settled(view)) return;
+  needs_.reactor.timer_cancel(std::exchange(view.deadline_timer, 0));
+  view.deadline_passed = true;
+  serve(view);
+}
+
+void Views::wait(View &view, Incoming &request) {
+  const Limits &limits = needs_.profile.limits;
+  const std::string_view message = request.message.bytes;
+  std::size_t bytes = message.size();
+  std::size_t own = 0;
+  for (const View::Waiter &waiter : view.waiters) {
+    bytes += waiter.message.size();
+    own += waiter.reply.session == request.reply.session ? 1 : 0;
+  }
+  if (view.waiters.size() >= max_waiters || bytes > limits.message_bytes ||
+      own >= limits.in_flight_per_session) {
+    return needs_.answers.error(request, code::timeout,
+                                "the list is not known yet, and too many requests wait for it");
+  }
+  const Session *s = needs_.sessions.find(request.reply.session);
+  request.recorded = true;  // it is handled again
+  view.waiters.push_back({request.reply, std::string(message),
+                          s == nullptr ? std::string() : s->process_name, request.start_ns});
+}
+
+void Views::serve(View &view) {
+  const std::vector<View::Waiter> waiters = std::exchange(view.waiters, {});
+  for (const View::Waiter &waiter : waiters) {
+    mcp::Scan scan;
+    mcp::ScanError error;
+    Session *s = needs_.sessions.find(waiter.reply.session);
+    if (s == nullptr || !mcp::scan(waiter.message, &scan, &error)) continue;
+    const std::string now = std::exchange(s->process_name, waiter.process_name);
+    Incoming request{waiter.reply, {waiter.message, &scan}, waiter.start_ns};
+    needs_.owner.handle_again(*s, request);
+    if (Session *still = needs_.sessions.find(waiter.reply.session)) still->process_name = now;
+  }
+  needs_.owner.lists_ready(view);
+  needs_.owner.check_idle();
+}
+
+void Views::serve_ready() {
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    if (is_ready(*views_[i])) serve(*views_[i]);
+  }
+}
+
+bool Views::anybody_waits() const {
+  return std::any_of(views_.begin(), views_.end(),
+                     [](const auto &view) { return !view->waiters.empty(); });
+}
+
+// A request that waits for the servers' first answers has not gone anywhere yet.
+std::optional<ReplyTo> Views::cancel_waiting(Session &s, std::string_view id) {
+  if (s.view == nullptr) return std::nullopt;
+  auto &waiters = s.view->waiters;
+  for (auto at = waiters.begin(); at != waiters.end(); ++at) {
+    mcp::Scan scan;
+    mcp::ScanError error;
+    if (at->reply.session != s.handle || !mcp::scan(at->message, &scan, &error)) continue;
+    if (scan.id.in(at->message) != id) continue;
+    const ReplyTo reply = at->reply;
+    record_cancelled(*at, "cancelled by the client");
+    waiters.erase(at);
+    return reply;
+  }
+  return std::nullopt;
+}
+
+void Views::drop_waiters(Session &s) {
+  for (const View::Waiter &waiter : take_waiters(s)) {
+    record_cancelled(waiter, "the client has gone");
+  }
+}
+
+std::vector<View::Waiter> Views::take_waiters(Session &s) {
+  std::vector<View::Waiter> own;
+  if (s.view == nullptr) return own;
+  std::erase_if(s.view->waiters, [&](View::Waiter &waiter) {
+    if (waiter.reply.session != s.handle) return false;
+    own.push_back(std::move(waiter));
+    return true;
+  });
+  return own;
+}
+
+void Views::put_waiters(View &view, std::vector<View::Waiter> waiters) {
+  if (waiters.empty()) return;
+  std::move(waiters.begin(), waiters.end(), std::back_inserter(view.waiters));
+  if (is_ready(view)) serve(view);
+}
+
+void Views::record_cancelled(const View::Waiter &waiter, std::string_view why) {
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!needs_.recorder.active() || !mcp::scan(waiter.message, &scan, &error)) return;
+  const bh_session handle = waiter.reply.session;
+  needs_.recorder.record(
+      {needs_.sessions.find(handle), handle, waiter.message, &scan, waiter.start_ns},
+      {BH_OUTCOME_CANCELLED, needs_.reactor.now_ns(), 0, {}, why, {}});
+}
+
+// ---- lazy servers ----------------------------------------------------------------------------
+
+void Views::wake_unlisted(View &view) {
+  std::vector<Lane *> unlisted;
+  for (Lane *lane : view.lanes) {
+    if (lane->unknown()) unlisted.push_back(lane);
+  }
+  wake(view, unlisted);
+}
+
+void Views::wake_holders(View &view, ItemKind kind, std::string_view name) {
+  std::vector<Lane *> unlisted;
+  for (Lane *lane : view.lanes) {
+    if (may_hold(*lane, kind, name) && lane->unknown()) unlisted.push_back(lane);
+  }
+  wake(view, unlisted);
+}
+
+void Views::wake(View &view, const std::vector<Lane *> &unlisted) {
+  if (unlisted.empty()) return;
+  open_first_list(view);
+  // All are expected before one is started: that one may fail at once.
+  for (Lane *lane : unlisted) lane->expect();
+  for (Lane *lane : unlisted) lane->start();
+}
+
+bool Views::may_hold(const Lane &lane, ItemKind kind, std::string_view name) const {
+  const std::string &server = lane.upstream().name();
+  return kind == ItemKind::resource ? needs_.names.uri_may_be_of(server, name)
+                                    : needs_.names.may_be_of(server, name);
+}
+
+bool Views::awaits_holder(View &view, ItemKind kind, std::string_view name,
+                          const Incoming &request) {
+  const std::uint64_t wait_ns = needs_.profile.limits.first_list_wait_ms * 1'000'000u;
+  if (needs_.reactor.now_ns() - request.start_ns >= wait_ns) return false;
+  const bool awaited = std::any_of(view.lanes.begin(), view.lanes.end(), [&](const Lane *lane) {
+    return lane->state() == LaneState::connecting && lane->recalled() &&
+           may_hold(*lane, kind, name);
+  });
+  if (awaited && view.deadline_timer == 0) open_first_list(view);
+  return awaited;
+}
+
+// ---- what happens to lanes -------------------------------------------------------------------
+
+void Views::lane_changed(Lane &lane) {
+  needs_.owner.status_changed();
+  for (View *view : std::vector<View *>(lane.views)) close_first_list(*view);
+}
+
+void Views::items_changed(Lane &lane) {
+  for (View *view : lane.views) changed(*view);
+}
+
+void Views::update_log_level(Lane &lane) {
+  int level = -1;
+  for (const View *view : lane.views) {
+    for (const Session *s : view->clients) {
+      if (s->log_level >= 0 && (level < 0 || s->log_level < level)) level = s->log_level;
+    }
+  }
+  if (level < 0 || !lane.server_caps().logging || lane.state() != LaneState::ready) return;
+  if (lane.log_level_sent == level) return;
+  lane.log_level_sent = level;
+  lane.request_quietly(mcp::Method::logging_set_level,
+                       "{\"level\":\"" + std::string(log_level_text(level)) + "\"}");
+}
+
+// ---- another profile -------------------------------------------------------------------------
+
+void Views::names_changed() {
+  for (const auto &view : views_) changed(*view);
+  for (const auto &view : views_) {
+    for (Lane *lane : view->lanes) update_log_level(*lane);
+  }
+}
+
+void Views::rules_changed() {
+  for (const auto &view : views_) {
+    needs_.filters.forget(*view);
+    ++view->version;
+  }
+}
+
+void Views::take_out(const Upstream &upstream) {
+  for (const auto &lane : upstream.lanes()) {
+    for (View *view : lane->views) {
+      std::erase(view->lanes, lane.get());
+      view->catalogue = nullptr;
+    }
+    lane->views.clear();
+    lane->idle_since_ns = 0;
+    lane->drain();
+  }
+}
+
+void Views::place_all() {
+  for (const auto &view : views_) place_lanes(*view);
+}
+
+// The lanes of new servers, and all of them in the profile's order.
+void Views::place_lanes(View &view) {
+  std::vector<Lane *> lanes;
+  for (const auto &upstream : needs_.upstreams.all()) {
+    Lane *lane = upstream->lane_for(view.caps, view.session);
+    if (lane == nullptr) continue;
+    lanes.push_back(lane);
+    if (std::find(view.lanes.begin(), view.lanes.end(), lane) == view.lanes.end()) {
+      lane->views.push_back(&view);
+      lane->idle_since_ns = 0;
+    }
+  }
+  view.lanes = std::move(lanes);
+  changed(view);
+  if (!is_settled(view)) open_first_list(view);
+}
+
+// Starting a lane may end others; the list of views stays as it is.
+void Views::start_all() {
+  for (std::size_t i = 0; i < views_.size(); ++i) start_lanes(*views_[i]);
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    if (views_[i]->deadline_passed && !views_[i]->waiters.empty()) serve(*views_[i]);
+    close_first_list(*views_[i]);  // the last server that was waited for may have gone
+  }
+}
+
+// The first server with a conversation per client: clients that shared a view get their own. Lanes
+// that may be shared still are.
+void Views::split_shared() {
+  std::vector<Session *> shared;
+  for (const auto &view : views_) {
+    if (view->session != 0) continue;
+    shared.insert(shared.end(), view->clients.begin(), view->clients.end());
+  }
+  std::vector<View *> before;
+  for (Session *s : shared) {
+    if (std::find(before.begin(), before.end(), s->view) == before.end()) before.push_back(s->view);
+    place_lanes(split_off(*s));
+  }
+  for (View *view : before) left(*view);
+}
+
+View &Views::split_off(Session &s) {
+  View &old = *s.view;
+  std::vector<View::Waiter> waiters = take_waiters(s);
+  View &own = *views_.emplace_back(std::make_unique<View>());
+  own.owner = this;
+  own.caps = s.caps;
+  own.session = s.handle;
+  own.version = old.version;
+  own.shown = old.shown;
+  own.deadline_passed = true;
+  own.clients.push_back(&s);
+  own.waiters = std::move(waiters);
+  std::erase(old.clients, &s);
+  s.view = &own;
+  return own;
+}
+
+// ---- telling clients of changes --------------------------------------------------------------
+
+void Views::changed(View &view) {
+  view.catalogue = nullptr;
+  needs_.filters.forget(view);
+  ++view.version;
+  if (std::exchange(view.announcing, true)) return;
+  needs_.reactor.defer(this, [](void *arg) { static_cast<Views *>(arg)->announce_all(); }, this);
+}
+
+// A client may do anything while it is told; the list of views may be another then.
+void Views::announce_all() {
+  const auto next = [this] {
+    return std::find_if(views_.begin(), views_.end(),
+                        [](const auto &view) { return view->announcing; });
+  };
+  for (auto at = next(); at != views_.end(); at = next()) announce(**at);
+}
+
+// A pending announcement is still owed to those who saw the list before.
+void Views::mark_shown(View &view) {
+  if (view.announcing && view.shown != nullptr) return;
+  catalogue(view);
+  view.shown = view.catalogue;
+}
+
+void Views::announce(View &view) {
+  view.announcing = false;
+  needs_.owner.lists_ready(view);
+  const auto before = std::exchange(view.shown, nullptr);
+  if (!needs_.profile.expose.list_changed || before == nullptr || view.clients.empty()) return;
+  catalogue(view);
+  const auto now = view.shown = view.catalogue;
+  for (const ItemKind kind : all_item_kinds) {
+    if (kind == ItemKind::resource_template || before->same_list(kind, *now)) continue;
+    for (const Session *s : std::vector<Session *>(view.clients)) tell_list_changed(*s, kind);
+  }
+}
+
+void Views::tell_list_changed(const Session &s, ItemKind kind) {
+  if ((s.listed & (1u << static_cast<unsigned>(kind))) == 0) return;
+  needs_.answers.event({s.handle, 0, 0}, R"({"jsonrpc":"2.0","method":"notifications/)" +
+                                             std::string(facts(kind).member) +
+                                             R"(/list_changed"})");
+}
+
+}  // namespace bulkhead
