@@ -55,6 +55,11 @@ void ExchangeTable::close(Exchange &e) {
   e.takes_place = true;
   e.open_asks = 0;
   e.asked_about = false;
+  e.stage = Stage::open;
+  e.waited = e.judged = e.approved = false;
+  e.approved_rule.clear();
+  e.rules = 0;
+  e.parked = nullptr;
   e.reply = {};
   e.session = nullptr;
   e.lane = e.watches = nullptr;

@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "mcp/scan.hpp"
 #include "route/reply_to.hpp"
+#include "route/target.hpp"
 
 namespace bulkhead {
 
@@ -24,6 +26,18 @@ enum class Purpose : std::uint8_t {
   handshake,  // the lane's initialize
   list,       // the lane's own listing; `list_kind` says of what
   quiet       // subscribe, setLevel: sent on behalf of several clients, nobody waits
+};
+
+// What a call waits for; see Calls.
+enum class Stage : std::uint8_t {
+  open,  // nothing: a step is under way
+  checking,
+  deciding,
+  approving,
+  recording,
+  at_server,
+  answer_checking,
+  answer_deciding
 };
 
 // What the record of a call will need; kept by the Recorder.
@@ -53,6 +67,13 @@ struct Exchange {
   bool sent = false;         // handed to the wire: it may have run
   bool takes_place = true;   // while it is sent, one of the lane's in_flight
   bool asked_about = false;  // the policy has wanted a person to allow it
+  Stage stage = Stage::open;
+  bool waited = false;        // it has been parked before
+  bool judged = false;        // the policy has been asked about it
+  bool approved = false;      // a person has allowed it,
+  std::string approved_rule;  // which this rule wanted
+  std::uint32_t rules = 0;    // by which it was judged; see Calls
+  std::unique_ptr<ParkedCall> parked;
   std::uint32_t open_asks = 0;
 
   ReplyTo reply;
@@ -112,6 +133,13 @@ class ExchangeTable {
   // Disarms and frees; the caller has taken it off the other lists.
   void close(Exchange &exchange);
   std::uint32_t size() const noexcept { return open_; }
+  // f(const Exchange &) for each that is open; f opens and closes none.
+  template <class F>
+  void for_each(F &&f) const {
+    for (const Exchange &e : slots_) {
+      if (e.id != 0) f(e);
+    }
+  }
 
   void arm(Exchange &exchange, std::uint64_t now_ns, std::uint64_t timeout_ms);
   void disarm(Exchange &exchange);

@@ -33,15 +33,6 @@ enum class LaneState : std::uint8_t {
   closed    // for good
 };
 
-// A client's request on its way to an upstream: the message as it came, and what replaces what.
-struct Submission {
-  std::string_view message;
-  const mcp::Scan *scan = nullptr;
-  mcp::Range target;                // the name or URI token in the message
-  std::string_view original_token;  // what it becomes
-  std::string_view arguments;       // a policy's rewrite of `arguments`; empty: as it came
-};
-
 class Lane {
  public:
   Lane(LaneHost &host, Upstream &upstream, ClientCaps caps, std::uint64_t session)
@@ -56,7 +47,7 @@ class Lane {
 
   // Sends, queues (bounded) or answers the exchange with an error. The exchange may have ended when
   // this returns.
-  virtual void submit(Exchange &exchange, const Submission &submission) = 0;
+  virtual void submit(Exchange &exchange, const CallInHand &call) = 0;
   // The exchange has been taken off this lane by its client's end, a cancellation or a time-out:
   // tell the upstream. `reason` is the client's own cancelled notification, empty otherwise.
   virtual void retract(std::uint64_t exchange, bool sent, std::string_view reason,

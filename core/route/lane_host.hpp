@@ -47,6 +47,9 @@ class LaneHost {
   // The same with an error for the client.
   virtual void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
                              std::uint32_t outcome) = 0;
+  // The turn of a call that waited in a lane has come. False: the rules are others than when it was
+  // judged, and it has been taken off the lane; it comes again, or has ended.
+  virtual bool may_be_sent(Exchange &exchange) = 0;
   // A call in place has not run, or its plugin has gone with it; nothing follows.
   virtual void tools_refused(bh_call call, const Error &error) = 0;
   // The plugin has called complete() for it, it says: if not, the call fails in a later turn.

@@ -126,7 +126,7 @@ void PlaceLane::close() {
   }
 }
 
-void PlaceLane::submit(Exchange &e, const Submission &submission) {
+void PlaceLane::submit(Exchange &e, const CallInHand &call) {
   if (state_ != LaneState::ready) {
     return host_.fail_exchange(e, code::internal_error,
                                "server \"" + upstream_.name() + "\" is not available: " + reason_,
@@ -140,11 +140,9 @@ void PlaceLane::submit(Exchange &e, const Submission &submission) {
   }
   const std::uint64_t id = e.id;
   bh_error error = bh::make_error();
-  const bh_status status =
-      begin(e, e.client_token.empty() ? 0 : BH_CALL_PROGRESS,
-            submission.arguments.empty() ? submission.scan->arguments.in(submission.message)
-                                         : submission.arguments,
-            &error);
+  const bh_status status = begin(
+      e, e.client_token.empty() ? 0 : BH_CALL_PROGRESS,
+      call.arguments.empty() ? call.message[call.message.scan->arguments] : call.arguments, &error);
   if (status == BH_OK) return host_.expect_completed(id);
   if (status == BH_PENDING) return;
   host_.tools_refused(id, {status, std::string(bh::text(error))});

@@ -35,23 +35,6 @@ std::uint64_t random_number(std::uint64_t otherwise) {
   return ::getrandom(&number, sizeof number, 0) == sizeof number ? number : otherwise;
 }
 
-// What has failed, for those who look at -32603 only.
-std::string_view failed_part(mcp::Method method) {
-  using enum mcp::Method;
-  switch (method) {
-    case tools_call:
-      return "tool call failed: ";
-    case resources_read:
-      return "resource read failed: ";
-    case prompts_get:
-      return "prompt get failed: ";
-    case completion_complete:
-      return "completion failed: ";
-    default:
-      return {};
-  }
-}
-
 }  // namespace
 
 Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
@@ -94,6 +77,15 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                 [this](View &view) { views_.serve(view); }, [this] { views_.serve_ready(); }}),
       views_(
           {upstreams_, sessions_, names_, profile, reactor, recorder_, answers_, filters_, *this}),
+      judge_(gate_, pins_, recorder_, reactor),
+      desk_({profile, reactor, recorder_, counters_, asks_, answers_, hooks_.on_approval,
+             hooks_.approval_hint}),
+      calls_({profile.limits, reactor, counters_, exchanges_, deadlines_, gate_, judge_,
+              duplicate_checks_, waiting_bytes_, desk_, recorder_, answers_, asks_, attribution_,
+              subscriptions_, draining_,
+              [this](std::int32_t level, std::string_view text) { log(level, text); },
+              [this](std::uint64_t number, bool late) { unanswered(number, late); },
+              [this] { check_idle(); }}),
       cursors_(seed_) {}
 
 Router::~Router() {
@@ -175,7 +167,7 @@ void Router::session_close(bh_session handle, std::uint32_t how) {
     s->input_ended = true;
     // Nobody can answer an ask any more; its call goes on and the upstream decides.
     asks_.session_ended(handle);
-    withdraw_questions(*s);
+    calls_.withdraw_questions(*s);
   } else if (how == BH_SESSION_EVICTED) {
     evict(*s);
   } else {
@@ -192,36 +184,15 @@ void Router::close_sessions_later() {
 
 void Router::close_session(Session &s) {
   s.closing = true;
-  approvals_.forget_session(s.handle);
+  desk_.forget_session(s.handle);
   asks_.session_ended(s.handle);
   forget(s);
-  retract_exchanges(s);
+  calls_.end_session(s);
   subscriptions_.forget_all(s);
   views_.drop_waiters(s);
   answers_.batches().forget_session(s.handle);
   views_.leave(s);
   sessions_.erase(s.handle);
-}
-
-// The upstream is told, so that it can stop working for nobody.
-void Router::retract_exchanges(Session &s) {
-  while (s.exchanges.head != nullptr) {
-    Exchange &e = *s.exchanges.head;
-    Lane *lane = e.lane;
-    const std::uint64_t id = e.id;
-    const bool sent = e.sent;
-    finish(e, BH_OUTCOME_CANCELLED, 0, {}, "the client has gone");
-    retract(lane, id, sent, &s, {}, nullptr);
-  }
-}
-
-// The exchange has ended for its client; the server may go on working on it for a while, and what
-// it asks meanwhile must not go to another client of the same pipe.
-void Router::retract(Lane *lane, std::uint64_t exchange, bool sent, const Session *session,
-                     std::string_view reason, const mcp::Scan *reason_scan) {
-  if (lane == nullptr) return;
-  if (sent && session != nullptr) attribution_.given_up(*lane, exchange, *session);
-  lane->retract(exchange, sent, reason, reason_scan);
 }
 
 bh_status Router::check_revision(bh_session, std::string_view revision) const {
@@ -241,91 +212,22 @@ void Router::drop_members(std::string_view *message, mcp::Scan *scan, std::strin
   mcp::scan(*message, scan, &error);  // the same members once more: it cannot fail
 }
 
-// ---- exchanges -------------------------------------------------------------------------------
-
-void Router::attach(Exchange &exchange, Lane &lane) {
-  exchange.lane = &lane;
-  lane.exchanges.push(exchange);
-}
-
-void Router::detach(Exchange &exchange) {
-  Lane *lane = std::exchange(exchange.lane, nullptr);
-  if (lane == nullptr) return;
-  lane->exchanges.remove(exchange);
-  if (std::exchange(exchange.sent, false) && exchange.takes_place) --lane->in_flight;
-}
-
-void Router::drop(Exchange &exchange) {
-  Lane *lane = exchange.lane;
-  detach(exchange);
-  if (exchange.session != nullptr) exchange.session->exchanges.remove(exchange);
-  forget_question(exchange.id);
-  if (exchange.asked_about) unanswered(exchange.id, false);
-  recorder_.forget(exchange);
-  const std::uint64_t id = exchange.id;
-  const bool asked = exchange.open_asks != 0;
-  exchanges_.close(exchange);
-  if (asked) asks_.call_ended(id, true);
-  if (lane != nullptr) lane->pump();
-  draining_.look_later();
-}
-
-void Router::finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
-                    std::string_view rule, std::string_view error, std::string_view response) {
-  if (!unapproved_.empty()) take_unapproved(exchange.id, ApprovalEnd::withdrawn);
-  put_on_record(exchange, {outcome, reactor_.now_ns(), bytes_out, rule, error, response});
-  Lane *const watches = exchange.watches;
-  const std::string uri = watches != nullptr ? exchange.name : std::string();
-  const bool left = watches != nullptr && subscriptions_.ended(exchange, outcome);
-  drop(exchange);
-  if (left) Subscriptions::unsubscribe(*watches, uri);
-}
-
-void Router::fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view reason,
-                           std::uint32_t outcome) {
-  std::string text(error_code == code::internal_error ? failed_part(exchange.method)
-                                                      : std::string_view());
-  text += reason;
-  const ReplyTo reply = exchange.reply;
-  const std::string id = exchange.client_id;
-  const std::string error = recorder_.active() ? error_object(error_code, text) : std::string();
-  const bool may_have_run = exchange.account.dispatched;
-  finish(exchange, outcome, 0, {}, text, error);
-  answers_.error(reply, id, error_code, text, 0, {}, may_have_run);
-}
-
-// At once: its record would wait for the same disk.
-void Router::refuse_unrecorded(Exchange &e, std::string_view text) {
-  ++counters_.refused_unrecorded;
-  const ReplyTo reply = e.reply;
-  const std::string id = e.client_id;
-  finish(e, BH_OUTCOME_ERROR, 0, {}, text, error_object(code::internal_error, text));
-  answers_.unrecorded_error(reply, id, code::internal_error, text);
-}
+// ---- time ------------------------------------------------------------------------------------
 
 void Router::timed_out(Exchange &e) {
-  if (approval_expired(e) || policy_timed_out(e) || intent_expired(e)) return;
+  if (e.purpose == Purpose::call) return calls_.timed_out(e);
   ++counters_.timeouts;
   Lane *lane = e.lane;
-  const std::string text = "server \"" +
-                           (lane != nullptr ? lane->upstream().name() : std::string()) +
-                           "\" did not answer " + std::string(mcp::to_string(e.method)) +
-                           (e.name.empty() ? "" : " \"" + e.name + "\"") + " within " +
-                           std::to_string(e.timeout_ms) + " ms";
-  if (e.purpose != Purpose::call) {
-    const Error error{BH_E_TIMEOUT, text};
-    const std::uint64_t own = e.id;
-    lane->abandon(own);  // a connector may lose the connection inside
-    Exchange *still = exchanges_.get(own);
-    if (still == nullptr) return;
-    if (lane->upstream().tools != nullptr) return drop(*still);
-    return static_cast<WireLane *>(lane)->own_answer(*still, nullptr, {}, &error);
-  }
-  const std::uint64_t id = e.id;
-  const bool sent = e.sent;
-  const bh_session client = e.reply.session;
-  fail_exchange(e, code::timeout, text, BH_OUTCOME_TIMEOUT);
-  retract(lane, id, sent, session(client), {}, nullptr);
+  const std::uint64_t own = e.id;
+  const Error error{BH_E_TIMEOUT, "server \"" + lane->upstream().name() + "\" did not answer " +
+                                      std::string(mcp::to_string(e.method)) +
+                                      (e.name.empty() ? "" : " \"" + e.name + "\"") + " within " +
+                                      std::to_string(e.timeout_ms) + " ms"};
+  lane->abandon(own);  // a connector may lose the connection inside
+  Exchange *still = exchanges_.get(own);
+  if (still == nullptr) return;
+  if (lane->upstream().tools != nullptr) return drop(*still);
+  static_cast<WireLane *>(lane)->own_answer(*still, nullptr, {}, &error);
 }
 
 // ---- state -----------------------------------------------------------------------------------
@@ -341,7 +243,7 @@ bool Router::idle() const {
 bool Router::busy() const {
   bool busy = false;
   sessions_.for_each(
-      [&](const Session &s) { busy = busy || s.exchanges.size > approvals_.waiting_of(s.handle); });
+      [&](const Session &s) { busy = busy || s.exchanges.size > desk_.waiting_of(s.handle); });
   return busy;
 }
 
@@ -355,16 +257,13 @@ void Router::end_calls() {
   for (const std::uint64_t id : ids) {
     Exchange *e = exchanges_.get(id);
     if (e == nullptr) continue;
-    Lane *lane = e->lane;
-    const bool sent = e->sent;
-    const bh_session client = e->reply.session;
-    fail_exchange(*e, code::internal_error,
-                  "the gateway is stopping; " +
-                      (sent && lane != nullptr
-                           ? "server \"" + lane->upstream().name() + "\" may have run this"
-                           : "this has not run"),
-                  BH_OUTCOME_CANCELLED);
-    retract(lane, id, sent, session(client), {}, nullptr);
+    const std::string server = e->lane != nullptr ? e->lane->upstream().name() : std::string();
+    calls_.fail_and_retract(
+        *e, code::internal_error,
+        "the gateway is stopping; " + (e->sent && e->lane != nullptr
+                                           ? "server \"" + server + "\" may have run this"
+                                           : "this has not run"),
+        BH_OUTCOME_CANCELLED);
   }
 }
 

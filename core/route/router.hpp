@@ -25,9 +25,10 @@
 #include "catalog/catalogue.hpp"
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
-#include "route/approvals.hpp"
+#include "route/approval_desk.hpp"
 #include "route/asks.hpp"
 #include "route/attribution.hpp"
+#include "route/calls.hpp"
 #include "route/client_answers.hpp"
 #include "route/counters.hpp"
 #include "route/deadlines.hpp"
@@ -37,6 +38,7 @@
 #include "route/exchange.hpp"
 #include "route/filtered_lists.hpp"
 #include "route/gate.hpp"
+#include "route/judge.hpp"
 #include "route/judged_events.hpp"
 #include "route/lane_host.hpp"
 #include "route/ledger.hpp"
@@ -115,8 +117,8 @@ class Router : public LaneHost,
   // ---- approvals (policy verdict "ask") ----
   // What waits for a person. watch_ms: whoever asks will look again within so long, and so can be
   // asked; at most Approvals::max_watch_ms; 0: it was just a look.
-  ApprovalList approvals(std::uint64_t watch_ms);
-  std::size_t approvals_waiting() const noexcept { return approvals_.size(); }
+  ApprovalList approvals(std::uint64_t watch_ms) { return desk_.list(watch_ms); }
+  std::size_t approvals_waiting() const noexcept { return desk_.size(); }
   // BH_E_NOT_FOUND: it does not wait (any more). BH_E_INVALID: there is no such scope.
   Result<void> answer_approval(const ApprovalAnswer &answer);
 
@@ -192,7 +194,10 @@ class Router : public LaneHost,
   // For the record; see bh_host_event.
   void tools_event(bh_call call, std::uint32_t kind, std::string_view detail);
   // More records may be committed now.
-  void records_committed();
+  void records_committed() {
+    calls_.records_committed();
+    answers_.records_committed();
+  }
   void policy_decided(std::uint64_t exchange, const Gate::Decision &decision);
   void policy_filtered(std::uint64_t question, bool listed) { filters_.answered(question, listed); }
   void policy_changed();
@@ -213,13 +218,13 @@ class Router : public LaneHost,
   void arm(Exchange &exchange, std::uint64_t timeout_ms) override {
     deadlines_.arm(exchange, timeout_ms);
   }
-  // Takes the exchange off its lane: the lane has nothing more to do with it.
-  void detach(Exchange &exchange);
-  // The same and off its session, and frees it, without an answer.
-  void drop(Exchange &exchange) override;
-  // The same with an answer to the client.
+  void attach(Exchange &exchange, Lane &lane) override { Calls::attach(exchange, lane); }
+  void drop(Exchange &exchange) override { calls_.drop(exchange); }
+  bool may_be_sent(Exchange &exchange) override { return calls_.may_be_sent(exchange); }
   void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
-                     std::uint32_t outcome) override;
+                     std::uint32_t outcome) override {
+    calls_.fail(exchange, error_code, text, outcome);
+  }
   void lane_changed(Lane &lane) override { views_.lane_changed(lane); }
   void items_changed(Lane &lane) override { views_.items_changed(lane); }
   void list_learned(const ListNews &news) const override {
@@ -230,7 +235,6 @@ class Router : public LaneHost,
   void lane_lost(Lane &lane) override;
   // A message of this server, or to it, could not be rewritten and goes nowhere.
   void message_lost(const Lane &lane, mcp::Method method);
-  void attach(Exchange &exchange, Lane &lane) override;
   void lane_ends(Lane &lane) override { subscriptions_.forget_lane(lane); }
 
   // ---- for the host ----
@@ -240,7 +244,7 @@ class Router : public LaneHost,
   // No session, or every session's input has ended and its answers are out.
   bool idle() const;
   // Calls that were made before go on; further ones are refused, since the gateway is stopping.
-  void take_no_more() noexcept { stopping_ = true; }
+  void take_no_more() noexcept { calls_.take_no_more(); }
   // Some client's call is under way, and waits for more than a person.
   bool busy() const;
   // What is still under way is answered with an error that says whether it may have run.
@@ -252,32 +256,6 @@ class Router : public LaneHost,
   bh_status list_items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
  private:
-  // Where a call goes.
-  struct Target {
-    Lane *lane = nullptr;
-    Resolved resolved;
-    mcp::Range range;  // of the name or URI token
-  };
-  // What waits for the policy. The call of an exchange, which no lane has yet:
-  struct Undecided {
-    KeptText message;
-    mcp::Scan scan;
-    Target target;
-    bool approved = false;  // a person has allowed it,
-    std::string rule;       // which this rule wanted
-  };
-  // The same after that, until its intent is committed.
-  struct Unwritten {
-    std::string message;
-    Target target;
-    std::string rewritten;
-  };
-  // Its result, which no lane has any more:
-  struct Unobserved {
-    KeptText message;
-    mcp::Scan scan;
-  };
-
   // router_client.cpp: what clients send
   bool handle_message(Session &session, const ReplyTo &reply, std::string_view message,
                       bh_delivery *out);
@@ -310,84 +288,21 @@ class Router : public LaneHost,
                    const std::vector<std::string_view> &holders);
   bool say_unavailable(const Session &session, Incoming &request, std::string_view server);
   void not_found(Session &session, Incoming &request, ItemKind kind, std::string_view name);
-  Lane *lane_of_call(const Target &target, const mcp::Scan &scan);
-  void dispatch(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
-                const Target &target, std::string_view rewritten);
-  void send_call(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
-                 const Target &target, std::string_view rewritten);
-  Exchange *open_call(Session &session, Incoming &request, const Target &target);
-  Submission submission(std::string_view message, const mcp::Scan &scan, const Target &target,
-                        std::string_view rewritten) const;
-
-  bool subscription_goes_on(Exchange &exchange, std::string_view message, const Target &target);
-
-  // router_policy.cpp: calls and results that are judged
-  bool passes_gate(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
-                   const Target &target, std::string *rewritten);
-  static mcp::Range judged_part(const mcp::Scan &scan) noexcept;
-  bool checks_later(const mcp::Scan &scan) const noexcept;
-  Gate::Decision judge_call(const Exchange &exchange, std::string_view message,
-                            const mcp::Scan &scan, const Target &target,
-                            std::uint32_t flags = 0) const;
-  Gate::Decision ask_policy(const Exchange &exchange, std::string_view message,
-                            const mcp::Scan &scan, const Target &target, std::uint32_t flags) const;
-  void check_call(Exchange &exchange, Undecided call);
-  void call_checked(Exchange &exchange, bool duplicates);
-  Gate::Decision observe(const Exchange &exchange, std::string_view message,
-                         const mcp::Scan &scan) const;
-  bool keep_result(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
-  void result_checked(Exchange &exchange, bool duplicates);
   void checked(std::uint64_t number, bool duplicates);
-  bool passes_result(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
-  void answer_filtered(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
-                       const Gate::Decision &decision);
-  void refuse(Exchange &exchange, const Gate::Decision &decision);
-  void refuse_result(Exchange &exchange, const Gate::Decision &decision,
-                     std::int32_t error_code = code::invalid_request);
-  void call_decided(Exchange &exchange, const Undecided &call, const Gate::Decision &decision);
-  void result_decided(Exchange &exchange, const Unobserved &result, const Gate::Decision &decision);
-  bool wait_for_policy(Exchange &exchange, Undecided call);
-  std::uint64_t policy_time_ms(std::size_t bytes) const noexcept;
-  void note_decision(Exchange &exchange, const Gate::Decision &decision) const;
-  bool policy_timed_out(Exchange &exchange);
   void unanswered(std::uint64_t number, bool late) const;
-  void forget_question(std::uint64_t exchange);
-  std::optional<Undecided> take_undecided(std::uint64_t exchange);
-  std::optional<Unobserved> take_unobserved(std::uint64_t exchange);
-  bh_policy_request policy_request(const Exchange &exchange) const;
 
   // router_events.cpp: what becomes of events that were judged later, and of those refused
   void pass(const JudgedEvent &event) override;
   void refused(const JudgedEvent &event) override;
   bool serves(std::string_view server) const override;
 
-  bool passes_pins(Exchange &exchange, const Target &target);
-
-  // router_approvals.cpp: calls that a person is asked about
-  struct Answered {
-    Undecided call;
-    ApprovalQuestion question;
-  };
-  bool has_approval(Exchange &exchange, std::string_view message, const mcp::Scan &scan,
-                    const Target &target, const Gate::Decision &decision);
-  ApprovalQuestion question_of(const Exchange &exchange, const ApprovedTexts &texts,
-                               const Gate::Decision &decision) const;
-  bool asks_client(const Session &session) const;
-  bool somebody_watches() const;
-  void elicit(Exchange &exchange, const ApprovalQuestion &question);
+  // Asks::Forms
   void form_answered(std::uint64_t exchange, const Message &answer) override;
   void form_lost(std::uint64_t exchange) override;
-  void approval_given(Exchange &exchange, bool allow, ApprovalSurface surface,
-                      const ApprovalScope &scope);
-  void judge_again(Exchange &exchange, Undecided call);
-  bool approval_expired(Exchange &exchange);
-  void withdraw(Exchange &exchange, std::string_view why);
-  void withdraw_questions(const Session &session);
-  std::optional<Answered> take_unapproved(std::uint64_t exchange, ApprovalEnd end,
-                                          ApprovalSurface surface = ApprovalSurface::none,
-                                          const ApprovalScope &scope = {});
   // Draining::Owner
-  std::vector<std::uint64_t> waiting_for(const Lane &lane) const override;
+  std::vector<std::uint64_t> waiting_for(const Lane &lane) const override {
+    return calls_.waiting_for(lane);
+  }
   void end_drained(Exchange &call, Lane &lane) override;
   void drained() override;
 
@@ -398,8 +313,6 @@ class Router : public LaneHost,
                               const mcp::ScanError &error);
   void upstream_answer(WireLane &lane, std::uint64_t hint, std::string_view message,
                        const mcp::Scan &scan);
-  void answer_call(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
-  void pass_answer(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
   void upstream_notification(WireLane &lane, std::uint64_t hint, std::string_view message,
                              const mcp::Scan &scan);
 
@@ -428,26 +341,12 @@ class Router : public LaneHost,
   // router_records.cpp: what goes on record, and waits for it
   void record_message(const Session *session, bh_session handle, std::string_view message,
                       const mcp::Scan &scan, std::uint64_t start_ns, const Recorder::End &end);
-  void put_on_record(Exchange &exchange, const Recorder::End &end);
-  void record_question(const Exchange &exchange, const ApprovalQuestion &question,
-                       const ApprovalOutcome *outcome);
-  bool waits_for_intent(Exchange &exchange, std::string_view message, const Target &target,
-                        std::string_view rewritten);
-  std::optional<Unwritten> take_unwritten(std::uint64_t exchange);
-  bool intent_expired(Exchange &exchange);
-  void send_recorded(std::uint64_t exchange);
-  void refuse_unrecorded(Exchange &exchange, std::string_view text);
 
   // router.cpp: sessions, answers, time
   Session *session(bh_session handle) noexcept { return sessions_.find(handle); }
-  void finish(Exchange &exchange, std::uint32_t outcome, std::uint64_t bytes_out,
-              std::string_view rule, std::string_view error, std::string_view response = {});
   void close_session(Session &session);
   void evict(Session &session);
   void close_sessions_later();
-  void retract_exchanges(Session &session);
-  void retract(Lane *lane, std::uint64_t exchange, bool sent, const Session *session,
-               std::string_view reason, const mcp::Scan *reason_scan);
   void timed_out(Exchange &exchange);
   void status_changed() override;
   void check_idle() override;
@@ -476,14 +375,11 @@ class Router : public LaneHost,
   Draining draining_;
   FilteredLists filters_;
   Views views_;
+  Judge judge_;
+  ApprovalDesk desk_;
+  Calls calls_;
   const ListCursors cursors_;
   Slots<WireLane *> wires_;
-  std::unordered_map<std::uint64_t, Undecided> undecided_;
-  std::unordered_map<std::uint64_t, Unobserved> unobserved_;
-  std::unordered_map<std::uint64_t, Undecided> unapproved_;  // wait for a person
-  std::unordered_map<std::uint64_t, Unwritten> unwritten_;
-  std::deque<std::pair<std::uint64_t, std::uint64_t>> intents_;  // barrier, exchange
-  Approvals approvals_;
   // What ended to make room: sessions, and those whose client had not finished its handshake.
   Evicted evicted_{65'536}, evicted_early_{4'096};
   Ledger *ledger_ = nullptr;
@@ -494,7 +390,6 @@ class Router : public LaneHost,
   std::vector<std::pair<bh_session, std::uint32_t>> closing_sessions_;
   std::size_t closing_lanes_ = 0;
   bool status_pending_ = false;
-  bool stopping_ = false;  // see take_no_more()
   bool ending_ = false;
 };
 

@@ -48,72 +48,13 @@ bool is_subscription(mcp::Method method) {
 
 void Router::call(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
-  const std::string_view message = request.message.bytes;
   Target target;
   if (!find_target(s, request, &target)) return;
   if (is_subscription(scan.method)) {
     const auto refusal = subscriptions_.refusal(s, *target.lane, scan.method);
     if (refusal.error_code != 0) return answers_.error(request, refusal.error_code, refusal.text);
   }
-  Exchange *e = open_call(s, request, target);
-  if (e == nullptr) return;
-  if (!passes_pins(*e, target)) return;
-  std::string rewritten;
-  // Whatever the rules say, nobody has to go on watching.
-  const bool judged = gate_.decides() && scan.method != mcp::Method::resources_unsubscribe;
-  if (judged && !passes_gate(*e, message, scan, target, &rewritten)) return;
-  dispatch(*e, message, scan, target, rewritten);
-}
-
-// The call has passed the gate.
-void Router::dispatch(Exchange &e, std::string_view message, const mcp::Scan &scan,
-                      const Target &target, std::string_view rewritten) {
-  if (!rewritten.empty() && recorder_.active()) recorder_.note_rewritten(e, rewritten);
-  if (waits_for_intent(e, message, target, rewritten)) return;
-  send_call(e, message, scan, target, rewritten);
-}
-
-void Router::send_call(Exchange &e, std::string_view message, const mcp::Scan &scan,
-                       const Target &target, std::string_view rewritten) {
-  Lane &lane = *lane_of_call(target, scan);
-  e.account.dispatched = true;
-  attach(e, lane);
-  if (is_subscription(scan.method) && !subscription_goes_on(e, message, target)) return;
-  lane.submit(e, submission(message, scan, target, rewritten));
-}
-
-// False: answered here.
-bool Router::subscription_goes_on(Exchange &e, std::string_view message, const Target &target) {
-  Lane &lane = *target.lane;
-  // A policy may have taken so long that the lane is nobody's, or another session's.
-  const auto &own = e.session->view->lanes;
-  if (std::find(own.begin(), own.end(), &lane) == own.end()) {
-    fail_exchange(e, code::internal_error,
-                  "server \"" + lane.upstream().name() +
-                      "\" was changed, or the session began anew, before a policy had decided; "
-                      "it has not run: send it again",
-                  BH_OUTCOME_ERROR);
-    return false;
-  }
-  if (!subscriptions_.begin(e, lane, std::string(target.range.in(message)))) return true;
-  const ReplyTo reply = e.reply;
-  const std::string id = e.client_id;
-  finish(e, BH_OUTCOME_OK, 0, {}, {}, "{}");
-  answers_.result(reply, id, "{}");
-  return false;
-}
-
-// Tools that a pool may share go to any of its connections, everything else to the first.
-Lane *Router::lane_of_call(const Target &target, const mcp::Scan &scan) {
-  Upstream &upstream = target.lane->upstream();
-  if (scan.method != mcp::Method::tools_call || upstream.def().pool_size < 2) return target.lane;
-  std::string scratch;
-  return upstream.share(*target.lane, mcp::unquote(target.resolved.original_token, &scratch));
-}
-
-Submission Router::submission(std::string_view message, const mcp::Scan &scan, const Target &target,
-                              std::string_view rewritten) const {
-  return {message, &scan, target.range, target.resolved.original_token, rewritten};
+  calls_.begin(s, request, std::move(target));
 }
 
 // False: answered, or waiting until all servers have answered or failed.
@@ -218,45 +159,6 @@ void Router::not_found(Session &s, Incoming &request, ItemKind kind, std::string
                               names_.naming().separator + "tool: " + shown);
   }
   answers_.error(request, code::method_not_found, "Tool not found: " + shown);
-}
-
-Exchange *Router::open_call(Session &s, Incoming &request, const Target &target) {
-  const mcp::Scan &scan = *request.message.scan;
-  const std::string_view message = request.message.bytes;
-  if (stopping_) {
-    answers_.error(request, code::internal_error, "the gateway is stopping; this has not run");
-    return nullptr;
-  }
-  // Those that wait for a person have a bound of their own.
-  if (s.exchanges.size - approvals_.waiting_of(s.handle) >= limits().in_flight_per_session) {
-    answers_.error(request, code::timeout,
-                   "too many calls are in flight in this session (limits.in_flight_per_session = " +
-                       std::to_string(limits().in_flight_per_session) + "); wait for answers");
-    return nullptr;
-  }
-  Exchange *e = exchanges_.open();
-  if (e == nullptr) {
-    answers_.error(request, code::timeout, "the gateway has too many calls in flight; try again");
-    return nullptr;
-  }
-  ++counters_.calls;
-  ++s.calls;
-  e->method = scan.method;
-  e->reply = request.reply;
-  e->session = &s;
-  s.exchanges.push(*e);
-  e->client_id.assign(request.id());
-  e->client_token.assign(scan.progress_token.in(message));
-  e->process_name.assign(s.process_name);
-  std::string scratch;
-  e->server.assign(target.lane->upstream().name());
-  e->name.assign(mcp::unquote(target.resolved.original_token, &scratch));
-  e->start_ns = request.start_ns;
-  e->bytes_in = message.size();
-  if (recorder_.active()) recorder_.begin(*e, message, scan);
-  request.recorded = true;  // with the call
-  arm(*e, target.lane->upstream().timeout_ms(scan.method, e->name));
-  return e;
 }
 
 }  // namespace bulkhead

@@ -98,6 +98,12 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
   }
 }
 
+void Router::record_message(const Session *from, bh_session handle, std::string_view message,
+                            const mcp::Scan &scan, std::uint64_t start_ns,
+                            const Recorder::End &end) {
+  if (recorder_.active()) recorder_.record({from, handle, message, &scan, start_ns}, end);
+}
+
 bool Router::exposed(mcp::Method method) const {
   const Expose &e = profile_.expose;
   switch (method) {
@@ -278,7 +284,7 @@ void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   s.initialized = true;
   s.log_level = -1;
   s.listed = 0;
-  approvals_.forget_session(s.handle);
+  desk_.forget_session(s.handle);
   subscriptions_.forget_all(s);
   s.to_subscribe.clear();
   save(s);
@@ -405,15 +411,7 @@ void Router::cancel(Session &s, std::string_view message, const mcp::Scan &scan)
   const std::string_view id = scan.request_id.in(message);
   if (id.empty()) return;
   for (Exchange *e = s.exchanges.head; e != nullptr; e = e->session_next) {
-    if (e->client_id != id) continue;
-    Lane *lane = e->lane;
-    const std::uint64_t exchange = e->id;
-    const bool sent = e->sent;
-    const ReplyTo reply = e->reply;
-    finish(*e, BH_OUTCOME_CANCELLED, 0, {}, "cancelled by the client");
-    retract(lane, exchange, sent, &s, message, &scan);
-    answers_.none(reply);
-    return;
+    if (e->client_id == id) return calls_.cancel(*e, {message, &scan});
   }
   if (const auto reply = views_.cancel_waiting(s, id)) answers_.none(*reply);
 }

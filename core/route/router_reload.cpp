@@ -44,7 +44,7 @@ void Router::exchange_upstreams(std::vector<NextUpstream> next) {
       upstreams_.add(std::move(n.fresh));
     }
   }
-  for (const auto &upstream : gone) approvals_.forget_server(upstream->name());
+  for (const auto &upstream : gone) desk_.forget_server(upstream->name());
   views_.exchange(gone, [&] {
     move_subscriptions(gone);
     for (const auto &upstream : upstreams_.all()) upstream->former = nullptr;
@@ -73,6 +73,7 @@ void Router::use_pins() {
 
 void Router::policy_changed() {
   std::vector<Session *> clients;
+  calls_.rules_changed();
   views_.rules_changed();
   views_.for_each([&](const View &view) {
     clients.insert(clients.end(), view.clients.begin(), view.clients.end());
@@ -124,16 +125,11 @@ void Router::lane_goes(Lane &lane) {
 }
 
 void Router::end_drained(Exchange &e, Lane &lane) {
-  const std::uint64_t id = e.id;
-  const bool sent = e.sent;
-  const bh_session client = e.reply.session;
-  const bool attached = e.lane != nullptr;
-  fail_exchange(e, code::internal_error,
-                "server \"" + lane.upstream().name() +
-                    "\" was removed or changed by a reload while it worked on this" +
-                    (sent ? "; it may have run" : "; it has not run"),
-                BH_OUTCOME_ERROR);
-  if (attached) retract(&lane, id, sent, session(client), {}, nullptr);
+  calls_.fail_and_retract(e, code::internal_error,
+                          "server \"" + lane.upstream().name() +
+                              "\" was removed or changed by a reload while it worked on this" +
+                              (e.sent ? "; it may have run" : "; it has not run"),
+                          BH_OUTCOME_ERROR);
 }
 
 void Router::drained() {

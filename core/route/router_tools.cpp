@@ -33,7 +33,7 @@ bh_status Router::tools_complete(bh_call call, std::uint32_t kind, std::string_v
   mcp::Scan scan;
   mcp::ScanError error;
   if (mcp::scan(message, &scan, &error)) {
-    answer_call(*e, message, scan);
+    calls_.answered(*e, {message, &scan});
   } else {  // nested as deep as a message may be, before it was wrapped
     fail_exchange(*e, code::internal_error, error.what, BH_OUTCOME_ERROR);
   }
@@ -57,7 +57,7 @@ void Router::expect_completed(bh_call call) {
   if (exchanges_.get(call) == nullptr) return;
   post_owned(reactor_, this, [this, call] {
     const Exchange *e = exchanges_.get(call);
-    if (e == nullptr || e->lane == nullptr || unobserved_.contains(call)) return;
+    if (e == nullptr || e->lane == nullptr) return;
     const std::string server = "server \"" + e->lane->upstream().name() + "\"";
     log(BH_LOG_PLUGIN_MISBEHAVES, server + " returned BH_OK for a call without complete()");
     tools_refused(call,
@@ -89,6 +89,24 @@ void Router::tools_progress(bh_call call, double progress, double total, std::st
   if (!gate_.judges_notifications()) return answers_.send(e->reply, BH_OUT_EVENT, &part, 1);
   if (e->lane == nullptr || !mcp::scan(text, &scan, &error)) return;
   notifications_.to_client(e->reply, *e->lane, e, {text, &scan}, &part, 1);
+}
+
+void Router::tools_event(bh_call call, std::uint32_t kind, std::string_view detail) {
+  Exchange *e = exchanges_.get(call);
+  if (e == nullptr || e->lane == nullptr || e->lane->upstream().tools == nullptr) return;
+  if (!recorder_.wants_events()) return;
+  const bool known = kind >= BH_RECORD_NET && kind <= BH_RECORD_SNAPSHOT;
+  const bool fits = detail.size() <= BH_EVENT_BYTES && detail.starts_with('{');
+  if (!known || !fits || !mcp::valid_json(detail)) {
+    ++counters_.dropped_details;
+    return log(BH_LOG_PLUGIN_MISBEHAVES,
+               "\"" + e->server + "\" says something for the record that is no such thing");
+  }
+  if (e->account.events++ >= BH_EVENTS_PER_CALL) {
+    ++counters_.dropped_details;
+    return;
+  }
+  recorder_.event(*e, kind, detail);
 }
 
 void Router::tools_changed(Upstream &upstream, std::uint32_t abi_kind) {

@@ -80,55 +80,7 @@ void Router::upstream_answer(WireLane &lane, std::uint64_t hint, std::string_vie
     return Attribution::finished(lane, parse_number(scan.id.in(message)));
   }
   if (e->purpose != Purpose::call) return lane.own_answer(*e, &scan, message, nullptr);
-  answer_call(*e, message, scan);
-}
-
-void Router::answer_call(Exchange &e, std::string_view message, const mcp::Scan &scan) {
-  // While the stream is still there: a question that the server no longer waits for is taken back.
-  if (e.open_asks != 0) {
-    const std::uint64_t id = e.id;
-    asks_.call_ended(id, false);
-    if (exchanges_.get(id) == nullptr) return;  // its client has given it up meanwhile
-    e.open_asks = 0;
-  }
-  if (gate_.observes() && !passes_result(e, message, scan)) return;
-  pass_answer(e, message, scan);
-}
-
-void Router::pass_answer(Exchange &e, std::string_view message, const mcp::Scan &scan) {
-  // Sent before the exchange is freed: the client's id lives in it.
-  const ReplyTo reply = e.reply;
-  const std::uint64_t id = e.id;
-  const bool ok = scan.kind == mcp::Kind::result;
-  if (scan.id.empty()) {
-    return fail_exchange(e, code::internal_error,
-                         "server \"" + e.server + "\" answered with an error without an id: " +
-                             std::string(scan.error.in(message).substr(0, 300)),
-                         BH_OUTCOME_ERROR);
-  }
-  Splice splice(message);
-  splice.replace(scan.id, e.client_id);
-  const bh_str *parts = splice.parts();
-  if (parts == nullptr) {
-    return fail_exchange(e, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
-  }
-  const std::uint32_t outcome = ok ? BH_OUTCOME_OK : BH_OUTCOME_ERROR;
-  // The text alone: what else is in it is part of the response.
-  std::string scratch;
-  const std::string_view error =
-      ok || !recorder_.active()
-          ? std::string_view{}
-          : mcp::unquote(mcp::member(scan.error.in(message), "message"), &scratch);
-  const std::string_view response = (ok ? scan.result : scan.error).in(message);
-  if (recorder_.goes_first()) {
-    put_on_record(e, {outcome, reactor_.now_ns(), message.size(), {}, error, response});
-  }
-  answers_.answer(reply, parts, splice.count());
-  Exchange *still = exchanges_.get(id);  // the client may have gone while it was being answered
-  if (still != nullptr) {
-    finish(*still, outcome, message.size(), {}, error, response);
-    check_idle();
-  }
+  calls_.answered(*e, {message, &scan});
 }
 
 void Router::exchange_failed(bh_lane handle, std::uint64_t exchange, const Error &error) {

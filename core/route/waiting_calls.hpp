@@ -1,12 +1,10 @@
-// The requests that wait in a lane for their turn, or for its server: in order, and how many bytes
-// they are. Owner: the lane. Thread: [io].
+// The calls that wait in a lane for their turn, or for its server: in order, and how many bytes
+// they are. What they are is in Exchange::parked. Owner: the lane. Thread: [io].
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <string>
-#include <utility>
 
 namespace bulkhead {
 
@@ -14,7 +12,7 @@ class WaitingCalls {
  public:
   struct Call {
     std::uint64_t exchange;
-    std::string bytes;  // the request as it will be sent
+    std::uint64_t bytes;
   };
 
   bool empty() const noexcept { return calls_.empty(); }
@@ -22,20 +20,20 @@ class WaitingCalls {
   std::uint64_t bytes() const noexcept { return bytes_; }
 
   void push(Call call) {
-    bytes_ += call.bytes.size();
-    calls_.push_back(std::move(call));
+    bytes_ += call.bytes;
+    calls_.push_back(call);
   }
   Call pop() {  // not of an empty queue
-    Call call = std::move(calls_.front());
+    const Call call = calls_.front();
     calls_.pop_front();
-    bytes_ -= call.bytes.size();
+    bytes_ -= call.bytes;
     return call;
   }
   template <class Which>
   void erase_if(Which which) {
     std::erase_if(calls_, [&](const Call &call) {
       if (!which(call.exchange)) return false;
-      bytes_ -= call.bytes.size();
+      bytes_ -= call.bytes;
       return true;
     });
   }

@@ -185,23 +185,10 @@ bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t coun
   return false;
 }
 
-void WireLane::submit(Exchange &e, const Submission &submission) {
-  const Digits id(e.id);
-  Splice splice(submission.message);
-  splice.replace(submission.scan->id, id.view());
-  splice.replace(submission.target, submission.original_token);
-  splice.replace(submission.scan->progress_token, id.view());
-  if (!submission.arguments.empty()) {
-    splice.replace(submission.scan->arguments, submission.arguments);
-  }
-  const bh_str *parts = splice.parts();
-  if (parts == nullptr) {
-    return host_.fail_exchange(e, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
-  }
+void WireLane::submit(Exchange &e, const CallInHand &call) {
   last_use_ns_ = host_.reactor().now_ns();
   if (state_ == LaneState::ready && queue_.empty() && in_flight < upstream_.def().max_in_flight) {
-    send_request(e, parts, splice.count(), 0);
-    return;
+    return send_call(e, call);
   }
   const bool starts = may_start_for_call();
   if (!starts && (state_ == LaneState::waiting || state_ == LaneState::closed)) {
@@ -209,20 +196,34 @@ void WireLane::submit(Exchange &e, const Submission &submission) {
                                "server \"" + upstream_.name() + "\" is not available: " + reason_,
                                BH_OUTCOME_ERROR);
   }
-  if (wait(e, parts, splice.count()) && starts && !losing_) start_for_call();
+  if (wait(e, call) && starts && !losing_) start_for_call();
 }
 
-// Puts it into the queue. False: the bounds are reached, and it has been answered with an error.
-// One request may wait however large it is.
+void WireLane::send_call(Exchange &e, const CallInHand &call) {
+  const mcp::Scan &scan = *call.message.scan;
+  const Digits id(e.id);
+  Splice splice(call.message.bytes);
+  splice.replace(scan.id, id.view());
+  splice.replace(call.target.range, call.target.resolved.original_token);
+  splice.replace(scan.progress_token, id.view());
+  if (!call.arguments.empty()) splice.replace(scan.arguments, call.arguments);
+  const bh_str *parts = splice.parts();
+  if (parts == nullptr) {
+    return host_.fail_exchange(e, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
+  }
+  send_request(e, parts, splice.count(), 0);
+}
+
 std::string WireLane::about(std::string_view text) const {
   const std::string name = "server \"" + upstream_.name() + "\"";
   return text.starts_with(name) ? std::string(text) : (name + ": ").append(text);
 }
 
-bool WireLane::wait(Exchange &e, const bh_str *parts, std::uint32_t count) {
+// Puts it into the queue. False: the bounds are reached, and it has been answered with an error.
+// One request may wait however large it is.
+bool WireLane::wait(Exchange &e, const CallInHand &call) {
   const Limits &limits = host_.limits();
-  std::uint64_t bytes = 0;
-  for (std::uint32_t i = 0; i < count; ++i) bytes += parts[i].n;
+  const std::uint64_t bytes = call.message.size() + call.arguments.size();
   const char *bound = nullptr;
   if (queue_.size() >= limits.queued_per_server) {
     bound = "limits.queued_per_server";
@@ -237,10 +238,9 @@ bool WireLane::wait(Exchange &e, const bh_str *parts, std::uint32_t count) {
                         BH_OUTCOME_ERROR);
     return false;
   }
-  WaitingCalls::Call waiting{e.id, {}};
-  waiting.bytes.reserve(bytes);
-  for (std::uint32_t i = 0; i < count; ++i) waiting.bytes.append(bh::view(parts[i]));
-  queue_.push(std::move(waiting));
+  e.parked = std::make_unique<ParkedCall>(parked(call));
+  e.waited = true;
+  queue_.push({e.id, bytes});
   return true;
 }
 
@@ -249,11 +249,10 @@ void WireLane::pump() {
   pumping_ = true;
   while (!queue_.empty() && state_ == LaneState::ready &&
          in_flight < upstream_.def().max_in_flight) {
-    const WaitingCalls::Call next = queue_.pop();
-    Exchange *e = host_.exchanges().get(next.exchange);
-    if (e == nullptr) continue;
-    const bh_str part = bh::str(next.bytes);
-    send_request(*e, &part, 1, 0);
+    Exchange *e = host_.exchanges().get(queue_.pop().exchange);
+    if (e == nullptr || !host_.may_be_sent(*e)) continue;
+    const std::unique_ptr<ParkedCall> call = std::move(e->parked);
+    send_call(*e, call->in_hand());
   }
   pumping_ = false;
 }

@@ -17,7 +17,7 @@ class WireLane final : public Lane {
 
   void start() override;
   void close() override;
-  void submit(Exchange &exchange, const Submission &submission) override;
+  void submit(Exchange &exchange, const CallInHand &call) override;
   void retract(std::uint64_t exchange, bool sent, std::string_view reason,
                const mcp::Scan *reason_scan) override;
   void abandon(std::uint64_t exchange) override;
@@ -72,7 +72,8 @@ class WireLane final : public Lane {
   void fail_exchanges(const Error &error, bool also_queued);
   void schedule_retry(std::uint32_t retry_after_ms);
   void start_grace();
-  bool wait(Exchange &exchange, const bh_str *parts, std::uint32_t count);
+  void send_call(Exchange &exchange, const CallInHand &call);
+  bool wait(Exchange &exchange, const CallInHand &call);
   bool may_start_for_call() const;
   void start_for_call();
   void watch_idleness();

@@ -1,0 +1,206 @@
+#include "route/approval_desk.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/approval_form.hpp"
+#include "route/shown_json.hpp"
+
+namespace bulkhead {
+namespace {
+
+std::uint64_t unix_ms() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                        std::chrono::system_clock::now().time_since_epoch())
+                                        .count());
+}
+
+// What the policy judged, and what an approval is bound to. Of a completion it is all that is
+// asked.
+bool covers_params(const mcp::Scan &scan) {
+  return scan.method == mcp::Method::completion_complete;
+}
+
+// With a limit of its own; of what is longer the beginning, and it says so.
+std::string shown_part(std::string_view json, std::size_t max) {
+  if (json.empty()) return {};
+  ShownJson shown = shown_json(json, max);
+  if (shown.cut) shown.text += " (the beginning of " + std::to_string(json.size()) + " bytes)";
+  return std::move(shown.text);
+}
+
+std::string shown_text(std::string_view text, std::size_t max) {
+  std::string out = visible_text(text, max);
+  if (text.size() > max) out += "...";
+  return out;
+}
+
+std::string_view status_of(ApprovalEnd end) {
+  return end == ApprovalEnd::allowed ? std::string_view("approved") : to_string(end);
+}
+
+void add_member(std::string *json, std::string_view name, std::string_view value) {
+  *json += json->empty() ? '{' : ',';
+  json->append("\"").append(name).append("\":");
+  mcp::append_quoted(json, value);
+}
+
+}  // namespace
+
+Gate::Decision ApprovalDesk::unapproved(std::string rule, std::string_view reason,
+                                        std::string_view why) {
+  Gate::Decision out;
+  out.verdict = Gate::Verdict::refuse;
+  out.rule = std::move(rule);
+  out.reason = "needs approval, ";
+  out.reason.append(why);
+  if (!reason.empty()) out.reason.append(": ").append(reason);
+  out.asks = true;
+  return out;
+}
+
+// ---- asking ----------------------------------------------------------------------------------
+
+bool ApprovalDesk::asks_client(const Session &s) const {
+  return needs_.profile.approval.elicitation && !s.answers_only && !s.input_ended &&
+         shows_forms(s.revision, s.caps) && s.open_asks < needs_.profile.limits.asks_per_session;
+}
+
+bool ApprovalDesk::somebody_watches() const {
+  return needs_.profile.approval.api || approvals_.watched(needs_.reactor.now_ns());
+}
+
+// Without what is only for people.
+ApprovalQuestion ApprovalDesk::question_of(const Exchange &e, const ApprovedTexts &texts,
+                                           const Gate::Decision &decision) const {
+  ApprovalQuestion q;
+  q.method = mcp::to_string(e.method);
+  q.server = e.server;
+  q.digest = approval_digest(q.method, e.server, e.name, texts);
+  q.rule = shown_text(decision.rule, ApprovalQuestion::max_text);
+  q.process_name = shown_text(e.process_name, ApprovalQuestion::max_text);
+  q.session = e.reply.session;
+  if (e.session != nullptr) {
+    q.principal = shown_text(e.session->principal, ApprovalQuestion::max_text);
+    q.transport = e.session->transport;
+    q.peer = shown_text(e.session->address, ApprovalQuestion::max_text);
+  }
+  return q;
+}
+
+// Why nobody can be asked; empty: somebody can.
+std::string ApprovalDesk::refusal_text(const Exchange &e, bool elicits, std::size_t bytes) const {
+  if (!elicits && !somebody_watches()) {
+    const std::string hint = needs_.hint.empty() ? std::string() : " (" + needs_.hint + ")";
+    return "and nobody is there to give it" + hint;
+  }
+  return approvals_.refusal(needs_.profile.limits, e.reply.session, bytes);
+}
+
+ApprovalDesk::Asked ApprovalDesk::ask(Exchange &e, const Message &message,
+                                      const Gate::Decision &decision, Gate::Decision *refusal) {
+  const mcp::Scan &scan = *message.scan;
+  const Limits &limits = needs_.profile.limits;
+  e.asked_about = true;
+  const bool all = covers_params(scan);
+  const std::string_view arguments = message[all ? scan.params : scan.arguments];
+  const std::string meta = approved_meta(message[scan.meta]);
+  const std::string extra = all ? std::string() : mcp::extra_params(message.bytes, scan);
+  Approvals::Waiting waiting{question_of(e, {arguments, meta, extra}, decision), e.id,
+                             message.size()};
+  ApprovalQuestion &q = waiting.question;
+  if (approvals_.granted(q, needs_.reactor.now_ns())) return Asked::granted;
+  const bool elicits = e.session != nullptr && asks_client(*e.session);
+  if (!elicits && !somebody_watches()) {
+    *refusal = unapproved(decision.rule, decision.reason, refusal_text(e, elicits, 0));
+    return Asked::refused;
+  }
+  const std::string full = refusal_text(e, elicits, message.size());
+  if (!full.empty()) {
+    *refusal = unapproved(decision.rule, {}, {});
+    refusal->reason = full;
+    return Asked::refused;
+  }
+  ShownJson shown = shown_json(arguments, ApprovalQuestion::max_arguments);
+  q.name = shown_text(e.name, ApprovalQuestion::max_name);
+  q.reason = shown_text(decision.reason, ApprovalQuestion::max_reason);
+  q.arguments = std::move(shown.text);
+  q.arguments_cut = shown.cut;
+  q.arguments_bytes = arguments.size();
+  q.meta = shown_part(meta, ApprovalQuestion::max_meta);
+  q.extra = shown_part(extra, ApprovalQuestion::max_extra);
+  q.asked_unix_ms = unix_ms();
+  q.expires_unix_ms = q.asked_unix_ms + limits.approval_timeout_ms;
+  const ApprovalQuestion *asked = approvals_.add(std::move(waiting));
+  if (asked == nullptr) {
+    *refusal = Gate::failed("the kernel gives no random numbers");
+    return Asked::refused;
+  }
+  ++needs_.counters.approvals_asked;
+  record(e, *asked, nullptr);
+  return Asked::waits;
+}
+
+void ApprovalDesk::ask_client(const Exchange &e) {
+  const Approvals::Waiting *waiting = approvals_.find(e.id);
+  if (waiting == nullptr || e.session == nullptr || !asks_client(*e.session)) return;
+  Session &s = *e.session;
+  const std::uint64_t timeout_ms = needs_.profile.limits.approval_timeout_ms;
+  const std::uint64_t handle = needs_.asks.open_form(s, e.id, timeout_ms);
+  const std::string text = approval_form(handle, waiting->question, timeout_ms, s.revision);
+  const bh_str part = bh::str(text);
+  needs_.answers.send({s.handle, e.reply.stream, 0}, BH_OUT_ASK, &part, 1);
+}
+
+// ---- answers ---------------------------------------------------------------------------------
+
+ApprovalList ApprovalDesk::list(std::uint64_t watch_ms) {
+  if (watch_ms != 0) approvals_.watch(needs_.reactor.now_ns(), watch_ms);
+  return approvals_.list();
+}
+
+Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
+  if (!answer.scope.valid()) {
+    return fail(BH_E_INVALID, "the scope is \"once\", \"session\", or minutes from 1 to " +
+                                  std::to_string(ApprovalScope::max_minutes));
+  }
+  const Approvals::Waiting *waiting = approvals_.find(answer.id);
+  if (waiting != nullptr) return waiting->exchange;
+  return fail(BH_E_NOT_FOUND,
+              "no question with this id waits: it has been answered or withdrawn, or its time is "
+              "over");
+}
+
+void ApprovalDesk::grant(const ApprovalQuestion &question, const ApprovalScope &scope) {
+  approvals_.grant(question, scope, needs_.reactor.now_ns());
+}
+
+std::optional<ApprovalQuestion> ApprovalDesk::close(const Exchange &e, ApprovalEnd end,
+                                                    ApprovalSurface surface,
+                                                    const ApprovalScope &scope) {
+  auto waiting = approvals_.take(e.id);
+  if (!waiting.has_value()) return std::nullopt;
+  needs_.asks.close_form(e.id);
+  const ApprovalOutcome outcome{waiting->question, end, surface, scope, unix_ms()};
+  if (needs_.on_outcome) needs_.on_outcome(outcome);
+  record(e, waiting->question, &outcome);
+  return std::move(waiting->question);
+}
+
+void ApprovalDesk::record(const Exchange &e, const ApprovalQuestion &question,
+                          const ApprovalOutcome *outcome) {
+  if (!needs_.recorder.wants_events()) return;
+  std::string detail;
+  add_member(&detail, "id", question.id);
+  add_member(&detail, "status", outcome == nullptr ? "pending" : status_of(outcome->end));
+  add_member(&detail, "digest", question.digest);
+  const bool answered = outcome != nullptr && outcome->surface != ApprovalSurface::none;
+  if (answered) add_member(&detail, "surface", to_string(outcome->surface));
+  if (outcome != nullptr && outcome->end == ApprovalEnd::allowed) {
+    add_member(&detail, "scope", to_string(outcome->scope));
+  }
+  needs_.recorder.event(e, BH_RECORD_APPROVAL, detail + "}");
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,157 @@
+#include "route/judge.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/duplicate_checks.hpp"
+#include "route/lane.hpp"
+#include "route/session.hpp"
+#include "route/upstream.hpp"
+
+namespace bulkhead {
+namespace {
+
+// As it is listed now; empty: it is not (any more).
+std::string_view definition_of(const Resolved &resolved, const Lane &lane) {
+  const ItemList &list = lane.items(resolved.kind);
+  if (resolved.definition_hash == DefinitionHash{} || resolved.item >= list.items.size()) return {};
+  const ItemList::Item &item = list.items[resolved.item];
+  const bool same = item.hash == resolved.definition_hash;
+  return same ? item.raw.in(list.bytes) : std::string_view{};
+}
+
+bool has_number(std::string_view token) {
+  return !token.empty() && std::all_of(token.begin(), token.end(),
+                                       [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
+}
+
+// A server's error as policies see it, which read results: the message is its text, data its
+// structured content. What would have no place there is in it with the whole error.
+std::string error_as_result(std::string_view error) {
+  const std::string_view message = mcp::member(error, "message"), data = mcp::member(error, "data");
+  // Only a number says no more than a number.
+  bool whole = !message.starts_with('"') || (!data.empty() && !data.starts_with('{')) ||
+               !has_number(mcp::member(error, "code"));
+  mcp::for_each_member(error, &whole, [](void *arg, std::string_view key, std::string_view) {
+    std::string scratch;
+    const std::string_view name = mcp::unquote(key, &scratch);
+    if (name != "code" && name != "message" && name != "data") *static_cast<bool *>(arg) = true;
+    return true;
+  });
+  std::string out = R"({"isError":true,"content":[)";
+  out.reserve(out.size() + 2 * error.size() + 96);
+  if (message.starts_with('"')) out.append(R"({"type":"text","text":)").append(message).append("}");
+  out += ']';
+  if (data.starts_with('{')) out.append(R"(,"structuredContent":)").append(data);
+  if (whole) out.append(R"(,"error":)").append(error);
+  return out + "}";
+}
+
+}  // namespace
+
+Gate::Decision Judge::duplicates_in(std::string_view where) {
+  return Gate::refusal({}, std::string(where) + " an object with duplicate members");
+}
+
+mcp::Range Judge::judged_part(const mcp::Scan &scan) noexcept {
+  const bool more = scan.extra_params || scan.method == mcp::Method::completion_complete;
+  return more ? scan.params : scan.arguments;
+}
+
+std::string_view Judge::judged_part_of_answer(const Message &answer) {
+  const mcp::Scan &scan = *answer.scan;
+  return answer[scan.kind == mcp::Kind::result ? scan.result : scan.error];
+}
+
+bool Judge::checks_later(const mcp::Scan &scan) const noexcept {
+  return gate_.reads_arguments() && judged_part(scan).size() > DuplicateChecks::at_once;
+}
+
+bh_policy_request Judge::request_of(const Exchange &e) const {
+  bh_policy_request request{};
+  request.size = sizeof request;
+  request.exchange = e.id;
+  request.session = e.reply.session;
+  if (e.session != nullptr) {
+    request.transport = bh::str(e.session->transport);
+    request.peer = bh::str(e.session->address);
+    request.principal = bh::str(e.session->principal);
+    request.session_calls = e.session->calls;
+    request.session_age_ns = reactor_.now_ns() - e.session->start_ns;
+  }
+  request.process_name = bh::str(e.process_name);
+  request.method = bh::str(mcp::to_string(e.method));
+  request.server = bh::str(e.server);
+  request.name = bh::str(e.name);
+  return request;
+}
+
+Gate::Decision Judge::decide(const Exchange &e, const Message &message, const Target &target,
+                             std::uint32_t flags) const {
+  const std::string_view judged = message[judged_part(*message.scan)];
+  if (gate_.reads_arguments() && !judged.empty() && mcp::has_duplicate_members(judged)) {
+    return duplicates_in("arguments hold");
+  }
+  return decide_checked(e, message, target, flags);
+}
+
+Gate::Decision Judge::decide_checked(const Exchange &e, const Message &message,
+                                     const Target &target, std::uint32_t flags) const {
+  const mcp::Scan &scan = *message.scan;
+  bh_policy_request request = request_of(e);
+  request.flags = flags;
+  std::string extra;
+  if (gate_.reads_arguments()) {
+    request.arguments = bh::str(message[scan.arguments]);
+    if (scan.method == mcp::Method::completion_complete) {
+      request.argument = bh::str(message[scan.argument]);
+      request.context = bh::str(message[scan.context]);
+    }
+    extra = mcp::extra_params(message.bytes, scan);
+    request.extra = bh::str(extra);
+  }
+  if (gate_.reads_definitions()) {
+    request.definition = bh::str(definition_of(target.resolved, *target.lane));
+  }
+  request.meta = bh::str(message[scan.meta]);
+  request.pin = pins_.state(target.lane->upstream(), target.resolved.kind, e.name,
+                            target.resolved.definition_hash);
+  std::string hash;
+  if (target.resolved.definition_hash != DefinitionHash{}) {
+    hash = to_hex(target.resolved.definition_hash);
+    request.definition_hash = bh::str(hash);
+  }
+  return gate_.decide(request);
+}
+
+Gate::Decision Judge::observe(const Exchange &e, const Message &answer) const {
+  const std::string_view body = judged_part_of_answer(answer);
+  if (answer.scan->kind == mcp::Kind::result) return gate_.observe(request_of(e), body);
+  return gate_.observe(request_of(e), error_as_result(body));
+}
+
+Gate::Decision Judge::pins(const Exchange &e, const Target &target) const {
+  if (!pins_.enforces() || target.resolved.kind != ItemKind::tool) return {};
+  const std::uint32_t pin =
+      pins_.state(target.lane->upstream(), ItemKind::tool, e.name, target.resolved.definition_hash);
+  if (pin == BH_PIN_SAME) return {};
+  return Gate::refusal(std::string(Gate::pin_rule),
+                       "the definition of this tool is not the one that was approved; "
+                       "`bulkhead pins` shows both, `bulkhead pins approve` accepts it");
+}
+
+void Judge::note(Exchange &e, const Gate::Decision &decision) const {
+  if (!recorder_.active() || decision.verdict == Gate::Verdict::pending) return;
+  Account &account = e.account;
+  if (decision.warned) account.flags |= BH_RECORD_WARNED;
+  if (decision.verdict == Gate::Verdict::allow && account.action == BH_VERDICT_ASK) return;
+  account.action = decision.action;
+  if (decision.verdict == Gate::Verdict::refuse && !decision.asks) {
+    account.action = BH_VERDICT_BLOCK;  // the gate itself, too
+  }
+  account.rule = decision.rule;
+  account.reason = decision.reason;
+}
+
+}  // namespace bulkhead

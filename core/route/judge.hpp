@@ -1,0 +1,57 @@
+// What a policy is asked about calls and their results. Decides nothing itself, and keeps nothing.
+// Owner: the Router. Thread: [io].
+#pragma once
+
+#include <cstdint>
+
+#include "bulkhead/abi/ext/policy.h"
+#include "reactor/reactor.hpp"
+#include "route/exchange.hpp"
+#include "route/gate.hpp"
+#include "route/message.hpp"
+#include "route/pin_watch.hpp"
+#include "route/recorder.hpp"
+#include "route/target.hpp"
+
+namespace bulkhead {
+
+class Judge {
+ public:
+  Judge(const Gate &gate, const PinWatch &pins, const Recorder &recorder, Reactor &reactor)
+      : gate_(gate), pins_(pins), recorder_(recorder), reactor_(reactor) {}
+
+  // The part of params that is judged, in one piece.
+  static mcp::Range judged_part(const mcp::Scan &scan) noexcept;
+  // result or error.
+  static std::string_view judged_part_of_answer(const Message &answer);
+  // It is too large to be looked at for duplicate members before somebody else's turn.
+  bool checks_later(const mcp::Scan &scan) const noexcept;
+
+  // `flags`: BH_REQUEST_... . With duplicate members, which two readers may read differently, it is
+  // refused without a question.
+  Gate::Decision decide(const Exchange &call, const Message &message, const Target &target,
+                        std::uint32_t flags) const;
+  // The same of what the pool has found no duplicate members in.
+  Gate::Decision decide_checked(const Exchange &call, const Message &message, const Target &target,
+                                std::uint32_t flags) const;
+  // Of a result, or an error, which policies see as a result. Likewise without duplicate members.
+  Gate::Decision observe(const Exchange &call, const Message &answer) const;
+  // Refuses where the tool's definition is not the one that was approved.
+  Gate::Decision pins(const Exchange &call, const Target &target) const;
+
+  static Gate::Decision duplicates_in(std::string_view where);
+
+  // For the record: what the policy said of the call, and whatever it changed of the result. Of a
+  // call that a person was asked about the record says that, unless the rules refuse it by then.
+  void note(Exchange &call, const Gate::Decision &decision) const;
+
+ private:
+  bh_policy_request request_of(const Exchange &call) const;
+
+  const Gate &gate_;
+  const PinWatch &pins_;
+  const Recorder &recorder_;
+  Reactor &reactor_;
+};
+
+}  // namespace bulkhead
