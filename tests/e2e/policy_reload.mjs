@@ -1,6 +1,6 @@
 // Rules that come, change or go while a gateway runs: what a reload reports as in force decides the next
 // call, and what is not in force is named. Each test runs with compartments and with --single-process.
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -73,6 +73,52 @@ for (const [what, { text, by, says }] of Object.entries(firsts)) {
     assert.match(reloaded(gateway, servers() + text), says);
     await blocked(client, 'local__a', by);
   });
+}
+
+// Calls that wait when the rules change: behind another one, for a server that starts, for one that
+// starts again. `begin` is called before the two that wait.
+const waits = {
+  'behind another call': {
+    def: fake('--tool', 'a', '--tool', 'b', '--tool', 'slow', '--delay', 'slow=2500'),
+    keys: 'max_in_flight = 1\n',
+    begin: (client) => { void call(client, 'local__slow'); },
+  },
+  'for a lazy server': { def: fake('--tool', 'a', '--tool', 'b', '--init-delay', '2500'), keys: 'start = "lazy"\nidle_stop_ms = 300\n' },
+  'for a server that starts again': {
+    def: fake('--tool', 'a', '--tool', 'b', '--tool', 'end', '--die', 'end', '--init-delay', '2500'),
+    keys: '',
+    begin: async (client) => { await call(client, 'local__end'); },
+  },
+};
+const policies = { 'the default policy': '', 'a policy in a compartment': own };
+for (const [what, { def, keys, begin }] of Object.entries(waits)) {
+  for (const [which, policy] of Object.entries(policies)) {
+    both(`a call that waits ${what} is judged by the rules of its turn: ${which}`, async (t, args) => {
+      const log = t.path('server.log');
+      const profile = servers({ ...def, args: [...def.args, '--log', log] }) + keys + policy;
+      // The budget is there before and after: what waits counts once.
+      const twice = '[security.rules.mcp.twice]\non = "mcp.request"\nif = \'\'\'mcp.request.tool_name == "b"\'\'\'\ndecision = "block"\nover = { calls = 2, per = "1h" }\n';
+      const gateway = await t.gateway(profile + twice, { args });
+      const client = await t.http(gateway);
+      await until('the tools are listed', async () => (await client.toolNames()).length >= 2, 10_000);
+      if (what === 'for a lazy server') await until('it is not running', async () => (await statusOf(gateway)).servers[0].state === 'idle', 15_000);
+      await begin?.(client);
+      const before = (await statusOf(gateway)).counters.calls;
+      const waiting = [call(client, 'local__a'), call(client, 'local__b')];
+      await until('both have come', async () => (await statusOf(gateway)).counters.calls === before + 2);
+      reloaded(gateway, profile + twice + rule('late', 'a'));
+      const [a, b] = await Promise.all(waiting);
+      assert.match(a.error?.message ?? show(a), /blocked by policy \(security\.rules\.mcp\.late\)/);
+      assert.ok(b.result, show(b.error?.message));
+      const ran = (name) => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('"tools/call"') && line.includes(`"name":"${name}"`)).length;
+      assert.equal(ran('a'), 0, 'the server has not seen it');
+      assert.equal(ran('b'), 1);
+      // Counts live as long as the policy's process, which a reload starts again.
+      if (policy !== '' && args.length === 0) return;
+      await runs(client, 'local__b');
+      await blocked(client, 'local__b', /security\.rules\.mcp\.twice/);
+    });
+  }
 }
 
 both('the first rules by reload in a JSON profile', async (t, args) => {
