@@ -89,6 +89,11 @@ TEST_CASE("every root has what the call has") {
   World by_normalized(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
       "if": "mcp.request.uri_normalized == 'file:///a'"}})j"));
   CHECK(by_normalized.set.warnings.empty());
+  World never(rules(R"j({"r": {"on": "mcp.request", "decision": "block",
+      "if": "mcp.request.uri_normalized == 'HTTP://h'"}})j"));
+  REQUIRE(never.set.warnings.size() == 1);
+  has(never.set.warnings[0],
+      R"("HTTP://h", which is never equal: the normalized spelling is "http://h/")");
   CHECK(by_normalized.decide(read) == "block r");
   read.name = "FILE:///x/%2e%2E/%61";
   CHECK(by_uri.decide(read) == "allow");

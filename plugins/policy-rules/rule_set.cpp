@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "json_text.hpp"
+#include "uri.hpp"
 
 namespace bulkhead::rules {
 namespace {
@@ -52,16 +53,40 @@ std::uint32_t needs_of(const RuleSet &set) {
   return needs;
 }
 
-// Rules that tell spellings of one URI apart.
+std::string named(const Rule &rule) {
+  return (rule.place.empty() ? "" : rule.place + ": ") + "rule " + rule.id;
+}
+
+// A rule that tells spellings of one URI apart.
+void warn_of_raw_uri(const Rule &rule, std::vector<std::string> *out) {
+  if ((rule.reads & (bit(kUri) | bit(kUriNormalized))) != bit(kUri)) return;
+  out->push_back(named(rule) +
+                 " compares mcp.request.uri, which is as the client has written it: another "
+                 "spelling of the same URI does not match; mcp.request.uri_normalized is the "
+                 "same for all of them");
+}
+
+// A rule that no normalized URI matches.
+void warn_of_other_spelling(const Rule &rule, std::vector<std::string> *out) {
+  if (!rule.condition) return;
+  for (const cel::Program::Demand &demand : rule.condition->demands()) {
+    if (demand.slot != kUriNormalized || demand.prefix) continue;
+    for (const std::string_view text : demand.texts) {
+      const std::string normalized = normalized_uri(text);
+      if (normalized == text) continue;
+      out->push_back(named(rule) + " compares mcp.request.uri_normalized with \"" +
+                     std::string(text) + "\", which is never equal: the normalized spelling is \"" +
+                     normalized + "\"");
+    }
+  }
+}
+
 std::vector<std::string> warnings_of(const RuleSet &set) {
   std::vector<std::string> out;
   for (const auto &rules : set.rules) {
     for (const Rule &rule : rules) {
-      if ((rule.reads & (bit(kUri) | bit(kUriNormalized))) != bit(kUri)) continue;
-      out.push_back((rule.place.empty() ? "" : rule.place + ": ") + "rule " + rule.id +
-                    " compares mcp.request.uri, which is as the client has written it: another "
-                    "spelling of the same URI does not match; mcp.request.uri_normalized is the "
-                    "same for all of them");
+      warn_of_raw_uri(rule, &out);
+      warn_of_other_spelling(rule, &out);
     }
   }
   return out;

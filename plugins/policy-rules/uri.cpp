@@ -1,6 +1,9 @@
 #include "uri.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
 
 namespace bulkhead::rules {
 namespace {
@@ -14,8 +17,20 @@ bool is_digit(char c) noexcept {
 bool is_unreserved(char c) noexcept {
   return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
+bool is_reserved(char c) noexcept {
+  constexpr std::string_view all = ":/?#[]@!$&'()*+,;=";
+  return all.find(c) != std::string_view::npos;
+}
+bool is_slash(char c) noexcept {
+  return c == '/' || c == '\\';
+}
 char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), lower);
+  return out;
 }
 
 // -1: no hexadecimal digit.
@@ -25,25 +40,34 @@ int hex(char c) noexcept {
   return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
 }
 
-// Escapes of unreserved characters resolved, others in capitals. What is no escape stays.
-std::string unescaped(std::string_view text) {
+void append_escaped(unsigned char byte, std::string *out) {
   constexpr std::string_view digits = "0123456789ABCDEF";
+  *out += {'%', digits[byte >> 4], digits[byte & 15]};
+}
+
+// The byte that the escape at text[at] stands for; -1: there is none.
+int escape_at(std::string_view text, std::size_t at) noexcept {
+  if (text[at] != '%' || text.size() - at < 3) return -1;
+  const int high = hex(text[at + 1]), low = hex(text[at + 2]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+// Escapes of unreserved characters are resolved, all others are in capitals. What a URI cannot
+// hold, a % that begins no escape among it, is escaped.
+std::string escaped_once(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? hex(text[i + 1]) : -1;
-    const int low = high < 0 ? -1 : hex(text[i + 2]);
-    if (low < 0) {
+    const int byte = escape_at(text, i);
+    if (byte >= 0) {
+      const char c = static_cast<char>(byte);
+      is_unreserved(c) ? out.push_back(c) : append_escaped(static_cast<unsigned char>(byte), &out);
+      i += 2;
+    } else if (is_unreserved(text[i]) || is_reserved(text[i])) {
       out += text[i];
-      continue;
-    }
-    const char c = static_cast<char>(high * 16 + low);
-    if (is_unreserved(c)) {
-      out += c;
     } else {
-      out += {'%', digits[static_cast<std::size_t>(high)], digits[static_cast<std::size_t>(low)]};
+      append_escaped(static_cast<unsigned char>(text[i]), &out);
     }
-    i += 2;
   }
   return out;
 }
@@ -69,6 +93,26 @@ std::string without_dots(std::string_view path) {
   return rooted ? "/" + out : out;
 }
 
+std::string without_doubled_slashes(std::string path) {
+  const auto both = [](char a, char b) { return a == '/' && b == '/'; };
+  path.erase(std::unique(path.begin(), path.end(), both), path.end());
+  return path;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto blank = [](char c) { return static_cast<unsigned char>(c) <= 0x20; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// As URL parsers begin: blanks at both ends, and tabs and line ends anywhere, are not there.
+std::string cleaned(std::string_view text) {
+  std::string out(trimmed(text));
+  std::erase_if(out, [](char c) { return c == '\t' || c == '\r' || c == '\n'; });
+  return std::string(trimmed(out));
+}
+
 // Where the scheme ends (its colon); npos: there is none.
 std::size_t scheme_end(std::string_view uri) noexcept {
   if (uri.empty() || !is_letter(uri[0])) return std::string_view::npos;
@@ -80,47 +124,151 @@ std::size_t scheme_end(std::string_view uri) noexcept {
   return std::string_view::npos;
 }
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
+// The schemes that URL parsers know.
+struct Special {
+  std::string_view scheme, port;
+};
+constexpr std::array<Special, 6> kSpecials = {
+    {{"http", "80"}, {"https", "443"}, {"ws", "80"}, {"wss", "443"}, {"ftp", "21"}, {"file", ""}}};
+
+const Special *special_of(std::string_view scheme) noexcept {
+  const auto at = std::find_if(kSpecials.begin(), kSpecials.end(),
+                               [&](const Special &each) { return each.scheme == scheme; });
+  return at == kSpecials.end() ? nullptr : &*at;
+}
+
+bool is_file(const Special *special) noexcept {
+  return special != nullptr && special->port.empty();
+}
+
+// [2001:DB8:0::1] and all of its spellings.
+std::string ipv6_of(std::string name) {
+  in6_addr address{};
+  char text[INET6_ADDRSTRLEN];
+  const std::string inner = name.substr(1, name.size() - 2);
+  if (inet_pton(AF_INET6, inner.c_str(), &address) != 1 ||
+      inet_ntop(AF_INET6, &address, text, sizeof text) == nullptr)
+    return name;
+  return "[" + std::string(text) + "]";
+}
+
+// 2130706433, 0x7f.1 and 127.0.0.1 are one address.
+std::string ipv4_of(std::string name) {
+  in_addr address{};
+  char text[INET_ADDRSTRLEN];
+  if (name.empty() || !is_digit(name[0]) || inet_aton(name.c_str(), &address) == 0 ||
+      inet_ntop(AF_INET, &address, text, sizeof text) == nullptr)
+    return name;
+  return text;
+}
+
+std::string host_of(std::string_view raw, const Special *special) {
+  std::string name = escaped_once(raw);
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    name[i] == '%' ? void(i += 2) : void(name[i] = lower(name[i]));
+  }
+  if (name.starts_with('[') && name.ends_with(']')) return ipv6_of(std::move(name));
+  if (special == nullptr) return name;
+  while (name.size() > 1 && name.ends_with('.')) name.pop_back();
+  if (!is_file(special)) return ipv4_of(std::move(name));
+  return name == "localhost" ? std::string() : name;
+}
+
+// ":8080", or nothing for the scheme's own.
+std::string port_of(std::string_view raw, const Special *special) {
+  const std::string text = escaped_once(raw);
+  std::string_view digits = text;
+  while (digits.size() > 1 && digits.starts_with('0')) digits.remove_prefix(1);
+  if (digits.empty() || (special != nullptr && digits == special->port)) return {};
+  return ":" + std::string(digits);
+}
+
+struct Authority {
+  std::string host, port;
+};
+
+// user@HOST:port, without the user. One without a host, which these schemes do not have, is left as
+// it is: without its user the path would read as a host.
+Authority authority_of(std::string_view text, const Special *special) {
+  std::string_view place = text;
+  if (const auto at = place.rfind('@'); at != std::string_view::npos) place.remove_prefix(at + 1);
+  const std::size_t bracket = place.starts_with('[') ? place.find(']') : 0;
+  const std::size_t colon = std::min(place.find(':', bracket), place.size());
+  Authority out{host_of(place.substr(0, colon), special), {}};
+  if (colon < place.size()) out.port = port_of(place.substr(colon + 1), special);
+  const bool needs_host = special != nullptr && !is_file(special);
+  if (out.host.empty() && needs_host) return {escaped_once(text), {}};
   return out;
 }
 
-// user@HOST:port. Escapes keep their capitals.
-std::string authority_of(std::string_view text) {
-  const std::size_t at = text.rfind('@');
-  const std::size_t host = at == std::string_view::npos ? 0 : at + 1;
-  std::string out = unescaped(text.substr(0, host)), name = unescaped(text.substr(host));
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if (name[i] == '%' && i + 2 < name.size() && hex(name[i + 1]) >= 0 && hex(name[i + 2]) >= 0) {
-      i += 2;
-    } else {
-      name[i] = lower(name[i]);
-    }
+// Takes what stands before the path; false: this URI has no authority.
+bool take_authority(std::string_view *rest, const Special *special, Authority *out) {
+  const auto count = static_cast<std::size_t>(
+      std::find_if_not(rest->begin(), rest->end(), is_slash) - rest->begin());
+  std::size_t slashes = 2;
+  if (special != nullptr && !is_file(special)) {
+    slashes = count;  // whatever their number is, a host follows
+  } else if (special != nullptr ? count < 2 : !rest->starts_with("//")) {
+    return false;
   }
-  return out + name;
+  rest->remove_prefix(slashes);
+  const std::size_t end =
+      std::min(rest->find_first_of(special != nullptr ? "/\\?#" : "/?#"), rest->size());
+  *out = authority_of(rest->substr(0, end), special);
+  rest->remove_prefix(end);
+  return true;
+}
+
+std::string path_of(std::string_view raw, const Special *special) {
+  std::string path(raw);
+  if (special == nullptr) return without_dots(escaped_once(path));
+  std::replace(path.begin(), path.end(), '\\', '/');
+  if (!path.starts_with('/')) path.insert(path.begin(), '/');
+  path = without_dots(escaped_once(path));
+  return is_file(special) ? without_doubled_slashes(std::move(path)) : path;
+}
+
+// "?x", or nothing for an empty one. Files have none.
+std::string query_of(std::string_view rest, const Special *special) {
+  if (rest.size() < 2 || is_file(special)) return {};
+  return escaped_once(rest);
 }
 
 }  // namespace
 
 std::string normalized_uri(std::string_view uri) {
+  const std::string clean = cleaned(uri);
+  std::string_view rest = clean;
+  rest = rest.substr(0, rest.find('#'));
   std::string out;
-  const std::size_t colon = scheme_end(uri);
-  if (colon != std::string_view::npos) {
-    out = lowered(uri.substr(0, colon + 1));
-    uri.remove_prefix(colon + 1);
+  const Special *special = nullptr;
+  if (const std::size_t colon = scheme_end(rest); colon != std::string_view::npos) {
+    out = lowered(rest.substr(0, colon + 1));
+    special = special_of(std::string_view(out).substr(0, colon));
+    rest.remove_prefix(colon + 1);
   }
-  const bool has_authority = uri.starts_with("//");
-  if (has_authority) {
-    const std::size_t end = std::min(uri.find_first_of("/?#", 2), uri.size());
-    out += "//" + authority_of(uri.substr(2, end - 2));
-    uri.remove_prefix(end);
-  }
-  const std::size_t end = std::min(uri.find_first_of("?#"), uri.size());
-  const std::string path = without_dots(unescaped(uri.substr(0, end)));
+  Authority authority;
+  const bool has_authority = take_authority(&rest, special, &authority) || special != nullptr;
+  if (has_authority) out += "//" + authority.host + authority.port;
+  const std::size_t end = std::min(rest.find('?'), rest.size());
+  const std::string path = path_of(rest.substr(0, end), special);
   if (!has_authority && path.starts_with("//")) out += "/.";  // else it would read as a host
-  out += path;
-  return out + unescaped(uri.substr(end));
+  if (out.empty() && scheme_end(path) != std::string::npos) out = "./";  // or as a scheme
+  return out + path + query_of(rest.substr(end), special);
+}
+
+std::string web_host(std::string_view url) {
+  const std::size_t colon = url.find(':');
+  if (colon == std::string_view::npos) return {};
+  constexpr std::size_t longest = 64;  // a scheme, and what is left out of it
+  if (colon > longest && trimmed(url.substr(0, colon)).size() > longest) return {};
+  const Special *special = special_of(lowered(cleaned(url.substr(0, colon))));
+  if (special == nullptr || !special->scheme.starts_with("http")) return {};
+  url.remove_prefix(colon + 1);
+  const auto gap = [](char c) { return is_slash(c) || c == '\t' || c == '\r' || c == '\n'; };
+  url.remove_prefix(
+      static_cast<std::size_t>(std::find_if_not(url.begin(), url.end(), gap) - url.begin()));
+  return authority_of(cleaned(url.substr(0, url.find_first_of("/\\?#"))), special).host;
 }
 
 }  // namespace bulkhead::rules

@@ -1,4 +1,4 @@
-// One spelling for the URIs that RFC 3986 calls the same.
+// One spelling for the URIs that name the same thing.
 #pragma once
 
 #include <string>
@@ -6,11 +6,12 @@
 
 namespace bulkhead::rules {
 
-// Syntax-based normalization (RFC 3986, 6.2.2): scheme and host in small letters, %41 as A where
-// the character is unreserved, other escapes in capitals, `.` and `..` taken out of the path. Not
-// what depends on the scheme (ports, empty paths), nor what a server makes of it beyond: symbolic
-// links, the case of file names, doubled slashes, query. A text that is no URI is treated as a
-// path. Escapes are resolved once: `%252e` stays `%252e`.
+// The one spelling of a URI that rules compare (docs/policy.md, "Normalized URIs"): what RFC 3986
+// (6.2) and the WHATWG URL standard call the same. A text that is no URI is treated as a path. The
+// normalized spelling of a normalized URI is itself.
 std::string normalized_uri(std::string_view uri);
+
+// The host of an http or https URL, as normalized_uri() has it; "" if the text is no such URL.
+std::string web_host(std::string_view url);
 
 }  // namespace bulkhead::rules

@@ -331,7 +331,7 @@ both('rules compare a URI in one spelling, and the server gets the one that the 
   const client = await t.http(gateway);
   await uriOf(client);
   const read = (uri) => client.call('resources/read', { uri });
-  for (const uri of ['file:///etc/passwd', 'FILE:///etc/passwd', 'file:///srv/../etc/passwd', 'file:///%65tc/passwd', 'file:///x/%2e%2E/etc/a', 'file:///./etc/']) {
+  for (const uri of ['file:///etc/passwd', 'FILE:///etc/passwd', 'file:///srv/../etc/passwd', 'file:///%65tc/passwd', 'file:///x/%2e%2E/etc/a', 'file:///./etc/', 'file:/etc/passwd', 'file:\\\\\\etc\\passwd', 'file:///e\ttc/passwd', ' file:///etc/passwd', 'file:////etc/passwd', 'file://localhost/etc/passwd', 'file://user@/etc/passwd']) {
     for (const method of ['resources/read', 'resources/subscribe']) {
       await assert.rejects(client.call(method, { uri }), { code: -32600, message: /blocked by policy \(.*etc\)/ }, `${method} ${uri}`);
     }
