@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "json_text.hpp"
+#include "uri.hpp"
 
 namespace bulkhead::rules {
 namespace {
@@ -11,52 +12,49 @@ constexpr std::uint64_t kSweepEveryMs = 1'000;
 constexpr std::size_t kMostHosts = 1'024;  // of one call
 constexpr std::size_t kMostHostBytes = 256;
 
-bool matches_at(std::string_view text, std::size_t at, std::string_view word) {
-  if (text.size() - at < word.size()) return false;
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    const char c = text[at + i];
-    const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if (small != word[i]) return false;
-  }
-  return true;
+bool ends_with_word(std::string_view text, std::string_view word) {
+  if (text.size() < word.size()) return false;
+  text.remove_prefix(text.size() - word.size());
+  return std::equal(text.begin(), text.end(), word.begin(), [](char c, char small) {
+    return (c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) == small;
+  });
 }
 
-std::string host_at(std::string_view rest) {
-  rest = rest.substr(0, rest.find_first_of("/\\?# \t\r\n\"'<>"));
-  if (const auto sign = rest.rfind('@'); sign != std::string_view::npos)
-    rest = rest.substr(sign + 1);
-  if (rest.starts_with('[')) {
-    rest = rest.substr(0, rest.find(']') + 1);
-  } else {
-    rest = rest.substr(0, rest.find(':'));
-  }
-  std::string host(rest.substr(0, kMostHostBytes));
-  for (char &c : host) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  if (host.ends_with('.')) host.pop_back();
-  return host;
-}
-
-void hosts_of(std::string_view text, std::set<std::string> *hosts) {
-  for (std::size_t at = text.find("://"); at != std::string_view::npos;
-       at = text.find("://", at + 3)) {
-    const bool web = (at >= 4 && matches_at(text, at - 4, "http")) ||
-                     (at >= 5 && matches_at(text, at - 5, "https"));
-    if (!web || hosts->size() >= kMostHosts) continue;
-    if (std::string host = host_at(text.substr(at + 3)); !host.empty())
-      hosts->insert(std::move(host));
-  }
+void add_host(std::string_view address, std::set<std::string> *hosts) {
+  if (hosts->size() >= kMostHosts) return;
+  std::string host = web_host(address);
+  if (host.find("%20") != std::string::npos) return;  // a sentence
+  if (host.size() > kMostHostBytes) host.resize(kMostHostBytes);
+  if (!host.empty()) hosts->insert(std::move(host));
 }
 
 }  // namespace
 
+// Each address ends before the slash of the next one, so that a text is gone through once.
+void collect_hosts(std::string_view text, std::set<std::string> *hosts) {
+  for (std::size_t at = text.find(':'); at != std::string_view::npos; at = text.find(':', at + 1)) {
+    const std::size_t slash = at + 1;
+    if (slash == text.size() || (text[slash] != '/' && text[slash] != '\\')) continue;
+    const std::string_view before = text.substr(0, at);
+    const bool secure = ends_with_word(before, "https");
+    if (!secure && !ends_with_word(before, "http")) continue;
+    const std::size_t host = std::min(text.find_first_not_of("/\\", slash), text.size());
+    const std::size_t begin = at - (secure ? 5 : 4);
+    const std::size_t end = std::min(text.find_first_of("/\\?# \t\r\n\"'<>", host), text.size());
+    add_host(text.substr(begin, end - begin), hosts);
+  }
+  add_host(text, hosts);
+}
+
 // Depth is bounded by JsonText::kMaxDepth.
 void collect_hosts(const rapidjson::Value &value, std::set<std::string> *hosts) {
   if (value.IsString()) {
-    hosts_of(text_of(value), hosts);
+    collect_hosts(text_of(value), hosts);
   } else if (value.IsObject()) {
-    for (const auto &each : value.GetObject()) collect_hosts(each.value, hosts);
+    for (const auto &each : value.GetObject()) {
+      collect_hosts(text_of(each.name), hosts);
+      collect_hosts(each.value, hosts);
+    }
   } else if (value.IsArray()) {
     for (const auto &each : value.GetArray()) collect_hosts(each, hosts);
   }

@@ -64,7 +64,10 @@ class Counters {
   std::uint64_t swept_ms_ = 0;
 };
 
-// Adds the hosts of the http and https addresses in all strings of a JSON value, in small letters.
+// Adds the hosts of the http and https addresses in a text, in lower case: those that stand in it,
+// and that of the text as a whole, if a URL parser would take it for such an address.
+void collect_hosts(std::string_view text, std::set<std::string> *hosts);
+// The same for all strings of a JSON value, names of members among them.
 void collect_hosts(const rapidjson::Value &value, std::set<std::string> *hosts);
 
 }  // namespace bulkhead::rules

@@ -178,6 +178,78 @@ TEST_CASE("distinct destinations") {
   CHECK(hosts == std::set<std::string>{"[::1]", "host", "w", "z"});
 }
 
+TEST_CASE("a budget of destinations counts every host that a request sends, wherever it stands") {
+  constexpr auto one = R"({"destinations": 1, "by": []})";
+  const Call plain = call("s", "t", R"({"url":"https://a.example"})");
+  const auto refused = [&](const Call &second) {
+    World w(limit(one));
+    CHECK(w.decide(plain) == "allow");
+    return w.decide(second);
+  };
+  const auto with = [&](std::string_view Call::*member, std::string_view text) {
+    Call out = plain;
+    out.*member = text;
+    return out;
+  };
+  constexpr std::string_view other = R"({"x":"https://b.example/"})";
+  for (const auto member : {&Call::meta, &Call::argument, &Call::context, &Call::extra}) {
+    CHECK(refused(with(member, other)) == "block r");
+    CHECK(refused(with(member, R"({"x":"https://A.example/2"})")) == "allow");
+    CHECK(refused(with(member, R"({"x":1,"x":"https://b.example/"})")) ==
+          "block security.mcp.evaluation_error");
+  }
+  for (const auto *method : {"resources/read", "resources/subscribe", "completion/complete"}) {
+    Call by_uri = plain;
+    by_uri.arguments = {};
+    by_uri.method = method;
+    by_uri.name = "https://b.example/x";
+    CHECK(refused(by_uri) == "block r");
+    by_uri.name = "https://a.example/x";
+    CHECK(refused(by_uri) == "allow");
+  }
+  // Names of members reach the server, too.
+  CHECK(refused(call("s", "t", R"({"https://b.example/":1})")) == "block r");
+  CHECK(refused(call("s", "t", R"({"m":[{"https://b.example/":1}]})")) == "block r");
+}
+
+TEST_CASE("spellings that URL parsers take for an address name its host") {
+  const auto hosts_in = [](std::string_view text) {
+    rapidjson::Document json;
+    json.SetString(text.data(), static_cast<rapidjson::SizeType>(text.size()), json.GetAllocator());
+    std::set<std::string> hosts;
+    collect_hosts(json, &hosts);
+    return hosts;
+  };
+  for (const auto *text :
+       {"https:/b.example/x", "https:b.example", "https:\\\\b.example/x", "HTTPS:/\\b.example",
+        "ht\ttps://b.example", " \nhttps://b.example", "https:///b.example/",
+        "https://%62.example/", "https://u@b.example./", "https://b.ex\nample/"}) {
+    INFO(text);
+    CHECK(hosts_in(text).contains("b.example"));
+  }
+  CHECK(hosts_in("see http: it is a scheme").empty());
+  CHECK(hosts_in("https://%62.example/") == std::set<std::string>{"b.example"});
+  CHECK(hosts_in("http://2130706433/") == std::set<std::string>{"127.0.0.1"});
+}
+
+TEST_CASE("a budget of bytes counts everything that a request sends") {
+  const std::string filler = "{\"x\":\"" + std::string(40, 'y') + "\"}";
+  for (const auto member :
+       {&Call::arguments, &Call::meta, &Call::argument, &Call::context, &Call::extra}) {
+    World w(limit(R"({"bytes": 60})"));
+    Call c = in_session(1);
+    c.*member = filler;
+    CHECK(w.decide(c) == "allow");
+    CHECK(w.decide(c) == "block r");
+  }
+  World w(limit(R"({"bytes": 60})"));
+  const std::string uri = "note:" + std::string(40, 'y');
+  Call c = in_session(1, uri, "");
+  c.method = "resources/read";
+  CHECK(w.decide(c) == "allow");
+  CHECK(w.decide(c) == "block r");
+}
+
 TEST_CASE("counts have a bound, and what finds no place is too much") {
   World w(limit(R"({"calls": 5, "per": "1m"})"));
   for (std::uint64_t i = 0; i < Counters::kMostCounts; ++i) {

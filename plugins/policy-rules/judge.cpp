@@ -15,6 +15,7 @@ namespace {
 using cel::Value;
 
 constexpr char kNotKnown[] = "not known yet";
+const std::string kUnreadable = "the destinations of the request cannot be counted: ";
 
 // What is the same for all calls of one principal to one thing.
 constexpr std::uint64_t kLasting = bit(kMethod) | bit(kServer) | bit(kTool) | bit(kPrompt) |
@@ -112,6 +113,11 @@ Call call_of(const bh_policy_request &request) {
   return call;
 }
 
+std::string_view Call::uri() const noexcept {
+  const bool is_call = event == Event::request || event == Event::response;
+  return is_call && method != "tools/call" && method != "prompts/get" ? name : std::string_view{};
+}
+
 // ---- roots -----------------------------------------------------------------------------------
 
 void Judge::begin(Event event, const Call &call, std::string_view result) {
@@ -132,7 +138,7 @@ void Judge::begin(Event event, const Call &call, std::string_view result) {
   values_[kServer] = Value::string(call.server);
   values_[kTool] = Value::string(tool ? call.name : std::string_view{});
   values_[kPrompt] = Value::string(prompt || both ? call.name : std::string_view{});
-  values_[kUri] = Value::string(tool || prompt ? std::string_view{} : call.name);
+  values_[kUri] = Value::string(call.uri());
   values_[kProcess] = Value::string(call.process_name);
   values_[kTransport] = Value::string(call.transport);
   values_[kPrincipal] = Value::string(call.principal);
@@ -336,13 +342,24 @@ Match Judge::meets(const Rule &rule) {
   return Match::yes;
 }
 
-// The arguments can be read.
-void Judge::find_hosts() {
-  if (std::exchange(hosts_known_, true)) return;
+// Fills hosts_ from everything that the request sends. nullptr: done; else why it cannot be.
+const char *Judge::find_hosts() {
+  if (hosts_known_) return nullptr;
   hosts_.clear();
+  if (const char *fault = parse_arguments()) return fault;
   collect_hosts(arguments_.value(), &hosts_);
-  if (!call_->extra.empty() && extra_.parse(call_->extra) == nullptr)
-    collect_hosts(extra_.value(), &hosts_);
+  collect_hosts(call_->uri(), &hosts_);
+  const std::pair<JsonText *, std::string_view> beside[] = {{&meta_, call_->meta},
+                                                            {&argument_, call_->argument},
+                                                            {&context_, call_->context},
+                                                            {&extra_, call_->extra}};
+  for (const auto &[json, text] : beside) {
+    if (text.empty()) continue;
+    if (const char *fault = json->parse(text)) return fault;
+    collect_hosts(json->value(), &hosts_);
+  }
+  hosts_known_ = true;
+  return nullptr;
 }
 
 // Is the rule's budget used up? While it is not, the rule does not match, and the call counts if it
@@ -352,9 +369,7 @@ Match Judge::within(const std::string &rule_id, const Budget &budget) {
   if (call_->again && is_counted(key)) return Match::no;
   Counters::Addition addition{call_->asked_bytes(), &hosts_};
   if (budget.what == Budget::What::destinations && known_ == nullptr) {
-    if (parse_arguments() != nullptr)
-      return failed(std::string("the arguments are ") + arguments_fault_);
-    find_hosts();
+    if (const char *fault = find_hosts()) return failed(kUnreadable + fault);
   }
   if (counters_.over(budget, key, addition, clock_.steady_ms())) return Match::yes;
   charges_.push_back({&budget, std::move(key)});
@@ -529,10 +544,8 @@ Findings Judge::study(const RuleSet &set, Event event, const Call &call, std::st
     Findings::Of found{meets(rule), {}, {}};
     const bool counts_hosts =
         found.match == Match::yes && rule.over && rule.over->what == Budget::What::destinations;
-    if (counts_hosts && parse_arguments() != nullptr) {
-      found.match = failed(std::string("the arguments are ") + arguments_fault_);
-    } else if (counts_hosts) {
-      find_hosts();
+    if (counts_hosts) {
+      if (const char *fault = find_hosts()) found.match = failed(kUnreadable + fault);
     }
     if (found.match == Match::error) found.fault = fault_;
     if (found.match == Match::yes && rule.rewrite && !changeable().empty()) {

@@ -33,9 +33,13 @@ struct Call {
   bool again = false;            // asked once more, after a person has allowed it
   bool approved = false;         // and it was these rules that wanted a person's word
 
-  // What is asked for: the arguments and what stands beside them, without _meta.
+  // Of a request: the URI that its client has chosen, or what completion names.
+  std::string_view uri() const noexcept;
+  // Everything that a client puts into a request for its server. Names of tools and prompts are not
+  // counted: they are the server's own.
   std::size_t asked_bytes() const noexcept {
-    return arguments.size() + argument.size() + context.size() + extra.size();
+    return uri().size() + arguments.size() + meta.size() + argument.size() + context.size() +
+           extra.size();
   }
 };
 Call call_of(const bh_policy_request &request);
@@ -124,7 +128,7 @@ class Judge {
   Match failed(std::string text);
   const char *parse_arguments();
   const char *parse_body();
-  void find_hosts();
+  const char *find_hosts();
   std::string_view changeable() const;
   void note(const Rule &rule, Match match);
   Verdict act(const Rule &rule);

@@ -74,9 +74,10 @@ struct World {
   }
   // The texts of the question are gone when it is answered later.
   bh_status decide(std::uint64_t exchange, std::string tool, std::string arguments,
-                   std::uint32_t event = BH_EVENT_CALL) {
+                   std::uint32_t event = BH_EVENT_CALL, std::string extra = {}) {
     bh_policy_request r = request(exchange, tool, arguments);
     r.event = event;
+    r.extra = bh::str(extra);
     return asked([&] { return policy->decide(plugin->self, &r, &out, &error); });
   }
   bh_status observe(std::uint64_t exchange, std::string tool, std::string result) {
@@ -200,6 +201,19 @@ TEST_CASE("hosts of a large message are counted") {
   CHECK(World::later[0].verdict == BH_VERDICT_ALLOW);
   CHECK(World::later[1].verdict == BH_VERDICT_ALLOW);
   CHECK(World::later[2].verdict == BH_VERDICT_BLOCK);
+}
+
+TEST_CASE("hosts beside the arguments of a large message are counted") {
+  World w(rules(R"j({"far": {"on": "mcp.request", "decision": "block", "if": "true",
+    "over": {"destinations": 1, "by": ["server"]}}})j"));
+  REQUIRE(w.decide(1, "get", large(R"(,"url":"https://a.example/")")) == BH_PENDING);
+  REQUIRE(w.decide(2, "get", large(), BH_EVENT_CALL, R"({"x":"https://b.example/"})") ==
+          BH_PENDING);
+  REQUIRE(w.decide(3, "get", large(), BH_EVENT_CALL, R"({"x":1,"x":2})") == BH_PENDING);
+  w.answered(3);
+  CHECK(World::later[0].verdict == BH_VERDICT_ALLOW);
+  CHECK(World::later[1].rule.ends_with("far"));
+  CHECK(World::later[2].rule == "security.mcp.evaluation_error");
 }
 
 TEST_CASE("a large message that is not what rules expect is refused") {

@@ -110,7 +110,7 @@ class PolicyRules {
 
   // More than may be read between two turns of the loop, by a rule that reads it.
   bool reads_much(Event event, const Call &call, std::string_view result) {
-    return call.asked_bytes() + call.meta.size() + result.size() > rules_->bytes_at_once() &&
+    return call.asked_bytes() + result.size() > rules_->bytes_at_once() &&
            judge_.reads_body(*rules_, event, call);
   }
 

@@ -341,6 +341,26 @@ both('rules compare a URI in one spelling, and the server gets the one that the 
   assert.equal(path(got(log, 'resources/read')[0], 'params', 'uri'), '"file:///srv/%61"');
 });
 
+both('budgets count what a request sends beside its arguments', async (t, args) => {
+  const log = t.path('log');
+  const budget = (server, over) => ({ on: 'mcp.request', decision: 'block', if: `mcp.request.server_name == '${server}'`, over });
+  const server = fake('--tool', 'a', '--resource', 'https://one.example/r', '--template', 'https://{+rest}', '--log', log);
+  const profile = { mcpServers: { hosts: server, bytes: server }, ...rules({ hosts: budget('hosts', { destinations: 1 }), bytes: budget('bytes', { bytes: 2000 }) }) };
+  const gateway = await t.gateway(profile, { args });
+  const far = 'https://far.example/';
+  const filler = 'x'.repeat(1900);
+  const attacks = (text) => [{ _meta: { note: text } }, { later: text }, { arguments: { [text]: 1 } }];
+  for (const [name, text] of [['hosts', far], ['bytes', filler]]) {
+    for (const attack of attacks(text)) {
+      const client = await t.http(gateway);
+      const call = (params) => client.call('tools/call', { name: `${name}__a`, arguments: { url: 'https://one.example/', more: name === 'bytes' ? 'x'.repeat(200) : '' }, ...params });
+      await call({});
+      await assert.rejects(call(attack), { code: -32600, message: /blocked by policy/ }, JSON.stringify(attack).slice(0, 80));
+    }
+  }
+  assert.ok(!readFileSync(log, 'utf8').includes(far));
+});
+
 test('policy check warns of rules that compare a raw uri', (t) => {
   const rule = (condition) => ({ on: 'mcp.request', decision: 'block', if: condition });
   const raw = rule("mcp.request.uri.startsWith('file:///etc/')");
