@@ -424,7 +424,7 @@ TEST_CASE("an item whose name has control characters is left out and named") {
       R"([{"name":"a"},{"name":"x\u001b[2J"},{"name":"l\nm"},{"name":"\u0000"},{"name":"d\u007f"},)"
       "{\"name\":\"d2\x7f\"},{\"name\":\"c1\xC2\x9B\"},"
       R"({"name":"\u0085"},{"name":"\u2028"},{"name":"\u202Etxt"},{"name":"\u2066"},)"
-      R"({"name":"x\u001b[2J"},{"name":"\u00e9\u00a0\u200b\u2026\ud83d\ude00 ok"}])";
+      R"({"name":"x\u001b[2J"},{"name":"\u00e9\u00a0\u2026\ud83d\ude00 ok"}])";
   for (const ItemKind kind : {ItemKind::tool, ItemKind::prompt}) {
     const ItemList items = list_of(kind, array);
     CHECK(items.items.size() == 2);
@@ -443,7 +443,40 @@ TEST_CASE("an item whose name has control characters is left out and named") {
   CHECK(merged.resolve(ItemKind::tool, "evil__l\nm") == nullptr);
   REQUIRE(merged.collisions().size() == 10);
   CHECK(merged.collisions()[1] ==
-        "tool \"l\\u000am\" of server \"evil\" is not offered: control characters in its name");
+        "tool \"l\\u000am\" of server \"evil\" is not offered: control or invisible characters in "
+        "its name");
+}
+
+TEST_CASE("an item whose name has invisible characters is left out and named") {
+  const struct {
+    const char *escaped, *shown;
+  } cases[] = {{"\\u00ad", "\\u00ad"},
+               {"\\u034f", "\\u034f"},
+               {"\\u061c", "\\u061c"},
+               {"\\u180e", "\\u180e"},
+               {"\\u200B", "\\u200b"},
+               {"\\u200d", "\\u200d"},
+               {"\xE2\x80\x8F", "\\u200f"},
+               {"\\u2060", "\\u2060"},
+               {"\\u2064", "\\u2064"},
+               {"\\u206f", "\\u206f"},
+               {"\\u3164", "\\u3164"},
+               {"\\ufe00", "\\ufe00"},
+               {"\xEF\xB8\x8F", "\\ufe0f"},
+               {"\\ufeff", "\\ufeff"},
+               {"\\udb40\\udc01", "\\udb40\\udc01"},
+               {"\xF3\xA0\x81\x81", "\\udb40\\udc41"},
+               {"\\udb40\\udd00", "\\udb40\\udd00"}};
+  for (const auto &each : cases) {
+    INFO(each.shown);
+    for (const ItemKind kind : all_item_kinds) {
+      const std::string key(facts(kind).key);
+      const ItemList items = list_of(kind, R"([{")" + key + R"(":"a://x)" + each.escaped +
+                                               R"(y"},{")" + key + R"(":"a://xy"}])");
+      CHECK(items.items.size() == 1);
+      CHECK(items.left_out == std::vector<std::string>{std::string("a://x") + each.shown + "y"});
+    }
+  }
 }
 
 TEST_CASE("names with control characters are not remembered without bound") {
@@ -455,5 +488,5 @@ TEST_CASE("names with control characters are not remembered without bound") {
   const ItemList items = list_of(ItemKind::tool, array);
   CHECK(items.items.empty());
   CHECK(items.left_out.size() == ItemList::max_left_out);
-  for (const std::string &name : items.left_out) CHECK(name.size() < ItemList::max_shown_name + 8);
+  for (const std::string &name : items.left_out) CHECK(name.size() < ItemList::max_shown_name + 12);
 }

@@ -131,7 +131,8 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   std::string scratch;
   for (const std::string &name : items->left_out) {
     note_collision(std::string(facts(kind).noun) + " \"" + name + "\" of server \"" +
-                   std::string(from.server) + "\" is not offered: control characters in its " +
+                   std::string(from.server) +
+                   "\" is not offered: control or invisible characters in its " +
                    std::string(facts(kind).key));
   }
   for (std::uint32_t number = 0; number < items->items.size(); ++number) {

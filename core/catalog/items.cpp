@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "mcp/description_audit.hpp"
 #include "mcp/json_names.hpp"
 
 namespace bulkhead {
@@ -25,53 +26,52 @@ bool hidden(const ServerDef &definition, std::string_view tool) {
   return definition.allow_tools.has_value() && !holds(*definition.allow_tools);
 }
 
-// The length of the control character at text[at], 0: there is none. Of Unicode's category Cc (C0,
-// DEL, C1), and those that change the order in which a line is shown.
-std::size_t control_at(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-  };
-  if (byte(0) < 0x20 || byte(0) == 0x7F) return 1;
-  if (byte(0) == 0xC2 && byte(1) >= 0x80 && byte(1) <= 0x9F) return 2;
-  if (byte(0) != 0xE2) return 0;
-  const unsigned low = byte(1) << 8 | byte(2);
-  const bool line_end = low == 0x80A8 || low == 0x80A9;
-  const bool order = (low >= 0x80AA && low <= 0x80AE) || (low >= 0x81A6 && low <= 0x81A9);
-  return line_end || order ? 3 : 0;
+// The hidden character at the start of the text and its bytes; nothing: it is one that is seen.
+struct Hidden {
+  char32_t code = 0;
+  std::size_t size = 0;
+};
+std::optional<Hidden> hidden_at(std::string_view text) {
+  std::size_t size = 0;
+  const char32_t code = mcp::first_character(text, &size);
+  if (!mcp::hidden_character(code)) return std::nullopt;
+  return Hidden{code, size};
 }
 
-bool has_control(std::string_view name) {
-  for (std::size_t at = 0; at < name.size(); ++at) {
-    if (control_at(name, at) != 0) return true;
+bool has_hidden(std::string_view name) {
+  for (; !name.empty(); name.remove_prefix(1)) {
+    if (hidden_at(name)) return true;
   }
   return false;
 }
 
-// Control characters as they would be escaped in JSON.
-std::string without_control(std::string_view name) {
+void append_escape(unsigned unit, std::string *out) {
+  char escaped[8];
+  std::snprintf(escaped, sizeof escaped, "\\u%04x", unit & 0xFFFFu);
+  *out += escaped;
+}
+
+// Hidden characters as they would be escaped in JSON.
+std::string without_hidden(std::string_view name) {
   std::string out;
-  for (std::size_t at = 0; at < name.size() && out.size() < ItemList::max_shown_name;) {
-    const std::size_t n = control_at(name, at);
-    if (n == 0) {
-      out += name[at++];
-      continue;
+  while (!name.empty() && out.size() < ItemList::max_shown_name) {
+    const std::optional<Hidden> found = hidden_at(name);
+    if (!found) {
+      out += name.front();
+    } else if (found->code < 0x10000) {
+      append_escape(found->code, &out);
+    } else {
+      append_escape(0xD7C0 + (found->code >> 10), &out);
+      append_escape(0xDC00 | (found->code & 0x3FF), &out);
     }
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(name[at + i]); };
-    const unsigned code =
-        n == 1   ? byte(0)
-        : n == 2 ? (byte(0) & 0x1Fu) << 6 | (byte(1) & 0x3Fu)
-                 : (byte(0) & 0x0Fu) << 12 | (byte(1) & 0x3Fu) << 6 | (byte(2) & 0x3Fu);
-    char escaped[8];
-    std::snprintf(escaped, sizeof escaped, "\\u%04x", code);
-    out += escaped;
-    at += n;
+    name.remove_prefix(found ? found->size : 1);
   }
   return out;
 }
 
 void note_left_out(std::string_view name, ItemList *list) {
   if (list->left_out.size() >= ItemList::max_left_out) return;
-  std::string shown = without_control(name);
+  std::string shown = without_hidden(name);
   const auto at = std::find(list->left_out.begin(), list->left_out.end(), shown);
   if (at == list->left_out.end()) list->left_out.push_back(std::move(shown));
 }
@@ -92,7 +92,7 @@ bool append_item(void *arg, std::string_view raw) {
   if (key.size() <= 2 || key.front() != '"') return true;
   const std::string_view name = mcp::unquote(key, &a.scratch);
   if (a.kind == ItemKind::tool && hidden(a.definition, name)) return true;
-  if (has_control(name)) {
+  if (has_hidden(name)) {
     note_left_out(name, a.out);
     return true;
   }

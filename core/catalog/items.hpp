@@ -42,8 +42,8 @@ struct ItemList {
     mcp::Range key;         // the naming string token, with quotes, in bytes
     DefinitionHash hash{};  // of raw
   };
-  // Names that were left out since they have control characters, with those as \u00XX; at most
-  // max_left_out of at most max_shown_name bytes, each once.
+  // Names that were left out because they have hidden characters (mcp::hidden_character), with
+  // those as \uXXXX; at most max_left_out of at most max_shown_name bytes, each once.
   static constexpr std::size_t max_left_out = 16, max_shown_name = 120;
   std::string bytes;
   std::vector<Item> items;
@@ -56,7 +56,7 @@ struct ItemList {
 
 // Appends the items of one list result (validated JSON) and returns the next cursor token (with
 // quotes), or nullopt on the last page. Items without a name, tools that the definition's allow and
-// deny lists hide, and items whose name has control characters are left out; `left_out` has the
+// deny lists hide, and items whose name has hidden characters are left out; `left_out` has the
 // last ones. BH_E_LIMIT beyond the profile's bounds.
 Result<std::optional<std::string>> append_page(ItemKind kind, std::string_view result,
                                                const ServerDef &definition, const Limits &limits,

@@ -69,8 +69,8 @@ test('F02 variables are expanded in env only, and stay out of everything we writ
 
 // A terminal shows a name as it is, and a model reads it.
 for (const args of [[], ['--single-process']]) {
-  test(`items whose names have control characters are left out and reported ${args}`, async (t) => {
-    const names = ['a\u001b[31mred', 'b\nc', 'd\u007f', 'e\u009b', 'f\u202egnp'];
+  test(`items whose names have control or invisible characters are left out and reported ${args}`, async (t) => {
+    const names = ['a\u001b[31mred', 'b\nc', 'd\u007f', 'e\u009b', 'f\u202egnp', 'o\u200bk', 'o\ufe0fk', 'ok\u{e0041}'];
     const odd = (option, prefix) => names.flatMap((name) => [option, prefix + name]);
     const gateway = await t.gateway({
       mcpServers: {
@@ -87,14 +87,14 @@ for (const args of [[], ['--single-process']]) {
     for (const name of names) await assert.rejects(client.tool(`evil__${name}`), (error) => error.code === -32601, name);
     const { collisions } = await statusOf(gateway);
     for (const [noun, prefix, member] of [['tool', '', 'name'], ['prompt', '', 'name'], ['resource', 'mem://', 'uri'], ['resource template', 'mem://{id}', 'uriTemplate']]) {
-      for (const name of ['a\\u001b[31mred', 'b\\u000ac', 'd\\u007f', 'e\\u009b', 'f\\u202egnp']) {
-        const line = `${noun} "${prefix}${name}" of server "evil" is not offered: control characters in its ${member}`;
+      for (const name of ['a\\u001b[31mred', 'b\\u000ac', 'd\\u007f', 'e\\u009b', 'f\\u202egnp', 'o\\u200bk', 'o\\ufe0fk', 'ok\\udb40\\udc41']) {
+        const line = `${noun} "${prefix}${name}" of server "evil" is not offered: control or invisible characters in its ${member}`;
         assert.ok(collisions.includes(line), `${line}\n${collisions.join('\n')}`);
       }
     }
     assert.equal(collisions.length, 4 * names.length);
     const log = () => readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8');
-    await until('the log names the first of each kind', () => log().match(/evil.*is not offered: control characters.*\(5 such\)/g)?.length === 4);
+    await until('the log names the first of each kind', () => log().match(/evil.*is not offered: control or invisible characters.*\(8 such\)/g)?.length === 4);
     assert.ok(!log().includes('\u001b'));
     const listed = runProgram(t, ['tools', '--config', gateway.config]);
     assert.match(listed.stderr, /not offered: tool "b\\u000ac" of server "evil"/);

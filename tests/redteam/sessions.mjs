@@ -143,8 +143,8 @@ test('red team: a request starts the lazy server that it names, and no other', a
 }, { timeout: 60_000 });
 
 // Escapes of terminals in one byte and two, ends of lines, and what turns the order of text or is not to be seen.
-test('red team: names with control characters are not offered, and are named escaped', async (t) => {
-  const bad = ['\u001b[2J', '\u007f', '\u009b31m', '\u0085', '\n', '\u0000', '\u2028', '\u202e', '\u2066'];
+test('red team: names with control or invisible characters are not offered, and are named escaped', async (t) => {
+  const bad = ['\u001b[2J', '\u007f', '\u009b31m', '\u0085', '\n', '\u0000', '\u2028', '\u202e', '\u2066', '\u200b', '\u2060', '\ufeff', '\u00ad', '\ufe0f', '\u{e0041}'];
   const plain = (text) => text.replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
   const tools = bad.flatMap((c, i) => ['--tool-json', plain(JSON.stringify({ name: `t${i}${c}`, inputSchema: { type: 'object' } }))]);
   const others = bad.filter((c) => !/[\u0000\n]/.test(c)).flatMap((c, i) => ['--prompt', `p${i}${c}`, '--resource', `mem://r${i}${c}`]);
