@@ -116,6 +116,8 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
   const bool other_names = !(profile_.naming == next.naming) || !(profile_.expose == next.expose);
   // What a plugin changes of the servers knows no more of their tools than this profile did.
   const bool other_pins = !(profile_.pins == next.pins) || profile_.pinned != next.pinned;
+  const bool other_waits = profile_.limits.policy_timeout_ms != next.limits.policy_timeout_ms ||
+                           profile_.limits.policy_waiting_bytes != next.limits.policy_waiting_bytes;
   profile_ = std::move(next);
   use_prints();
   if (!servers.empty() && !profile_.state_dir.empty()) make_log_folder();
@@ -148,6 +150,7 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
   if (!same_order || !report.nothing_changed()) router_->exchange_upstreams(std::move(set));
   if (other_names) router_->profile_changed();
   if (other_pins) router_->use_pins();
+  if (other_waits) use_policy_limits();
   if (*other_rules) {
     policy_stack_.rules_changed();
     static_cast<void>(use_policies());  // what they need may be other now

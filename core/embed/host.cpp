@@ -413,6 +413,13 @@ Result<void> HostImpl::use_policies() {
   return {};
 }
 
+// The stack and the watch have copies of their limits.
+void HostImpl::use_policy_limits() {
+  policy_stack_.watch_with(nullptr);
+  policy_watch_.reset();
+  static_cast<void>(use_policies());
+}
+
 // What decides from here on. `changes`: from what decided before.
 void HostImpl::record_policy(const std::vector<std::string> &changes) {
   const PolicyMark &mark = profile_.policy_mark;

@@ -139,6 +139,7 @@ class HostImpl final : public Host,
   Result<void> set_up();
   Result<void> add_parts(std::string_view group, const std::vector<PluginUse> &uses, Parts *parts);
   Result<void> use_policies();
+  void use_policy_limits();
   std::vector<PluginUse> reloadable_policies(Profile *next) const;
   Result<bool> reload_policies(const std::vector<PluginUse> &uses);
   void watch_policies(bool wanted);

@@ -221,6 +221,23 @@ TEST_CASE("a result that is not judged in time is withheld") {
   CHECK(w.record().server == "a");
 }
 
+TEST_CASE("a reload changes how much may wait for several policies") {
+  PolicyWorld w(decides);
+  w.profile.policies.push_back(use("fake-policy"));
+  w.profile.policies.back().id = "second";
+  w.profile.limits.policy_waiting_bytes = 1024;
+  w.start();
+  w.profile.limits.policy_waiting_bytes = 1u << 20;
+  const auto report = w.host->apply(w.profile);
+  REQUIRE(report.has_value());
+  CHECK(report->settings == std::vector<std::string>{"limits.policy_waiting_bytes"});
+  Client c(*w.host);
+  const std::string large = R"(,"arguments":{"t":")" + std::string(700, 'x') + "\"}";
+  for (const char *id : {"1", "2", "3"}) c.call(id, "a__x", large);
+  CHECK(c.got.empty());
+  CHECK(w.judge.asked.size() == 3);
+}
+
 TEST_CASE("what waits for a policy is bounded") {
   PolicyWorld w(decides | observes);
   w.profile.limits.policy_waiting_bytes = 1024;

@@ -11,11 +11,12 @@ namespace {
 
 constexpr std::string_view restart = ": needs a restart";
 
-// Plugins keep a pointer to these, or have taken their bounds from them.
+// Plugins keep a pointer to these, or have taken their bounds from them; stderr_bytes is part of
+// the definition that a connector was given for each server.
 constexpr std::string_view fixed_limits[] = {
     "message_bytes",      "header_bytes",      "sessions",       "session_idle_ms",
     "event_buffer_bytes", "write_queue_bytes", "write_stall_ms", "connect_timeout_ms",
-    "request_read_ms",    "shutdown_grace_ms"};
+    "request_read_ms",    "shutdown_grace_ms", "stderr_bytes"};
 
 // Until the restart, what does a policy that changed do? Nobody may take the new one for in force.
 std::string until_then(const PluginUse *was, const PluginUse *is) {
@@ -136,6 +137,7 @@ std::vector<std::string> changed_settings(const Profile &was, const Profile &is)
   note(was.approval == is.approval, "approval");
   note(was.pins == is.pins, "pins");
   note(was.server_name == is.server_name, "gateway.name");
+  note(was.unknown_params == is.unknown_params, "gateway.unknown_params");
   for (const profiles::LimitKey &key : profiles::limit_keys()) {
     note(key.get(was.limits) == key.get(is.limits), "limits." + std::string(key.name));
   }

@@ -254,7 +254,9 @@ both('unknown_params drops, or refuses, and a reload changes it', async (t, args
 
   writeFileSync(gateway.config, JSON.stringify(profile('refuse')));
   const { socket } = await statusOf(gateway);
-  assert.equal((await service(socket, 'POST', '/reload-config')).status, 200);
+  const reloaded = await service(socket, 'POST', '/reload-config');
+  assert.equal(reloaded.status, 200);
+  assert.deepEqual(reloaded.settings, ['gateway.unknown_params']);
   for (const [method, params] of requests) {
     const before = got(log, method).length;
     await assert.rejects(client.request(method, params), { code: -32602, message: `-32602 ${method} has no params "cmd", "level" (gateway.unknown_params = "refuse")` });

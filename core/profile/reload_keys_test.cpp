@@ -1,0 +1,169 @@
+// Every key of a profile that a reload could leave unused: the reload either puts its new value in
+// force and names it, or names it as one that needs a restart.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "profile/difference.hpp"
+#include "profile/layers.hpp"
+#include "profile/profile_test_util.hpp"
+#include "profile/sections.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::profiles;
+using namespace bulkhead::test;
+
+namespace {
+
+constexpr const char *kBase =
+    "[policies.rules]\nplugin = \"policy-rules\"\n"
+    "[connectors]\nodd = \"connector-http\"\n";
+
+ProfileLayer file(const std::string &text) {
+  return {"file", "/etc/b.toml", text};
+}
+
+Profile loaded(const std::string &more) {
+  return good({file(std::string(kBase) + more)});
+}
+
+// What a reload from the base to the base with `more` reports.
+std::vector<std::string> reported(const std::string &more) {
+  const Profile now = loaded("");
+  Profile next = loaded(more);
+  std::vector<std::string> lines = keep_fixed(now, &next);
+  const std::vector<std::string> settings = changed_settings(now, next);
+  lines.insert(lines.end(), settings.begin(), settings.end());
+  return lines;
+}
+
+bool names_it(const std::vector<std::string> &lines, const std::string &section,
+              const std::string &key) {
+  return std::any_of(lines.begin(), lines.end(), [&](const std::string &line) {
+    return line == section || line == section + "." + key ||
+           line.starts_with(section + "." + key + ":");
+  });
+}
+
+// The keys of a section, as the loader lists them for a mistake.
+std::set<std::string> known_keys(const std::string &section) {
+  const std::string text = bad({file("[" + section + "]\nqqqqqqqq = 1\n")}).at(0).what;
+  constexpr std::string_view before = "Known here: ";
+  const std::size_t at = text.find(before);
+  REQUIRE(at != std::string::npos);
+  std::set<std::string> out;
+  std::string word;
+  for (const char c : text.substr(at + before.size()) + " ") {
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_') {
+      word += c;
+    } else if (!word.empty() && word != "and" && word != "or") {
+      out.insert(std::exchange(word, {}));
+    } else {
+      word.clear();
+    }
+  }
+  return out;
+}
+
+using Values = std::map<std::string, std::string>;
+
+// Another value than the default of each key.
+const std::map<std::string, Values> &values() {
+  static const std::map<std::string, Values> all = {
+      {"gateway",
+       {{"name", "\"other\""},
+        {"metrics_listen", "\"127.0.0.1:9464\""},
+        {"unknown_params", "\"refuse\""}}},
+      {"naming",
+       {{"separator", "\"--\""},
+        {"prefix", "\"never\""},
+        {"scheme", "\"other\""},
+        {"long_names", "\"error\""},
+        {"max_length", "60"},
+        {"names", "\"strict\""},
+        {"bad_names", "\"error\""},
+        {"aliases", "{ a = \"b\" }"}}},
+      {"expose",
+       {{"tools", "false"},
+        {"resources", "false"},
+        {"prompts", "false"},
+        {"logging", "false"},
+        {"completions", "false"},
+        {"list_changed", "false"},
+        {"subscribe", "false"}}},
+      {"isolation", {{"mode", "\"require\""}}},
+      {"approval", {{"elicitation", "true"}, {"api", "true"}}},
+      {"pins", {{"mode", "\"enforce\""}, {"new_tools", "\"accept\""}}}};
+  return all;
+}
+
+// Sections whose members have names of their own, with an example and the line that names it.
+struct Whole {
+  std::string section, example, line;
+};
+const std::vector<Whole> &wholes() {
+  static const std::vector<Whole> all = {
+      {"plugin_dirs", "plugin_dirs = [\"/p\"]\n", "plugin_dirs"},
+      {"state_dir", "state_dir = \"/s\"\n", "state_dir"},
+      {"transports", "[transports.t]\nplugin = \"transport-http\"\n", "transports.t"},
+      {"policies", "[policies.p]\nplugin = \"policy-allow\"\n", "policies.p"},
+      {"telemetry", "[telemetry.t]\nplugin = \"telemetry-sqlite\"\n", "telemetry.t"},
+      {"services", "[services.s]\nplugin = \"http-client\"\n", "services.s"},
+      {"security", "[security]\ndefault = \"block\"\n", "policies.rules"}};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a reload names every key of the gateway that has another value") {
+  for (const auto &[section, keys] : values()) {
+    const std::set<std::string> known = known_keys(section);
+    for (const std::string &key : known) {
+      INFO(section << "." << key << ": what does a reload do with it?");
+      const auto value = keys.find(key);
+      REQUIRE(value != keys.end());
+      CHECK(names_it(reported("[" + section + "]\n" + key + " = " + value->second + "\n"), section,
+                     key));
+    }
+    CHECK(known.size() == keys.size());
+  }
+}
+
+TEST_CASE("a reload names every limit that has another value") {
+  for (const LimitKey &key : limit_keys()) {
+    const std::uint64_t value = key.get(Limits{});
+    const std::string other = std::to_string(value > key.least ? value - 1 : value + 1);
+    INFO(key.name);
+    CHECK(names_it(reported("[limits]\n" + std::string(key.name) + " = " + other + "\n"), "limits",
+                   std::string(key.name)));
+  }
+}
+
+TEST_CASE("a reload names every section that has changed") {
+  std::set<std::string> covered = {"limits"};
+  for (const auto &[section, keys] : values()) covered.insert(section);
+  for (const Whole &each : wholes()) {
+    INFO(each.section);
+    // Keys of the top level stand before all sections.
+    Profile next = good({file(each.example + std::string(kBase))});
+    const std::vector<std::string> lines = keep_fixed(loaded(""), &next);
+    CHECK(std::any_of(lines.begin(), lines.end(),
+                      [&](const std::string &line) { return line.starts_with(each.line); }));
+    covered.insert(each.section);
+  }
+  Profile next =
+      good({file("[policies.rules]\nplugin = \"policy-rules\"\n"
+                 "[connectors]\nodd = \"connector-stdio\"\n")});
+  CHECK(keep_fixed(loaded(""), &next) ==
+        std::vector<std::string>{"connectors.odd: needs a restart"});
+  covered.insert("connectors");
+  // Servers and tools plugins are compared one by one when the reload makes them; [policy], [corp],
+  // [profiles] and [default] are read into `policies`; the others are about the files themselves.
+  for (const auto *section : {"mcpServers", "tools", "policy", "corp", "profiles", "default",
+                              "schema", "id", "revision", "editable", "detect_servers"})
+    covered.insert(section);
+  for (const std::string_view section : section_names()) {
+    INFO(section << ": what does a reload do with it?");
+    CHECK(covered.contains(std::string(section)));
+  }
+}
