@@ -136,6 +136,16 @@ Result<void> HostImpl::load() {
   hooks.on_pins = options_.on_pins;
   hooks.on_list = options_.on_list;
   router_ = std::make_unique<Router>(profile_, *reactor_, std::move(hooks));
+  rewrite_checks_ = std::make_unique<RewriteChecks>(
+      *reactor_, [this](std::uint64_t exchange, Gate::Decision decision, const void *who) {
+        policy_answered(exchange, std::move(decision), who);
+      });
+  const Gate::ReadLater later = [this](std::uint64_t exchange, Gate::Decision rewrite,
+                                       const void *who) {
+    return rewrite_checks_->begin(exchange, std::move(rewrite), who);
+  };
+  policy_stack_.read_with(later);
+  router_->gate().read_with(later);
   router_->use_ledger(options_.ledger.get());
   return set_up();
 }
@@ -457,6 +467,10 @@ void HostImpl::watch_policies(bool wanted) {
 }
 
 void HostImpl::policy_answered(std::uint64_t exchange, Gate::Decision decision, const void *who) {
+  if (decision.unread) {
+    decision = rewrite_checks_->begin(exchange, std::move(decision), who);
+    if (decision.verdict == Gate::Verdict::pending) return;
+  }
   decision = policy_stack_.answered(exchange, std::move(decision), who);
   if (decision.verdict != Gate::Verdict::pending) router_->policy_decided(exchange, decision);
 }

@@ -17,6 +17,7 @@
 #include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/abi/ext/transport.h"
 #include "embed/policy_stack.hpp"
+#include "embed/rewrite_checks.hpp"
 #include "embed/seal.hpp"
 #include "host.hpp"
 #include "link/near.hpp"
@@ -224,6 +225,7 @@ class HostImpl final : public Host,
   std::string prints_key_;
   std::atomic<std::shared_ptr<const SecretPrints>> prints_;  // what telemetry here is to mask
   std::unique_ptr<PolicyWatch> policy_watch_;
+  std::unique_ptr<RewriteChecks> rewrite_checks_;
   PolicyStack policy_stack_;  // what the router's gate asks
   std::unique_ptr<Router> router_;
   std::map<std::string, std::unique_ptr<link::Near>> nears_;  // after the reactor, see shut_down()

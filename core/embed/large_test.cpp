@@ -171,3 +171,115 @@ TEST_CASE("what waits to be looked at counts as what waits for the policy") {
   c.call("3", "a__x", with_arguments(large()));
   REQUIRE(w.turn_until([&] { return w.judge.asked.size() == 2; }));
 }
+
+// ---- what policies write ---------------------------------------------------------------------
+
+namespace {
+
+// Rewrites everything with this text.
+auto rewriting(std::string text) {
+  return [text = std::move(text)](const FakeJudge::Asked &, bh_verdict *out) -> bh_status {
+    out->verdict = BH_VERDICT_REWRITE;
+    out->arguments = bh::str(text);
+    return BH_OK;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a large rewrite is not looked at where the policy's verdict is read") {
+  const std::string broken = large("").substr(1);
+  bh_verdict verdict{};
+  verdict.size = sizeof verdict;
+  verdict.verdict = BH_VERDICT_REWRITE;
+  verdict.arguments = bh::str(broken);
+  Gate::Decision decision = Gate::from(verdict);
+  CHECK(decision.unread);
+  CHECK(decision.verdict == Gate::Verdict::rewrite);
+  Gate::look_at(&decision);
+  CHECK(decision.verdict == Gate::Verdict::refuse);
+  const std::string small = broken.substr(200'000);
+  verdict.arguments = bh::str(small);
+  CHECK(Gate::from(verdict).verdict == Gate::Verdict::refuse);
+}
+
+TEST_CASE("a large rewrite of a call is sent in a later turn") {
+  PolicyWorld w(decides);
+  const std::string text = large(R"(,"by":"policy")");
+  w.judge.judge = rewriting(text);
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x", with_arguments("{}"));
+  CHECK(w.judge.asked.size() == 1);
+  CHECK_FALSE(w.sent_call());
+  REQUIRE(w.turn_until([&] { return w.sent_call(); }));
+  CHECK(w.up.last("a").find(text) != std::string::npos);
+  CHECK(w.judge.asked.size() == 1);
+}
+
+TEST_CASE("a large rewrite with a mistake is a refusal, whenever it comes") {
+  const bool at_once = GENERATE(true, false);
+  const auto &[text, fault] = GENERATE(
+      table<std::string, std::string>({{large(twins), "rewrite holds an object with duplicate"},
+                                       {large("").substr(1), "rewrite is not JSON"},
+                                       {R"({"n":1,"n":2})", "rewrite holds an object with dup"}}));
+  PolicyWorld w(decides);
+  if (at_once) w.judge.judge = rewriting(text);
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x", with_arguments("{}"));
+  if (!at_once) w.judge.decided(w.judge.last().number, BH_VERDICT_REWRITE, text);
+  REQUIRE(w.turn_until([&] { return c.has(fault); }));
+  CHECK_FALSE(w.sent_call());
+  CHECK(w.record().rule == "policy-failed");
+}
+
+TEST_CASE("a large rewrite of a result reaches the client in a later turn, or not at all") {
+  PolicyWorld w(observes);
+  const bool good = GENERATE(true, false);
+  const std::string text = large(good ? R"(,"by":"policy")" : twins);
+  w.judge.judge = rewriting(text);
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x");
+  w.answer(R"({"original":1})");
+  CHECK(c.got.empty());
+  REQUIRE(w.turn_until([&] { return !c.got.empty(); }));
+  CHECK(c.has(text) == good);
+  CHECK_FALSE(c.has("original"));
+}
+
+TEST_CASE("a policy is asked about a large rewrite of one before it once it has been looked at") {
+  PolicyWorld w(decides);
+  w.profile.policies.push_back(use("fake-policy"));
+  w.profile.policies.back().id = "second";
+  const bool good = GENERATE(true, false);
+  const std::string text = large(good ? R"(,"by":"policy")" : twins);
+  w.judge.judge = [&, rewrite = rewriting(text)](const FakeJudge::Asked &asked, bh_verdict *out) {
+    return asked.text == text ? allow(asked, out) : rewrite(asked, out);
+  };
+  w.start();
+  Client c(*w.host);
+  c.call("1", "a__x", with_arguments("{}"));
+  CHECK(w.judge.asked.size() == 1);
+  CHECK_FALSE(w.sent_call());
+  REQUIRE(w.turn_until([&] { return w.sent_call() || !c.got.empty(); }));
+  CHECK(w.sent_call() == good);
+  CHECK(w.judge.asked.size() == (good ? 2 : 1));
+}
+
+TEST_CASE("a large rewrite of a call that has ended is dropped") {
+  PolicyWorld w(decides);
+  w.judge.judge = rewriting(large());
+  w.start();
+  {
+    Client c(*w.host);
+    c.call("1", "a__x", with_arguments("{}"));
+  }
+  Client other(*w.host);
+  w.judge.judge = allow;
+  other.call("2", "a__x");
+  REQUIRE(w.turn_until([&] { return w.sent_call(); }));
+  w.turn(50);
+  CHECK(w.up.last("a").find("xxx") == std::string::npos);
+}

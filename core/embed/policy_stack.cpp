@@ -110,6 +110,7 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     bh_policy_request asked = request;
     if ((progress.approved & bit) != 0) asked.flags |= BH_REQUEST_APPROVED;
     Decision decision = ask(engine, progress.look, asked, now);
+    if (decision.unread) decision = read(request.exchange, std::move(decision), engine.self);
     if (decision.verdict == Verdict::pending) {
       progress.asked = engine.self;
       return keep(request, text, std::move(progress));
@@ -117,6 +118,14 @@ PolicyStack::Decision PolicyStack::run(const bh_policy_request &request, std::st
     if (!merge(&progress, std::move(decision))) break;
   }
   return conclude(request.exchange, std::move(progress));
+}
+
+// Those behind it are asked about the replacement, so it is looked at before.
+PolicyStack::Decision PolicyStack::read(std::uint64_t exchange, Decision rewrite,
+                                        const void *who) const {
+  if (read_later_) return read_later_(exchange, std::move(rewrite), who);
+  Gate::look_at(&rewrite);
+  return rewrite;
 }
 
 PolicyStack::Decision PolicyStack::conclude(std::uint64_t exchange, Progress progress) {
@@ -167,10 +176,6 @@ bool PolicyStack::merge(Progress *progress, Decision decision) {
     return end(
         Gate::failed("one policy rewrites the call and another wants a person to allow it (" +
                      so_far.rule + ", " + decision.rule + ")"));
-  }
-  if (rewrites && progress->look == Look::decide &&
-      mcp::has_duplicate_members(decision.replacement)) {
-    return end(Gate::failed("the policy's rewrite holds an object with duplicate members"));
   }
   so_far.warned = so_far.warned || decision.warned;
   if (asks) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "bulkhead/abi/ext/policy.h"
@@ -42,6 +43,9 @@ class PolicyStack {
   void rules_changed() noexcept;
   // Null: nobody watches. Outlives the stack.
   void watch_with(PolicyWatch *watch) noexcept { watch_ = watch; }
+
+  // Who looks at large replacements; its answer comes through answered().
+  void read_with(Gate::ReadLater later) { read_later_ = std::move(later); }
 
   std::size_t size() const noexcept { return engines_.size(); }
 
@@ -87,6 +91,7 @@ class PolicyStack {
   Decision run(const bh_policy_request &request, std::string_view text, Progress progress);
   Decision ask(const Engine &engine, Look look, bh_policy_request request,
                std::string_view text) const;
+  Decision read(std::uint64_t exchange, Decision rewrite, const void *who) const;
   static bool merge(Progress *progress, Decision decision);
   Decision conclude(std::uint64_t exchange, Progress progress);
   Decision keep(const bh_policy_request &request, std::string_view text, Progress progress);
@@ -94,6 +99,7 @@ class PolicyStack {
   bh_status say(Decision decision, bh_verdict *out, bh_error *error);
 
   PolicyWatch *watch_ = nullptr;
+  Gate::ReadLater read_later_;
   std::vector<Engine> engines_;
   std::uint32_t needs_ = 0;                       // of all of them
   std::unordered_map<std::uint64_t, Kept> kept_;  // empty with one engine

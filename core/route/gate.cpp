@@ -2,6 +2,7 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "mcp/scan.hpp"
+#include "route/duplicate_checks.hpp"
 
 namespace bulkhead {
 namespace {
@@ -55,8 +56,8 @@ Gate::Decision Gate::from(const bh_verdict &verdict) {
     case BH_VERDICT_REWRITE:
       decision.verdict = Verdict::rewrite;
       decision.replacement = bh::view(verdict.arguments);
-      // What a policy writes goes to servers and clients; it is checked like any other input.
-      if (!mcp::valid_json(decision.replacement)) return failed("the policy's rewrite is not JSON");
+      decision.unread = decision.replacement.size() > DuplicateChecks::at_once;
+      if (!decision.unread) look_at(&decision);
       return decision;
     case BH_VERDICT_ASK:
       decision.verdict = Verdict::refuse;
@@ -70,13 +71,29 @@ Gate::Decision Gate::from(const bh_verdict &verdict) {
   }
 }
 
+void Gate::look_at(Decision *rewrite) {
+  rewrite->unread = false;
+  if (!mcp::valid_json(rewrite->replacement)) {
+    *rewrite = failed("the policy's rewrite is not JSON");
+  } else if (mcp::has_duplicate_members(rewrite->replacement)) {
+    *rewrite = failed("the policy's rewrite holds an object with duplicate members");
+  }
+}
+
+Gate::Decision Gate::read(std::uint64_t exchange, Decision decision) const {
+  if (!decision.unread) return decision;
+  if (later_) return later_(exchange, std::move(decision), nullptr);
+  look_at(&decision);
+  return decision;
+}
+
 Gate::Decision Gate::decide(const bh_policy_request &request) const {
   bh_verdict verdict = empty_verdict();
   bh_error error = bh::make_error();
   const bh_status status = table_->decide(self_, &request, &verdict, &error);
   if (status == BH_PENDING) return pending();
   if (status != BH_OK) return failed("the policy failed: " + std::string(bh::text(error)));
-  return from(verdict);
+  return read(request.exchange, from(verdict));
 }
 
 Gate::Decision Gate::observe(const bh_policy_request &request, std::string_view result) const {
@@ -85,7 +102,7 @@ Gate::Decision Gate::observe(const bh_policy_request &request, std::string_view 
   const bh_status status = table_->observe(self_, &request, bh::str(result), &verdict, &error);
   if (status == BH_PENDING) return pending();
   if (status != BH_OK) return failed("the policy failed: " + std::string(bh::text(error)));
-  return from(verdict);
+  return read(request.exchange, from(verdict));
 }
 
 Gate::Shown Gate::shows(const bh_policy_request &request) const {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "bulkhead/abi/ext/policy.h"
 
@@ -20,7 +22,8 @@ class Gate {
     std::string replacement;   // of arguments or result, for rewrite
     std::uint32_t action = 0;  // BH_VERDICT_..., as the policy said it; 0: it did not
     bool warned = false;
-    bool asks = false;  // of a refusal: a person could allow it
+    bool asks = false;    // of a refusal: a person could allow it
+    bool unread = false;  // of a rewrite: it is too large for the loop, see look_at()
   };
 
   enum class Shown : std::uint8_t { no, yes, pending };
@@ -49,10 +52,23 @@ class Gate {
   Decision observe(const bh_policy_request &request, std::string_view result) const;
   Shown shows(const bh_policy_request &request) const;
 
-  // A verdict that came later, through bh_host_policy.decided.
+  // A verdict that came later, through bh_host_policy.decided. A replacement above
+  // DuplicateChecks::at_once is unread.
   static Decision from(const bh_verdict &verdict);
+  // What a policy writes is checked like any other input: it is valid JSON, without duplicate
+  // members, or the decision becomes a refusal. Any thread.
+  static void look_at(Decision *rewrite);
+
+  // Has an unread replacement looked at elsewhere: pending, or a refusal. `who`: the policy.
+  using ReadLater =
+      std::function<Decision(std::uint64_t exchange, Decision rewrite, const void *who)>;
+  // Without it large replacements are looked at on the loop, too.
+  void read_with(ReadLater later) { later_ = std::move(later); }
 
  private:
+  Decision read(std::uint64_t exchange, Decision decision) const;
+
+  ReadLater later_;
   const bh_policy *table_ = nullptr;
   void *self_ = nullptr;
   std::uint32_t needs_ = 0;
