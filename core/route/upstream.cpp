@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "mcp/scan.hpp"
 #include "route/lane_host.hpp"
 #include "route/place_lane.hpp"
 #include "route/wire_lane.hpp"
@@ -17,7 +18,32 @@ void add_counts(const Lane &lane, ServerStatus *status) {
   status->prompts = static_cast<std::uint32_t>(lane.items(ItemKind::prompt).items.size());
 }
 
+// Is it in this lane's list, or may one of the templates there make it?
+bool may_list(const Lane &lane, std::string_view uri) {
+  std::string scratch;
+  for (const ItemKind kind : {ItemKind::resource, ItemKind::resource_template}) {
+    const ItemList &list = lane.items(kind);
+    for (const ItemList::Item &item : list.items) {
+      const std::string_view key = mcp::unquote(item.key.in(list.bytes), &scratch);
+      const bool same =
+          kind == ItemKind::resource ? uri == key : uri.starts_with(key.substr(0, key.find('{')));
+      if (same) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+bool Upstream::may_have(std::string_view uri) const {
+  bool known = false;
+  for (const auto &lane : lanes_) {
+    if (!lane->listed()) continue;
+    if (may_list(*lane, uri)) return true;
+    known = true;
+  }
+  return !known;
+}
 
 Lane *Upstream::lane_for(ClientCaps caps, std::uint64_t session) {
   if (def_.disabled || (connector == nullptr && tools == nullptr)) return nullptr;

@@ -51,6 +51,10 @@ class Upstream {
   // The time-out of one request, milliseconds, clamped to the ceiling.
   std::uint64_t timeout_ms(mcp::Method method, std::string_view tool) const;
 
+  // May the server have this URI of its own? By the lists of all of its lanes, remembered ones
+  // included; true while none of them has listed.
+  bool may_have(std::string_view uri) const;
+
   // Of a lazy server: what it listed to clients with these capabilities. Null: it is not known.
   const std::string *kept_list(ClientCaps caps) const noexcept;
   // Empty: too long to be kept. False: nobody keeps lists, or this one is kept already.

@@ -340,7 +340,10 @@ void Views::wake_unlisted(View &view) {
 void Views::wake_holders(View &view, ItemKind kind, std::string_view name) {
   std::vector<Lane *> unlisted;
   for (Lane *lane : view.lanes) {
-    if (may_hold(*lane, kind, name) && lane->unknown()) unlisted.push_back(lane);
+    if (!lane->unknown() || !may_hold(*lane, kind, name)) continue;
+    // A URI of a server's own has no prefix that names one server.
+    const bool original = kind == ItemKind::resource && !needs_.names.split_uri(name).has_value();
+    if (!original || lane->upstream().may_have(name)) unlisted.push_back(lane);
   }
   wake(view, unlisted);
 }

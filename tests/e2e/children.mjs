@@ -163,6 +163,37 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
+for (const args of [[], ['--single-process']]) {
+  test(`F06 a resource URI starts the lazy server that may have it, by remembered lists ${args}`, async (t) => {
+    const state = t.path('state');
+    const lazy = (name) => ({ ...fake('--tool', 'a', '--resource', `${name}://r`, '--template', `${name}://{id}`, '--log', t.path(name)), start: 'lazy' });
+    const profile = (...names) => ({ state_dir: state, mcpServers: Object.fromEntries(names.map((name) => [name, lazy(name)])) });
+    const capable = { capabilities: { sampling: {}, elicitation: {} } };
+    const first = await t.gateway(profile('one', 'two'), { args });
+    await (await t.http(first)).toolNames();
+    await until('both lists are on disk', () => ['one', 'two'].every((name) => existsSync(join(state, 'lists', name))));
+    await first.stop();
+
+    const second = await t.gateway(profile('one', 'two', 'late'), { args });
+    const before = [starts(t.path('one')), starts(t.path('two'))];
+    const idle = { one: 'idle', two: 'idle', late: 'idle' };
+    for (const options of [{}, capable]) {
+      const client = await t.http(second, options);
+      const read = (uri) => client.call('resources/read', { uri });
+      // No remembered list has it: only a server that has never listed may.
+      await assert.rejects(read('other://r'), (error) => error.code === -32002);
+      assert.deepEqual([starts(t.path('one')), starts(t.path('two'))], before, JSON.stringify(options));
+      assert.deepEqual(await statesOf(second), { ...idle, late: 'ready' }, JSON.stringify(options));
+    }
+    const other = await t.http(second, capable);
+    await other.call('resources/read', { uri: 'one://y' });
+    assert.deepEqual([starts(t.path('one')), starts(t.path('two'))], [before[0] + 1, before[1]], 'for clients with other capabilities');
+    const client = await t.http(second);
+    await client.call('resources/read', { uri: 'two://x' });
+    assert.deepEqual([starts(t.path('one')), starts(t.path('two'))], [before[0] + 1, before[1] + 1], 'a remembered template');
+  });
+}
+
 test('F06 without prefixes a name that nobody lists starts all', async (t) => {
   const lazy = (file, tool) => ({ ...fake('--tool', tool, '--log', t.path(file)), start: 'lazy' });
   const gateway = await t.gateway({ naming: { prefix: 'never' }, mcpServers: { one: lazy('one', 'a'), two: lazy('two', 'b') } });
