@@ -3,48 +3,157 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <optional>
+#include <span>
 
 namespace bulkhead {
 namespace {
 
-using Args = std::vector<std::string>;
+using Args = std::span<const std::string>;
 
 std::string_view base_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);  // npos + 1: all of it
 }
 
-// How many arguments name the kind of command: "npm exec". None: it is no such command.
-std::optional<std::size_t> words_of_runner(std::string_view command, const Args &args) {
-  struct Runner {
-    std::string_view command;
-    std::array<std::string_view, 2> words;
-  };
-  static constexpr Runner runners[] = {
-      {"npx", {}},
-      {"bunx", {}},
-      {"uvx", {}},
-      {"pnpx", {}},
-      {"pipx", {"run", {}}},
-      {"npm", {"exec", {}}},
-      {"npm", {"x", {}}},
-      {"pnpm", {"dlx", {}}},
-      {"yarn", {"dlx", {}}},
-      {"bun", {"x", {}}},
-      {"uv", {"tool", "run"}},
-  };
-  for (const Runner &runner : runners) {
-    if (runner.command != command) continue;
-    std::size_t count = 0;
-    while (count < 2 && !runner.words[count].empty() && count < args.size() &&
-           args[count] == runner.words[count]) {
-      ++count;
-    }
-    if (count == 2 || runner.words[count].empty()) return count;
+// Whether `word` is one of the words of `list`, which have single spaces between them.
+bool is_listed(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(' '), list.size());
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
   }
-  return std::nullopt;
+  return false;
+}
+
+// ---- what runs packages ------------------------------------------------------------------------
+
+// Options of a program, each list with single spaces. An option that is in no list has no value in
+// the next argument.
+struct Options {
+  std::string_view valued;    // their value is the next argument, unless a '=' is in them
+  std::string_view packages;  // the same, and it names a package
+  std::string_view folder;    // they are about the folder that the program is started in
+};
+
+constexpr Options npm_options{
+    "--registry --prefix -C --cache --userconfig --globalconfig --loglevel --call -c --tag "
+    "--before --omit --include --script-shell --node-options --cafile --proxy --https-proxy",
+    "--package -p", "--workspace -w --workspaces -ws --include-workspace-root"};
+constexpr Options pnpm_options{
+    "--registry --dir -C --loglevel --reporter --store-dir --config-dir --allow-build", "--package",
+    "--filter -F --recursive -r --workspace-root -w"};
+constexpr Options yarn_options{"--cwd --registry --cache-folder --use-yarnrc", "--package -p", ""};
+constexpr Options bun_options{"--cwd --config -c --registry --env-file", "--package -p",
+                              "--filter -F"};
+constexpr Options deno_options{
+    "--config -c --import-map --location --ext --cert --seed --preload --import", "", ""};
+constexpr Options uv_options{
+    "--directory --project --config-file --cache-dir --color --allow-insecure-host --python -p "
+    "--index --default-index --index-url -i --extra-index-url --find-links -f --constraints "
+    "--constraint -c --overrides --env-file --resolution --prerelease --link-mode --fork-strategy "
+    "--refresh-package --reinstall-package --upgrade-package -P --no-binary-package "
+    "--no-build-package --exclude-newer --index-strategy --keyring-provider --config-setting -C "
+    "--python-platform --extra --group --only-group --no-group --no-extra --torch-backend",
+    "--from --with -w --with-editable --with-requirements", "--package --all-packages"};
+constexpr Options pipx_options{
+    "--python --pip-args --index-url -i --backend --fetch-missing-python-from", "--spec --with",
+    ""};
+constexpr Options dotnet_options{"--version --source --add-source --configfile --verbosity -v", "",
+                                 ""};
+
+// A command line that runs a package by its name. Where one program has several, the first whose
+// words stand there is it.
+struct Runner {
+  std::string_view command, words;
+  const Options *options;
+  std::string_view needs = {};   // one of these options
+  std::string_view origin = {};  // the package begins with one of these
+};
+
+constexpr Runner runners[] = {
+    {"npx", "", &npm_options},
+    {"npm", "exec", &npm_options},
+    {"npm", "x", &npm_options},
+    {"pnpx", "", &pnpm_options},
+    {"pnpm", "dlx", &pnpm_options},
+    {"yarn", "dlx", &yarn_options},
+    {"yarnpkg", "dlx", &yarn_options},
+    {"bunx", "", &bun_options},
+    {"bun", "x", &bun_options},
+    {"deno", "x", &deno_options},
+    {"deno", "run", &deno_options, "", "npm: jsr: http: https:"},
+    {"deno", "", &deno_options, "", "npm: jsr: http: https:"},
+    {"uvx", "", &uv_options},
+    {"uv", "tool run", &uv_options},
+    {"uv", "x", &uv_options},
+    {"uv", "run", &uv_options, "--with -w"},
+    {"pipx", "run", &pipx_options},
+    {"dnx", "", &dotnet_options},
+    {"dotnet", "dnx", &dotnet_options},
+    {"dotnet", "tool exec", &dotnet_options},
+    {"dotnet", "tool execute", &dotnet_options},
+};
+
+// Programs that start the command which their own arguments end with.
+struct Starter {
+  std::string_view command;
+  std::size_t words = 0;            // of their own, before that command
+  bool assigns = false;             // NAME=value may stand before it
+  std::string_view valued = {};     // options, as above
+  std::string_view elsewhere = {};  // options that choose the folder, or hold the command
+};
+
+constexpr Starter starters[] = {
+    {"env", 0, true, "-u --unset", "-C --chdir -S --split-string"},
+    {"nice", 0, false, "-n --adjustment"},
+    {"nohup"},
+    {"setsid"},
+    {"stdbuf", 0, false, "-i -o -e --input --output --error"},
+    {"timeout", 1, false, "-k --kill-after -s --signal"},
+    {"corepack"},
+};
+
+struct Option {
+  std::string_view name, value;
+  bool has_value = false;
+};
+
+Option split_option(std::string_view arg) {
+  const std::size_t equals = arg.find('=');
+  if (equals == std::string_view::npos) return {arg, {}, false};
+  return {arg.substr(0, equals), arg.substr(equals + 1), true};
+}
+
+bool is_option(std::string_view arg) {
+  return arg.size() > 1 && arg[0] == '-';
+}
+
+bool takes_next(const Options &options, const Option &option) {
+  return !option.has_value &&
+         (is_listed(options.valued, option.name) || is_listed(options.packages, option.name));
+}
+
+// Where the next argument is that is no option, from `at` on.
+std::size_t next_word(const Options &options, Args args, std::size_t at) {
+  for (; at < args.size() && is_option(args[at]); ++at) {
+    if (args[at] == "--") return at + 1;
+    if (takes_next(options, split_option(args[at]))) ++at;
+  }
+  return std::min(at, args.size());
+}
+
+// Where the package is named; the number of arguments: it is not, or by an option only. None: these
+// are other words.
+std::optional<std::size_t> find_package(const Runner &runner, Args args) {
+  std::size_t at = 0;
+  for (std::string_view words = runner.words; !words.empty(); ++at) {
+    const std::string_view word = words.substr(0, words.find(' '));
+    at = next_word(*runner.options, args, at);
+    if (at >= args.size() || args[at] != word) return std::nullopt;
+    words.remove_prefix(std::min(word.size() + 1, words.size()));
+  }
+  return next_word(*runner.options, args, at);
 }
 
 bool is_python(std::string_view command) {
@@ -57,7 +166,7 @@ bool is_python(std::string_view command) {
 }
 
 // The arguments up to and with the module of "python -m"; none: it runs something else.
-std::optional<std::size_t> words_of_module(const Args &args) {
+std::optional<std::size_t> words_of_module(Args args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     const std::string &arg = args[i];
     if (arg.size() < 2 || arg[0] != '-') return std::nullopt;  // a script, or "-"
@@ -66,7 +175,7 @@ std::optional<std::size_t> words_of_module(const Args &args) {
     for (std::size_t at = 1; at < arg.size(); ++at) {
       const bool last = at + 1 == arg.size();
       if (arg[at] == 'c') return std::nullopt;
-      if (arg[at] == 'm') return last ? i + 2 : i + 1;
+      if (arg[at] == 'm') return std::min(last ? i + 2 : i + 1, args.size());
       if (arg[at] != 'W' && arg[at] != 'X') continue;
       if (last) ++i;  // its value is the next
       break;
@@ -74,6 +183,8 @@ std::optional<std::size_t> words_of_module(const Args &args) {
   }
   return std::nullopt;
 }
+
+// ---- relative paths ----------------------------------------------------------------------------
 
 bool looks_like_file(std::string_view text) {
   static constexpr std::string_view endings[] = {
@@ -84,54 +195,175 @@ bool looks_like_file(std::string_view text) {
                      [&](std::string_view ending) { return text.ends_with(ending); });
 }
 
-// By its form only: what lies in the folder is somebody else's. `package`: where one is named, a
-// text with a slash is rather that.
-bool is_relative_path(std::string_view text, bool package) {
+// "Europe/Berlin".
+bool is_time_zone(std::string_view text) {
+  constexpr std::string_view areas =
+      "Africa America Antarctica Arctic Asia Atlantic Australia Etc Europe Indian Pacific";
+  return is_listed(areas, text.substr(0, text.find('/')));
+}
+
+enum class Text : std::uint8_t {
+  word,     // with a slash it is a path
+  package,  // with a slash it is rather a package
+  value,    // of an option whose name is not about files: the same
+};
+
+// By its form only: what lies in the folder is somebody else's.
+bool is_relative_path(std::string_view text, Text kind) {
   if (text == "." || text == ".." || text.starts_with("./") || text.starts_with("../")) return true;
-  if (text.empty() || text[0] == '/' || text[0] == '~' || text[0] == '@' || package) return false;
-  if (text.find_first_of(" \t\n") != std::string_view::npos) return false;
+  if (text.starts_with("file:")) return !text.substr(5).starts_with('/');
+  if (text.empty() || text[0] == '/' || text[0] == '~' || text[0] == '@') return false;
+  if (kind == Text::package || text.find_first_of(" \t\n") != std::string_view::npos) return false;
   const std::size_t slash = text.find('/');
   if (text.find(':') < slash) return false;  // a URL, github:owner/name, a text with a name
-  return slash != std::string_view::npos || looks_like_file(text);
+  if (looks_like_file(text)) return true;
+  return slash != std::string_view::npos && kind == Text::word && !is_time_zone(text);
 }
 
-bool takes_package(std::string_view option) {
-  static constexpr std::string_view options[] = {"-p", "--package", "--from", "--with", "--spec"};
-  return std::find(std::begin(options), std::end(options), option) != std::end(options);
+// "--db-path", "--outputDir".
+bool names_files(std::string_view option) {
+  constexpr std::string_view words =
+      "config conf cwd workspace workspaces repo repository project db database log logs out "
+      "output input data store storage cache cert ca schema spec script source src target template "
+      "vault docs document documents home prefix location mount socket include exclude glob import "
+      "manifest notes save snapshot dest destination allow allowed";
+  constexpr std::string_view ends[] = {"path", "paths", "file",   "files",  "dir",
+                                       "dirs", "root",  "folder", "folders"};
+  std::string name;
+  for (const char c : option) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper) name += ' ';
+    name += c == '-' || c == '_' || c == '.' ? ' ' : static_cast<char>(upper ? c + 32 : c);
+  }
+  for (std::string_view rest = name; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    if (!word.empty() && (word.starts_with("director") || is_listed(words, word))) return true;
+    if (std::any_of(std::begin(ends), std::end(ends),
+                    [&](auto end) { return word.ends_with(end); }))
+      return true;
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+  }
+  return false;
 }
 
-// From the argument `from` on. The first one that is no option is a package when `package` says so.
-bool has_relative_path(const Args &args, std::size_t from, bool package) {
-  bool value_is_package = false;
-  for (std::size_t i = from; i < args.size(); ++i) {
-    const std::string_view arg = args[i];
-    if (arg.starts_with('-')) {
-      const std::size_t equals = arg.find('=');
-      if (equals != std::string_view::npos &&
-          is_relative_path(arg.substr(equals + 1), takes_package(arg.substr(0, equals)))) {
-        return true;
-      }
-      value_is_package = takes_package(arg);
-      continue;
+// Options that have no value: what follows them stands for itself.
+bool is_switch(std::string_view option) {
+  constexpr std::string_view known =
+      "--verbose --debug --quiet --silent --stdio --read-only --readonly --yes --force --help "
+      "--version --watch --strict --trace";
+  return is_listed(known, option) || option.starts_with("--no-") ||
+         option.starts_with("--enable-") || option.starts_with("--disable-");
+}
+
+// An option of one letter may be about anything.
+Text kind_of_value(std::string_view option) {
+  const bool is_long = option.starts_with("--") && option.size() > 2;
+  return !is_long || is_switch(option) || names_files(option) ? Text::word : Text::value;
+}
+
+// In what a server is given.
+bool has_relative_path(Args args) {
+  Text kind = Text::word;
+  for (const std::string_view arg : args) {
+    const Option option = split_option(arg);
+    if (!is_option(arg)) {
+      if (is_relative_path(arg, kind)) return true;
+      kind = Text::word;
+    } else if (option.has_value) {
+      if (is_relative_path(option.value, kind_of_value(option.name))) return true;
+      kind = Text::word;
+    } else {
+      kind = kind_of_value(option.name);
     }
-    if (is_relative_path(arg, package || value_is_package)) return true;
-    if (!value_is_package) package = false;
-    value_is_package = false;
+  }
+  return false;
+}
+
+// In what stands before the package: the program's own options.
+bool options_need_folder(const Options &options, Args args) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (!is_option(args[i])) continue;
+    const Option option = split_option(args[i]);
+    if (is_listed(options.folder, option.name)) return true;
+    const bool next = takes_next(options, option) && i + 1 < args.size();
+    const std::string_view value = next ? std::string_view(args[++i]) : option.value;
+    const bool package = is_listed(options.packages, option.name);
+    if (is_relative_path(value, package ? Text::package : Text::word)) return true;
+  }
+  return false;
+}
+
+bool has_option(std::string_view wanted, Args args) {
+  return std::any_of(args.begin(), args.end(), [&](std::string_view arg) {
+    return is_listed(wanted, split_option(arg).name);
+  });
+}
+
+bool begins_with_one_of(std::string_view list, std::string_view text) {
+  const std::size_t colon = text.find(':');
+  return colon != std::string_view::npos && is_listed(list, text.substr(0, colon + 1));
+}
+
+// ---- the answer --------------------------------------------------------------------------------
+
+bool runs_module_alone(Args args) {
+  const auto words = words_of_module(args);
+  return words && !has_relative_path(args.subspan(*words));
+}
+
+bool runs_package_alone(const Runner &runner, Args args, std::size_t package) {
+  const Args own = args.first(package);
+  if (options_need_folder(*runner.options, own)) return false;
+  if (!runner.needs.empty()) {  // "uv run --with": a program that the package brings, or a script
+    if (!has_option(runner.needs, own) || package == args.size()) return false;
+    if (is_python(args[package])) return runs_module_alone(args.subspan(package + 1));
+    if (args[package].find('/') != std::string::npos || looks_like_file(args[package]))
+      return false;
+  }
+  if (package == args.size()) return runner.origin.empty();
+  if (!runner.origin.empty() && !begins_with_one_of(runner.origin, args[package])) return false;
+  return !is_relative_path(args[package], Text::package) &&
+         !(looks_like_file(args[package]) && is_relative_path(args[package], Text::word)) &&
+         !has_relative_path(args.subspan(package + 1));
+}
+
+// The command that a starter starts; empty: none that is understood.
+Args behind_starter(const Starter &starter, Args args) {
+  const Options options{starter.valued, {}, {}};
+  std::size_t at = 0;
+  for (std::size_t words = starter.words;; ++at) {
+    const std::size_t word = next_word(options, args, at);
+    if (has_option(starter.elsewhere, args.subspan(at, word - at))) return {};
+    at = word;
+    if (at >= args.size()) return {};
+    const bool assignment = starter.assigns && args[at].find('=') != std::string::npos;
+    if (!assignment && words-- == 0) return args.subspan(at);
+  }
+}
+
+bool runs_package(std::string_view command, Args args) {
+  std::string_view name = base_of(command);
+  name = name.substr(0, name.find('@'));  // corepack yarn@4 dlx
+  for (const Starter &starter : starters) {
+    if (starter.command != name) continue;
+    const Args rest = behind_starter(starter, args);
+    return !rest.empty() && runs_package(rest[0], rest.subspan(1));
+  }
+  if (is_python(name)) return runs_module_alone(args);
+  for (const Runner &runner : runners) {
+    if (runner.command != name) continue;
+    if (const auto package = find_package(runner, args)) {
+      return runs_package_alone(runner, args, *package);
+    }
   }
   return false;
 }
 
 }  // namespace
 
-bool starts_in_private_folder(std::string_view command, const Args &args, std::string_view cwd) {
-  if (!cwd.empty()) return false;
-  const std::string_view name = base_of(command);
-  if (is_python(name)) {
-    const auto words = words_of_module(args);
-    return words && !has_relative_path(args, std::min(*words, args.size()), false);
-  }
-  const auto words = words_of_runner(name, args);
-  return words && !has_relative_path(args, *words, true);
+bool starts_in_private_folder(std::string_view command, const std::vector<std::string> &args,
+                              std::string_view cwd) {
+  return cwd.empty() && runs_package(command, args);
 }
 
 std::string make_private_folder(const std::string &parent, const std::string &name) {

@@ -12,9 +12,10 @@
 namespace bulkhead {
 
 // Whether a server with this definition runs a package by its name and needs nothing of the folder
-// that it is started in: npx, npm exec, pnpm dlx, yarn dlx, bunx, bun x, uvx, uv tool run, pipx,
-// python -m, without `cwd` and without an argument that is a relative path. It is started in an
-// empty private directory.
+// that it is started in: npx, npm exec, pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run,
+// uv run --with, pipx run, dnx, python -m and the like (a table in start_folder.cpp), also behind
+// env, nice or corepack, without `cwd` and without an argument that is a relative path. It is
+// started in an empty private directory. A command for a shell (sh -c) is not looked into.
 bool starts_in_private_folder(std::string_view command, const std::vector<std::string> &args,
                               std::string_view cwd);
 

@@ -122,4 +122,71 @@ for (const [what, HOME] of [['is not set', undefined], ['is empty', ''], ['is no
   }
 }
 
+// The gateway is started in a repository that brings code. Programs that are not installed are stood in
+// for: each runs what it finds where it was started, at its start and after that.
+const standIn = `#!/bin/sh
+./planted at-start
+echo x >"$WORK/$NAME.started"
+while [ ! -e "$WORK/go" ]; do sleep 0.05; done
+./planted later
+./node_modules/.bin/planted later
+echo x >"$WORK/$NAME.done"
+exec "$FAKE" --tool look
+`;
+const planted = '#!/bin/sh\necho "$NAME $1" >>"$WORK/found"\n';
+const packageLines = [
+  'npm --silent exec pkg', 'npm exec -- pkg', 'npm --registry https://r.example/ x pkg', 'npx --registry https://r.example/ owner/name',
+  'pnpm dlx pkg', 'pnpm --silent dlx pkg', 'yarn -q dlx pkg', 'bun --silent x pkg', 'deno run -A npm:pkg', 'corepack pnpm dlx pkg',
+  'uv --quiet tool run pkg', 'uv run --with pkg tool', 'uvx pkg --zone=Europe/Berlin', 'uvx --python 3.12 pkg', 'pipx --quiet run pkg',
+  'env A=1 BIN/npx pkg', 'BIN/npx pkg',
+];
+
+for (const args of [[], ['--single-process']]) {
+  test(`red team: a repository's code in a server that runs a package ${args.join('')}`, async (t) => {
+    const work = t.path('work'), bin = t.path('bin');
+    for (const folder of [work, bin]) mkdirSync(folder);
+    writeFileSync(join(work, 'found'), '');
+    const servers = {};
+    packageLines.concat('tool x').forEach((line, i) => {
+      const [command, ...rest] = line.replace('BIN', bin).split(' ');
+      writeFileSync(join(bin, command === 'env' ? 'npx' : command.split('/').at(-1)), standIn, { mode: 0o755 });
+      const env = { PATH: `${bin}:/usr/bin:/bin`, WORK: work, NAME: `s${i}`, FAKE: fakeMcp };
+      servers[`s${i}`] = { command, args: rest, start: 'lazy', env };
+    });
+    const gateway = await t.gateway({ limits: { connect_timeout_ms: 60_000, first_list_wait_ms: 1 }, mcpServers: servers }, { args });
+    writeFileSync(join(gateway.dir, 'planted'), planted, { mode: 0o755 });
+    mkdirSync(join(gateway.dir, 'node_modules/.bin'), { recursive: true });
+    const client = await t.http(gateway);
+    const all = (mark) => Object.keys(servers).every((name) => existsSync(join(work, `${name}.${mark}`)));
+    for (const name of Object.keys(servers)) client.tool(`${name}__look`).catch(() => {});  // starts it
+    await until('all run', () => all('started'), 60_000);
+    writeFileSync(join(gateway.dir, 'node_modules/.bin/planted'), planted, { mode: 0o755 });
+    writeFileSync(join(work, 'go'), '');
+    await until('all have tried', () => all('done'), 60_000);
+    const control = `s${packageLines.length}`;  // no package: it does start there
+    const found = read(join(work, 'found')).trim().split('\n').map((line) => line.split(' '));
+    assert.deepEqual(found.filter(([name]) => name !== control).map(([name]) => packageLines[name.slice(1)]), []);
+    assert.deepEqual(found.map(([, when]) => when), ['at-start', 'later', 'later']);
+  });
+}
+
+test('red team: npm itself runs no program of a repository', async (t) => {
+  const work = t.path('work');
+  mkdirSync(work);
+  writeFileSync(join(work, 'found'), '');
+  const lines = ['npx --offline planted', 'npm --silent --offline exec planted', 'npm exec --offline -- planted', 'env A=1 npm --offline x planted',
+    'npm exec --offline planted ./control'];  // a relative path: it needs the folder
+  const servers = Object.fromEntries(lines.map((line, i) => {
+    const [command, ...args] = line.split(' ');
+    return [`s${i}`, { command, args, start: 'lazy', env: { WORK: work, NAME: `s${i}`, FAKE: fakeMcp } }];
+  }));
+  const gateway = await t.gateway({ limits: { connect_timeout_ms: 60_000 }, mcpServers: servers });
+  mkdirSync(join(gateway.dir, 'node_modules/.bin'), { recursive: true });
+  writeFileSync(join(gateway.dir, 'node_modules/.bin/planted'), `${planted}exec "$FAKE" --tool look\n`, { mode: 0o755 });
+  writeFileSync(join(gateway.dir, 'package.json'), '{"name":"repository","version":"1.0.0"}');
+  const client = await t.http(gateway);
+  for (const name of Object.keys(servers)) await client.tool(`${name}__look`).catch(() => {});
+  assert.equal(read(join(work, 'found')).trim(), 's4 ./control');
+});
+
 await run({ parallel: 2 });
