@@ -100,7 +100,9 @@ const char *read_definition(const Value &root, ChildPolicy *out) {
   if (const Value *env = find(root, "env")) {
     if (!env->IsObject()) return "env";
     for (const auto &variable : env->GetObject()) {
-      if (variable.value.IsString()) out->env_values.push_back(text_of(variable.value));
+      if (!variable.value.IsString()) continue;
+      out->env_values.push_back(text_of(variable.value));
+      if (text_of(variable.name) == "HOME") out->home = out->env_values.back();
     }
   }
   const Value *sandbox = find(root, "sandbox");

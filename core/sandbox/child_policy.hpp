@@ -21,6 +21,7 @@ struct ChildPolicy {
   bool host_ipc = false;
   // Of the definition itself: what a person wrote there may be meant for the server's use.
   std::string command, cwd;
+  std::string home;  // HOME in its environment; empty: not set there
   std::vector<std::string> args, env_values;
 };
 

@@ -15,98 +15,13 @@
 #include <set>
 
 #include "base/owned_fd.hpp"
+#include "sandbox/hidden_places.hpp"
 
 namespace bulkhead {
 namespace {
 
 using Kind = ViewStep::Kind;
 using Mode = ChildPolicy::Mode;
-
-// Credentials, and programs' data that holds some, below the home folder.
-constexpr std::string_view secrets[] = {
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".oci",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/hub",
-    ".config/glab-cli",
-    ".config/doctl",
-    ".config/rclone",
-    ".config/op",
-    ".config/heroku",
-    ".config/git/credentials",
-    ".config/containers/auth.json",
-    ".docker/config.json",
-    ".netrc",
-    ".git-credentials",
-    ".npmrc",
-    ".yarnrc.yml",
-    ".pypirc",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".gem/credentials",
-    ".terraform.d",
-    ".vault-token",
-    ".pgpass",
-    ".my.cnf",
-    ".password-store",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".pki",
-    ".mozilla",
-    ".thunderbird",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".config/BraveSoftware",
-    ".config/microsoft-edge",
-    ".config/Signal",
-    ".config/Slack",
-    ".cache/mozilla",
-    ".cache/google-chrome",
-    ".cache/huggingface/token",
-    ".electrum",
-    ".bitcoin",
-    ".ethereum",
-    ".config/solana",
-    // histories hold what was typed, passwords included
-    ".bash_history",
-    ".zsh_history",
-    ".python_history",
-    ".node_repl_history",
-    ".psql_history",
-    ".mysql_history",
-    ".local/share/fish/fish_history",
-    // other MCP clients keep servers' tokens
-    ".claude.json",
-    ".claude",
-    ".config/Claude",
-    ".codex",
-    ".gemini",
-    ".cursor/mcp.json",
-    ".mcp-auth",
-};
-
-// Sockets whose other side does things for the user, outside of any sandbox; and the machine's own
-// secrets, which matter when the gateway runs as root.
-constexpr std::string_view services[] = {
-    "/run/dbus",         "/run/systemd/private",   "/run/systemd/notify",
-    "/run/snapd.socket", "/run/snapd-snap.socket", "/run/libvirt",
-    "/run/lxd.socket",   "/var/snap/lxd",
-};
-constexpr std::string_view container_services[] = {
-    "/run/docker.sock",
-    "/run/docker",
-    "/run/containerd",
-    "/run/podman",
-};
-constexpr std::string_view roots_secrets[] = {
-    "/etc/shadow",    "/etc/shadow-",     "/etc/gshadow",     "/etc/gshadow-", "/etc/sudoers",
-    "/etc/sudoers.d", "/etc/krb5.keytab", "/etc/ssl/private", "/boot",         "/var/lib/docker",
-};
 
 // The top of the file system that `strict` shows.
 constexpr std::string_view system_tops[] = {"bin",    "sbin", "lib",  "lib32", "lib64",
@@ -177,18 +92,19 @@ bool is_code(const std::string &path) {
 }
 
 // The folder that a piece of code needs around it: its package with what it imports.
-std::string code_root(const std::string &file, const std::string &home) {
+template <class HoldsHome>
+std::string code_root(const std::string &file, HoldsHome holds_home) {
   static constexpr std::string_view modules = "/node_modules/";
   if (const std::size_t at = file.find(modules); at != std::string::npos) {
     return file.substr(0, at + modules.size() - 1);
   }
   std::string folder = parent_of(file);
-  if (base_of(folder) == "bin" && parent_of(folder) != home &&
+  if (base_of(folder) == "bin" && !holds_home(parent_of(folder)) &&
       base_of(parent_of(folder)) != ".local") {
     return parent_of(folder);
   }
   std::string at = folder;
-  for (int up = 0; up < 8 && at != "/" && at != home && !is_within(home, at); ++up) {
+  for (int up = 0; up < 8 && at != "/" && !holds_home(at); ++up) {
     for (const char *mark : {"package.json", "pyproject.toml", "node_modules", "pyvenv.cfg"}) {
       if (exists(joined(at, mark))) return at;
     }
@@ -219,7 +135,12 @@ void make_place(const std::string &own, const std::string &below, bool folder) {
 class Planner {
  public:
   explicit Planner(const ViewRequest &request)
-      : request_(request), policy_(*request.policy), home_(real_path(request.home)) {}
+      : request_(request), policy_(*request.policy), home_(real_path(request.home)) {
+    add_home(home_);
+    for (const std::string &home : request.homes) add_home(real_path(home));
+    gateways_homes_ = homes_.size();
+    add_home(real_path(policy_.home));
+  }
 
   ChildView plan() {
     put(Kind::devices, "/dev");
@@ -229,11 +150,11 @@ class Planner {
     }
     if (policy_.mode == Mode::strict) {
       cover_all_but_the_system();
-      if (!home_.empty() && !is_covered(home_)) hide_at_home();
     } else {
-      hide_at_home();
       hide_services();
     }
+    for (const std::string &home : homes_) hide_at_home(home);
+    find_kept_apart();
     add_caches();
     show_program();
     for (const std::string &path : named_paths()) grant_named(path);
@@ -247,6 +168,27 @@ class Planner {
   }
 
  private:
+  static constexpr const char *shared_because =
+      " is shared with other programs or holds places that are hidden from servers; ";
+
+  void add_home(const std::string &home) {
+    const bool usable = !home.empty() && home != "/" && is_folder(home) && !in_closed_root(home);
+    if (usable && !is_home(home)) homes_.push_back(home);
+  }
+  bool is_home(const std::string &path) const {
+    return std::find(homes_.begin(), homes_.end(), path) != homes_.end();
+  }
+  bool is_in_home(const std::string &path) const {
+    return std::any_of(homes_.begin(), homes_.end(),
+                       [&](const std::string &home) { return is_within(path, home); });
+  }
+  // Whether all of a home lies there.
+  bool holds_home(const std::string &path) const {
+    return path == "/" || std::any_of(homes_.begin(), homes_.end(), [&](const std::string &home) {
+             return is_within(home, path);
+           });
+  }
+
   void put(Kind kind, const std::string &path) {
     ViewStep &step = steps_[path] = {};
     step.kind = kind;
@@ -273,14 +215,14 @@ class Planner {
 
   void cover(const std::string &path) {
     const std::string real = real_place(path);
-    if (real.empty() || real == "/" || is_within(home_, real)) return;
+    if (real.empty() || holds_home(real)) return;
     put_cover(real);
   }
 
   // Also if it does not exist yet, or something else takes its place: see mirror_folders().
   void hide(const std::string &path) {
     const std::string place = place_of(path);
-    if (place.empty() || place == "/" || is_within(home_, place)) return;
+    if (place.empty() || holds_home(place)) return;
     hidden_.insert(place);
     const std::string real = real_place(path);
     if (!real.empty() && real != place) hidden_.insert(real);
@@ -314,21 +256,22 @@ class Planner {
 
   // ---- covers --------------------------------------------------------------------------------
 
-  void hide_at_home() {
-    if (home_.empty() || home_ == "/" || !is_folder(home_)) return;
-    for (const std::string_view name : secrets) hide(joined(home_, name));
-    put(Kind::mirror, home_);
+  // Also in a home that `strict` covers: a folder of it may be given by name.
+  void hide_at_home(const std::string &home) {
+    const bool covered = policy_.mode == Mode::strict && is_covered(home);
+    for (const std::string_view name : secrets_at_home()) hide(joined(home, name));
+    if (!covered) put(Kind::mirror, home);
   }
 
   void hide_services() {
-    for (const std::string_view path : services) hide(std::string(path));
+    for (const std::string_view path : hidden_services()) hide(std::string(path));
     const std::string tool = base_of(policy_.command);
     if (tool != "docker" && tool != "podman" && tool != "nerdctl") {
-      for (const std::string_view path : container_services) hide(std::string(path));
+      for (const std::string_view path : container_services()) hide(std::string(path));
     }
     hide("/run/user/" + std::to_string(request_.user));
     if (request_.user != 0) return;
-    for (const std::string_view path : roots_secrets) hide(std::string(path));
+    for (const std::string_view path : secrets_of_root()) hide(std::string(path));
     hide_host_keys();
   }
 
@@ -349,7 +292,7 @@ class Planner {
       if (known || entry.is_symlink(error) || steps_.contains(path)) continue;
       put_cover(path);
     }
-    for (const std::string_view path : roots_secrets) {
+    for (const std::string_view path : secrets_of_root()) {
       if (is_covered(place_of(std::string(path)))) continue;
       if (request_.user == 0) {
         hide(std::string(path));
@@ -367,7 +310,7 @@ class Planner {
       const std::string place = normal(path);
       if (place.starts_with('/')) hide(place);
       const std::string real = real_path(path);
-      if (real.empty() || real == "/" || is_within(home_, real)) continue;
+      if (real.empty() || holds_home(real)) continue;
       std::erase_if(steps_, [&](const auto &entry) {
         const bool inside = is_within(entry.first, real);
         if (inside && entry.second.kind == Kind::bind)
@@ -425,8 +368,9 @@ class Planner {
   // Both where it is named and where it lies, if a link leads from one to the other.
   void show_code(const std::string &file) {
     if (!is_covered(file)) return;
-    const std::string root = code_root(file, home_), real = real_path(root);
-    if (real.empty() || is_within(home_, real) || is_closed(real)) {
+    const auto holds = [this](const std::string &path) { return holds_home(path); };
+    const std::string root = code_root(file, holds), real = real_path(root);
+    if (real.empty() || holds_home(real) || is_closed(real)) {
       return show(file, false, real_path(file));
     }
     show(root, false, real);
@@ -452,17 +396,23 @@ class Planner {
       if (const std::size_t at = arg.find("=/"); at != std::string::npos) add(arg.substr(at + 1));
     }
     // HOME and its like say where the home is; they do not mean all of it.
+    const auto end = homes_.begin() + static_cast<std::ptrdiff_t>(gateways_homes_);
     for (const std::string &value : policy_.env_values) {
-      if (home_.empty() || !value.starts_with('/') || real_path(value) != home_) add(value);
+      if (!value.starts_with('/') || std::find(homes_.begin(), end, real_path(value)) == end) {
+        add(value);
+      }
     }
     return out;
   }
 
+  static bool in_closed_root(const std::string &path) {
+    return std::any_of(std::begin(closed_roots), std::end(closed_roots),
+                       [&](std::string_view root) { return is_within(path, root); });
+  }
+
   static bool is_closed(const std::string &path) {
-    for (const std::string_view root : closed_roots) {
-      if (is_within(path, root)) return true;
-    }
-    return std::find(std::begin(closed_tops), std::end(closed_tops), path) != std::end(closed_tops);
+    return in_closed_root(path) ||
+           std::find(std::begin(closed_tops), std::end(closed_tops), path) != std::end(closed_tops);
   }
 
   // A server that may write where a link lies could point it anywhere and ask to be restarted: then
@@ -477,12 +427,8 @@ class Planner {
   }
 
   void grant_named(const std::string &named) {
-    std::string real = real_path(named);
-    if (real.empty()) {  // to be made by the server: its folder is what it needs
-      const std::string folder = real_path(parent_of(named));
-      if (!folder.empty()) grant_folder_of_file(parent_of(named), folder);
-      return;
-    }
+    const std::string real = real_path(named);
+    if (real.empty()) return grant_new_file(named);
     if (!is_trusted(named, real)) {
       ignored_.push_back(named + " is a link in a folder that the server can change");
     } else if (is_folder(real)) {
@@ -493,33 +439,72 @@ class Planner {
     } else if (is_closed(real)) {
       if (is_covered(real)) show(real, false);
     } else {
-      grant_folder_of_file(parent_of(named), parent_of(real));
-      if (!is_within(real, granted_)) show(real, true);
+      grant_file(named, real);
     }
   }
 
   void grant_folder(const std::string &real) {
-    if (!is_closed(real) && (real == home_ || !is_within(home_, real))) show(real, true);
+    if (!is_closed(real) && (is_home(real) || !holds_home(real))) show(real, true);
   }
 
-  // Editors and databases put files beside the one that they were given.
-  void grant_folder_of_file(const std::string &named, const std::string &real) {
-    granted_ = "-";
-    if (!is_trusted(named, real) || is_closed(real) || is_within(home_, real)) return;
-    if (is_secret(real)) return;  // one file of it was given, not all
+  // Editors and databases put files beside the one that they were given, and rename them over it:
+  // its folder is given, if that is possible.
+  void grant_file(const std::string &named, const std::string &real) {
+    const std::string folder = parent_of(real);
+    if (is_trusted(parent_of(named), folder) && may_grant_around(folder)) return show(folder, true);
     show(real, true);
-    granted_ = real;
+    const bool in_hidden = std::any_of(kept_apart_.begin(), kept_apart_.end(), [&](const auto &at) {
+      return is_within(real, at) && !is_shared(at);
+    });
+    if (in_hidden || is_closed(folder)) return;
+    notes_.push_back("it can change the file " + real +
+                     ", but not replace it or put others beside it: " + folder + shared_because +
+                     "put the file into a folder of its own if the server needs that");
   }
 
-  bool is_secret(const std::string &path) const {
-    if (home_.empty()) return false;
-    return std::any_of(std::begin(secrets), std::end(secrets),
-                       [&](std::string_view name) { return is_within(path, joined(home_, name)); });
+  // To be made by the server: its folder is what it needs.
+  void grant_new_file(const std::string &named) {
+    const std::string folder = real_path(parent_of(named));
+    if (folder.empty() || is_closed(folder)) return;
+    if (is_trusted(parent_of(named), folder) && may_grant_around(folder)) return show(folder, true);
+    ignored_.push_back(named + " does not exist, and its folder is not given instead: " + folder +
+                       shared_because + "create the file, or name one in a folder of its own");
+  }
+
+  // Whether all of a folder may be given because of a file in it: it holds no hidden place, belongs
+  // to none, and is no folder that programs share.
+  bool may_grant_around(const std::string &folder) const {
+    if (is_closed(folder) || holds_home(folder)) return false;
+    return std::none_of(kept_apart_.begin(), kept_apart_.end(), [&](const std::string &at) {
+      return is_within(at, folder) || (is_within(folder, at) && !is_shared(at));
+    });
+  }
+
+  bool is_shared(const std::string &at) const {
+    return std::any_of(homes_.begin(), homes_.end(), [&](const std::string &home) {
+      const auto names = shared_at_home();
+      return std::any_of(names.begin(), names.end(),
+                         [&](std::string_view name) { return at == joined(home, name); });
+    });
+  }
+
+  // In every mode, where hidden_ has only what the mode hides by itself. Not the gateway's own files:
+  // they exist and are covered wherever they lie.
+  void find_kept_apart() {
+    const auto add = [this](const std::string &path) {
+      kept_apart_.insert(place_of(path));
+      if (const std::string real = real_place(path); !real.empty()) kept_apart_.insert(real);
+    };
+    for (const std::string &home : homes_) {
+      for (const std::string_view name : secrets_at_home()) add(joined(home, name));
+      for (const std::string_view name : shared_at_home()) add(joined(home, name));
+    }
+    kept_apart_.insert(hidden_.begin(), hidden_.end());
   }
 
   void grant_folder_named(const std::string &named) {
     const std::string real = real_path(named);
-    if (real.empty() || !is_trusted(normal(named), real) || real == home_) return;
+    if (real.empty() || !is_trusted(normal(named), real) || is_home(real)) return;
     if (is_folder(real)) grant_folder(real);
   }
 
@@ -541,12 +526,12 @@ class Planner {
   void mirror_folders() {
     std::set<std::string> folders;
     const auto add_above = [&](const std::string &place) {
-      const bool at_home = !home_.empty() && home_ != "/" && is_within(place, home_);
+      const bool at_home = is_in_home(place);
       for (std::string at = parent_of(place); at != "/"; at = parent_of(at)) {
         if (at_home && folders.contains(at)) return;
         if (is_folder(at)) {
           folders.insert(at);
-          if (!at_home || at == home_) return;
+          if (!at_home || is_home(at)) return;
         }
       }
     };
@@ -621,19 +606,17 @@ class Planner {
 
   const ViewRequest &request_;
   const ChildPolicy &policy_;
-  const std::string home_;
+  const std::string home_;                 // the gateway's HOME, where caches lie; empty: none
+  std::vector<std::string> homes_;         // all whose secrets are hidden
+  std::size_t gateways_homes_ = 0;         // the first of them: not from the server's definition
+  std::set<std::string> kept_apart_;       // see may_grant_around()
   std::map<std::string, ViewStep> steps_;  // in order, parents come first
   std::set<std::string> hidden_;           // places, whether they exist or not
   std::vector<std::string> placed_;        // of caches
   std::vector<std::string> ignored_, notes_;
-  std::string granted_;
 };
 
 }  // namespace
-
-std::span<const std::string_view> secrets_at_home() noexcept {
-  return secrets;
-}
 
 bool is_within(std::string_view path, std::string_view folder) noexcept {
   if (folder.empty() || path.empty()) return false;

@@ -11,7 +11,8 @@
 // place of another. Nothing is made in the folder itself. The home is always mirrored.
 //
 // "Given by name": a path in the definition's args, in configured variables' values, its cwd, or in
-// sandbox_paths. What the person wrote there the server is meant to use, so that
+// sandbox_paths. Of a file its folder is given as well, unless something hidden or another
+// program's files may lie there. What the person wrote there the server is meant to use, so that
 // `npx -y @modelcontextprotocol/server-filesystem /some/path` works as it is.
 #pragma once
 
@@ -19,7 +20,6 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -82,9 +82,10 @@ class KnownPlaces {
 
 struct ViewRequest {
   const ChildPolicy *policy = nullptr;
-  std::string program;  // the file to execute
-  std::string home;     // of the user; empty: none
-  std::string cache;    // a folder that exists, the server's own; empty: none
+  std::string program;             // the file to execute
+  std::string home;                // of the gateway: where its user's caches lie; empty: none
+  std::vector<std::string> homes;  // further ones whose secrets are hidden
+  std::string cache;               // a folder that exists, the server's own; empty: none
   uid_t user = 0;
   // The gateway's own files and folders: shown to no server, whatever it was given.
   std::vector<std::string> own;
@@ -93,9 +94,6 @@ struct ViewRequest {
 
 // Looks at the file system (links, what exists), changes nothing but making folders in `cache`.
 ChildView plan_view(const ViewRequest &request);
-
-// Below the home: what no server sees unless it is named.
-std::span<const std::string_view> secrets_at_home() noexcept;
 
 // True if `path` is `folder` or lies in it; both without a slash at the end.
 bool is_within(std::string_view path, std::string_view folder) noexcept;

@@ -1,14 +1,11 @@
 // What is made ready for a start before there is a process: pipes, the view of the file system, the
 // rules of Landlock, control groups, and the plan that the child follows.
 #include <fcntl.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <utility>
@@ -18,6 +15,7 @@
 #include "sandbox/child_filter.hpp"
 #include "sandbox/child_image.hpp"
 #include "sandbox/child_landlock.hpp"
+#include "sandbox/homes.hpp"
 #include "sandbox/spawn_launch.hpp"
 #include "sandbox/start_folder.hpp"
 
@@ -110,23 +108,6 @@ std::vector<ChildMount> mounts_of(const ChildView &view, bool require) {
   return out;
 }
 
-// Where this user's credentials lie. What the environment says may be no folder (cron, services):
-// the account's home then.
-std::string home_of_user() {
-  const auto is_folder = [](const char *path) {
-    struct stat status{};
-    return path != nullptr && path[0] == '/' && ::stat(path, &status) == 0 &&
-           S_ISDIR(status.st_mode);
-  };
-  if (const char *home = std::getenv("HOME"); is_folder(home)) return home;
-  std::array<char, 16'384> buffer;
-  passwd entry{};
-  passwd *found = nullptr;
-  const bool known = ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
-                     found != nullptr;
-  return known && is_folder(found->pw_dir) ? found->pw_dir : "";
-}
-
 }  // namespace
 
 bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
@@ -134,7 +115,7 @@ bh_status Spawner::prepare_sandbox(Launch &launch, bh_error *error) {
   view.policy = &launch.policy;
   view.program = launch.program;
   view.home = options_.home;
-  if (view.home.empty()) view.home = home_of_user();
+  find_homes(&view);
   if (caches_ && launch.policy.cache_bytes != 0) caches_->make_room(launch.server);
   view.cache = make_cache_folder(options_.state_dir, launch.server);
   view.user = ::geteuid();

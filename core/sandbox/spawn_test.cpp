@@ -34,6 +34,7 @@
 #include "reactor/reactor.hpp"
 #include "sandbox/child.hpp"
 #include "sandbox/child_view.hpp"
+#include "sandbox/hidden_places.hpp"
 #include "sandbox/landlock.hpp"
 
 using namespace bulkhead;
@@ -373,10 +374,14 @@ TEST_CASE("a start makes nothing in the home, and what it needs there is in plac
 TEST_CASE("a home that was given as a whole is bound as a whole") {
   if (skip_without_namespaces()) return;
   World w;
+  const std::string mode = GENERATE("home-read-only", "strict");
   const std::string definition = GENERATE(as<std::string>{}, R"("args":["@"])",
                                           R"("args":["--root=@"])", R"("sandbox":{"write":["@"]})");
   std::string text = definition;
   text.replace(text.find('@'), 1, w.home);
+  text = text.find("\"sandbox\"") == text.npos
+             ? text + R"(,"sandbox":{"mode":")" + mode + "\"}"
+             : text.insert(text.size() - 1, R"(,"mode":")" + mode + '"');
   Running run(w, R"("command":"server",)" + text,
               {"write:" + w.home + "/new", "read:" + w.home + "/.ssh/id_ed25519",
                "read:" + w.home + "/.netrc", "read:" + w.home + "/notes.txt"});
@@ -481,6 +486,92 @@ TEST_CASE("what a server was given by name it may use") {
   CHECK(run.later("read:" + w.project + "/later.txt") == "ok");
   CHECK(fs::exists(w.project + "/new2"));
   CHECK(fs::exists(w.folder + "/other/new.db"));
+}
+
+TEST_CASE("a file that was given by name opens no folder that holds hidden places") {
+  const bool namespaces = GENERATE(true, false);
+  if (namespaces ? skip_without_namespaces() : landlock_abi() == 0) return;
+  World w([&](SpawnOptions &options) { options.namespaces = namespaces; });
+  INFO((namespaces ? "" : "without namespaces"));
+  const std::vector<std::string> alone = {".config/tool.json", ".config/autostart/tool.desktop",
+                                          ".local/share/data.db", ".local/bin/data.db", "data.db"};
+  const std::vector<std::string> around = {".config/tool/settings.json", "app/data.db",
+                                           ".local/share/app/x.db"};
+  std::string args = in_quotes(w.home + "/.config/not-there.json");
+  std::vector<std::string> attempts = {"write:" + w.home + "/.config/not-there.json"};
+  for (const auto *list : {&alone, &around}) {
+    for (const std::string &name : *list) {
+      put_file(w.home + "/" + name);
+      args += "," + in_quotes(w.home + "/" + name);
+      attempts.push_back("write:" + w.home + "/" + name);
+      const fs::path folder = fs::path(w.home + "/" + name).parent_path();
+      attempts.push_back("write:" + (folder / "planted").string());
+    }
+  }
+  const auto place = [&](const std::string &name) {
+    return "write:" + (fs::path(w.home + "/" + name).parent_path() / "planted").string();
+  };
+  Running run(w, R"("command":"server","args":[)" + args + "]", attempts);
+  for (const std::string &name : alone) {
+    CHECK(run.of("write:" + w.home + "/" + name) == "ok");
+    CHECK(run.of(place(name)) != "ok");
+  }
+  for (const std::string &name : around) {
+    CHECK(run.of("write:" + w.home + "/" + name) == "ok");
+    CHECK(run.of(place(name)) == "ok");
+  }
+  CHECK(run.of("write:" + w.home + "/.config/not-there.json") != "ok");
+  for (const char *name : {".config/gh/hosts.yml", ".local/share/keyrings/login"}) {
+    put_file(w.home + "/" + name);
+    CHECK(run.later("read:" + w.home + "/" + name) != "ok");
+    CHECK(run.later("write:" + w.home + "/" + name) != "ok");
+    CHECK(run.later(place(name)) != "ok");
+  }
+  const auto told = [&](const std::string &text) {
+    return std::count_if(w.log.begin(), w.log.end(), [&](const std::string &line) {
+      return line.find(text) != std::string::npos;
+    });
+  };
+  CHECK(told("not-there.json does not exist, and its folder is not given instead") == 1);
+  CHECK(told("it can change the file " + w.home + "/.config/tool.json, but not replace it") == 1);
+  CHECK(told("/settings.json") == 0);
+}
+
+TEST_CASE("credentials are hidden in all homes: the account's, the gateway's and the server's") {
+  ChildPolicy policy;
+  policy.command = "server";
+  World w;
+  const auto make_home = [&](const std::string &name) {
+    put_file(w.folder + "/" + name + "/.ssh/id_rsa");
+    put_file(w.folder + "/" + name + "/.config/x");
+    return w.folder + "/" + name;
+  };
+  const std::string account = make_home("account"), gateway = make_home("gateway"),
+                    own = make_home("own");
+  policy.home = own;
+  policy.env_values = {own, account};
+  policy.mode = GENERATE(ChildPolicy::Mode::home_read_only, ChildPolicy::Mode::strict);
+  ViewRequest request;
+  request.policy = &policy;
+  request.program = "/bin/sh";
+  request.home = gateway;
+  request.homes = {account, gateway};
+  request.user = 1000;
+  const ChildView view = plan_view(request);
+  const auto is = [&](const std::string &path, ViewStep::Kind kind) {
+    return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
+      return step.path == path && step.kind == kind;
+    });
+  };
+  CHECK(is(own, ViewStep::Kind::bind));  // given by name
+  CHECK(is(own + "/.ssh", ViewStep::Kind::empty_folder));
+  CHECK_FALSE(is(account, ViewStep::Kind::bind));
+  for (const std::string &home : {account, gateway}) {
+    if (policy.mode == ChildPolicy::Mode::strict) continue;  // nothing of /tmp is there
+    CHECK(is(home, ViewStep::Kind::mirror));
+    CHECK(is(home + "/.config", ViewStep::Kind::mirror));
+    CHECK_FALSE(is(home + "/.ssh", ViewStep::Kind::entry));
+  }
 }
 
 TEST_CASE("the gateway's own files stay hidden, whatever a server was given") {

@@ -104,7 +104,8 @@ void describe_start(std::string *out, const ProjectEntry &entry) {
   const auto paths = named_paths(entry);
   if (paths.empty() || sandbox_mode(entry) == "\"off\"") return;
   line(out, "opens", joined(paths));
-  line(out, "", "to read and change: folders, and the folders of files (programs: to read)");
+  line(out, "", "to read and change: folders, files, and the folders of files, unless something");
+  line(out, "", "in them is hidden from servers (programs: to read)");
 }
 
 void describe_program_warning(std::string *out, const ProjectEntry &entry) {

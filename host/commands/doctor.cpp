@@ -18,6 +18,7 @@
 #include "mcp/scan.hpp"
 #include "plugin/loader.hpp"
 #include "sandbox/features.hpp"
+#include "sandbox/homes.hpp"
 #include "sandbox/start_folder.hpp"
 #include "service/control_client.hpp"
 #include "sources/plugin_check.hpp"
@@ -46,6 +47,7 @@ class Doctor {
     if (auto profile = configuration()) {
       plugins(*profile);
       start_folders(*profile);
+      grants(*profile);
       check_transports(*profile, served_, &findings_);
       servers(std::move(*profile), running);
     }
@@ -233,6 +235,30 @@ class Doctor {
              "Programs may load code and settings of that folder (node_modules, a Python module, "
              "their own configuration), which a repository can bring. Set \"cwd\" for each that "
              "needs no files of it.");
+  }
+
+  // What servers were given by name and do not get, or not as a whole.
+  void grants(const Profile &profile) {
+    for (const ServerDef &server : profile.servers) {
+      if (server.disabled || server.command.empty() || server.sandbox.mode == SandboxMode::off) {
+        continue;
+      }
+      const auto policy = parse_child_policy(server.name, server.to_json());
+      if (!policy) continue;  // its start says why
+      ViewRequest request;
+      request.policy = &*policy;
+      request.user = ::geteuid();
+      request.own = profile.own_paths;
+      find_homes(&request);
+      const ChildView view = plan_view(request);
+      for (const std::string &path : view.ignored) not_granted(server.name, path);
+      for (const std::string &note : view.notes) not_granted(server.name, note);
+    }
+  }
+  void not_granted(const std::string &server, const std::string &what) {
+    doubtful("the sandbox of server " + printable(server) + ": " + printable(what),
+             "docs/profile.md, \"Sandboxes of servers with a command\", lists what a path in a "
+             "definition opens.");
   }
 
   // ---- the servers -----------------------------------------------------------------------------

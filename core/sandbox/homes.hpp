@@ -1,0 +1,12 @@
+// The home folders of the user that the gateway runs as.
+#pragma once
+
+#include "sandbox/child_view.hpp"
+
+namespace bulkhead {
+
+// Adds the account's home and the one of the environment to the homes whose secrets are hidden.
+// Sets `home`, if it is empty.
+void find_homes(ViewRequest *request);
+
+}  // namespace bulkhead
