@@ -1,5 +1,7 @@
 // The keys of a server that is a child process: its sandbox, when it runs, how many of it.
+#include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "profile/server.hpp"
 
@@ -78,23 +80,22 @@ class ChildRules {
                                              : SandboxMode::home_read_only;
   }
 
-  // Two members are ours. VS Code has a table of its own under this name, with others.
+  // Two members are ours. VS Code has a table of its own under this name, with others. What limits
+  // a server is never left out: the key beside the table that does it is named.
   void read_table(const Member &sandbox) {
-    static constexpr std::string_view kIpc[] = {"private", "host"};
     std::string others;
     for (const Member &member : sandbox.value.members) {
       const std::string path = join(at(sandbox), member.name);
-      if (member.name != "mode" && member.name != "ipc") {
+      if (const auto key = key_beside(member); !key.empty()) {
+        diagnostics_.error(member.place, path,
+                           "a table \"sandbox\" has no such member; set " + in_quotes(key) +
+                               " of the server, beside \"sandbox\"");
+      } else if (member.name != "mode" && member.name != "ipc") {
         others.append(others.empty() ? "" : ", ").append(in_quotes(member.name));
-        continue;
-      }
-      if (given_("command") == nullptr) {
+      } else if (given_("command") == nullptr) {
         diagnostics_.error(member.place, path, "only a server with a command has this");
-      } else if (member.name == "mode") {
-        read_mode(member, path);
-      } else if (const auto word = diagnostics_.one_of(member.value, path, kIpc)) {
-        server_.sandbox.host_ipc = *word == "host";
-        ipc_ = &member;
+      } else {
+        read_own(member, path);
       }
     }
     if (others.empty() && !sandbox.value.members.empty()) return;
@@ -102,6 +103,31 @@ class ChildRules {
                       "server " + in_quotes(server_.name) + ": in the table " +
                           "\"sandbox\" only \"mode\" and \"ipc\" have a meaning here" +
                           (others.empty() ? "" : "; ignored: " + others));
+  }
+
+  void read_own(const Member &member, const std::string &path) {
+    static constexpr std::string_view kIpc[] = {"private", "host"};
+    if (member.name == "mode") return read_mode(member, path);
+    const auto word = diagnostics_.one_of(member.value, path, kIpc);
+    if (!word) return;
+    server_.sandbox.host_ipc = *word == "host";
+    ipc_ = &member;
+  }
+
+  // The key of the server that a member of the table means; empty: none. A table "network" is VS
+  // Code's.
+  static std::string_view key_beside(const Member &member) {
+    static constexpr std::pair<std::string_view, std::string_view> kKeys[] = {
+        {"memory_bytes", "memory_bytes"},   {"memoryBytes", "memory_bytes"},
+        {"processes", "processes"},         {"cache_bytes", "cache_bytes"},
+        {"cacheBytes", "cache_bytes"},      {"read", "sandbox_paths"},
+        {"write", "sandbox_paths"},         {"paths", "sandbox_paths"},
+        {"sandbox_paths", "sandbox_paths"}, {"sandboxPaths", "sandbox_paths"},
+    };
+    if (member.name == "network") return member.value.kind == Kind::table ? "" : member.name;
+    const auto *found = std::find_if(std::begin(kKeys), std::end(kKeys),
+                                     [&](const auto &key) { return key.first == member.name; });
+    return found == std::end(kKeys) ? std::string_view() : found->second;
   }
 
   void read_paths(const Member &paths) {

@@ -418,6 +418,27 @@ TEST_CASE("a table \"sandbox\" of a server has a mode and ipc; other members are
   CHECK(wrong(R"("url":"http://x/","sandbox":{"ipc":"host"})") == "mcpServers.a.sandbox.ipc");
 }
 
+TEST_CASE("a limit in a table \"sandbox\" is an error that names the key of the server") {
+  for (const auto &[member, key] : std::initializer_list<std::pair<std::string, std::string>>{
+           {R"("network":false)", "network"},
+           {R"("network":true)", "network"},
+           {R"("network":"none")", "network"},
+           {R"("memory_bytes":33554432)", "memory_bytes"},
+           {R"("processes":5)", "processes"},
+           {R"("cacheBytes":0)", "cache_bytes"},
+           {R"("read":["/x"])", "sandbox_paths"},
+           {R"("write":["/x"])", "sandbox_paths"},
+           {R"("sandboxPaths":{})", "sandbox_paths"}}) {
+    INFO(member);
+    const auto errors = bad(
+        {{"f", "a.json",
+          R"({"mcpServers":{"a":{"command":"c","sandbox":{"mode":"strict",)" + member + "}}}}"}});
+    REQUIRE(errors.size() == 1);
+    CHECK(has(errors[0].path, "mcpServers.a.sandbox."));
+    CHECK(has(errors[0].what, "set \"" + key + "\" of the server, beside \"sandbox\""));
+  }
+}
+
 TEST_CASE("a sandbox that cannot be, or has no process, is refused") {
   const auto wrong = [](const std::string &members) {
     const auto errors = bad({{"file", "p.json", R"({"mcpServers":{"a":{)" + members + "}}}"}});

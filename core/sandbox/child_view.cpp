@@ -488,8 +488,8 @@ class Planner {
     });
   }
 
-  // In every mode, where hidden_ has only what the mode hides by itself. Not the gateway's own files:
-  // they exist and are covered wherever they lie.
+  // In every mode, where hidden_ has only what the mode hides by itself. Not the gateway's own
+  // files: they exist and are covered wherever they lie.
   void find_kept_apart() {
     const auto add = [this](const std::string &path) {
       kept_apart_.insert(place_of(path));
