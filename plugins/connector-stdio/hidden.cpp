@@ -1,7 +1,10 @@
 #include "connector-stdio/hidden.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "connector-stdio/shown_text.hpp"
 
 namespace connector_stdio {
 namespace {
@@ -11,6 +14,7 @@ using bh::Decoded;
 constexpr std::string_view instead = "***";
 // A unit escape has six bytes for one.
 constexpr std::size_t bytes_per_byte = 6, open_at_least = 4096;
+constexpr std::size_t base64_at_least = 12;  // bytes of a value
 
 bool is_hex(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
@@ -51,42 +55,88 @@ std::vector<std::size_t> borders_of(std::string_view text) {
   return out;
 }
 
+// Whole groups of three bytes.
+std::string base64(std::string_view bytes, std::string_view last_two) {
+  static constexpr std::string_view letters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  std::string out;
+  for (std::size_t i = 0; i + 2 < bytes.size(); i += 3) {
+    const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(bytes[i + k]); };
+    const unsigned group = static_cast<unsigned>(byte(0) << 16 | byte(1) << 8 | byte(2));
+    for (const unsigned shift : {18u, 12u, 6u, 0u}) {
+      const unsigned sextet = group >> shift & 63;
+      out += sextet < letters.size() ? letters[sextet] : last_two[sextet - letters.size()];
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 HiddenValues::HiddenValues(std::vector<std::string> values) {
-  const auto add = [this](std::string text) {
-    if (text.empty()) return;
-    const auto same = [&](const Value &value) { return value.text == text; };
-    if (std::any_of(values_.begin(), values_.end(), same)) return;
-    std::vector<std::size_t> borders = borders_of(text);
-    most_open_ = std::max(most_open_, open_at_least + bytes_per_byte * text.size());
-    values_.push_back({std::move(text), std::move(borders)});
-  };
   for (std::string &value : values) {
-    std::string plain = Decoded::all_of(value, max_layers);
+    std::string plain = Decoded::all_of(value, max_layers), shown = ShownText::all_of(value);
     const std::size_t least =
         value.size() / 2;  // of a value that is all escapes little may be left
+    add_base64(value);
     add(std::move(value));
-    if (plain.size() > least) add(std::move(plain));
+    for (std::string *form : {&plain, &shown}) {
+      if (form->size() > least) add(std::move(*form));
+    }
   }
 }
 
-// f(text, source): the text, then what its escapes stand for, layer by layer; source(range) is
-// where a range of it is in the text.
+void HiddenValues::add(std::string text) {
+  if (text.empty()) return;
+  const auto same = [&](const Value &value) { return value.text == text; };
+  if (std::any_of(values_.begin(), values_.end(), same)) return;
+  std::vector<std::size_t> borders = borders_of(text);
+  most_open_ = std::max(most_open_, open_at_least + bytes_per_byte * text.size());
+  values_.push_back({std::move(text), std::move(borders)});
+}
+
+// Wherever in the encoded text the value begins ("user:VALUE"): what its whole groups of three
+// bytes become. Of short values too little is left to tell them from other text.
+void HiddenValues::add_base64(std::string_view text) {
+  if (text.size() < base64_at_least) return;
+  for (const std::size_t skipped : {0u, 1u, 2u}) {
+    for (const std::string_view last_two : {"+/", "-_"})
+      add(base64(text.substr(skipped), last_two));
+  }
+}
+
+// f(text, source): the text; what is shown of it; what the escapes in that stand for, layer by
+// layer. source(range) is where a range of it is in the text.
 template <class F>
 void HiddenValues::each_layer(std::string_view text, F f) const {
-  f(text, [](Range range) { return range; });
-  std::vector<Decoded> layers;
-  while (layers.size() < max_layers) {
-    auto layer = Decoded::of(layers.empty() ? text : layers.back().text(), Decoded::Layer::both);
-    if (!layer) break;
-    layers.push_back(std::move(*layer));
-    f(layers.back().text(), [&](Range range) {
-      for (auto outer = layers.rbegin(); outer != layers.rend(); ++outer) {
-        range = outer->source(range.begin, range.end);
-      }
+  struct Layer {
+    std::optional<Decoded> decoded;  // else shown
+    std::optional<ShownText> shown;
+    std::string_view text() const { return decoded ? decoded->text() : shown->text(); }
+    Range source(Range range) const {
+      return decoded ? decoded->source(range.begin, range.end)
+                     : shown->source(range.begin, range.end);
+    }
+  };
+  std::vector<Layer> layers;
+  const auto last = [&] { return layers.empty() ? text : layers.back().text(); };
+  const auto call = [&] {
+    f(last(), [&](Range range) {
+      for (auto outer = layers.rbegin(); outer != layers.rend(); ++outer)
+        range = outer->source(range);
       return range;
     });
+  };
+  call();
+  for (unsigned decoded = 0; decoded <= max_layers; ++decoded) {
+    if (auto shown = ShownText::of(last()); shown && !shown->text().empty()) {
+      layers.push_back({std::nullopt, std::move(shown)});
+      call();
+    }
+    auto inner = decoded < max_layers ? Decoded::of(last(), Decoded::Layer::both) : std::nullopt;
+    if (!inner) break;
+    layers.push_back({std::move(inner), std::nullopt});
+    call();
   }
 }
 
@@ -115,35 +165,45 @@ std::vector<HiddenValues::Range> HiddenValues::find(std::string_view text) const
   return out;
 }
 
-// The longest beginning of a value that the text, whose escapes are taken off layer by layer, ends
-// with; what is left of an escape that it ends within belongs to it. Empty: none.
-HiddenValues::Range HiddenValues::beginning_at_end(std::string_view text) const {
-  const std::string_view whole = text.substr(0, text.size() - half_escape(text));
-  std::size_t begin = whole.size();
-  each_layer(whole, [&](std::string_view layer, const auto &source) {
-    const std::size_t half = half_escape(layer);
-    std::size_t longest = half;
-    for (const Value &value : values_) {
-      const std::string_view ready = layer.substr(0, layer.size() - half);
-      std::size_t length = 0;
-      for (const char c : ready.substr(ready.size() - std::min(ready.size(), value.text.size()))) {
-        if (length == value.text.size()) length = value.borders[length];
-        while (length > 0 && value.text[length] != c) length = value.borders[length];
-        if (value.text[length] == c) ++length;
-      }
+// The longest beginning of a value that the layer ends with; what is left of an escape that it ends
+// within belongs to it.
+std::size_t HiddenValues::beginning_in(std::string_view layer) const {
+  const std::size_t half = half_escape(layer);
+  const std::string_view ready = layer.substr(0, layer.size() - half);
+  std::size_t longest = half;
+  for (const Value &value : values_) {
+    std::size_t length = 0;
+    for (const char c : ready.substr(ready.size() - std::min(ready.size(), value.text.size()))) {
       if (length == value.text.size()) length = value.borders[length];
-      longest = std::max(longest, length + (length == 0 ? 0 : half));
+      while (length > 0 && value.text[length] != c) length = value.borders[length];
+      if (value.text[length] == c) ++length;
     }
-    if (longest != 0) {
-      begin = std::min(begin, source(Range{layer.size() - longest, layer.size()}).begin);
-    }
+    if (length == value.text.size()) length = value.borders[length];
+    longest = std::max(longest, length + (length == 0 ? 0 : half));
+  }
+  return longest;
+}
+
+// The longest beginning of a value that the text ends with, in any of its layers. Empty: none.
+// `broken`: it needs so many bytes before the end of a line, or the ends of most lines had to wait.
+HiddenValues::Range HiddenValues::beginning_at_end(std::string_view text,
+                                                   std::size_t broken) const {
+  const std::string_view whole = text.substr(0, text.size() - half_escape(text));
+  const bool line_ended = whole.ends_with('\n');
+  std::size_t begin = whole.size();
+  bool first = true;
+  each_layer(whole, [&](std::string_view layer, const auto &source) {
+    const bool as_it_is = std::exchange(first, false);
+    const std::size_t longest = beginning_in(layer);
+    if (longest == 0 || (line_ended && !as_it_is && longest < broken)) return;
+    begin = std::min(begin, source(Range{layer.size() - longest, layer.size()}).begin);
   });
   return {begin, text.size()};
 }
 
 std::size_t HiddenValues::open_end(std::string_view text) const {
   if (values_.empty()) return 0;
-  std::size_t begin = beginning_at_end(text).begin;
+  std::size_t begin = beginning_at_end(text, least_told).begin;
   const std::vector<Range> found = find(text);
   // One that goes on behind it waits as a whole.
   for (auto range = found.rbegin(); range != found.rend() && range->end > begin; ++range) {
@@ -155,7 +215,7 @@ std::size_t HiddenValues::open_end(std::string_view text) const {
 std::string HiddenValues::mask(std::string_view text, bool ended) const {
   std::vector<Range> found = find(text);
   if (ended && !values_.empty()) {
-    Range last = beginning_at_end(text);
+    Range last = beginning_at_end(text, text.npos);  // a line that is whole is not cut
     const bool beyond = found.empty() || found.back().end < last.end;
     if (last.end - last.begin >= least_told && beyond) {
       for (; !found.empty() && found.back().end > last.begin; found.pop_back()) {

@@ -12,7 +12,8 @@
 
 namespace connector_stdio {
 
-// Finds values as they are and behind escapes of JSON and of URLs. Immutable once it is made.
+// Finds values as they are, behind escapes of JSON and of URLs, in base64, and with colour codes,
+// control characters or line ends in them. Immutable once it is made.
 class HiddenValues {
  public:
   static constexpr unsigned max_layers = 8;     // of escapes in one another
@@ -38,10 +39,13 @@ class HiddenValues {
     std::string text;
     std::vector<std::size_t> borders;  // of each beginning: the longest that it also ends with
   };
+  void add(std::string text);
+  void add_base64(std::string_view text);
   template <class F>
   void each_layer(std::string_view text, F f) const;
+  std::size_t beginning_in(std::string_view layer) const;
   std::vector<Range> find(std::string_view text) const;
-  Range beginning_at_end(std::string_view text) const;
+  Range beginning_at_end(std::string_view text, std::size_t broken) const;
 
   std::vector<Value> values_;
   std::size_t most_open_ = 0;

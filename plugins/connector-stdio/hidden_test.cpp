@@ -57,6 +57,46 @@ TEST_CASE("a value is hidden wherever the pieces of a stream end") {
   }
 }
 
+TEST_CASE("a value is hidden with what a terminal does not show in it, and in base64") {
+  using namespace std::string_literals;
+  const std::vector<std::string> values = {"tango-7-foxtrot", "line one\nline two"};
+  for (const auto &[text, expected] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"a tan\x1B[1;31mgo-7-\x1B[0mfoxtrot b\n", "a *** b\n"},
+           {"a \x1B[31mtango-7-foxtrot\x1B[0m b\n", "a \x1B[31m***\x1B[0m b\n"},
+           {"\x1B[38;2;1;2;3mt\x1B[0ma\x1B[Kn\x1B(Bg\x1B=o-7-foxtrot\n", "\x1B[38;2;1;2;3m***\n"},
+           {"tan\x1B]8;;https://x/\x1B\\go-7-fox\x1B]0;title\atrot\n", "***\n"},
+           {"tan\xC2\x9B"
+            "31mgo-7-foxtrot\n",
+            "***\n"},
+           {"tango\0-7-\0foxtrot\n"s, "***\n"},
+           {"tango\r-7-foxtrot\r\n", "***\r\n"},
+           {"tango-\n7-foxtrot\n", "***\n"},
+           {"tango-\r\n7-foxtrot\n", "***\n"},
+           {"t\bta\ban\bngo-7-foxtrot\n", "t\b***\n"},
+           {"tan\xE2\x80\x8Bgo-7\xC2\xAD-foxtrot\xEF\xBB\xBF\n", "***\xEF\xBB\xBF\n"},
+           {R"({"k":"tan\u001b[31mgo-7-\u0000foxtrot"})", R"({"k":"***"})"},
+           {"?q=tan%1B%5B31mgo%2D7-foxtrot&r\n", "?q=***&r\n"},
+           {"tan\x1B[1mgo%2\x1B[0mD7-foxtrot\n", "***\n"},
+           {"line one\x1B[0m\nline two\n", "***\n"},
+           {"dGFuZ28tNy1mb3h0cm90\n", "***\n"},              // VALUE
+           {"dTp0YW5nby03LWZveHRyb3Q=\n", "dTp0***b3Q=\n"},  // u:VALUE
+           {"dXM6dGFuZ28tNy1mb3h0cm90\n", "dXM6***\n"},      // us:VALUE
+           {"dGFuZ28tNy1\x1B[0m\nmb3h0cm90\n", "***\n"},
+           {"t a n g o-7-foxtrot \x1B[3 \x1B tan\n", "t a n g o-7-foxtrot \x1B[3 \x1B tan\n"}}) {
+    for (std::size_t bytes = 1; bytes <= text.size(); ++bytes) {
+      INFO(text << " in pieces of " << bytes);
+      CHECK(in_pieces(values, text, bytes) == expected);
+    }
+  }
+}
+
+TEST_CASE("a line that ends with a few bytes of a value does not wait for the next") {
+  StreamMask mask = mask_of({"tango-7-foxtrot"});
+  CHECK(mask.add("\x1B[31mit is t\x1B[0m\n") == "\x1B[31mit is t\x1B[0m\n");
+  CHECK(mask.add("it is tango\n") == "it is ");
+  CHECK(mask.add("and on\n") == "tango\nand on\n");
+}
+
 TEST_CASE("what cannot be the beginning of a value does not wait") {
   StreamMask mask = mask_of({"tango-7-foxtrot", "quebec"});
   CHECK(mask.add("ready\n") == "ready\n");

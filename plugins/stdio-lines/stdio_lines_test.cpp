@@ -220,6 +220,13 @@ TEST_CASE("texts of strangers are cleaned") {
   REQUIRE(cleaned("ab\xc3\xa9", 3) == "ab");
   REQUIRE(cleaned("\x1b", 10).empty());
   REQUIRE(cleaned("\x1b[12", 10).empty());
+  REQUIRE(cleaned("a\x1b]0;title\x07"
+                  "b\x1b]8;;http://x/\x1b\\c\x1b(Bd\xC2\x9B"
+                  "31me",
+                  100) == "abcde");
+  REQUIRE(cleaned("a\x1b]no end\nb", 100) == "a b");
+  REQUIRE(cleaned("a\x1b[3\nb", 100) == "ab");
+  REQUIRE(cleaned("a\x1b\nb\x1b]x\x1b[1mc", 100) == "a bc");
 }
 
 TEST_CASE("paused from inside the sink, no line comes before resume, and none is lost") {

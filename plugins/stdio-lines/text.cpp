@@ -9,15 +9,34 @@ unsigned char at(std::string_view s, std::size_t i) {
   return i < s.size() ? static_cast<unsigned char>(s[i]) : 0;
 }
 
-// Index behind the escape sequence at i (which holds ESC): "ESC [ ... letter" or ESC and one more.
-std::size_t skip_escape(std::string_view s, std::size_t i) {
-  if (at(s, i + 1) != '[') return i + 2;
-  i += 2;
-  while (i < s.size() && (at(s, i) < 0x40 || at(s, i) > 0x7E)) ++i;
+// "ESC [" or U+009B, parameters, a letter.
+std::size_t skip_control(std::string_view s, std::size_t i) {
+  while (i < s.size() && at(s, i) >= 0x20 && at(s, i) < 0x40) ++i;
   return i + 1;
 }
 
+// The text of a title or link, up to BEL, "ESC \\" or the end of the line.
+std::size_t skip_string(std::string_view s, std::size_t i) {
+  for (; i < s.size() && s[i] != '\n'; ++i) {
+    if (s[i] == '\a') return i + 1;
+    if (s[i] == '\x1B') return at(s, i + 1) == '\\' || i + 1 == s.size() ? i + 2 : i;
+  }
+  return i < s.size() ? i : i + 1;
+}
+
 }  // namespace
+
+std::size_t skip_escape(std::string_view s, std::size_t i) noexcept {
+  if (at(s, i) == 0xC2 && at(s, i + 1) == 0x9B) return skip_control(s, i + 2);
+  if (at(s, i) != 0x1B) return i;
+  const unsigned char kind = at(s, i + 1);
+  if (kind == '[') return skip_control(s, i + 2);
+  if (kind == ']' || kind == 'P' || kind == 'X' || kind == '^' || kind == '_') {
+    return skip_string(s, i + 2);
+  }
+  for (++i; i < s.size() && at(s, i) >= 0x20 && at(s, i) < 0x30;) ++i;  // "ESC ( B"
+  return i < s.size() && at(s, i) < 0x20 ? i : i + 1;
+}
 
 std::size_t utf8_length(std::string_view s, std::size_t i) noexcept {
   const auto continues = [&](std::size_t k) { return (at(s, k) & 0xC0) == 0x80; };
@@ -38,8 +57,8 @@ std::size_t utf8_length(std::string_view s, std::size_t i) noexcept {
 std::string cleaned(std::string_view text, std::size_t max_bytes) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    if (at(text, i) == 0x1B) {
-      i = skip_escape(text, i);
+    if (const std::size_t behind = skip_escape(text, i); behind != i) {
+      i = behind;
       continue;
     }
     const std::size_t n = utf8_length(text, i);

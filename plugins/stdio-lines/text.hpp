@@ -11,6 +11,11 @@ namespace stdio_lines {
 // '?'. At most max_bytes, cut on a character boundary.
 std::string cleaned(std::string_view text, std::size_t max_bytes);
 
+// Index behind the terminal escape sequence that begins at i (with ESC, or with U+009B); beyond the
+// text's size if it ends within it. i: no sequence begins there. A sequence with a text of its own
+// (titles, links) ends with its line at the latest.
+std::size_t skip_escape(std::string_view text, std::size_t i) noexcept;
+
 // Length of the well-formed UTF-8 character at text[i], or 0.
 std::size_t utf8_length(std::string_view text, std::size_t i) noexcept;
 

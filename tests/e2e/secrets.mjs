@@ -1,9 +1,9 @@
 // Canary secrets: credentials of every kind, as written and by ${env:..}, through a run in which all
 // goes wrong, and then they are looked for wherever they must not be.
-import { closeSync, existsSync, openSync, readFileSync, readdirSync, readSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, readSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { assert, descendants, fake, fakeMcp, run, runProgram, sanitized, sleep, test, until } from './lib.mjs';
+import { assert, descendants, fake, fakeMcp, run, runProgram, sanitized, show, sleep, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const root = process.getuid() === 0;
@@ -237,6 +237,49 @@ for (const args of [[], ['--single-process']]) {
     await gateway.stop();
     for (const where of [text, said, readFileSync(log, 'utf8'), gateway.stderrText]) {
       for (const part of ['tango', 'fox', 'trot', 'pass-of', 'quebec']) assert.ok(!where.includes(part), `${part} in ${where}`);
+    }
+  }, { timeout: 60_000 });
+}
+
+for (const args of [[], ['--single-process']]) {
+  test(`a server's log holds no value of its env with colours or line ends in it, nor in base64 (${args[0] ?? 'compartments'})`, async (t) => {
+    const value = 'tango-7-foxtrot-quebec';
+    const lines = {
+      colours: ['tan\\033[1;31mgo-7-\\033[0mfoxtrot\\033(B-quebec'],
+      title: ['tango\\033]0;title\\007-7-foxtrot\\033]8;;https://x/\\033\\\\-quebec'],
+      zeros: ['tango\\000-7-\\000foxtrot-quebec'],
+      overtyped: ['tango-7\\r-foxtrot\\b\\bot-quebec'],
+      wrapped: ['tango-7-\\nfoxtrot-\\r\\nquebec'],
+      reads: ['tan\\033[3', '1mgo-7-fox', 'trot-\\033', '[0mquebec'],
+      json: ['tan\\\\u001b[31mgo-7-foxtrot-quebec'],
+      base64: [Buffer.from(value).toString('base64')],
+      basic: [Buffer.from(`user:${value}`).toString('base64')],
+      token: [Buffer.from(`u:${value}`).toString('base64url')],
+    };
+    // Before it is asked anything, and while a client is served.
+    const write = Object.entries(lines).map(([name, pieces]) => `printf '${name}: ' >&2; ${pieces.map((piece) => `printf '${piece}' >&2`).join('; sleep 0.2; ')}; printf '.\\n' >&2`);
+    const work = t.path('work');
+    mkdirSync(work);
+    writeFileSync(join(work, 'program'), `${write.join('\n')}\nwhile [ ! -e "$WORK/go" ]; do sleep 0.05; done\n${write.join('\n')}\necho the end >&2\nexit 3\n`);
+    const gateway = await t.gateway({ mcpServers: { good: fake('--tool', 'ok'), loud: { command: 'sh', args: [join(work, 'program')], env: { API_TOKEN: value, WORK: work } } } }, { args });
+    const client = await t.http(gateway);
+    const log = join(gateway.dir, 'state/bulkhead/log/servers/loud.log');
+    const logged = () => (existsSync(log) ? readFileSync(log, 'latin1') : '');
+    await until('it has written', () => logged().includes('token: '), 20_000);
+    await client.tool('good__ok');
+    writeFileSync(join(work, 'go'), '');
+    await until('the end', () => logged().includes('the end'), 20_000);
+    const said = await until('the reason', async () => {
+      const loud = JSON.stringify((await statusOf(gateway)).servers.find(({ name }) => name === 'loud'));
+      return /last lines/.test(loud) && loud;
+    }, 20_000);
+    await gateway.stop();
+    const text = logged();
+    for (const name of Object.keys(lines)) assert.ok(text.split(`${name}: `).length > 2, `${name} in ${show(text)}`);
+    for (const where of [text, said, gateway.stderrText]) {
+      for (const part of ['tan', 'go-7', 'fox', 'trot', 'quebec', ...[0, 1, 2].map((skipped) => Buffer.from(value.slice(skipped)).toString('base64').slice(0, 8))]) {
+        assert.ok(!where.includes(part), `${part} in ${show(where)}`);
+      }
     }
   }, { timeout: 60_000 });
 }
