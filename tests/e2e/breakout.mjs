@@ -214,4 +214,35 @@ for (const [sandbox, may] of [
   }, { timeout });
 }
 
+// One file in a folder of settings was given by name, and HOME leads elsewhere. What lies at home, and
+// comes to lie there while the server runs, is out of reach all the same.
+for (const sandbox of ['home-read-only', 'strict', 'off']) {
+  test(`break-out: what lies beside a file that a hostile server was given, ${sandbox}`, async (t) => {
+    const home = t.path('home');
+    for (const folder of [`${home}/.config/gh`, t.path('other')]) mkdirSync(folder, { recursive: true });
+    for (const name of ['tool.json', 'gh/hosts.yml']) writeFileSync(join(home, '.config', name), 'text\n');
+    const evil = { sandbox, args: [join(home, '.config/tool.json')], env: { HOME: t.path('other') } };
+    const { client, target } = await hostileGateway(t, evil);
+    const attempts = ['read the home folder', 'open up a file at home (chmod)', 'rename a file at home', 'hard link to a file at home', 'symbolic link to a file at home'];
+    const worked = async (name, file) => {
+      const aim = asText({ ...target, home_file: join(home, file), sibling: 0, sibling_secret: 0 });
+      const said = textOf(await client.tool('evil__attempt', { name, target: aim }));
+      assert.ok(said.startsWith(`${name}: `), said);
+      return said.endsWith('WORKED');
+    };
+    await client.tool('evil__names');  // it runs
+    const later = ['.config/hub/token', '.config/gcloud/key', '.netrc', '.ssh/id_rsa', '.config/systemd/user/x.service'];
+    for (const file of later) {
+      mkdirSync(join(home, file, '..'), { recursive: true });
+      writeFileSync(join(home, file), 'text\n');
+    }
+    const reached = [];
+    for (const file of ['.config/gh/hosts.yml', '.ssh/id_test', ...later]) {
+      for (const name of attempts) if (await worked(name, file)) reached.push(`${name}: ${file}`);
+    }
+    if (sandbox === 'off') assert.ok(reached.length > 20, show(reached));
+    else assert.deepEqual(reached, []);
+  }, { timeout });
+}
+
 run();
