@@ -1013,6 +1013,7 @@ TEST_CASE("a package that is run by its name starts in an empty folder of its ow
     CHECK(run.of("env:PYTHONSAFEPATH") == "ok");
     CHECK(run.of("write:here") == "ok");
   }
+  INFO((w.log.empty() ? "" : w.log[0]));
   CHECK(w.log.empty());
 }
 
