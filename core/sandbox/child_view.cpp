@@ -154,7 +154,6 @@ class Planner {
       hide_services();
     }
     for (const std::string &home : homes_) hide_at_home(home);
-    find_kept_apart();
     add_caches();
     show_program();
     for (const std::string &path : named_paths()) grant_named(path);
@@ -453,9 +452,9 @@ class Planner {
     const std::string folder = parent_of(real);
     if (is_trusted(parent_of(named), folder) && may_grant_around(folder)) return show(folder, true);
     show(real, true);
-    const bool in_hidden = std::any_of(kept_apart_.begin(), kept_apart_.end(), [&](const auto &at) {
-      return is_within(real, at) && !is_shared(at);
-    });
+    const bool in_hidden =
+        std::any_of(kept_apart().begin(), kept_apart().end(),
+                    [&](const auto &at) { return is_within(real, at) && !is_shared(at); });
     if (in_hidden || is_closed(folder)) return;
     notes_.push_back("it can change the file " + real +
                      ", but not replace it or put others beside it: " + folder + shared_because +
@@ -473,9 +472,9 @@ class Planner {
 
   // Whether all of a folder may be given because of a file in it: it holds no hidden place, belongs
   // to none, and is no folder that programs share.
-  bool may_grant_around(const std::string &folder) const {
+  bool may_grant_around(const std::string &folder) {
     if (is_closed(folder) || holds_home(folder)) return false;
-    return std::none_of(kept_apart_.begin(), kept_apart_.end(), [&](const std::string &at) {
+    return std::none_of(kept_apart().begin(), kept_apart().end(), [&](const std::string &at) {
       return is_within(at, folder) || (is_within(folder, at) && !is_shared(at));
     });
   }
@@ -488,18 +487,20 @@ class Planner {
     });
   }
 
-  // In every mode, where hidden_ has only what the mode hides by itself. Not the gateway's own
-  // files: they exist and are covered wherever they lie.
-  void find_kept_apart() {
-    const auto add = [this](const std::string &path) {
-      kept_apart_.insert(place_of(path));
-      if (const std::string real = real_place(path); !real.empty()) kept_apart_.insert(real);
-    };
+  // What is hidden so far, and what programs share. The gateway's own files come later: they exist
+  // and are covered wherever they lie.
+  const std::set<std::string> &kept_apart() {
+    if (!kept_apart_.empty()) return kept_apart_;
+    kept_apart_ = hidden_;
     for (const std::string &home : homes_) {
-      for (const std::string_view name : secrets_at_home()) add(joined(home, name));
-      for (const std::string_view name : shared_at_home()) add(joined(home, name));
+      for (const std::string_view name : shared_at_home()) {
+        kept_apart_.insert(joined(home, name));
+        if (const std::string real = real_place(joined(home, name)); !real.empty()) {
+          kept_apart_.insert(real);
+        }
+      }
     }
-    kept_apart_.insert(hidden_.begin(), hidden_.end());
+    return kept_apart_;
   }
 
   void grant_folder_named(const std::string &named) {
@@ -609,7 +610,7 @@ class Planner {
   const std::string home_;                 // the gateway's HOME, where caches lie; empty: none
   std::vector<std::string> homes_;         // all whose secrets are hidden
   std::size_t gateways_homes_ = 0;         // the first of them: not from the server's definition
-  std::set<std::string> kept_apart_;       // see may_grant_around()
+  std::set<std::string> kept_apart_;       // see kept_apart()
   std::map<std::string, ViewStep> steps_;  // in order, parents come first
   std::set<std::string> hidden_;           // places, whether they exist or not
   std::vector<std::string> placed_;        // of caches

@@ -19,8 +19,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sandbox/child_policy.hpp"
@@ -76,7 +76,7 @@ class KnownPlaces {
 
  private:
   std::string look_up(const std::string &path);
-  std::map<std::string, std::string> known_;
+  std::unordered_map<std::string, std::string> known_;
   std::uint64_t since_ns_ = 0;
 };
 
