@@ -44,13 +44,27 @@ bh_status on_loop(void *ctx, F f) {
 bh_status session_open(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error) {
   return router_of(ctx).session_open(*part_of(ctx).end, *peer, out, error);
 }
+bh_status deliver_message(void *ctx, const bh_incoming *message, bh_delivery *out) {
+  ClientEnd *end = part_of(ctx).end.get();
+  if (end == nullptr) return BH_E_UNSUPPORTED;  // not a transport
+  return router_of(ctx).deliver_message(*end, *message, out);
+}
+// Of transports that know no other way.
 bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
                   bh_delivery *out) {
-  return router_of(ctx).deliver(session, stream, bh::view(message), out);
+  if (session == 0) return BH_STALE;
+  bh_incoming incoming{};
+  incoming.size = sizeof incoming;
+  incoming.session = session;
+  incoming.stream = stream;
+  incoming.message = message;
+  return deliver_message(ctx, &incoming, out);
 }
-void stream_gone(void *, bh_session, std::uint64_t) {
+void stream_gone(void *ctx, bh_session session, std::uint64_t stream) {
   // In the revisions with sessions a lost stream is not a cancellation: the call goes on, and its
   // answer is kept by the transport or dropped.
+  const ClientEnd *end = part_of(ctx).end.get();
+  if (session == 0 && end != nullptr) router_of(ctx).stream_gone(*end, stream);
 }
 void session_close(void *ctx, bh_session session, std::uint32_t how) {
   router_of(ctx).session_close(session, how);
@@ -226,7 +240,8 @@ HostTables::HostTables(const bh_limits *limits)
                  session_close,
                  check_revision,
                  finished,
-                 set_process_name},
+                 set_process_name,
+                 deliver_message},
       connector_{sizeof(bh_host_connector), 0,         limits,     upstream_message,
                  exchange_failed,           lane_down, lane_closed},
       tools_{sizeof(bh_host_tools), 0, complete, progress, list_changed, resource_updated},

@@ -50,6 +50,10 @@ struct PipeHost::Tables {
     host(ctx).deliver(stream, bh::view(message), out);
     return BH_OK;
   }
+  static bh_status deliver_message(void *ctx, const bh_incoming *in, bh_delivery *out) {
+    if (in->session == 0) return BH_E_UNSUPPORTED;  // a pipe has one conversation
+    return deliver(ctx, in->session, in->stream, in->message, out);
+  }
   static void stream_gone(void *, bh_session, std::uint64_t) {}
   static void session_close(void *ctx, bh_session, std::uint32_t how) {
     host(ctx).session_close(how);
@@ -78,11 +82,12 @@ struct PipeHost::Tables {
   }
 
   static const bh_host_transport *transport() {
-    static const bh_host_transport table{sizeof table,  0,
-                                         &limits,       session_open,
-                                         deliver,       stream_gone,
-                                         session_close, check_revision,
-                                         finished,      set_process_name};
+    static const bh_host_transport table{sizeof table,   0,
+                                         &limits,        session_open,
+                                         deliver,        stream_gone,
+                                         session_close,  check_revision,
+                                         finished,       set_process_name,
+                                         deliver_message};
     return &table;
   }
   static const bh_host_connector *connector() {

@@ -29,13 +29,15 @@ void ClientAnswers::send(const ReplyTo &reply, std::uint32_t kind, const bh_str 
   bh_outgoing message{};
   message.size = sizeof message;
   message.kind = kind;
-  message.session = reply.session;
+  message.session = s->is_sessionless() ? 0 : reply.session;
   message.stream = reply.stream;
   message.http_status = http_status;
   message.part_count = count;
   message.parts = parts;
+  ClientEnd &end = *s->end;
   ++sending_;
-  s->end->send(message);
+  if (s->is_sessionless() && kind == BH_OUT_ANSWER) on_sessionless_answer_(*s);
+  end.send(message);
   --sending_;
 }
 

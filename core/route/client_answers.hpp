@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 #include "bulkhead/abi/ext/transport.h"
 #include "profile/profile.hpp"
@@ -38,6 +39,11 @@ class ClientAnswers {
 
   // Is told of each answer, since a process that has answered is sound. Null: nobody.
   void use_ledger(Ledger *ledger) noexcept { ledger_ = ledger; }
+
+  // Called before the answer to a sessionless message is sent, since its session ends with it.
+  void on_sessionless_answer(std::function<void(Session &)> f) {
+    on_sessionless_answer_ = std::move(f);
+  }
 
   // Hands a message over to the session's transport now. A client may do anything meanwhile but
   // end its session; see sending().
@@ -88,6 +94,7 @@ class ClientAnswers {
   Reactor &reactor_;
   RouterCounters &counters_;
   const std::function<void()> on_sent_;
+  std::function<void(Session &)> on_sessionless_answer_;
   ClientBatches batches_;
   HeldAnswers held_;
   Ledger *ledger_ = nullptr;

@@ -86,7 +86,9 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
               [this](std::int32_t level, std::string_view text) { log(level, text); },
               [this](std::uint64_t number, bool late) { unanswered(number, late); },
               [this] { check_idle(); }}),
-      cursors_(seed_) {}
+      cursors_(seed_) {
+  answers_.on_sessionless_answer([this](Session &s) { end_sessionless(s); });
+}
 
 Router::~Router() {
   reactor_.forget(this);
@@ -110,8 +112,12 @@ void Router::end_sessions(std::string_view reason) {
     Session *s = session(handle);
     if (s == nullptr) continue;
     ClientEnd *end = s->end;
+    const bool sessionless = s->is_sessionless();
+    if (sessionless) {
+      answers_.unrecorded_error({handle, s->stream, 0}, {}, code::internal_error, reason, 503);
+    }
     close_session(*s);
-    end->session_ended(handle, reason);
+    if (!sessionless) end->session_ended(handle, reason);
   }
 }
 
@@ -129,15 +135,19 @@ void Router::close_lanes() {
 bh_status Router::session_open(ClientEnd &end, const bh_peer &peer, bh_session *out,
                                bh_error *error) {
   if (ending_) return bh::fail(error, BH_E_UNAVAILABLE, "the gateway is stopping");
-  if (sessions_.size() >= limits().sessions) {
+  if (session_count() >= limits().sessions) {
     return bh::fail(
         error, BH_E_LIMIT,
         "too many sessions are open (limits.sessions = " + std::to_string(limits().sessions) + ")");
   }
+  *out = add_session(end, peer).handle;
+  return BH_OK;
+}
+
+Session &Router::add_session(ClientEnd &end, const bh_peer &peer) {
   Session &s = sessions_.open(end, peer, reactor_.now_ns());
   if (recorder_.active()) s.trace_id = new_trace_id();
-  *out = s.handle;
-  return BH_OK;
+  return s;
 }
 
 void Router::set_process_name(bh_session handle, std::string_view name) {
@@ -192,6 +202,7 @@ void Router::close_session(Session &s) {
   views_.drop_waiters(s);
   answers_.batches().forget_session(s.handle);
   views_.leave(s);
+  if (s.is_sessionless()) --sessionless_count_;
   sessions_.erase(s.handle);
 }
 

@@ -47,6 +47,7 @@
 #include "route/pin_watch.hpp"
 #include "route/recorder.hpp"
 #include "route/session.hpp"
+#include "route/sessionless.hpp"
 #include "route/sessions.hpp"
 #include "route/subscriptions.hpp"
 #include "route/upstreams.hpp"
@@ -135,6 +136,11 @@ class Router : public LaneHost,
   bh_status session_open(ClientEnd &end, const bh_peer &peer, bh_session *out, bh_error *error);
   bh_status deliver(bh_session session, std::uint64_t stream, std::string_view message,
                     bh_delivery *out);
+  // What bh_host_transport.deliver_message() promises; sessionless messages are answered on `end`.
+  // Bound: limits.sessions of them wait for their answers.
+  bh_status deliver_message(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
+  // Cancels the sessionless message of that stream.
+  void stream_gone(const ClientEnd &end, std::uint64_t stream);
   void session_close(bh_session session, std::uint32_t how);
   // What is delivered from now on comes from a process of this name.
   void set_process_name(bh_session session, std::string_view name);
@@ -238,7 +244,7 @@ class Router : public LaneHost,
   void lane_ends(Lane &lane) override { subscriptions_.forget_lane(lane); }
 
   // ---- for the host ----
-  std::size_t session_count() const noexcept { return sessions_.size(); }
+  std::size_t session_count() const noexcept { return sessions_.size() - sessionless_count_; }
   std::uint32_t in_flight() const noexcept { return exchanges_.size(); }
   bool settled() const { return views_.all_settled(); }
   // No session, or every session's input has ended and its answers are out.
@@ -276,6 +282,11 @@ class Router : public LaneHost,
   // router.cpp: drops what neither rules nor people would see of a message that was scanned.
   // *room: keeps what is left of it, as long as it is used.
   void drop_members(std::string_view *message, mcp::Scan *scan, std::string *room);
+
+  // router_sessionless.cpp
+  bh_status check_incoming(const ClientEnd &end, const bh_incoming &message, bh_error *error);
+  bh_status deliver_sessionless(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
+  void end_sessionless(Session &session);
 
   // router_batches.cpp
   bool handle_batch(Session &session, const ReplyTo &reply, std::string_view message);
@@ -344,6 +355,7 @@ class Router : public LaneHost,
 
   // router.cpp: sessions, answers, time
   Session *session(bh_session handle) noexcept { return sessions_.find(handle); }
+  Session &add_session(ClientEnd &end, const bh_peer &peer);
   void close_session(Session &session);
   void evict(Session &session);
   void close_sessions_later();
@@ -361,6 +373,8 @@ class Router : public LaneHost,
   RouterCounters counters_;
   const std::uint64_t seed_;  // random
   Sessions sessions_;
+  SessionlessStreams sessionless_;
+  std::size_t sessionless_count_ = 0;  // of sessions_ that stand for one message
   ClientAnswers answers_;
   ExchangeTable exchanges_;
   Deadlines deadlines_;

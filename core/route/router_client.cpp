@@ -60,6 +60,11 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
         std::string(error.what) + " (at byte " + std::to_string(error.offset) + ")", 400);
     return true;
   }
+  if (s.sessionless == Session::Sessionless::in_delivery &&
+      scan.method == mcp::Method::initialize && scan.kind == mcp::Kind::request) {
+    s.sessionless = Session::Sessionless::begins_session;
+    return false;
+  }
   std::string room;
   drop_members(&message, &scan, &room);
   // From here on it may end this process, and must not end the next one, too.

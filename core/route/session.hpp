@@ -48,6 +48,12 @@ struct Session {
   std::uint8_t listed = 0;     // bit per ItemKind: the client has seen that list
   View *view = nullptr;        // set by initialize
 
+  // One that stands for a single sessionless message ends with its answer.
+  enum class Sessionless : std::uint8_t { no, in_delivery, begins_session, waits };
+  Sessionless sessionless = Sessionless::no;
+  std::uint64_t stream = 0;  // of that message
+  bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
+
   SessionExchanges exchanges;
   std::uint32_t open_asks = 0;
   std::size_t batched_bytes = 0;  // of answers that wait in its batches for others

@@ -45,6 +45,16 @@ typedef struct bh_str {
   uint64_t n;
 } bh_str;
 
+/* One header of a message, as HTTP has them: the name is a token (RFC 9110) and is compared without
+ * regard to case; the value is bytes, not always UTF-8, without control characters but the tab. An
+ * array of headers has at most BH_HEADER_COUNT elements, and at most BH_HEADER_BYTES bytes of names
+ * and values together. */
+typedef struct bh_header {
+  bh_str name;
+  bh_str value;
+} bh_header;
+enum { BH_HEADER_COUNT = 64, BH_HEADER_BYTES = 32768 };
+
 /* Owned bytes that are handed over. The receiver calls release(owner) exactly once, from any
  * thread, when it is done; release may be NULL for static data. */
 typedef struct bh_buf {

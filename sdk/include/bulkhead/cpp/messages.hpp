@@ -1,0 +1,76 @@
+// Messages and their headers: checks, and delivery to hosts of every minor. Header only; C++20.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "../abi/ext/transport.h"
+#include "basics.hpp"
+
+namespace bh {
+
+// A token of RFC 9110, section 5.6.2: a header's name.
+inline bool is_token(std::string_view text) noexcept {
+  const auto fits = [](char c) {
+    const char lower = static_cast<char>(c | 0x20);
+    return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') ||
+           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), fits);
+}
+
+// No control character but the tab: a header's value.
+inline bool is_header_value(std::string_view text) noexcept {
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    const auto u = static_cast<unsigned char>(c);
+    return (u < 0x20 && u != '\t') || u == 0x7F;
+  });
+}
+
+// Are these headers what bh_header allows? BH_OK, or BH_E_INVALID and a text that says which one is
+// wrong and never holds a value.
+inline bh_status check_headers(std::span<const bh_header> headers, bh_error *error) {
+  if (headers.size() > BH_HEADER_COUNT) {
+    return fail(error, BH_E_INVALID,
+                "a message has at most " + std::to_string(BH_HEADER_COUNT) + " headers, not " +
+                    std::to_string(headers.size()));
+  }
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    if (!is_token(view(headers[i].name))) {
+      return fail(error, BH_E_INVALID,
+                  "the name of header " + std::to_string(i + 1) + " is not a token (RFC 9110)");
+    }
+    if (!is_header_value(view(headers[i].value))) {
+      return fail(error, BH_E_INVALID,
+                  "the value of header \"" + std::string(view(headers[i].name).substr(0, 100)) +
+                      "\" holds a control character");
+    }
+    bytes += headers[i].name.n + headers[i].value.n;
+  }
+  if (bytes <= BH_HEADER_BYTES) return BH_OK;
+  return fail(error, BH_E_INVALID,
+              "the headers of a message have at most " + std::to_string(BH_HEADER_BYTES) +
+                  " bytes, not " + std::to_string(bytes));
+}
+
+inline std::span<const bh_header> headers(const bh_incoming &message) noexcept {
+  return {message.headers, message.header_count};
+}
+
+// deliver_message(), or what a host before minor 2 has in its place: such a host takes no
+// sessionless message (BH_E_UNSUPPORTED) and sees no headers.
+inline bh_status deliver(void *ctx, const bh_host_transport &host, const bh_incoming &message,
+                         bh_delivery *out) {
+  if (BH_HAS(bh_host_transport, &host, deliver_message) && host.deliver_message != nullptr) {
+    return host.deliver_message(ctx, &message, out);
+  }
+  if (message.session == 0) return BH_E_UNSUPPORTED;
+  return host.deliver(ctx, message.session, message.stream, message.message, out);
+}
+
+}  // namespace bh
