@@ -67,7 +67,7 @@ struct ReplyContext {
 
 // Where the open request belongs.
 struct Attachment {
-  enum class Role : std::uint8_t { none, post, general, old_pair };
+  enum class Role : std::uint8_t { none, post, general, old_pair, sessionless };
   Role role = Role::none;
   Session *session = nullptr;
   std::uint64_t stream = 0;

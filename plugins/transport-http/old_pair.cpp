@@ -44,8 +44,10 @@ void Server::old_message(Connection &c, const RequestFeed &feed) {
   }
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
+  const McpHeaders headers(feed.head_text());
   const bh_status status =
-      transport_->deliver(host_.ctx(), session->handle, 0, bh::str(feed.body()), &delivery);
+      hand_over({.session = session->handle, .stream = 0, .peer = nullptr, .headers = headers},
+                feed.body(), &delivery);
   if (status != BH_OK) {
     const bool gone = status == BH_STALE;
     respond_error(c, gone ? 404 : 500, gone ? -32001 : -32000,

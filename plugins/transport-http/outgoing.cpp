@@ -22,6 +22,12 @@ std::string data_of(const bh_outgoing &message) {
 }  // namespace
 
 bh_status Server::send(const bh_outgoing &message) {
+  if (message.session == 0) {
+    const bool before = std::exchange(in_send_, true);
+    const bh_status status = send_sessionless(message);
+    in_send_ = before;
+    return status;
+  }
   Session *session = sessions_.find(message.session);
   if (session == nullptr) return BH_STALE;
   if (session->hold) {
@@ -136,6 +142,10 @@ void Server::replay_held(Session &session) {
 // An answer that takes long becomes an event stream, so that the client and what is between see
 // that it is alive, and so that it can be resumed.
 void Server::on_quiet(Connection &c) {
+  if (c.attached.role == Attachment::Role::sessionless) {
+    if (!c.streaming()) begin_events(c, {}, nullptr);
+    return static_cast<void>(send_comment(c));
+  }
   Session *session = c.attached.session;
   if (session == nullptr || session->ended) return;
   if (c.attached.role == Attachment::Role::post) {

@@ -53,6 +53,7 @@ class RequestFeed {
 
   const RequestHead &head() const noexcept { return parser_.head(); }
   std::string_view text(Slice slice) const noexcept { return {base_ + slice.at, slice.n}; }
+  std::string_view head_text() const noexcept { return text(Slice{0, head().bytes}); }
   std::string_view text(Field field) const noexcept { return text(head()[field]); }
   std::string_view body() const noexcept { return body_; }
   int status() const noexcept { return status_; }

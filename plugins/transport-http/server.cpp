@@ -171,11 +171,13 @@ void Server::destroy(Connection &c) noexcept {
 // The connection broke. In the revisions up to 2025-11-25 that cancels nothing.
 void Server::lost(Connection &c) {
   const Attachment at = std::exchange(c.attached, {});
+  if (at.role == Attachment::Role::sessionless) return lost_sessionless(at.stream);
   if (at.session == nullptr || at.session->ended) return;
   Session &session = *at.session;
   session.last_used_ns = host_.now_ns();
   switch (at.role) {
     case Attachment::Role::none:
+    case Attachment::Role::sessionless:
       return;
     case Attachment::Role::general:
       session.general = nullptr;
@@ -302,6 +304,7 @@ void Server::stop() noexcept {
   std::vector<bh_session> all;
   sessions_.for_each([&](Session &session) { all.push_back(session.handle); });
   close_sessions(all);
+  end_sessionless();
   settle();
   host_.timer_cancel(sweep_);
   host_.timer_cancel(soon_);

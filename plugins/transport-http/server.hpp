@@ -1,7 +1,8 @@
-// The server: connections, sessions and the routes between them. Three sources share its parts:
+// The server: connections, sessions and the routes between them. These sources share its parts:
 //   server.cpp      life, connections, the clock sweep
 //   streamable.cpp  requests: the guard, POST, GET and DELETE of Streamable HTTP
 //   old_pair.cpp    requests: GET /sse and POST /messages of 2024-11-05
+//   sessionless.cpp requests that belong to no session
 //   outgoing.cpp    what the host sends
 //
 // Calls into the host (deliver, session_close ...) happen only in reactor events of this plugin,
@@ -12,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "bulkhead/abi/ext/draft/resume.h"
@@ -21,6 +23,7 @@
 #include "connection.hpp"
 #include "eviction.hpp"
 #include "guard.hpp"
+#include "mcp_headers.hpp"
 #include "response.hpp"
 #include "sessions.hpp"
 #include "stream-listener/stream_listener.hpp"
@@ -89,13 +92,27 @@ class Server final : public ConnectionOwner {
   Session *named_session(Connection &c, const RequestFeed &feed);
   bool revision_fits(Connection &c, const RequestFeed &feed, const Session &session);
   void post(Connection &c, const RequestFeed &feed);
-  void deliver(Connection &c, Session &session, std::string_view body, bool fresh);
+  // What a message is delivered with.
+  struct Delivery {
+    bh_session session;  // 0: none
+    std::uint64_t stream;
+    const bh_peer *peer;  // of one without a session
+    const McpHeaders &headers;
+  };
+  bh_status hand_over(const Delivery &with, std::string_view body, bh_delivery *out);
+  void deliver(Connection &c, Session &session, const RequestFeed &feed, bool fresh);
   void settle_fresh(Connection &c, Session &session, std::uint64_t number, bool initialize);
   void get(Connection &c, const RequestFeed &feed);
   void open_general(Connection &c, Session &session, std::uint32_t after);
   void resume(Connection &c, Session &session, std::uint64_t number, std::uint32_t after);
   void replay(Connection &c, Session &session, std::uint64_t number, std::uint32_t after);
   void remove(Connection &c, const RequestFeed &feed);
+
+  // sessionless.cpp
+  bool deliver_sessionless(Connection &c, const RequestFeed &feed);
+  bh_status send_sessionless(const bh_outgoing &message);
+  void lost_sessionless(std::uint64_t stream);
+  void end_sessionless();
 
   // old_pair.cpp
   void old_events(Connection &c);
@@ -135,6 +152,8 @@ class Server final : public ConnectionOwner {
   std::vector<Connection *> ready_;
   std::vector<std::pair<bh_session, std::uint32_t>> closing_;  // to be told to the host in settle()
   Sessions sessions_;
+  std::unordered_map<std::uint64_t, Connection *> sessionless_;  // by stream, one a connection
+  std::uint64_t next_sessionless_ = 1;
   Eviction eviction_;
   std::deque<SessionId> deleted_;  // of sessions of earlier processes, so that they stay deleted
   bh_timer sweep_ = 0;

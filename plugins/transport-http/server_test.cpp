@@ -64,8 +64,9 @@ TEST_CASE("an answer that comes later finds its request") {
   CHECK(rig.send(BH_OUT_EVENT, 999, 1, "x") == BH_STALE);
 }
 
-TEST_CASE("a request without a session ends with its answer") {
+TEST_CASE("a session that a host wants for a request without one ends with its answer") {
   Rig rig;
+  rig.refusal = BH_E_UNSUPPORTED;
   Client client(rig);
   SECTION("answered at once") {
     const Response r = client.request(post(rig, "now"));
@@ -105,6 +106,7 @@ TEST_CASE("an initialize whose client has gone leaves no session") {
   initialize(rig, client);
   CHECK(rig.open.size() == 1);
   Client second(rig);
+  rig.refusal = BH_E_SESSION_LOST;
   // Answered late, so that the client cannot know the id yet.
   second.send(post(rig, "later"));
   REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 2; }, 5000));

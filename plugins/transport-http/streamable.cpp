@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "bulkhead/cpp/messages.hpp"
 #include "server.hpp"
 
 namespace transport_http {
@@ -281,22 +282,43 @@ void Server::post(Connection &c, const RequestFeed &feed) {
                          "Unsupported Media Type: Content-Type must be application/json");
   }
   const bool fresh = !head.has(Field::session);
+  if (fresh && deliver_sessionless(c, feed)) return;
   Session *session = fresh ? open_session(c) : named_session(c, feed);
   if (session == nullptr) return;
   // Without a session the message itself says which revision it wants, and the host answers that.
   if (!fresh && !revision_fits(c, feed, *session)) return;
-  deliver(c, *session, feed.body(), fresh);
+  deliver(c, *session, feed, fresh);
 }
 
-void Server::deliver(Connection &c, Session &session, std::string_view body, bool fresh) {
+// With a session, headers beyond the bound are not shown at all: no revision that has sessions
+// checks them.
+bh_status Server::hand_over(const Delivery &with, std::string_view body, bh_delivery *out) {
+  bh_incoming message{};
+  message.size = sizeof message;
+  message.session = with.session;
+  message.stream = with.stream;
+  message.message = bh::str(body);
+  message.peer = with.peer;
+  if (!with.headers.too_many()) {
+    const std::span<const bh_header> headers = with.headers.all();
+    message.flags = BH_INCOMING_HEADERS;
+    message.headers = headers.data();
+    message.header_count = static_cast<std::uint32_t>(headers.size());
+  }
+  return bh::deliver(host_.ctx(), *transport_, message, out);
+}
+
+void Server::deliver(Connection &c, Session &session, const RequestFeed &feed, bool fresh) {
   const std::uint64_t number = session.next_stream++;
   session.streams.push_back({.number = number, .connection = &c});
   c.attached = {Attachment::Role::post, &session, number};
   session.hold = fresh;
   bh_delivery delivery{};
   delivery.size = sizeof delivery;
+  const McpHeaders headers(feed.head_text());
   const bh_status status =
-      transport_->deliver(host_.ctx(), session.handle, number, bh::str(body), &delivery);
+      hand_over({.session = session.handle, .stream = number, .peer = nullptr, .headers = headers},
+                feed.body(), &delivery);
   session.hold = false;
   session.ready = session.ready || (delivery.flags & BH_DELIVERED_READY) != 0;
   if (session.ended) return;  // its streams have been answered

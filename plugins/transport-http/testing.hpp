@@ -20,6 +20,7 @@
 #include "bulkhead/abi/ext/draft/resume.h"
 #include "bulkhead/abi/ext/transport.h"
 #include "bulkhead/abi/plugin.h"
+#include "bulkhead/cpp/messages.hpp"
 #include "bulkhead/testing/fake_host.hpp"
 
 extern "C" const bh_entry *bh_static_entry_TransportHttp(void);
@@ -44,6 +45,8 @@ struct Rig {
     bh_session session;
     std::uint64_t stream;
     std::string text;
+    std::vector<std::string> headers{};  // "name: value"
+    std::string principal{};             // of one without a session
   };
   struct Closed {
     bh_session session;
@@ -117,6 +120,8 @@ struct Rig {
   std::vector<std::pair<bh_session, std::uint64_t>> gone;
   std::map<bh_session, std::string> open;  // session -> principal
   std::string bad_revision = "1999-01-01";
+  bh_status refusal = BH_OK;  // of messages without a session
+  bh_host_transport table{};
   bh_session last_session = 0;
   std::function<void(bh_session)> on_close;  // from inside session_close
 
@@ -137,6 +142,16 @@ struct Rig {
                        bh_delivery *out) {
       return of(ctx).deliver({session, stream, std::string(bh::view(message))}, *out);
     };
+    table.deliver_message = [](void *ctx, const bh_incoming *in, bh_delivery *out) {
+      Delivered d{in->session, in->stream, std::string(bh::view(in->message))};
+      for (const bh_header &header : bh::headers(*in)) {
+        d.headers.push_back(std::string(bh::view(header.name)) + ": " +
+                            std::string(bh::view(header.value)));
+      }
+      if (in->peer != nullptr) d.principal = bh::view(in->peer->principal);
+      if ((in->flags & BH_INCOMING_HEADERS) == 0) d.headers.emplace_back("not shown");
+      return of(ctx).deliver(d, *out);
+    };
     table.stream_gone = [](void *ctx, bh_session session, std::uint64_t stream) {
       of(ctx).gone.emplace_back(session, stream);
     };
@@ -152,7 +167,9 @@ struct Rig {
   }
 
   bh_status deliver(const Delivered &d, bh_delivery &out) {
-    if (!open.contains(d.session)) return BH_STALE;
+    if (d.session != 0 && !open.contains(d.session)) return BH_STALE;
+    if (d.session == 0 && refusal != BH_OK) return refusal;
+    if (d.session == 0 && d.text.find("initialize") != d.text.npos) return BH_E_SESSION_LOST;
     delivered.push_back(d);
     const auto is = [&](std::string_view word) { return d.text.find(word) != d.text.npos; };
     out.kind = is("notify") ? BH_DELIVERED_NOTHING : BH_DELIVERED_ANSWER;
@@ -166,8 +183,6 @@ struct Rig {
     }
     return BH_OK;
   }
-
-  bh_host_transport table{};
 };
 
 // One response, read to its end.

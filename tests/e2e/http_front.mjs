@@ -156,6 +156,35 @@ for (const [mode, args] of modes) {
     assert.equal(await status(forged), 200);
   });
 
+  test(`requests without a session are answered, and take no session's place, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ limits: { sessions: 2 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
+    const [one, two] = [await t.http(gateway), await t.http(gateway)];
+    const post = (body, headers = {}) => one.exchange('POST', { body, headers: {
+      'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers } });
+    const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+    const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'a__x', 'mcp-param-region': 'eu' };
+    const unknown = (id) => `{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,"message":"this server speaks MCP 2024-11-05 to 2025-11-25; send initialize"}}`;
+    for (const [headers, message, status, answer] of [
+      [modern, one.message('tools/call', { name: 'a__x', _meta: meta }, 'm'), 400, unknown('"m"')],
+      [{}, one.message('server/discover', { _meta: meta }, 7), 400, unknown('7')],
+      [{}, one.message('tools/list', undefined, 8), 400, /"id":8,"error":\{"code":-32600,"message":"the session is not initialized/],
+      [{}, one.message('ping', undefined, 9), 200, '{"jsonrpc":"2.0","id":9,"result":{}}'],
+      [{}, '{', 400, /"error":\{"code":-32700/],
+      [{}, one.message('notifications/initialized'), 202, ''],
+      [Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`mcp-param-${i}`, '1'])), one.message('ping', undefined, 9), 431, /too many/],
+    ]) {
+      const got = await post(message, headers);
+      assert.equal(got.status, status, got.body);
+      if (typeof answer === 'string') assert.equal(got.body, answer);
+      else assert.match(got.body, answer);
+      assert.equal(got.headers['mcp-session-id'], undefined);
+    }
+    assert.equal((await httpCounters(gateway)).sessions_evicted, 0);
+    assert.equal((await statusOf(gateway)).sessions, 2);
+    for (const client of [one, two]) assert.equal((await client.tool('a__x')).content[0].text, 'fake/x');
+    assert.equal((await httpCounters(gateway)).sessions_evicted, 0);
+  });
+
   test(`connections that say nothing refuse nobody, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 8 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
     const limit = 2 * 8 + 64;

@@ -1,0 +1,40 @@
+#include "mcp_headers.hpp"
+
+#include <algorithm>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "request_head.hpp"
+
+namespace transport_http {
+namespace {
+
+bool is_shown(std::string_view name) noexcept {
+  constexpr std::string_view prefix = "mcp-", param = "param-";
+  if (!equals_ignoring_case(name.substr(0, prefix.size()), prefix)) return false;
+  const std::string_view rest = name.substr(prefix.size());
+  return equals_ignoring_case(rest, "protocol-version") || equals_ignoring_case(rest, "method") ||
+         equals_ignoring_case(rest, "name") ||
+         equals_ignoring_case(rest.substr(0, param.size()), param);
+}
+
+}  // namespace
+
+McpHeaders::McpHeaders(std::string_view head) noexcept {
+  while (!head.empty()) {
+    const std::size_t end = std::min(head.find('\n'), head.size() - 1);
+    std::string_view line = head.substr(0, end);
+    head.remove_prefix(end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || !is_shown(line.substr(0, colon))) continue;
+    add(line.substr(0, colon), trim(line.substr(colon + 1)));
+  }
+}
+
+void McpHeaders::add(std::string_view name, std::string_view value) noexcept {
+  bytes_ += name.size() + value.size();
+  too_many_ = too_many_ || count_ == headers_.size() || bytes_ > BH_HEADER_BYTES;
+  if (!too_many_) headers_[count_++] = {bh::str(name), bh::str(value)};
+}
+
+}  // namespace transport_http

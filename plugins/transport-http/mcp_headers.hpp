@@ -1,0 +1,33 @@
+// The headers of a request that the host is shown: MCP-Protocol-Version, Mcp-Method, Mcp-Name and
+// Mcp-Param-*. No allocation; the bytes are those of the request.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "bulkhead/abi/core.h"
+
+namespace transport_http {
+
+class McpHeaders {
+ public:
+  // `head`: a whole one, as HeadParser has taken it.
+  explicit McpHeaders(std::string_view head) noexcept;
+
+  // More of them, or more bytes, than a message may have: see bh_header.
+  bool too_many() const noexcept { return too_many_; }
+  std::span<const bh_header> all() const noexcept { return {headers_.data(), count_}; }
+
+ private:
+  void add(std::string_view name, std::string_view value) noexcept;
+
+  std::array<bh_header, BH_HEADER_COUNT> headers_;
+  std::size_t count_ = 0;
+  std::uint64_t bytes_ = 0;
+  bool too_many_ = false;
+};
+
+}  // namespace transport_http
