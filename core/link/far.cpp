@@ -2,6 +2,7 @@
 
 #include "bulkhead/abi/ext/draft/event.h"
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/messages.hpp"
 #include "link/frames.hpp"
 #include "link/texts.hpp"
 #include "reactor/post_owned.hpp"
@@ -12,6 +13,17 @@ namespace {
 // During a reload the near end may name a plugin of the next process, or of the one before.
 std::string absent(const std::string &id) {
   return "this compartment does not run plugin \"" + id + "\" now";
+}
+
+// Takes the headers from the front of a message's payload. False: no near end of ours sends that.
+bool take_headers(std::uint32_t bytes, std::string_view *payload, std::vector<bh_header> *out) {
+  if (bytes == 0) return true;
+  HeadersText text;
+  if (bytes > max_header_bytes || bytes > payload->size()) return false;
+  if (!from_bytes(payload->substr(0, bytes), &text)) return false;
+  payload->remove_prefix(bytes);
+  for (const auto &[name, value] : text.headers) out->push_back({bh::str(name), bh::str(value)});
+  return bh::check_headers(*out, nullptr) == BH_OK;
 }
 
 }  // namespace
@@ -42,21 +54,31 @@ struct Far::Lane final : Channel::Receiver {
   void closed(Channel &, std::string_view) override { far->close(*this); }
 
   void pass_on(const Frame &frame, std::string_view payload) {
+    bh_error error = bh::make_error();
+    std::vector<bh_header> headers;
+    if (!take_headers(header_bytes(frame.code), &payload, &headers)) {
+      bh::fail(&error, BH_E_INVALID, "the headers of a message cannot be read");
+      if (message_kind(frame.code) == BH_LANE_REQUEST) {
+        far->exchange_failed(handle, frame.exchange, &error);
+      }
+      return;
+    }
     const bh_str part = bh::str(payload);
     bh_lane_message message{};
     message.size = sizeof message;
-    message.kind = frame.code;
+    message.kind = message_kind(frame.code);
+    message.headers = headers.data();
+    message.header_count = static_cast<std::uint32_t>(headers.size());
     message.exchange = frame.exchange;
     message.deadline_ns = frame.value;
     message.flags = frame.kind == FrameKind::lane_initialize ? BH_LANE_INITIALIZE : 0;
     message.part_count = 1;
     message.parts = &part;
-    bh_error error = bh::make_error();
     const bh_lane lane = handle;
     Far &owner = *far;
     if (plugin->connector->lane_send(plugin->self, wire, &message, &error) == BH_OK) return;
     // The router asked for an answer at once; this is as near as another process comes to it.
-    if (frame.code == BH_LANE_REQUEST) owner.exchange_failed(lane, frame.exchange, &error);
+    if (message.kind == BH_LANE_REQUEST) owner.exchange_failed(lane, frame.exchange, &error);
   }
 };
 
@@ -147,6 +169,7 @@ void Far::open_lane(const Frame &frame, std::string_view payload, OwnedFd socket
   lane->far = this;
   lane->channel = std::make_unique<Channel>(
       reactor_, std::move(socket), *lane, limits_.message_bytes, limits_.write_queue_bytes, false);
+  lane->channel->accept(limits_.message_bytes + max_header_bytes);
   if (lanes_.size() >= max_lanes) return refuse_lane(*lane->channel);
   const bh_lane handle = lane->handle = lanes_.insert(lane);
   LaneText text;

@@ -4,7 +4,10 @@
 // more per lane, made by the near end, so that a large message holds up its own server only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "bulkhead/abi/core.h"
 
 namespace bulkhead::link {
 
@@ -30,7 +33,7 @@ enum FrameKind : std::uint16_t {
   resource_updated,   // payload: URI
 
   // A lane's socket, near to far.
-  lane_send = 32,   // code: message kind; value: deadline; exchange; payload: the message
+  lane_send = 32,   // code: see lane_code(); value: deadline; exchange; payload: the message
   lane_initialize,  // the same, with BH_LANE_INITIALIZE
   lane_ready,       // payload: revision
   lane_abandon,     // exchange
@@ -66,5 +69,20 @@ enum FrameKind : std::uint16_t {
   telemetry_needs,    // first; code: BH_TELEMETRY_... bits. Or plugin_failed
   telemetry_counters  // payload: archived CountersText, when they are others than before
 };
+
+// Of a message for a lane: its kind, and how many bytes of archived HeadersText the payload begins
+// with.
+constexpr std::uint32_t lane_code(std::uint32_t kind, std::size_t header_bytes) noexcept {
+  return (kind & 0xFF) | static_cast<std::uint32_t>(header_bytes) << 8;
+}
+constexpr std::uint32_t message_kind(std::uint32_t code) noexcept {
+  return code & 0xFF;
+}
+constexpr std::uint32_t header_bytes(std::uint32_t code) noexcept {
+  return code >> 8;
+}
+
+// Bytes of archived headers: two lengths each, and how many there are.
+inline constexpr std::uint32_t max_header_bytes = BH_HEADER_BYTES + BH_HEADER_COUNT * 8 + 4;
 
 }  // namespace bulkhead::link

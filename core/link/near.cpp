@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/messages.hpp"
 #include "link/frames.hpp"
 #include "link/texts.hpp"
 
@@ -15,6 +18,21 @@ constexpr std::uint64_t close_margin_ms = 1'000;
 
 std::uint32_t clamp_ms(std::uint64_t ms) {
   return ms > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(ms);
+}
+
+std::string archive_headers(std::span<const bh_header> headers) {
+  HeadersText text;
+  for (const bh_header &header : headers) {
+    text.headers.emplace_back(bh::view(header.name), bh::view(header.value));
+  }
+  return to_bytes(text);
+}
+
+bh_status send_behind(Channel &channel, const Frame &frame, std::string_view archived,
+                      const bh_lane_message &message) {
+  std::vector<bh_str> parts{bh::str(archived)};
+  parts.insert(parts.end(), message.parts, message.parts + message.part_count);
+  return channel.send(frame, parts.data(), message.part_count + 1);
 }
 
 }  // namespace
@@ -346,8 +364,9 @@ struct NearFunctions {
     lane->connect_timeout_ms = info->connect_timeout_ms;
     lane->far = std::move(pair->second);
     lane->channel = std::make_unique<Channel>(near.reactor_, std::move(pair->first), *lane,
-                                              near.limits_.message_bytes,
+                                              near.limits_.message_bytes + max_header_bytes,
                                               near.limits_.write_queue_bytes, false);
+    lane->channel->accept(near.limits_.message_bytes);
     *out = lane.get();
     Lane &made = *lane;
     near.lanes_.emplace(lane.get(), std::move(lane));
@@ -357,13 +376,18 @@ struct NearFunctions {
 
   static bh_status lane_send(void *, void *self, const bh_lane_message *message, bh_error *error) {
     auto &lane = *static_cast<Lane *>(self);
+    const auto headers = bh::headers(*message);
+    if (const bh_status s = bh::check_headers(headers, error); s != BH_OK) return s;
+    const std::string archived = headers.empty() ? std::string() : archive_headers(headers);
     Frame frame;
     frame.kind = (message->flags & BH_LANE_INITIALIZE) != 0 ? FrameKind::lane_initialize
                                                             : FrameKind::lane_send;
-    frame.code = message->kind;
+    frame.code = lane_code(message->kind, archived.size());
     frame.exchange = message->exchange;
     frame.value = message->deadline_ns;
-    const bh_status status = lane.channel->send(frame, message->parts, message->part_count);
+    const bh_status status = archived.empty()
+                                 ? lane.channel->send(frame, message->parts, message->part_count)
+                                 : send_behind(*lane.channel, frame, archived, *message);
     if (status == BH_OK) return BH_OK;
     if (status == BH_E_LIMIT) {
       return bh::fail(error, BH_E_LIMIT, "it reads too slowly: its queue is full");

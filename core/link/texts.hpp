@@ -21,6 +21,16 @@ void archive(Ar &ar, LaneText &v) {
   ar(plugin, server);
 }
 
+// Names and values, borrowed as in RecordText.
+struct HeadersText {
+  std::vector<std::pair<std::string_view, std::string_view>> headers;
+};
+template <class Ar>
+void archive(Ar &ar, HeadersText &v) {
+  auto &[headers] = v;
+  ar(headers);
+}
+
 struct CallText {
   std::string plugin, method, name, arguments;
 };

@@ -62,18 +62,22 @@ void Lane::halt() noexcept {
 // ---- heads
 // ---------------------------------------------------------------------------------------
 
-std::string Lane::common_headers() const {
+std::string Lane::common_headers(bool revision) const {
   std::string out = "Host: " + definition_.url.authority() + "\r\n";
   if (!definition_.has_user_agent) out += "User-Agent: " + context_.user_agent + "\r\n";
   out += definition_.headers;
   if (!session_.empty()) out += "Mcp-Session-Id: " + session_ + "\r\n";
-  if (!revision_.empty()) out += "MCP-Protocol-Version: " + revision_ + "\r\n";
+  if (revision && !revision_.empty()) out += "MCP-Protocol-Version: " + revision_ + "\r\n";
   return out;
 }
 
 void Lane::build_heads() {
-  post_head_ = "POST " + post_url_.target + " HTTP/1.1\r\n" + common_headers();
-  post_head_ += content_headers;
+  post_head_ = post_head({});
+}
+
+std::string Lane::post_head(const LaneHeaders &headers) const {
+  std::string head = "POST " + post_url_.target + " HTTP/1.1\r\n";
+  return head.append(common_headers(!headers.revision)).append(content_headers) += headers.lines;
 }
 
 std::string Lane::get_head(std::string_view last_event_id) const {
@@ -97,20 +101,27 @@ bool Lane::take_session(std::string_view id) {
 // -------------------------------------------------------------------------------------
 
 bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
+  LaneHeaders headers;
+  if (const bh_status s = read_headers(message, &headers, error); s != BH_OK) return s;
+  return send(message, std::move(headers), error);
+}
+
+bh_status Lane::send(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error) {
   switch (wire_) {
     case Wire::down:
     case Wire::closed:
       return bh::fail(error, BH_E_UNAVAILABLE, "the conversation has ended");
     case Wire::seeking:
-      return enqueue(message, error);
+      return enqueue(message, std::move(headers), error);
     case Wire::old_pair:
-      if (held_by_ != nullptr) return enqueue(message, error);
+      if (held_by_ != nullptr) return enqueue(message, std::move(headers), error);
       break;
     case Wire::streamable:
-      if (held_by_ != nullptr) return enqueue(message, error);
+      if (held_by_ != nullptr) return enqueue(message, std::move(headers), error);
       if (definition_.old_pair_only) {
-        if (bh_status s = enqueue(message, error); s != BH_OK) return s;
-        const bh_status s = seek_old_pair(error);
+        bh_status s = enqueue(message, std::move(headers), error);
+        if (s != BH_OK) return s;
+        s = seek_old_pair(error);
         if (s != BH_OK) {
           queue_.clear();
           queued_bytes_ = 0;
@@ -118,17 +129,19 @@ bh_status Lane::send(const bh_lane_message &message, bh_error *error) {
         return s;
       }
       if ((message.flags & BH_LANE_INITIALIZE) != 0) {
-        initialize_ = {message.kind, message.flags, message.exchange, joined(message)};
+        initialize_ = {message.kind, message.flags, message.exchange, joined(message), headers};
         initialize_kept_ = true;
       }
       break;
   }
-  return start_post(message, error);
+  return start_post(message, headers, error);
 }
 
-bh_status Lane::start_post(const bh_lane_message &message, bh_error *error) {
+bh_status Lane::start_post(const bh_lane_message &message, const LaneHeaders &headers,
+                           bh_error *error) {
+  const std::string own_head = headers.empty() ? std::string() : post_head(headers);
   HttpRequest request;
-  request.head = post_head_;
+  request.head = headers.empty() ? post_head_ : own_head;
   request.target = post_url_.target;
   request.parts = message.parts;
   request.part_count = message.part_count;
@@ -151,14 +164,15 @@ bh_status Lane::start_post(const bh_lane_message &message, bh_error *error) {
   return BH_OK;
 }
 
-bh_status Lane::enqueue(const bh_lane_message &message, bh_error *error) {
-  const std::uint64_t n = size_of(message);
+bh_status Lane::enqueue(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error) {
+  const std::uint64_t n = size_of(message) + headers.lines.size();
   const Settings &s = context_.settings;
   if (queue_.size() >= s.queued_messages ||
       (queued_bytes_ > 0 && queued_bytes_ + n > s.write_queue_bytes)) {
     return bh::fail(error, BH_E_LIMIT, "too much waits for the connection");
   }
-  queue_.push_back({message.kind, message.flags, message.exchange, joined(message)});
+  queue_.push_back(
+      {message.kind, message.flags, message.exchange, joined(message), std::move(headers)});
   queued_bytes_ += n;
   return BH_OK;
 }
@@ -168,7 +182,7 @@ void Lane::send_queued() {
          (wire_ == Wire::streamable || wire_ == Wire::old_pair)) {
     const Queued next = std::move(queue_.front());
     queue_.pop_front();
-    queued_bytes_ -= next.bytes.size();
+    queued_bytes_ -= next.size();
     const bh_str part = bh::str(next.bytes);
     bh_lane_message message{};
     message.size = sizeof message;
@@ -178,7 +192,7 @@ void Lane::send_queued() {
     message.part_count = 1;
     message.parts = &part;
     bh_error error = bh::make_error();
-    if (start_post(message, &error) != BH_OK) fail_exchange(next.exchange, error);
+    if (start_post(message, next.headers, &error) != BH_OK) fail_exchange(next.exchange, error);
   }
 }
 
@@ -337,7 +351,7 @@ void Lane::abandon(std::uint64_t exchange) {
   }
   for (auto it = queue_.begin(); it != queue_.end(); ++it) {
     if (it->exchange != exchange) continue;
-    queued_bytes_ -= it->bytes.size();
+    queued_bytes_ -= it->size();
     queue_.erase(it);
     return;
   }

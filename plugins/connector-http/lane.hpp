@@ -14,6 +14,7 @@
 #include "bulkhead/abi/ext/connector.h"
 #include "definition.hpp"
 #include "event_stream.hpp"
+#include "lane_headers.hpp"
 #include "post.hpp"
 
 namespace connector_http {
@@ -75,6 +76,8 @@ class Lane {
     std::uint32_t kind, flags;
     std::uint64_t exchange;
     std::string bytes;
+    LaneHeaders headers;
+    std::size_t size() const noexcept { return bytes.size() + headers.lines.size(); }
   };
   struct Farewell final : HttpSink {  // the DELETE, whose answer does not matter
     explicit Farewell(Lane &l) : lane(l) {}
@@ -88,9 +91,11 @@ class Lane {
   };
 
   void build_heads();
-  std::string common_headers() const;
-  bh_status start_post(const bh_lane_message &message, bh_error *error);
-  bh_status enqueue(const bh_lane_message &message, bh_error *error);
+  std::string common_headers(bool revision = true) const;
+  std::string post_head(const LaneHeaders &headers) const;
+  bh_status send(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error);
+  bh_status start_post(const bh_lane_message &message, const LaneHeaders &headers, bh_error *error);
+  bh_status enqueue(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error);
   void send_queued();
   void fail_queued(const bh_error &error);
   void remove(Post &post) noexcept;

@@ -101,7 +101,7 @@ void Lane::fall_back(Post &post) {
   first_body_.assign(answers_a_request(post.error_body()) ? post.error_body() : std::string_view{});
   Queued again = initialize_;
   remove(post);
-  queued_bytes_ += again.bytes.size();
+  queued_bytes_ += again.size();
   queue_.push_front(std::move(again));
   bh_error error = bh::make_error();
   if (seek_old_pair(&error) != BH_OK) seek_failed(error);

@@ -103,7 +103,9 @@ AT(bh_host_transport, deliver_message, 72);
 AT(bh_host_transport, session_open, 16);
 
 SIZE(bh_lane_info, 48);
-SIZE(bh_lane_message, 40);
+SIZE(bh_lane_message, 56);
+AT(bh_lane_message, headers, 40);
+AT(bh_lane_message, header_count, 48);
 AT(bh_lane_message, exchange, 8);
 AT(bh_lane_message, parts, 32);
 SIZE(bh_connector, 48);

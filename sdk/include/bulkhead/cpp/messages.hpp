@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "../abi/ext/connector.h"
 #include "../abi/ext/transport.h"
 #include "basics.hpp"
 
@@ -59,6 +60,12 @@ inline bh_status check_headers(std::span<const bh_header> headers, bh_error *err
 }
 
 inline std::span<const bh_header> headers(const bh_incoming &message) noexcept {
+  return {message.headers, message.header_count};
+}
+
+// None of a host before minor 2.
+inline std::span<const bh_header> headers(const bh_lane_message &message) noexcept {
+  if (!BH_HAS(bh_lane_message, &message, header_count)) return {};
   return {message.headers, message.header_count};
 }
 

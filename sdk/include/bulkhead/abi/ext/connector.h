@@ -40,6 +40,14 @@ typedef struct bh_lane_message {
   uint32_t flags;       /* BH_LANE_INITIALIZE */
   uint32_t part_count;
   const bh_str *parts;
+  /* Since minor 2. Headers for the request that carries this message, on a wire that has headers
+   * (HTTP); other connectors ignore them. Only names that begin with "Mcp-", except Mcp-Session-Id,
+   * which is the connector's own; Mcp-Protocol-Version takes the place of what lane_ready() has
+   * said. A connector sends each or refuses the message with BH_E_INVALID. Bounds: see
+   * bh_header. */
+  const bh_header *headers;
+  uint32_t header_count;
+  uint32_t reserved; /* 0 */
 } bh_lane_message;
 enum {
   BH_LANE_INITIALIZE = 1 /* flag: the first request of a conversation; nothing is lost by

@@ -1,0 +1,223 @@
+// Headers of messages over a link, from an honest near end and from one that was taken over.
+#include <catch2/catch.hpp>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bulkhead/cpp/messages.hpp"
+#include "link/far.hpp"
+#include "link/frames.hpp"
+#include "link/near.hpp"
+#include "link/texts.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::link;
+
+namespace {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+struct Got {
+  std::uint32_t kind = 0, flags = 0;
+  std::uint64_t exchange = 0;
+  std::string text;
+  Pairs headers;
+};
+
+// A connector that keeps what it is sent.
+struct Wire {
+  std::vector<Got> got;
+  static bh_status open(void *, bh_lane, const bh_lane_info *, void **out, bh_error *) {
+    *out = out;
+    return BH_OK;
+  }
+  static bh_status send(void *self, void *, const bh_lane_message *m, bh_error *) {
+    Got got{m->kind, m->flags, m->exchange, {}, {}};
+    for (std::uint32_t i = 0; i < m->part_count; ++i) got.text += bh::view(m->parts[i]);
+    for (const bh_header &header : bh::headers(*m)) {
+      got.headers.emplace_back(bh::view(header.name), bh::view(header.value));
+    }
+    static_cast<Wire *>(self)->got.push_back(std::move(got));
+    return BH_OK;
+  }
+};
+
+struct Heard final : NearEvents {
+  std::vector<std::pair<std::uint64_t, Error>> failed;
+  bool down = false;
+  void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
+  void lane_exchange_failed(bh_lane, std::uint64_t exchange, const Error &error) override {
+    failed.emplace_back(exchange, error);
+  }
+  void lane_down(bh_lane, const Error &, std::uint32_t) override { down = true; }
+  void lane_closed(bh_lane) override {}
+  void call_complete(bh_call, std::uint32_t, std::string_view) override {}
+  void call_failed(bh_call, const Error &) override {}
+  void call_progress(bh_call, double, double, std::string_view) override {}
+  void call_event(bh_call, std::uint32_t, std::string_view) override {}
+  void tools_changed(const std::string &, std::uint32_t) override {}
+  void tools_began(const std::string &) override {}
+  void resource_updated(const std::string &, std::string_view) override {}
+};
+
+// Keeps the frames of a far end, for a test that plays the near end.
+struct Frames final : Channel::Receiver {
+  std::vector<std::pair<Frame, std::string>> got;
+  bool ended = false;
+  void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
+    got.emplace_back(frame, payload);
+  }
+  void closed(Channel &, std::string_view) override { ended = true; }
+};
+
+struct Link {
+  std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
+  bh_limits limits{};
+  Wire wire;
+  bh_connector table{};
+  std::vector<FarPlugin> plugins{1};
+  std::map<std::string, std::string> definitions{{"s", "{}"}};
+  std::unique_ptr<Far> far;
+
+  Link() {
+    limits.size = sizeof limits;
+    limits.message_bytes = 4096;
+    limits.write_queue_bytes = 1u << 20;
+    table.size = sizeof table;
+    table.lane_open = Wire::open;
+    table.lane_send = Wire::send;
+    table.lane_close = [](void *, void *) {};
+    plugins[0].id = "connector";
+    plugins[0].connector = &table;
+    plugins[0].self = &wire;
+    far = std::make_unique<Far>(*reactor, limits, plugins, definitions);
+  }
+  bool until(const std::function<bool()> &done) {
+    for (int i = 0; i < 2000 && !done(); ++i) reactor->poll(5);
+    return done();
+  }
+};
+
+std::pair<OwnedFd, OwnedFd> pair() {
+  auto made = socket_pair();
+  REQUIRE(made.has_value());
+  return std::move(*made);
+}
+
+}  // namespace
+
+TEST_CASE("headers arrive beyond a link with their message, and with no other") {
+  Link link;
+  Heard heard;
+  Near near(*link.reactor, "far", link.limits, heard);
+  auto [one, two] = pair();
+  link.far->attach(std::move(two));
+  near.attach(std::move(one));
+  void *self = near.plugin("connector"), *lane = nullptr;
+  bh_lane_info info{};
+  info.size = sizeof info;
+  info.server = bh::str("s");
+  REQUIRE(Near::connector().lane_open(self, 1, &info, &lane, nullptr) == BH_OK);
+
+  const auto send = [&](std::uint64_t exchange, std::uint32_t flags, std::string_view text,
+                        const Pairs &pairs, bh_error *error = nullptr) {
+    std::vector<bh_header> headers;
+    for (const auto &[name, value] : pairs) headers.push_back({bh::str(name), bh::str(value)});
+    const bh_str parts[] = {bh::str(text.substr(0, 1)), bh::str(text.substr(1))};
+    bh_lane_message message{};
+    message.size = sizeof message;
+    message.kind = BH_LANE_REQUEST;
+    message.exchange = exchange;
+    message.flags = flags;
+    message.part_count = 2;
+    message.parts = parts;
+    message.headers = headers.data();
+    message.header_count = static_cast<std::uint32_t>(headers.size());
+    return Near::connector().lane_send(self, lane, &message, error);
+  };
+  const Pairs some = {{"Mcp-Method", "tools/call"}, {"Mcp-Param-Empty", ""}};
+  CHECK(send(1, BH_LANE_INITIALIZE, "{1}", some) == BH_OK);
+  CHECK(send(2, 0, "{2}", {}) == BH_OK);
+  // The largest message with the most headers.
+  const std::string large(link.limits.message_bytes, 'm');
+  Pairs most(BH_HEADER_COUNT,
+             {"Mcp-Param-A", std::string(BH_HEADER_BYTES / BH_HEADER_COUNT - 11, 'v')});
+  CHECK(send(3, 0, large, most) == BH_OK);
+  REQUIRE(link.until([&] { return link.wire.got.size() == 3; }));
+  const auto &got = link.wire.got;
+  CHECK(got[0].text == "{1}");
+  CHECK(got[0].flags == BH_LANE_INITIALIZE);
+  CHECK(got[0].kind == BH_LANE_REQUEST);
+  CHECK(got[0].headers == some);
+  CHECK(got[1].text == "{2}");
+  CHECK(got[1].headers.empty());
+  CHECK(got[2].text == large);
+  CHECK(got[2].headers == most);
+
+  // What is not allowed does not leave this end.
+  bh_error error = bh::make_error();
+  most.emplace_back("Mcp-Name", "x");
+  CHECK(send(4, 0, "{}", most, &error) == BH_E_INVALID);
+  CHECK(send(4, 0, "{}", {{"Mcp-Name", "a\r\nHost: b"}}, &error) == BH_E_INVALID);
+  CHECK(bh::text(error) == R"(the value of header "Mcp-Name" holds a control character)");
+  CHECK(send(5, 0, "{5}", {}) == BH_OK);
+  REQUIRE(link.until([&] { return got.size() == 4; }));
+  CHECK(got[3].exchange == 5);
+  CHECK(heard.failed.empty());
+  CHECK_FALSE(heard.down);
+}
+
+TEST_CASE("headers of a near end that was taken over are bounded and checked") {
+  Link link;
+  auto [trunk, far_trunk] = pair();
+  Frames on_trunk, on_lane;
+  Channel trunk_channel(*link.reactor, std::move(trunk), on_trunk, 1u << 20, 1u << 20, false);
+  link.far->attach(std::move(far_trunk));
+  auto [near_lane, far_lane] = pair();
+  Channel lane(*link.reactor, std::move(near_lane), on_lane, 1u << 20, 1u << 20, false);
+  Frame open;
+  open.kind = lane_open;
+  REQUIRE(trunk_channel.send(open, to_bytes(LaneText{"connector", "s"}), far_lane.get()) == BH_OK);
+
+  std::uint64_t exchange = 0;
+  const auto refused = [&](std::uint32_t header_bytes, const std::string &payload) {
+    Frame frame;
+    frame.kind = lane_send;
+    frame.code = lane_code(BH_LANE_REQUEST, header_bytes);
+    frame.exchange = ++exchange;
+    REQUIRE(lane.send(frame, payload) == BH_OK);
+    REQUIRE(link.until([&] { return on_lane.got.size() == exchange || on_lane.ended; }));
+    const auto &[answer, text] = on_lane.got.back();
+    CHECK(answer.kind == lane_failed);
+    CHECK(answer.exchange == exchange);
+    CHECK(static_cast<bh_status>(answer.code) == BH_E_INVALID);
+    CHECK(text == "the headers of a message cannot be read");
+  };
+  const auto archived = [](std::size_t n, std::string_view name, std::string_view value) {
+    HeadersText text;
+    text.headers.assign(n, {name, value});
+    return to_bytes(text);
+  };
+  refused(5, "{}");                           // more than there is
+  refused(8, std::string(8, '\xFF') + "{}");  // lengths beyond the end
+  refused(max_header_bytes + 1, std::string(max_header_bytes + 1, 'x'));
+  const std::string many = archived(BH_HEADER_COUNT + 1, "A", "1");
+  refused(static_cast<std::uint32_t>(many.size()), many + "{}");
+  const std::string split = archived(1, "A", "1\r\nHost: b");
+  refused(static_cast<std::uint32_t>(split.size()), split + "{}");
+  refused(static_cast<std::uint32_t>(split.size() - 1), split + "{}");
+  CHECK(link.wire.got.empty());
+
+  // The lane still works.
+  const std::string sound = archived(1, "A", "1");
+  Frame frame;
+  frame.kind = lane_send;
+  frame.code = lane_code(BH_LANE_NOTIFICATION, sound.size());
+  REQUIRE(lane.send(frame, sound + "{}") == BH_OK);
+  REQUIRE(link.until([&] { return link.wire.got.size() == 1; }));
+  CHECK(link.wire.got[0].kind == BH_LANE_NOTIFICATION);
+  CHECK(link.wire.got[0].text == "{}");
+  CHECK(link.wire.got[0].headers == Pairs{{"A", "1"}});
+}

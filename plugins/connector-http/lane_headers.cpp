@@ -1,0 +1,35 @@
+#include "lane_headers.hpp"
+
+#include <string_view>
+
+#include "bulkhead/cpp/messages.hpp"
+#include "response.hpp"
+
+namespace connector_http {
+namespace {
+
+bool may_be_set(std::string_view name) {
+  return equal_ignoring_case(name.substr(0, 4), "mcp-") &&
+         !equal_ignoring_case(name, "mcp-session-id");
+}
+
+}  // namespace
+
+bh_status read_headers(const bh_lane_message &message, LaneHeaders *out, bh_error *error) {
+  const auto headers = bh::headers(message);
+  if (const bh_status s = bh::check_headers(headers, error); s != BH_OK) return s;
+  for (const bh_header &header : headers) {
+    const std::string_view name = bh::view(header.name);
+    if (!may_be_set(name)) {
+      return bh::fail(error, BH_E_INVALID,
+                      "header \"" + std::string(name.substr(0, 100)) +
+                          "\" cannot be set by a message: only names that begin with Mcp- can, "
+                          "except Mcp-Session-Id");
+    }
+    out->revision = out->revision || equal_ignoring_case(name, "mcp-protocol-version");
+    out->lines.append(name).append(": ").append(bh::view(header.value)).append("\r\n");
+  }
+  return BH_OK;
+}
+
+}  // namespace connector_http
