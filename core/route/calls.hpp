@@ -117,6 +117,10 @@ class Calls {
   // It has ended for its client; its server is told, and may go on with it for a while.
   void retract(Lane *lane, std::uint64_t exchange, bool sent, const Session *session,
                std::string_view reason, const mcp::Scan *reason_scan) const;
+  // fail() of a call at its server, with a text that may be the server's own in part: judged as an
+  // error of that server is. Its lane has nothing more to do with it.
+  void fail_by_server(Exchange &call, std::int32_t error_code, std::string_view text,
+                      std::uint32_t outcome);
   // fail() and retract().
   void fail_and_retract(Exchange &call, std::int32_t error_code, std::string_view text,
                         std::uint32_t outcome);

@@ -70,6 +70,18 @@ void Calls::pass(Exchange &e, const Message &answer) {
   needs_.on_ended();
 }
 
+void Calls::fail_by_server(Exchange &e, std::int32_t error_code, std::string_view reason,
+                           std::uint32_t outcome) {
+  if (!needs_.gate.observes() || e.lane == nullptr) return fail(e, error_code, reason, outcome);
+  const std::string message = error_message(Digits(e.id).view(), error_code, reason);
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!mcp::scan(message, &scan, &error)) {
+    return fail(e, error_code, "server \"" + e.server + "\": its error cannot be read", outcome);
+  }
+  if (passes_policy(e, {message, &scan})) fail(e, error_code, reason, outcome);
+}
+
 // ---- the policy ------------------------------------------------------------------------------
 
 // False: answered otherwise, or the decision is pending.

@@ -44,7 +44,8 @@ class LaneHost {
   virtual void arm(Exchange &exchange, std::uint64_t timeout_ms) = 0;
   // Takes it off its lane and its session and frees it, without an answer.
   virtual void drop(Exchange &exchange) = 0;
-  // The same with an error for the client.
+  // The same with an error for the client, once a policy that reads results has nothing against
+  // its text: the call is off its lane when this returns.
   virtual void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
                              std::uint32_t outcome) = 0;
   // The turn of a call that waited in a lane has come. False: the rules are others than when it was

@@ -229,7 +229,7 @@ class Router : public LaneHost,
   bool may_be_sent(Exchange &exchange) override { return calls_.may_be_sent(exchange); }
   void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
                      std::uint32_t outcome) override {
-    calls_.fail(exchange, error_code, text, outcome);
+    calls_.fail_by_server(exchange, error_code, text, outcome);
   }
   void lane_changed(Lane &lane) override { views_.lane_changed(lane); }
   void items_changed(Lane &lane) override { views_.items_changed(lane); }
@@ -298,6 +298,7 @@ class Router : public LaneHost,
   void refuse_held(Session &session, Incoming &request, ItemKind kind, std::string_view name,
                    const std::vector<std::string_view> &holders);
   bool say_unavailable(const Session &session, Incoming &request, std::string_view server);
+  std::string why_not(const Lane &lane) const;
   void not_found(Session &session, Incoming &request, ItemKind kind, std::string_view name);
   void checked(std::uint64_t number, bool duplicates);
   void unanswered(std::uint64_t number, bool late) const;

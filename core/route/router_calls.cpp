@@ -129,12 +129,17 @@ bool Router::say_unavailable(const Session &s, Incoming &request, std::string_vi
     for (const Lane *lane : s.view->lanes) {
       if (&lane->upstream() != upstream.get() || lane->can_take_calls()) continue;
       answers_.error(request, code::internal_error,
-                     "server \"" + upstream->name() + "\" is not available: " +
-                         (lane->reason().empty() ? "still connecting" : lane->reason()));
+                     "server \"" + upstream->name() + "\" is not available: " + why_not(*lane));
       return true;
     }
   }
   return false;
+}
+
+// The reason may be the server's own words in part, which a policy that reads results has not seen.
+std::string Router::why_not(const Lane &lane) const {
+  if (lane.reason().empty()) return "still connecting";
+  return gate_.observes() ? "`bulkhead status` says why" : lane.reason();
 }
 
 void Router::not_found(Session &s, Incoming &request, ItemKind kind, std::string_view name) {

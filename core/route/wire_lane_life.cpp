@@ -151,8 +151,10 @@ void WireLane::fail_exchanges(const Error &error, bool also_queued) {
     }
   }
   pumping_ = false;
-  queue_.erase_if(
-      [this](std::uint64_t waiting) { return host_.exchanges().get(waiting) == nullptr; });
+  queue_.erase_if([this](std::uint64_t waiting) {
+    const Exchange *e = host_.exchanges().get(waiting);
+    return e == nullptr || e->lane != this;  // ended, or its error waits for the policy
+  });
 }
 
 void WireLane::schedule_retry(std::uint32_t retry_after_ms) {

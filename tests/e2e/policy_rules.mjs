@@ -1,7 +1,7 @@
 // Rules of the profile, through the real program: policy-rules in the endpoint (the default), in one
 // process, and in a compartment of its own.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { assert, build, fake, run, runProgram, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -160,6 +160,45 @@ both('a JSON-RPC error of a server is judged as a result is', async (t, args) =>
   const { client } = await ruled(t, args, other, { fake: ['--error', `a=${JSON.stringify(error)}`] });
   assert.deepEqual((await call(client)).error.error, error);
 });
+
+// What a server says otherwise than by an answer, and what the gateway's errors would repeat of it.
+const otherWords = {
+  'the last lines of a program that ends': async () => ({ def: fake('--tool', 'a', '--die', 'a', '--stderr', 'token sk-SECRET123') }),
+  'the last lines of a program that does not start': async () => ({ def: fake('--tool', 'a', '--exit-on', 'initialize', '--stderr', 'token sk-SECRET123') }),
+  'the place that a redirect names': async (t) => {
+    const server = createServer(async (req, res) => {
+      let body = '';
+      for await (const chunk of req) body += chunk;
+      const { id, method } = body === '' ? {} : JSON.parse(body);
+      const answer = (result) => res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+      if (method === 'initialize') return answer({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'moves', version: '1' } });
+      if (method === 'tools/list') return answer({ tools: [{ name: 'a', inputSchema: { type: 'object' } }] });
+      if (method === 'tools/call') return res.writeHead(302, { location: `http://127.0.0.1:${server.address().port}/sk-SECRET123` }).end();
+      return res.writeHead(method === undefined ? 405 : 202).end();
+    });
+    await new Promise((done) => server.listen(0, '127.0.0.1', done));
+    t.defer(() => server.close());
+    return { def: { url: `http://127.0.0.1:${server.address().port}/mcp` } };
+  },
+};
+for (const [what, make] of Object.entries(otherWords)) {
+  both(`rules about responses see ${what}, or the client does not`, async (t, args) => {
+    const { def } = await make(t);
+    const rules = rule('no', { on: 'mcp.response', if: 'mcp.response.text.contains("sk-SECRET")', decision: 'block' });
+    const text = (more) => (def.url ? `[mcpServers.local]\nurl = ${quoted(def.url)}\n` : `[mcpServers.local]\ncommand = ${quoted(def.command)}\nargs = [${def.args.map(quoted).join(', ')}]\n`) + more;
+    const said = async (gateway) => {
+      const client = await t.http(gateway);
+      let got;
+      await until('the call fails', async () => (got = (await call(client)).error) !== undefined);
+      return got.message;
+    };
+    const open = await said(await t.gateway(text(''), { args }));
+    assert.match(open, /sk-SECRET123/, 'without rules the client is told');
+    const closed = await said(await t.gateway(text(rules), { args }));
+    assert.doesNotMatch(closed, /SECRET/);
+    assert.match(closed, /blocked by policy \(security\.rules\.mcp\.no\)|`bulkhead status` says why/);
+  });
+}
 
 test('log lines and unknown notifications have the tool whose call the wire names', async (t) => {
   const says = (method, params) => ['--notify', `a=${JSON.stringify({ jsonrpc: '2.0', method, params })}`];
