@@ -86,7 +86,9 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
               [this](std::int32_t level, std::string_view text) { log(level, text); },
               [this](std::uint64_t number, bool late) { unanswered(number, late); },
               [this] { check_idle(); }}),
-      cursors_(seed_) {
+      lists_(seed_,
+             {views_, names_, profile, recorder_, answers_, [this](const Session &s) { save(s); }}),
+      targets_({upstreams_, views_, names_, gate_, answers_}) {
   answers_.on_sessionless_answer([this](Session &s) { end_sessionless(s); });
 }
 
@@ -312,6 +314,13 @@ void Router::lane_closed(bh_lane lane) {
   wires_.erase(lane);
   --closing_lanes_;
   check_idle();
+}
+
+bh_status Router::list_items(bh_session handle, const ClientEnd *end, ItemKind kind,
+                             std::string *out) {
+  const Session *s = session(handle);
+  if (s == nullptr || s->end != end) return BH_STALE;
+  return s->view == nullptr ? BH_E_UNAVAILABLE : lists_.items(*s, kind, out);
 }
 
 }  // namespace bulkhead

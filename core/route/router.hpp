@@ -42,7 +42,7 @@
 #include "route/judged_events.hpp"
 #include "route/lane_host.hpp"
 #include "route/ledger.hpp"
-#include "route/list_cursors.hpp"
+#include "route/list_requests.hpp"
 #include "route/notifications.hpp"
 #include "route/pin_watch.hpp"
 #include "route/recorder.hpp"
@@ -50,6 +50,7 @@
 #include "route/sessionless.hpp"
 #include "route/sessions.hpp"
 #include "route/subscriptions.hpp"
+#include "route/targets.hpp"
 #include "route/upstreams.hpp"
 #include "route/views.hpp"
 #include "route/waiting_bytes.hpp"
@@ -274,10 +275,9 @@ class Router : public LaneHost,
   void initialize(Session &session, Incoming &request);
   std::string initialize_result(const Session &session) const;
   static std::string instructions_of(const View &view);
-  void list(Session &session, Incoming &request, ItemKind kind);
+  void call(Session &session, Incoming &request);
   void set_log_level(Session &session, Incoming &request);
   void cancel(Session &session, std::string_view message, const mcp::Scan &scan);
-  bool exposed(mcp::Method method) const;
 
   // router.cpp: drops what neither rules nor people would see of a message that was scanned.
   // *room: keeps what is left of it, as long as it is used.
@@ -292,14 +292,6 @@ class Router : public LaneHost,
   bool handle_batch(Session &session, const ReplyTo &reply, std::string_view message);
   void upstream_batch(bh_lane lane, std::uint64_t hint, std::string_view message);
 
-  // router_calls.cpp: requests that go to an upstream
-  void call(Session &session, Incoming &request);
-  bool find_target(Session &session, Incoming &request, Target *out);
-  void refuse_held(Session &session, Incoming &request, ItemKind kind, std::string_view name,
-                   const std::vector<std::string_view> &holders);
-  bool say_unavailable(const Session &session, Incoming &request, std::string_view server);
-  std::string why_not(const Lane &lane) const;
-  void not_found(Session &session, Incoming &request, ItemKind kind, std::string_view name);
   void checked(std::uint64_t number, bool duplicates);
   void unanswered(std::uint64_t number, bool late) const;
 
@@ -339,10 +331,6 @@ class Router : public LaneHost,
   void answer_owed();
   void lists_ready(View &view) override;
   void subscribe_again(bh_session session);
-
-  // router_items.cpp
-  void append_items(const Lane &lane, std::uint32_t source, ItemKind kind, const Catalogue &seen,
-                    std::unordered_set<std::string> *done, std::string *out) const;
 
   // Views::Owner
   void handle_again(Session &session, Incoming &request) override {
@@ -393,7 +381,8 @@ class Router : public LaneHost,
   Judge judge_;
   ApprovalDesk desk_;
   Calls calls_;
-  const ListCursors cursors_;
+  ListRequests lists_;
+  Targets targets_;
   Slots<WireLane *> wires_;
   // What ended to make room: sessions, and those whose client had not finished its handshake.
   Evicted evicted_{65'536}, evicted_early_{4'096};

@@ -13,11 +13,8 @@ namespace {
 
 constexpr std::string_view version_text = BULKHEAD_VERSION;
 
-std::optional<ItemKind> listed_kind(mcp::Method method) {
-  for (const ItemKind kind : all_item_kinds) {
-    if (facts(kind).list_method == method) return kind;
-  }
-  return std::nullopt;
+bool is_subscription(mcp::Method method) {
+  return method == mcp::Method::resources_subscribe || method == mcp::Method::resources_unsubscribe;
 }
 
 }  // namespace
@@ -109,31 +106,6 @@ void Router::record_message(const Session *from, bh_session handle, std::string_
   if (recorder_.active()) recorder_.record({from, handle, message, &scan, start_ns}, end);
 }
 
-bool Router::exposed(mcp::Method method) const {
-  const Expose &e = profile_.expose;
-  switch (method) {
-    case mcp::Method::tools_list:
-    case mcp::Method::tools_call:
-      return e.tools;
-    case mcp::Method::resources_list:
-    case mcp::Method::resources_templates_list:
-    case mcp::Method::resources_read:
-      return e.resources;
-    case mcp::Method::resources_subscribe:
-    case mcp::Method::resources_unsubscribe:
-      return e.resources && e.subscribe;
-    case mcp::Method::prompts_list:
-    case mcp::Method::prompts_get:
-      return e.prompts;
-    case mcp::Method::completion_complete:
-      return e.completions;
-    case mcp::Method::logging_set_level:
-      return e.logging;
-    default:
-      return true;
-  }
-}
-
 void Router::handle_request(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
   if (recorder_.active() && (recorder_.must_refuse(exchanges_.size()) || answers_.held_full())) {
@@ -169,12 +141,12 @@ void Router::handle_request(Session &s, Incoming &request) {
                           "repeat the Mcp-Session-Id header of its answer)",
                           400);
   }
-  if (!exposed(scan.method)) {
+  if (!is_exposed(profile_.expose, scan.method)) {
     return answers_.error(request, code::method_not_found,
                           "Method not found: " + std::string(mcp::to_string(scan.method)) +
                               " is not offered by this gateway's profile");
   }
-  if (const auto kind = listed_kind(scan.method)) return list(s, request, *kind);
+  if (const auto kind = listed_kind(scan.method)) return lists_.answer(s, request, *kind);
   switch (scan.method) {
     case mcp::Method::tools_call:
     case mcp::Method::prompts_get:
@@ -302,58 +274,15 @@ void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   views_.put_waiters(views_.join(s), std::move(waiters));
 }
 
-void Router::list(Session &s, Incoming &request, ItemKind kind) {
+void Router::call(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
-  View &view = *s.view;
-  views_.wake_unlisted(view);
-  if (!Views::is_ready(view)) return views_.wait(view, request);
-  const std::string_view id = request.id();
-  const Catalogue *catalogue = views_.listed_to(view, s);
-  if (catalogue == nullptr) return views_.wait(view, request);
-  std::uint32_t first = 0;
-  if (!scan.cursor.empty()) {
-    std::string scratch;
-    const auto at =
-        cursors_.decode(view.version, kind, mcp::unquote(request.message[scan.cursor], &scratch));
-    if (!at.has_value()) {
-      return answers_.error(request, code::invalid_params,
-                            "invalid cursor: it is not from this list, or the list has changed "
-                            "since; start again without one");
-    }
-    first = *at;
+  Target target;
+  if (!targets_.find(s, request, &target)) return;
+  if (is_subscription(scan.method)) {
+    const auto refusal = subscriptions_.refusal(s, *target.lane, scan.method);
+    if (refusal.error_code != 0) return answers_.error(request, refusal.error_code, refusal.text);
   }
-  // What stands round the items: the id, the member's name, the cursor.
-  const std::uint64_t frame = id.size() + 512, most = s.max_message_bytes;
-  const std::uint64_t page_bytes = most == 0 ? 0 : most > frame ? most - frame : 1;
-  const auto page = catalogue->page(kind, first, limits().page_items, page_bytes);
-  if (!page.has_value()) {
-    return answers_.error(request, code::invalid_params, "invalid cursor: beyond the end");
-  }
-  views_.mark_shown(view);
-  const std::uint8_t listed = s.listed;
-  s.listed |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(kind));
-  if (s.listed != listed) save(s);
-  std::string tail = "]";
-  if (page->next.has_value()) {
-    tail.append(R"(,"nextCursor":")")
-        .append(cursors_.encode(view.version, kind, *page->next))
-        .append("\"");
-  }
-  tail.append("}}");
-  const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
-                          bh::str(id),
-                          bh::str(R"(,"result":{")"),
-                          bh::str(facts(kind).member),
-                          bh::str("\":["),
-                          bh::str(page->items),
-                          bh::str(tail)};
-  if (recorder_.active()) {
-    std::string result = "{\"";
-    result.append(facts(kind).member).append("\":[").append(page->items).append(tail);
-    result.pop_back();  // the message's own brace
-    answers_.record(request, BH_OUTCOME_OK, {}, result);
-  }
-  answers_.answer(request.reply, parts, 7);
+  calls_.begin(s, request, std::move(target));
 }
 
 void Router::set_log_level(Session &s, Incoming &request) {

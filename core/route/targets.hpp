@@ -1,0 +1,43 @@
+// Resolves the names that clients call: once, whole, to a lane and the server's own name. What it
+// finds is what is judged and what is sent. Owner: the Router. Thread: [io].
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/names.hpp"
+#include "route/client_answers.hpp"
+#include "route/gate.hpp"
+#include "route/target.hpp"
+#include "route/upstreams.hpp"
+#include "route/views.hpp"
+
+namespace bulkhead {
+
+class Targets {
+ public:
+  struct Needs {
+    const Upstreams &upstreams;
+    Views &views;
+    const Names &names;
+    const Gate &gate;
+    ClientAnswers &answers;
+  };
+  explicit Targets(Needs needs) : needs_(needs) {}
+
+  // False: the request is answered, since nobody has what it names; or it waits until servers that
+  // may have it have answered or failed.
+  bool find(Session &session, Incoming &request, Target *out);
+
+ private:
+  void refuse_held(Session &session, Incoming &request, ItemKind kind, std::string_view name,
+                   const std::vector<std::string_view> &holders);
+  bool say_unavailable(const Session &session, Incoming &request, std::string_view server);
+  std::string why_not(const Lane &lane) const;
+  void not_found(Session &session, Incoming &request, ItemKind kind, std::string_view name);
+
+  const Needs needs_;
+};
+
+}  // namespace bulkhead
