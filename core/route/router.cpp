@@ -86,6 +86,8 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
               [this](std::int32_t level, std::string_view text) { log(level, text); },
               [this](std::uint64_t number, bool late) { unanswered(number, late); },
               [this] { check_idle(); }}),
+      wires_({profile, counters_, exchanges_, calls_, asks_, notifications_, subscriptions_,
+              [this](std::int32_t level, std::string_view text) { log(level, text); }}),
       lists_(seed_,
              {views_, names_, profile, recorder_, answers_, [this](const Session &s) { save(s); }}),
       targets_({upstreams_, views_, names_, gate_, answers_}) {
@@ -212,19 +214,6 @@ bh_status Router::check_revision(bh_session, std::string_view revision) const {
   return find_revision(revision).has_value() ? BH_OK : BH_E_INVALID;
 }
 
-// ---- messages --------------------------------------------------------------------------------
-
-void Router::drop_members(std::string_view *message, mcp::Scan *scan, std::string *room) {
-  const bool params = scan->unknown_params != 0 && profile_.unknown_params == UnknownParams::drop;
-  if (!scan->has_to_drop() && !params) return;
-  counters_.dropped_members +=
-      scan->unknown_members + scan->bad_traces + (params ? scan->unknown_params : 0);
-  *room = mcp::without_dropped_members(*message, *scan, params);
-  *message = *room;
-  mcp::ScanError error;
-  mcp::scan(*message, scan, &error);  // the same members once more: it cannot fail
-}
-
 // ---- time ------------------------------------------------------------------------------------
 
 void Router::timed_out(Exchange &e) {
@@ -298,22 +287,9 @@ void Router::status_changed() {
       this);
 }
 
-void Router::detach_wire(bh_lane lane) {
-  WireLane **slot = wires_.get(lane);
-  if (slot == nullptr) return;
-  *slot = nullptr;
-  ++closing_lanes_;
-}
-
 void Router::lane_closed(bh_lane lane) {
-  WireLane **slot = wires_.get(lane);
-  if (slot == nullptr || *slot != nullptr) {
-    log(BH_LOG_PLUGIN_MISBEHAVES, "a connector closed a lane that nobody asked it to close");
-    return;
-  }
-  wires_.erase(lane);
-  --closing_lanes_;
-  check_idle();
+  if (wires_.closed(lane)) return check_idle();
+  log(BH_LOG_PLUGIN_MISBEHAVES, "a connector closed a lane that nobody asked it to close");
 }
 
 bh_status Router::list_items(bh_session handle, const ClientEnd *end, ItemKind kind,

@@ -54,6 +54,7 @@
 #include "route/upstreams.hpp"
 #include "route/views.hpp"
 #include "route/waiting_bytes.hpp"
+#include "route/wire_edge.hpp"
 
 namespace bulkhead {
 
@@ -131,7 +132,7 @@ class Router : public LaneHost,
   // Ends sessions, then lanes; lanes_closing() says when the connectors have let go.
   void end_sessions(std::string_view reason);
   void close_lanes();
-  std::size_t lanes_closing() const noexcept { return closing_lanes_; }
+  std::size_t lanes_closing() const noexcept { return wires_.closing(); }
 
   // ---- client side (bh_host_transport) ----
   bh_status session_open(ClientEnd &end, const bh_peer &peer, bh_session *out, bh_error *error);
@@ -148,9 +149,15 @@ class Router : public LaneHost,
   bh_status check_revision(bh_session session, std::string_view revision) const;
 
   // ---- upstream side (bh_host_connector, bh_host_tools, bh_host_policy) ----
-  void upstream_message(bh_lane lane, std::uint64_t exchange_hint, std::string_view message);
-  void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error);
-  void lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms);
+  void upstream_message(bh_lane lane, std::uint64_t exchange_hint, std::string_view message) {
+    wires_.message(lane, exchange_hint, message);
+  }
+  void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) {
+    wires_.exchange_failed(lane, exchange, error);
+  }
+  void lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) {
+    wires_.down(lane, error, retry_after_ms);
+  }
   void lane_closed(bh_lane lane);
   bh_status tools_complete(bh_call call, std::uint32_t kind, std::string_view json);
   void tools_changed(Upstream &upstream, std::uint32_t abi_kind);
@@ -218,10 +225,10 @@ class Router : public LaneHost,
   std::optional<std::string> without_credentials(std::string_view text) const override {
     return hooks_.mask ? hooks_.mask(text) : std::nullopt;
   }
-  bh_lane register_wire(WireLane *lane) override { return wires_.insert(lane); }
+  bh_lane register_wire(WireLane *lane) override { return wires_.add(lane); }
   // The connection is being closed; its handle stays known until lane_closed.
-  void detach_wire(bh_lane lane) override;
-  void forget_wire(bh_lane lane) override { wires_.erase(lane); }
+  void detach_wire(bh_lane lane) override { wires_.detach(lane); }
+  void forget_wire(bh_lane lane) override { wires_.forget(lane); }
   void arm(Exchange &exchange, std::uint64_t timeout_ms) override {
     deadlines_.arm(exchange, timeout_ms);
   }
@@ -279,10 +286,6 @@ class Router : public LaneHost,
   void set_log_level(Session &session, Incoming &request);
   void cancel(Session &session, std::string_view message, const mcp::Scan &scan);
 
-  // router.cpp: drops what neither rules nor people would see of a message that was scanned.
-  // *room: keeps what is left of it, as long as it is used.
-  void drop_members(std::string_view *message, mcp::Scan *scan, std::string *room);
-
   // router_sessionless.cpp
   bh_status check_incoming(const ClientEnd &end, const bh_incoming &message, bh_error *error);
   bh_status deliver_sessionless(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
@@ -290,7 +293,6 @@ class Router : public LaneHost,
 
   // router_batches.cpp
   bool handle_batch(Session &session, const ReplyTo &reply, std::string_view message);
-  void upstream_batch(bh_lane lane, std::uint64_t hint, std::string_view message);
 
   void checked(std::uint64_t number, bool duplicates);
   void unanswered(std::uint64_t number, bool late) const;
@@ -309,16 +311,6 @@ class Router : public LaneHost,
   }
   void end_drained(Exchange &call, Lane &lane) override;
   void drained() override;
-
-  // router_upstream.cpp: what upstreams send
-  WireLane *wire(bh_lane lane) noexcept;
-  void take_upstream(WireLane &lane, std::uint64_t hint, std::string_view message, mcp::Scan &scan);
-  std::string refuse_upstream(bh_lane lane, std::uint64_t hint, std::string_view message,
-                              const mcp::ScanError &error);
-  void upstream_answer(WireLane &lane, std::uint64_t hint, std::string_view message,
-                       const mcp::Scan &scan);
-  void upstream_notification(WireLane &lane, std::uint64_t hint, std::string_view message,
-                             const mcp::Scan &scan);
 
   // router_reload.cpp
   void move_subscriptions(const Upstreams::List &gone);
@@ -381,9 +373,9 @@ class Router : public LaneHost,
   Judge judge_;
   ApprovalDesk desk_;
   Calls calls_;
+  WireEdge wires_;
   ListRequests lists_;
   Targets targets_;
-  Slots<WireLane *> wires_;
   // What ended to make room: sessions, and those whose client had not finished its handshake.
   Evicted evicted_{65'536}, evicted_early_{4'096};
   Ledger *ledger_ = nullptr;
@@ -392,7 +384,6 @@ class Router : public LaneHost,
   std::uint64_t ledger_timer_ = 0;
   bool go_on_pending_ = false;
   std::vector<std::pair<bh_session, std::uint32_t>> closing_sessions_;
-  std::size_t closing_lanes_ = 0;
   bool status_pending_ = false;
   bool ending_ = false;
 };

@@ -1,10 +1,9 @@
-// JSON-RPC batches. A client's are handled in order and answered as one array; a server's are just
-// several messages. Neither nests: an array inside an array is no message.
+// JSON-RPC batches of clients: handled in order, and answered as one array. They do not nest: an
+// array inside an array is no message.
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
 #include "route/router.hpp"
-#include "route/wire_lane.hpp"
 
 namespace bulkhead {
 namespace {
@@ -12,8 +11,6 @@ namespace {
 constexpr std::uint32_t max_batch = 256;
 
 }  // namespace
-
-// ---- of clients ------------------------------------------------------------------------------
 
 // They exist in 2025-03-26 only.
 bool Router::handle_batch(Session &s, const ReplyTo &reply, std::string_view message) {
@@ -57,51 +54,6 @@ bool Router::handle_batch(Session &s, const ReplyTo &reply, std::string_view mes
   });
   answers_.batch_message_done(batch);
   return elements.answers != 0;
-}
-
-// ---- of servers ------------------------------------------------------------------------------
-
-// In any revision: to take them costs nothing, and servers were written against each of them.
-void Router::upstream_batch(bh_lane handle, std::uint64_t hint, std::string_view message) {
-  struct Elements {
-    Router &router;
-    bh_lane lane;
-    std::uint64_t hint;
-    std::uint32_t count = 0;
-    std::uint32_t bad = 0;
-    std::string first_bad = {};
-
-    void refuse(std::string_view element, const mcp::ScanError &error) {
-      std::string text = router.refuse_upstream(lane, hint, element, error);
-      if (bad++ == 0) first_bad = std::move(text);
-    }
-  } elements{*this, handle, hint};
-  mcp::for_each_element(message, &elements, [](void *arg, std::string_view element) {
-    auto &e = *static_cast<Elements *>(arg);
-    WireLane *lane = e.router.wire(e.lane);
-    if (lane == nullptr) return false;
-    mcp::Scan scan;
-    mcp::ScanError error;
-    if (++e.count > max_batch) {
-      error.what = "a batch of more than 256 messages; the rest of it was dropped";
-      e.refuse({}, error);
-      return false;
-    }
-    if (element.starts_with('[')) {
-      error.what = "a batch inside a batch";
-      e.refuse({}, error);
-    } else if (mcp::scan(element, &scan, &error)) {
-      e.router.take_upstream(*lane, e.hint, element, scan);
-    } else {
-      e.refuse(element, error);
-    }
-    return true;
-  });
-  if (elements.bad == 0) return;
-  // One line, however many there are.
-  const std::string more =
-      elements.bad == 1 ? "" : " (and " + std::to_string(elements.bad - 1) + " more in its batch)";
-  log(BH_LOG_WARN, elements.first_bad + more);
 }
 
 }  // namespace bulkhead

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "route/drop_members.hpp"
 #include "route/router.hpp"
 #include "route/splice.hpp"
 #include "route/wire_lane.hpp"
@@ -63,7 +64,7 @@ bool Router::handle_message(Session &s, const ReplyTo &reply, std::string_view m
     return false;
   }
   std::string room;
-  drop_members(&message, &scan, &room);
+  counters_.dropped_members += drop_members(profile_, &message, &scan, &room);
   // From here on it may end this process, and must not end the next one, too.
   if (s.handle == carried_ && scan.kind != mcp::Kind::batch) {
     if (scan.kind == mcp::Kind::request) {

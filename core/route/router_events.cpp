@@ -15,7 +15,7 @@ void Router::pass(const JudgedEvent &event) {
   mcp::ScanError error;
   const Message message{event.message, &scan};
   const bh_str part = bh::str(event.message);
-  WireLane *lane = event.lane == 0 ? nullptr : wire(event.lane);
+  WireLane *lane = event.lane == 0 ? nullptr : wires_.find(event.lane);
   switch (event.kind) {
     case JudgedEvent::Kind::ask:
       if (lane != nullptr && mcp::scan(event.message, &scan, &error)) {
@@ -40,7 +40,7 @@ void Router::refused(const JudgedEvent &event) {
   if (event.kind == JudgedEvent::Kind::subscription) return subscriptions_.refused(event);
   if (event.kind == JudgedEvent::Kind::answer) return asks_.answer_refused(event.ask);
   if (event.kind != JudgedEvent::Kind::ask) return;
-  if (WireLane *lane = wire(event.lane)) asks_.ask_refused(*lane, event.id, event.method);
+  if (WireLane *lane = wires_.find(event.lane)) asks_.ask_refused(*lane, event.id, event.method);
 }
 
 }  // namespace bulkhead

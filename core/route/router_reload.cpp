@@ -4,6 +4,7 @@
 #include <string>
 
 #include "route/router.hpp"
+#include "route/splice.hpp"
 
 namespace bulkhead {
 namespace {
@@ -135,6 +136,25 @@ void Router::end_drained(Exchange &e, Lane &lane) {
 void Router::drained() {
   status_changed();
   if (hooks_.on_drained) hooks_.on_drained();
+}
+
+// ---- what happens to lanes --------------------------------------------------------------------
+
+// What clients had set up on the old connection is set up again.
+void Router::lane_ready(Lane &lane) {
+  Subscriptions::lane_ready(lane);
+  Views::update_log_level(lane);
+}
+
+void Router::lane_lost(Lane &lane) {
+  Attribution::connection_lost(lane);
+  asks_.connection_lost(lane);
+}
+
+void Router::message_lost(const Lane &lane, mcp::Method method) {
+  ++counters_.dropped_events;
+  log(BH_LOG_ERROR, "server \"" + lane.upstream().name() + "\": " +
+                        std::string(mcp::to_string(method)) + " was dropped: " + Splice::failure);
 }
 
 }  // namespace bulkhead

@@ -1,0 +1,28 @@
+// Members that neither rules nor people would see of a message. Thread: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "mcp/scan.hpp"
+#include "profile/profile.hpp"
+
+namespace bulkhead {
+
+// Drops them of a message that was scanned, and scans what is left. *room keeps that, as long as it
+// is used. How many there were.
+inline std::uint64_t drop_members(const Profile &profile, std::string_view *message,
+                                  mcp::Scan *scan, std::string *room) {
+  const bool params = scan->unknown_params != 0 && profile.unknown_params == UnknownParams::drop;
+  if (!scan->has_to_drop() && !params) return 0;
+  const std::uint64_t dropped =
+      scan->unknown_members + scan->bad_traces + (params ? scan->unknown_params : 0);
+  *room = mcp::without_dropped_members(*message, *scan, params);
+  *message = *room;
+  mcp::ScanError error;
+  mcp::scan(*message, scan, &error);  // the same members once more: it cannot fail
+  return dropped;
+}
+
+}  // namespace bulkhead

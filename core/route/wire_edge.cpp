@@ -1,0 +1,197 @@
+#include "route/wire_edge.hpp"
+
+#include <utility>
+
+#include "route/attribution.hpp"
+#include "route/drop_members.hpp"
+#include "route/protocol.hpp"
+#include "route/splice.hpp"
+#include "route/upstream.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr std::uint32_t max_batch = 256;
+
+}  // namespace
+
+// ---- connections -----------------------------------------------------------------------------
+
+WireLane *WireEdge::find(bh_lane handle) noexcept {
+  WireLane **slot = wires_.get(handle);
+  return slot == nullptr ? nullptr : *slot;
+}
+
+void WireEdge::detach(bh_lane lane) {
+  WireLane **slot = wires_.get(lane);
+  if (slot == nullptr) return;
+  *slot = nullptr;
+  ++closing_;
+}
+
+bool WireEdge::closed(bh_lane lane) {
+  WireLane **slot = wires_.get(lane);
+  if (slot == nullptr || *slot != nullptr) return false;
+  wires_.erase(lane);
+  --closing_;
+  return true;
+}
+
+// ---- messages --------------------------------------------------------------------------------
+
+void WireEdge::message(bh_lane handle, std::uint64_t hint, std::string_view message) {
+  WireLane *lane = find(handle);
+  if (lane == nullptr) return;
+  mcp::Scan scan;
+  mcp::ScanError error;
+  const bool too_large = message.size() > needs_.profile.limits.message_bytes;
+  if (too_large || !mcp::scan(message, &scan, &error)) {
+    return needs_.log(BH_LOG_WARN, refuse(handle, hint, message, error));
+  }
+  if (scan.kind == mcp::Kind::batch) return take_batch(handle, hint, message);
+  take(*lane, hint, message, &scan);
+}
+
+void WireEdge::take(WireLane &lane, std::uint64_t hint, std::string_view bytes, mcp::Scan *scan) {
+  std::string room;
+  needs_.counters.dropped_members += drop_members(needs_.profile, &bytes, scan, &room);
+  const Message message{bytes, scan};
+  if (scan->bad_progress_token) {
+    if (scan->kind == mcp::Kind::request) return needs_.asks.refuse_malformed(lane, message);
+    ++needs_.counters.dropped_events;
+    return;
+  }
+  switch (scan->kind) {
+    case mcp::Kind::result:
+    case mcp::Kind::error:
+      return answer(lane, hint, message);
+    case mcp::Kind::request:
+      return needs_.asks.request(lane, hint, message);
+    case mcp::Kind::notification:
+      return notification(lane, hint, message);
+    case mcp::Kind::batch:
+      return;  // not in here
+  }
+}
+
+// The call that it may have been meant for fails. What was wrong, for the log.
+std::string WireEdge::refuse(bh_lane handle, std::uint64_t hint, std::string_view message,
+                             const mcp::ScanError &error) {
+  ++needs_.counters.bad_upstream_messages;
+  WireLane *lane = find(handle);
+  if (lane == nullptr) return {};
+  const std::uint64_t id = hint != 0 ? hint : parse_number(error.seen_id.in(message));
+  std::string text = "server \"" + lane->upstream().name() + "\" sent an invalid message: " +
+                     (error.what[0] != '\0' ? error.what : "too large");
+  const Exchange *e = needs_.exchanges.get(id);
+  if (e != nullptr && e->lane == lane) {
+    lane->abandon(id);
+    exchange_failed(handle, id, {BH_E_PROTOCOL, text});
+  }
+  return text;
+}
+
+void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message) {
+  const mcp::Scan &scan = *message.scan;
+  Exchange *e = needs_.exchanges.get(parse_number(message.id()));
+  // An error about a request whose id the server could not read belongs to the stream's exchange.
+  if (e == nullptr && hint != 0 && scan.kind == mcp::Kind::error) e = needs_.exchanges.get(hint);
+  if (e == nullptr || e->lane != &lane) {
+    ++needs_.counters.stray_answers;
+    // The server has finished what a client had given up.
+    return Attribution::finished(lane, parse_number(message.id()));
+  }
+  if (e->purpose != Purpose::call) return lane.own_answer(*e, &scan, message.bytes, nullptr);
+  needs_.calls.answered(*e, message);
+}
+
+void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Error &error) {
+  WireLane *lane = find(handle);
+  Exchange *e = needs_.exchanges.get(exchange);
+  if (lane == nullptr || e == nullptr || e->lane != lane) return;
+  if (e->purpose != Purpose::call) return lane->own_answer(*e, nullptr, {}, &error);
+  const std::string name = "server \"" + lane->upstream().name() + "\"";
+  const std::string text =
+      error.text.find(name) != std::string::npos ? error.text : name + ": " + error.text;
+  needs_.calls.fail_by_server(*e, code::internal_error, text, BH_OUTCOME_ERROR);
+}
+
+void WireEdge::down(bh_lane handle, const Error &error, std::uint32_t retry_after_ms) {
+  if (WireLane *lane = find(handle)) lane->down(error, retry_after_ms);
+}
+
+void WireEdge::notification(WireLane &lane, std::uint64_t hint, const Message &message) {
+  switch (message.scan->method) {
+    case mcp::Method::notifications_progress:
+      return needs_.notifications.progress(lane, message);
+    case mcp::Method::notifications_message:
+      return needs_.notifications.log_line(lane, hint, message);
+    case mcp::Method::notifications_resources_updated:
+      return needs_.subscriptions.updated(lane, message);
+    case mcp::Method::notifications_cancelled:
+      return needs_.asks.cancelled(lane, message);
+    case mcp::Method::notifications_tools_list_changed:
+      return lane.list_changed(ItemKind::tool);
+    case mcp::Method::notifications_prompts_list_changed:
+      return lane.list_changed(ItemKind::prompt);
+    case mcp::Method::notifications_resources_list_changed:
+      lane.list_changed(ItemKind::resource);
+      return lane.list_changed(ItemKind::resource_template);
+    default:
+      return needs_.notifications.other(lane, hint, message);
+  }
+}
+
+// ---- batches ---------------------------------------------------------------------------------
+
+struct WireEdge::BatchInHand {
+  WireEdge &edge;
+  bh_lane lane;
+  std::uint64_t hint;
+  std::uint32_t count = 0;
+  std::uint32_t bad = 0;
+  std::string first_bad = {};
+
+  void refuse(std::string_view element, const mcp::ScanError &error) {
+    std::string text = edge.refuse(lane, hint, element, error);
+    if (bad++ == 0) first_bad = std::move(text);
+  }
+};
+
+// In any revision: to take them costs nothing, and servers were written against each of them.
+void WireEdge::take_batch(bh_lane handle, std::uint64_t hint, std::string_view message) {
+  BatchInHand batch{*this, handle, hint};
+  mcp::for_each_element(message, &batch, [](void *arg, std::string_view element) {
+    auto &b = *static_cast<BatchInHand *>(arg);
+    return b.edge.take_element(b, element);
+  });
+  if (batch.bad == 0) return;
+  // One line, however many there are.
+  const std::string more =
+      batch.bad == 1 ? "" : " (and " + std::to_string(batch.bad - 1) + " more in its batch)";
+  needs_.log(BH_LOG_WARN, batch.first_bad + more);
+}
+
+// False: the rest is not looked at.
+bool WireEdge::take_element(BatchInHand &batch, std::string_view element) {
+  WireLane *lane = find(batch.lane);
+  if (lane == nullptr) return false;
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (++batch.count > max_batch) {
+    error.what = "a batch of more than 256 messages; the rest of it was dropped";
+    batch.refuse({}, error);
+    return false;
+  }
+  if (element.starts_with('[')) {
+    error.what = "a batch inside a batch";
+    batch.refuse({}, error);
+  } else if (mcp::scan(element, &scan, &error)) {
+    take(*lane, batch.hint, element, &scan);
+  } else {
+    batch.refuse(element, error);
+  }
+  return true;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,75 @@
+// What servers behind connectors send, taken apart: answers go to their calls, requests to Asks,
+// notifications to who they are for. Knows the connections by the handles that connectors have of
+// them. Owner: the Router. Thread: [io].
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/slots.hpp"
+#include "bulkhead/abi/ext/connector.h"
+#include "profile/profile.hpp"
+#include "route/asks.hpp"
+#include "route/calls.hpp"
+#include "route/counters.hpp"
+#include "route/exchange.hpp"
+#include "route/message.hpp"
+#include "route/notifications.hpp"
+#include "route/subscriptions.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+
+class WireEdge {
+ public:
+  struct Needs {
+    const Profile &profile;
+    RouterCounters &counters;
+    ExchangeTable &exchanges;
+    Calls &calls;
+    Asks &asks;
+    Notifications &notifications;
+    Subscriptions &subscriptions;
+    std::function<void(std::int32_t level, std::string_view text)> log;
+  };
+  explicit WireEdge(Needs needs) : needs_(std::move(needs)) {}
+
+  // ---- connections ----
+  bh_lane add(WireLane *lane) { return wires_.insert(lane); }
+  // It is being closed; its handle stays known until closed().
+  void detach(bh_lane lane);
+  // It was never opened.
+  void forget(bh_lane lane) { wires_.erase(lane); }
+  // The connector has let go of it. False: nobody had asked it to.
+  bool closed(bh_lane lane);
+  std::size_t closing() const noexcept { return closing_; }
+  // Null: there is no such connection, or it is being closed.
+  WireLane *find(bh_lane lane) noexcept;
+
+  // ---- from connectors ----
+  // hint: the exchange on whose stream it came; 0: the wire does not say.
+  void message(bh_lane lane, std::uint64_t hint, std::string_view message);
+  void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error);
+  void down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms);
+
+ private:
+  struct BatchInHand;
+
+  void take(WireLane &lane, std::uint64_t hint, std::string_view message, mcp::Scan *scan);
+  void take_batch(bh_lane lane, std::uint64_t hint, std::string_view message);
+  bool take_element(BatchInHand &batch, std::string_view element);
+  std::string refuse(bh_lane lane, std::uint64_t hint, std::string_view message,
+                     const mcp::ScanError &error);
+  void answer(WireLane &lane, std::uint64_t hint, const Message &message);
+  void notification(WireLane &lane, std::uint64_t hint, const Message &message);
+
+  const Needs needs_;
+  Slots<WireLane *> wires_;
+  std::size_t closing_ = 0;
+};
+
+}  // namespace bulkhead
