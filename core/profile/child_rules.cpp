@@ -124,7 +124,9 @@ class ChildRules {
         {"write", "sandbox_paths"},         {"paths", "sandbox_paths"},
         {"sandbox_paths", "sandbox_paths"}, {"sandboxPaths", "sandbox_paths"},
     };
-    if (member.name == "network") return member.value.kind == Kind::table ? "" : member.name;
+    if (member.name == "network") {
+      return member.value.kind == Kind::table ? std::string_view() : std::string_view(member.name);
+    }
     const auto *found = std::find_if(std::begin(kKeys), std::end(kKeys),
                                      [&](const auto &key) { return key.first == member.name; });
     return found == std::end(kKeys) ? std::string_view() : found->second;

@@ -203,6 +203,7 @@ std::size_t password_of_url(std::string_view text, std::size_t *stays) noexcept 
 struct Edit {
   std::size_t begin = 0, end = 0;
   std::string with;
+  std::size_t order;  // in which they were made
 };
 
 // A text, and what it becomes: copied only when something in it is masked.
@@ -214,13 +215,14 @@ class Masked {
 
   // In any order; of those that overlap, the first one's text stands in place of all.
   void replace(std::size_t begin, std::size_t end, std::string_view with) {
-    edits_.push_back({begin, end, std::string(with)});
+    edits_.push_back({begin, end, std::string(with), edits_.size()});
   }
   // How many were masked.
   std::uint64_t finish(std::string *text) {
     if (edits_.empty()) return 0;
-    std::stable_sort(edits_.begin(), edits_.end(),
-                     [](const Edit &a, const Edit &b) { return a.begin < b.begin; });
+    std::sort(edits_.begin(), edits_.end(), [](const Edit &a, const Edit &b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.order < b.order;
+    });
     std::string out;
     std::size_t from = 0;  // what lies before is in `out`, or masked
     std::uint64_t count = 0;
