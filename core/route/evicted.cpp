@@ -3,7 +3,7 @@
 namespace bulkhead {
 
 void Evicted::add(std::string_view id, std::uint64_t now_ns) {
-  if (id.empty() || id.size() > max_id_bytes || max_ == 0) return;
+  if (id.empty() || max_ == 0) return;
   while (order_.size() >= max_) {
     const auto &[oldest, since] = order_.front();
     // Evicted again since then: its later entry counts.
@@ -12,13 +12,14 @@ void Evicted::add(std::string_view id, std::uint64_t now_ns) {
     }
     order_.pop_front();
   }
-  since_.insert_or_assign(std::string(id), now_ns);
-  order_.emplace_back(id, now_ns);
+  const std::uint64_t key = key_of(id);
+  since_.insert_or_assign(key, now_ns);
+  order_.emplace_back(key, now_ns);
 }
 
 bool Evicted::holds(std::string_view id, std::uint64_t now_ns, std::uint64_t idle_ns) const {
   if (since_.empty()) return false;
-  const auto at = since_.find(std::string(id));
+  const auto at = since_.find(key_of(id));
   return at != since_.end() && now_ns - at->second < idle_ns;
 }
 

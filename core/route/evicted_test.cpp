@@ -14,7 +14,6 @@ TEST_CASE("an evicted session is known until it would have been idle too long") 
   evicted.forget("a");
   CHECK_FALSE(evicted.holds("a", 100, 50));
   evicted.add("", 100);
-  evicted.add(std::string(65, 'x'), 100);
   CHECK(evicted.size() == 0);
 }
 

@@ -377,7 +377,7 @@ class Router : public LaneHost,
   ListRequests lists_;
   Targets targets_;
   // What ended to make room: sessions, and those whose client had not finished its handshake.
-  Evicted evicted_{65'536}, evicted_early_{4'096};
+  Evicted evicted_{65'536}, evicted_early_{65'536};
   Ledger *ledger_ = nullptr;
   std::vector<LedgerRequest> owed_;  // answers to the carried client
   bh_session carried_ = 0;

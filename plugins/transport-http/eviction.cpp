@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -36,10 +37,9 @@ Session *Eviction::pick(Sessions &sessions, std::uint64_t now_ns) {
   sessions.for_each([&](Session &session) { of(rank_of(session)).push_back(&session); });
   auto &handshakes = of(Rank::handshake);
   if (handshakes.size() <= spared_) {
-    const auto old = std::stable_partition(handshakes.begin(), handshakes.end(),
-                                           [&](const Session *s) { return !young(*s); });
-    of(Rank::spared).assign(old, handshakes.end());
-    handshakes.erase(old, handshakes.end());
+    std::copy_if(handshakes.begin(), handshakes.end(), std::back_inserter(of(Rank::spared)),
+                 [&](const Session *s) { return young(*s); });
+    std::erase_if(handshakes, [&](const Session *s) { return young(*s); });
   }
   for (auto &candidates : ranks) {
     if (candidates.empty()) continue;

@@ -22,7 +22,8 @@ struct Table {
   bh_session last = 0;
 
   Session &add(const std::string &peer, std::uint64_t used_ns, bool ready = true) {
-    Session &session = sessions.add(++last, {0, last});
+    ++last;
+    Session &session = sessions.add(last, {0, last});
     session.peer = peer;
     session.ready = ready;
     session.last_used_ns = used_ns;

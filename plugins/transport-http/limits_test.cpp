@@ -235,19 +235,42 @@ TEST_CASE("more connections than the bound end those that are of no use") {
     CHECK(user.wait_closed());
     CHECK_FALSE(clients[0]->pump());
   }
-  SECTION("those that wait for an answer stay, and further ones are refused") {
-    user.send(post(rig, "later", id));
-    fill(post(rig, "later", id));
-    Client late(rig);
-    REQUIRE(late.wait_closed());
-    CHECK(late.bytes().starts_with("HTTP/1.1 503"));
-    CHECK(rig.host.metric("http.connections_refused") == 1);
-    CHECK(rig.host.metric("http.connections_evicted") == 0);
-    clients[0]->close();
-    rig.host.run_for(20);
-    Client after(rig);
-    CHECK(after.request(post(rig, "now", id)).status == 200);
+}
+
+TEST_CASE("connections that wait for answers make room where one session has many of them") {
+  bh_limits limits = test_limits();
+  limits.sessions = 2;
+  Rig rig(any_port, limits);
+  constexpr std::size_t most = 68;
+  Client greedy(rig), modest(rig);
+  const std::string id = initialize(rig, greedy), other = initialize(rig, modest);
+  greedy.send(post(rig, "later", id));
+  modest.send(post(rig, "later", other));
+  std::vector<std::unique_ptr<Client>> clients;
+  while (clients.size() < most - 2) {
+    clients.push_back(std::make_unique<Client>(rig));
+    clients.back()->send(post(rig, "later", id));
+    rig.host.run_for(1);
   }
+  REQUIRE(rig.host.run_until([&] { return rig.host.watches() == most + 1; }, 5000));
+  rig.host.run_for(20);
+  // Not the newcomer, and not whose session has but one.
+  for (std::size_t i = 1; i <= 8; ++i) {
+    Client late(rig);
+    CHECK(late.request(post(rig, "now", other)).status == 200);
+    CHECK(clients[clients.size() - 1]->wait_closed());
+    clients.pop_back();
+    CHECK(rig.host.metric("http.connections_evicted") == i);
+    // Its place is taken again, by the greedy one.
+    late.close();
+    rig.host.run_for(20);
+    clients.push_back(std::make_unique<Client>(rig));
+    clients.back()->send(post(rig, "later", id));
+    rig.host.run_for(20);
+  }
+  CHECK(rig.host.metric("http.connections_refused") == 0);
+  CHECK_FALSE(modest.pump());
+  CHECK_FALSE(greedy.pump());
 }
 
 TEST_CASE("without descriptors silent connections make room") {

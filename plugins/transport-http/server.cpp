@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <unordered_map>
+#include <utility>
 
 namespace transport_http {
 
@@ -103,8 +106,41 @@ bool Server::drop_connections(Connection::Use most) {
   return true;
 }
 
+// Where all of them wait for answers: the newest of the session that has most of them, of the peer
+// that has most. False: nobody has more than one.
+bool Server::drop_waiting() {
+  std::unordered_map<std::string_view, std::size_t> of_peers;
+  std::map<std::pair<std::string_view, const Session *>, std::vector<Connection *>> groups;
+  for (const auto &c : connections_) {
+    if (c->doomed() || c->use() != Connection::Use::answering) continue;
+    ++of_peers[c->peer_key];
+    groups[{c->peer_key, c->attached.session}].push_back(c.get());
+  }
+  const auto more = [&](const auto &a, const auto &b) {
+    const std::size_t in_a = of_peers[a.first.first], in_b = of_peers[b.first.first];
+    return in_a != in_b ? in_a < in_b : a.second.size() < b.second.size();
+  };
+  const auto most = std::max_element(groups.begin(), groups.end(), more);
+  if (most == groups.end() || most->second.size() < 2) return false;
+  std::vector<Connection *> &found = most->second;
+  const std::size_t share = std::max<std::size_t>(1, max_connections_ / 512);
+  const std::size_t n = std::min(found.size() - 1, share);
+  std::partial_sort(
+      found.begin(), found.begin() + static_cast<std::ptrdiff_t>(n), found.end(),
+      [](const Connection *a, const Connection *b) { return a->since_ns() > b->since_ns(); });
+  for (std::size_t i = 0; i < n; ++i) found[i]->doom();
+  count(connections_evicted_, n);
+  settle();
+  return true;
+}
+
+bool Server::has_place() {
+  return connections_.size() < max_connections_ || drop_connections(Connection::Use::receiving) ||
+         drop_waiting();
+}
+
 void Server::accepted(int fd, const sockaddr_storage &peer) {
-  if (connections_.size() >= max_connections_ && !drop_connections(Connection::Use::receiving)) {
+  if (!has_place()) {
     count(refused_);
     static constexpr std::string_view text =
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n"

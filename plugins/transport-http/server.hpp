@@ -65,6 +65,8 @@ class Server final : public ConnectionOwner {
   void set_bounds();
   void accepted(int fd, const sockaddr_storage &peer);
   bool drop_connections(Connection::Use most);
+  bool drop_waiting();
+  bool has_place();
   void settle();
   void settle_soon() noexcept;
   void destroy(Connection &c) noexcept;

@@ -42,6 +42,7 @@ const holds = {
   'of the old pair': (gateway) => `GET /sse HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\n\r\n`,
   'that listen': (gateway, session) => `GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nAccept: text/event-stream\r\nMcp-Session-Id: ${session}\r\n\r\n`,
   'that have had an answer': (gateway, session) => rawPost(gateway, session, '{"jsonrpc":"2.0","id":5,"method":"ping"}'),
+  'that wait for calls': (gateway, session, i) => rawPost(gateway, session, `{"jsonrpc":"2.0","id":${i + 10},"method":"tools/call","params":{"name":"a__slow","arguments":{}}}`),
 };
 for (const [mode, args] of modes) {
   for (const [what, text] of Object.entries(holds)) {
@@ -64,6 +65,20 @@ for (const [mode, args] of modes) {
       assert.deepEqual({ statuses, said }, { statuses: [200, 200, 200], said: 'fake/x' });
     });
   }
+
+  test(`red team: a handshake is finished behind 5,000 others, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ limits: { sessions: 32 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
+    t.defer(() => agent.destroy());
+    const slow = await post(gateway, initialize);
+    for (let i = 0; i < 50; ++i) {
+      const opened = await Promise.all(Array.from({ length: 100 }, () => post(gateway, initialize, { agent })));
+      assert.ok(opened.every(({ status }) => status === 200));
+    }
+    assert.equal((await post(gateway, initialized, { session: slow.session })).status, 202);
+    const call = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a__x","arguments":{}}}';
+    assert.equal((await post(gateway, call, { session: slow.session })).status, 200);
+  });
 
   test(`red team: a table full of other people's sessions keeps nobody from calling, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 32 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
