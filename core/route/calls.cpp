@@ -79,11 +79,8 @@ Lane *lane_of(const CallInHand &hand) {
 
 // ---- beginning -------------------------------------------------------------------------------
 
-void Calls::begin(Session &s, Incoming &request, Target target) {
-  Exchange *e = open(s, request, target);
-  if (e == nullptr) return;
-  CallInHand hand{request.message, std::move(target), {}, {}};
-  advance(*e, hand, Step::pins);
+void Calls::begin(Session &s, Incoming &request, CallInHand &hand) {
+  if (Exchange *e = open(s, request, hand.target)) advance(*e, hand, Step::pins);
 }
 
 Exchange *Calls::open(Session &s, Incoming &request, const Target &target) {
@@ -151,9 +148,8 @@ Calls::Next Calls::run(Exchange &e, CallInHand &hand, Step step) {
 }
 
 Calls::Next Calls::check_pins(Exchange &e, const CallInHand &hand, Step then) {
-  const Gate::Decision decision = needs_.judge.pins(e, hand.target);
-  if (decision.verdict == Gate::Verdict::allow) return then;
-  refuse(e, decision);
+  if (needs_.judge.is_approved(e, hand.target)) return then;
+  refuse(e, Judge::not_approved());
   return std::nullopt;
 }
 

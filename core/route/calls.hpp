@@ -77,7 +77,7 @@ class Calls {
 
   // ---- beginning ----
   // Answers the request, or has what becomes of it.
-  void begin(Session &session, Incoming &request, Target target);
+  void begin(Session &session, Incoming &request, CallInHand &hand);
   // Calls that were made before go on; further ones are refused, since the gateway is stopping.
   void take_no_more() noexcept { stopping_ = true; }
 

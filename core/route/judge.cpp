@@ -131,11 +131,13 @@ Gate::Decision Judge::observe(const Exchange &e, const Message &answer) const {
   return gate_.observe(request_of(e), error_as_result(body));
 }
 
-Gate::Decision Judge::pins(const Exchange &e, const Target &target) const {
-  if (!pins_.enforces() || target.resolved.kind != ItemKind::tool) return {};
-  const std::uint32_t pin =
-      pins_.state(target.lane->upstream(), ItemKind::tool, e.name, target.resolved.definition_hash);
-  if (pin == BH_PIN_SAME) return {};
+bool Judge::is_approved(const Exchange &e, const Target &target) const {
+  if (!pins_.enforces() || target.resolved.kind != ItemKind::tool) return true;
+  return pins_.state(target.lane->upstream(), ItemKind::tool, e.name,
+                     target.resolved.definition_hash) == BH_PIN_SAME;
+}
+
+Gate::Decision Judge::not_approved() {
   return Gate::refusal(std::string(Gate::pin_rule),
                        "the definition of this tool is not the one that was approved; "
                        "`bulkhead pins` shows both, `bulkhead pins approve` accepts it");

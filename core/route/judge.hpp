@@ -36,8 +36,9 @@ class Judge {
                                 std::uint32_t flags) const;
   // Of a result, or an error, which policies see as a result. Likewise without duplicate members.
   Gate::Decision observe(const Exchange &call, const Message &answer) const;
-  // Refuses where the tool's definition is not the one that was approved.
-  Gate::Decision pins(const Exchange &call, const Target &target) const;
+  // The tool's definition is the one that was approved, or the profile does not ask for that.
+  bool is_approved(const Exchange &call, const Target &target) const;
+  static Gate::Decision not_approved();
 
   static Gate::Decision duplicates_in(std::string_view where);
 

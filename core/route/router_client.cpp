@@ -277,13 +277,13 @@ void Router::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
 
 void Router::call(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
-  Target target;
-  if (!targets_.find(s, request, &target)) return;
+  CallInHand hand{request.message, {}, {}, {}};
+  if (!targets_.find(s, request, &hand.target)) return;
   if (is_subscription(scan.method)) {
-    const auto refusal = subscriptions_.refusal(s, *target.lane, scan.method);
+    const auto refusal = subscriptions_.refusal(s, *hand.target.lane, scan.method);
     if (refusal.error_code != 0) return answers_.error(request, refusal.error_code, refusal.text);
   }
-  calls_.begin(s, request, std::move(target));
+  calls_.begin(s, request, hand);
 }
 
 void Router::set_log_level(Session &s, Incoming &request) {
