@@ -1,0 +1,483 @@
+// Every stage in which a call can be, and everything that can happen to it there.
+#include "route/calls.hpp"
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "route/client_fakes.hpp"
+#include "route/kept_list.hpp"
+#include "route/view.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+struct FakePolicy {
+  std::uint32_t needs = 0;
+  bh_status decides = BH_OK, observes = BH_OK;
+  std::uint32_t verdict = BH_VERDICT_ALLOW;
+  std::vector<std::uint32_t> flags{};  // of the questions about calls
+
+  static bh_status answer(bh_status status, std::uint32_t verdict, bh_verdict *out) {
+    out->verdict = verdict;
+    out->rule = bh::str("rule");
+    return status;
+  }
+};
+
+const bh_policy policy_table = {
+    sizeof(bh_policy),
+    0,
+    [](void *self) { return static_cast<FakePolicy *>(self)->needs; },
+    [](void *self, const bh_policy_request *request, bh_verdict *out, bh_error *) {
+      auto &policy = *static_cast<FakePolicy *>(self);
+      policy.flags.push_back(request->flags);
+      return FakePolicy::answer(policy.decides, policy.verdict, out);
+    },
+    [](void *self, const bh_policy_request *, bh_str, bh_verdict *out, bh_error *) {
+      return FakePolicy::answer(static_cast<FakePolicy *>(self)->observes, BH_VERDICT_ALLOW, out);
+    },
+    [](void *, const bh_policy_request *) -> bh_status { return BH_OK; },
+    nullptr,
+};
+
+// It commits when the test says so.
+struct FakeTelemetry {
+  std::uint32_t needs = 0;
+};
+const bh_telemetry telemetry_table = {
+    sizeof(bh_telemetry),
+    0,
+    [](void *, const bh_record *const *, std::uint32_t n) -> std::uint32_t { return n; },
+    [](void *self) { return static_cast<FakeTelemetry *>(self)->needs; },
+};
+
+// Sends what it gets, or keeps it for its turn.
+struct FakeLane final : Lane {
+  using Lane::Lane;
+  bool queues = false;
+  std::vector<std::uint64_t> queue{};
+  std::uint32_t sent = 0, retracted = 0;
+
+  void start() override {}
+  void close() override {}
+  void submit(Exchange &e, const CallInHand &call) override {
+    if (!queues) return send_now(e);
+    e.parked = std::make_unique<ParkedCall>(parked(call));
+    e.waited = true;
+    queue.push_back(e.id);
+  }
+  void turn() {
+    queues = false;
+    for (const std::uint64_t id : std::exchange(queue, {})) {
+      Exchange *e = host_.exchanges().get(id);
+      if (e == nullptr || !host_.may_be_sent(*e)) continue;
+      e->parked = nullptr;
+      send_now(*e);
+    }
+  }
+  void send_now(Exchange &e) {
+    e.sent = true;
+    ++in_flight;
+    ++sent;
+  }
+  void retract(std::uint64_t, bool, std::string_view, const mcp::Scan *) override { ++retracted; }
+  void abandon(std::uint64_t) override {}
+  void send(std::uint32_t, const bh_str *, std::uint32_t) override {}
+  void request_quietly(mcp::Method, std::string_view) override {}
+};
+
+struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
+  Profile profile;
+  std::unique_ptr<Reactor> loop = *Reactor::create();
+  FakePolicy policy;
+  FakeTelemetry telemetry;
+  Gate gate;
+  PinWatch pins{profile, [](std::int32_t, std::string_view) {}, nullptr};
+  Names names{profile.naming};
+  RouterCounters counters;
+  Recorder recorder{*loop};
+  Sessions sessions{1};
+  FakeClient client;
+  ClientAnswers answers{sessions, recorder, *loop, profile.limits, counters, [] {}};
+  ExchangeTable table;
+  Deadlines deadlines{table, *loop, [](Exchange &) {}};
+  Attribution attribution{sessions, table, *loop};
+  WaitingBytes waiting{profile.limits};
+  DuplicateChecks checks{*loop, [](std::uint64_t, bool) {}};
+  std::vector<std::uint64_t> unanswered;
+  JudgedEvents events{{gate, sessions, checks, waiting, recorder, counters, profile.limits, *loop,
+                       [](std::int32_t, std::string_view) {}, [](std::uint64_t, bool) {}, *this}};
+  Asks asks{1,
+            {gate, attribution, sessions, table, deadlines, answers, events, counters,
+             profile.limits, *loop, [](const Lane &, mcp::Method) {}, *this}};
+  Notifications notifications{{gate, attribution, table, sessions, answers, events, counters,
+                               [](const Lane &, mcp::Method) {}}};
+  Subscriptions subscriptions{{sessions, table, events, notifications, names, profile.limits,
+                               [](const Session &) {}, [](const Lane &, mcp::Method) {}}};
+  Draining draining_servers{profile.limits, *loop, table, *this};
+  Judge judge{gate, pins, recorder, *loop};
+  ApprovalDesk desk{{profile, *loop, recorder, counters, asks, answers, nullptr, "nobody looks"}};
+  Calls calls{{profile.limits, *loop, counters, table, deadlines, gate, judge, checks, waiting,
+               desk, recorder, answers, asks, attribution, subscriptions, draining_servers,
+               [](std::int32_t, std::string_view) {},
+               [this](std::uint64_t number, bool) { unanswered.push_back(number); }, [] {}}};
+  Upstream upstream{*this, [] {
+                      ServerDef def;
+                      def.name = "s";
+                      return def;
+                    }()};
+  FakeLane lane{*this, upstream, 0, 0};
+  Session &session = open_session(sessions, client);
+  std::uint64_t id = 0;  // of the call
+
+  World() {
+    profile.approval.api = true;
+    gate.use(&policy_table, &policy);
+  }
+
+  // LaneHost
+  const Limits &limits() const noexcept override { return profile.limits; }
+  Reactor &reactor() noexcept override { return *loop; }
+  void log(std::int32_t, std::string_view) const override {}
+  std::optional<std::string> without_credentials(std::string_view) const override { return {}; }
+  bh_lane register_wire(WireLane *) override { return 0; }
+  void detach_wire(bh_lane) override {}
+  void forget_wire(bh_lane) override {}
+  ExchangeTable &exchanges() noexcept override { return table; }
+  void attach(Exchange &e, Lane &l) override { Calls::attach(e, l); }
+  void arm(Exchange &e, std::uint64_t ms) override { deadlines.arm(e, ms); }
+  void drop(Exchange &e) override { calls.drop(e); }
+  void fail_exchange(Exchange &e, std::int32_t error_code, std::string_view text,
+                     std::uint32_t outcome) override {
+    calls.fail_by_server(e, error_code, text, outcome);
+  }
+  bool may_be_sent(Exchange &e) override { return calls.may_be_sent(e); }
+  void tools_refused(bh_call, const Error &) override {}
+  void expect_completed(bh_call) override {}
+  void lane_changed(Lane &) override {}
+  void items_changed(Lane &) override {}
+  void lane_ready(Lane &) override {}
+  void lane_lost(Lane &) override {}
+  void tools_listed(const Lane &) override {}
+  void list_learned(const ListNews &) const override {}
+  void lane_ends(Lane &) override {}
+  // The others
+  void pass(const JudgedEvent &) override {}
+  void refused(const JudgedEvent &) override {}
+  bool serves(std::string_view) const override { return true; }
+  void form_answered(std::uint64_t, const Message &) override {}
+  void form_lost(std::uint64_t) override {}
+  std::vector<std::uint64_t> waiting_for(const Lane &l) const override {
+    return calls.waiting_for(l);
+  }
+  void end_drained(Exchange &e, Lane &) override {
+    calls.fail_and_retract(e, code::internal_error, "it was removed", BH_OUTCOME_ERROR);
+  }
+  void drained() override {}
+
+  void begin(std::size_t bytes) {
+    gate.use(&policy_table, &policy);
+    const std::string text =
+        R"({"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"s__t","arguments":{"x":")" +
+        std::string(bytes, 'x') + R"("}}})";
+    mcp::Scan scan;
+    mcp::ScanError error;
+    REQUIRE(mcp::scan(text, &scan, &error));
+    Incoming request{{session.handle, 7, 0}, {text, &scan}, 1};
+    CallInHand hand{request.message, {&lane, {}, scan.name}, {}, {}};
+    hand.target.resolved.original_token = "\"t\"";
+    calls.begin(session, request, hand);
+    if (session.exchanges.head != nullptr) id = session.exchanges.head->id;
+  }
+  void server_answers(std::size_t bytes) {
+    const std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+                             R"(,"result":{"y":")" + std::string(bytes, 'y') + R"("}})";
+    mcp::Scan scan;
+    mcp::ScanError error;
+    REQUIRE(mcp::scan(text, &scan, &error));
+    calls.answered(*table.get(id), {text, &scan});
+  }
+  void decide(Gate::Decision decision) { calls.decided(id, decision); }
+  void commit() {
+    recorder.set_committed(&telemetry, recorder.barrier());
+    calls.records_committed();
+    answers.records_committed();
+  }
+  // What the test's last step has led to.
+  std::string outcome() {
+    recorder.set_committed(&telemetry, recorder.barrier());
+    answers.records_committed();
+    const Exchange *e = table.get(id);
+    if (e != nullptr) {
+      CHECK(client.sent.empty());
+      static constexpr const char *names_of[] = {
+          "open",      "checking",  "deciding",        "approving",
+          "recording", "at server", "answer checking", "answer deciding"};
+      const bool queued = e->stage == Stage::at_server && !e->sent;
+      return queued ? "queued" : names_of[static_cast<std::size_t>(e->stage)];
+    }
+    CHECK(table.size() == 0);
+    CHECK(sessions.find(session.handle)->exchanges.size == 0);
+    CHECK(lane.exchanges.size == 0);
+    CHECK(lane.in_flight == 0);
+    CHECK(desk.size() == 0);
+    CHECK(waiting.take(profile.limits.policy_waiting_bytes));  // nothing of it is left counted
+    if (client.sent.empty()) return "silence";
+    CHECK(client.sent.size() == 1);
+    const std::string &text = client.sent[0].text;
+    if (text.empty()) return "released";
+    const std::size_t at = text.find("\"message\":\"");
+    if (at == std::string::npos) return "result";
+    const std::size_t from = at + 11;
+    return text.substr(from, text.find('"', from) - from);
+  }
+};
+
+Gate::Decision allow() {
+  return {};
+}
+Gate::Decision block() {
+  return Gate::refusal("rule", "no");
+}
+Gate::Decision ask() {
+  Gate::Decision out = Gate::refusal("rule", "may it?");
+  out.asks = true;
+  return out;
+}
+
+// How a call gets into each stage.
+const std::map<std::string, std::function<void(World &)>> stages = {
+    {"checking",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
+       w.begin(DuplicateChecks::at_once + 1);
+     }},
+    {"deciding",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.policy.decides = BH_PENDING;
+       w.begin(1);
+       w.policy.decides = BH_OK;
+     }},
+    {"approving",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.policy.verdict = BH_VERDICT_ASK;
+       w.begin(1);
+       w.policy.verdict = BH_VERDICT_ALLOW;
+     }},
+    {"recording",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.telemetry.needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS;
+       w.recorder.add_sink(&telemetry_table, &w.telemetry);
+       w.begin(1);
+     }},
+    {"queued",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.lane.queues = true;
+       w.begin(1);
+     }},
+    {"at server",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.begin(1);
+     }},
+    {"answer checking",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_READS_RESULTS;
+       w.begin(1);
+       w.server_answers(DuplicateChecks::at_once + 1);
+     }},
+    {"answer deciding",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_READS_RESULTS;
+       w.policy.observes = BH_PENDING;
+       w.begin(1);
+       w.server_answers(1);
+       w.policy.observes = BH_OK;
+     }},
+};
+
+// What can happen then.
+const std::vector<std::pair<std::string, std::function<void(World &)>>> happenings = {
+    {"allowed", [](World &w) { w.decide(allow()); }},
+    {"blocked", [](World &w) { w.decide(block()); }},
+    {"asked", [](World &w) { w.decide(ask()); }},
+    {"allowed by old rules",
+     [](World &w) {
+       w.calls.rules_changed();
+       w.policy.verdict = BH_VERDICT_BLOCK;
+       w.decide(allow());
+     }},
+    {"no duplicates", [](World &w) { w.calls.checked(w.id, false); }},
+    {"duplicates", [](World &w) { w.calls.checked(w.id, true); }},
+    {"person: yes",
+     [](World &w) { w.calls.approval_given(w.id, true, ApprovalSurface::none, {}); }},
+    {"person: no",
+     [](World &w) { w.calls.approval_given(w.id, false, ApprovalSurface::none, {}); }},
+    {"person: yes, rules: no",
+     [](World &w) {
+       w.policy.verdict = BH_VERDICT_BLOCK;
+       w.calls.approval_given(w.id, true, ApprovalSurface::none, {});
+     }},
+    {"input ends", [](World &w) { w.calls.withdraw_questions(w.session); }},
+    {"committed", [](World &w) { w.commit(); }},
+    {"committed, rules: no",
+     [](World &w) {
+       w.calls.rules_changed();
+       w.policy.verdict = BH_VERDICT_BLOCK;
+       w.commit();
+     }},
+    {"its turn", [](World &w) { w.lane.turn(); }},
+    {"its turn, rules: no",
+     [](World &w) {
+       w.calls.rules_changed();
+       w.policy.verdict = BH_VERDICT_BLOCK;
+       w.lane.turn();
+     }},
+    {"its turn, rules: yes",
+     [](World &w) {
+       w.calls.rules_changed();
+       w.lane.turn();
+     }},
+    {"time", [](World &w) { w.calls.timed_out(*w.table.get(w.id)); }},
+    {"cancelled",
+     [](World &w) {
+       const std::string text =
+           R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c"}})";
+       mcp::Scan scan;
+       mcp::ScanError error;
+       REQUIRE(mcp::scan(text, &scan, &error));
+       w.calls.cancel(*w.table.get(w.id), {text, &scan});
+     }},
+    {"session ends", [](World &w) { w.calls.end_session(w.session); }},
+    {"server removed", [](World &w) { w.end_drained(*w.table.get(w.id), w.lane); }},
+};
+
+const std::string blocked_text = "MCP request blocked by policy (rule)";
+
+}  // namespace
+
+TEST_CASE("each stage with everything that can happen in it") {
+  const std::string timed_out =
+      "MCP request blocked by policy (policy-timeout): the policy has not answered within ";
+  const std::string removed = "tool call failed: it was removed";
+  // stage, happening -> what becomes of the call; all others leave it where it is.
+  const std::map<std::string, std::map<std::string, std::string>> expected = {
+      {"checking",
+       {{"no duplicates", "at server"},
+        {"duplicates",
+         "MCP request blocked by policy: arguments hold an object with duplicate "
+         "members"},
+        {"time", timed_out}}},
+      {"deciding",
+       {{"allowed", "at server"},
+        {"blocked", blocked_text + ": no"},
+        {"asked", "approving"},
+        {"allowed by old rules", blocked_text},
+        {"time", timed_out}}},
+      {"approving",
+       {{"person: yes", "at server"},
+        {"person: no", blocked_text + ": needs approval, and a person has denied it"},
+        {"person: yes, rules: no", blocked_text},
+        {"input ends", blocked_text + ": needs approval, and the client has ended its input"},
+        {"time", blocked_text + ": needs approval, and nobody has given it within "}}},
+      {"recording",
+       {{"committed", "at server"},
+        {"committed, rules: no", blocked_text},
+        {"time", "the gateway could not put the call on record within "}}},
+      {"queued",
+       {{"its turn", "at server"},
+        {"its turn, rules: no", blocked_text},
+        {"its turn, rules: yes", "at server"},
+        {"time", "server \\"}}},
+      {"at server", {{"time", "server \\"}}},
+      {"answer checking",
+       {{"no duplicates", "result"},
+        {"duplicates",
+         "MCP response blocked by policy: the result holds an object with "
+         "duplicate members"},
+        {"time",
+         "MCP response blocked by policy (policy-timeout): the policy has not answered "
+         "within "}}},
+      {"answer deciding",
+       {{"allowed", "result"},
+        {"allowed by old rules", "result"},
+        {"blocked", "MCP response blocked by policy (rule): no"},
+        {"asked",
+         "MCP response blocked by policy (rule): needs approval, which a result cannot "
+         "wait for"},
+        {"time",
+         "MCP response blocked by policy (policy-timeout): the policy has not answered "
+         "within "}}},
+  };
+  std::size_t seen = 0;
+  for (const auto &[stage, reach] : stages) {
+    for (const auto &[what, happen] : happenings) {
+      INFO(stage << ": " << what);
+      World w;
+      reach(w);
+      REQUIRE(w.outcome() == stage);
+      happen(w);
+      const std::string outcome = w.outcome();
+      std::string want = stage;
+      if (what == "cancelled") want = "released";
+      if (what == "session ends") want = "silence";
+      if (what == "server removed") want = removed;
+      const auto &row = expected.at(stage);
+      if (const auto at = row.find(what); at != row.end()) want = at->second;
+      CHECK(outcome.substr(0, want.size()) == want);
+      ++seen;
+    }
+  }
+  CHECK(seen == stages.size() * happenings.size());
+}
+
+TEST_CASE("a call that is judged once more says so, and is sent once") {
+  World w;
+  w.policy.needs = BH_POLICY_DECIDES;
+  w.lane.queues = true;
+  w.begin(1);
+  w.calls.rules_changed();
+  w.calls.rules_changed();
+  w.lane.turn();
+  CHECK(w.policy.flags == std::vector<std::uint32_t>{0, BH_REQUEST_AGAIN});
+  CHECK(w.lane.sent == 1);
+  w.server_answers(1);
+  CHECK(w.outcome() == "result");
+}
+
+TEST_CASE("what a person has allowed is told to the policy that is asked again") {
+  World w;
+  stages.at("approving")(w);
+  w.calls.approval_given(w.id, true, ApprovalSurface::none, {});
+  CHECK(w.policy.flags == std::vector<std::uint32_t>{0, BH_REQUEST_AGAIN | BH_REQUEST_APPROVED});
+  CHECK(w.lane.sent == 1);
+}
+
+TEST_CASE("whoever was asked about a call that has ended is told once") {
+  for (const std::string stage : {"deciding", "answer deciding"}) {
+    World w;
+    stages.at(stage)(w);
+    w.calls.end_session(w.session);
+    CHECK(w.unanswered == std::vector<std::uint64_t>{w.id});
+  }
+}
+
+TEST_CASE("servers are told to stop only of what they have") {
+  World sent, waits;
+  stages.at("at server")(sent);
+  sent.calls.end_session(sent.session);
+  CHECK(sent.lane.retracted == 1);
+  stages.at("deciding")(waits);
+  CHECK(waits.calls.waiting_for(waits.lane) == std::vector<std::uint64_t>{waits.id});
+  waits.calls.end_session(waits.session);
+  CHECK(waits.lane.retracted == 0);
+}
