@@ -71,6 +71,7 @@ test('best-effort without IPC namespaces: servers run, and status and doctor nam
 });
 
 test('require without IPC namespaces: a server is started only if it shares them on purpose', async (t) => {
+  if (sanitized) throw new Skip('a build with a sanitizer has no filter, which mode "require" wants too');
   const { isolation, mcpServers } = profile('require');
   const shares = { ...fake('--tool', 'b'), sandbox: { ipc: 'host' } };
   const gateway = await t.gateway({ isolation, mcpServers: { ...mcpServers, shares } }, lack('ipc'));
