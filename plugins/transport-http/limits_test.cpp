@@ -258,7 +258,13 @@ TEST_CASE("connections that wait for answers make room where one session has man
   for (std::size_t i = 1; i <= 8; ++i) {
     Client late(rig);
     CHECK(late.request(post(rig, "now", other)).status == 200);
-    CHECK(clients[clients.size() - 1]->wait_closed());
+    CHECK(clients.back()->wait_closed());
+    const std::string answer = clients.back()->bytes();
+    CHECK(answer.starts_with("HTTP/1.1 503"));
+    CHECK(answer.find("\r\nRetry-After: 5\r\n") != answer.npos);
+    CHECK(answer.find("\r\nConnection: close\r\n") != answer.npos);
+    CHECK(answer.find(R"({"jsonrpc":"2.0","error":{"code":-32000,"message":"Too many)") !=
+          answer.npos);
     clients.pop_back();
     CHECK(rig.host.metric("http.connections_evicted") == i);
     // Its place is taken again, by the greedy one.

@@ -16,6 +16,24 @@ namespace {
 constexpr std::uint64_t ns_per_ms = 1'000'000;
 constexpr std::uint64_t unfinished_bytes = 512ull << 20;  // requests that arrive, all together
 
+// Ends a connection whose answer is awaited, with an error in place of the answer. An event stream
+// only ends: its client may resume it.
+void give_up(Connection &c) {
+  const Attachment at = c.attached;
+  c.reply.persistent = false;
+  if (c.streaming()) {
+    end_events(c);
+  } else {
+    respond_error(
+        c, 503, -32000,
+        "Too many connections wait for answers: this one was ended for a new client's, and "
+        "its call may have run. Send fewer calls at a time",
+        "Retry-After: 5\r\n");
+  }
+  c.attached = at;  // what lost() looks at
+  c.doom();
+}
+
 }  // namespace
 
 Server::Server(const bh::Host &host, const bh_host_transport *transport, Config config)
@@ -128,7 +146,7 @@ bool Server::drop_waiting() {
   std::partial_sort(
       found.begin(), found.begin() + static_cast<std::ptrdiff_t>(n), found.end(),
       [](const Connection *a, const Connection *b) { return a->since_ns() > b->since_ns(); });
-  for (std::size_t i = 0; i < n; ++i) found[i]->doom();
+  for (std::size_t i = 0; i < n; ++i) give_up(*found[i]);
   count(connections_evicted_, n);
   settle();
   return true;

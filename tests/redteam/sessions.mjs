@@ -24,11 +24,13 @@ function post(gateway, body, { session, agent = false, from } = {}) {
   });
 }
 // Writes `text` on a connection of its own, and leaves it open until the test ends. Resolves when it is written.
-function hold(t, gateway, text) {
+// `ended(bytes)` is called when the gateway has closed it.
+function hold(t, gateway, text, ended = () => {}) {
   return new Promise((resolve, reject) => {
     const socket = net.connect(gateway.port, '127.0.0.1', () => socket.write(text, resolve));
     t.defer(() => socket.destroy());
-    socket.on('data', () => {}).on('error', (error) => (/ECONNRESET|EPIPE/.test(error.code) ? resolve() : reject(error)));
+    let got = '';
+    socket.on('data', (data) => { got += data; }).on('end', () => ended(got)).on('error', (error) => (/ECONNRESET|EPIPE/.test(error.code) ? resolve() : reject(error)));
   });
 }
 const rawPost = (gateway, session, body) =>
@@ -65,6 +67,25 @@ for (const [mode, args] of modes) {
       assert.deepEqual({ statuses, said }, { statuses: [200, 200, 200], said: 'fake/x' });
     });
   }
+
+  test(`red team: calls that make room for a new client are answered with the reason, ${mode}`, async (t) => {
+    const go = t.path('go');
+    const gateway = await t.gateway({ limits: { sessions: 4 }, mcpServers: { a: fake('--tool', 'x', '--tool', 'slow', '--hold', `slow=${go}`) } }, { args });
+    const greedy = await t.http(gateway, { leaveOpen: true });
+    const answers = [];
+    for (let i = 0; i < 90; ++i) {
+      await hold(t, gateway, holds['that wait for calls'](gateway, greedy.session, i), (bytes) => answers.push(bytes));
+      if (i % 15 === 14) await sleep(40);
+    }
+    assert.equal((await post(gateway, initialize)).status, 200);
+    const refused = await until('a refused call', () => answers.find((bytes) => bytes.startsWith('HTTP/1.1 503')));
+    writeFileSync(go, ''); // the calls end with this
+    const [head, body] = refused.split('\r\n\r\n');
+    assert.match(head, /\r\nRetry-After: 5\b/);
+    const { error } = JSON.parse(body);
+    assert.equal(error.code, -32000);
+    assert.match(error.message, /^Too many connections/);
+  });
 
   test(`red team: a handshake is finished behind 5,000 others, ${mode}`, async (t) => {
     const gateway = await t.gateway({ limits: { sessions: 32 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
