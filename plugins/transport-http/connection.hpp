@@ -104,7 +104,7 @@ class Connection {
     silent,     // has never sent a whole request head, or has had its last answer
     idle,       // between two requests
     receiving,  // a request's body, or a further head
-    answering   // waits for an answer; ended only where one session has more of them than others
+    answering   // waits for an answer; ended only where one peer has several
   };
   Use use() const noexcept;
   // When the present use began.

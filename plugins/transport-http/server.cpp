@@ -125,7 +125,7 @@ bool Server::drop_connections(Connection::Use most) {
 }
 
 // Where all of them wait for answers: the newest of the session that has most of them, of the peer
-// that has most. False: nobody has more than one.
+// that has most. False: no peer has more than one.
 bool Server::drop_waiting() {
   std::unordered_map<std::string_view, std::size_t> of_peers;
   std::map<std::pair<std::string_view, const Session *>, std::vector<Connection *>> groups;
@@ -139,10 +139,10 @@ bool Server::drop_waiting() {
     return in_a != in_b ? in_a < in_b : a.second.size() < b.second.size();
   };
   const auto most = std::max_element(groups.begin(), groups.end(), more);
-  if (most == groups.end() || most->second.size() < 2) return false;
+  if (most == groups.end() || of_peers[most->first.first] < 2) return false;
   std::vector<Connection *> &found = most->second;
   const std::size_t share = std::max<std::size_t>(1, max_connections_ / 512);
-  const std::size_t n = std::min(found.size() - 1, share);
+  const std::size_t n = std::clamp<std::size_t>(found.size() - 1, 1, share);
   std::partial_sort(
       found.begin(), found.begin() + static_cast<std::ptrdiff_t>(n), found.end(),
       [](const Connection *a, const Connection *b) { return a->since_ns() > b->since_ns(); });
