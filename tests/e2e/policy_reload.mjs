@@ -75,13 +75,18 @@ for (const [what, { text, by, says }] of Object.entries(firsts)) {
   });
 }
 
+const callsOf = async (gateway) => (await statusOf(gateway)).counters.calls;
 // Calls that wait when the rules change: behind another one, for a server that starts, for one that
 // starts again. `begin` is called before the two that wait.
 const waits = {
   'behind another call': {
-    def: fake('--tool', 'a', '--tool', 'b', '--tool', 'slow', '--delay', 'slow=2500'),
+    def: fake('--tool', 'a', '--tool', 'b', '--tool', 'slow', '--delay', 'slow=4000'),
     keys: 'max_in_flight = 1\n',
-    begin: (client) => { void call(client, 'local__slow'); },
+    begin: async (client, gateway) => {
+      const before = await callsOf(gateway);
+      void call(client, 'local__slow');
+      await until('it has come', async () => await callsOf(gateway) === before + 1);
+    },
   },
   'for a lazy server': { def: fake('--tool', 'a', '--tool', 'b', '--init-delay', '2500'), keys: 'start = "lazy"\nidle_stop_ms = 300\n' },
   'for a server that starts again': {
@@ -102,10 +107,10 @@ for (const [what, { def, keys, begin }] of Object.entries(waits)) {
       const client = await t.http(gateway);
       await until('the tools are listed', async () => (await client.toolNames()).length >= 2, 10_000);
       if (what === 'for a lazy server') await until('it is not running', async () => (await statusOf(gateway)).servers[0].state === 'idle', 15_000);
-      await begin?.(client);
-      const before = (await statusOf(gateway)).counters.calls;
+      await begin?.(client, gateway);
+      const before = await callsOf(gateway);
       const waiting = [call(client, 'local__a'), call(client, 'local__b')];
-      await until('both have come', async () => (await statusOf(gateway)).counters.calls === before + 2);
+      await until('both have come', async () => await callsOf(gateway) === before + 2);
       reloaded(gateway, profile + twice + rule('late', 'a'));
       const [a, b] = await Promise.all(waiting);
       assert.match(a.error?.message ?? show(a), /blocked by policy \(security\.rules\.mcp\.late\)/);
