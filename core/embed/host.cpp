@@ -595,7 +595,7 @@ void HostImpl::shut_down() {
     part->instance->ext<bh_transport>(BH_EXT_TRANSPORT)->stop_accepting(part->instance->self());
     part->instance->drain(deadline);
   }
-  router_->take_no_more();
+  router_->refuse_new_calls();
   wait_for([this] { return !router_->busy(); }, grace);
   router_->end_calls();
   router_->end_sessions("the gateway is stopping");

@@ -1,4 +1,4 @@
-// Asking people about calls: who is asked, what they are shown, and what becomes of the question.
+// Human approval of calls: who is asked, what they are shown, and how the question ends.
 // Which calls wait for an answer, Calls knows. Owner: the Router. Thread: [io].
 #pragma once
 
@@ -32,7 +32,7 @@ class ApprovalDesk {
     ClientAnswers &answers;
     // A question has ended, however that was. For the record; it must do nothing else.
     std::function<void(const ApprovalOutcome &)> on_outcome;
-    std::string hint;  // what a client is told whom nobody could be asked about
+    std::string hint;  // for the client of a call that no person could be asked about
   };
   explicit ApprovalDesk(Needs needs) : needs_(std::move(needs)) {}
 
@@ -40,14 +40,14 @@ class ApprovalDesk {
   enum class Asked : std::uint8_t {
     granted,  // an answer that was given before holds for it
     waits,    // the question is open, for limits.approval_timeout_ms
-    refused   // nobody can be asked: *refusal says why
+    refused   // no person can be asked: *refusal says why
   };
   Asked ask(Exchange &call, const Message &message, const Gate::Decision &decision,
             Gate::Decision *refusal);
   // Asks the client itself, on the stream of the call, if it can be asked. It may answer inside.
   void ask_client(const Exchange &call);
-  // The call waits no longer: whoever was asked is told, and it is on record. Nothing: it did not
-  // wait for a person.
+  // The call no longer waits: the client that was asked is notified, and the outcome is recorded.
+  // Nothing: it did not wait for a person.
   std::optional<ApprovalQuestion> close(const Exchange &call, ApprovalEnd end,
                                         ApprovalSurface surface = ApprovalSurface::none,
                                         const ApprovalScope &scope = {});
@@ -57,10 +57,10 @@ class ApprovalDesk {
   static Gate::Decision unapproved(std::string rule, std::string_view reason, std::string_view why);
 
   // ---- who looks ----
-  // watch_ms: whoever asks will look again within so long, and so can be asked; at most
+  // watch_ms: the caller will look again within so long, and so can be asked; at most
   // Approvals::max_watch_ms; 0: it was just a look.
   ApprovalList list(std::uint64_t watch_ms);
-  // The exchange that this answer is for. BH_E_NOT_FOUND: it does not wait (any more).
+  // The exchange that this answer is for. BH_E_NOT_FOUND: it does not wait, or no longer.
   // BH_E_INVALID: there is no such scope.
   Result<std::uint64_t> find(const ApprovalAnswer &answer) const;
   bool somebody_watches() const;

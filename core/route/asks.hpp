@@ -30,7 +30,7 @@ class Asks {
    public:
     virtual ~Forms() = default;
     virtual void form_answered(std::uint64_t exchange, const Message &answer) = 0;
-    // The client can not be asked (any more).
+    // The client cannot be asked, or no longer.
     virtual void form_lost(std::uint64_t exchange) = 0;
   };
   struct Needs {
@@ -81,16 +81,16 @@ class Asks {
   // ---- the gateway's own ----
   // A place for a question about this call; its number is the JSON-RPC id.
   std::uint64_t open_form(Session &session, std::uint64_t exchange, std::uint64_t timeout_ms);
-  // The question has been answered otherwise, or withdrawn: the client is told.
+  // The question has been answered elsewhere, or withdrawn: the client is notified.
   void close_form(std::uint64_t exchange);
 
   // ---- ends ----
   // A call that had caused asks, or may have, is over: those that no other call may have caused
   // end. tell_server: with an answer.
   void call_ended(std::uint64_t exchange, bool tell_server);
-  // The client answers no more; its servers are told.
+  // The client no longer answers; the servers that asked get an error.
   void session_ended(bh_session session);
-  // The lane's connection: what its server had asked is void, and clients are told.
+  // The lane's connection: what its server had asked is void, and clients are notified.
   void connection_lost(Lane &lane);
 
  private:

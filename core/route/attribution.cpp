@@ -10,7 +10,7 @@ Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Exchange **excha
   Session *const owner = lane.session() != 0 ? sessions_.find(lane.session()) : nullptr;
   if (hint != 0) {
     Exchange *e = exchanges_.get(hint);
-    // The wire says whose it is; if that call has ended, it is nobody else's.
+    // The wire says whose it is; if that call has ended, it belongs to no other client.
     if (e == nullptr || e->lane != &lane || e->session == nullptr) return owner;
     *exchange = e;
     return e->session;
@@ -55,7 +55,7 @@ void Attribution::given_up(Lane &lane, std::uint64_t exchange, const Session &se
   lane.retracted.push_back({exchange, session.handle, reactor_.now_ns() + memory_ns});
 }
 
-// Nobody knows any more which of its calls the server still works on, but whose they are.
+// From then on only the client is remembered, not which of its calls the server still works on.
 void Attribution::forget_oldest(Lane &lane) const {
   const Lane::Retracted oldest = lane.retracted.front();
   lane.retracted.erase(lane.retracted.begin());

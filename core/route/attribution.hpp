@@ -1,5 +1,5 @@
 // Whose call a server is working for. Over HTTP the stream says which call that is. On one pipe it
-// is the client that has calls in flight there, if that is exactly one; nobody is guessed.
+// is the client that has calls in flight there, if that is exactly one; there is no guessing.
 // Owner: the Router. Thread: [io].
 #pragma once
 
@@ -15,8 +15,8 @@ namespace bulkhead {
 
 class Attribution {
  public:
-  // A server may go on with a call that its client has given up: so long, and so many of a lane,
-  // are remembered, so that what it asks meanwhile goes to no other client of the same pipe.
+  // A server may continue with a call that its client has cancelled: such calls are remembered for
+  // so long, and so many for each lane, so that the server's requests reach no other client.
   static constexpr std::uint64_t memory_ns = 60'000'000'000u;
   static constexpr std::size_t max_given_up = 64;
 

@@ -145,7 +145,7 @@ std::uint32_t Calls::flags_of(Exchange &e) noexcept {
 Calls::Next Calls::judge(Exchange &e, CallInHand &hand) {
   hand.arguments.clear();
   e.rules = rules_;
-  // Whatever the rules say, nobody has to go on watching.
+  // A client can always unsubscribe.
   const bool judged = needs_.gate.decides() && e.method != mcp::Method::resources_unsubscribe;
   if (!judged) return e.waited ? Step::confirm : Step::record;
   if (needs_.judge.checks_later(*hand.message.scan)) {
@@ -237,7 +237,7 @@ Calls::Next Calls::send(Exchange &e, const CallInHand &hand) {
 // False: answered here.
 bool Calls::subscription_goes_on(Exchange &e, const CallInHand &hand) {
   Lane &lane = *hand.target.lane;
-  // A policy may have taken so long that the lane is nobody's, or another session's.
+  // A policy may have taken so long that no session uses the lane, or another one does.
   const auto &own = e.session->view->lanes;
   if (std::find(own.begin(), own.end(), &lane) == own.end()) {
     fail(e, code::internal_error,
@@ -324,7 +324,7 @@ void Calls::check_later(Exchange &e, const CallInHand &hand) {
 
 void Calls::checked(std::uint64_t exchange, bool duplicates) {
   Exchange *e = needs_.exchanges.get(exchange);
-  if (e == nullptr) return;  // it has ended meanwhile
+  if (e == nullptr) return;  // it ended while it waited
   if (e->stage == Stage::checking) return call_checked(*e, duplicates);
   if (e->stage == Stage::answer_checking) answer_checked(*e, duplicates);
 }
@@ -352,7 +352,7 @@ void Calls::call_decided(Exchange &e, const Gate::Decision &decision) {
   CallInHand hand = take(e);
   needs_.judge.note(e, decision);
   const bool refused = decision.verdict == Gate::Verdict::refuse && !decision.asks;
-  // The rules that said so are not in force any more.
+  // The rules that decided have been replaced.
   if (!refused && e.rules != rules_) return advance(e, hand, Step::pins);
   if (const Next next = apply(e, hand, decision)) advance(e, hand, *next);
 }
@@ -393,7 +393,7 @@ void Calls::approval_given(std::uint64_t exchange, bool allow, ApprovalSurface s
                                                "and a person has denied it"));
   }
   ++needs_.counters.approvals_allowed;
-  // Not for the program that has taken its server's place meanwhile.
+  // The grant must not hold for a program that has replaced this server.
   if (!needs_.draining.has(&hand.target.lane->upstream())) needs_.desk.grant(*question, scope);
   e->approved = true;
   // The rules may have been replaced while the person thought: what they refuse now is refused.

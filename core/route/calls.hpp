@@ -1,4 +1,4 @@
-// The way of a call: every request that goes to a server takes the same steps in the same order.
+// The request pipeline: every request to a server takes the same steps in the same order.
 //
 //   pins -> judge -> (a person) -> confirm -> record -> send -> the server -> judge the answer
 //
@@ -67,8 +67,7 @@ class Calls {
     Subscriptions &subscriptions;
     Draining &draining;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // Nobody waits any more for what the policy was asked under this number; late: it has had its
-    // time.
+    // The policy's answer under this number is no longer awaited; late: because of its time-out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
     // A call has ended: the gateway may be idle.
     std::function<void()> on_ended;
@@ -76,10 +75,10 @@ class Calls {
   explicit Calls(Needs needs) : needs_(std::move(needs)) {}
 
   // ---- beginning ----
-  // Answers the request, or has what becomes of it.
+  // Starts the call. The request has been answered, or will be.
   void begin(Session &session, Incoming &request, CallInHand &hand);
-  // Calls that were made before go on; further ones are refused, since the gateway is stopping.
-  void take_no_more() noexcept { stopping_ = true; }
+  // The gateway is stopping: running calls continue, new ones are refused.
+  void refuse_new_calls() noexcept { stopping_ = true; }
 
   // ---- what calls wait for ----
   // Which rules there are, or what they need: calls that wait are judged again before they are
@@ -91,7 +90,7 @@ class Calls {
   void checked(std::uint64_t exchange, bool duplicates);
   void approval_given(std::uint64_t exchange, bool allow, ApprovalSurface surface,
                       const ApprovalScope &scope);
-  // Nobody can be asked (any more); `why` continues "needs approval, ".
+  // No person can be asked, or no longer; `why` continues "needs approval, ".
   void withdraw(std::uint64_t exchange, std::string_view why);
   // Its client has ended its input: what it waits for must not happen behind its back.
   void withdraw_questions(const Session &session);
@@ -114,7 +113,7 @@ class Calls {
               std::string_view error, std::string_view response = {});
   // The same with an error for the client.
   void fail(Exchange &call, std::int32_t error_code, std::string_view text, std::uint32_t outcome);
-  // It has ended for its client; its server is told, and may go on with it for a while.
+  // The call has ended for its client: its server is notified, and may continue for a while.
   void retract(Lane *lane, std::uint64_t exchange, bool sent, const Session *session,
                std::string_view reason, const mcp::Scan *reason_scan) const;
   // fail() of a call at its server, with a text that may be the server's own in part: judged as an

@@ -13,7 +13,7 @@
 namespace bulkhead {
 namespace {
 
-// Its own where it is one, so that clients may go on acting on it.
+// Its own where it is one, so that clients can still act on it.
 std::int32_t error_code_of(std::string_view error) {
   const std::string_view token = mcp::member(error, "code");
   std::int32_t out = 0;
@@ -29,7 +29,7 @@ void Calls::answered(Exchange &e, const Message &answer) {
   if (e.open_asks != 0) {
     const std::uint64_t id = e.id;
     needs_.asks.call_ended(id, false);
-    if (needs_.exchanges.get(id) == nullptr) return;  // its client has given it up meanwhile
+    if (needs_.exchanges.get(id) == nullptr) return;  // its client cancelled it in between
     e.open_asks = 0;
   }
   if (needs_.gate.observes() && !passes_policy(e, answer)) return;

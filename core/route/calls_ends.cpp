@@ -107,7 +107,7 @@ void Calls::fail_and_retract(Exchange &e, std::int32_t error_code, std::string_v
   retract(lane, id, sent, nullptr, {}, nullptr);
 }
 
-// The upstream is told with the client's own words. The place that waited for the answer is
+// The server gets the client's own notification. The place that waited for the answer is
 // released without one.
 void Calls::cancel(Exchange &e, const Message &notification) {
   Lane *lane = e.lane;
@@ -120,7 +120,7 @@ void Calls::cancel(Exchange &e, const Message &notification) {
   needs_.answers.none(reply);
 }
 
-// The servers are told, so that they can stop working for nobody.
+// The servers are notified, so that they can stop.
 void Calls::end_session(Session &s) {
   while (s.exchanges.head != nullptr) {
     Exchange &e = *s.exchanges.head;

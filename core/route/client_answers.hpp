@@ -37,7 +37,7 @@ class ClientAnswers {
   ClientAnswers(Sessions &sessions, Recorder &recorder, Reactor &reactor, const Limits &limits,
                 RouterCounters &counters, std::function<void()> on_sent);
 
-  // Is told of each answer, since a process that has answered is sound. Null: nobody.
+  // Is notified of each answer, since a process that has answered is sound. May be null.
   void use_ledger(Ledger *ledger) noexcept { ledger_ = ledger; }
 
   // Called before the answer to a sessionless message is sent, since its session ends with it.
@@ -45,8 +45,8 @@ class ClientAnswers {
     on_sessionless_answer_ = std::move(f);
   }
 
-  // Hands a message over to the session's transport now. A client may do anything meanwhile but
-  // end its session; see sending().
+  // Hands a message over to the session's transport now. Until it returns, a client may do anything
+  // but end its session; see sending().
   void send(const ReplyTo &reply, std::uint32_t kind, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status = 0);
   void event(const ReplyTo &reply, std::string_view text);
@@ -70,7 +70,7 @@ class ClientAnswers {
                         std::string_view text, std::uint32_t http_status = 0);
   // A cancelled request gets no answer, but the place that waits for one must be told.
   void none(const ReplyTo &reply);
-  // The record of a request that ends here, if nobody else makes it.
+  // The record of a request that ends here, if it has none yet.
   void record(Incoming &request, std::uint32_t outcome, std::string_view error,
               std::string_view response);
 

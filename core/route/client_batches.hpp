@@ -22,7 +22,7 @@ class ClientBatches {
   // A batch whose answer goes to `reply`. It is open until end_one() was called once for it and
   // once for each message that add() has counted.
   std::uint64_t open(const ReplyTo &reply);
-  // One whose answers nobody is told: for requests that the gateway makes on a client's behalf.
+  // One whose answers are discarded: for requests that the gateway makes on a client's behalf.
   // It has one message.
   std::uint64_t open_silent(const ReplyTo &reply);
   // One more message. False: the batch has gone, with its session.

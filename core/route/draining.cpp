@@ -70,7 +70,7 @@ void Draining::look() {
   for (const auto &upstream : list_) {
     std::vector<Lane *> done;
     for (const auto &lane : upstream->lanes()) {
-      // Without a connection, and there will be none, nothing can go on.
+      // Without a connection, and there will be none, nothing can continue.
       const bool over = now >= upstream->drain_until_ns || lane->state() == LaneState::waiting;
       if (over) end_calls(*lane);
       if (!is_busy(*lane)) done.push_back(lane.get());

@@ -21,7 +21,7 @@ class Draining {
     virtual ~Owner() = default;
     // Calls that are not at this lane yet, and would go there.
     virtual std::vector<std::uint64_t> waiting_for(const Lane &lane) const = 0;
-    // Its time is over, or it can not finish: the call fails, and its server is told.
+    // Its time is over, or it cannot finish: the call fails, and its server is notified.
     virtual void end_drained(Exchange &call, Lane &lane) = 0;
     // The last lane of a server has ended; from the loop, nested in nothing.
     virtual void drained() = 0;
@@ -34,8 +34,8 @@ class Draining {
 
   // They have been taken out of all views.
   void add(Upstreams::List gone);
-  // A call has ended, or its lane has nothing more to do with it. Never acts at once: whoever ends
-  // a call may stand inside a call of that lane.
+  // A call has ended, or its lane has nothing more to do with it. Acts in a later turn, since
+  // the caller may be inside a function of that lane.
   void look_later();
   // All of them end now.
   void end_all();

@@ -190,7 +190,7 @@ void FilteredLists::end(View &view) {
   view.filtered.clear();
 }
 
-// Before all of it is answered: nobody waits for the rest any more.
+// Before all of it is answered: the rest is no longer awaited.
 void FilteredLists::end_round(FilteredList &list) {
   const std::uint32_t round = std::exchange(list.round, 0);
   rounds_.erase(round);

@@ -29,8 +29,7 @@ class FilteredLists {
     RouterCounters &counters;
     Reactor &reactor;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // Nobody waits any more for what the policy was asked under this number; late: it has had its
-    // time.
+    // The policy's answer under this number is no longer awaited; late: because of its time-out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
     // Those who wait for a list of this view may be served: all is answered, or late.
     std::function<void(View &view)> on_ready;
@@ -48,8 +47,8 @@ class FilteredLists {
 
   // The policy's answer; numbers of other questions are left alone.
   void answered(std::uint64_t question, bool listed);
-  // The items or the rules are others now. Who waits goes on waiting, for new answers and until
-  // the same moment.
+  // The items or the rules have changed. Requests that wait keep their deadline, and wait for new
+  // answers.
   void forget(View &view);
   // The view ends.
   void end(View &view);

@@ -12,7 +12,7 @@
 namespace bulkhead {
 namespace {
 
-// As it is listed now; empty: it is not (any more).
+// As it is listed now; empty: it is not, or no longer.
 std::string_view definition_of(const Resolved &resolved, const Lane &lane) {
   const ItemList &list = lane.items(resolved.kind);
   if (resolved.definition_hash == DefinitionHash{} || resolved.item >= list.items.size()) return {};

@@ -43,7 +43,7 @@ class Judge {
   static Gate::Decision duplicates_in(std::string_view where);
 
   // For the record: what the policy said of the call, and whatever it changed of the result. Of a
-  // call that a person was asked about the record says that, unless the rules refuse it by then.
+  // call that needed approval the record says that, unless the rules refuse it by then.
   void note(Exchange &call, const Gate::Decision &decision) const;
 
  private:

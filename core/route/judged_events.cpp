@@ -115,7 +115,7 @@ void JudgedEvents::checked(std::uint64_t number, bool found) {
   if (at == waiting_.end()) return;
   Waiting &waiting = at->second;
   const Session *session = needs_.sessions.find(waiting.event.to.session);
-  // Who it is from or for has gone: nobody waits for it.
+  // Who it is from or for has gone.
   if (session == nullptr || !needs_.outcome.serves(waiting.event.server)) {
     needs_.waiting.give_back(waiting.event.message.size());
     waiting_.erase(at);

@@ -48,13 +48,13 @@ struct JudgedEvent {
 
 class JudgedEvents {
  public:
-  // What becomes of an event whose decision came later, or that is refused.
+  // Completes an event whose decision came later, or that is refused.
   class Outcome {
    public:
     virtual ~Outcome() = default;
-    // It may go on. Time has passed: who it is from and for may have gone.
+    // It may pass. Time has passed, too: its sender and receiver may have gone.
     virtual void pass(const JudgedEvent &event) = 0;
-    // It is on record already; whoever waits for it is to be told.
+    // It has been recorded; its sender is to be notified.
     virtual void refused(const JudgedEvent &event) = 0;
     // The server is (still) one of the profile's.
     virtual bool serves(std::string_view server) const = 0;
@@ -69,8 +69,7 @@ class JudgedEvents {
     const Limits &limits;
     Reactor &reactor;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // Nobody waits any more for what the policy was asked under this number; late: it has had its
-    // time.
+    // The policy's answer under this number is no longer awaited; late: because of its time-out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
     Outcome &outcome;
   };
@@ -79,7 +78,7 @@ class JudgedEvents {
   JudgedEvents(const JudgedEvents &) = delete;
   JudgedEvents &operator=(const JudgedEvents &) = delete;
 
-  // True: it may go on now. Else it is refused, which is done with, or the decision is pending.
+  // True: it may pass now. Else it has been refused, or the decision is pending.
   // `session`: whose it is. `body`: params or result, which the policy reads.
   bool judge(JudgedEvent event, const Session &session, std::string_view body);
 

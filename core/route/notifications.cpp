@@ -74,7 +74,7 @@ void Notifications::log_line(Lane &lane, std::uint64_t hint, const Message &mess
 }
 
 void Notifications::log_line_of_nobody(Lane &lane, int level, const Message &message) {
-  // All of them first: a client may do anything while it is told.
+  // All of them first: a client may do anything while it is notified.
   std::vector<bh_session> clients;
   for (const View *view : lane.views) {
     for (const Session *client : view->clients) {
@@ -106,7 +106,7 @@ void Notifications::to_client(const ReplyTo &to, const Lane &lane, const Exchang
     if (client == nullptr) return;
     JudgedEvent event = event_of(JudgedEvent::Kind::to_client, lane, message, parts, count);
     if (call != nullptr) {
-      // Progress of a call that has ended meanwhile is none; a log line still is one.
+      // Progress of a call that has ended is dropped; a log line is not.
       if (event.method == mcp::Method::notifications_progress) event.exchange = call->id;
       if (call->method == mcp::Method::tools_call) event.tool = call->name;
     }

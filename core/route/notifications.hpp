@@ -30,8 +30,8 @@ class Notifications {
 
   // ---- of servers; hint: the exchange on whose stream it came, 0: the wire does not say ----
   void progress(Lane &lane, const Message &message);
-  // To the client whose call it belongs to, at the level that this one has set; a line of nobody's
-  // call to all who have asked for logs.
+  // To the client whose call it belongs to, at the level that this one has set; a line that
+  // belongs to no call to all clients that have asked for logs.
   void log_line(Lane &lane, std::uint64_t hint, const Message &message);
   // What has no rule of its own (elicitation/complete, unknown ones) goes to the client that the
   // lane works for.

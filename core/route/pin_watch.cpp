@@ -47,7 +47,7 @@ void PinWatch::listed(const Lane &lane) {
 
 bool PinWatch::use_profile(const std::vector<const Lane *> &lanes) {
   const Pins before = pins_;
-  // Where nobody keeps them, the next profile knows nothing of what was seen here.
+  // Without a keeper the next profile does not know what was seen here.
   const bool kept = on_news_ != nullptr || !before.active();
   pins_.use(profile_.pins, kept ? profile_.pinned : before.all());
   for (const Lane *lane : lanes) listed(*lane);

@@ -20,12 +20,12 @@ class PinWatch {
  public:
   using Log = std::function<void(std::int32_t level, std::string_view text)>;
   using OnNews = std::function<void(const std::vector<PinNews> &)>;
-  // on_news: definitions that were not known, or are others now; empty: nobody keeps them.
+  // on_news: definitions that are new or have changed; empty: there is no keeper.
   PinWatch(const Profile &profile, Log log, OnNews on_news);
 
   // A server has said anew what its tools are.
   void listed(const Lane &lane);
-  // The profile's pins are others; `lanes` are those that list something. True: so is what may be
+  // The profile's pins have changed; `lanes` are those that list something. True: so is what may be
   // shown and called.
   bool use_profile(const std::vector<const Lane *> &lanes);
 

@@ -257,8 +257,8 @@ class Router : public LaneHost,
   bool settled() const { return views_.all_settled(); }
   // No session, or every session's input has ended and its answers are out.
   bool idle() const;
-  // Calls that were made before go on; further ones are refused, since the gateway is stopping.
-  void take_no_more() noexcept { calls_.take_no_more(); }
+  // The gateway is stopping: running calls continue, new ones are refused.
+  void refuse_new_calls() noexcept { calls_.refuse_new_calls(); }
   // Some client's call is under way, and waits for more than a person.
   bool busy() const;
   // What is still under way is answered with an error that says whether it may have run.
@@ -297,7 +297,7 @@ class Router : public LaneHost,
   void checked(std::uint64_t number, bool duplicates);
   void unanswered(std::uint64_t number, bool late) const;
 
-  // router_events.cpp: what becomes of events that were judged later, and of those refused
+  // JudgedEvents::Outcome
   void pass(const JudgedEvent &event) override;
   void refused(const JudgedEvent &event) override;
   bool serves(std::string_view server) const override;
@@ -330,7 +330,6 @@ class Router : public LaneHost,
   }
   void lane_goes(Lane &lane) override;
 
-  // router_records.cpp: what goes on record, and waits for it
   void record_message(const Session *session, bh_session handle, std::string_view message,
                       const mcp::Scan &scan, std::uint64_t start_ns, const Recorder::End &end);
 

@@ -1,4 +1,4 @@
-// What becomes of messages beside calls once the policy has judged them; see JudgedEvents.
+// Completes messages beside calls once the policy has judged them; see JudgedEvents.
 #include "bulkhead/cpp/basics.hpp"
 #include "route/router.hpp"
 #include "route/wire_lane.hpp"

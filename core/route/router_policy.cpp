@@ -32,7 +32,7 @@ void Router::form_answered(std::uint64_t exchange, const Message &message) {
   calls_.approval_given(exchange, answer.allow, ApprovalSurface::elicitation, answer.scope);
 }
 
-// The client can not be asked (any more); others may still answer.
+// The client cannot be asked, or no longer; others may still answer.
 void Router::form_lost(std::uint64_t exchange) {
   const Exchange *e = exchanges_.get(exchange);
   if (e == nullptr || desk_.somebody_watches()) return;

@@ -87,7 +87,7 @@ void Router::policy_changed() {
     for (const bh_session handle : watching) subscriptions_.judge_again(handle);
   }
   if (!profile_.expose.list_changed) return;
-  // Now: a client may do anything while it is told, but end its session.
+  // A client may do anything while it is notified, but end its session.
   for (const Session *s : clients) {
     for (const ItemKind kind : all_item_kinds) {
       if (kind != ItemKind::resource_template) views_.tell_list_changed(*s, kind);

@@ -24,7 +24,7 @@ class Sessions {
 
   // A session for this peer, which `end` leads to. The peer is copied, the end borrowed.
   Session &open(ClientEnd &end, const bh_peer &peer, std::uint64_t now_ns);
-  // Null: there is no such session (any more). Valid until it is erased.
+  // Null: there is no such session, or no longer. Valid until it is erased.
   Session *find(bh_session handle) noexcept;
   void erase(bh_session handle) { table_.erase(handle); }
   std::size_t size() const noexcept { return table_.size(); }

@@ -153,7 +153,7 @@ void Subscriptions::lane_ready(Lane &lane) {
 // ---- changes of resources --------------------------------------------------------------------
 
 // Those who watch `uri`, or what it is a part of: a server may report a part of what is watched.
-// Each with the spelling of the URI that it is told.
+// Each with the spelling of the URI that it receives.
 std::vector<std::pair<bh_session, std::string>> Subscriptions::watchers_of(
     const Lane &lane, std::string_view uri) const {
   std::vector<std::pair<bh_session, std::string>> found;
@@ -189,7 +189,7 @@ void Subscriptions::updated(Lane &lane, const Message &message) {
   if (range.empty() || lane.watches.empty()) return;
   std::string scratch;
   const std::string_view uri = mcp::unquote(message[range], &scratch);
-  // All of them first: a client may do anything while it is told.
+  // All of them first: a client may do anything while it is notified.
   for (const auto &[client, token] : watchers_of(lane, uri)) {
     Splice splice(message.bytes);
     splice.replace(range, token);
@@ -222,7 +222,7 @@ void Subscriptions::judge_again(bh_session handle) {
   }
 }
 
-// Its client may have made another one of that name meanwhile.
+// Its client may have replaced it while the policy decided.
 void Subscriptions::refused(const JudgedEvent &event) {
   Session *s = needs_.sessions.find(event.to.session);
   if (s == nullptr) return;

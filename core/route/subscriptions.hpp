@@ -1,6 +1,6 @@
 // Resource subscriptions: several clients of a lane may watch one resource, and the server hears of
 // the first and the last. Until it has agreed once, each client's own request goes to it, so that
-// nobody is told of a subscription that is refused, or given up by somebody else.
+// no client relies on a subscription that was refused, or cancelled by another client.
 //
 // A watch is known by (lane, the server's own URI). A client may spell it in several ways; it is
 // told of changes under the spelling that it used last.
@@ -34,7 +34,7 @@ class Subscriptions {
     Notifications &notifications;
     const Names &names;
     const Limits &limits;
-    // The session's subscriptions are others now: the journal is to know.
+    // The session's subscriptions have changed: the journal is to be updated.
     std::function<void(const Session &session)> on_changed;
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
@@ -68,10 +68,10 @@ class Subscriptions {
   // the server has not answered yet are on their way themselves.
   static void lane_ready(Lane &lane);
 
-  // A server says that a resource is another now.
+  // A server reports that a resource has changed.
   void updated(Lane &lane, const Message &message);
 
-  // The rules are others now: what they would not let a client subscribe to ends.
+  // The rules have changed: subscriptions that they would refuse end.
   void judge_again(bh_session session);
   void refused(const JudgedEvent &event);
 

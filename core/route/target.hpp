@@ -11,7 +11,7 @@ namespace bulkhead {
 
 class Lane;
 
-// What its name was resolved to, once: what is judged here is what is sent; nobody looks it up
+// What its name was resolved to, once: what is judged here is what is sent; it is not looked up
 // again.
 struct Target {
   Lane *lane = nullptr;

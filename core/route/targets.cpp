@@ -48,7 +48,7 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
   std::string scratch;
   std::string_view name = mcp::unquote(request.message[naming.range], &scratch);
   View &view = *s.view;
-  // Without prefix nobody knows whose a name is before every server has answered or failed.
+  // Without prefix the server of a name is unknown until every server has answered or failed.
   if (!needs_.names.naming().prefix && view.lanes.size() > 1 && !Views::is_ready(view)) {
     needs_.views.wait(view, request);
     return false;
@@ -88,7 +88,7 @@ bool Targets::find(Session &s, Incoming &request, Target *out) {
 // Of a name without prefix: several servers have it, or the only one is down.
 void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::string_view name,
                           const std::vector<std::string_view> &holders) {
-  if (holders.size() == 1 && say_unavailable(s, request, holders.front())) return;
+  if (holders.size() == 1 && answer_unavailable(s, request, holders.front())) return;
   needs_.answers.error(request, code::invalid_params,
                        std::string(facts(kind).noun) + " \"" + std::string(name.substr(0, 200)) +
                            "\" is refused: servers " + quoted_list(holders) +
@@ -96,7 +96,7 @@ void Targets::refuse_held(Session &s, Incoming &request, ItemKind kind, std::str
 }
 
 // Answers with why this server cannot be called. False: it can, or there is none.
-bool Targets::say_unavailable(const Session &s, Incoming &request, std::string_view server) {
+bool Targets::answer_unavailable(const Session &s, Incoming &request, std::string_view server) {
   for (const auto &upstream : needs_.upstreams.all()) {
     if (server.empty() || upstream->name() != server) continue;
     if (upstream->def().disabled) {
@@ -128,7 +128,7 @@ void Targets::not_found(Session &s, Incoming &request, ItemKind kind, std::strin
   const std::string_view server = kind == ItemKind::resource
                                       ? (split.has_value() ? split->server : std::string_view{})
                                       : needs_.names.server_of(name);
-  if (say_unavailable(s, request, server)) return;
+  if (answer_unavailable(s, request, server)) return;
   const std::string shown(name.substr(0, 200));
   if (kind == ItemKind::resource) {
     std::string data = "{\"uri\":";

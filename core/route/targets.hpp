@@ -26,14 +26,14 @@ class Targets {
   };
   explicit Targets(Needs needs) : needs_(needs) {}
 
-  // False: the request is answered, since nobody has what it names; or it waits until servers that
-  // may have it have answered or failed.
+  // False: the request is answered, since no server has what it names; or it waits until servers
+  // that may have it have answered or failed.
   bool find(Session &session, Incoming &request, Target *out);
 
  private:
   void refuse_held(Session &session, Incoming &request, ItemKind kind, std::string_view name,
                    const std::vector<std::string_view> &holders);
-  bool say_unavailable(const Session &session, Incoming &request, std::string_view server);
+  bool answer_unavailable(const Session &session, Incoming &request, std::string_view server);
   std::string why_not(const Lane &lane) const;
   void not_found(Session &session, Incoming &request, ItemKind kind, std::string_view name);
 

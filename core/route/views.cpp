@@ -17,7 +17,7 @@ std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &
                                                  const Catalogue::Keep &keep) {
   std::vector<CatalogueSource> sources;
   for (const Lane *lane : view.lanes) {
-    // One that is down goes on holding its names: where they have no prefix, and before aliases.
+    // One that is down keeps its names: where they have no prefix, and before aliases.
     CatalogueSource source{lane->upstream().name(), {}, lane->listed()};
     for (const ItemKind kind : all_item_kinds) {
       source.lists[static_cast<std::size_t>(kind)] = &lane->items(kind);
@@ -164,7 +164,7 @@ void Views::remove_idle_lanes() {
   needs_.owner.status_changed();
 }
 
-// Whoever looks meanwhile (status) must not meet a lane that has gone.
+// A reader (status) must not see a lane that has gone.
 void Views::end_all() {
   ending_ = true;
   for (const auto &view : views_) {
@@ -222,7 +222,7 @@ void Views::open_first_list(View &view) {
       &view);
 }
 
-// Nobody waits longer than for the last server.
+// Requests wait no longer than for the last server.
 void Views::close_first_list(View &view) {
   if (view.deadline_timer == 0 || !is_settled(view)) return;
   needs_.reactor.timer_cancel(std::exchange(view.deadline_timer, 0));
@@ -500,7 +500,7 @@ void Views::changed(View &view) {
   needs_.reactor.defer(this, [](void *arg) { static_cast<Views *>(arg)->announce_all(); }, this);
 }
 
-// A client may do anything while it is told; the list of views may be another then.
+// A client may do anything while it is notified; the list of views may change.
 void Views::announce_all() {
   const auto next = [this] {
     return std::find_if(views_.begin(), views_.end(),

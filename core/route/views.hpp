@@ -60,7 +60,7 @@ class Views {
   // Puts the session into the view for its capabilities, which is made and started if there is
   // none.
   View &join(Session &session);
-  // A view that nobody is in stays for limits.idle_view_ms, one of a single session goes at once.
+  // A view without clients stays for limits.idle_view_ms, one of a single session goes at once.
   void leave(Session &session);
   // The view of clients without capabilities, before there is one.
   void start_pinned();
@@ -72,7 +72,7 @@ class Views {
   const Catalogue &catalogue(View &view);
   // What the session's principal may see. Null: the policy has not said all of it yet.
   const Catalogue *listed_to(View &view, const Session &session);
-  // The first answers of its servers need not be waited for (any more).
+  // The first answers of its servers are not awaited, or no longer.
   static bool is_ready(const View &view) { return view.deadline_passed || is_settled(view); }
   // A client has listed this; see announce().
   void mark_shown(View &view);
@@ -111,7 +111,7 @@ class Views {
   // applied when messages come.
   static void update_log_level(Lane &lane);
 
-  // ---- while running, the profile is another now ----
+  // ---- the profile has changed while running ----
   void names_changed();
   void rules_changed();
   // The servers are others: those of `gone` leave every view at once, new ones join and start.

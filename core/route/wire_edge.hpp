@@ -44,7 +44,7 @@ class WireEdge {
   void detach(bh_lane lane);
   // It was never opened.
   void forget(bh_lane lane) { wires_.erase(lane); }
-  // The connector has let go of it. False: nobody had asked it to.
+  // The connector has released it, as it must after a close. False: it was not asked to close it.
   bool closed(bh_lane lane);
   std::size_t closing() const noexcept { return closing_; }
   // Null: there is no such connection, or it is being closed.
