@@ -104,32 +104,33 @@ bh_status complete(void *ctx, bh_call call, const bh_result *result) {
   auto json = std::make_shared<bh::Buf>(result->json);
   const std::uint32_t kind = result->kind;
   if (host_of(ctx).on_loop_thread()) {
-    return router_of(ctx).tools_complete(call, kind, json->view());
+    return router_of(ctx).tools().complete(call, kind, json->view());
   }
   return on_loop(
-      ctx, [ctx, call, kind, json] { router_of(ctx).tools_complete(call, kind, json->view()); });
+      ctx, [ctx, call, kind, json] { router_of(ctx).tools().complete(call, kind, json->view()); });
 }
 void progress(void *ctx, bh_call call, double value, double total, bh_str message) {
   on_loop(ctx, [ctx, call, value, total, text = std::string(bh::view(message))] {
-    router_of(ctx).tools_progress(call, value, total, text);
+    router_of(ctx).tools().progress(call, value, total, text);
   });
 }
 void event(void *ctx, bh_call call, std::uint32_t kind, bh_str detail) {
   if (detail.n > BH_EVENT_BYTES) return;
   on_loop(ctx, [ctx, call, kind, text = std::string(bh::view(detail))] {
-    router_of(ctx).tools_event(call, kind, text);
+    router_of(ctx).tools().event(call, kind, text);
   });
 }
 void list_changed(void *ctx, std::uint32_t kind) {
   on_loop(ctx, [ctx, kind] {
     Part &part = part_of(ctx);
-    if (part.upstream != nullptr) part.host->router().tools_changed(*part.upstream, kind);
+    if (part.upstream != nullptr) part.host->router().tools().list_changed(*part.upstream, kind);
   });
 }
 void resource_updated(void *ctx, bh_str uri) {
   on_loop(ctx, [ctx, text = std::string(bh::view(uri))] {
     Part &part = part_of(ctx);
-    if (part.upstream != nullptr) part.host->router().resource_updated(*part.upstream, text);
+    if (part.upstream != nullptr)
+      part.host->router().tools().resource_updated(*part.upstream, text);
   });
 }
 

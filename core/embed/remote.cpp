@@ -145,16 +145,16 @@ void HostImpl::lane_closed(bh_lane lane) {
   router_->lane_closed(lane);
 }
 void HostImpl::call_complete(bh_call call, std::uint32_t kind, std::string_view json) {
-  router_->tools_complete(call, kind, json);
+  router_->tools().complete(call, kind, json);
 }
 void HostImpl::call_failed(bh_call call, const Error &error) {
-  router_->tools_refused(call, error);
+  router_->tools().refused(call, error);
 }
 void HostImpl::call_progress(bh_call call, double value, double total, std::string_view message) {
-  router_->tools_progress(call, value, total, message);
+  router_->tools().progress(call, value, total, message);
 }
 void HostImpl::call_event(bh_call call, std::uint32_t kind, std::string_view detail) {
-  router_->tools_event(call, kind, detail);
+  router_->tools().event(call, kind, detail);
 }
 std::vector<Upstream *> HostImpl::upstreams_of(const std::string &plugin) const {
   std::vector<Upstream *> found;
@@ -166,13 +166,13 @@ std::vector<Upstream *> HostImpl::upstreams_of(const std::string &plugin) const 
   return found;
 }
 void HostImpl::tools_changed(const std::string &plugin, std::uint32_t kind) {
-  for (Upstream *upstream : upstreams_of(plugin)) router_->tools_changed(*upstream, kind);
+  for (Upstream *upstream : upstreams_of(plugin)) router_->tools().list_changed(*upstream, kind);
 }
 void HostImpl::tools_began(const std::string &plugin) {
-  for (Upstream *upstream : upstreams_of(plugin)) router_->tools_began(*upstream);
+  for (Upstream *upstream : upstreams_of(plugin)) router_->tools().began(*upstream);
 }
 void HostImpl::resource_updated(const std::string &plugin, std::string_view uri) {
-  for (Upstream *upstream : upstreams_of(plugin)) router_->resource_updated(*upstream, uri);
+  for (Upstream *upstream : upstreams_of(plugin)) router_->tools().resource_updated(*upstream, uri);
 }
 
 }  // namespace bulkhead

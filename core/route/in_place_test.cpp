@@ -107,7 +107,7 @@ struct Alone : private ClientEnd {
     ask(R"({"jsonrpc":"2.0","id":2,"method":"resources/)" + method + R"(","params":{"uri":")" +
         uri + "\"}}");
   }
-  void complete() { router->tools_complete(tools.ids.back(), BH_RESULT_OK, "{}"); }
+  void complete() { router->tools().complete(tools.ids.back(), BH_RESULT_OK, "{}"); }
   bool has(std::string_view text) const { return got.find(text) != std::string::npos; }
 
  private:
@@ -123,7 +123,7 @@ TEST_CASE("a list that cannot be read again stays, and the failure shows") {
   Alone w;
   w.start();
   w.tools.fails = true;
-  w.router->tools_changed(*w.upstream, BH_LIST_TOOLS);
+  w.router->tools().list_changed(*w.upstream, BH_LIST_TOOLS);
   w.list();
   CHECK(w.has("t__x"));
   CHECK(w.upstream->status().tools == 2);
@@ -131,7 +131,7 @@ TEST_CASE("a list that cannot be read again stays, and the failure shows") {
   CHECK(w.log.find("the folder has gone") != std::string::npos);
   w.tools.list = R"([{"name":"z"}])";
   w.tools.fails = false;
-  w.router->tools_changed(*w.upstream, BH_LIST_TOOLS);
+  w.router->tools().list_changed(*w.upstream, BH_LIST_TOOLS);
   w.list();
   CHECK(w.has("t__z"));
   CHECK_FALSE(w.has("t__x"));
@@ -147,7 +147,7 @@ TEST_CASE("what a policy was asked about a list that is another now, nobody wait
   w.router->policy_filtered(w.asked[0], true);
   SECTION("the list has changed") {
     w.tools.list = R"([{"name":"z"}])";
-    w.router->tools_changed(*w.upstream, BH_LIST_TOOLS);
+    w.router->tools().list_changed(*w.upstream, BH_LIST_TOOLS);
   }
   SECTION("the rules have") {
     w.router->policy_changed();
@@ -178,9 +178,9 @@ TEST_CASE("a plugin hears of a subscription, and its client of updates until it 
   w.complete();
   CHECK(w.has(R"("result":{})"));
   w.got.clear();
-  w.router->resource_updated(*w.upstream, "note:///2");
+  w.router->tools().resource_updated(*w.upstream, "note:///2");
   CHECK(w.got.empty());
-  w.router->resource_updated(*w.upstream, "note:///1");
+  w.router->tools().resource_updated(*w.upstream, "note:///1");
   CHECK(w.has(R"("method":"notifications/resources/updated","params":{"uri":")" + uri + "\"}"));
   w.watch("subscribe", uri);  // again: the plugin has agreed before
   CHECK(w.has(R"("result":{})"));
@@ -189,7 +189,7 @@ TEST_CASE("a plugin hears of a subscription, and its client of updates until it 
   CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
   w.complete();
   w.got.clear();
-  w.router->resource_updated(*w.upstream, "note:///1");
+  w.router->tools().resource_updated(*w.upstream, "note:///1");
   CHECK(w.got.empty());
 }
 
@@ -201,7 +201,7 @@ TEST_CASE("a subscription that the plugin refuses is none") {
   w.watch("subscribe", "bulkhead://t/note:///1");
   CHECK(w.has("it may not be watched"));
   w.got.clear();
-  w.router->resource_updated(*w.upstream, "note:///1");
+  w.router->tools().resource_updated(*w.upstream, "note:///1");
   CHECK(w.got.empty());
 }
 
@@ -212,7 +212,7 @@ TEST_CASE(
   w.start();
   w.watch("subscribe", "bulkhead://t/note:///1");
   w.complete();
-  w.router->tools_began(*w.upstream);
+  w.router->tools().began(*w.upstream);
   REQUIRE(w.tools.calls.size() == 2);
   CHECK(w.tools.calls[1] == "resources/subscribe note:///1");
   w.got.clear();
@@ -220,11 +220,11 @@ TEST_CASE(
     w.complete();
   }
   SECTION("it refuses") {
-    w.router->tools_refused(w.tools.ids.back(), {BH_E_LIMIT, "too many"});
+    w.router->tools().refused(w.tools.ids.back(), {BH_E_LIMIT, "too many"});
   }
   SECTION("it does not answer") {}
   CHECK(w.got.empty());
-  w.router->resource_updated(*w.upstream, "note:///1");
+  w.router->tools().resource_updated(*w.upstream, "note:///1");
   CHECK(w.has("resources/updated"));
 }
 
@@ -236,4 +236,27 @@ TEST_CASE("a client that goes takes its subscription with it") {
   w.complete();
   w.router->session_close(w.session, BH_SESSION_GONE);
   CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
+}
+
+TEST_CASE("a result must be one JSON object, and adds no members to the message around it") {
+  Alone w;
+  w.start();
+  const auto call = [&](std::string_view json) {
+    w.ask(R"({"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t__x"}})");
+    w.router->tools().complete(w.tools.ids.back(), BH_RESULT_OK, json);
+  };
+  for (const std::string_view good : {R"({"content":[]})", "{\"content\":[]} \r\n"}) {
+    INFO(good);
+    call(good);
+    CHECK(w.has(R"("id":3)"));
+    CHECK(w.has(R"("content":[])"));
+  }
+  for (const std::string_view bad :
+       {"", "[]", "7", "{", R"({"a":1},"id":4)", R"({"a":1},"result":{"b":2})",
+        R"({"a":1},"extra":{})", R"({"a":1}})", R"( {"a":1})"}) {
+    INFO(bad);
+    call(bad);
+    CHECK(w.has(R"("id":3)"));
+    CHECK(w.has("gave an invalid answer"));
+  }
 }

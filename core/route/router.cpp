@@ -88,6 +88,9 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
               [this] { check_idle(); }}),
       wires_({profile, counters_, exchanges_, calls_, asks_, notifications_, subscriptions_,
               [this](std::int32_t level, std::string_view text) { log(level, text); }}),
+      tools_({reactor, exchanges_, calls_, answers_, gate_, notifications_, subscriptions_,
+              recorder_, counters_,
+              [this](std::int32_t level, std::string_view text) { log(level, text); }}),
       lists_(seed_,
              {views_, names_, profile, recorder_, answers_, [this](const Session &s) { save(s); }}),
       targets_({upstreams_, views_, names_, gate_, answers_}) {

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "base/slots.hpp"
-#include "bulkhead/abi/ext/tools.h"
 #include "bulkhead/abi/ext/transport.h"
 #include "catalog/catalogue.hpp"
 #include "profile/profile.hpp"
@@ -51,6 +50,7 @@
 #include "route/sessions.hpp"
 #include "route/subscriptions.hpp"
 #include "route/targets.hpp"
+#include "route/tools_edge.hpp"
 #include "route/upstreams.hpp"
 #include "route/views.hpp"
 #include "route/waiting_bytes.hpp"
@@ -159,11 +159,7 @@ class Router : public LaneHost,
     wires_.down(lane, error, retry_after_ms);
   }
   void lane_closed(bh_lane lane);
-  bh_status tools_complete(bh_call call, std::uint32_t kind, std::string_view json);
-  void tools_changed(Upstream &upstream, std::uint32_t abi_kind);
-  // The plugin runs (again), somewhere else: what it was to watch, it is told again.
-  void tools_began(Upstream &upstream);
-  void resource_updated(Upstream &upstream, std::string_view uri);
+  ToolsEdge &tools() noexcept { return tools_; }
   // What a session is, for sealing; nothing: stale or not initialized.
   struct SessionFacts {
     std::uint8_t revision = 0;
@@ -200,13 +196,6 @@ class Router : public LaneHost,
   void session_settle(bh_session session, std::uint64_t stream);
   bool session_keep(bh_session session, std::string_view bytes, bool more);
   void session_taken(bh_session session, std::uint64_t n);
-  // The call has not run, or its plugin has gone with it; nothing follows.
-  void tools_refused(bh_call call, const Error &error) override;
-  // The plugin has called complete() for it, it says: if not, the call fails in a later turn.
-  void expect_completed(bh_call call) override;
-  void tools_progress(bh_call call, double progress, double total, std::string_view message);
-  // For the record; see bh_host_event.
-  void tools_event(bh_call call, std::uint32_t kind, std::string_view detail);
   // More records may be committed now.
   void records_committed() {
     calls_.records_committed();
@@ -234,6 +223,8 @@ class Router : public LaneHost,
   }
   void attach(Exchange &exchange, Lane &lane) override { Calls::attach(exchange, lane); }
   void drop(Exchange &exchange) override { calls_.drop(exchange); }
+  void tools_refused(bh_call call, const Error &error) override { tools_.refused(call, error); }
+  void expect_completed(bh_call call) override { tools_.expect_completed(call); }
   bool may_be_sent(Exchange &exchange) override { return calls_.may_be_sent(exchange); }
   void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
                      std::uint32_t outcome) override {
@@ -373,6 +364,7 @@ class Router : public LaneHost,
   ApprovalDesk desk_;
   Calls calls_;
   WireEdge wires_;
+  ToolsEdge tools_;
   ListRequests lists_;
   Targets targets_;
   // What ended to make room: sessions, and those whose client had not finished its handshake.

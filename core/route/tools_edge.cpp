@@ -1,0 +1,149 @@
+#include "route/tools_edge.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "reactor/post_owned.hpp"
+#include "route/place_lane.hpp"
+
+namespace bulkhead {
+namespace {
+
+// `member`, found in a message that was made around `json`, is all of it: one object, and no more
+// members of the message behind it.
+bool is_whole(std::string_view member, std::string_view json) {
+  const std::string_view found = json.substr(0, json.find_last_not_of(" \t\r\n") + 1);
+  return member.starts_with('{') && member == found;
+}
+
+}  // namespace
+
+bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view json) {
+  Exchange *e = needs_.exchanges.get(call);
+  if (e == nullptr || e->lane == nullptr || e->lane->upstream().tools == nullptr) return BH_STALE;
+  if (e->purpose != Purpose::call) {
+    needs_.calls.drop(*e);  // nobody waits for it
+    return BH_OK;
+  }
+  // The same message that a server behind a wire would have sent, through the same door.
+  const bool ok = kind == BH_RESULT_OK;
+  std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(call);
+  text.append(ok ? R"(,"result":)" : R"(,"error":)").append(json).append("}");
+  mcp::Scan scan;
+  mcp::ScanError error;
+  const bool scanned = mcp::scan(text, &scan, &error);
+  const Message message{text, &scan};
+  if (scanned && (ok || kind == BH_RESULT_ERROR) &&
+      is_whole(message[ok ? scan.result : scan.error], json)) {
+    needs_.calls.answered(*e, message);
+  } else if (!scanned && mcp::valid_json(json) && json.starts_with('{')) {
+    // Nested as deep as a message may be, before it was wrapped.
+    needs_.calls.fail_by_server(*e, code::internal_error, error.what, BH_OUTCOME_ERROR);
+  } else {
+    refuse_answer(*e);
+  }
+  return BH_OK;
+}
+
+void ToolsEdge::refuse_answer(Exchange &e) {
+  const std::string server = e.lane->upstream().name();
+  needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
+             "\"" + server + "\" answered \"" + e.name + "\" with invalid JSON");
+  needs_.calls.fail_by_server(e, code::internal_error,
+                              "server \"" + server + "\" gave an invalid answer", BH_OUTCOME_ERROR);
+}
+
+void ToolsEdge::refused(bh_call call, const Error &error) {
+  Exchange *e = needs_.exchanges.get(call);
+  if (e == nullptr) return;
+  if (e->purpose != Purpose::call) return needs_.calls.drop(*e);
+  const std::int32_t error_code = error.code == BH_E_NOT_FOUND     ? code::method_not_found
+                                  : error.code == BH_E_INVALID     ? code::invalid_params
+                                  : error.code == BH_E_UNSUPPORTED ? code::method_not_found
+                                                                   : code::internal_error;
+  needs_.calls.fail_by_server(*e, error_code, error.text, BH_OUTCOME_ERROR);
+}
+
+// What another thread has completed is posted, and comes before this. A result that a policy looks
+// at is not missing.
+void ToolsEdge::expect_completed(bh_call call) {
+  if (needs_.exchanges.get(call) == nullptr) return;
+  post_owned(needs_.reactor, this, [this, call] {
+    const Exchange *e = needs_.exchanges.get(call);
+    if (e == nullptr || e->lane == nullptr) return;
+    const std::string server = "server \"" + e->lane->upstream().name() + "\"";
+    needs_.log(BH_LOG_PLUGIN_MISBEHAVES, server + " returned BH_OK for a call without complete()");
+    refused(call, {BH_E_PROTOCOL, server + " said that the call was done (BH_OK), but gave no "
+                                           "result: it has not called complete()"});
+  });
+}
+
+void ToolsEdge::progress(bh_call call, double progress, double total, std::string_view message) {
+  const Exchange *e = needs_.exchanges.get(call);
+  if (e == nullptr || e->client_token.empty() || !std::isfinite(progress)) return;
+  char number[64];
+  std::string text = R"({"jsonrpc":"2.0","method":"notifications/progress","params":{)";
+  std::snprintf(number, sizeof number, "%.15g", progress);
+  text.append(R"("progressToken":)").append(e->client_token);
+  text.append(R"(,"progress":)").append(number);
+  if (std::isfinite(total) && total > 0) {
+    std::snprintf(number, sizeof number, "%.15g", total);
+    text.append(R"(,"total":)").append(number);
+  }
+  if (!message.empty()) {
+    text.append(R"(,"message":)");
+    mcp::append_quoted(&text, message);
+  }
+  text.append("}}");
+  const bh_str part = bh::str(text);
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!needs_.gate.judges_notifications())
+    return needs_.answers.send(e->reply, BH_OUT_EVENT, &part, 1);
+  if (e->lane == nullptr || !mcp::scan(text, &scan, &error)) return;
+  needs_.notifications.to_client(e->reply, *e->lane, e, {text, &scan}, &part, 1);
+}
+
+void ToolsEdge::event(bh_call call, std::uint32_t kind, std::string_view detail) {
+  Exchange *e = needs_.exchanges.get(call);
+  if (e == nullptr || e->lane == nullptr || e->lane->upstream().tools == nullptr) return;
+  if (!needs_.recorder.wants_events()) return;
+  const bool known = kind >= BH_RECORD_NET && kind <= BH_RECORD_SNAPSHOT;
+  const bool fits = detail.size() <= BH_EVENT_BYTES && detail.starts_with('{');
+  if (!known || !fits || !mcp::valid_json(detail)) {
+    ++needs_.counters.dropped_details;
+    return needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
+                      "\"" + e->server + "\" says something for the record that is no such thing");
+  }
+  if (e->account.events++ >= BH_EVENTS_PER_CALL) {
+    ++needs_.counters.dropped_details;
+    return;
+  }
+  needs_.recorder.event(*e, kind, detail);
+}
+
+void ToolsEdge::list_changed(Upstream &upstream, std::uint32_t abi_kind) {
+  if (abi_kind < BH_LIST_TOOLS || abi_kind > BH_LIST_PROMPTS) return;
+  // The ABI's numbers are those of ItemKind plus one.
+  const auto kind = static_cast<ItemKind>(abi_kind - 1);
+  for (const auto &lane : upstream.lanes()) static_cast<PlaceLane &>(*lane).list_changed(kind);
+}
+
+void ToolsEdge::began(Upstream &upstream) {
+  for (const auto &lane : upstream.lanes()) static_cast<PlaceLane &>(*lane).began();
+}
+
+void ToolsEdge::resource_updated(Upstream &upstream, std::string_view uri) {
+  std::string text =
+      R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":)";
+  mcp::append_quoted(&text, uri);
+  text.append("}}");
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!mcp::scan(text, &scan, &error)) return;  // it is not UTF-8
+  for (const auto &lane : upstream.lanes()) needs_.subscriptions.updated(*lane, {text, &scan});
+}
+
+}  // namespace bulkhead

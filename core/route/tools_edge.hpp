@@ -1,0 +1,66 @@
+// What tools plugins say: results and progress of calls that run in place, changed lists and
+// updated resources. The counterpart of WireEdge. Owner: the Router. Thread: [io].
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "bulkhead/abi/ext/tools.h"
+#include "reactor/reactor.hpp"
+#include "route/calls.hpp"
+#include "route/client_answers.hpp"
+#include "route/counters.hpp"
+#include "route/gate.hpp"
+#include "route/notifications.hpp"
+#include "route/recorder.hpp"
+#include "route/subscriptions.hpp"
+#include "route/upstream.hpp"
+
+namespace bulkhead {
+
+class ToolsEdge {
+ public:
+  struct Needs {
+    Reactor &reactor;
+    ExchangeTable &exchanges;
+    Calls &calls;
+    ClientAnswers &answers;
+    const Gate &gate;
+    Notifications &notifications;
+    Subscriptions &subscriptions;
+    Recorder &recorder;
+    RouterCounters &counters;
+    std::function<void(std::int32_t level, std::string_view text)> log;
+  };
+  explicit ToolsEdge(Needs needs) : needs_(std::move(needs)) {}
+  ~ToolsEdge() { needs_.reactor.forget(this); }
+  ToolsEdge(const ToolsEdge &) = delete;
+  ToolsEdge &operator=(const ToolsEdge &) = delete;
+
+  // ---- about a call ----
+  // Its result, or its JSON-RPC error: BH_RESULT_*. BH_STALE: there is no such call (any more).
+  bh_status complete(bh_call call, std::uint32_t kind, std::string_view json);
+  // The call has not run, or its plugin has gone with it; nothing follows.
+  void refused(bh_call call, const Error &error);
+  // The plugin has called complete() for it, it says: if not, the call fails in a later turn.
+  void expect_completed(bh_call call);
+  void progress(bh_call call, double progress, double total, std::string_view message);
+  // For the record; see bh_host_event.
+  void event(bh_call call, std::uint32_t kind, std::string_view detail);
+
+  // ---- about the plugin ----
+  // abi_kind: BH_LIST_*; others are ignored.
+  static void list_changed(Upstream &upstream, std::uint32_t abi_kind);
+  // It runs (again), in another process: what it was to watch, it is told again.
+  static void began(Upstream &upstream);
+  void resource_updated(Upstream &upstream, std::string_view uri);
+
+ private:
+  void refuse_answer(Exchange &call);
+
+  const Needs needs_;
+};
+
+}  // namespace bulkhead
