@@ -67,7 +67,7 @@ Result<ApplyReport> HostImpl::apply(Profile next, std::map<std::string, RemoteUs
 }
 
 bool HostImpl::drained() const {
-  return router_ == nullptr || (router_->draining() == 0 && router_->lanes_closing() == 0);
+  return router_ == nullptr || (router_->draining().size() == 0 && router_->wires().closing() == 0);
 }
 
 // The profile's servers, then those that plugins have given and whose names are free.
@@ -147,14 +147,15 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
   const bool same_order =
       std::equal(set.begin(), set.end(), router_->upstreams().begin(), router_->upstreams().end(),
                  [](const NextUpstream &is, const auto &was) { return is.kept == was.get(); });
-  if (!same_order || !report.nothing_changed()) router_->exchange_upstreams(std::move(set));
-  if (other_names) router_->profile_changed();
-  if (other_pins) router_->use_pins();
+  if (!same_order || !report.nothing_changed())
+    router_->reload().exchange_upstreams(std::move(set));
+  if (other_names) router_->reload().profile_changed();
+  if (other_pins) router_->reload().use_pins();
   if (other_waits) use_policy_limits();
   if (*other_rules) {
     policy_stack_.rules_changed();
     static_cast<void>(use_policies());  // what they need may be other now
-    router_->policy_changed();
+    router_->reload().policy_changed();
   }
   if (!report.policy.empty()) record_policy(report.policy);
   for (auto &part : left) leaving_.push_back(std::move(part));
@@ -299,7 +300,7 @@ NextUpstream HostImpl::next_tools(Part &part, bool fresh, ApplyReport *report) {
 void HostImpl::end_left_parts() {
   Parts ended;
   std::erase_if(leaving_, [&](std::unique_ptr<Part> &part) {
-    if (part->upstream != nullptr && router_->is_draining(part->upstream)) return false;
+    if (part->upstream != nullptr && router_->draining().has(part->upstream)) return false;
     part->upstream = nullptr;  // it has gone, and the plugin may still speak of its lists
     ended.push_back(std::move(part));
     return true;

@@ -188,7 +188,7 @@ void HostImpl::check_changes_later() {
 
 void HostImpl::check_changes() {
   if (stopped_) return;
-  const bool quiet = drained() && router_->settled();
+  const bool quiet = drained() && router_->views().all_settled();
   std::vector<std::unique_ptr<Change>> ended;
   std::erase_if(changes_, [&](std::unique_ptr<Change> &change) {
     if (!change->applied || !(quiet || change->over)) return false;

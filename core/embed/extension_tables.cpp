@@ -42,12 +42,12 @@ bh_status on_loop(void *ctx, F f) {
 // ---- transport -------------------------------------------------------------------------------
 
 bh_status session_open(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error) {
-  return router_of(ctx).session_open(*part_of(ctx).end, *peer, out, error);
+  return router_of(ctx).clients().open(*part_of(ctx).end, *peer, out, error);
 }
 bh_status deliver_message(void *ctx, const bh_incoming *message, bh_delivery *out) {
   ClientEnd *end = part_of(ctx).end.get();
   if (end == nullptr) return BH_E_UNSUPPORTED;  // not a transport
-  return router_of(ctx).deliver_message(*end, *message, out);
+  return router_of(ctx).clients().deliver_message(*end, *message, out);
 }
 // Of transports that know no other way.
 bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
@@ -64,16 +64,16 @@ void stream_gone(void *ctx, bh_session session, std::uint64_t stream) {
   // In the revisions with sessions a lost stream is not a cancellation: the call goes on, and its
   // answer is kept by the transport or dropped.
   const ClientEnd *end = part_of(ctx).end.get();
-  if (session == 0 && end != nullptr) router_of(ctx).stream_gone(*end, stream);
+  if (session == 0 && end != nullptr) router_of(ctx).clients().stream_gone(*end, stream);
 }
 void session_close(void *ctx, bh_session session, std::uint32_t how) {
-  router_of(ctx).session_close(session, how);
+  router_of(ctx).clients().close(session, how);
 }
-bh_status check_revision(void *ctx, bh_session session, bh_str revision) {
-  return router_of(ctx).check_revision(session, bh::view(revision));
+bh_status check_revision(void *, bh_session, bh_str revision) {
+  return find_revision(bh::view(revision)).has_value() ? BH_OK : BH_E_INVALID;
 }
 void set_process_name(void *ctx, bh_session session, bh_str name) {
-  router_of(ctx).set_process_name(session, bh::view(name));
+  router_of(ctx).clients().set_process_name(session, bh::view(name));
 }
 void finished(void *ctx) {
   host_of(ctx).transport_finished(part_of(ctx));
@@ -86,13 +86,13 @@ Error to_error(const bh_error *error) {
   return {error->code, std::string(bh::text(*error))};
 }
 void upstream_message(void *ctx, bh_lane lane, std::uint64_t exchange, bh_str message) {
-  router_of(ctx).upstream_message(lane, exchange, bh::view(message));
+  router_of(ctx).wires().message(lane, exchange, bh::view(message));
 }
 void exchange_failed(void *ctx, bh_lane lane, std::uint64_t exchange, const bh_error *error) {
-  router_of(ctx).exchange_failed(lane, exchange, to_error(error));
+  router_of(ctx).wires().exchange_failed(lane, exchange, to_error(error));
 }
 void lane_down(void *ctx, bh_lane lane, const bh_error *error) {
-  router_of(ctx).lane_down(lane, to_error(error), error == nullptr ? 0 : error->retry_after_ms);
+  router_of(ctx).wires().down(lane, to_error(error), error == nullptr ? 0 : error->retry_after_ms);
 }
 void lane_closed(void *ctx, bh_lane lane) {
   router_of(ctx).lane_closed(lane);
@@ -149,7 +149,7 @@ bh_status filtered(void *ctx, std::uint64_t question, std::uint32_t listed) {
 }
 // Posted: filter() may call this while a list is being built.
 void changed(void *ctx) {
-  post_to_loop(ctx, [ctx] { router_of(ctx).policy_changed(); });
+  post_to_loop(ctx, [ctx] { router_of(ctx).reload().policy_changed(); });
 }
 
 // ---- telemetry -------------------------------------------------------------------------------
@@ -204,15 +204,15 @@ class LocalClientImpl final : public LocalClient, private ClientEnd {
     peer.size = sizeof peer;
     peer.transport = bh::str("local");
     peer.principal = bh::str("local");
-    host_.router().session_open(*this, peer, &session_, nullptr);
+    host_.router().clients().open(*this, peer, &session_, nullptr);
   }
   ~LocalClientImpl() override {
-    if (session_ != 0) host_.router().session_close(session_, BH_SESSION_GONE);
+    if (session_ != 0) host_.router().clients().close(session_, BH_SESSION_GONE);
   }
   void send(std::string_view message) override {
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    if (session_ != 0) host_.router().deliver(session_, 0, message, &delivery);
+    if (session_ != 0) host_.router().clients().deliver(session_, 0, message, &delivery);
   }
 
  private:

@@ -595,13 +595,13 @@ void HostImpl::shut_down() {
     part->instance->ext<bh_transport>(BH_EXT_TRANSPORT)->stop_accepting(part->instance->self());
     part->instance->drain(deadline);
   }
-  router_->refuse_new_calls();
+  router_->calls().refuse_new_calls();
   wait_for([this] { return !router_->busy(); }, grace);
-  router_->end_calls();
-  router_->end_sessions("the gateway is stopping");
+  router_->calls().end_all();
+  router_->clients().end_all("the gateway is stopping");
   router_->close_lanes();
   // Children get their grace twice: for the closed stdin and for SIGTERM.
-  wait_for([this] { return router_->lanes_closing() == 0; }, 2 * grace + 1'000);
+  wait_for([this] { return router_->wires().closing() == 0; }, 2 * grace + 1'000);
   stop_parts(transports_);
   stop_parts(connectors_);
   stop_parts(tools_);
@@ -621,12 +621,12 @@ void HostImpl::shut_down() {
 }
 
 ApprovalList HostImpl::approvals(std::uint64_t watch_ms) {
-  return router_ == nullptr ? ApprovalList{} : router_->approvals(watch_ms);
+  return router_ == nullptr ? ApprovalList{} : router_->desk().list(watch_ms);
 }
 
 Result<void> HostImpl::answer_approval(const ApprovalAnswer &answer) {
   if (router_ == nullptr) return fail(BH_E_UNAVAILABLE, "the gateway is stopping");
-  return router_->answer_approval(answer);
+  return router_->calls().answer_approval(answer);
 }
 
 // ---- looking ---------------------------------------------------------------------------------
@@ -667,28 +667,27 @@ HostStatus HostImpl::status() const {
     status.endpoints.emplace_back(bh::view(transport->endpoint(part->instance->self())));
   }
   const RouterCounters &c = router_->counters();
-  status.counters.insert(status.counters.end(),
-                         {{"calls", c.calls},
-                          {"refused_messages", c.refused_messages},
-                          {"refused_by_policy", c.refused_by_policy},
-                          {"policy_timeouts", c.policy_timeouts},
-                          {"approvals_asked", c.approvals_asked},
-                          {"approvals_allowed", c.approvals_allowed},
-                          {"approvals_denied", c.approvals_denied},
-                          {"approvals_expired", c.approvals_expired},
-                          {"approvals_waiting", router_->approvals_waiting()},
-                          {"timeouts", c.timeouts},
-                          {"bad_upstream_messages", c.bad_upstream_messages},
-                          {"stray_answers", c.stray_answers},
-                          {"refused_asks", c.refused_asks},
-                          {"dropped_events", c.dropped_events},
-                          {"dropped_members", c.dropped_members},
-                          {"dropped_records", router_->recorder().dropped()},
-                          {"dropped_details", c.dropped_details},
-                          {"refused_unrecorded", c.refused_unrecorded},
-                          {"answers_withheld", c.answers_withheld}});
-  status.collisions = router_->collisions();
-  status.sessions = router_->session_count();
+  status.counters.insert(status.counters.end(), {{"calls", c.calls},
+                                                 {"refused_messages", c.refused_messages},
+                                                 {"refused_by_policy", c.refused_by_policy},
+                                                 {"policy_timeouts", c.policy_timeouts},
+                                                 {"approvals_asked", c.approvals_asked},
+                                                 {"approvals_allowed", c.approvals_allowed},
+                                                 {"approvals_denied", c.approvals_denied},
+                                                 {"approvals_expired", c.approvals_expired},
+                                                 {"approvals_waiting", router_->desk().size()},
+                                                 {"timeouts", c.timeouts},
+                                                 {"bad_upstream_messages", c.bad_upstream_messages},
+                                                 {"stray_answers", c.stray_answers},
+                                                 {"refused_asks", c.refused_asks},
+                                                 {"dropped_events", c.dropped_events},
+                                                 {"dropped_members", c.dropped_members},
+                                                 {"dropped_records", router_->recorder().dropped()},
+                                                 {"dropped_details", c.dropped_details},
+                                                 {"refused_unrecorded", c.refused_unrecorded},
+                                                 {"answers_withheld", c.answers_withheld}});
+  status.collisions = router_->views().collisions();
+  status.sessions = router_->clients().count();
   status.in_flight = router_->in_flight();
   status.calls = c.calls;
   // Until a policy's new process can decide, calls are refused.

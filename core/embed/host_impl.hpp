@@ -96,7 +96,7 @@ class HostImpl final : public Host,
   Result<void> answer_approval(const ApprovalAnswer &answer) override;
   HostStatus status() const override;
   Reactor &reactor() noexcept override { return *reactor_; }
-  bool settled() const override { return router_->settled(); }
+  bool settled() const override { return router_->views().all_settled(); }
   std::unique_ptr<LocalClient> connect(
       std::function<void(std::string_view message)> on_message) override;
   bool run_until(const std::function<bool()> &done, std::uint64_t timeout_ms) override;

@@ -45,15 +45,15 @@ class Guest final : private ClientEnd {
     peer.size = sizeof peer;
     peer.flags = BH_PEER_HANDSHAKE_OPTIONAL;
     peer.transport = bh::str("test");
-    REQUIRE(router_.session_open(*this, peer, &session_, nullptr) == BH_OK);
+    REQUIRE(router_.clients().open(*this, peer, &session_, nullptr) == BH_OK);
   }
   ~Guest() override {
-    if (session_ != 0) router_.session_close(session_, BH_SESSION_GONE);
+    if (session_ != 0) router_.clients().close(session_, BH_SESSION_GONE);
   }
   void say(const std::string &message) {
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    router_.deliver(session_, 0, message, &delivery);
+    router_.clients().deliver(session_, 0, message, &delivery);
   }
   void initialize(const std::string &capabilities) {
     say(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",)"

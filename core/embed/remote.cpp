@@ -104,7 +104,7 @@ void HostImpl::policy_filtered(std::uint64_t question, bool listed) {
 void HostImpl::policy_changed() {
   policy_stack_.rules_changed();
   static_cast<void>(use_policies());  // what they need may be other now
-  router_->policy_changed();
+  router_->reload().policy_changed();
 }
 void HostImpl::telemetry_taken() {
   for (const auto &part : telemetry_) {
@@ -133,13 +133,13 @@ bool HostImpl::telemetry_idle() {
 }
 
 void HostImpl::lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) {
-  router_->upstream_message(lane, exchange, message);
+  router_->wires().message(lane, exchange, message);
 }
 void HostImpl::lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) {
-  router_->exchange_failed(lane, exchange, error);
+  router_->wires().exchange_failed(lane, exchange, error);
 }
 void HostImpl::lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) {
-  router_->lane_down(lane, error, retry_after_ms);
+  router_->wires().down(lane, error, retry_after_ms);
 }
 void HostImpl::lane_closed(bh_lane lane) {
   router_->lane_closed(lane);

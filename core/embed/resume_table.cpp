@@ -15,12 +15,12 @@ std::string context_of(std::string_view id, std::string_view principal) {
 
 bh_status seal(void *ctx, bh_session session, bh_str id, bh_buf *out, bh_error *error) {
   HostImpl &host = *part_of(ctx).host;
-  if (!host.reopens_sessions()) host.router().sessions_too_old();
-  const auto facts = host.router().session_facts(session);
+  if (!host.reopens_sessions()) host.router().journal().too_old();
+  const auto facts = host.router().clients().facts(session);
   if (!facts) return bh::fail(error, BH_STALE, "there is no such session");
   const SealedSession sealed{host.epoch(), facts->caps, facts->revision};
   *out = bh::buf(host.sealer().seal(sealed, context_of(bh::view(id), facts->principal)));
-  host.router().session_remember(session, bh::view(id));
+  host.router().journal().remember(session, bh::view(id));
   return BH_OK;
 }
 
@@ -32,10 +32,10 @@ bh_status reopen(void *ctx, const bh_peer *peer, bh_str id, bh_str sealed, bh_se
       host.sealer().open(bh::view(sealed), context_of(bh::view(id), bh::view(peer->principal)));
   if (!opened) return BH_STALE;
   const bool of_earlier_process = opened->epoch < host.epoch() && host.reopens_sessions();
-  if (!of_earlier_process && !host.router().session_was_evicted(bh::view(id))) return BH_STALE;
-  const bh_status status = host.router().session_open(*part.end, *peer, out, error);
+  if (!of_earlier_process && !host.router().journal().was_evicted(bh::view(id))) return BH_STALE;
+  const bh_status status = host.router().clients().open(*part.end, *peer, out, error);
   if (status != BH_OK) return status;
-  host.router().session_restore(*out, opened->revision, opened->caps, bh::view(id));
+  host.router().restored().restore(*out, opened->revision, opened->caps, bh::view(id));
   return BH_OK;
 }
 
@@ -43,15 +43,15 @@ bh_status carry(void *ctx, const bh_peer *peer, bh_session *out, bh_carried *bef
                 bh_error *error) {
   Part &part = part_of(ctx);
   Router &router = part.host->router();
-  if (!router.carries()) {
+  if (!router.journal().carries()) {
     return bh::fail(error, BH_E_UNSUPPORTED, "this process can carry no (further) client");
   }
   bh_session session = 0;
-  const bh_status status = router.session_open(*part.end, *peer, &session, error);
+  const bh_status status = router.clients().open(*part.end, *peer, &session, error);
   if (status != BH_OK) return status;
-  const auto carried = router.session_carry(session);
+  const auto carried = router.restored().carry(session);
   if (!carried) {
-    router.session_close(session, BH_SESSION_GONE);
+    router.clients().close(session, BH_SESSION_GONE);
     return bh::fail(error, BH_E_UNSUPPORTED, "this process can carry no (further) client");
   }
   *out = session;
@@ -63,17 +63,18 @@ bh_status carry(void *ctx, const bh_peer *peer, bh_session *out, bh_carried *bef
 }
 
 void note(void *ctx, bh_session session, std::uint64_t note) {
-  part_of(ctx).host->router().session_note(session, note);
+  part_of(ctx).host->router().journal().note(session, note);
 }
 void settled(void *ctx, bh_session session, std::uint64_t stream) {
-  part_of(ctx).host->router().session_settle(session, stream);
+  part_of(ctx).host->router().journal().settle(session, stream);
 }
 bh_status keep(void *ctx, bh_session session, bh_str bytes, std::int32_t more) {
-  return part_of(ctx).host->router().session_keep(session, bh::view(bytes), more != 0) ? BH_OK
-                                                                                       : BH_E_LIMIT;
+  return part_of(ctx).host->router().journal().keep(session, bh::view(bytes), more != 0)
+             ? BH_OK
+             : BH_E_LIMIT;
 }
 void taken(void *ctx, bh_session session, std::uint64_t n) {
-  part_of(ctx).host->router().session_taken(session, n);
+  part_of(ctx).host->router().journal().taken(session, n);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "route/approval_form.hpp"
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
 #include "route/protocol.hpp"
@@ -398,6 +399,26 @@ void Calls::approval_given(std::uint64_t exchange, bool allow, ApprovalSurface s
   e->approved = true;
   // The rules may have been replaced while the person thought: what they refuse now is refused.
   advance(*e, hand, Step::judge);
+}
+
+Result<void> Calls::answer_approval(const ApprovalAnswer &answer) {
+  const auto exchange = needs_.desk.find(answer);
+  if (!exchange.has_value()) return std::unexpected(exchange.error());
+  approval_given(*exchange, answer.allow, answer.surface, answer.scope);
+  return {};
+}
+
+void Calls::form_answered(std::uint64_t exchange, const Message &message) {
+  const FormAnswer answer = read_approval_form(message.bytes, *message.scan);
+  if (!answer.shown) return form_lost(exchange);
+  approval_given(exchange, answer.allow, ApprovalSurface::elicitation, answer.scope);
+}
+
+void Calls::form_lost(std::uint64_t exchange) {
+  const Exchange *e = needs_.exchanges.get(exchange);
+  if (e == nullptr || needs_.desk.somebody_watches()) return;
+  if (e->session != nullptr && e->session->closing) return;
+  withdraw(exchange, "and the client cannot be asked for it");
 }
 
 void Calls::withdraw(std::uint64_t exchange, std::string_view why) {

@@ -47,7 +47,7 @@
 
 namespace bulkhead {
 
-class Calls {
+class Calls final : public Asks::Forms {
  public:
   struct Needs {
     const Limits &limits;
@@ -79,6 +79,8 @@ class Calls {
   void begin(Session &session, Incoming &request, CallInHand &hand);
   // The gateway is stopping: running calls continue, new ones are refused.
   void refuse_new_calls() noexcept { stopping_ = true; }
+  // What is still under way is answered with an error that says whether it may have run.
+  void end_all();
 
   // ---- what calls wait for ----
   // Which rules there are, or what they need: calls that wait are judged again before they are
@@ -90,6 +92,13 @@ class Calls {
   void checked(std::uint64_t exchange, bool duplicates);
   void approval_given(std::uint64_t exchange, bool allow, ApprovalSurface surface,
                       const ApprovalScope &scope);
+  // A person's answer. BH_E_NOT_FOUND: that call does not wait (any more). BH_E_INVALID: there is
+  // no such scope.
+  Result<void> answer_approval(const ApprovalAnswer &answer);
+  // The answer of the client to a question of the gateway's own.
+  void form_answered(std::uint64_t exchange, const Message &answer) override;
+  // The client cannot be asked, or no longer; others may still answer.
+  void form_lost(std::uint64_t exchange) override;
   // No person can be asked, or no longer; `why` continues "needs approval, ".
   void withdraw(std::uint64_t exchange, std::string_view why);
   // Its client has ended its input: what it waits for must not happen behind its back.

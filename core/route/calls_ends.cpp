@@ -141,4 +141,21 @@ std::vector<std::uint64_t> Calls::waiting_for(const Lane &lane) const {
   return ids;
 }
 
+void Calls::end_all() {
+  std::vector<std::uint64_t> ids;
+  needs_.exchanges.for_each([&](const Exchange &e) {
+    if (e.session != nullptr) ids.push_back(e.id);
+  });
+  for (const std::uint64_t id : ids) {
+    Exchange *e = needs_.exchanges.get(id);
+    if (e == nullptr) continue;
+    const bool ran = e->sent && e->lane != nullptr;
+    fail_and_retract(*e, code::internal_error,
+                     "the gateway is stopping; " +
+                         (ran ? "server \"" + e->lane->upstream().name() + "\" may have run this"
+                              : "this has not run"),
+                     BH_OUTCOME_CANCELLED);
+  }
+}
+
 }  // namespace bulkhead

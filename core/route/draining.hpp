@@ -40,6 +40,7 @@ class Draining {
   // All of them end now.
   void end_all();
 
+  bool ended() const noexcept { return ended_; }
   std::size_t size() const noexcept { return list_.size(); }
   bool has(const Upstream *upstream) const noexcept;
 

@@ -89,10 +89,10 @@ struct Alone : private ClientEnd {
     bh_peer peer{};
     peer.size = sizeof peer;
     peer.flags = BH_PEER_HANDSHAKE_OPTIONAL;
-    REQUIRE(router->session_open(*this, peer, &session, nullptr) == BH_OK);
+    REQUIRE(router->clients().open(*this, peer, &session, nullptr) == BH_OK);
   }
   ~Alone() override {
-    router->end_sessions("the end");
+    router->clients().end_all("the end");
     router->close_lanes();
   }
   void list() { ask(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"); }
@@ -100,7 +100,7 @@ struct Alone : private ClientEnd {
     got.clear();
     bh_delivery delivery{};
     delivery.size = sizeof delivery;
-    router->deliver(session, 0, message, &delivery);
+    router->clients().deliver(session, 0, message, &delivery);
   }
   // method: "subscribe" or "unsubscribe".
   void watch(const std::string &method, const std::string &uri) {
@@ -150,10 +150,10 @@ TEST_CASE("what a policy was asked about a list that is another now, nobody wait
     w.router->tools().list_changed(*w.upstream, BH_LIST_TOOLS);
   }
   SECTION("the rules have") {
-    w.router->policy_changed();
+    w.router->reload().policy_changed();
   }
   SECTION("all is over") {
-    w.router->end_sessions("the end");
+    w.router->clients().end_all("the end");
     w.router->close_lanes();
   }
   CHECK(w.unanswered == std::vector<std::uint64_t>{w.asked[1]});
@@ -234,7 +234,7 @@ TEST_CASE("a client that goes takes its subscription with it") {
   w.start();
   w.watch("subscribe", "bulkhead://t/note:///1");
   w.complete();
-  w.router->session_close(w.session, BH_SESSION_GONE);
+  w.router->clients().close(w.session, BH_SESSION_GONE);
   CHECK(w.tools.calls.back() == "resources/unsubscribe note:///1");
 }
 

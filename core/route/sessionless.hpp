@@ -1,5 +1,5 @@
 // The sessionless streams that are open: requests that came without a session and are not answered
-// yet. Owner: the Router. Thread: [io]. Bound: Router::deliver_message.
+// yet. Owner: Clients. Thread: [io]. Bound: limits.sessions.
 #pragma once
 
 #include <cstdint>

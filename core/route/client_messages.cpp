@@ -1,0 +1,159 @@
+#include "route/client_messages.hpp"
+
+#include <string>
+
+#include "route/drop_members.hpp"
+#include "route/protocol.hpp"
+
+namespace bulkhead {
+namespace {
+
+constexpr std::uint32_t max_batch = 256;
+
+}  // namespace
+
+bool ClientMessages::handle(Session &s, const ReplyTo &reply, std::string_view message,
+                            bh_delivery *out) {
+  mcp::Scan scan;
+  if (!take_apart(reply, message, &scan, out)) return true;
+  ClientEdge &edge = edge_of(s, scan);
+  const bool begins = scan.kind == mcp::Kind::request && edge.begins_session(scan);
+  if (begins && s.sessionless == Session::Sessionless::in_delivery) {
+    s.sessionless = Session::Sessionless::begins_session;
+    return false;
+  }
+  std::string room;
+  needs_.counters.dropped_members += drop_members(needs_.profile, &message, &scan, &room);
+  if (scan.kind == mcp::Kind::batch) return batch(s, edge, reply, message);
+  if (scan.kind == mcp::Kind::request) needs_.journal.request(reply, {message, &scan});
+  needs_.journal.commit(s.handle);
+  switch (scan.kind) {
+    case mcp::Kind::request: {
+      Incoming incoming{reply, {message, &scan}, needs_.reactor.now_ns()};
+      request(s, incoming);
+      const Session *still = begins ? needs_.sessions.find(reply.session) : nullptr;
+      if (still != nullptr && still->initialized) out->flags |= BH_DELIVERED_INITIALIZE;
+      return true;
+    }
+    case mcp::Kind::notification:
+      notification(s, edge, {message, &scan});
+      return false;
+    default:
+      needs_.asks.answered(s, {message, &scan});
+      return false;
+  }
+}
+
+// False: it is no message, or too large; that has been answered.
+bool ClientMessages::take_apart(const ReplyTo &reply, std::string_view message, mcp::Scan *scan,
+                                bh_delivery *out) {
+  mcp::ScanError error;
+  const std::size_t most = needs_.profile.limits.message_bytes;
+  const bool fits = message.size() <= most;
+  if (fits && mcp::scan(message, scan, &error)) return true;
+  ++needs_.counters.refused_messages;
+  out->flags |= BH_DELIVERED_REFUSED;
+  if (!fits) {
+    needs_.answers.unrecorded_error(
+        reply, {}, code::invalid_request,
+        "the message is larger than " + std::to_string(most) + " bytes (limits.message_bytes)",
+        413);
+  } else {
+    needs_.answers.unrecorded_error(
+        reply, error.id.in(message), error.code,
+        std::string(error.what) + " (at byte " + std::to_string(error.offset) + ")", 400);
+  }
+  return false;
+}
+
+ClientEdge &ClientMessages::edge_of(const Session &s, const mcp::Scan &scan) const {
+  for (ClientEdge *edge : needs_.edges) {
+    if (edge->speaks(s, scan)) return *edge;
+  }
+  return *needs_.edges.back();
+}
+
+void ClientMessages::request(Session &s, Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
+  if (needs_.recorder.active() &&
+      (needs_.recorder.must_refuse(needs_.exchanges.size()) || needs_.answers.held_full())) {
+    ++needs_.counters.refused_unrecorded;
+    return needs_.answers.unrecorded_error(
+        request.reply, request.id(), code::internal_error,
+        "the gateway cannot put calls on record at the moment, and its profile wants none without "
+        "(on_failure = \"block\")");
+  }
+  if (scan.bad_progress_token) {
+    ++needs_.counters.refused_messages;
+    return needs_.answers.error(request, code::invalid_params, bad_progress_token);
+  }
+  if (scan.unknown_params != 0 && needs_.profile.unknown_params == UnknownParams::refuse) {
+    ++needs_.counters.refused_messages;
+    return needs_.answers.error(request, code::invalid_params,
+                                std::string(mcp::to_string(scan.method)) + " has no params " +
+                                    mcp::unknown_param_names(request.message.bytes, scan) +
+                                    " (gateway.unknown_params = \"refuse\")");
+  }
+  edge_of(s, scan).request(s, request);
+}
+
+void ClientMessages::notification(Session &s, ClientEdge &edge, const Message &message) {
+  if (message.scan->bad_progress_token) {
+    ++needs_.counters.refused_messages;
+    return;
+  }
+  if (needs_.recorder.active()) {
+    const std::uint64_t now = needs_.reactor.now_ns();
+    needs_.recorder.record({&s, s.handle, message.bytes, message.scan, now},
+                           {BH_OUTCOME_OK, now, 0, {}, {}, {}});
+  }
+  edge.notification(s, message);
+}
+
+// Handled in order, and answered as one array. They do not nest: an array inside an array is no
+// message.
+bool ClientMessages::batch(Session &s, const ClientEdge &edge, const ReplyTo &reply,
+                           std::string_view message) {
+  if (!edge.takes_batches(s)) {
+    ++needs_.counters.refused_messages;
+    needs_.answers.error(
+        reply, {}, code::invalid_request,
+        "JSON-RPC batches exist in MCP 2025-03-26 only; send one message at a time", 400);
+    return true;
+  }
+  struct Elements {
+    ClientMessages &self;
+    ReplyTo reply;
+    std::uint32_t count = 0;
+    std::uint32_t answers = 0;
+  };
+  const std::uint64_t batch = needs_.answers.batches().open(reply);
+  Elements elements{*this, {reply.session, reply.stream, batch}};
+  mcp::for_each_element(message, &elements, [](void *arg, std::string_view element) {
+    auto &e = *static_cast<Elements *>(arg);
+    ClientAnswers &answers = e.self.needs_.answers;
+    Session *session = e.self.needs_.sessions.find(e.reply.session);
+    if (session == nullptr || !answers.batches().add(e.reply.batch)) return false;
+    if (++e.count > max_batch) {
+      answers.error(e.reply, {}, code::invalid_request,
+                    "a batch holds at most " + std::to_string(max_batch) + " messages");
+      ++e.answers;
+      return false;
+    }
+    bh_delivery delivery{};
+    if (element.starts_with('[')) {
+      ++e.self.needs_.counters.refused_messages;
+      answers.error(e.reply, {}, code::invalid_request, "a batch cannot hold a batch");
+    } else if (!e.self.handle(*session, e.reply, element, &delivery)) {
+      answers.batch_message_done(e.reply.batch);
+      return true;
+    }
+    ++e.answers;
+    answers.batches().expect_answer(e.reply.batch);
+    return true;
+  });
+  needs_.answers.batch_message_done(batch);
+  return elements.answers != 0;
+}
+
+}  // namespace bulkhead

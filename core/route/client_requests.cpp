@@ -1,0 +1,53 @@
+#include "route/client_requests.hpp"
+
+#include <string>
+
+namespace bulkhead {
+
+bool ClientRequests::offers(Incoming &request) {
+  const mcp::Method method = request.message.scan->method;
+  if (is_exposed(needs_.expose, method)) return true;
+  needs_.answers.error(request, code::method_not_found,
+                       "Method not found: " + std::string(mcp::to_string(method)) +
+                           " is not offered by this gateway's profile");
+  return false;
+}
+
+void ClientRequests::answer(Session &s, Incoming &request) {
+  const mcp::Method method = request.message.scan->method;
+  if (const auto kind = listed_kind(method)) return needs_.lists.answer(s, request, *kind);
+  switch (method) {
+    case mcp::Method::tools_call:
+    case mcp::Method::prompts_get:
+    case mcp::Method::resources_read:
+    case mcp::Method::resources_subscribe:
+    case mcp::Method::resources_unsubscribe:
+    case mcp::Method::completion_complete:
+      return call(s, request);
+    default:
+      return not_found(request);
+  }
+}
+
+void ClientRequests::call(Session &s, Incoming &request) {
+  const mcp::Method method = request.message.scan->method;
+  CallInHand hand{request.message, {}, {}, {}};
+  if (!needs_.targets.find(s, request, &hand.target)) return;
+  if (method == mcp::Method::resources_subscribe || method == mcp::Method::resources_unsubscribe) {
+    const auto refusal = needs_.subscriptions.refusal(s, *hand.target.lane, method);
+    if (refusal.error_code != 0) {
+      return needs_.answers.error(request, refusal.error_code, refusal.text);
+    }
+  }
+  needs_.calls.begin(s, request, hand);
+}
+
+void ClientRequests::not_found(Incoming &request) {
+  std::string scratch;
+  const std::string_view method =
+      mcp::unquote(request.message[request.message.scan->method_text], &scratch);
+  needs_.answers.error(request, code::method_not_found,
+                       "Method not found: " + std::string(method.substr(0, 100)));
+}
+
+}  // namespace bulkhead

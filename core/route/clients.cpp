@@ -1,0 +1,213 @@
+#include "route/clients.hpp"
+
+#include <sys/random.h>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "bulkhead/cpp/messages.hpp"
+
+namespace bulkhead {
+namespace {
+
+// Where the messages of a session go whose client has gone, until it is closed.
+class Nobody final : public ClientEnd {
+ public:
+  void send(const bh_outgoing &) override {}
+  void session_ended(bh_session, std::string_view) override {}
+};
+
+std::string new_trace_id() {
+  unsigned char bytes[16];
+  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return {};
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  for (const unsigned char byte : bytes) out.append({digits[byte >> 4], digits[byte & 15]});
+  return out;
+}
+
+bool is_peer_of(const Session &s, const bh_peer &peer) {
+  return bh::view(peer.transport) == s.transport && bh::view(peer.principal) == s.principal;
+}
+
+}  // namespace
+
+Clients::Clients(Needs needs) : needs_(std::move(needs)) {
+  needs_.answers.on_sessionless_answer([this](Session &s) { end_sessionless(s); });
+}
+
+Clients::~Clients() {
+  needs_.reactor.forget(this);
+}
+
+bh_status Clients::open(ClientEnd &end, const bh_peer &peer, bh_session *out, bh_error *error) {
+  if (ending_) return bh::fail(error, BH_E_UNAVAILABLE, "the gateway is stopping");
+  if (count() >= needs_.limits.sessions) {
+    return bh::fail(error, BH_E_LIMIT,
+                    "too many sessions are open (limits.sessions = " +
+                        std::to_string(needs_.limits.sessions) + ")");
+  }
+  *out = add(end, peer).handle;
+  return BH_OK;
+}
+
+Session &Clients::add(ClientEnd &end, const bh_peer &peer) {
+  Session &s = needs_.sessions.open(end, peer, needs_.reactor.now_ns());
+  if (needs_.recorder.active()) s.trace_id = new_trace_id();
+  return s;
+}
+
+void Clients::set_process_name(bh_session handle, std::string_view name) {
+  if (Session *s = needs_.sessions.find(handle)) s->process_name = name;
+}
+
+std::optional<Clients::Facts> Clients::facts(bh_session handle) const {
+  const Session *s = needs_.sessions.find(handle);
+  if (s == nullptr || !s->initialized) return std::nullopt;
+  return Facts{s->revision, s->caps, s->principal};
+}
+
+// ---- messages --------------------------------------------------------------------------------
+
+bh_status Clients::deliver(bh_session handle, std::uint64_t stream, std::string_view message,
+                           bh_delivery *out) {
+  Session *s = needs_.sessions.find(handle);
+  if (s == nullptr) return BH_STALE;
+  out->kind = BH_DELIVERED_NOTHING;
+  out->flags = 0;
+  const ReplyTo reply{handle, stream, 0};
+  if (needs_.messages.handle(*s, reply, message, out)) out->kind = BH_DELIVERED_ANSWER;
+  if (const Session *still = needs_.sessions.find(handle); still != nullptr && still->ready) {
+    out->flags |= BH_DELIVERED_READY;
+  }
+  needs_.journal.commit(handle);
+  return BH_OK;
+}
+
+// BH_OK: the struct is what bh_incoming allows.
+bh_status Clients::check_incoming(const ClientEnd &end, const bh_incoming &in, bh_error *error) {
+  if (const bh_status s = bh::check_headers(bh::headers(in), error); s != BH_OK) return s;
+  if (in.session == 0) {
+    if (in.peer == nullptr) return bh::fail(error, BH_E_INVALID, "no peer and no session");
+    if (!sessionless_.holds(end, in.stream)) return BH_OK;
+    return bh::fail(error, BH_E_INVALID,
+                    "stream " + std::to_string(in.stream) + " is open already");
+  }
+  const Session *s = in.peer == nullptr ? nullptr : needs_.sessions.find(in.session);
+  if (s == nullptr || is_peer_of(*s, *in.peer)) return BH_OK;
+  return bh::fail(error, BH_E_INVALID, "another peer than the session's");
+}
+
+bh_status Clients::deliver_message(ClientEnd &end, const bh_incoming &in, bh_delivery *out) {
+  bh_error error = bh::make_error();
+  if (check_incoming(end, in, &error) != BH_OK) {
+    needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
+               "a transport delivered a message that was refused: " + std::string(bh::text(error)));
+    return BH_E_INVALID;
+  }
+  if (in.session != 0) return deliver(in.session, in.stream, bh::view(in.message), out);
+  if (ending_) return BH_E_UNAVAILABLE;
+  if (sessionless_count_ >= needs_.limits.sessions) return BH_E_LIMIT;
+  return deliver_sessionless(end, in, out);
+}
+
+bh_status Clients::deliver_sessionless(ClientEnd &end, const bh_incoming &in, bh_delivery *out) {
+  Session &s = add(end, *in.peer);
+  const bh_session handle = s.handle;
+  s.sessionless = Session::Sessionless::in_delivery;
+  s.stream = in.stream;
+  s.input_ended = true;
+  s.handshake_optional = false;
+  ++sessionless_count_;
+  sessionless_.add(end, in.stream, handle);
+  out->kind = BH_DELIVERED_NOTHING;
+  out->flags = 0;
+  if (needs_.messages.handle(s, {handle, in.stream, 0}, bh::view(in.message), out)) {
+    out->kind = BH_DELIVERED_ANSWER;
+  }
+  Session *still = needs_.sessions.find(handle);
+  if (still == nullptr) return BH_OK;
+  const bool begins = still->sessionless == Session::Sessionless::begins_session;
+  const bool waits = out->kind == BH_DELIVERED_ANSWER && sessionless_.holds(end, in.stream);
+  still->sessionless = Session::Sessionless::waits;
+  if (!waits) close(handle, BH_SESSION_GONE);
+  return begins ? BH_E_SESSION_LOST : BH_OK;
+}
+
+void Clients::stream_gone(const ClientEnd &end, std::uint64_t stream) {
+  const bh_session handle = sessionless_.take(end, stream);
+  if (handle != 0) close(handle, BH_SESSION_GONE);
+}
+
+// Before its answer is sent: the stream ends with it, and the session at the end of the turn unless
+// deliver_sessionless() is about to end it.
+void Clients::end_sessionless(const Session &s) {
+  sessionless_.take(*s.end, s.stream);
+  if (s.sessionless == Session::Sessionless::waits) close(s.handle, BH_SESSION_GONE);
+}
+
+// ---- ends ------------------------------------------------------------------------------------
+
+void Clients::close(bh_session handle, std::uint32_t how) {
+  Session *s = needs_.sessions.find(handle);
+  if (s == nullptr) return;
+  if (needs_.answers.sending()) return close_later(*s, how);
+  if (how == BH_SESSION_INPUT_ENDED) {
+    end_input(*s);
+  } else {
+    if (how == BH_SESSION_EVICTED) needs_.journal.evict(*s);
+    end(*s);
+  }
+  needs_.on_idle();
+}
+
+// From inside a transport's send(): whoever is sending may be walking over sessions. The end may go
+// at once.
+void Clients::close_later(Session &s, std::uint32_t how) {
+  static Nobody nobody;
+  if (how != BH_SESSION_INPUT_ENDED) s.end = &nobody;
+  closing_.emplace_back(s.handle, how);
+  if (closing_.size() > 1) return;
+  needs_.reactor.defer(this, [](void *arg) { static_cast<Clients *>(arg)->close_pending(); }, this);
+}
+
+void Clients::close_pending() {
+  for (const auto &[handle, how] : std::exchange(closing_, {})) close(handle, how);
+}
+
+// Nobody can answer an ask any more; its call goes on and the upstream decides.
+void Clients::end_input(Session &s) {
+  s.input_ended = true;
+  needs_.asks.session_ended(s.handle);
+  needs_.calls.withdraw_questions(s);
+}
+
+void Clients::end(Session &s) {
+  s.closing = true;
+  needs_.desk.forget_session(s.handle);
+  needs_.asks.session_ended(s.handle);
+  needs_.journal.forget(s);
+  needs_.calls.end_session(s);
+  needs_.subscriptions.forget_all(s);
+  needs_.views.drop_waiters(s);
+  needs_.answers.batches().forget_session(s.handle);
+  needs_.views.leave(s);
+  if (s.is_sessionless()) --sessionless_count_;
+  needs_.sessions.erase(s.handle);
+}
+
+void Clients::end_all(std::string_view reason) {
+  ending_ = true;
+  for (const bh_session handle : needs_.sessions.handles()) {
+    Session *s = needs_.sessions.find(handle);
+    if (s == nullptr) continue;
+    ClientEnd *to = s->end;
+    const bool sessionless = s->is_sessionless();
+    if (sessionless) {
+      needs_.answers.unrecorded_error({handle, s->stream, 0}, {}, code::internal_error, reason,
+                                      503);
+    }
+    end(*s);
+    if (!sessionless) to->session_ended(handle, reason);
+  }
+}
+
+}  // namespace bulkhead

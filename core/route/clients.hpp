@@ -1,0 +1,97 @@
+// The clients' sessions: how they are opened, get their messages and end; and messages without a
+// session, each of which is handled in one that ends with its answer. What transports call.
+// Owner: the Router. Thread: [io].
+//
+// Bounds: limits.sessions, and as many sessionless messages that wait for their answers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bulkhead/abi/ext/transport.h"
+#include "profile/profile.hpp"
+#include "reactor/reactor.hpp"
+#include "route/approval_desk.hpp"
+#include "route/asks.hpp"
+#include "route/calls.hpp"
+#include "route/client_messages.hpp"
+#include "route/recorder.hpp"
+#include "route/session_journal.hpp"
+#include "route/sessionless.hpp"
+#include "route/sessions.hpp"
+#include "route/subscriptions.hpp"
+#include "route/views.hpp"
+
+namespace bulkhead {
+
+class Clients {
+ public:
+  struct Needs {
+    const Limits &limits;
+    Reactor &reactor;
+    Sessions &sessions;
+    SessionJournal &journal;
+    ClientMessages &messages;
+    ClientAnswers &answers;
+    Views &views;
+    Calls &calls;
+    Asks &asks;
+    ApprovalDesk &desk;
+    Subscriptions &subscriptions;
+    const Recorder &recorder;
+    std::function<void(std::int32_t level, std::string_view text)> log;
+    std::function<void()> on_idle;  // a session has ended, or its input
+  };
+  explicit Clients(Needs needs);
+  ~Clients();
+  Clients(const Clients &) = delete;
+  Clients &operator=(const Clients &) = delete;
+
+  bh_status open(ClientEnd &end, const bh_peer &peer, bh_session *out, bh_error *error);
+  bh_status deliver(bh_session session, std::uint64_t stream, std::string_view message,
+                    bh_delivery *out);
+  // What bh_host_transport.deliver_message() promises; sessionless messages are answered on `end`.
+  bh_status deliver_message(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
+  // Cancels the sessionless message of that stream.
+  void stream_gone(const ClientEnd &end, std::uint64_t stream);
+  // how: BH_SESSION_*.
+  void close(bh_session session, std::uint32_t how);
+  // Ends all of them, for this reason; no other is opened.
+  void end_all(std::string_view reason);
+
+  // What is delivered from now on comes from a process of this name.
+  void set_process_name(bh_session session, std::string_view name);
+  // What a session is, for sealing; nothing: stale or not initialized.
+  struct Facts {
+    std::uint8_t revision = 0;
+    ClientCaps caps = 0;
+    std::string principal;
+  };
+  std::optional<Facts> facts(bh_session session) const;
+  // Without those that stand for one message.
+  std::size_t count() const noexcept { return needs_.sessions.size() - sessionless_count_; }
+
+ private:
+  bh_status check_incoming(const ClientEnd &end, const bh_incoming &message, bh_error *error);
+  bh_status deliver_sessionless(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
+  void end_sessionless(const Session &session);
+  Session &add(ClientEnd &end, const bh_peer &peer);
+  void end_input(Session &session);
+  void end(Session &session);
+  void close_later(Session &session, std::uint32_t how);
+  void close_pending();
+
+  const Needs needs_;
+  SessionlessStreams sessionless_;
+  std::size_t sessionless_count_ = 0;  // of the sessions: those that stand for one message
+  std::vector<std::pair<bh_session, std::uint32_t>> closing_;
+  bool ending_ = false;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,47 @@
+#include "route/judged_messages.hpp"
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+
+bool JudgedMessages::serves(std::string_view server) const {
+  return needs_.upstreams.find(server) != nullptr;
+}
+
+// The policy has thought about it for a while: who it is from and for may have gone.
+void JudgedMessages::pass(const JudgedEvent &event) {
+  mcp::Scan scan;
+  mcp::ScanError error;
+  const Message message{event.message, &scan};
+  const bh_str part = bh::str(event.message);
+  WireLane *lane = event.lane == 0 ? nullptr : needs_.wires.find(event.lane);
+  switch (event.kind) {
+    case JudgedEvent::Kind::ask:
+      if (lane != nullptr && mcp::scan(event.message, &scan, &error)) {
+        needs_.asks.ask_judged(*lane, event.hint, message);
+      }
+      return;
+    case JudgedEvent::Kind::answer:
+      if (mcp::scan(event.message, &scan, &error)) needs_.asks.answer_judged(event.ask, message);
+      return;
+    case JudgedEvent::Kind::to_client:
+      if (event.exchange != 0 && needs_.exchanges.get(event.exchange) == nullptr) return;
+      return needs_.answers.send(event.to, BH_OUT_EVENT, &part, 1);
+    case JudgedEvent::Kind::to_server:
+      if (lane != nullptr) lane->send(BH_LANE_NOTIFICATION, &part, 1);
+      return;
+    case JudgedEvent::Kind::subscription:
+      return;  // it stays
+  }
+}
+
+void JudgedMessages::refused(const JudgedEvent &event) {
+  if (event.kind == JudgedEvent::Kind::subscription) return needs_.subscriptions.refused(event);
+  if (event.kind == JudgedEvent::Kind::answer) return needs_.asks.answer_refused(event.ask);
+  if (event.kind != JudgedEvent::Kind::ask) return;
+  if (WireLane *lane = needs_.wires.find(event.lane))
+    needs_.asks.ask_refused(*lane, event.id, event.method);
+}
+
+}  // namespace bulkhead

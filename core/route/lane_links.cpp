@@ -1,0 +1,43 @@
+#include "route/lane_links.hpp"
+
+#include <string>
+
+#include "route/splice.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+
+void LaneLinks::message_lost(const Lane &lane, mcp::Method method) {
+  ++needs_.counters.dropped_events;
+  log(BH_LOG_ERROR, "server \"" + lane.upstream().name() + "\": " +
+                        std::string(mcp::to_string(method)) + " was dropped: " + Splice::failure);
+}
+
+void LaneLinks::timed_out(Exchange &e) {
+  if (e.purpose == Purpose::call) return needs_.calls.timed_out(e);
+  ++needs_.counters.timeouts;
+  Lane *lane = e.lane;
+  const std::uint64_t own = e.id;
+  const Error error{BH_E_TIMEOUT, "server \"" + lane->upstream().name() + "\" did not answer " +
+                                      std::string(mcp::to_string(e.method)) +
+                                      (e.name.empty() ? "" : " \"" + e.name + "\"") + " within " +
+                                      std::to_string(e.timeout_ms) + " ms"};
+  lane->abandon(own);  // a connector may lose the connection inside
+  Exchange *still = needs_.exchanges.get(own);
+  if (still == nullptr) return;
+  if (lane->upstream().tools != nullptr) return drop(*still);
+  static_cast<WireLane *>(lane)->own_answer(*still, nullptr, {}, &error);
+}
+
+// What clients had set up on the old connection is set up again.
+void LaneLinks::lane_ready(Lane &lane) {
+  Subscriptions::lane_ready(lane);
+  Views::update_log_level(lane);
+}
+
+void LaneLinks::lane_lost(Lane &lane) {
+  Attribution::connection_lost(lane);
+  needs_.asks.connection_lost(lane);
+}
+
+}  // namespace bulkhead

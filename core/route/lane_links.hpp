@@ -1,0 +1,92 @@
+// What lanes and upstreams see of the rest of the route, handed on to whom it concerns.
+// Owner: the Router. Thread: [io].
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "profile/profile.hpp"
+#include "reactor/reactor.hpp"
+#include "route/asks.hpp"
+#include "route/calls.hpp"
+#include "route/counters.hpp"
+#include "route/deadlines.hpp"
+#include "route/lane_host.hpp"
+#include "route/pin_watch.hpp"
+#include "route/subscriptions.hpp"
+#include "route/tools_edge.hpp"
+#include "route/views.hpp"
+#include "route/wire_edge.hpp"
+
+namespace bulkhead {
+
+class LaneLinks final : public LaneHost {
+ public:
+  struct Needs {
+    const Limits &limits;
+    Reactor &reactor;
+    RouterCounters &counters;
+    ExchangeTable &exchanges;
+    Deadlines &deadlines;
+    Calls &calls;
+    WireEdge &wires;
+    ToolsEdge &tools;
+    Asks &asks;
+    Subscriptions &subscriptions;
+    Views &views;
+    PinWatch &pins;
+    std::function<void(std::int32_t level, std::string_view text)> log;
+    // The text without the gateway's own credentials; may be empty.
+    std::function<std::optional<std::string>(std::string_view text)> mask;
+    std::function<void(const ListNews &)> on_list;  // may be empty
+  };
+  explicit LaneLinks(Needs needs) : needs_(std::move(needs)) {}
+
+  // A message of this server, or to it, could not be rewritten and goes nowhere.
+  void message_lost(const Lane &lane, mcp::Method method);
+  // Of a call, or of a lane's own request (handshake, list).
+  void timed_out(Exchange &exchange);
+
+  // ---- LaneHost ----
+  const Limits &limits() const noexcept override { return needs_.limits; }
+  Reactor &reactor() noexcept override { return needs_.reactor; }
+  void log(std::int32_t level, std::string_view text) const override { needs_.log(level, text); }
+  std::optional<std::string> without_credentials(std::string_view text) const override {
+    return needs_.mask ? needs_.mask(text) : std::nullopt;
+  }
+  bh_lane register_wire(WireLane *lane) override { return needs_.wires.add(lane); }
+  void detach_wire(bh_lane lane) override { needs_.wires.detach(lane); }
+  void forget_wire(bh_lane lane) override { needs_.wires.forget(lane); }
+  ExchangeTable &exchanges() noexcept override { return needs_.exchanges; }
+  void attach(Exchange &exchange, Lane &lane) override { Calls::attach(exchange, lane); }
+  void arm(Exchange &exchange, std::uint64_t timeout_ms) override {
+    needs_.deadlines.arm(exchange, timeout_ms);
+  }
+  void drop(Exchange &exchange) override { needs_.calls.drop(exchange); }
+  void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
+                     std::uint32_t outcome) override {
+    needs_.calls.fail_by_server(exchange, error_code, text, outcome);
+  }
+  bool may_be_sent(Exchange &exchange) override { return needs_.calls.may_be_sent(exchange); }
+  void tools_refused(bh_call call, const Error &error) override {
+    needs_.tools.refused(call, error);
+  }
+  void expect_completed(bh_call call) override { needs_.tools.expect_completed(call); }
+  void lane_changed(Lane &lane) override { needs_.views.lane_changed(lane); }
+  void items_changed(Lane &lane) override { needs_.views.items_changed(lane); }
+  void lane_ready(Lane &lane) override;
+  void lane_lost(Lane &lane) override;
+  void tools_listed(const Lane &lane) override { needs_.pins.listed(lane); }
+  void list_learned(const ListNews &news) const override {
+    if (needs_.on_list) needs_.on_list(news);
+  }
+  void lane_ends(Lane &lane) override { needs_.subscriptions.forget_lane(lane); }
+
+ private:
+  const Needs needs_;
+};
+
+}  // namespace bulkhead

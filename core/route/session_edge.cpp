@@ -1,0 +1,149 @@
+#include "route/session_edge.hpp"
+
+#include <iterator>
+#include <string>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/handshake.hpp"
+#include "route/splice.hpp"
+#include "route/wire_lane.hpp"
+
+namespace bulkhead {
+
+void SessionEdge::request(Session &s, Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
+  if (scan.method == mcp::Method::ping) return needs_.answers.result(request, "{}");
+  if (scan.method == mcp::Method::initialize) return initialize(s, request);
+  if (scan.method == mcp::Method::server_discover || scan.modern) {
+    // A client of the stateless revision falls back to initialize on any error but its own codes.
+    return needs_.answers.error(request, code::method_not_found,
+                                "this server speaks MCP 2024-11-05 to 2025-11-25; send initialize",
+                                400);
+  }
+  if (!s.initialized && s.handshake_optional) begin_session(s, 0, 0);
+  if (!s.initialized) {
+    ++needs_.counters.refused_messages;
+    return needs_.answers.error(request, code::invalid_request,
+                                "the session is not initialized: send initialize first (over "
+                                "HTTP, repeat the Mcp-Session-Id header of its answer)",
+                                400);
+  }
+  if (!needs_.requests.offers(request)) return;
+  if (scan.method == mcp::Method::logging_set_level) return set_log_level(s, request);
+  needs_.requests.answer(s, request);
+}
+
+void SessionEdge::initialize(Session &s, Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
+  if (s.initialized && !s.handshake_optional) {
+    return needs_.answers.error(request, code::invalid_request,
+                                "the session is already initialized");
+  }
+  if (request.reply.batch != 0) {
+    return needs_.answers.error(request, code::invalid_request,
+                                "initialize cannot be part of a batch");
+  }
+  std::string scratch;
+  const std::string_view wanted =
+      scan.protocol_version.empty()
+          ? std::string_view{}
+          : mcp::unquote(request.message[scan.protocol_version], &scratch);
+  if (wanted.empty()) {
+    return needs_.answers.error(request, code::invalid_params,
+                                "initialize needs params.protocolVersion (a string)", 400);
+  }
+  begin_session(s, find_revision(wanted).value_or(newest_revision),
+                s.answers_only ? 0 : parse_client_caps(request.message[scan.capabilities]));
+  needs_.answers.result(request, initialize_result(s, needs_.profile));
+}
+
+// The first handshake, or one that starts a session anew: then calls under way go on, and what the
+// client had asked for lasts no longer. A session with servers of its own keeps its capabilities:
+// others would start those servers anew, under its calls and as often as it likes.
+void SessionEdge::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
+  const bool own = s.view != nullptr && s.view->session != 0;
+  const bool stays = own || (s.view != nullptr && s.caps == caps);
+  s.revision = revision;
+  if (!own) s.caps = caps;
+  s.initialized = true;
+  s.log_level = -1;
+  s.listed = 0;
+  needs_.desk.forget_session(s.handle);
+  needs_.subscriptions.forget_all(s);
+  s.to_subscribe.clear();
+  needs_.journal.save(s);
+  if (stays) return;
+  std::vector<View::Waiter> waiters = Views::take_waiters(s);
+  if (s.view != nullptr) {
+    needs_.asks.session_ended(s.handle);
+    needs_.views.leave(s);
+  }
+  needs_.views.put_waiters(needs_.views.join(s), std::move(waiters));
+}
+
+void SessionEdge::set_log_level(Session &s, Incoming &request) {
+  const mcp::Scan &scan = *request.message.scan;
+  std::string scratch;
+  const int level = scan.level.empty()
+                        ? -1
+                        : parse_log_level(mcp::unquote(request.message[scan.level], &scratch));
+  if (level < 0) {
+    return needs_.answers.error(request, code::invalid_params,
+                                "params.level must be one of debug, info, notice, warning, error, "
+                                "critical, alert, emergency");
+  }
+  s.log_level = level;
+  needs_.journal.save(s);
+  for (Lane *lane : s.view->lanes) Views::update_log_level(*lane);
+  needs_.answers.result(request, "{}");
+}
+
+void SessionEdge::notification(Session &s, const Message &message) {
+  switch (message.scan->method) {
+    case mcp::Method::notifications_initialized:
+      s.ready = s.initialized;
+      return;
+    case mcp::Method::notifications_cancelled:
+      return cancel(s, message.bytes, *message.scan);
+    case mcp::Method::notifications_progress:
+      return pass_progress(s, message);
+    case mcp::Method::notifications_roots_list_changed:
+      return pass_roots_changed(s, message);
+    default:
+      return;  // what this gateway does not know: nothing to answer
+  }
+}
+
+// Of an ask: under the upstream's own token.
+void SessionEdge::pass_progress(Session &s, const Message &message) {
+  const Asks::Progress progress = needs_.asks.progress_of(s, message);
+  if (progress.lane == nullptr) return;
+  Splice splice(message.bytes);
+  splice.replace(message.scan->token, progress.token);
+  const bh_str *parts = splice.parts();
+  if (parts == nullptr) return needs_.on_lost(*progress.lane, message.scan->method);
+  needs_.notifications.to_server(*progress.lane, s, message, parts, splice.count());
+}
+
+void SessionEdge::pass_roots_changed(Session &s, const Message &message) {
+  if (s.view == nullptr) return;
+  const bh_str part = bh::str(message.bytes);
+  for (Lane *lane : s.view->lanes) {
+    if (lane->session() == s.handle && (lane->caps() & cap::roots_changed) != 0) {
+      needs_.notifications.to_server(*lane, s, message, &part, 1);
+    }
+  }
+}
+
+// The client has given a request up: it ends here, and the upstream is told with the client's own
+// words. The place that waited for the answer is released without one.
+void SessionEdge::cancel(Session &s, std::string_view message, const mcp::Scan &scan) {
+  const std::string_view id = scan.request_id.in(message);
+  if (id.empty()) return;
+  for (Exchange *e = s.exchanges.head; e != nullptr; e = e->session_next) {
+    if (e->client_id == id) return needs_.calls.cancel(*e, {message, &scan});
+  }
+  if (const auto reply = needs_.views.cancel_waiting(s, id)) needs_.answers.none(*reply);
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,65 @@
+// Clients of the revisions with a session, 2024-11-05 to 2025-11-25: initialize, then requests and
+// notifications until the session ends. Owner: the Router. Thread: [io].
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "profile/profile.hpp"
+#include "route/approval_desk.hpp"
+#include "route/asks.hpp"
+#include "route/calls.hpp"
+#include "route/client_edge.hpp"
+#include "route/client_requests.hpp"
+#include "route/counters.hpp"
+#include "route/notifications.hpp"
+#include "route/protocol.hpp"
+#include "route/session_journal.hpp"
+#include "route/subscriptions.hpp"
+#include "route/views.hpp"
+
+namespace bulkhead {
+
+class SessionEdge final : public ClientEdge {
+ public:
+  struct Needs {
+    const Profile &profile;
+    RouterCounters &counters;
+    ClientAnswers &answers;
+    ClientRequests &requests;
+    Views &views;
+    Calls &calls;
+    Asks &asks;
+    ApprovalDesk &desk;
+    Notifications &notifications;
+    Subscriptions &subscriptions;
+    SessionJournal &journal;
+    // A message to this server could not be rewritten and goes nowhere.
+    std::function<void(const Lane &lane, mcp::Method method)> on_lost;
+  };
+  explicit SessionEdge(Needs needs) : needs_(std::move(needs)) {}
+
+  bool speaks(const Session &, const mcp::Scan &) const override { return true; }
+  bool begins_session(const mcp::Scan &request) const override {
+    return request.method == mcp::Method::initialize;
+  }
+  // They exist in 2025-03-26 only.
+  bool takes_batches(const Session &session) const override {
+    return session.initialized && session.revision == batch_revision;
+  }
+  void request(Session &session, Incoming &request) override;
+  void notification(Session &session, const Message &message) override;
+
+ private:
+  void initialize(Session &session, Incoming &request);
+  void begin_session(Session &session, std::uint8_t revision, ClientCaps caps);
+  void set_log_level(Session &session, Incoming &request);
+  void pass_progress(Session &session, const Message &message);
+  void pass_roots_changed(Session &session, const Message &message);
+  void cancel(Session &session, std::string_view message, const mcp::Scan &scan);
+
+  const Needs needs_;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,103 @@
+#include "route/session_journal.hpp"
+
+#include <utility>
+
+namespace bulkhead {
+namespace {
+
+constexpr std::uint64_t steady_ms = 1'000;  // a process that lives so long is harmed by nothing
+
+}  // namespace
+
+void SessionJournal::use(Ledger *ledger) {
+  ledger_ = ledger;
+  if (ledger == nullptr) return;
+  reactor_.timer_start(
+      this, steady_ms, [](void *arg) { static_cast<Ledger *>(arg)->prove(); }, ledger);
+}
+
+void SessionJournal::remember(bh_session handle, std::string_view id) {
+  Session *s = sessions_.find(handle);
+  if (s == nullptr || s->slot != Ledger::none) return;
+  s->resume_id = id;
+  if (ledger_ == nullptr) return;
+  s->slot = ledger_->claim(id);
+  save(*s);
+}
+
+void SessionJournal::save(const Session &s) {
+  if (s.slot == Ledger::none || !s.initialized) return;
+  LedgerRecord record{s.resume_id, s.revision, s.caps, s.log_level, s.listed, s.to_subscribe};
+  for (const auto &[uri, sub] : s.subscriptions) record.subscriptions.push_back(uri);
+  ledger_->write(s.slot, std::move(record));
+}
+
+void SessionJournal::forget(Session &s) {
+  if (is_carried(s.handle)) {
+    carried_ = 0;
+    ledger_->end_carried();
+  } else if (s.slot != Ledger::none) {
+    ledger_->release(s.slot);
+  }
+  s.slot = Ledger::none;
+}
+
+void SessionJournal::evict(Session &s) {
+  (s.ready ? evicted_ : evicted_early_).add(s.resume_id, reactor_.now_ns());
+  const bool remembered = s.log_level >= 0 || !s.subscriptions.empty() || !s.to_subscribe.empty();
+  if (ledger_ != nullptr && s.slot != Ledger::none && s.slot != Ledger::carried && remembered) {
+    ledger_->leave(std::exchange(s.slot, Ledger::none), s.resume_id);
+  }
+}
+
+bool SessionJournal::was_evicted(std::string_view id) const {
+  const std::uint64_t now = reactor_.now_ns();
+  const std::uint64_t idle_ns = limits_.session_idle_ms * 1'000'000u;
+  return evicted_.holds(id, now, idle_ns) || evicted_early_.holds(id, now, idle_ns);
+}
+
+void SessionJournal::reopened(Session &s, std::string_view id) {
+  evicted_.forget(id);
+  evicted_early_.forget(id);
+  if (ledger_ != nullptr && s.slot == Ledger::none) s.slot = ledger_->take(id);
+  if (s.slot == Ledger::none) return remember(s.handle, id);
+  s.resume_id = id;
+}
+
+void SessionJournal::too_old() {
+  if (ledger_ != nullptr && ledger_->any_left()) ledger_->forget_left();
+}
+
+// ---- the carried session ---------------------------------------------------------------------
+
+void SessionJournal::carry(Session &s) {
+  carried_ = s.handle;
+  s.slot = Ledger::carried;
+}
+
+void SessionJournal::request(const ReplyTo &reply, const Message &request) {
+  if (!is_carried(reply.session)) return;
+  ledger_->add_request(reply.stream, request.id(), request.scan->method == mcp::Method::initialize);
+}
+
+void SessionJournal::commit(bh_session session) noexcept {
+  if (is_carried(session)) ledger_->commit();
+}
+
+void SessionJournal::note(bh_session session, std::uint64_t note) {
+  if (is_carried(session)) ledger_->set_note(note);
+}
+
+void SessionJournal::settle(bh_session session, std::uint64_t stream) {
+  if (is_carried(session)) ledger_->settle(stream);
+}
+
+bool SessionJournal::keep(bh_session session, std::string_view bytes, bool more) {
+  return is_carried(session) && ledger_->keep(bytes, more);
+}
+
+void SessionJournal::taken(bh_session session, std::uint64_t n) {
+  if (is_carried(session)) ledger_->taken(n);
+}
+
+}  // namespace bulkhead
