@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "catalog/catalogue.hpp"
+#include "route/message.hpp"
 #include "route/protocol.hpp"
 #include "route/reply_to.hpp"
 
@@ -53,7 +54,7 @@ struct View {
   // Requests that came before every server had answered or failed, or the policy about their list.
   struct Waiter {
     ReplyTo reply;
-    std::string message;
+    ParkedMessage message;
     std::string process_name;  // that has sent it
     std::uint64_t start_ns = 0;
   };

@@ -232,8 +232,7 @@ void Views::close_first_list(View &view) {
 
 void Views::wait(View &view, Incoming &request) {
   const Limits &limits = needs_.profile.limits;
-  const std::string_view message = request.message.bytes;
-  std::size_t bytes = message.size();
+  std::size_t bytes = request.message.size();
   std::size_t own = 0;
   for (const View::Waiter &waiter : view.waiters) {
     bytes += waiter.message.size();
@@ -246,19 +245,17 @@ void Views::wait(View &view, Incoming &request) {
   }
   const Session *s = needs_.sessions.find(request.reply.session);
   request.recorded = true;  // it is handled again
-  view.waiters.push_back({request.reply, std::string(message),
+  view.waiters.push_back({request.reply, ParkedMessage(request.message),
                           s == nullptr ? std::string() : s->process_name, request.start_ns});
 }
 
 void Views::serve(View &view) {
   const std::vector<View::Waiter> waiters = std::exchange(view.waiters, {});
   for (const View::Waiter &waiter : waiters) {
-    mcp::Scan scan;
-    mcp::ScanError error;
     Session *s = needs_.sessions.find(waiter.reply.session);
-    if (s == nullptr || !mcp::scan(waiter.message, &scan, &error)) continue;
+    if (s == nullptr) continue;
     const std::string now = std::exchange(s->process_name, waiter.process_name);
-    Incoming request{waiter.reply, {waiter.message, &scan}, waiter.start_ns};
+    Incoming request{waiter.reply, waiter.message.get(), waiter.start_ns};
     needs_.owner.handle_again(*s, request);
     if (Session *still = needs_.sessions.find(waiter.reply.session)) still->process_name = now;
   }
@@ -282,10 +279,7 @@ std::optional<ReplyTo> Views::cancel_waiting(Session &s, std::string_view id) {
   if (s.view == nullptr) return std::nullopt;
   auto &waiters = s.view->waiters;
   for (auto at = waiters.begin(); at != waiters.end(); ++at) {
-    mcp::Scan scan;
-    mcp::ScanError error;
-    if (at->reply.session != s.handle || !mcp::scan(at->message, &scan, &error)) continue;
-    if (scan.id.in(at->message) != id) continue;
+    if (at->reply.session != s.handle || at->message.get().id() != id) continue;
     const ReplyTo reply = at->reply;
     record_cancelled(*at, "cancelled by the client");
     waiters.erase(at);
@@ -318,12 +312,11 @@ void Views::put_waiters(View &view, std::vector<View::Waiter> waiters) {
 }
 
 void Views::record_cancelled(const View::Waiter &waiter, std::string_view why) {
-  mcp::Scan scan;
-  mcp::ScanError error;
-  if (!needs_.recorder.active() || !mcp::scan(waiter.message, &scan, &error)) return;
+  if (!needs_.recorder.active()) return;
   const bh_session handle = waiter.reply.session;
+  const Message message = waiter.message.get();
   needs_.recorder.record(
-      {needs_.sessions.find(handle), handle, waiter.message, &scan, waiter.start_ns},
+      {needs_.sessions.find(handle), handle, message.bytes, message.scan, waiter.start_ns},
       {BH_OUTCOME_CANCELLED, needs_.reactor.now_ns(), 0, {}, why, {}});
 }
 
