@@ -11,6 +11,7 @@
 #include "embed/fake_world.hpp"
 #include "embed/seal.hpp"
 #include "route/ledger.hpp"
+#include "route/reopening.hpp"
 
 using namespace bulkhead;
 
@@ -54,6 +55,27 @@ struct Seat {
             R"({"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{)"
             R"("name":"t","version":"1"}})");
   }
+  // ---- sessions that clients name by a sealed id ----
+  bh_session open() const {
+    const bh_peer who = peer();
+    bh_session out = 0;
+    REQUIRE(transport()->session_open(host->ctx, &who, &out, nullptr) == BH_OK);
+    return out;
+  }
+  // One whose handshake has begun; gives what its id is sealed as.
+  std::string open_sealed(const std::string &id) {
+    session = open();
+    initialize(1);
+    bh_buf buf{};
+    REQUIRE(resume()->seal(host->ctx, session, bh::str(id), &buf, nullptr) == BH_OK);
+    return std::string(bh::Buf(buf).view());
+  }
+  bh_status reopen(const std::string &id, const std::string &sealed) {
+    const bh_peer who = peer();
+    return resume()->reopen(host->ctx, &who, bh::str(id), bh::str(sealed), &session, nullptr);
+  }
+  void close(std::uint32_t how) const { transport()->session_close(host->ctx, session, how); }
+
   std::size_t count(std::string_view text) const {
     std::size_t n = 0;
     for (const auto &[stream, message] : got) n += message.find(text) != std::string::npos ? 1 : 0;
@@ -302,13 +324,7 @@ TEST_CASE("a session that its client names goes on with its subscriptions and le
   std::string sealed;
   {
     Life life(nothing(), 1);
-    const bh_peer peer = Seat::peer();
-    REQUIRE(seat.transport()->session_open(seat.host->ctx, &peer, &seat.session, nullptr) == BH_OK);
-    seat.initialize(1);
-    bh_buf buf{};
-    REQUIRE(seat.resume()->seal(seat.host->ctx, seat.session, bh::str("id"), &buf, nullptr) ==
-            BH_OK);
-    sealed = bh::Buf(buf).view();
+    sealed = seat.open_sealed("id");
     life.settle();
     seat.request(3, "3", "logging/setLevel", R"({"level":"error"})");
     seat.request(4, "4", "resources/subscribe", uri);
@@ -317,13 +333,50 @@ TEST_CASE("a session that its client names goes on with its subscriptions and le
   }
   Life life(std::move(left), 2);
   life.settle();
-  const bh_peer peer = Seat::peer();
-  REQUIRE(seat.resume()->reopen(seat.host->ctx, &peer, bh::str("id"), bh::str(sealed),
-                                &seat.session, nullptr) == BH_OK);
+  REQUIRE(seat.reopen("id", sealed) == BH_OK);
   life.answer("resources/subscribe");
   REQUIRE(life.turn_until([&] { return !life.sent("logging/setLevel").empty(); }));
   life.up.say("a", R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":)"
                    R"({"uri":"fake://x"}})");
   CHECK(seat.count("resources/updated") == 1);
   CHECK(seat.count("list_changed") == 0);  // it has never listed anything
+}
+
+TEST_CASE("an evicted session is taken up behind any number of others") {
+  Life life(nothing(), 1);
+  const std::string sealed = seat.open_sealed("mine");
+  seat.close(BH_SESSION_EVICTED);
+  for (std::size_t i = 0; i < Reopening::max_ids + 1'000; ++i) {
+    seat.open_sealed("other" + std::to_string(i));
+    seat.close(BH_SESSION_EVICTED);
+    seat.got.clear();
+  }
+  REQUIRE(seat.reopen("mine", sealed) == BH_OK);
+  seat.request(2, "2", "ping", "{}");
+  CHECK(seat.count(R"("id":2,"result")") == 1);
+  seat.close(BH_SESSION_EVICTED);
+  CHECK(seat.reopen("mine", sealed) == BH_OK);
+}
+
+TEST_CASE("a session that its client has ended is not taken up, in this process or the next") {
+  OwnedFd left;
+  std::string mine, others;
+  {
+    Life life(nothing(), 1);
+    const std::string ended = seat.open_sealed("ended");
+    seat.close(BH_SESSION_GONE);
+    CHECK(seat.reopen("ended", ended) == BH_STALE);
+    mine = seat.open_sealed("mine");
+    seat.close(BH_SESSION_EVICTED);
+    REQUIRE(seat.reopen("mine", mine) == BH_OK);
+    seat.close(BH_SESSION_GONE);
+    CHECK(seat.reopen("mine", mine) == BH_STALE);
+    others = seat.open_sealed("other");
+    left = life.leave();
+  }
+  Life life(std::move(left), 2);
+  CHECK(seat.reopen("mine", others) == BH_STALE);
+  REQUIRE(seat.reopen("other", others) == BH_OK);
+  seat.close(BH_SESSION_GONE);
+  CHECK(seat.reopen("other", others) == BH_STALE);
 }

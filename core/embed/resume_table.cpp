@@ -9,18 +9,20 @@ Part &part_of(void *ctx) noexcept {
   return *static_cast<Part *>(Instance::of(ctx).user);
 }
 
-std::string context_of(std::string_view id, std::string_view principal) {
-  return std::string(id) + '\n' + std::string(principal);
+// Of one transport, which knows whether the session is still open.
+std::string context_of(const Part &part, std::string_view id, std::string_view principal) {
+  return std::string(id) + '\n' + part.use.id + '\n' + std::string(principal);
 }
 
 bh_status seal(void *ctx, bh_session session, bh_str id, bh_buf *out, bh_error *error) {
-  HostImpl &host = *part_of(ctx).host;
+  const Part &part = part_of(ctx);
+  HostImpl &host = *part.host;
   if (!host.reopens_sessions()) host.router().journal().too_old();
   const auto facts = host.router().clients().facts(session);
   if (!facts) return bh::fail(error, BH_STALE, "there is no such session");
-  const SealedSession sealed{host.epoch(), facts->caps, facts->revision};
-  *out = bh::buf(host.sealer().seal(sealed, context_of(bh::view(id), facts->principal)));
-  host.router().journal().remember(session, bh::view(id));
+  const SealedSession sealed{host.epoch(), facts->caps, facts->revision, host.reactor().now_ns()};
+  *out = bh::buf(host.sealer().seal(sealed, context_of(part, bh::view(id), facts->principal)));
+  host.router().journal().remember(session, bh::view(id), {sealed.since_ns, false});
   return BH_OK;
 }
 
@@ -28,14 +30,15 @@ bh_status reopen(void *ctx, const bh_peer *peer, bh_str id, bh_str sealed, bh_se
                  bh_error *error) {
   Part &part = part_of(ctx);
   HostImpl &host = *part.host;
-  const auto opened =
-      host.sealer().open(bh::view(sealed), context_of(bh::view(id), bh::view(peer->principal)));
+  const auto opened = host.sealer().open(bh::view(sealed),
+                                         context_of(part, bh::view(id), bh::view(peer->principal)));
   if (!opened) return BH_STALE;
-  const bool of_earlier_process = opened->epoch < host.epoch() && host.reopens_sessions();
-  if (!of_earlier_process && !host.router().journal().was_evicted(bh::view(id))) return BH_STALE;
-  const bh_status status = host.router().clients().open(*part.end, *peer, out, error);
+  Router &router = host.router();
+  const SealTime since{opened->since_ns, opened->epoch < host.epoch()};
+  if (!router.journal().may_reopen(bh::view(id), since, host.reopens_sessions())) return BH_STALE;
+  const bh_status status = router.clients().open(*part.end, *peer, out, error);
   if (status != BH_OK) return status;
-  host.router().restored().restore(*out, opened->revision, opened->caps, bh::view(id));
+  router.restored().restore(*out, opened->revision, opened->caps, bh::view(id), since);
   return BH_OK;
 }
 

@@ -8,10 +8,10 @@
 namespace bulkhead {
 namespace {
 
-constexpr unsigned char version = 1;
+constexpr unsigned char version = 2;
 constexpr std::size_t nonce_bytes = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
 constexpr std::size_t tag_bytes = crypto_aead_xchacha20poly1305_ietf_ABYTES;
-constexpr std::size_t plain_bytes = 1 + sizeof(std::uint32_t) * 2 + 1;
+constexpr std::size_t plain_bytes = 1 + sizeof(std::uint32_t) * 2 + 1 + sizeof(std::uint64_t);
 constexpr std::size_t whole_bytes = nonce_bytes + plain_bytes + tag_bytes;
 constexpr int encoding = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
 static_assert(Sealer::key_bytes == crypto_aead_xchacha20poly1305_ietf_KEYBYTES);
@@ -28,6 +28,7 @@ std::string Sealer::seal(const SealedSession &session, std::string_view context)
   std::memcpy(&plain[1], &session.epoch, sizeof session.epoch);
   std::memcpy(&plain[5], &session.caps, sizeof session.caps);
   plain[9] = session.revision;
+  std::memcpy(&plain[10], &session.since_ns, sizeof session.since_ns);
   std::array<unsigned char, whole_bytes> whole;
   randombytes_buf(whole.data(), nonce_bytes);
   crypto_aead_xchacha20poly1305_ietf_encrypt(whole.data() + nonce_bytes, nullptr, plain.data(),
@@ -57,6 +58,7 @@ std::optional<SealedSession> Sealer::open(std::string_view sealed, std::string_v
   std::memcpy(&session.epoch, &plain[1], sizeof session.epoch);
   std::memcpy(&session.caps, &plain[5], sizeof session.caps);
   session.revision = plain[9];
+  std::memcpy(&session.since_ns, &plain[10], sizeof session.since_ns);
   return session;
 }
 

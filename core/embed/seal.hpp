@@ -12,6 +12,7 @@ struct SealedSession {
   std::uint32_t epoch = 0;  // which life of the gateway's process it is from
   std::uint32_t caps = 0;
   std::uint8_t revision = 0;
+  std::uint64_t since_ns = 0;  // when it was sealed, by the machine's monotonic clock
 };
 
 // XChaCha20-Poly1305 with a random nonce; `context` (session id, principal) is authenticated with

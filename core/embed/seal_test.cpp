@@ -6,7 +6,7 @@ using namespace bulkhead;
 
 TEST_CASE("what is sealed is opened with the same key and context only") {
   const Sealer sealer(std::string(Sealer::key_bytes, 'k'));
-  const SealedSession session{7, 0x80000003u, 2};
+  const SealedSession session{7, 0x80000003u, 2, 5'000'000'000'000};
   const std::string sealed = sealer.seal(session, "id\nprincipal");
   CHECK(sealed.size() <= 160);
   CHECK(sealed.find_first_not_of(
@@ -17,6 +17,7 @@ TEST_CASE("what is sealed is opened with the same key and context only") {
   CHECK(opened->epoch == 7);
   CHECK(opened->caps == 0x80000003u);
   CHECK(opened->revision == 2);
+  CHECK(opened->since_ns == 5'000'000'000'000);
   CHECK(sealer.seal(session, "id\nprincipal") != sealed);  // another nonce
 
   CHECK_FALSE(sealer.open(sealed, "id\nsomebody"));

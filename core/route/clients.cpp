@@ -153,7 +153,7 @@ void Clients::close(bh_session handle, std::uint32_t how) {
   if (how == BH_SESSION_INPUT_ENDED) {
     end_input(*s);
   } else {
-    if (how == BH_SESSION_EVICTED) needs_.journal.evict(*s);
+    how == BH_SESSION_EVICTED ? needs_.journal.evict(*s) : needs_.journal.end(*s);
     end(*s);
   }
   needs_.on_idle();

@@ -40,7 +40,7 @@ RestoredSessions::~RestoredSessions() {
 }
 
 void RestoredSessions::restore(bh_session handle, std::uint8_t revision, ClientCaps caps,
-                               std::string_view id) {
+                               std::string_view id, SealTime sealed) {
   Session *s = needs_.sessions.find(handle);
   if (s == nullptr || s->initialized || revision >= std::size(revisions)) return;
   s->revision = revision;
@@ -48,7 +48,7 @@ void RestoredSessions::restore(bh_session handle, std::uint8_t revision, ClientC
   s->initialized = s->ready = true;
   s->listed = static_cast<std::uint8_t>((1u << item_kinds) - 1);
   s->to_tell_lists = true;
-  needs_.journal.reopened(*s, id);
+  needs_.journal.reopened(*s, id, sealed);
   read_record(*s);
   needs_.views.join(*s);
   go_on_later();
@@ -77,7 +77,7 @@ std::optional<RestoredSessions::Carried> RestoredSessions::carry(bh_session hand
   const bool shaking = std::any_of(owed_.begin(), owed_.end(),
                                    [](const LedgerRequest &request) { return request.initialize; });
   if (record && record->revision < std::size(revisions) && !shaking) {
-    restore(handle, record->revision, record->caps & all_caps, {});
+    restore(handle, record->revision, record->caps & all_caps, {}, {});
     carried.restored = true;
   } else {
     ledger.release(Ledger::carried);

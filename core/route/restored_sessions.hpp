@@ -40,7 +40,8 @@ class RestoredSessions {
 
   // Makes a fresh session what it was in an earlier process, or before it was evicted. The client
   // has lists of then, so it is told that they may be others.
-  void restore(bh_session session, std::uint8_t revision, ClientCaps caps, std::string_view id);
+  void restore(bh_session session, std::uint8_t revision, ClientCaps caps, std::string_view id,
+               SealTime sealed);
   // Makes a fresh session the one of the client that comes with the process: restored, if an
   // earlier process had it and its handshake was over. What that process owed the client is
   // answered in a later turn. Nothing: this process can carry no (further) client.

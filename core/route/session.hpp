@@ -11,6 +11,7 @@
 #include "route/exchange.hpp"
 #include "route/ledger.hpp"
 #include "route/protocol.hpp"
+#include "route/reopening.hpp"
 
 namespace bulkhead {
 
@@ -67,6 +68,7 @@ struct Session {
   // What a next process is to know of it; see Ledger.
   Ledger::Slot slot = Ledger::none;
   std::string resume_id;  // the transport's
+  SealTime sealed;        // that id
   // Of one that goes on: what it had in its last process and has not here yet.
   std::vector<std::string> to_subscribe;  // URI tokens
   bool to_tell_lists = false;             // that they may have changed

@@ -16,10 +16,11 @@ void SessionJournal::use(Ledger *ledger) {
       this, steady_ms, [](void *arg) { static_cast<Ledger *>(arg)->prove(); }, ledger);
 }
 
-void SessionJournal::remember(bh_session handle, std::string_view id) {
+void SessionJournal::remember(bh_session handle, std::string_view id, SealTime sealed) {
   Session *s = sessions_.find(handle);
   if (s == nullptr || s->slot != Ledger::none) return;
   s->resume_id = id;
+  s->sealed = sealed;
   if (ledger_ == nullptr) return;
   s->slot = ledger_->claim(id);
   save(*s);
@@ -43,25 +44,19 @@ void SessionJournal::forget(Session &s) {
 }
 
 void SessionJournal::evict(Session &s) {
-  (s.ready ? evicted_ : evicted_early_).add(s.resume_id, reactor_.now_ns());
+  reopening_.evicted(s.resume_id, s.sealed, reactor_.now_ns(), idle_ns());
   const bool remembered = s.log_level >= 0 || !s.subscriptions.empty() || !s.to_subscribe.empty();
   if (ledger_ != nullptr && s.slot != Ledger::none && s.slot != Ledger::carried && remembered) {
     ledger_->leave(std::exchange(s.slot, Ledger::none), s.resume_id);
   }
 }
 
-bool SessionJournal::was_evicted(std::string_view id) const {
-  const std::uint64_t now = reactor_.now_ns();
-  const std::uint64_t idle_ns = limits_.session_idle_ms * 1'000'000u;
-  return evicted_.holds(id, now, idle_ns) || evicted_early_.holds(id, now, idle_ns);
-}
-
-void SessionJournal::reopened(Session &s, std::string_view id) {
-  evicted_.forget(id);
-  evicted_early_.forget(id);
+void SessionJournal::reopened(Session &s, std::string_view id, SealTime sealed) {
+  reopening_.reopened(id);
   if (ledger_ != nullptr && s.slot == Ledger::none) s.slot = ledger_->take(id);
-  if (s.slot == Ledger::none) return remember(s.handle, id);
+  if (s.slot == Ledger::none) return remember(s.handle, id, sealed);
   s.resume_id = id;
+  s.sealed = sealed;
 }
 
 void SessionJournal::too_old() {

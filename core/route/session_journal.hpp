@@ -9,9 +9,9 @@
 
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
-#include "route/evicted.hpp"
 #include "route/ledger.hpp"
 #include "route/message.hpp"
+#include "route/reopening.hpp"
 #include "route/reply_to.hpp"
 #include "route/sessions.hpp"
 
@@ -30,8 +30,8 @@ class SessionJournal {
   Ledger *ledger() noexcept { return ledger_; }
 
   // ---- sessions that their clients name ----
-  // `id`: what the transport will find the session by.
-  void remember(bh_session session, std::string_view id);
+  // The session has been sealed. `id`: what the transport will find it by.
+  void remember(bh_session session, std::string_view id, SealTime sealed);
   // What the record holds has changed.
   void save(const Session &session);
   // The session ends, and its record with it.
@@ -39,10 +39,14 @@ class SessionJournal {
   // The session ends so that its client can take it up again. Its record stays if the sealed id
   // alone cannot bring it back. Before forget().
   void evict(Session &session);
-  // Whether the session of this id was evicted and may be taken up again.
-  bool was_evicted(std::string_view id) const;
+  // The session ends for good.
+  void end(const Session &session) { reopening_.ended(session.resume_id, reactor_.now_ns()); }
+  // Whether it has not ended for good, and its seal has not expired. See Reopening.
+  bool may_reopen(std::string_view id, SealTime sealed, bool takes_earlier) const {
+    return reopening_.allows(id, sealed, reactor_.now_ns(), idle_ns(), takes_earlier);
+  }
   // It has been taken up again: finds what was recorded of it.
-  void reopened(Session &session, std::string_view id);
+  void reopened(Session &session, std::string_view id, SealTime sealed);
   // Ids of sessions of earlier processes mean nothing any more.
   void too_old();
 
@@ -65,11 +69,12 @@ class SessionJournal {
   void taken(bh_session session, std::uint64_t n);
 
  private:
+  std::uint64_t idle_ns() const noexcept { return limits_.session_idle_ms * 1'000'000u; }
+
   Sessions &sessions_;
   Reactor &reactor_;
   const Limits &limits_;
-  // What ended to make room: sessions, and those whose client had not finished its handshake.
-  Evicted evicted_{65'536}, evicted_early_{65'536};
+  Reopening reopening_;
   Ledger *ledger_ = nullptr;
   bh_session carried_ = 0;
 };

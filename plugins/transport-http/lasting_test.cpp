@@ -55,17 +55,6 @@ TEST_CASE("an earlier process's event ids mean none of this one's events") {
   }
 }
 
-TEST_CASE("an earlier process's session that its client ends stays ended") {
-  const bh_host_resume resume = willing();
-  Rig rig(any_port, test_limits(), &resume);
-  Client client(rig);
-  CHECK(client.request(post(rig, "echo 1", sealed)).body == "echo 1");
-  CHECK(client.request(get(rig, sealed, {}, "/mcp", "DELETE")).status == 204);
-  CHECK(client.request(post(rig, "echo 2", sealed)).status == 404);
-  const std::string other = std::string(32, 'b') + ".sealed";
-  CHECK(client.request(post(rig, "echo 3", other)).body == "echo 3");
-}
-
 TEST_CASE("an answer too large to be kept is an error to the client that resumes") {
   Rig rig;
   Client client(rig), broken(rig);

@@ -9,7 +9,6 @@
 // never inside send(): what send() finds out is worked off in settle(). Thread: the reactor's.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -157,7 +156,6 @@ class Server final : public ConnectionOwner {
   std::unordered_map<std::uint64_t, Connection *> sessionless_;  // by stream, one a connection
   std::uint64_t next_sessionless_ = 1;
   Eviction eviction_;
-  std::deque<SessionId> deleted_;  // of sessions of earlier processes, so that they stay deleted
   bh_timer sweep_ = 0;
   std::uint64_t sweep_at_ns_ = 0;
   bh_timer soon_ = 0;

@@ -57,7 +57,6 @@ struct Session {
   bool ready = false;      // its client has sent notifications/initialized
   bool kept = false;       // opened by initialize; else it ends with its one request
   bool announced = false;  // the client has been sent the id
-  bool reopened = false;   // an earlier process began it
   bool hold = false;       // what is sent goes to `held` for now
   bool ended = false;      // forgotten; the object lives until the event's end
   std::uint64_t last_used_ns = 0;

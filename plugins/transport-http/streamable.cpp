@@ -15,7 +15,6 @@ constexpr int invalid_request = -32600;
 constexpr int not_found_code = -32001;
 // Nanoseconds to numbers: more than there can be streams or events until then.
 constexpr unsigned later_shift = 24;
-constexpr std::size_t deleted_max = 4096;  // ids of reopened sessions that clients have ended
 
 struct EventId {
   std::uint64_t stream = 0;
@@ -217,7 +216,6 @@ Session *Server::reopen(Connection &c, std::string_view text) {
   const auto id = SessionId::parse(text);
   const std::size_t dot = text.find('.');
   if (resume_ == nullptr || !id || dot == std::string_view::npos) return nullptr;
-  if (std::find(deleted_.begin(), deleted_.end(), *id) != deleted_.end()) return nullptr;
   const bh_peer peer = peer_of(c);
   bh_session handle = 0;
   bh_error error = bh::make_error();
@@ -230,7 +228,7 @@ Session *Server::reopen(Connection &c, std::string_view text) {
   if (status != BH_OK) return nullptr;
   Session &session = sessions_.add(handle, *id);
   session.peer = c.peer_key;
-  session.ready = session.kept = session.announced = session.reopened = true;
+  session.ready = session.kept = session.announced = true;
   session.last_used_ns = host_.now_ns();
   // What its client still knows of the streams of then is not taken for one of ours.
   session.next_stream = 1 + (session.last_used_ns >> later_shift);
@@ -424,10 +422,6 @@ void Server::remove(Connection &c, const RequestFeed &feed) {
   }
   Session *session = named_session(c, feed);
   if (session == nullptr || !revision_fits(c, feed, *session)) return;
-  if (session->reopened) {
-    if (deleted_.size() == deleted_max) deleted_.pop_front();
-    deleted_.push_back(session->id);
-  }
   close_session(*session);
   respond(c, {.status = 204, .parts = {}});
 }

@@ -139,7 +139,8 @@ enum {
   BH_SESSION_GONE = 0, /* the client has gone or ended it: everything under way is cancelled */
   BH_SESSION_INPUT_ENDED = 1, /* nothing more will be delivered; what is under way goes on */
   BH_SESSION_EVICTED = 2 /* like BH_SESSION_GONE, but the session was ended to make room for another
-                            one: bh_host_resume.reopen() takes it up again for session_idle_ms */
+                            one: bh_host_resume.reopen() takes it up again, for session_idle_ms at
+                            least */
 };
 
 typedef struct bh_host_transport {

@@ -31,13 +31,14 @@ typedef struct bh_host_resume {
   uint32_t reserved;
 
   /* The sealed state of an initialized session: at most 160 characters of [A-Za-z0-9_-], valid for
-   * this `id` (the transport's own, random) only. BH_E_UNSUPPORTED: this host keeps no sessions
+   * this transport and this `id` (its own, random) only. BH_E_UNSUPPORTED: this host keeps no sessions
    * beyond its process. [io] */
   bh_status (*seal)(void *ctx, bh_session session, bh_str id, bh_buf *out, bh_error *error);
 
   /* Opens a session from what seal() gave in an earlier process, or in this one if the session was
-   * evicted (BH_SESSION_EVICTED). BH_STALE: it is neither, has been forged, is another principal's,
-   * or would have expired meanwhile. BH_E_LIMIT: as of session_open. [io] */
+   * evicted (BH_SESSION_EVICTED) and is not open. BH_STALE: the session has ended otherwise, or the
+   * text has been forged, is another principal's or another transport's, or has expired.
+   * BH_E_LIMIT: as of session_open. [io] */
   bh_status (*reopen)(void *ctx, const bh_peer *peer, bh_str id, bh_str sealed, bh_session *out,
                       bh_error *error);
 

@@ -1,10 +1,8 @@
-// Ids of sessions that were ended to make room for others. Their clients may come back with them,
-// until the session would have ended for being idle.
+// The ids of the last sessions that ended in one way, and when.
 //
-// Bounds: `max` ids, some 64 bytes each; beyond it the earliest are forgotten, and their clients
-// have to initialize again. Only a 64-bit hash of an id is kept: an id is sealed, so one that was
-// not evicted but has the same hash is a session's of this gateway all the same. Owner: the Router.
-// Thread: [io].
+// Bounds: `max` ids, some 64 bytes each; beyond it the earliest are forgotten. Only a 64-bit hash
+// of an id is kept: ids are random and sealed, so no client can choose one with the hash of
+// another. Owner: the Router. Thread: [io].
 #pragma once
 
 #include <cstddef>
@@ -17,14 +15,15 @@
 
 namespace bulkhead {
 
-class Evicted {
+class RecentIds {
  public:
-  explicit Evicted(std::size_t max) : max_(max) {}
+  explicit RecentIds(std::size_t max) : max_(max) {}
 
   // An empty one is not kept.
   void add(std::string_view id, std::uint64_t now_ns);
-  // Whether it was evicted, at most `idle_ns` ago.
-  bool holds(std::string_view id, std::uint64_t now_ns, std::uint64_t idle_ns) const;
+  bool holds(std::string_view id) const { return since_.contains(key_of(id)); }
+  // Whether it was added less than `age_ns` ago.
+  bool holds(std::string_view id, std::uint64_t now_ns, std::uint64_t age_ns) const;
   void forget(std::string_view id) { since_.erase(key_of(id)); }
   std::size_t size() const noexcept { return since_.size(); }
 

@@ -1,12 +1,12 @@
-#include "route/evicted.hpp"
+#include "route/recent_ids.hpp"
 
 namespace bulkhead {
 
-void Evicted::add(std::string_view id, std::uint64_t now_ns) {
+void RecentIds::add(std::string_view id, std::uint64_t now_ns) {
   if (id.empty() || max_ == 0) return;
   while (order_.size() >= max_) {
     const auto &[oldest, since] = order_.front();
-    // Evicted again since then: its later entry counts.
+    // Added again since then: its later entry counts.
     if (const auto at = since_.find(oldest); at != since_.end() && at->second == since) {
       since_.erase(at);
     }
@@ -17,10 +17,9 @@ void Evicted::add(std::string_view id, std::uint64_t now_ns) {
   order_.emplace_back(key, now_ns);
 }
 
-bool Evicted::holds(std::string_view id, std::uint64_t now_ns, std::uint64_t idle_ns) const {
-  if (since_.empty()) return false;
+bool RecentIds::holds(std::string_view id, std::uint64_t now_ns, std::uint64_t age_ns) const {
   const auto at = since_.find(key_of(id));
-  return at != since_.end() && now_ns - at->second < idle_ns;
+  return at != since_.end() && now_ns - at->second < age_ns;
 }
 
 }  // namespace bulkhead
