@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace stream_listener {
 
@@ -57,13 +58,14 @@ void StreamListener::on_event(void *arg, std::int32_t, std::uint32_t) noexcept {
 }
 
 void StreamListener::accept_batch() {
+  bool made_room = false;
   for (int i = 0; i < batch && fd_ >= 0; ++i) {
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
     const int fd =
         ::accept4(fd_, reinterpret_cast<sockaddr *>(&peer), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-      warned_ = false;
+      warned_ = made_room = false;
       accepted_(fd, peer);
       continue;
     }
@@ -72,7 +74,8 @@ void StreamListener::accept_batch() {
     if (error == EMFILE && make_room_) {
       pollfd waiting{fd_, POLLIN, 0};
       if (::poll(&waiting, 1, 0) == 0) return;
-      if (make_room_()) continue;
+      // Once: if that was not enough, further connections would end for nothing.
+      if (!std::exchange(made_room, true) && make_room_()) continue;
     }
     if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) pause(error);
     errno = error;

@@ -20,8 +20,8 @@ class StreamListener {
   // accepted: takes over the descriptor (non-blocking, close-on-exec) and the peer's address.
   using Accepted = std::function<void(int fd, const sockaddr_storage &peer)>;
 
-  // make_room: the process has no descriptors left; closes some that it can spare, or returns
-  // false. May be empty.
+  // make_room: the process has no descriptors left; closes a connection or more, or returns false.
+  // May be empty.
   StreamListener(const bh::Host &host, Accepted accepted, std::function<bool()> make_room = {})
       : host_(host), accepted_(std::move(accepted)), make_room_(std::move(make_room)) {}
   ~StreamListener() { close(); }

@@ -120,7 +120,7 @@ void Connection::hand_out() {
   mode_ = Mode::busy;
   timed_ = false;
   served_ = true;
-  last_write_ns_ = host_.now_ns();
+  since_ns_ = last_write_ns_ = host_.now_ns();
   owner_.want_check(last_write_ns_ + bounds_.quiet_ns);
   owner_.on_request(*this, feed_);
   feed_.next();

@@ -21,6 +21,24 @@ std::size_t open_descriptors() {
   return n;
 }
 
+// While it lives, this process has no further descriptor.
+class FewDescriptors {
+ public:
+  FewDescriptors() {
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before_) == 0);
+    const int lowest_free = ::dup(0);
+    ::close(lowest_free);
+    const rlimit none{static_cast<rlim_t>(lowest_free), before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors &) = delete;
+  FewDescriptors &operator=(const FewDescriptors &) = delete;
+
+ private:
+  rlimit before_{};
+};
+
 // What this process has of private writable memory.
 std::size_t data_kib() {
   std::ifstream status("/proc/self/status");
@@ -279,6 +297,72 @@ TEST_CASE("connections that wait for answers make room where one session has man
   CHECK_FALSE(greedy.pump());
 }
 
+TEST_CASE("a request that arrives slowly outlives any number of waiting calls") {
+  bh_limits limits = test_limits();
+  limits.sessions = 2;
+  Rig rig(any_port, limits);
+  constexpr std::size_t most = 68;
+  Client user(rig), slow(rig);
+  const std::string mine = initialize(rig, user), greedy = initialize(rig, user);
+  const std::string text = post(rig, "echo arrived", mine);
+  slow.send(text.substr(0, text.size() - 3));
+  std::vector<std::unique_ptr<Client>> calls;
+  for (std::size_t i = 0; i < 2 * most; ++i) {
+    calls.push_back(std::make_unique<Client>(rig));
+    calls.back()->send(post(rig, "later", greedy));
+    rig.host.run_for(1);
+  }
+  REQUIRE(rig.host.run_until([&] { return rig.host.watches() == most + 1; }, 5000));
+  CHECK_FALSE(slow.pump());
+  CHECK(slow.request(text.substr(text.size() - 3)).body == "echo arrived");
+}
+
+TEST_CASE("of calls without a session the oldest make room, not the newcomer's") {
+  bh_limits limits = test_limits();
+  limits.sessions = 2;
+  Rig rig(any_port, limits);
+  constexpr std::size_t most = 68;
+  std::vector<std::unique_ptr<Client>> calls;
+  const auto call = [&](const std::string &text) {
+    calls.push_back(std::make_unique<Client>(rig));
+    calls.back()->send(post(rig, text));
+    rig.host.run_for(1);
+  };
+  while (calls.size() < most) call("later");
+  call("later, mine");
+  const std::size_t mine = calls.size() - 1;
+  for (int i = 0; i < 20; ++i) call("later");
+  rig.host.run_for(20);
+  for (std::size_t i = 0; i <= 20; ++i) {
+    INFO(i);
+    CHECK(calls[i]->wait_closed());
+    CHECK(calls[i]->bytes().starts_with("HTTP/1.1 503"));
+    CHECK(rig.gone[i] == std::pair{bh_session{0}, rig.delivered[i].stream});
+  }
+  CHECK_FALSE(calls[21]->pump());
+  CHECK(rig.delivered[mine].text == "later, mine");
+  CHECK(rig.answer(rig.delivered[mine], "answer") == BH_OK);
+  CHECK(calls[mine]->response().body == "answer");
+}
+
+TEST_CASE("without descriptors waiting calls make room, too") {
+  Rig rig(any_port);
+  Client user(rig);
+  const std::string id = initialize(rig, user);
+  std::vector<std::unique_ptr<Client>> calls;
+  for (int i = 0; i < 20; ++i) {
+    calls.push_back(std::make_unique<Client>(rig));
+    calls.back()->send(post(rig, "later", id));
+  }
+  user.send(post(rig, "later", id));
+  REQUIRE(rig.host.run_until([&] { return rig.delivered.size() == 22; }, 5000));
+  Client late(rig);  // in the backlog only
+  late.send(post(rig, "echo 1", id));
+  const FewDescriptors few;
+  CHECK(late.response().body == "echo 1");
+  CHECK_FALSE(rig.host.logged("no new connections"));
+}
+
 TEST_CASE("without descriptors silent connections make room") {
   Rig rig(any_port);
   Client user(rig);
@@ -288,29 +372,22 @@ TEST_CASE("without descriptors silent connections make room") {
   REQUIRE(rig.host.run_until([&] { return rig.host.watches() == 22; }, 5000));
   Client waiting(rig);  // in the backlog only
   waiting.send(post(rig, "echo 1", id));
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  rlimit none = before;
-  const int lowest_free = ::dup(0);
-  ::close(lowest_free);
-  none.rlim_cur = static_cast<rlim_t>(lowest_free);
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-  const Response answer = waiting.response();
-  ::setrlimit(RLIMIT_NOFILE, &before);
-  CHECK(answer.body == "echo 1");
+  const FewDescriptors few;
+  CHECK(waiting.response().body == "echo 1");
   CHECK(rig.host.metric("http.connections_evicted") == 1);
   CHECK_FALSE(rig.host.logged("no new connections"));
 }
 
 TEST_CASE("without descriptors the server waits instead of spinning") {
   Rig rig(any_port);
-  Client client(rig);
+  Client client(rig), other(rig);
   const std::string id = initialize(rig, client);
+  other.request(post(rig, "now", id));
   Client waiting(rig);  // in the backlog only
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   rlimit none = before;
-  none.rlim_cur = 3;
+  none.rlim_cur = 4;
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
   const bool warned =
       rig.host.run_until([&] { return rig.host.logged("no new connections"); }, 5000);
@@ -320,6 +397,10 @@ TEST_CASE("without descriptors the server waits instead of spinning") {
   ::setrlimit(RLIMIT_NOFILE, &before);
   CHECK(warned);
   CHECK(spent < 20);
-  CHECK(client.request(post(rig, "echo 1", id)).body == "echo 1");
+  // One was ended, which was not enough.
+  CHECK(rig.host.metric("http.connections_evicted") == 1);
+  CHECK(client.wait_closed());
+  CHECK_FALSE(other.pump());
+  CHECK(other.request(post(rig, "echo 1", id)).body == "echo 1");
   CHECK(waiting.request(post(rig, "echo 2", id)).body == "echo 2");  // after the pause
 }

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <unordered_map>
 #include <utility>
+
+#include "room.hpp"
 
 namespace transport_http {
 
@@ -16,9 +16,10 @@ namespace {
 constexpr std::uint64_t ns_per_ms = 1'000'000;
 constexpr std::uint64_t unfinished_bytes = 512ull << 20;  // requests that arrive, all together
 
-// Ends a connection whose answer is awaited, with an error in place of the answer. An event stream
-// only ends: its client may resume it.
+// Ends a connection. Where an answer is awaited on it, an error stands for it; an event stream only
+// ends: its client may resume it.
 void give_up(Connection &c) {
+  if (c.use() != Connection::Use::answering) return c.doom();
   const Attachment at = c.attached;
   c.reply.persistent = false;
   if (c.streaming()) {
@@ -45,7 +46,7 @@ Server::Server(const bh::Host &host, const bh_host_transport *transport, Config 
       guard_({}, 0, false),
       listener_(
           host, [this](int fd, const sockaddr_storage &peer) { accepted(fd, peer); },
-          [this] { return drop_connections(Connection::Use::silent); }),
+          [this] { return make_room(); }),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)) {
   set_bounds();
   if (metrics_ == nullptr) return;
@@ -101,64 +102,18 @@ bh_status Server::listen(std::string token, bh_error *error) {
   return BH_OK;
 }
 
-// Ends those of no more use than `most` that are of least: of the silent ones several at once,
-// since looking for them costs more than they are worth. False: there is none.
-bool Server::drop_connections(Connection::Use most) {
-  std::vector<Connection *> found;
-  Connection::Use least = most;
-  for (const auto &c : connections_) {
-    if (c->doomed() || c->use() > least) continue;
-    if (c->use() < least) found.clear();
-    least = c->use();
-    found.push_back(c.get());
-  }
-  if (found.empty()) return false;
-  const std::size_t share = least == Connection::Use::silent ? 128 : 512;
-  const std::size_t n = std::min(found.size(), std::max<std::size_t>(1, max_connections_ / share));
-  std::partial_sort(
-      found.begin(), found.begin() + static_cast<std::ptrdiff_t>(n), found.end(),
-      [](const Connection *a, const Connection *b) { return a->since_ns() < b->since_ns(); });
-  for (std::size_t i = 0; i < n; ++i) found[i]->doom();
-  count(connections_evicted_, n);
+// False: there is none that could end.
+bool Server::make_room() {
+  std::vector<Connection *> found = unused(connections_);
+  if (found.empty()) found = of_largest_share(connections_);
+  for (Connection *c : found) give_up(*c);
+  count(connections_evicted_, found.size());
   settle();
-  return true;
-}
-
-// Where all of them wait for answers: the newest of the session that has most of them, of the peer
-// that has most. False: no peer has more than one.
-bool Server::drop_waiting() {
-  std::unordered_map<std::string_view, std::size_t> of_peers;
-  std::map<std::pair<std::string_view, const Session *>, std::vector<Connection *>> groups;
-  for (const auto &c : connections_) {
-    if (c->doomed() || c->use() != Connection::Use::answering) continue;
-    ++of_peers[c->peer_key];
-    groups[{c->peer_key, c->attached.session}].push_back(c.get());
-  }
-  const auto more = [&](const auto &a, const auto &b) {
-    const std::size_t in_a = of_peers[a.first.first], in_b = of_peers[b.first.first];
-    return in_a != in_b ? in_a < in_b : a.second.size() < b.second.size();
-  };
-  const auto most = std::max_element(groups.begin(), groups.end(), more);
-  if (most == groups.end() || of_peers[most->first.first] < 2) return false;
-  std::vector<Connection *> &found = most->second;
-  const std::size_t share = std::max<std::size_t>(1, max_connections_ / 512);
-  const std::size_t n = std::clamp<std::size_t>(found.size() - 1, 1, share);
-  std::partial_sort(
-      found.begin(), found.begin() + static_cast<std::ptrdiff_t>(n), found.end(),
-      [](const Connection *a, const Connection *b) { return a->since_ns() > b->since_ns(); });
-  for (std::size_t i = 0; i < n; ++i) give_up(*found[i]);
-  count(connections_evicted_, n);
-  settle();
-  return true;
-}
-
-bool Server::has_place() {
-  return connections_.size() < max_connections_ || drop_connections(Connection::Use::receiving) ||
-         drop_waiting();
+  return !found.empty();
 }
 
 void Server::accepted(int fd, const sockaddr_storage &peer) {
-  if (!has_place()) {
+  if (connections_.size() >= max_connections_ && !make_room()) {
     count(refused_);
     static constexpr std::string_view text =
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n"

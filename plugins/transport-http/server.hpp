@@ -63,9 +63,7 @@ class Server final : public ConnectionOwner {
   // server.cpp
   void set_bounds();
   void accepted(int fd, const sockaddr_storage &peer);
-  bool drop_connections(Connection::Use most);
-  bool drop_waiting();
-  bool has_place();
+  bool make_room();
   void settle();
   void settle_soon() noexcept;
   void destroy(Connection &c) noexcept;

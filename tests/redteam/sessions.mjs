@@ -97,6 +97,29 @@ for (const [mode, args] of modes) {
     });
   }
 
+  test(`red team: a request that arrives slowly outlives a flood of waiting calls, ${mode}`, async (t) => {
+    const go = t.path('go');
+    const gateway = await t.gateway({ limits: { sessions: 4 }, mcpServers: { a: fake('--tool', 'x', '--tool', 'slow', '--hold', `slow=${go}`) } }, { args });
+    const victim = await t.http(gateway, { leaveOpen: true });
+    const evil = await t.http(gateway, { leaveOpen: true });
+    const text = rawPost(gateway, victim.session, '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a__x","arguments":{}}}');
+    const socket = net.connect(gateway.port, '127.0.0.1', () => socket.write(text.slice(0, -9)));
+    t.defer(() => socket.destroy());
+    let got = '';
+    const answered = new Promise((resolve) => socket.on('data', (data) => {
+      got += data;
+      if (got.includes('fake/x')) resolve();
+    }).on('error', resolve).on('close', resolve));
+    for (let i = 0; i < 150; ++i) {
+      await hold(t, gateway, holds['that wait for calls'](gateway, evil.session, i));
+      if (i % 15 === 14) await sleep(40);
+    }
+    socket.write(text.slice(-9));
+    await answered;
+    writeFileSync(go, ''); // the calls end with this
+    assert.match(got, /^HTTP\/1\.1 200 [^]*fake\/x/);
+  });
+
   test(`red team: calls that make room for a new client are answered with the reason, ${mode}`, async (t) => {
     const go = t.path('go');
     const gateway = await t.gateway({ limits: { sessions: 4 }, mcpServers: { a: fake('--tool', 'x', '--tool', 'slow', '--hold', `slow=${go}`) } }, { args });
