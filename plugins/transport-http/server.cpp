@@ -213,7 +213,7 @@ void Server::lost(Connection &c) {
 void Server::close_session(Session &session, std::uint32_t how) {
   if (session.ended) return;
   const bh_session handle = session.handle;
-  end_streams(session);
+  end_streams(session, how);
   sessions_.forget(session);
   if (in_send_) {
     closing_.emplace_back(handle, how);
@@ -230,7 +230,8 @@ void Server::close_sessions(const std::vector<bh_session> &handles) {
   }
 }
 
-void Server::end_streams(Session &session) {
+// A client that is told 404 gives its session up; an evicted one comes back with the next request.
+void Server::end_streams(Session &session, std::uint32_t how) {
   if (Connection *general = std::exchange(session.general, nullptr)) {
     general->attached = {};
     if (session.kind == Session::Kind::old_pair) general->reply.persistent = false;
@@ -241,6 +242,11 @@ void Server::end_streams(Session &session) {
     stream.connection->attached = {};
     if (stream.events) {
       end_events(*stream.connection);
+    } else if (how == BH_SESSION_EVICTED) {
+      respond_error(*stream.connection, 503, -32000,
+                    "Too many sessions are open: this call was ended for a new client's session, "
+                    "and may have run. The session is restored at its next request",
+                    "Retry-After: 5\r\n");
     } else {
       respond_error(*stream.connection, 404, -32001, "Session not found");
     }
@@ -251,7 +257,7 @@ void Server::session_ended(bh_session handle) noexcept {
   Session *session = sessions_.find(handle);
   if (session == nullptr) return;
   const bool before = std::exchange(in_send_, true);
-  end_streams(*session);
+  end_streams(*session, BH_SESSION_GONE);
   sessions_.forget(*session);
   settle_soon();  // frees it
   in_send_ = before;

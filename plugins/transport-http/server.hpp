@@ -74,7 +74,7 @@ class Server final : public ConnectionOwner {
   // Forgets the session and tells the host (at once, or in settle() when asked from inside send()).
   void close_session(Session &session, std::uint32_t how = BH_SESSION_GONE);
   void close_sessions(const std::vector<bh_session> &handles);
-  void end_streams(Session &session);
+  void end_streams(Session &session, std::uint32_t how);
 
   // streamable.cpp
   Route route_of(std::string_view path) const noexcept;

@@ -399,6 +399,29 @@ TEST_CASE("no more sessions than the host takes: the one that is missed least ma
   CHECK(rig.closed.size() == 2);
 }
 
+TEST_CASE("calls of an evicted session are told that it comes back") {
+  bh_limits limits = test_limits();
+  limits.sessions = 1;
+  Rig rig(R"({"listen":"127.0.0.1:0"})", limits);
+  Client calling(rig), second(rig), late(rig);
+  const std::string id = initialize(rig, calling);
+  calling.send(post(rig, "later a", id));
+  second.send(post(rig, "later b", id));
+  rig.host.run_for(20);
+  const std::string other = initialize(rig, late);
+  for (Client *client : {&calling, &second}) {
+    const Response r = client->response();
+    CHECK(r.status == 503);
+    CHECK(r.field("Retry-After") == "5");
+    CHECK(r.body.find(R"("code":-32000)") != r.body.npos);
+  }
+  // One that its client ends is gone.
+  calling.send(post(rig, "later c", other));
+  rig.host.run_for(20);
+  CHECK(late.request(get(rig, other, {}, "/mcp", "DELETE")).status == 204);
+  CHECK(calling.response().status == 404);
+}
+
 TEST_CASE("a host that takes no session at all is named as the cause") {
   bh_limits limits = test_limits();
   limits.sessions = 1;
