@@ -72,6 +72,8 @@ int run(const Arguments &arguments) {
       return run_reload(arguments);
     case Command::import_configs:
       return run_import(arguments);
+    case Command::mcp:
+      return run_mcp(arguments);
     case Command::profile_show:
       return run_profile_show(arguments);
     case Command::plugin_list:

@@ -326,12 +326,12 @@ void add_others(CLI::App &app, Arguments &to) {
   import->add_flag("--folder", to.folder,
                    "Also the files of this folder, which may have come with a repository");
   import->add_flag("--force", to.force, "Overwrite the file");
-  auto *warm =
-      import->add_flag("--warm", to.warm, "Then start each server once, as `bulkhead warm` does");
-  warm->needs("--write");
+  import->add_flag("--no-warm", to.no_warm, "Do not start the servers that were written");
   add_json(*import, to);
-  warm->excludes("--json");
-  import->footer("Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml");
+  import->footer(
+      "Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml\n\n"
+      "With --write each server is started once, as `bulkhead warm` does, so that its program is\n"
+      "downloaded and the first client that lists its tools need not wait; not with --json.");
   auto *profile = app.add_subcommand("profile", "Look at the configuration");
   auto *show = profile->add_subcommand("show", "Print every value in force; secrets are masked");
   add_profile_options(*show, to);
@@ -347,6 +347,7 @@ void add_others(CLI::App &app, Arguments &to) {
   list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
   plugin->require_subcommand(1);
   plugin->footer("Example:\n  bulkhead plugin list");
+  add_mcp(app, to);
   add_pins(app, to);
   add_policy(app, to);
   add_records(app, to);
@@ -397,6 +398,7 @@ Command chosen(const CLI::App &app) {
   if (name == "pins") return Command::pins;
   if (name == "aggregator") return Command::aggregator;
   if (name == "import") return Command::import_configs;
+  if (name == "mcp") return Command::mcp;
   if (name == "profile") return Command::profile_show;
   if (name == "plugin") return Command::plugin_list;
   if (name == "policy") {
@@ -501,7 +503,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
     return exit_usage;
   }
   try {
-    app.parse(argc, argv);
+    app.parse(read_program(argc, argv, &out.mcp), argv);
   } catch (const CLI::Error &error) {
     std::ostringstream text, errors;
     const int code = app.exit(error, text, errors);
@@ -516,6 +518,7 @@ std::variant<Arguments, int> parse_arguments(int argc, const char *const *argv) 
   }
   out.command = chosen(app);
   if (out.command == Command::approvals) out.approvals = chosen_of_approvals(app);
+  if (out.command == Command::mcp) read_mcp(app, &out.mcp);
   if (out.command == Command::pins) out.pins = chosen_of_pins(app);
   return out;
 }

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "command_line/mcp_arguments.hpp"
 #include "command_line/record_arguments.hpp"
 
 namespace bulkhead::program {
@@ -32,6 +33,7 @@ enum class Command : std::uint8_t {
   aggregator,
   reload,
   import_configs,
+  mcp,
   approve,
   revoke,
   approvals,
@@ -59,7 +61,7 @@ struct Arguments {
   std::string listen;                    // serve
   bool single_process = false;           // serve, stdio
   std::string server;                    // tools, resources, prompts
-  std::string name, call_arguments;      // call
+  std::string name, call_arguments;      // call; mcp: a server's name
   std::string write_to;                  // import
   std::string policy_file;               // policy explain, policy test; "-": standard input
   std::string project;                   // a project file; empty: the one of the working folder
@@ -77,9 +79,10 @@ struct Arguments {
   Pins pins = Pins::list;                 // what of it; `server` and `names` (tools) say of which
   std::string codec = "auto", lock_path;  // aggregator
   int parent_pid = -1;                    // aggregator; -1: who has started us, 0: nobody
-  bool warm = false;                      // import: start the servers once, for their caches
+  bool no_warm = false;                   // import, mcp add: do not start the servers now
   bool folder = false;                    // import: also the files of the working folder
   bool force = false, json = false, origin = false;
+  McpArguments mcp;         // mcp
   RecordArguments records;  // inspect, timeline, calls, audit verify
 };
 

@@ -18,6 +18,7 @@ int run_approvals(const Arguments &arguments);
 int run_pins(const Arguments &arguments);
 int run_reload(const Arguments &arguments);
 int run_import(const Arguments &arguments);
+int run_mcp(const Arguments &arguments);  // mcp list, add, remove
 int run_profile_show(const Arguments &arguments);
 int run_plugin_list(const Arguments &arguments);
 int run_policy(const Arguments &arguments);  // policy check, explain, test

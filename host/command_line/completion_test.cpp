@@ -48,7 +48,7 @@ TEST_CASE("every command of the issue is there") {
   for (const auto &command : tree.commands) names += command.name + " ";
   CHECK(names ==
         "serve stdio tools resources prompts call warm approve revoke approvals aggregator relay "
-        "status doctor reload import profile plugin pins policy inspect timeline calls audit "
+        "status doctor reload import profile plugin mcp pins policy inspect timeline calls audit "
         "completion ");
 }
 

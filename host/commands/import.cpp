@@ -1,16 +1,13 @@
 // import: what other programs have configured, shown, or written as a profile.
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 
 #include "command_line/commands.hpp"
+#include "commands/profile_file.hpp"
 #include "common/console.hpp"
 #include "common/paths.hpp"
-#include "common/private_file.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
 #include "profile/load.hpp"
@@ -74,20 +71,6 @@ std::string about_projects(const std::vector<FoundConfig> &found) {
          "folder.\n";
 }
 
-// Without `force`, a file that exists is left alone.
-Result<void> write_profile(const std::string &path, std::string_view text, bool force) {
-  const std::size_t slash = path.find_last_of('/');
-  const bool here = slash == std::string::npos;
-  const std::string dir = here ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
-  if (::access(dir.c_str(), F_OK) != 0) {
-    if (auto made = make_private_dir(dir); !made) return made;
-  }
-  auto done = write_private(dir, here ? path : path.substr(slash + 1), text,
-                            force ? Existing::replace : Existing::keep);
-  if (done || done.error().code != BH_E_DENIED) return done;
-  return fail(BH_E_DENIED, path + ": exists already; --force overwrites it");
-}
-
 }  // namespace
 
 int run_import(const Arguments &arguments) {
@@ -97,9 +80,11 @@ int run_import(const Arguments &arguments) {
   std::vector<std::string> secrets;
   const std::string profile = import_profile(found, &secrets);
   if (!arguments.write_to.empty()) {
-    if (auto done = write_profile(arguments.write_to, profile, arguments.force); !done) {
-      return complain(done.error().text);
-    }
+    const auto done = write_profile(arguments.write_to, profile,
+                                    arguments.force ? Existing::replace : Existing::keep);
+    if (!done && done.error().code == BH_E_DENIED)
+      return complain(arguments.write_to + ": exists already; --force overwrites it");
+    if (!done) return complain(done.error().text);
   }
   if (arguments.json) return write_stdout(as_json(found, secrets)) ? exit_ok : exit_failed;
   std::string out =
@@ -110,7 +95,11 @@ int run_import(const Arguments &arguments) {
     out += "\nTo use them:  bulkhead import --write " + tilde(default_config_file()) +
            (arguments.folder ? " --folder\n" : "\n");
   }
-  if (!arguments.write_to.empty() && !arguments.warm && !found.empty()) {
+  const bool any = std::any_of(found.begin(), found.end(), [](const FoundConfig &config) {
+    return config.other_project.empty() && !config.servers.empty();
+  });
+  const bool warms = !arguments.write_to.empty() && !arguments.no_warm && any;
+  if (!arguments.write_to.empty() && !warms && any) {
     out += "To have their programs downloaded now:  bulkhead warm --config " +
            printable(tilde(arguments.write_to)) + "\n";
   }
@@ -122,11 +111,14 @@ int run_import(const Arguments &arguments) {
     for (const auto &secret : secrets) out += "  " + printable(secret) + "\n";
   }
   if (!write_stdout(out)) return exit_failed;
-  if (!arguments.warm) return exit_ok;
+  if (!warms) return exit_ok;
   Arguments warm = arguments;
   warm.config = arguments.write_to;
   warm.no_project = true;  // what was imported
-  return run_warm(warm);
+  if (run_warm(warm) != exit_ok)
+    complain("not every server starts yet: `bulkhead doctor --config " + tilde(arguments.write_to) +
+             "` says more");
+  return exit_ok;
 }
 
 }  // namespace bulkhead::program

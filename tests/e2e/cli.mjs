@@ -13,9 +13,9 @@ const onStdout = (done) => {
 const json = (done) => JSON.parse(onStdout(done));
 
 test('every command has help with an example', async (t) => {
-  for (const command of ['serve', 'stdio', 'tools', 'resources', 'prompts', 'call', 'warm', 'status', 'doctor', 'relay', 'reload', 'approve', 'revoke', 'approvals', 'approvals watch', 'approvals allow', 'approvals deny', 'aggregator', 'import', 'profile', 'profile show', 'plugin', 'plugin list', 'completion', 'completion bash', '']) {
+  for (const command of ['serve', 'stdio', 'tools', 'resources', 'prompts', 'call', 'warm', 'status', 'doctor', 'relay', 'reload', 'approve', 'revoke', 'approvals', 'approvals watch', 'approvals allow', 'approvals deny', 'aggregator', 'import', 'mcp', 'mcp list', 'mcp add', 'mcp remove', 'profile', 'profile show', 'plugin', 'plugin list', 'completion', 'completion bash', '']) {
     const text = onStdout(runProgram(t, [...command.split(' ').filter(Boolean), '--help']));
-    assert.match(text, /Example.*:\n {2}\S/, command);
+    assert.match(text, /Examples?.*:\n {2}\S/, command);
   }
   assert.match(onStdout(runProgram(t, ['--version'])), /^bulkhead \d+\.\d+\.\d+\n$/);
 });
@@ -267,7 +267,7 @@ test('import shows the servers of other projects with their project, and does no
   mkdirSync(home, { recursive: true });
   writeFileSync(join(home, '.claude.json'), JSON.stringify({ numStartups: 1, projects: { '/p/one': { mcpServers: { proj: { command: 'x' } } } } }));
   const written = join(home, 'profile.toml');
-  const done = runProgram(t, ['import', '--write', written], { env: { HOME: home } });
+  const done = runProgram(t, ['import', '--write', written, '--no-warm'], { env: { HOME: home } });
   assert.equal(done.code, 0, done.stderr);
   assert.match(done.stdout, /\.claude\.json of \/p\/one\s+proj\s+x/);
   assert.match(done.stdout, /other projects are not written.*run import in its folder/);
@@ -289,15 +289,15 @@ test('import shows what clients have, and writes a profile without secrets', asy
   const target = t.path('new/profile.toml');
   mkdirSync(t.path('new'));
   writeFileSync(`${target}.new`, 'somebody else\'s');
-  const wrote = onStdout(runProgram(t, ['import', '--write', target], { env }));
+  const wrote = onStdout(runProgram(t, ['import', '--write', target, '--no-warm'], { env }));
   assert.match(wrote, /WEATHER_API_KEY/);
   const text = readFileSync(target, 'utf8');
   assert.ok(text.includes('weather') && !text.includes('k123'), text);
   assert.equal(statSync(target).mode & 0o777, 0o600);
-  const again = runProgram(t, ['import', '--write', target], { env });
+  const again = runProgram(t, ['import', '--write', target, '--no-warm'], { env });
   assert.equal(again.code, 1);
   assert.match(again.stderr, /exists/);
-  onStdout(runProgram(t, ['import', '--write', target, '--force'], { env }));
+  onStdout(runProgram(t, ['import', '--write', target, '--force', '--no-warm'], { env }));
   assert.deepEqual(readdirSync(t.path('new')).sort(), ['profile.toml', 'profile.toml.new']);
   assert.ok(json(runProgram(t, ['import', '--json'], { env })).configs.length === 1);
 });

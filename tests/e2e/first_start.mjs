@@ -176,19 +176,22 @@ test('warm: tarballs of the package come from the user\'s npm cache, by digest',
   assert.doesNotMatch(warm(state).stderr, /copied/, 'they are there');
 });
 
-test('import --warm starts what it has written, once', async (t) => {
+test('import starts what it has written, once, if it is not told otherwise', async (t) => {
   const home = t.path('home');
   mkdirSync(home);
-  writeFileSync(join(home, '.claude.json'), JSON.stringify({ mcpServers: { s: fakeNpx(t) } }));
+  writeFileSync(join(home, '.claude.json'), JSON.stringify({ mcpServers: { s: fakeNpx(t), broken: { command: '/nowhere/server' } } }));
   const file = join(home, 'profile.toml');
   const cli = (...words) => runProgram(t, words, { env: { HOME: home } });
-  const alone = cli('import', '--warm');
-  assert.equal(alone.code, 2, show(alone));
-  const done = cli('import', '--write', file, '--warm');
+  const done = cli('import', '--write', file);
   assert.equal(done.code, 0, show(done));
   assert.match(done.stdout, /^s +stdio +ready +1$/m);
-  const hinted = cli('import', '--write', file, '--force');
-  assert.match(hinted.stdout, /bulkhead warm --config .*profile\.toml/);
+  assert.match(done.stderr, /not every server starts yet/);
+  for (const words of [['--no-warm'], ['--json']]) {
+    const hinted = cli('import', '--write', file, '--force', ...words);
+    assert.equal(hinted.code, 0, show(hinted));
+    assert.doesNotMatch(hinted.stdout, /ready/);
+    if (words[0] === '--no-warm') assert.match(hinted.stdout, /bulkhead warm --config .*profile\.toml/);
+  }
 });
 
 await run();

@@ -1,0 +1,94 @@
+#include "command_line/mcp_arguments.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <string>
+
+#include "command_line/arguments.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+void add_file(CLI::App &app, Arguments &to) {
+  app.add_option("-c,--config", to.config,
+                 "Profile, TOML or JSON (default: ~/.config/bulkhead/profile.toml)")
+      ->type_name("FILE");
+}
+
+std::string check_variable(const std::string &text) {
+  const std::size_t equals = text.find('=');
+  return equals != std::string::npos && equals != 0 ? std::string{}
+                                                    : "is not of the form KEY=VALUE";
+}
+
+std::string check_header(const std::string &text) {
+  const std::size_t colon = text.find(':');
+  return colon != std::string::npos && colon != 0 ? std::string{}
+                                                  : "is not of the form \"Name: value\"";
+}
+
+void add_add(CLI::App &mcp, Arguments &to) {
+  auto *add = mcp.add_subcommand("add", "Add a server to the profile");
+  add->add_option("name", to.name, "The server's name")->required()->type_name("NAME");
+  add->add_option("url", to.mcp.word, "The URL of a server")->type_name("URL");
+  add->add_option("--url", to.mcp.url, "Its URL, in place of a program")->type_name("URL");
+  add->add_option("-e,--env", to.mcp.env, "An environment variable of it (may be repeated)")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(check_variable, "", "variable"));
+  add->add_option("-H,--header", to.mcp.headers, "A header of its requests (may be repeated)")
+      ->type_name("'NAME: VALUE'")
+      ->allow_extra_args(false)
+      ->check(CLI::Validator(check_header, "", "header"));
+  add->add_option("--cwd", to.mcp.cwd, "The folder in which it starts")->type_name("DIR");
+  add->add_flag("--no-warm", to.no_warm, "Do not start it now");
+  add_file(*add, to);
+  add->footer(
+      "A program is given behind --, with its arguments:\n  bulkhead mcp add [OPTIONS] NAME -- "
+      "COMMAND [ARG...]\n\nExamples:\n"
+      "  bulkhead mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/work\n"
+      "  bulkhead mcp add github https://api.githubcopilot.com/mcp/ \\\n"
+      "      --header 'Authorization: Bearer ${env:GITHUB_TOKEN}'\n\n"
+      "The file is changed only where the server stands, and only if it can be loaded then. The\n"
+      "server is started once, as `bulkhead warm` does, so that its program is downloaded.\n"
+      "Credentials are best given as ${env:NAME}: the gateway reads them when it starts.");
+}
+
+}  // namespace
+
+int read_program(int argc, const char *const *argv, McpArguments *to) {
+  if (argc < 3 || std::string_view(argv[1]) != "mcp" || std::string_view(argv[2]) != "add")
+    return argc;
+  for (int i = 3; i < argc; ++i) {
+    if (std::string_view(argv[i]) != "--") continue;
+    to->command.assign(argv + i + 1, argv + argc);
+    return i;
+  }
+  return argc;
+}
+
+void read_mcp(const CLI::App &app, McpArguments *to) {
+  const std::string &name = app.get_subcommand("mcp")->get_subcommands().front()->get_name();
+  to->what = name == "add"      ? McpArguments::What::add
+             : name == "remove" ? McpArguments::What::remove
+                                : McpArguments::What::list;
+}
+
+void add_mcp(CLI::App &app, Arguments &to) {
+  auto *mcp = app.add_subcommand("mcp", "List, add and remove the servers of the profile");
+  auto *list = mcp->add_subcommand("list", "List the servers; credentials are masked");
+  add_file(*list, to);
+  list->add_flag("--json", to.json, "Print JSON");
+  list->footer("Example:\n  bulkhead mcp list --json");
+  add_add(*mcp, to);
+  auto *remove = mcp->add_subcommand("remove", "Remove a server from the profile");
+  remove->add_option("name", to.name, "The server's name")->required()->type_name("NAME");
+  add_file(*remove, to);
+  remove->footer("Example:\n  bulkhead mcp remove files");
+  mcp->require_subcommand(1);
+  mcp->footer("Example:\n  bulkhead mcp add time -- uvx mcp-server-time");
+}
+
+}  // namespace bulkhead::program

@@ -1,0 +1,341 @@
+// mcp: the servers of a profile, listed, added and removed.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "command_line/commands.hpp"
+#include "commands/profile_file.hpp"
+#include "commands/running_policy.hpp"
+#include "common/console.hpp"
+#include "common/paths.hpp"
+#include "common/text.hpp"
+#include "mcp/scan.hpp"
+#include "profile/edit_servers.hpp"
+#include "profile/secrets.hpp"
+#include "sources/profile_source.hpp"
+
+namespace bulkhead::program {
+namespace {
+
+constexpr std::uint64_t lock_wait_ms = 5'000;
+
+// ---- list ------------------------------------------------------------------------------------
+
+std::string runs(const ServerDef &def) {
+  if (!def.url.empty()) return profiles::masked_url(def.url);
+  std::string out = def.command;
+  for (const std::string &arg : profiles::masked_args(def.args)) out += ' ' + arg;
+  return out;
+}
+
+std::string state_of(const ServerDef &def) {
+  if (!def.disabled) return def.lazy ? "lazy" : "enabled";
+  return "disabled" + (def.disabled_reason.empty() ? "" : ": " + def.disabled_reason);
+}
+
+std::string place_of(const ServerDef &def) {
+  const Origin &at = def.origin;
+  if (at.file.empty()) return at.layer;
+  return tilde(at.file) + (at.line == 0 ? "" : ":" + std::to_string(at.line));
+}
+
+std::string as_table(const std::vector<ServerDef> &servers) {
+  if (servers.empty()) return "No servers are configured. To add one: bulkhead mcp add --help\n";
+  Table table({"SERVER", "STATE", "RUNS", "FROM"});
+  for (const ServerDef &def : servers) {
+    table.add({printable(def.name), first_line(printable(state_of(def)), 60),
+               first_line(printable(runs(def)), 100), printable(place_of(def))});
+  }
+  return table.str();
+}
+
+std::string as_json(const std::vector<ServerDef> &servers) {
+  std::string out = R"({"servers":[)";
+  for (const ServerDef &def : servers) {
+    if (!out.ends_with('[')) out += ',';
+    out += R"({"name":)";
+    mcp::append_quoted(&out, def.name);
+    out += R"(,"type":)";
+    mcp::append_quoted(&out, def.type);
+    out += R"(,"runs":)";
+    mcp::append_quoted(&out, runs(def));
+    out += std::string(R"(,"disabled":)") + (def.disabled ? "true" : "false");
+    out += R"(,"reason":)";
+    mcp::append_quoted(&out, def.disabled_reason);
+    out += R"(,"layer":)";
+    mcp::append_quoted(&out, def.origin.layer);
+    out += R"(,"file":)";
+    mcp::append_quoted(&out, def.origin.file);
+    out += R"(,"line":)" + std::to_string(def.origin.line) + '}';
+  }
+  return out + "]}\n";
+}
+
+int list(const Arguments &arguments) {
+  const auto loaded = load_to_look(arguments, Transports::none);
+  if (!loaded) return report_config_errors(loaded.error());
+  const auto &servers = loaded->profile.servers;
+  return write_stdout(arguments.json ? as_json(servers) : as_table(servers)) ? exit_ok
+                                                                             : exit_failed;
+}
+
+// ---- the file --------------------------------------------------------------------------------
+
+std::string real_path(const std::string &path) {
+  char *real = ::realpath(path.c_str(), nullptr);
+  if (real == nullptr) return path;
+  std::string out = real;
+  std::free(real);
+  return out;
+}
+
+Arguments looking_at(const Arguments &arguments, const std::string &file) {
+  Arguments out = arguments;
+  out.config = file;
+  out.no_project = true;
+  return out;
+}
+
+// The text in a file of its own beside the profile, so that it is loaded as the profile will be.
+class Draft {
+ public:
+  Draft(const std::string &path, std::string_view text) : path_(path) {
+    const std::size_t slash = path.find_last_of('/');
+    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+    draft_ = folder_of(path) + "/.draft-" + std::to_string(::getpid()) + '-' + name;
+    written_ = write_profile(draft_, text, Existing::keep);
+  }
+  ~Draft() {
+    if (written_) ::unlink(draft_.c_str());
+  }
+  Draft(const Draft &) = delete;
+  Draft &operator=(const Draft &) = delete;
+
+  std::expected<LoadedProfile, std::vector<std::string>> load(const Arguments &arguments) const {
+    if (!written_) return std::unexpected(std::vector{written_.error().text});
+    auto loaded = load_to_look(looking_at(arguments, draft_), Transports::none);
+    if (!loaded) {
+      for (std::string &line : loaded.error()) {
+        const std::size_t at = line.find(draft_);
+        if (at != std::string::npos) line.replace(at, draft_.size(), path_);
+      }
+    }
+    return loaded;
+  }
+
+ private:
+  const std::string path_;
+  std::string draft_;
+  Result<void> written_;
+};
+
+// A profile while it is edited; no other `bulkhead mcp` of this user edits one meanwhile.
+struct Edited {
+  OwnedFd lock;
+  ProfileLayer layer;
+  bool is_new = false;
+};
+
+Result<Edited> open_profile(const std::string &path) {
+  Edited out;
+  if (auto made = make_private_dir(default_state_dir()); !made)
+    return std::unexpected(made.error());
+  auto lock = lock_file(default_state_dir() + "/profile.lock", lock_wait_ms);
+  if (!lock) return std::unexpected(lock.error());
+  out.lock = *std::move(lock);
+  auto layer = read_profile_file(path);
+  if (layer) {
+    out.layer = *std::move(layer);
+    return out;
+  }
+  if (layer.error().code != BH_E_NOT_FOUND) return std::unexpected(layer.error());
+  out.is_new = true;
+  out.layer = {"file", path,
+               path.ends_with(".json") ? "{}\n" : "schema = \"bulkhead.profile/1\"\n"};
+  return out;
+}
+
+int unchanged(const std::string &path, const std::vector<std::string> &lines) {
+  report_config_errors(lines);
+  return complain(tilde(path) + " was not changed");
+}
+
+int unchanged(const std::string &path, const Error &error) {
+  return complain(tilde(path) + ": " + error.text);
+}
+
+void tell_running(const std::string &path) {
+  if (running_policies(path, {}).empty()) return;
+  complain("a gateway with this profile is running: `bulkhead reload` applies the change", exit_ok);
+}
+
+// ---- add -------------------------------------------------------------------------------------
+
+std::pair<std::string, std::string> split(const std::string &text, char at) {
+  const std::size_t i = text.find(at);
+  std::string value = text.substr(i + 1);
+  if (at == ':') value.erase(0, value.find_first_not_of(" \t"));
+  return {text.substr(0, i), value};
+}
+
+bool is_url(const std::string &text) {
+  return text.starts_with("http://") || text.starts_with("https://");
+}
+
+// Empty: what was given is one server.
+std::string read_server(const Arguments &arguments, NewServer *out) {
+  const McpArguments &from = arguments.mcp;
+  out->name = arguments.name;
+  out->url = from.url.empty() ? from.word : from.url;
+  out->cwd = from.cwd;
+  const std::string how = "bulkhead mcp add " + arguments.name + " -- COMMAND ...";
+  if (!from.word.empty() && !is_url(from.word) && from.url.empty())
+    return "\"" + from.word + "\" is no URL; a program stands behind --: " + how;
+  if (out->url.empty() && from.command.empty())
+    return "say what to run (" + how + ") or give a URL";
+  if (!out->url.empty() && !from.command.empty()) return "a server is a program or a URL, not both";
+  if (out->url.empty() && !from.headers.empty()) return "--header needs a URL";
+  if (!out->url.empty() && !(from.env.empty() && from.cwd.empty()))
+    return "--env and --cwd need a program";
+  if (!from.command.empty()) {
+    out->command = from.command.front();
+    out->args.assign(from.command.begin() + 1, from.command.end());
+  }
+  for (const std::string &text : from.env) out->env.push_back(split(text, '='));
+  for (const std::string &text : from.headers) out->headers.push_back(split(text, ':'));
+  return {};
+}
+
+bool holds_credential(const NewServer &server) {
+  const auto secret = [](const auto &pair) {
+    const auto &[name, value] = pair;
+    return value.find("${") == std::string::npos &&
+           (profiles::credential_name(name) || profiles::credential_value(value));
+  };
+  return std::any_of(server.env.begin(), server.env.end(), secret) ||
+         std::any_of(server.headers.begin(), server.headers.end(), secret) ||
+         profiles::masked_args(server.args) != server.args ||
+         profiles::masked_url(server.url) != server.url;
+}
+
+const ServerDef *find(const Profile &profile, const std::string &name) {
+  const auto at = std::find_if(profile.servers.begin(), profile.servers.end(),
+                               [&](const ServerDef &def) { return def.name == name; });
+  return at == profile.servers.end() ? nullptr : &*at;
+}
+
+int warm(const Arguments &arguments, const std::string &path) {
+  Arguments next = looking_at(arguments, path);
+  next.names = {arguments.name};
+  if (run_warm(next) != exit_ok) {
+    complain("server " + arguments.name +
+             " was added, but it does not start yet: `bulkhead doctor` says more");
+  }
+  return exit_ok;
+}
+
+// The file with the server, written. The server as it is loaded; nothing: it has been said why.
+std::optional<ServerDef> add_to(const std::string &path, const Arguments &arguments,
+                                const NewServer &server) {
+  auto edited = open_profile(path);
+  if (!edited) return unchanged(path, edited.error()), std::nullopt;
+  if (!edited->is_new) {
+    const auto before = load_to_look(looking_at(arguments, path), Transports::none);
+    if (!before) return unchanged(path, before.error()), std::nullopt;
+    const ServerDef *known = find(before->profile, server.name);
+    if (known != nullptr && real_path(known->origin.file) != path) {
+      complain("there is a server " + server.name + " already, from " + place_of(*known));
+      return std::nullopt;
+    }
+  }
+  auto text = file_with_server(edited->layer, server);
+  if (!text) {
+    const bool known = text.error().code == BH_E_DENIED;
+    if (known) text.error().text += ": `bulkhead mcp remove " + server.name + "` removes it";
+    return unchanged(path, text.error()), std::nullopt;
+  }
+  const auto loaded = Draft(path, *text).load(arguments);
+  if (!loaded) return unchanged(path, loaded.error()), std::nullopt;
+  const ServerDef *def = find(loaded->profile, server.name);
+  if (def == nullptr) {
+    for (const std::string &note : loaded->profile.notes) complain(note);
+    complain("server " + server.name + " would not be used; " + tilde(path) + " was not changed");
+    return std::nullopt;
+  }
+  if (auto done = write_profile(path, *text, Existing::replace); !done)
+    return unchanged(path, done.error()), std::nullopt;
+  write_stdout("Added server " + server.name + " to " + tilde(path) +
+               (edited->is_new ? ", a new file.\n" : ".\n"));
+  return *def;
+}
+
+int add(const Arguments &arguments, const std::string &path) {
+  NewServer server;
+  if (const std::string why = read_server(arguments, &server); !why.empty())
+    return complain(why, exit_usage);
+  const auto def = add_to(path, arguments, server);
+  if (!def) return exit_failed;
+  if (holds_credential(server)) {
+    complain(
+        "what looks like a credential stands in the file as it is; ${env:NAME} in its place "
+        "keeps it out",
+        exit_ok);
+  }
+  tell_running(path);
+  if (def->disabled) {
+    complain("it is disabled: " + def->disabled_reason, exit_ok);
+  } else if (!arguments.no_warm) {
+    return warm(arguments, path);
+  }
+  return exit_ok;
+}
+
+// ---- remove ----------------------------------------------------------------------------------
+
+// Why the file has no such server: it is another layer's, or there is none.
+int not_there(const Arguments &arguments, const std::string &path) {
+  std::string names;
+  if (const auto loaded = load_to_look(looking_at(arguments, path), Transports::none)) {
+    if (const ServerDef *def = find(loaded->profile, arguments.name)) {
+      return complain("server " + arguments.name + " comes from " + place_of(*def) + ", not from " +
+                      tilde(path));
+    }
+    for (const ServerDef &def : loaded->profile.servers)
+      names += (names.empty() ? "" : ", ") + def.name;
+  }
+  return complain(tilde(path) + " has no server \"" + arguments.name + "\"; " +
+                  (names.empty() ? "there are none" : "there are: " + names));
+}
+
+int remove(const Arguments &arguments, const std::string &path) {
+  auto edited = open_profile(path);
+  if (!edited) return unchanged(path, edited.error());
+  if (edited->is_new) return complain(tilde(path) + ": there is no such file");
+  const auto text = file_without_server(edited->layer, arguments.name);
+  if (!text && text.error().code == BH_E_NOT_FOUND) return not_there(arguments, path);
+  if (!text) return unchanged(path, text.error());
+  // A profile with mistakes elsewhere may lose a server all the same: it gets no worse.
+  const auto before = load_to_look(looking_at(arguments, path), Transports::none);
+  if (const auto loaded = Draft(path, *text).load(arguments); !loaded && before)
+    return unchanged(path, loaded.error());
+  if (auto done = write_profile(path, *text, Existing::replace); !done)
+    return unchanged(path, done.error());
+  write_stdout("Removed server " + arguments.name + " from " + tilde(path) + ".\n");
+  tell_running(path);
+  return exit_ok;
+}
+
+}  // namespace
+
+int run_mcp(const Arguments &arguments) {
+  if (arguments.mcp.what == McpArguments::What::list) return list(arguments);
+  const std::string path =
+      real_path(arguments.config.empty() ? default_config_file() : arguments.config);
+  return arguments.mcp.what == McpArguments::What::add ? add(arguments, path)
+                                                       : remove(arguments, path);
+}
+
+}  // namespace bulkhead::program

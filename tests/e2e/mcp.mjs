@@ -1,0 +1,159 @@
+// bulkhead mcp: the servers of a profile, listed, added and removed, with everything else left as it is.
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { assert, fakeMcp, program, run, runProgram, show, test, until } from './lib.mjs';
+
+const secret = 'sk-proj-0123456789abcdefghijklmn';
+
+// A home of its own, in which the commands run.
+class Home {
+  constructor(t) {
+    this.t = t;
+    this.dir = t.path('home');
+    mkdirSync(this.dir, { mode: 0o700 });
+    this.profile = join(this.dir, '.config/bulkhead/profile.toml');
+    this.env = { HOME: this.dir, XDG_CONFIG_HOME: '', XDG_STATE_HOME: '' };
+  }
+  run(...words) {
+    return runProgram(this.t, words, { env: this.env });
+  }
+  ok(...words) {
+    const done = this.run(...words);
+    assert.equal(done.code, 0, show(done));
+    return done;
+  }
+  refused(code, what, ...words) {
+    const done = this.run(...words);
+    assert.equal(done.code, code, show(done));
+    assert.match(done.stderr, what);
+    return done;
+  }
+  names(...words) {
+    return JSON.parse(this.ok('mcp', 'list', '--json', ...words).stdout).servers.map(({ name }) => name);
+  }
+  text(file = this.profile) {
+    return readFileSync(file, 'utf8');
+  }
+}
+
+test('a server is added, started once, listed, called and removed', async (t) => {
+  const home = new Home(t);
+  assert.match(home.ok('mcp', 'list').stdout, /No servers are configured\. To add one: bulkhead mcp add/);
+  const added = home.ok('mcp', 'add', 'odd', '--env', 'A=1=2', '--', fakeMcp, '--tool', 'x', '--tool', 'y');
+  assert.match(added.stdout, /Added server odd to ~\/\.config\/bulkhead\/profile\.toml, a new file/);
+  assert.match(added.stdout, /^odd +stdio +ready +2/m, 'it has been started');
+  home.ok('mcp', 'add', 'two', '--no-warm', '--cwd', home.dir, '--', '/bin/sh', '-c', 'echo "$0 \'q\' #\\n"', '[x]');
+  home.ok('mcp', 'add', 'web', 'https://example.com/mcp', '--no-warm', '-H', 'X-Team:  a b');
+  assert.deepEqual(home.names(), ['odd', 'two', 'web']);
+  const shown = JSON.parse(home.ok('profile', 'show', '--json').stdout);
+  const value = (path) => shown.find((one) => one.path === path)?.value;
+  assert.match(home.text(), /^\[mcpServers\.odd\.env\]\nA = "1=2"$/m);
+  const args = [0, 1, 2].map((i) => value(`mcpServers.two.args[${i}]`));
+  assert.deepEqual(args, ['-c', 'echo "$0 \'q\' #\\n"', '[x]']);
+  assert.equal(value('mcpServers.two.cwd'), home.dir);
+  assert.match(home.text(), /^X-Team = "a b"$/m);
+  home.ok('mcp', 'remove', 'two');
+  home.ok('mcp', 'remove', 'web');
+  const called = home.ok('call', 'odd__y');
+  assert.match(called.stdout, /fake\/y/);
+  assert.equal(statSync(home.profile).mode & 0o777, 0o600);
+  assert.deepEqual(readdirSync(dirname(home.profile)), ['profile.toml'], 'no draft is left');
+  assert.match(home.ok('mcp', 'remove', 'odd').stdout, /Removed server odd/);
+  assert.equal(home.text(), 'schema = "bulkhead.profile/1"\n');
+});
+
+test('comments, order, mode and links stay', async (t) => {
+  const home = new Home(t);
+  const texts = {
+    'mine.toml': '# mine\n[limits]\nsessions = 9 # few\n\n[mcpServers.b]\ncommand = "b"\n\n# about a\n[mcpServers.a]\ncommand = "a"\n',
+    'mine.json': '{\n\t// mine\n\t"mcpServers": {\n\t\t"b": { "command": "b" },\n\t\t"a": { "command": "a" }\n\t}\n}\n',
+  };
+  for (const [name, text] of Object.entries(texts)) {
+    const file = join(home.dir, name);
+    const link = join(home.dir, `link-${name}`);
+    writeFileSync(file, text);
+    chmodSync(file, 0o640);
+    symlinkSync(file, link);
+    home.ok('mcp', 'add', 'new', '--no-warm', '--config', link, '--', 'n', '-y', '--config', 'its own', '--');
+    assert.deepEqual(home.names('--config', file).sort(), ['a', 'b', 'new']);
+    assert.equal(statSync(file).mode & 0o777, 0o640);
+    home.ok('mcp', 'remove', 'new', '--config', link);
+    assert.equal(home.text(file), text);
+    home.ok('mcp', 'remove', 'b', '--config', link);
+    assert.deepEqual(home.names('--config', file), ['a']);
+    assert.match(home.text(file), /mine/);
+  }
+});
+
+test('what is wrong is said, and nothing is changed', async (t) => {
+  const home = new Home(t);
+  home.ok('mcp', 'add', 'one', '--no-warm', '--', 'one');
+  const before = home.text();
+  home.refused(1, /has a server "one" already.*mcp remove one/, 'mcp', 'add', 'one', '--', 'x');
+  home.refused(1, /profile\.toml has no server "nope"; there are: one/, 'mcp', 'remove', 'nope');
+  home.refused(1, /profile\.toml:\d+:\d+: mcpServers\.web\.url: .*user:password[^]*was not changed/, 'mcp', 'add', 'web', 'https://u:p@example.com/');
+  home.refused(1, /bad name[^]*was not changed/, 'mcp', 'add', 'bad name', '--', 'x');
+  home.refused(2, /say what to run/, 'mcp', 'add', 'x');
+  home.refused(2, /not expected: .*--hedaer/, 'mcp', 'add', 'x', '--hedaer', 'A: b', 'https://h/');
+  home.refused(2, /not expected/, 'mcp', 'add', 'x', 'npx', '-y', 'p');
+  home.refused(2, /"npx" is no URL; a program stands behind --/, 'mcp', 'add', 'x', 'npx');
+  home.refused(2, /a program or a URL, not both/, 'mcp', 'add', 'x', '--url', 'https://h/', '--', 'npx');
+  home.refused(2, /KEY=VALUE/, 'mcp', 'add', 'x', '--env', 'novalue', '--', 'npx');
+  home.refused(2, /--header needs a URL/, 'mcp', 'add', 'x', '--header', 'A: b', '--', 'npx');
+  home.refused(2, /subcommand/, 'mcp');
+  assert.equal(home.text(), before);
+  const inline = join(home.dir, 'inline.toml');
+  writeFileSync(inline, 'mcpServers = { a = { command = "a" } }\n');
+  home.refused(1, /cannot be edited here/, 'mcp', 'remove', 'a', '--config', inline);
+  const broken = join(home.dir, 'broken.toml');
+  writeFileSync(broken, '[limits]\nsesions = 3\n');
+  home.refused(1, /sesions[^]*was not changed/, 'mcp', 'add', 'a', '--config', broken, '--', 'a');
+  assert.equal(home.text(broken), '[limits]\nsesions = 3\n');
+  home.refused(1, /no such file/, 'mcp', 'remove', 'a', '--config', join(home.dir, 'none.toml'));
+});
+
+test('a credential in the file is named, and shown by no command', async (t) => {
+  const home = new Home(t);
+  const added = home.ok('mcp', 'add', 'one', '--no-warm', '--env', `API_KEY=${secret}`, '--', 'one', '--token', secret);
+  assert.match(added.stderr, /looks like a credential.*\$\{env:NAME\}/);
+  const other = home.ok('mcp', 'add', 'two', '--no-warm', `https://example.com/mcp?key=${secret}`, '-H', 'Authorization: Bearer ${env:T}');
+  assert.match(other.stderr, /looks like a credential/);
+  const quiet = home.ok('mcp', 'add', 'three', '--no-warm', '--env', 'API_KEY=${env:T}', '--', 'three');
+  assert.doesNotMatch(quiet.stderr, /looks like a credential/);
+  assert.ok(home.text().includes(secret));
+  const said = [added, other, home.ok('mcp', 'list'), home.ok('mcp', 'list', '--json'), home.run('mcp', 'add', 'one', '--', secret), home.ok('mcp', 'remove', 'one')];
+  for (const done of said) assert.ok(!show(done).includes(secret), show(done));
+});
+
+test('many at once: each server is there, or its command has said why not', async (t) => {
+  const home = new Home(t);
+  const add = (name) => new Promise((resolve) => {
+    const child = spawn(program, ['mcp', 'add', name, '--no-warm', '--', name], { env: { ...process.env, ...home.env }, stdio: 'ignore' });
+    child.on('exit', (code) => resolve([name, code]));
+  });
+  const done = await Promise.all(Array.from({ length: 12 }, (_, i) => add(`s${i}`)));
+  const names = home.names();
+  for (const [name, code] of done) assert.equal(names.includes(name), code === 0, `${name}: ${code}`);
+  assert.ok(done.filter(([, code]) => code === 0).length > 1, JSON.stringify(done));
+});
+
+test('a running gateway has it after a reload', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { a: { command: fakeMcp, args: ['--tool', 'x'] } } });
+  const client = await t.http(gateway);
+  assert.deepEqual(await client.toolNames(), ['a__x']);
+  const edit = (...words) => {
+    const done = runProgram(t, ['mcp', words[0], '--config', gateway.config, ...words.slice(1)], { env: gateway.env() });
+    assert.equal(done.code, 0, show(done));
+    assert.match(done.stderr, /a gateway with this profile is running: `bulkhead reload`/);
+    const reloaded = runProgram(t, ['reload'], { env: gateway.env() });
+    assert.equal(reloaded.code, 0, show(reloaded));
+  };
+  edit('add', 'b', '--no-warm', '--', fakeMcp, '--tool', 'y');
+  await until('its list', async () => (await client.toolNames()).length === 2);
+  assert.deepEqual((await client.toolNames()).sort(), ['a__x', 'b__y']);
+  edit('remove', 'a');
+  assert.deepEqual(await client.toolNames(), ['b__y']);
+});
+
+await run();
