@@ -92,8 +92,8 @@ bh_status list_items(void *ctx, bh_session session, std::uint32_t kind, bh_buf *
     Part &part = part_of(ctx);
     std::string text;
     // The ABI's numbers are those of ItemKind plus one.
-    const bh_status status = part.host->router().list_items(session, part.end.get(),
-                                                            static_cast<ItemKind>(kind - 1), &text);
+    const bh_status status = part.host->router().lists().items(
+        session, part.end.get(), static_cast<ItemKind>(kind - 1), &text);
     if (status == BH_OK) *out = bh::buf(std::move(text));
     if (status < 0) return bh::fail(error, status, "the session is not initialized");
     return status;

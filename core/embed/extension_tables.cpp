@@ -95,7 +95,7 @@ void lane_down(void *ctx, bh_lane lane, const bh_error *error) {
   router_of(ctx).wires().down(lane, to_error(error), error == nullptr ? 0 : error->retry_after_ms);
 }
 void lane_closed(void *ctx, bh_lane lane) {
-  router_of(ctx).lane_closed(lane);
+  router_of(ctx).wires().closed(lane);
 }
 
 // ---- tools -----------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ void HostImpl::lane_down(bh_lane lane, const Error &error, std::uint32_t retry_a
   router_->wires().down(lane, error, retry_after_ms);
 }
 void HostImpl::lane_closed(bh_lane lane) {
-  router_->lane_closed(lane);
+  router_->wires().closed(lane);
 }
 void HostImpl::call_complete(bh_call call, std::uint32_t kind, std::string_view json) {
   router_->tools().complete(call, kind, json);

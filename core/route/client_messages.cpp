@@ -67,10 +67,10 @@ bool ClientMessages::take_apart(const ReplyTo &reply, std::string_view message, 
 }
 
 ClientEdge &ClientMessages::edge_of(const Session &s, const mcp::Scan &scan) const {
-  for (ClientEdge *edge : needs_.edges) {
+  for (ClientEdge *edge : edges_) {
     if (edge->speaks(s, scan)) return *edge;
   }
-  return *needs_.edges.back();
+  return *edges_.back();
 }
 
 void ClientMessages::request(Session &s, Incoming &request) {

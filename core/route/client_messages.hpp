@@ -33,9 +33,12 @@ class ClientMessages {
     SessionJournal &journal;
     ClientAnswers &answers;
     Asks &asks;
-    std::vector<ClientEdge *> edges;  // the last one gets what no other speaks
+    ClientEdge &edge;  // gets what no other edge speaks
   };
-  explicit ClientMessages(Needs needs) : needs_(std::move(needs)) {}
+  explicit ClientMessages(Needs needs) : needs_(std::move(needs)), edges_{&needs_.edge} {}
+
+  // Another generation, asked before those that are there. Borrowed.
+  void add(ClientEdge &edge) { edges_.insert(edges_.begin(), &edge); }
 
   // True if an answer has been or will be sent. The session may have ended when this returns.
   bool handle(Session &session, const ReplyTo &reply, std::string_view message, bh_delivery *out);
@@ -51,6 +54,7 @@ class ClientMessages {
              std::string_view message);
 
   const Needs needs_;
+  std::vector<ClientEdge *> edges_;
 };
 
 }  // namespace bulkhead

@@ -108,6 +108,7 @@ struct Alone : private ClientEnd {
         uri + "\"}}");
   }
   void complete() { router->tools().complete(tools.ids.back(), BH_RESULT_OK, "{}"); }
+  ClientEnd &end() { return *this; }
   bool has(std::string_view text) const { return got.find(text) != std::string::npos; }
 
  private:
@@ -259,4 +260,71 @@ TEST_CASE("a result must be one JSON object, and adds no members to the message 
     CHECK(w.has(R"("id":3)"));
     CHECK(w.has("gave an invalid answer"));
   }
+}
+
+namespace {
+
+// As much of the next revision as shows that it needs no other place than an edge: each request
+// stands alone, with its revision and the client's capabilities in _meta.
+class NextEdge final : public ClientEdge {
+ public:
+  explicit NextEdge(Router &router) : router_(router) { router.messages().add(*this); }
+
+  bool speaks(const Session &, const mcp::Scan &message) const override {
+    return message.modern || message.method == mcp::Method::server_discover;
+  }
+  bool begins_session(const mcp::Scan &) const override { return false; }
+  bool takes_batches(const Session &) const override { return false; }
+  void request(Session &session, Incoming &request) override {
+    if (request.message.scan->method == mcp::Method::server_discover) {
+      return router_.answers().result(
+          request, R"({"resultType":"complete","supportedVersions":["2026-07-28"]})");
+    }
+    if (session.view == nullptr) router_.views().join(session);
+    router_.requests().answer(session, request);
+  }
+  void notification(Session &, const Message &) override {}
+
+ private:
+  Router &router_;
+};
+
+}  // namespace
+
+TEST_CASE("another generation of the protocol is an edge of its own") {
+  Alone w;
+  w.start();
+  NextEdge next(*w.router);
+  const std::string meta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+                           R"("io.modelcontextprotocol/clientCapabilities":{}})";
+  std::uint64_t stream = 0;
+  const auto ask = [&](const std::string &message) {
+    w.got.clear();
+    bh_peer peer{};
+    peer.size = sizeof peer;
+    bh_incoming in{};
+    in.size = sizeof in;
+    in.peer = &peer;
+    in.stream = ++stream;
+    in.message = bh::str(message);
+    bh_delivery out{};
+    out.size = sizeof out;
+    return w.router->clients().deliver_message(w.end(), in, &out);
+  };
+  const std::size_t sessions = w.router->clients().count();
+  CHECK(ask(R"({"jsonrpc":"2.0","id":1,"method":"server/discover","params":{)" + meta + "}}") ==
+        BH_OK);
+  CHECK(w.has(R"({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete")"));
+  CHECK(ask(R"({"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t__x",)" + meta +
+            "}}") == BH_OK);
+  REQUIRE(w.tools.calls.size() == 1);
+  CHECK(w.tools.calls[0] == "tools/call x");
+  CHECK(w.got.empty());
+  w.router->tools().complete(w.tools.ids[0], BH_RESULT_OK, R"({"content":[]})");
+  CHECK(w.has(R"("id":"a")"));
+  CHECK(w.has(R"("content":[])"));
+  CHECK(w.router->clients().count() == sessions);
+  // Clients with a session are not touched by it.
+  w.list();
+  CHECK(w.has("t__y"));
 }

@@ -103,15 +103,19 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
   needs_.answers.answer(request.reply, parts, 7);
 }
 
-bh_status ListRequests::items(const Session &s, ItemKind kind, std::string *out) {
-  View &view = *s.view;
+bh_status ListRequests::items(bh_session handle, const ClientEnd *end, ItemKind kind,
+                              std::string *out) {
+  const Session *s = needs_.sessions.find(handle);
+  if (s == nullptr || s->end != end) return BH_STALE;
+  if (s->view == nullptr) return BH_E_UNAVAILABLE;
+  View &view = *s->view;
   if (!Views::is_ready(view)) return BH_WOULD_BLOCK;
   out->assign(1, '[');
   if (!is_exposed(needs_.profile.expose, facts(kind).list_method)) {
     *out += "]";
     return BH_OK;
   }
-  const Catalogue *seen = needs_.views.listed_to(view, s);
+  const Catalogue *seen = needs_.views.listed_to(view, *s);
   if (seen == nullptr) return BH_WOULD_BLOCK;
   std::unordered_set<std::string> done;
   for (std::uint32_t i = 0; i < view.lanes.size(); ++i) {

@@ -23,6 +23,7 @@ bool is_exposed(const Expose &expose, mcp::Method method);
 class ListRequests {
  public:
   struct Needs {
+    Sessions &sessions;
     Views &views;
     const Names &names;
     const Profile &profile;
@@ -37,8 +38,9 @@ class ListRequests {
 
   // Answers a request for a list, or lets it wait until the list is known.
   void answer(Session &session, Incoming &request, ItemKind kind);
-  // JSON for bh_host_control.list_items. BH_WOULD_BLOCK: the list is not known yet.
-  bh_status items(const Session &session, ItemKind kind, std::string *out);
+  // JSON for bh_host_control.list_items; only for sessions of that end (BH_STALE).
+  // BH_E_UNAVAILABLE: the session is not initialized. BH_WOULD_BLOCK: the list is not known yet.
+  bh_status items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
  private:
   void append_items(const Lane &lane, std::uint32_t source, ItemKind kind, const Catalogue &seen,

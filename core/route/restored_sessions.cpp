@@ -35,10 +35,6 @@ std::string subscribe_message(const std::string &uri) {
 
 }  // namespace
 
-RestoredSessions::~RestoredSessions() {
-  needs_.reactor.forget(this);
-}
-
 void RestoredSessions::restore(bh_session handle, std::uint8_t revision, ClientCaps caps,
                                std::string_view id, SealTime sealed) {
   Session *s = needs_.sessions.find(handle);
@@ -51,7 +47,7 @@ void RestoredSessions::restore(bh_session handle, std::uint8_t revision, ClientC
   needs_.journal.reopened(*s, id, sealed);
   read_record(*s);
   needs_.views.join(*s);
-  go_on_later();
+  continuing_.ask();
 }
 
 void RestoredSessions::read_record(Session &s) {
@@ -82,19 +78,12 @@ std::optional<RestoredSessions::Carried> RestoredSessions::carry(bh_session hand
   } else {
     ledger.release(Ledger::carried);
   }
-  if (!owed_.empty()) go_on_later();
+  if (!owed_.empty()) continuing_.ask();
   return carried;
 }
 
 // Not at once: the transport does not know of its session yet.
-void RestoredSessions::go_on_later() {
-  if (std::exchange(go_on_pending_, true)) return;
-  needs_.reactor.defer(
-      this, [](void *arg) { static_cast<RestoredSessions *>(arg)->go_on(); }, this);
-}
-
-void RestoredSessions::go_on() {
-  go_on_pending_ = false;
+void RestoredSessions::continue_all() {
   answer_owed();
   needs_.views.for_each([this](View &view) { lists_ready(view); });
   needs_.on_idle();

@@ -11,7 +11,7 @@
 
 #include "catalog/names.hpp"
 #include "profile/profile.hpp"
-#include "reactor/reactor.hpp"
+#include "reactor/once_per_turn.hpp"
 #include "route/client_answers.hpp"
 #include "route/session_journal.hpp"
 #include "route/sessions.hpp"
@@ -33,10 +33,8 @@ class RestoredSessions {
     std::function<void(Session &, Incoming &)> handle;
     std::function<void()> on_idle;  // what was owed has been answered
   };
-  explicit RestoredSessions(Needs needs) : needs_(std::move(needs)) {}
-  ~RestoredSessions();
-  RestoredSessions(const RestoredSessions &) = delete;
-  RestoredSessions &operator=(const RestoredSessions &) = delete;
+  explicit RestoredSessions(Needs needs)
+      : needs_(std::move(needs)), continuing_(needs_.reactor, [this] { continue_all(); }) {}
 
   // Makes a fresh session what it was in an earlier process, or before it was evicted. The client
   // has lists of then, so it is told that they may be others.
@@ -59,14 +57,13 @@ class RestoredSessions {
 
  private:
   void read_record(Session &session);
-  void go_on_later();
-  void go_on();
+  void continue_all();
   void answer_owed();
   void subscribe_again(bh_session session);
 
   const Needs needs_;
   std::vector<LedgerRequest> owed_;  // answers to the carried client
-  bool go_on_pending_ = false;
+  OncePerTurn continuing_;
 };
 
 }  // namespace bulkhead

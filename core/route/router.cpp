@@ -14,6 +14,7 @@ std::uint64_t random_number(std::uint64_t otherwise) {
 
 // The same with functions that do nothing in place of those that are missing.
 RouterHooks with_all(RouterHooks hooks) {
+  if (!hooks.on_status) hooks.on_status = [] {};
   if (!hooks.on_idle) hooks.on_idle = [] {};
   if (!hooks.on_drained) hooks.on_drained = [] {};
   if (!hooks.on_unanswered) hooks.on_unanswered = [](std::uint64_t, bool) {};
@@ -26,6 +27,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
     : profile_(profile),
       reactor_(reactor),
       hooks_(with_all(std::move(hooks))),
+      status_(reactor, hooks_.on_status),
       names_(profile.naming),
       pins_(profile, hooks_.log, hooks_.on_pins),
       recorder_(reactor),
@@ -37,7 +39,10 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       attribution_(sessions_, exchanges_, reactor),
       waiting_bytes_(profile.limits),
       duplicate_checks_(reactor,
-                        [this](std::uint64_t number, bool found) { checked(number, found); }),
+                        [this](std::uint64_t number, bool found) {
+                          events_.has(number) ? events_.checked(number, found)
+                                              : calls_.checked(number, found);
+                        }),
       events_({gate_, sessions_, duplicate_checks_, waiting_bytes_, recorder_, counters_,
                profile.limits, reactor, hooks_.log, hooks_.on_unanswered, judged_messages_}),
       // A client that outlives this process answers what an earlier one has asked.
@@ -52,8 +57,11 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       filters_({gate_, pins_, names_, profile.limits, counters_, reactor, hooks_.log,
                 hooks_.on_unanswered, [this](View &view) { views_.serve(view); },
                 [this] { views_.serve_ready(); }}),
-      views_(
-          {upstreams_, sessions_, names_, profile, reactor, recorder_, answers_, filters_, *this}),
+      views_({upstreams_, sessions_, names_, profile, reactor, recorder_, answers_, filters_,
+              [this](Session &s, Incoming &request) { messages_.request(s, request); },
+              [this](View &view) { restored_.lists_ready(view); },
+              [this](Lane &lane) { reload_.lane_goes(lane); }, [this] { status_.ask(); },
+              hooks_.on_idle}),
       judge_(gate_, pins_, recorder_, reactor),
       desk_({profile, reactor, recorder_, counters_, asks_, answers_, hooks_.on_approval,
              hooks_.approval_hint}),
@@ -61,40 +69,28 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
               duplicate_checks_, waiting_bytes_, desk_, recorder_, answers_, asks_, attribution_,
               subscriptions_, draining_, hooks_.log, hooks_.on_unanswered, hooks_.on_idle}),
       wires_({profile, counters_, exchanges_, calls_, asks_, notifications_, subscriptions_,
-              hooks_.log}),
+              hooks_.log, hooks_.on_idle}),
       tools_({reactor, exchanges_, calls_, answers_, gate_, notifications_, subscriptions_,
               recorder_, counters_, hooks_.log}),
       lanes_({profile.limits, reactor, counters_, exchanges_, deadlines_, calls_, wires_, tools_,
               asks_, subscriptions_, views_, pins_, hooks_.log, hooks_.mask, hooks_.on_list}),
       judged_messages_({upstreams_, wires_, asks_, exchanges_, answers_, subscriptions_}),
-      lists_(seed_, {views_, names_, profile, recorder_, answers_,
+      lists_(seed_, {sessions_, views_, names_, profile, recorder_, answers_,
                      [this](const Session &s) { journal_.save(s); }}),
       targets_({upstreams_, views_, names_, gate_, answers_}),
       requests_({profile.expose, lists_, targets_, subscriptions_, calls_, answers_}),
       session_edge_({profile, counters_, answers_, requests_, views_, calls_, asks_, desk_,
                      notifications_, subscriptions_, journal_, on_lost()}),
-      messages_({profile,
-                 reactor,
-                 counters_,
-                 sessions_,
-                 exchanges_,
-                 recorder_,
-                 journal_,
-                 answers_,
-                 asks_,
-                 {&session_edge_}}),
+      messages_({profile, reactor, counters_, sessions_, exchanges_, recorder_, journal_, answers_,
+                 asks_, session_edge_}),
       restored_({profile, reactor, names_, sessions_, journal_, views_, answers_,
                  [this](Session &s, Incoming &request) { messages_.request(s, request); },
                  hooks_.on_idle}),
       clients_({profile.limits, reactor, sessions_, journal_, messages_, answers_, views_, calls_,
                 asks_, desk_, subscriptions_, recorder_, hooks_.log, hooks_.on_idle}),
       reload_({profile, names_, gate_, pins_, upstreams_, views_, sessions_, subscriptions_, calls_,
-               exchanges_, desk_, draining_, journal_, [this] { status_changed(); },
+               exchanges_, desk_, draining_, journal_, [this] { status_.ask(); },
                hooks_.on_drained}) {}
-
-Router::~Router() {
-  reactor_.forget(this);
-}
 
 std::function<void(const Lane &, mcp::Method)> Router::on_lost() {
   return [this](const Lane &lane, mcp::Method method) { lanes_.message_lost(lane, method); };
@@ -122,15 +118,6 @@ void Router::close_lanes() {
   draining_.end_all();
 }
 
-void Router::handle_again(Session &session, Incoming &request) {
-  messages_.request(session, request);
-}
-
-void Router::checked(std::uint64_t number, bool duplicates) {
-  if (events_.has(number)) return events_.checked(number, duplicates);
-  calls_.checked(number, duplicates);
-}
-
 void Router::policy_decided(std::uint64_t number, const Gate::Decision &decision) {
   if (events_.has(number)) return events_.decided(number, decision);
   calls_.decided(number, decision);
@@ -139,11 +126,6 @@ void Router::policy_decided(std::uint64_t number, const Gate::Decision &decision
 void Router::records_committed() {
   calls_.records_committed();
   answers_.records_committed();
-}
-
-void Router::lane_closed(bh_lane lane) {
-  if (wires_.closed(lane)) return check_idle();
-  hooks_.log(BH_LOG_PLUGIN_MISBEHAVES, "a connector closed a lane that nobody asked it to close");
 }
 
 // ---- state -----------------------------------------------------------------------------------
@@ -161,31 +143,6 @@ bool Router::busy() const {
   sessions_.for_each(
       [&](const Session &s) { busy = busy || s.exchanges.size > desk_.waiting_of(s.handle); });
   return busy;
-}
-
-void Router::check_idle() {
-  hooks_.on_idle();
-}
-
-// Many lanes change within one turn at start; one call is enough.
-void Router::status_changed() {
-  if (!hooks_.on_status || status_pending_) return;
-  status_pending_ = true;
-  reactor_.defer(
-      this,
-      [](void *arg) {
-        auto &self = *static_cast<Router *>(arg);
-        self.status_pending_ = false;
-        self.hooks_.on_status();
-      },
-      this);
-}
-
-bh_status Router::list_items(bh_session handle, const ClientEnd *end, ItemKind kind,
-                             std::string *out) {
-  const Session *s = sessions_.find(handle);
-  if (s == nullptr || s->end != end) return BH_STALE;
-  return s->view == nullptr ? BH_E_UNAVAILABLE : lists_.items(*s, kind, out);
 }
 
 }  // namespace bulkhead

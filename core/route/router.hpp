@@ -18,6 +18,7 @@
 
 #include "catalog/names.hpp"
 #include "profile/profile.hpp"
+#include "reactor/once_per_turn.hpp"
 #include "reactor/reactor.hpp"
 #include "route/approval_desk.hpp"
 #include "route/asks.hpp"
@@ -79,10 +80,10 @@ struct RouterHooks {
   std::function<void(const ListNews &)> on_list;
 };
 
-class Router final : private Views::Owner {
+class Router final {
  public:
   Router(const Profile &profile, Reactor &reactor, RouterHooks hooks);
-  ~Router() override;
+  ~Router() = default;
   Router(const Router &) = delete;
   Router &operator=(const Router &) = delete;
 
@@ -105,6 +106,9 @@ class Router final : private Views::Owner {
   Calls &calls() noexcept { return calls_; }
   ApprovalDesk &desk() noexcept { return desk_; }
   ListRequests &lists() noexcept { return lists_; }
+  ClientMessages &messages() noexcept { return messages_; }
+  ClientRequests &requests() noexcept { return requests_; }
+  ClientAnswers &answers() noexcept { return answers_; }
   Views &views() noexcept { return views_; }
   Gate &gate() noexcept { return gate_; }
   Recorder &recorder() noexcept { return recorder_; }
@@ -121,32 +125,21 @@ class Router final : private Views::Owner {
   void policy_filtered(std::uint64_t question, bool listed) { filters_.answered(question, listed); }
   // More records may be committed now.
   void records_committed();
-  void lane_closed(bh_lane lane);
 
   // ---- state ----
-  const Profile &profile() const noexcept { return profile_; }
   std::uint32_t in_flight() const noexcept { return exchanges_.size(); }
   // No session, or every session's input has ended and its answers are out.
   bool idle() const;
   // Some client's call is under way, and waits for more than a person.
   bool busy() const;
-  // JSON for bh_host_control.list_items; only for sessions of that end.
-  bh_status list_items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 
  private:
-  // Views::Owner
-  void handle_again(Session &session, Incoming &request) override;
-  void lists_ready(View &view) override { restored_.lists_ready(view); }
-  void lane_goes(Lane &lane) override { reload_.lane_goes(lane); }
-  void status_changed() override;
-  void check_idle() override;
-
-  void checked(std::uint64_t number, bool duplicates);
   std::function<void(const Lane &, mcp::Method)> on_lost();
 
   const Profile &profile_;
   Reactor &reactor_;
   const RouterHooks hooks_;
+  OncePerTurn status_;  // many lanes change within one turn at start
   Names names_;
   Gate gate_;
   PinWatch pins_;
@@ -184,7 +177,6 @@ class Router final : private Views::Owner {
   RestoredSessions restored_;
   Clients clients_;
   Reload reload_;
-  bool status_pending_ = false;
 };
 
 }  // namespace bulkhead

@@ -125,11 +125,11 @@ void Views::drop(View &view) {
     }
   }
   std::erase_if(views_, [&](const auto &candidate) { return candidate.get() == &view; });
-  needs_.owner.status_changed();
+  needs_.on_status();
 }
 
 void Views::remove_lane(Lane &lane) {
-  needs_.owner.lane_goes(lane);
+  needs_.on_lane_goes(lane);
   lane.upstream().remove(&lane);
 }
 
@@ -161,7 +161,7 @@ void Views::remove_idle_lanes() {
     for (Lane *lane : idle) remove_lane(*lane);
   }
   if (more) start_idle_timer();
-  needs_.owner.status_changed();
+  needs_.on_status();
 }
 
 // A reader (status) must not see a lane that has gone.
@@ -256,11 +256,11 @@ void Views::serve(View &view) {
     if (s == nullptr) continue;
     const std::string now = std::exchange(s->process_name, waiter.process_name);
     Incoming request{waiter.reply, waiter.message.get(), waiter.start_ns};
-    needs_.owner.handle_again(*s, request);
+    needs_.handle_again(*s, request);
     if (Session *still = needs_.sessions.find(waiter.reply.session)) still->process_name = now;
   }
-  needs_.owner.lists_ready(view);
-  needs_.owner.check_idle();
+  needs_.on_lists(view);
+  needs_.on_idle();
 }
 
 void Views::serve_ready() {
@@ -370,7 +370,7 @@ bool Views::awaits_holder(View &view, ItemKind kind, std::string_view name,
 // ---- what happens to lanes -------------------------------------------------------------------
 
 void Views::lane_changed(Lane &lane) {
-  needs_.owner.status_changed();
+  needs_.on_status();
   for (View *view : std::vector<View *>(lane.views)) close_first_list(*view);
 }
 
@@ -511,7 +511,7 @@ void Views::mark_shown(View &view) {
 
 void Views::announce(View &view) {
   view.announcing = false;
-  needs_.owner.lists_ready(view);
+  needs_.on_lists(view);
   const auto before = std::exchange(view.shown, nullptr);
   if (!needs_.profile.expose.list_changed || before == nullptr || view.clients.empty()) return;
   catalogue(view);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,18 +29,6 @@ class Views {
  public:
   static constexpr std::size_t max_waiters = 1024;
 
-  class Owner {
-   public:
-    virtual ~Owner() = default;
-    // A request that has waited, once more. It may end any session.
-    virtual void handle_again(Session &session, Incoming &request) = 0;
-    // The view's lists are complete, or others: what restored clients had can be set up.
-    virtual void lists_ready(View &view) = 0;
-    // The lane is about to end: calls that would still go to it fail.
-    virtual void lane_goes(Lane &lane) = 0;
-    virtual void status_changed() = 0;
-    virtual void check_idle() = 0;
-  };
   struct Needs {
     const Upstreams &upstreams;
     Sessions &sessions;
@@ -49,7 +38,14 @@ class Views {
     Recorder &recorder;
     ClientAnswers &answers;
     FilteredLists &filters;
-    Owner &owner;
+    // A request that has waited, once more. It may end any session.
+    std::function<void(Session &session, Incoming &request)> handle_again;
+    // The view's lists are complete, or others: what restored clients had can be set up.
+    std::function<void(View &view)> on_lists;
+    // The lane is about to end: calls that would still go to it fail.
+    std::function<void(Lane &lane)> on_lane_goes;
+    std::function<void()> on_status;
+    std::function<void()> on_idle;  // a request that waited has been handled
   };
   explicit Views(Needs needs) : needs_(std::move(needs)) {}
   ~Views();

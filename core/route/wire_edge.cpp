@@ -29,12 +29,15 @@ void WireEdge::detach(bh_lane lane) {
   ++closing_;
 }
 
-bool WireEdge::closed(bh_lane lane) {
+void WireEdge::closed(bh_lane lane) {
   WireLane **slot = wires_.get(lane);
-  if (slot == nullptr || *slot != nullptr) return false;
+  if (slot == nullptr || *slot != nullptr) {
+    return needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
+                      "a connector closed a lane that nobody asked it to close");
+  }
   wires_.erase(lane);
   --closing_;
-  return true;
+  needs_.on_idle();
 }
 
 // ---- messages --------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ class WireEdge {
     Notifications &notifications;
     Subscriptions &subscriptions;
     std::function<void(std::int32_t level, std::string_view text)> log;
+    std::function<void()> on_idle;  // a connection has been released
   };
   explicit WireEdge(Needs needs) : needs_(std::move(needs)) {}
 
@@ -44,8 +45,8 @@ class WireEdge {
   void detach(bh_lane lane);
   // It was never opened.
   void forget(bh_lane lane) { wires_.erase(lane); }
-  // The connector has released it, as it must after a close. False: it was not asked to close it.
-  bool closed(bh_lane lane);
+  // The connector has released it, as it must after a close.
+  void closed(bh_lane lane);
   std::size_t closing() const noexcept { return closing_; }
   // Null: there is no such connection, or it is being closed.
   WireLane *find(bh_lane lane) noexcept;

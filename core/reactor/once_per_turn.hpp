@@ -1,0 +1,37 @@
+// A function that runs once in a later turn, however often it is asked for before. Thread: [io].
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "reactor/reactor.hpp"
+
+namespace bulkhead {
+
+class OncePerTurn {
+ public:
+  OncePerTurn(Reactor &reactor, std::function<void()> function)
+      : reactor_(reactor), function_(std::move(function)) {}
+  ~OncePerTurn() { reactor_.forget(this); }
+  OncePerTurn(const OncePerTurn &) = delete;
+  OncePerTurn &operator=(const OncePerTurn &) = delete;
+
+  void ask() {
+    if (std::exchange(asked_, true)) return;
+    reactor_.defer(
+        this,
+        [](void *arg) {
+          auto &self = *static_cast<OncePerTurn *>(arg);
+          self.asked_ = false;
+          self.function_();
+        },
+        this);
+  }
+
+ private:
+  Reactor &reactor_;
+  const std::function<void()> function_;
+  bool asked_ = false;
+};
+
+}  // namespace bulkhead
