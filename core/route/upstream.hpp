@@ -11,6 +11,7 @@
 #include "host.hpp"
 #include "profile/profile.hpp"
 #include "route/lane.hpp"
+#include "route/server_edge.hpp"
 
 namespace bulkhead {
 
@@ -28,6 +29,8 @@ class Upstream {
   const bh_tools *tools = nullptr;
   void *self = nullptr;
   std::string unusable;
+  // How the server behind a connector is spoken to.
+  const ServerEdge *edge = &session_server_edge();
 
   // While servers are being exchanged: the upstream whose place this one takes, from whose lanes
   // new ones inherit.

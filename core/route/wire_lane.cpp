@@ -49,19 +49,20 @@ void WireLane::connect() {
 }
 
 void WireLane::handshake() {
+  const ServerEdge &edge = *upstream_.edge;
   const std::uint64_t timeout =
       upstream_.def().connect_timeout_ms.value_or(host_.limits().connect_timeout_ms);
-  Exchange *e = own_exchange(Purpose::handshake, mcp::Method::initialize, timeout);
+  Exchange *e = own_exchange(Purpose::handshake, edge.opening_method(), timeout);
   if (e == nullptr) return attempt_failed({BH_E_LIMIT, "too many exchanges are open"}, 0);
+  meta_.set(edge.request_meta(caps_));
   const Digits id(e->id);
-  const std::string caps = compose_client_caps(caps_);
   std::string text = R"({"jsonrpc":"2.0","id":)";
   text.append(id.view())
-      .append(R"(,"method":"initialize","params":{"protocolVersion":")")
-      .append(revisions[newest_revision])
-      .append(R"(","capabilities":)")
-      .append(caps)
-      .append(R"(,"clientInfo":{"name":"bulkhead","version":")" BULKHEAD_VERSION "\"}}}");
+      .append(R"(,"method":")")
+      .append(mcp::to_string(edge.opening_method()))
+      .append(R"(","params":)")
+      .append(edge.opening_params(caps_))
+      .append("}");
   const bh_str part = bh::str(text);
   send_request(*e, &part, 1, BH_LANE_INITIALIZE);
 }
@@ -76,33 +77,19 @@ void WireLane::handshake_answered(const mcp::Scan &scan, std::string_view messag
     const std::string shown = said.has_value() ? ": " + said->substr(0, 300)
                               : number         ? " with error " + std::string(code.substr(0, 12))
                                                : " with an error";
-    return attempt_failed({BH_E_PROTOCOL, "refused initialize" + shown}, 0);
+    const std::string method(mcp::to_string(upstream_.edge->opening_method()));
+    return attempt_failed({BH_E_PROTOCOL, "refused " + method + shown}, 0);
   }
-  const std::string_view result = scan.result.in(message);
-  const bool object = result.starts_with('{');
-  std::string scratch;
-  const std::string_view version_token =
-      object ? mcp::member(result, "protocolVersion") : std::string_view{};
-  const std::string version(version_token.starts_with('"') ? mcp::unquote(version_token, &scratch)
-                                                           : std::string_view{});
-  if (!find_revision(version).has_value()) {
-    return attempt_failed({BH_E_PROTOCOL, "speaks MCP revision \"" + version.substr(0, 40) +
-                                              "\", which this gateway does not know"},
-                          0);
-  }
-  const std::string_view caps = mcp::member(result, "capabilities");
-  server_caps_ = parse_server_caps(caps.starts_with('{') ? caps : std::string_view("{}"));
-  const std::string_view instructions = mcp::member(result, "instructions");
-  instructions_ =
-      instructions.starts_with('"')
-          ? std::string(mcp::unquote(instructions, &scratch).substr(0, max_instructions_bytes))
-          : std::string();
+  auto opened = upstream_.edge->opened(scan.result.in(message));
+  if (!opened) return attempt_failed(opened.error(), 0);
+  server_caps_ = opened->caps;
+  instructions_ = std::move(opened->instructions);
   handshaken_ = true;
   const bh_lane handle = handle_;  // a connector may lose the connection inside any call
-  upstream_.connector->lane_ready(upstream_.self, wire_, bh::str(version));
+  upstream_.connector->lane_ready(upstream_.self, wire_, bh::str(opened->revision));
   if (handle_ != handle) return;
-  const bh_str initialized = bh::str(R"({"jsonrpc":"2.0","method":"notifications/initialized"})");
-  send(BH_LANE_NOTIFICATION, &initialized, 1);
+  const bh_str confirmation = bh::str(upstream_.edge->confirmation());
+  if (confirmation.n != 0) send(BH_LANE_NOTIFICATION, &confirmation, 1);
   if (handle_ != handle) return;
   // All lists at once: one round trip, not four. What is wanted is written down first, since a
   // connector may answer inside the call, or report a change of a list that is not asked for yet.
@@ -207,6 +194,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &call) {
   splice.replace(call.target.range, call.target.resolved.original_token);
   splice.replace(scan.progress_token, id.view());
   if (!call.arguments.empty()) splice.replace(scan.arguments, call.arguments);
+  meta_.add_to(&splice, call.message);
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
     return host_.fail_exchange(e, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
@@ -301,12 +289,13 @@ void WireLane::request_quietly(mcp::Method method, std::string_view params) {
   Exchange *e = own_exchange(Purpose::quiet, method, host_.limits().request_timeout_ms);
   if (e == nullptr) return;
   const Digits id(e->id);
+  const std::string with_meta = meta_.added_to(params);
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
                           bh::str(id.view()),
                           bh::str(R"(,"method":")"),
                           bh::str(mcp::to_string(method)),
                           bh::str(R"(","params":)"),
-                          bh::str(params),
+                          bh::str(with_meta),
                           bh::str("}")};
   send_request(*e, parts, 7, 0);
 }

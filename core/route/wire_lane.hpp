@@ -6,6 +6,7 @@
 
 #include "bulkhead/abi/ext/connector.h"
 #include "route/lane.hpp"
+#include "route/request_meta.hpp"
 #include "route/waiting_calls.hpp"
 
 namespace bulkhead {
@@ -82,6 +83,7 @@ class WireLane final : public Lane {
   bool send_request(Exchange &exchange, const bh_str *parts, std::uint32_t count,
                     std::uint32_t flags);
 
+  RequestMeta meta_;      // of this connection's requests
   bh_lane handle_ = 0;    // of the present connection; 0: none
   void *wire_ = nullptr;  // the connector's pointer
   bool handshaken_ = false;

@@ -50,8 +50,10 @@ void WireLane::request_page(ItemKind kind, std::string_view cursor_token) {
   const Digits id(e->id);
   std::string text = R"({"jsonrpc":"2.0","id":)";
   text.append(id.view()).append(R"(,"method":")").append(facts(kind).list_method_text).append("\"");
-  if (!cursor_token.empty())
-    text.append(R"(,"params":{"cursor":)").append(cursor_token).append("}");
+  std::string params;
+  if (!cursor_token.empty()) params.append(R"({"cursor":)").append(cursor_token).append("}");
+  params = meta_.added_to(params);
+  if (!params.empty()) text.append(R"(,"params":)").append(params);
   text.append("}");
   const bh_str part = bh::str(text);
   send_request(*e, &part, 1, 0);

@@ -1,0 +1,45 @@
+// Members of params._meta that a gateway puts into each request of a connection. Thread: [io].
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "route/message.hpp"
+#include "route/splice.hpp"
+
+namespace bulkhead {
+
+class RequestMeta {
+ public:
+  // `members`: of a JSON object, without its braces; empty: none.
+  void set(std::string_view members) {
+    inside_.clear();
+    whole_.clear();
+    if (members.empty()) return;
+    inside_.append(members).append(",");
+    whole_.append(R"("_meta":{)").append(members).append("},");
+  }
+  // Into a request with params that are an object with members; never allocates. The client's own
+  // members of the same names must have been removed.
+  void add_to(Splice *splice, const Message &request) const noexcept {
+    if (whole_.empty()) return;
+    const mcp::Range meta = request.scan->meta;
+    if (meta.empty()) return splice->insert(request.scan->params.begin + 1, whole_);
+    const std::string_view text = request[meta];
+    const bool has_members = text.find_first_not_of(" \t\r\n", 1) != text.size() - 1;
+    const std::string_view inside(inside_);
+    splice->insert(meta.begin + 1, has_members ? inside : inside.substr(0, inside.size() - 1));
+  }
+  // The same of params by themselves: an object, or nothing.
+  std::string added_to(std::string_view params) const {
+    if (whole_.empty()) return std::string(params);
+    const std::string_view meta = std::string_view(whole_).substr(0, whole_.size() - 1);
+    if (params.size() <= 2) return std::string("{").append(meta).append("}");
+    return std::string("{").append(whole_).append(params.substr(1));
+  }
+
+ private:
+  std::string inside_, whole_;  // with a comma behind
+};
+
+}  // namespace bulkhead
