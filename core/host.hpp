@@ -22,6 +22,7 @@
 #include "plugin/services.hpp"
 #include "profile/profile.hpp"
 #include "route/approval.hpp"
+#include "route/server_status.hpp"
 
 namespace bulkhead {
 
@@ -91,21 +92,6 @@ struct HostOptions {
   bool adopt_orphans = false;
   // What another process does for this one.
   HostServices services;
-};
-
-// idle: a lazy server that is not running; its next call starts it.
-enum class ServerState : std::uint8_t { connecting, ready, idle, failed, disabled };
-std::string_view to_string(ServerState state) noexcept;
-
-struct ServerStatus {
-  std::string name, type;
-  ServerState state = ServerState::connecting;
-  // Of failed and idle; why the last one ended while connecting again; of disabled, when the
-  // profile did not say so.
-  std::string reason;
-  std::uint32_t tools = 0, resources = 0, prompts = 0;
-  std::uint32_t restarts = 0;
-  std::uint64_t in_flight = 0;
 };
 
 struct PluginStatus {

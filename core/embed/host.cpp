@@ -596,7 +596,7 @@ void HostImpl::shut_down() {
     part->instance->drain(deadline);
   }
   router_->calls().refuse_new_calls();
-  wait_for([this] { return !router_->busy(); }, grace);
+  wait_for([this] { return !router_->calls().busy(); }, grace);
   router_->calls().end_all();
   router_->clients().end_all("the gateway is stopping");
   router_->close_lanes();

@@ -81,6 +81,8 @@ class Calls final : public Asks::Forms {
   void refuse_new_calls() noexcept { stopping_ = true; }
   // What is still under way is answered with an error that says whether it may have run.
   void end_all();
+  // Some client's call is under way, and waits for more than a person.
+  bool busy() const;
 
   // ---- what calls wait for ----
   // Which rules there are, or what they need: calls that wait are judged again before they are

@@ -141,6 +141,14 @@ std::vector<std::uint64_t> Calls::waiting_for(const Lane &lane) const {
   return ids;
 }
 
+bool Calls::busy() const {
+  bool busy = false;
+  needs_.exchanges.for_each([&](const Exchange &e) {
+    busy = busy || (e.session != nullptr && e.stage != Stage::approving);
+  });
+  return busy;
+}
+
 void Calls::end_all() {
   std::vector<std::uint64_t> ids;
   needs_.exchanges.for_each([&](const Exchange &e) {

@@ -21,6 +21,11 @@ RouterHooks with_all(RouterHooks hooks) {
   return hooks;
 }
 
+// A message of this server, or to it, could not be rewritten and goes nowhere.
+auto on_lost(LaneLinks &lanes) {
+  return [&lanes](const Lane &lane, mcp::Method method) { lanes.message_lost(lane, method); };
+}
+
 }  // namespace
 
 Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
@@ -48,11 +53,11 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       // A client that outlives this process answers what an earlier one has asked.
       asks_(random_generation(seed_),
             {gate_, attribution_, sessions_, exchanges_, deadlines_, answers_, events_, counters_,
-             profile.limits, reactor, on_lost(), calls_}),
-      notifications_(
-          {gate_, attribution_, exchanges_, sessions_, answers_, events_, counters_, on_lost()}),
+             profile.limits, reactor, on_lost(lanes_), calls_}),
+      notifications_({gate_, attribution_, exchanges_, sessions_, answers_, events_, counters_,
+                      on_lost(lanes_)}),
       subscriptions_({sessions_, exchanges_, events_, notifications_, names_, profile.limits,
-                      [this](const Session &s) { journal_.save(s); }, on_lost()}),
+                      [this](const Session &s) { journal_.save(s); }, on_lost(lanes_)}),
       draining_(profile.limits, reactor, exchanges_, reload_),
       filters_({gate_, pins_, names_, profile.limits, counters_, reactor, hooks_.log,
                 hooks_.on_unanswered, [this](View &view) { views_.serve(view); },
@@ -80,7 +85,7 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       targets_({upstreams_, views_, names_, gate_, answers_}),
       requests_({profile.expose, lists_, targets_, subscriptions_, calls_, answers_}),
       session_edge_({profile, counters_, answers_, requests_, views_, calls_, asks_, desk_,
-                     notifications_, subscriptions_, journal_, on_lost()}),
+                     notifications_, subscriptions_, journal_, on_lost(lanes_)}),
       messages_({profile, reactor, counters_, sessions_, exchanges_, recorder_, journal_, answers_,
                  asks_, session_edge_}),
       restored_({profile, reactor, names_, sessions_, journal_, views_, answers_,
@@ -91,10 +96,6 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       reload_({profile, names_, gate_, pins_, upstreams_, views_, sessions_, subscriptions_, calls_,
                exchanges_, desk_, draining_, journal_, [this] { status_.ask(); },
                hooks_.on_drained}) {}
-
-std::function<void(const Lane &, mcp::Method)> Router::on_lost() {
-  return [this](const Lane &lane, mcp::Method method) { lanes_.message_lost(lane, method); };
-}
 
 void Router::use_ledger(Ledger *ledger) {
   journal_.use(ledger);
@@ -136,13 +137,6 @@ bool Router::idle() const {
     if (!s.input_ended || s.exchanges.size != 0) idle = false;
   });
   return idle && !views_.anybody_waits();
-}
-
-bool Router::busy() const {
-  bool busy = false;
-  sessions_.for_each(
-      [&](const Session &s) { busy = busy || s.exchanges.size > desk_.waiting_of(s.handle); });
-  return busy;
 }
 
 }  // namespace bulkhead

@@ -130,12 +130,8 @@ class Router final {
   std::uint32_t in_flight() const noexcept { return exchanges_.size(); }
   // No session, or every session's input has ended and its answers are out.
   bool idle() const;
-  // Some client's call is under way, and waits for more than a person.
-  bool busy() const;
 
  private:
-  std::function<void(const Lane &, mcp::Method)> on_lost();
-
   const Profile &profile_;
   Reactor &reactor_;
   const RouterHooks hooks_;

@@ -8,10 +8,10 @@
 
 #include "bulkhead/abi/ext/connector.h"
 #include "bulkhead/abi/ext/tools.h"
-#include "host.hpp"
 #include "profile/profile.hpp"
 #include "route/lane.hpp"
 #include "route/server_edge.hpp"
+#include "route/server_status.hpp"
 
 namespace bulkhead {
 

@@ -331,7 +331,9 @@ void add_others(CLI::App &app, Arguments &to) {
   import->footer(
       "Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml\n\n"
       "With --write each server is started once, as `bulkhead warm` does, so that its program is\n"
-      "downloaded and the first client that lists its tools need not wait; not with --json.");
+      "downloaded and the first client that lists its tools need not wait. Not with --json, and "
+      "not\n"
+      "with --folder, whose files may have come with a repository: read the profile first.");
   auto *profile = app.add_subcommand("profile", "Look at the configuration");
   auto *show = profile->add_subcommand("show", "Print every value in force; secrets are masked");
   add_profile_options(*show, to);

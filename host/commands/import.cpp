@@ -98,7 +98,8 @@ int run_import(const Arguments &arguments) {
   const bool any = std::any_of(found.begin(), found.end(), [](const FoundConfig &config) {
     return config.other_project.empty() && !config.servers.empty();
   });
-  const bool warms = !arguments.write_to.empty() && !arguments.no_warm && any;
+  // A file of the folder may have come with a repository: it is to be read first.
+  const bool warms = !arguments.write_to.empty() && !arguments.no_warm && !arguments.folder && any;
   if (!arguments.write_to.empty() && !warms && any) {
     out += "To have their programs downloaded now:  bulkhead warm --config " +
            printable(tilde(arguments.write_to)) + "\n";

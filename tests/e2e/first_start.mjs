@@ -1,8 +1,9 @@
 // The first start of a server, which downloads its program, and the later ones, whose lists are known.
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { assert, fake, fakeMcp, run, runProgram, show, test, until } from './lib.mjs';
+import { assert, fake, fakeMcp, program, run, runProgram, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
 
 const modes = { compartments: [], 'one process': ['--single-process'] };
@@ -192,6 +193,19 @@ test('import starts what it has written, once, if it is not told otherwise', asy
     assert.doesNotMatch(hinted.stdout, /ready/);
     if (words[0] === '--no-warm') assert.match(hinted.stdout, /bulkhead warm --config .*profile\.toml/);
   }
+});
+
+test('import --folder starts nothing: its files may have come with a repository', async (t) => {
+  const [home, folder] = [t.path('home'), t.path('folder')];
+  for (const each of [home, folder]) mkdirSync(each);
+  const ran = join(folder, 'ran');
+  writeFileSync(join(folder, '.mcp.json'), JSON.stringify({ mcpServers: { s: { command: '/bin/sh', args: ['-c', `touch ${ran}`] } } }));
+  const file = join(home, 'profile.toml');
+  const done = spawnSync(program, ['import', '--folder', '--write', file], { cwd: folder, env: { ...process.env, HOME: home, XDG_CONFIG_HOME: '', XDG_STATE_HOME: '' }, encoding: 'utf8' });
+  assert.equal(done.status, 0, done.stderr);
+  assert.match(readFileSync(file, 'utf8'), /^\[mcpServers\.s\]$/m);
+  assert.match(done.stdout, /bulkhead warm --config .*profile\.toml/);
+  assert.ok(!existsSync(ran));
 });
 
 await run();

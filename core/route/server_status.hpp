@@ -1,0 +1,25 @@
+// What a server of the profile does, for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace bulkhead {
+
+// idle: a lazy server that is not running; its next call starts it.
+enum class ServerState : std::uint8_t { connecting, ready, idle, failed, disabled };
+std::string_view to_string(ServerState state) noexcept;
+
+struct ServerStatus {
+  std::string name, type;
+  ServerState state = ServerState::connecting;
+  // Of failed and idle; why the last one ended while connecting again; of disabled, when the
+  // profile did not say so.
+  std::string reason;
+  std::uint32_t tools = 0, resources = 0, prompts = 0;
+  std::uint32_t restarts = 0;
+  std::uint64_t in_flight = 0;
+};
+
+}  // namespace bulkhead
