@@ -396,20 +396,4 @@ Library::~Library() {
   }
 }
 
-std::string find_plugin_file(const std::string &plugin, const std::vector<std::string> &dirs) {
-  LoadOptions options;
-  options.dirs = dirs;
-  const auto place = place_of(plugin, options);
-  struct stat status{};
-  if (!place || ::lstat(place->path().c_str(), &status) != 0) return {};
-  std::string out = place->path();
-  for (const auto number :
-       {static_cast<std::int64_t>(status.st_dev), static_cast<std::int64_t>(status.st_ino),
-        static_cast<std::int64_t>(status.st_size), static_cast<std::int64_t>(status.st_mtim.tv_sec),
-        static_cast<std::int64_t>(status.st_mtim.tv_nsec)}) {
-    out += ':' + std::to_string(number);
-  }
-  return out;
-}
-
 }  // namespace bulkhead

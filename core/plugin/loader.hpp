@@ -107,10 +107,6 @@ Result<std::shared_ptr<Library>> load_library(const std::string &plugin,
                                               const std::map<std::string, CheckedLibrary> &checked,
                                               const LoadOptions &options);
 
-// Which file the plugin's library is now, as text: another text, another file. Empty: there is
-// none. Thread: any. It reads no file.
-std::string find_plugin_file(const std::string &plugin, const std::vector<std::string> &dirs);
-
 // All manifests in these folders, for `plugin list`; unreadable ones carry an error text.
 struct FoundPlugin {
   std::string path, error;

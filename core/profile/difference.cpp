@@ -36,9 +36,8 @@ void keep_uses(std::string_view group, const std::vector<PluginUse> &now,
   };
   const auto note = [&](const PluginUse *was, const PluginUse *is) {
     const std::string &id = (was == nullptr ? is : was)->id;
-    const bool file = was != nullptr && is != nullptr && is_rebuilt(*was, *is);
-    out->push_back(std::string(group) + "." + id + (file ? ": its file has changed" : "") +
-                   std::string(restart) + (group == "policies" ? until_then(was, is) : ""));
+    out->push_back(std::string(group) + "." + id + std::string(restart) +
+                   (group == "policies" ? until_then(was, is) : ""));
   };
   const std::size_t before = out->size();
   for (const PluginUse &use : *next) {
@@ -89,21 +88,13 @@ std::vector<PluginUse> take_reloads(const std::vector<PluginUse> &now,
   return out;
 }
 
-std::string file_of(const Profile &profile, const std::string &type) {
-  const auto at = profile.connector_files.find(type);
-  return at == profile.connector_files.end() ? std::string() : at->second;
-}
-
 // A new type of servers is fine; another plugin for a type that is in use is not.
 void keep_connectors(const Profile &now, Profile *next, std::vector<std::string> *out) {
   for (const auto &[type, plugin] : now.connectors) {
     std::string &is = next->connectors[type];
-    const std::string was_file = file_of(now, type), is_file = file_of(*next, type);
-    if (is == plugin && is_file == was_file) continue;
-    out->push_back("connectors." + type + (is == plugin ? ": its file has changed" : "") +
-                   std::string(restart));
+    if (is == plugin) continue;
     is = plugin;
-    next->connector_files[type] = was_file;
+    out->push_back("connectors." + type + std::string(restart));
   }
 }
 
@@ -134,12 +125,6 @@ bool same_use(const PluginUse &was, const PluginUse &is) {
   PluginUse a = was, b = is;
   a.origin = b.origin = {};
   return a == b;
-}
-
-bool is_rebuilt(const PluginUse &was, const PluginUse &is) {
-  PluginUse same = is;
-  same.file = was.file;
-  return was.file != is.file && same_use(was, same);
 }
 
 std::vector<std::string> changed_settings(const Profile &was, const Profile &is) {

@@ -14,8 +14,6 @@ bool same_wire(const ServerDef &was, const ServerDef &is);
 // True if nothing of them differs but where they were written.
 bool same_server(const ServerDef &was, const ServerDef &is);
 bool same_use(const PluginUse &was, const PluginUse &is);
-// The same but for the file of its library, which is another one now.
-bool is_rebuilt(const PluginUse &was, const PluginUse &is);
 
 // The settings of the gateway itself that differ, by name: "naming", "limits.call_timeout_ms".
 std::vector<std::string> changed_settings(const Profile &was, const Profile &is);

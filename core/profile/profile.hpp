@@ -164,8 +164,7 @@ struct PluginUse {
   std::string plugin;       // the library's name, or a path with a slash
   std::string config_json;  // one JSON object
   std::string sha256;       // pinned digest in hex; empty: not pinned
-  std::string file;      // which file the library is now (find_plugin_file()); empty: not looked at
-  bool required = true;  // false: go on without it when it fails to load
+  bool required = true;     // false: go on without it when it fails to load
   std::string compartment;  // "own", a name, of policies and telemetry also "endpoint"; empty: the
                             // usual one
   std::vector<std::string>
@@ -229,7 +228,6 @@ struct Profile {
   std::vector<PluginUse> telemetry;
   std::vector<PluginUse> services;                // loaded when somebody asks for what they offer
   std::map<std::string, std::string> connectors;  // server type -> plugin name or path
-  std::map<std::string, std::string> connector_files;  // server type -> as PluginUse::file
   std::vector<std::string> plugin_dirs;
   Naming naming;
   Expose expose;

@@ -151,16 +151,6 @@ std::vector<std::string> check_plugins(const Profile &profile) {
   return PluginCheck(profile).run();
 }
 
-void note_plugin_files(Profile *profile) {
-  for (auto *uses : {&profile->transports, &profile->tools, &profile->policies,
-                     &profile->telemetry, &profile->services}) {
-    for (PluginUse &use : *uses) use.file = find_plugin_file(use.plugin, profile->plugin_dirs);
-  }
-  for (const auto &[type, plugin] : profile->connectors) {
-    profile->connector_files[type] = find_plugin_file(plugin, profile->plugin_dirs);
-  }
-}
-
 std::vector<FoundPlugin> find_plugins(const Profile &profile) {
   std::vector<FoundPlugin> out = list_plugins(profile.plugin_dirs);
   const auto add = [&](const std::string &plugin, const std::string &sha256) {

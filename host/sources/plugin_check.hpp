@@ -16,9 +16,6 @@ namespace bulkhead::program {
 // reads the plugins' files; nothing of them runs.
 std::vector<std::string> check_plugins(const Profile &profile);
 
-// Notes which files the plugins are now, so that a reload sees when one has been replaced.
-void note_plugin_files(Profile *profile);
-
 // The plugins in the profile's folders, and then those that the profile names by a path, each once.
 // Of these the library is checked as for a start; of the others the manifest is read. Thread: any.
 std::vector<FoundPlugin> find_plugins(const Profile &profile);

@@ -336,7 +336,6 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
-  note_plugin_files(&out.profile);
   // Other commands ask the servers themselves.
   const bool gateway = arguments.command == Command::serve || arguments.command == Command::stdio;
   if (gateway) recall_lists(&out.profile);

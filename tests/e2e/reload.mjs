@@ -2,9 +2,9 @@
 // API. Each test runs with compartments and with --single-process.
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { alive, assert, build, fake, program, processesWith, run, runProgram, show, test, until } from './lib.mjs';
 import { statusOf } from './status.mjs';
@@ -55,49 +55,6 @@ both('a reload that changes a tools plugin loses no call', async (t, args) => {
     assert.equal(answer.success, true, show(answer));
     assert.deepEqual(await texts([client.tool('extra__thread')]), ['done']);
   }
-});
-
-// A copy of the plugin; replaced() puts another file in its place, as installing a new version does.
-function copyOf(t, plugin, name = basename(plugin, '.so')) {
-  const folder = t.path(`copy-${name}`);
-  mkdirSync(folder, { recursive: true, mode: 0o755 });
-  const file = join(folder, `${name}.so`);
-  const put = () => {
-    copyFileSync(plugin, `${file}.next`);
-    chmodSync(`${file}.next`, 0o755);
-    renameSync(`${file}.next`, file);
-  };
-  put();
-  copyFileSync(plugin.replace(/\.so$/, '.plugin.toml'), file.replace(/\.so$/, '.plugin.toml'));
-  return { file, replaced: put };
-}
-
-both('a plugin whose file has been replaced is started again by a reload, or named', async (t, args) => {
-  const [one, two] = [copyOf(t, slowTools), copyOf(t, join(build, 'lib/bulkhead/plugins/policy-allow.so'))];
-  const gateway = await t.gateway({ tools: { extra: { plugin: one.file }, same: { plugin: slowTools } }, policies: { mine: { plugin: two.file } } }, { args });
-  const client = await t.http(gateway);
-  await client.toolNames();
-  const pidOf = async (name) => (await statusOf(gateway)).compartments?.find((each) => each.name === name)?.pid;
-  const before = [await pidOf('extra'), await pidOf('same')];
-  const nothing = await ask(gateway, 'POST', '/reload-config');
-  assert.deepEqual([nothing.changed, nothing.needs_restart], [[], []], show(nothing));
-  const slow = Array.from({ length: 3 }, () => client.tool('extra__slow'));
-  slow.push(client.tool('same__slow'));
-  slow.forEach((call) => call.catch(() => {}));
-  await until('they run', async () => (await statusOf(gateway)).in_flight === 4);
-  one.replaced();
-  const changed = await ask(gateway, 'POST', '/reload-config');
-  assert.deepEqual([changed.changed, changed.needs_restart], [['extra'], []], show(changed));
-  for (const answer of await Promise.all(slow)) assert.equal(answer.content[0].text, 'done');
-  assert.equal((await client.tool('extra__thread')).content[0].text, 'done');
-  if (args.length === 0) {
-    assert.notEqual(await pidOf('extra'), before[0]);
-    assert.equal(await pidOf('same'), before[1], 'nothing else is started again');
-  }
-  two.replaced();
-  const { code, stdout } = await execute(program, ['reload'], { env: gateway.env() }).catch((error) => error);
-  assert.equal(code, 1, stdout);
-  assert.match(stdout, /policies\.mine: its file has changed: needs a restart; it decides as before until then/);
 });
 
 test('a call while the compartment of a tools plugin is started again waits for it', async (t) => {
