@@ -122,6 +122,7 @@ struct ApplyReport {
   std::uint32_t unchanged = 0;  // servers
   std::vector<std::string> policy;    // what changed of rules and policies that is in force now
   std::vector<std::string> settings;  // "naming", "limits.call_timeout_ms": in force now
+  std::vector<std::string> files;     // "tools.X: file changed; new version runs"
   std::vector<std::string> needs_restart;  // "transports.http: needs a restart"
   PolicyMark policy_mark;                  // of what is in force now
 

@@ -29,9 +29,10 @@ void archive(Ar &ar, HostStatus &v) {
 
 template <class Ar>
 void archive(Ar &ar, ApplyReport &v) {
-  auto &[added, changed, removed, adjusted, unchanged, policy, settings, needs_restart,
+  auto &[added, changed, removed, adjusted, unchanged, policy, settings, files, needs_restart,
          policy_mark] = v;
-  ar(added, changed, removed, adjusted, unchanged, policy, settings, needs_restart, policy_mark);
+  ar(added, changed, removed, adjusted, unchanged, policy, settings, files, needs_restart,
+     policy_mark);
 }
 
 }  // namespace bulkhead

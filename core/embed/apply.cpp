@@ -99,6 +99,7 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
   ApplyReport report;
   const std::vector<PluginUse> policies = reloadable_policies(&next);
   report.needs_restart = keep_fixed(profile_, &next);
+  use_tool_files(&next, &report);
   NextTools tools;
   if (auto loaded = load_tools(next, &tools); !loaded.has_value()) {
     return std::unexpected(loaded.error());
@@ -162,6 +163,16 @@ Result<ApplyReport> HostImpl::exchange(Profile next, std::vector<ServerDef> serv
   end_left_parts();
   log(BH_LOG_INFO, "host", summary(report));
   return report;
+}
+
+// A tools plugin in this process is not replaced when only its file has changed: its code stays
+// mapped.
+void HostImpl::use_tool_files(Profile *next, ApplyReport *report) const {
+  const auto here = [&](const PluginUse &use) { return !remote_.contains(use.id); };
+  for (std::string &line : keep_files(profile_.tools, &next->tools, here)) {
+    report->needs_restart.push_back(std::move(line));
+  }
+  report->files = changed_files(profile_.tools, next->tools);
 }
 
 // What `next` has of policies is in force now, but what the report says of them.

@@ -161,6 +161,7 @@ class HostImpl final : public Host,
   // apply.cpp
   struct NextTools;
   Result<ApplyReport> exchange(Profile next, std::vector<ServerDef> servers);
+  void use_tool_files(Profile *next, ApplyReport *report) const;
   void use_policy_mark(Profile *next, ApplyReport *report) const;
   Result<void> load_tools(const Profile &next, NextTools *out);
   NextUpstream next_server(const ServerDef &def, ApplyReport *report);

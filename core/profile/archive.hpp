@@ -111,9 +111,15 @@ void archive(Ar &ar, Limits &v) {
 }
 
 template <class Ar>
+void archive(Ar &ar, PluginFile &v) {
+  auto &[mark] = v;
+  ar(mark);
+}
+
+template <class Ar>
 void archive(Ar &ar, PluginUse &v) {
-  auto &[id, plugin, config_json, sha256, required, compartment, grants, origin] = v;
-  ar(id, plugin, config_json, sha256, required, compartment, grants, origin);
+  auto &[id, plugin, config_json, sha256, required, compartment, grants, file, origin] = v;
+  ar(id, plugin, config_json, sha256, required, compartment, grants, file, origin);
 }
 
 template <class Ar>
@@ -142,12 +148,14 @@ void archive(Ar &ar, PolicyMark &v) {
 
 template <class Ar>
 void archive(Ar &ar, Profile &v) {
-  auto &[servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-         expose, limits, isolation, approval, pins, identity, server_name, metrics_listen,
-         unknown_params, state_dir, own_paths, notes, server_holds, pinned, policy_mark, shown] = v;
-  ar(servers, transports, tools, policies, telemetry, services, connectors, plugin_dirs, naming,
-     expose, limits, isolation, approval, pins, identity, server_name, metrics_listen,
-     unknown_params, state_dir, own_paths, notes, server_holds, pinned, policy_mark, shown);
+  auto &[servers, transports, tools, policies, telemetry, services, connectors, connector_files,
+         plugin_dirs, naming, expose, limits, isolation, approval, pins, identity, server_name,
+         metrics_listen, unknown_params, state_dir, own_paths, notes, server_holds, pinned,
+         policy_mark, shown] = v;
+  ar(servers, transports, tools, policies, telemetry, services, connectors, connector_files,
+     plugin_dirs, naming, expose, limits, isolation, approval, pins, identity, server_name,
+     metrics_listen, unknown_params, state_dir, own_paths, notes, server_holds, pinned, policy_mark,
+     shown);
 }
 
 }  // namespace bulkhead

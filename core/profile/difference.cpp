@@ -10,6 +10,7 @@ namespace bulkhead {
 namespace {
 
 constexpr std::string_view restart = ": needs a restart";
+constexpr std::string_view file_restart = ": file changed; needs a restart";
 
 // Plugins keep a pointer to these, or have taken their bounds from them; stderr_bytes is part of
 // the definition that a connector was given for each server.
@@ -27,13 +28,58 @@ std::string until_then(const PluginUse *was, const PluginUse *is) {
          profiles::in_quotes(is->plugin);
 }
 
+const PluginUse *find(const std::vector<PluginUse> &uses, const std::string &id) {
+  const auto at =
+      std::find_if(uses.begin(), uses.end(), [&](const PluginUse &use) { return use.id == id; });
+  return at == uses.end() ? nullptr : &*at;
+}
+
+// The use with the same id and plugin, or null.
+const PluginUse *find_same(const std::vector<PluginUse> &uses, const PluginUse &use) {
+  const PluginUse *was = find(uses, use.id);
+  return was != nullptr && was->plugin == use.plugin ? was : nullptr;
+}
+
+// A file that cannot be read does not count as changed.
+bool other_file(const PluginFile &was, const PluginFile &is) {
+  return !is.mark.empty() && was.mark != is.mark;
+}
+
+void keep_unknown_files(const std::vector<PluginUse> &now, std::vector<PluginUse> *next) {
+  for (PluginUse &use : *next) {
+    const PluginUse *was = find_same(now, use);
+    if (was != nullptr && use.file.mark.empty()) use.file = was->file;
+  }
+}
+
+// The groups of plugins that cannot be replaced at runtime.
+void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
+                      std::vector<PluginUse> *next, std::vector<std::string> *out) {
+  for (PluginUse &use : *next) {
+    const PluginUse *was = find_same(now, use);
+    if (was == nullptr) continue;
+    const PluginFile file = std::exchange(use.file, was->file);
+    if (!other_file(was->file, file)) continue;
+    out->push_back(std::string(group) + "." + use.id + std::string(file_restart) +
+                   (group == "policies" ? until_then(was, &use) : ""));
+  }
+}
+
+void keep_connector_files(const Profile &now, Profile *next, std::vector<std::string> *out) {
+  for (const auto &[type, was] : now.connector_files) {
+    const auto plugin = now.connectors.find(type);
+    const auto next_plugin = next->connectors.find(type);
+    const bool same = plugin != now.connectors.end() && next_plugin != next->connectors.end() &&
+                      plugin->second == next_plugin->second;
+    const PluginFile is = std::exchange(next->connector_files[type], was);
+    if (same && other_file(was, is)) {
+      out->push_back("connectors." + type + std::string(file_restart));
+    }
+  }
+}
+
 void keep_uses(std::string_view group, const std::vector<PluginUse> &now,
                std::vector<PluginUse> *next, std::vector<std::string> *out) {
-  const auto find = [](const std::vector<PluginUse> &uses, const std::string &id) {
-    const auto at =
-        std::find_if(uses.begin(), uses.end(), [&](const PluginUse &use) { return use.id == id; });
-    return at == uses.end() ? nullptr : &*at;
-  };
   const auto note = [&](const PluginUse *was, const PluginUse *is) {
     const std::string &id = (was == nullptr ? is : was)->id;
     out->push_back(std::string(group) + "." + id + std::string(restart) +
@@ -144,8 +190,40 @@ std::vector<std::string> changed_settings(const Profile &was, const Profile &is)
   return out;
 }
 
+std::vector<std::string> changed_files(const std::vector<PluginUse> &was,
+                                       const std::vector<PluginUse> &is) {
+  std::vector<std::string> out;
+  for (const PluginUse &use : is) {
+    const PluginUse *before = find_same(was, use);
+    if (before == nullptr || !other_file(before->file, use.file)) continue;
+    out.push_back("tools." + use.id + ": file changed; new version runs");
+  }
+  return out;
+}
+
+std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vector<PluginUse> *next,
+                                    const std::function<bool(const PluginUse &)> &here) {
+  std::vector<std::string> out;
+  for (PluginUse &use : *next) {
+    const PluginUse *was = find_same(now, use);
+    if (was == nullptr || !here(use) || !other_file(was->file, use.file)) continue;
+    PluginUse same = use;
+    same.file = was->file;
+    if (!same_use(*was, same)) continue;  // loaded again, from the new file
+    use = std::move(same);
+    out.push_back("tools." + use.id + std::string(file_restart));
+  }
+  return out;
+}
+
 std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool reload_policies) {
   std::vector<std::string> out;
+  keep_unknown_files(now.tools, &next->tools);
+  keep_fixed_files("transports", now.transports, &next->transports, &out);
+  keep_fixed_files("policies", now.policies, &next->policies, &out);
+  keep_fixed_files("telemetry", now.telemetry, &next->telemetry, &out);
+  keep_fixed_files("services", now.services, &next->services, &out);
+  keep_connector_files(now, next, &out);
   std::vector<PluginUse> reloaded;
   if (reload_policies) reloaded = take_reloads(now.policies, &next->policies);
   keep_uses("transports", now.transports, &next->transports, &out);

@@ -1,6 +1,7 @@
 // What differs between the profile that runs and the next one.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,14 @@ bool same_use(const PluginUse &was, const PluginUse &is);
 
 // The settings of the gateway itself that differ, by name: "naming", "limits.call_timeout_ms".
 std::vector<std::string> changed_settings(const Profile &was, const Profile &is);
+
+// Tools plugins of both profiles whose file has changed: "tools.X: file changed; new version runs".
+std::vector<std::string> changed_files(const std::vector<PluginUse> &was,
+                                       const std::vector<PluginUse> &is);
+// Tools plugins of `next` that run in the router's process (`here`) and differ in their file only
+// keep the file that runs. Returns a line for each: "tools.X: file changed; needs a restart".
+std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vector<PluginUse> *next,
+                                    const std::function<bool(const PluginUse &)> &here);
 
 // What `next` would change and a running gateway cannot, as lines for people ("transports.http:
 // needs a restart"); those parts of `next` are put back to what runs. For a policy the line also

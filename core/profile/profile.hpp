@@ -159,6 +159,13 @@ struct Limits {
 };
 
 // One plugin instance of the profile.
+// The library file of a plugin at the time when the profile was read. The program fills it in; the
+// profile's text has no key for it.
+struct PluginFile {
+  std::string mark;  // differs when the file has changed; empty: unknown, or pinned by its digest
+  bool operator==(const PluginFile &) const = default;
+};
+
 struct PluginUse {
   std::string id;           // the instance: "transport-http", "files"
   std::string plugin;       // the library's name, or a path with a slash
@@ -169,6 +176,7 @@ struct PluginUse {
                             // usual one
   std::vector<std::string>
       grants;  // powers that not every plugin gets: "control", "network[:PORT]"
+  PluginFile file;
   Origin origin;
   bool operator==(const PluginUse &) const = default;
 };
@@ -228,6 +236,7 @@ struct Profile {
   std::vector<PluginUse> telemetry;
   std::vector<PluginUse> services;                // loaded when somebody asks for what they offer
   std::map<std::string, std::string> connectors;  // server type -> plugin name or path
+  std::map<std::string, PluginFile> connector_files;  // server type -> that plugin's file
   std::vector<std::string> plugin_dirs;
   Naming naming;
   Expose expose;

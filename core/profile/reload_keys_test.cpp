@@ -139,6 +139,59 @@ TEST_CASE("a reload names every limit that has another value") {
   }
 }
 
+TEST_CASE("a reload names every plugin whose file has changed, and keeps what runs") {
+  const std::string text =
+      "[transports.t]\nplugin = \"transport-http\"\n"
+      "[telemetry.t]\nplugin = \"telemetry-sqlite\"\n"
+      "[services.s]\nplugin = \"http-client\"\n";
+  const auto with_mark = [&](const std::string &mark) {
+    Profile profile = loaded(text);
+    for (auto *uses :
+         {&profile.transports, &profile.policies, &profile.telemetry, &profile.services}) {
+      for (PluginUse &use : *uses) use.file.mark = mark;
+    }
+    profile.connector_files["odd"].mark = mark;
+    return profile;
+  };
+  const Profile now = with_mark("old");
+  Profile next = with_mark("new");
+  const std::vector<std::string> lines = keep_fixed(now, &next);
+  CHECK(lines ==
+        std::vector<std::string>{
+            "transports.t: file changed; needs a restart",
+            "policies.rules: file changed; needs a restart; it decides as before until then",
+            "telemetry.t: file changed; needs a restart",
+            "services.s: file changed; needs a restart",
+            "connectors.odd: file changed; needs a restart"});
+  CHECK(next.transports == now.transports);
+  CHECK(next.connector_files == now.connector_files);
+  // A file that cannot be read at that moment.
+  next = with_mark("");
+  CHECK(keep_fixed(now, &next).empty());
+  CHECK(next.policies == now.policies);
+}
+
+TEST_CASE("a tools plugin whose file has changed is replaced, or named if it is in this process") {
+  const auto with_mark = [](const std::string &mark) {
+    Profile profile = loaded("[tools.a]\nplugin = \"p\"\n[tools.b]\nplugin = \"p\"\n");
+    for (PluginUse &use : profile.tools) use.file.mark = mark;
+    return profile;
+  };
+  const auto is_b = [](const PluginUse &use) { return use.id == "b"; };
+  const Profile now = with_mark("old");
+  Profile next = with_mark("new");
+  CHECK(keep_fixed(now, &next).empty());
+  CHECK(keep_files(now.tools, &next.tools, is_b) ==
+        std::vector<std::string>{"tools.b: file changed; needs a restart"});
+  CHECK(changed_files(now.tools, next.tools) ==
+        std::vector<std::string>{"tools.a: file changed; new version runs"});
+  CHECK(!same_use(now.tools.at(0), next.tools.at(0)));
+  CHECK(next.tools.at(1) == now.tools.at(1));
+  next = with_mark("");
+  static_cast<void>(keep_fixed(now, &next));
+  CHECK(next.tools == now.tools);
+}
+
 TEST_CASE("a reload names every section that has changed") {
   std::set<std::string> covered = {"limits"};
   for (const auto &[section, keys] : values()) covered.insert(section);

@@ -64,6 +64,7 @@ std::string describe(const FoundGateway &gateway) {
     add_line(json, "adjusted", "changed without a new connection", &out);
     add_line(json, "removed", "removed", &out);
     add_line(json, "settings", "settings", &out);
+    add_line(json, "files", "plugins", &out);
     add_line(json, "not_connected", "not connected", &out);
     add_line(json, "needs_restart", "not changed", &out);
     return out;

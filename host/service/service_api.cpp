@@ -117,6 +117,7 @@ std::string json_of(const Reloaded &done) {
   }
   out += ']';
   append_texts(&out, "settings", done.report.settings);
+  append_texts(&out, "files", done.report.files);
   append_texts(&out, "needs_restart", done.report.needs_restart);
   append_mark(&out, done.report.policy_mark, done.report.policy);
   append_texts(&out, "notes", done.notes);

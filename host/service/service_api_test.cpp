@@ -114,10 +114,12 @@ TEST_CASE("each path asks its question, and shows the answer") {
 
   Reloaded done;
   done.report.added = {"a", "b"};
+  done.report.files = {"tools.a: file changed; new version runs"};
   done.not_connected = {{"b", "no \"such\" command"}};
   answer = answer_with(done);
   const std::string reloaded = world.ask(request("POST", "/reload-config"));
   CHECK(has(reloaded, R"("added":["a","b"],"changed":[])"));
+  CHECK(has(reloaded, R"("files":["tools.a: file changed; new version runs"])"));
   CHECK(has(reloaded, R"("not_connected":[{"name":"b","reason":"no \"such\" command"}])"));
   CHECK(asked->request == ServiceRequest::reload);
   CHECK(has(reloaded, R"("success":true,"reloaded":1,)"));

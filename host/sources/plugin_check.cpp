@@ -49,9 +49,27 @@ std::string wrong_kind(std::string_view group, const PluginUse &use,
          "); it provides " + (all.empty() ? "nothing" : all);
 }
 
+// Differs if the file was replaced or written to.
+std::string mark_of(const struct stat &status) {
+  std::string out;
+  for (const auto part :
+       {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino),
+        static_cast<std::uint64_t>(status.st_size),
+        static_cast<std::uint64_t>(status.st_mtim.tv_sec),
+        static_cast<std::uint64_t>(status.st_mtim.tv_nsec)}) {
+    out += (out.empty() ? "" : ":") + std::to_string(part);
+  }
+  return out;
+}
+
 class PluginCheck {
  public:
   explicit PluginCheck(const Profile &profile) : profile_(profile) {}
+
+  PluginFile file_of(const PluginUse &use) {
+    const Result<Facts> &facts = facts_of_plugin(use);
+    return facts ? facts->file : PluginFile();
+  }
 
   std::vector<std::string> run() {
     check("transports", profile_.transports);
@@ -100,6 +118,7 @@ class PluginCheck {
   struct Facts {
     std::string schema;
     std::vector<std::string> provides;
+    PluginFile file;
   };
 
   // Read once for all instances of one file.
@@ -117,7 +136,9 @@ class PluginCheck {
     if (!checked) return std::unexpected(checked.error());
     auto schema = schema_of(*checked);
     if (!schema) return std::unexpected(schema.error());
-    return Facts{std::move(*schema), checked->manifest.provides};
+    // The digest of a pinned file identifies it.
+    return Facts{std::move(*schema), checked->manifest.provides,
+                 PluginFile{use.sha256.empty() ? mark_of(checked->status) : ""}};
   }
 
   // Where the value, or the first one below it, stands; else where the instance's table does.
@@ -147,8 +168,18 @@ class PluginCheck {
 
 }  // namespace
 
-std::vector<std::string> check_plugins(const Profile &profile) {
-  return PluginCheck(profile).run();
+std::vector<std::string> check_plugins(Profile *profile) {
+  PluginCheck check(*profile);
+  for (auto *uses : {&profile->transports, &profile->tools, &profile->policies, &profile->telemetry,
+                     &profile->services}) {
+    for (PluginUse &use : *uses) use.file = check.file_of(use);
+  }
+  for (const auto &[type, plugin] : profile->connectors) {
+    PluginUse use;
+    use.plugin = plugin;
+    profile->connector_files[type] = check.file_of(use);
+  }
+  return check.run();
 }
 
 std::vector<FoundPlugin> find_plugins(const Profile &profile) {

@@ -365,7 +365,7 @@ std::expected<LoadedProfile, Lines> load_checked(const Arguments &arguments,
                                                  Transports transports) {
   auto loaded = load_for(arguments, transports);
   if (!loaded) return loaded;
-  Lines wrong = check_plugins(loaded->profile);
+  Lines wrong = check_plugins(&loaded->profile);
   if (!wrong.empty()) return std::unexpected(std::move(wrong));
   return loaded;
 }

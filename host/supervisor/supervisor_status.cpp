@@ -78,7 +78,7 @@ std::vector<CompartmentStatus> Supervisor::compartments() const {
     } else if (!child->running()) {
       one.state = "waiting";
     } else {
-      one.state = child->ready ? "running" : "starting";
+      one.state = child->ending ? "draining" : child->ready ? "running" : "starting";
       one.memory_bytes = resident_bytes(child->pid);
       one.descriptors = count_descriptors(child->pid);
     }

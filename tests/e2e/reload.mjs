@@ -7,7 +7,7 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { alive, assert, build, fake, program, processesWith, run, runProgram, show, test, until } from './lib.mjs';
-import { statusOf } from './status.mjs';
+import { ask, statusOf } from './status.mjs';
 
 const execute = promisify(execFile);
 const modes = { compartments: [], 'one process': ['--single-process'] };
@@ -17,20 +17,6 @@ const both = (name, fn) => {
 const lastPid = (log) => processesWith(log).at(-1);
 const starts = (log) => [...readFileSync(log, 'utf8').matchAll(/^! start (\d+)$/gm)].length;
 
-// One request to the gateway's service socket, as curl --unix-socket would send it.
-async function ask(gateway, method, path, body) {
-  const { socket } = await statusOf(gateway);
-  return new Promise((done, failed) => {
-    const text = body === undefined ? '' : JSON.stringify(body);
-    const req = request({ socketPath: socket, method, path, headers: { 'Content-Length': Buffer.byteLength(text) } }, (res) => {
-      let data = '';
-      res.on('data', (chunk) => (data += chunk));
-      res.on('end', () => done({ status: res.statusCode, ...JSON.parse(data) }));
-    });
-    req.on('error', failed);
-    req.end(text);
-  });
-}
 const write = (gateway, profile) => writeFileSync(gateway.config, JSON.stringify(profile));
 
 // Beside others it has a tool that takes two seconds, and one that does not.

@@ -1,13 +1,30 @@
-// `bulkhead status --json` of one gateway of a test: each test has a runtime folder of its own.
+// What a running gateway answers: each test has a runtime folder of its own.
 import { execFile } from 'node:child_process';
+import { request } from 'node:http';
 import { promisify } from 'node:util';
 import { program } from './gateway.mjs';
 
 const execute = promisify(execFile);
 
+// `bulkhead status --json` of one gateway.
 export async function statusOf(gateway) {
   const { stdout } = await execute(program, ['status', '--json'], { env: gateway.env(), timeout: 10_000 });
   const found = JSON.parse(stdout).gateways.find((entry) => entry.pid === gateway.pid);
   if (!found) throw new Error(`no such gateway in ${stdout}`);
   return found;
+}
+
+// One request to the gateway's service socket, as curl --unix-socket would send it.
+export async function ask(gateway, method, path, body) {
+  const { socket } = await statusOf(gateway);
+  return new Promise((done, failed) => {
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const req = request({ socketPath: socket, method, path, headers: { 'Content-Length': Buffer.byteLength(text) } }, (res) => {
+      let data = '';
+      res.on('data', (chunk) => (data += chunk));
+      res.on('end', () => done({ status: res.statusCode, ...JSON.parse(data) }));
+    });
+    req.on('error', failed);
+    req.end(text);
+  });
 }

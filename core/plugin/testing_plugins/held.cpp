@@ -1,0 +1,107 @@
+// A tools plugin whose calls wait until its process gets SIGUSR1: tests say when they end. VERSION
+// is in each answer, to tell one build of it from another.
+#include <signal.h>
+
+#include <bulkhead/cpp/host.hpp>
+#include <bulkhead/cpp/plugin.hpp>
+#include <bulkhead/cpp/tables.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+constexpr std::string_view tools_json = R"([{"name":"which","inputSchema":{"type":"object"}},)"
+                                        R"({"name":"hold","inputSchema":{"type":"object"}},)"
+                                        R"({"name":"hold_large","inputSchema":{"type":"object"}}])";
+constexpr std::string_view schema_json =
+    R"({"type":"object","additionalProperties":false,"properties":{"say":{"type":"string"}}})";
+constexpr std::size_t large_bytes = 8u << 20;
+constexpr std::uint64_t look_ms = 10;
+
+volatile sig_atomic_t released = 0;
+
+class Held {
+ public:
+  static constexpr bh::Info info{.id = PLUGIN_ID,
+                                 .name = "Held",
+                                 .version = HELD_VERSION,
+                                 .vendor = "Bulkhead",
+                                 .config_schema = schema_json,
+                                 .provides = {BH_EXT_TOOLS}};
+
+  explicit Held(const bh_host *host) : host_(host) {}
+
+  bh_status configure(bh_str json, bh_error *error) {
+    tools_ = host_.ext<bh_host_tools>(BH_EXT_HOST_TOOLS);
+    if (tools_ == nullptr) return bh::fail(error, BH_E_UNSUPPORTED, "this host has no tools");
+    config_ = bh::view(json);
+    return BH_OK;
+  }
+  bh_status start(bh_error *) {
+    struct sigaction action{};
+    action.sa_handler = [](int) { released = 1; };
+    ::sigaction(SIGUSR1, &action, nullptr);
+    look_later();
+    return BH_OK;
+  }
+  void stop() noexcept { host_.timer_cancel(timer_); }
+  const void *get_ext(const char *id) noexcept {
+    return bh::is(id, BH_EXT_TOOLS) ? bh::tools_table<Held>() : nullptr;
+  }
+  bh_status list(std::uint32_t kind, bh_buf *out, bh_error *error) {
+    if (kind != BH_LIST_TOOLS) return bh::fail(error, BH_E_UNSUPPORTED, "tools only");
+    *out = bh_buf{tools_json.data(), tools_json.size(), nullptr, nullptr};
+    return BH_OK;
+  }
+  bh_status call_begin(bh_call call, const bh_call_info &request, bh_error *) {
+    const std::string_view name = bh::view(request.name);
+    if (name == "which") {
+      answer(call, 0);
+      return BH_OK;
+    }
+    waiting_.push_back({call, name == "hold_large" ? large_bytes : 0});
+    return BH_PENDING;
+  }
+  void call_cancel(bh_call) {}
+
+ private:
+  struct Waiting {
+    bh_call call;
+    std::size_t more;
+  };
+
+  void look_later() {
+    timer_ = host_.timer_start(look_ms, [](void *arg) { static_cast<Held *>(arg)->look(); }, this);
+  }
+  void look() {
+    look_later();
+    if (released == 0) return;
+    for (const Waiting &one : std::exchange(waiting_, {})) answer(one.call, one.more);
+  }
+  // "one" or "one hello", and then so many bytes more.
+  void answer(bh_call call, std::size_t more) {
+    std::string text = HELD_VERSION;
+    const std::size_t said = config_.find(R"("say":")");
+    if (said != std::string::npos) {
+      const std::size_t at = said + 7;
+      text += " " + config_.substr(at, config_.find('"', at) - at);
+    }
+    text.append(more, 'x');
+    bh_result result{};
+    result.size = sizeof result;
+    result.kind = BH_RESULT_OK;
+    result.json = bh::buf(R"({"content":[{"type":"text","text":")" + text + R"("}]})");
+    tools_->complete(host_.ctx(), call, &result);
+  }
+
+  bh::Host host_;
+  const bh_host_tools *tools_ = nullptr;
+  std::string config_;
+  std::vector<Waiting> waiting_;
+  bh_timer timer_ = 0;
+};
+
+}  // namespace
+
+BH_PLUGIN(Held)

@@ -1,0 +1,112 @@
+// Tools plugins in compartments over a reload: a changed file is noticed, the process of before
+// finishes its calls, and none is lost.
+import { copyFileSync, mkdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { assert, build, run, runProgram, show, test, until } from './lib.mjs';
+import { ask, statusOf } from './status.mjs';
+
+const built = join(build, 'core/plugin/testing_plugins/plugins');
+const plugins = join(build, 'lib/bulkhead/plugins');
+
+// Puts that build of the plugin "held" at the path, as an installation does.
+function install(path, version, { exclusive = false } = {}) {
+  mkdirSync(dirname(path), { recursive: true });
+  const manifest = 'id = "held"\nabi_major = 0\nabi_minor_needed = 0\nprovides = ["bh.tools/1"]\n';
+  writeFileSync(join(dirname(path), 'held.plugin.toml'), manifest + (exclusive ? 'exclusive = true\n' : ''), { mode: 0o644 });
+  copyFileSync(join(built, `held-${version}.so`), `${path}.new`);
+  renameSync(`${path}.new`, path);
+}
+const copyPlugin = (name, dir) => {
+  mkdirSync(dir, { recursive: true });
+  for (const file of [`${name}.so`, `${name}.plugin.toml`]) copyFileSync(join(plugins, file), join(dir, file));
+  return join(dir, `${name}.so`);
+};
+const said = async (client, tool) => (await client.tool(tool)).content[0].text;
+const reload = (gateway) => ask(gateway, 'POST', '/reload-config');
+const processOf = async (gateway, name) => (await statusOf(gateway)).compartments
+  .filter((one) => one.name === name && one.state === 'running').map((one) => one.pid);
+const inFlight = (gateway, count) =>
+  until(`${count} calls run`, async () => (await statusOf(gateway)).in_flight === count);
+
+// Fault: a rebuilt plugin at the same path is not noticed; the old code goes on, and nothing says so.
+test('a changed file of a tools plugin is noticed, named, and its calls are not lost', async (t) => {
+  const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
+  install(first, 'one');
+  install(second, 'one');
+  const gateway = await t.gateway({ limits: { drain_ms: 60000 }, tools: { first: { plugin: first }, second: { plugin: second } } });
+  const client = await t.http(gateway);
+  await client.toolNames();
+  assert.deepEqual((await reload(gateway)).files, [], 'nothing has changed');
+  const [old] = await processOf(gateway, 'first');
+  const [other] = await processOf(gateway, 'second');
+  const held = ['first', 'first', 'first', 'second', 'second'].map((name) => said(client, `${name}__hold`));
+  await inFlight(gateway, 5);
+  install(first, 'two');
+  const answer = reload(gateway);
+  await until('it drains', async () => (await statusOf(gateway)).compartments.some((one) => one.pid === old && one.state === 'draining'));
+  const fresh = Array.from({ length: 5 }, () => said(client, 'first__which'));
+  process.kill(old, 'SIGUSR1');
+  assert.deepEqual(await Promise.all(held.slice(0, 3)), Array(3).fill('one'), 'those in flight end where they began');
+  assert.deepEqual(await Promise.all(fresh), Array(5).fill('two'));
+  const { success, files, changed, needs_restart: restart } = await answer;
+  assert.deepEqual({ success, files, changed, restart }, { success: true, files: ['tools.first: file changed; new version runs'], changed: ['first'], restart: [] });
+  assert.deepEqual(await processOf(gateway, 'second'), [other], 'the other plugin goes on');
+  process.kill(other, 'SIGUSR1');
+  assert.deepEqual(await Promise.all(held.slice(3)), ['one', 'one']);
+  assert.deepEqual((await reload(gateway)).files, [], 'once');
+  install(first, 'one');
+  install(second, 'two');
+  assert.match(runProgram(t, ['reload'], { env: gateway.env() }).stdout,
+    /^ {2}plugins: tools\.first: file changed; new version runs, tools\.second: file changed; new version runs$/m);
+  assert.deepEqual([await said(client, 'first__which'), await said(client, 'second__which')], ['one', 'two']);
+});
+
+// Fault: a file that is written to keeps its inode, and counts as the same.
+test('a file that was only written to again counts as changed, one that is pinned does not', async (t) => {
+  const [loose, pinned] = [t.path('a/held.so'), t.path('b/held.so')];
+  install(loose, 'one');
+  install(pinned, 'one');
+  const sha256 = (await import('node:crypto')).createHash('sha256').update((await import('node:fs')).readFileSync(pinned)).digest('hex');
+  const gateway = await t.gateway({ tools: { loose: { plugin: loose }, pinned: { plugin: pinned, sha256 } } });
+  const client = await t.http(gateway);
+  await client.toolNames();
+  for (const path of [loose, pinned]) utimesSync(path, 1e9, 1e9);
+  assert.deepEqual((await reload(gateway)).files, ['tools.loose: file changed; new version runs']);
+  assert.deepEqual([await said(client, 'loose__which'), await said(client, 'pinned__which')], ['one', 'one']);
+});
+
+// Fault: whoever replaces a plugin that cannot be replaced takes the new one for the one that runs.
+test('a changed file of what cannot be replaced at runtime needs a restart, and the answer says so', async (t) => {
+  const transport = copyPlugin('transport-http', t.path('plugins'));
+  const connector = copyPlugin('connector-stdio', t.path('plugins'));
+  const policy = copyPlugin('policy-allow', t.path('plugins'));
+  const tool = t.path('tools/held.so');
+  install(tool, 'one');
+  const profile = {
+    transports: { http: { plugin: transport } }, policies: { rules: { plugin: policy } }, tools: { held: { plugin: tool } },
+    connectors: { stdio: connector },
+  };
+  for (const args of [[], ['--single-process']]) {
+    const gateway = await t.gateway(profile, { args });
+    const client = await t.http(gateway);
+    await client.toolNames();
+    const here = args.length === 1;
+    assert.equal((await reload(gateway)).success, true);
+    for (const path of [transport, connector, policy, tool]) utimesSync(path, 1e9, 1e9 + args.length);
+    for (let round = 0; round < 2; ++round) {
+      const { success, files, needs_restart: restart } = await reload(gateway);
+      assert.equal(success, false);
+      assert.deepEqual(restart.sort(), [
+        'connectors.stdio: file changed; needs a restart',
+        'policies.rules: file changed; needs a restart; it decides as before until then',
+        ...(here ? ['tools.held: file changed; needs a restart'] : []),
+        'transports.http: file changed; needs a restart',
+      ], show(restart));
+      assert.deepEqual(files, here || round === 1 ? [] : ['tools.held: file changed; new version runs']);
+    }
+    assert.equal(await said(client, 'held__which'), 'one');
+    await gateway.stop();
+  }
+});
+
+run();
