@@ -312,13 +312,13 @@ void PluginHost::stop() {
   if (stopped_) return;
   stopped_ = true;
   bool over = false;
-  // Calls that were begun end here; a gateway that stops has cancelled them, or lets go of the
+  // Calls that were begun end here; a gateway that stops has cancelled them, or has closed the
   // trunk.
   far_->drain();
   const std::uint64_t drain_timer = reactor().timer_start(
       this, slice_.profile.limits.drain_ms, [](void *arg) { *static_cast<bool *>(arg) = true; },
       &over);
-  while (!over && far_->wanted_calls() != 0) reactor().poll(-1);
+  while (!over && !far_->drained()) reactor().poll(-1);
   reactor().timer_cancel(drain_timer);
   over = false;
   far_->close_lanes();

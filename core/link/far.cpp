@@ -125,7 +125,25 @@ void Far::attach(OwnedFd trunk, std::function<void()> on_lost) {
   on_lost_ = std::move(on_lost);
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
                                      limits_.message_bytes + 4096, limits_.write_queue_bytes, true);
+  if (draining_) return send_draining();  // the next process lists
   for (std::uint32_t number = 0; number < plugins_.size(); ++number) send_plugin(number);
+}
+
+void Far::drain() {
+  draining_ = true;
+  if (trunk_ != nullptr) send_draining();
+}
+
+void Far::send_draining() {
+  calls_ended_ = false;
+  Frame frame;
+  frame.kind = FrameKind::calls_draining;
+  trunk_->send(frame);
+}
+
+bool Far::drained() const {
+  if (trunk_ == nullptr || !trunk_->open()) return true;
+  return calls_ended_ && by_exchange_.empty() && trunk_->queued() == 0;
 }
 
 void Far::trunk_lost() {
@@ -153,6 +171,9 @@ void Far::on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd) {
       return begin_call(frame, payload);
     case FrameKind::call_cancel:
       return cancel_call(frame.exchange);
+    case FrameKind::calls_ended:
+      calls_ended_ = draining_;
+      return;
     case FrameKind::tools_wanted:
       if (draining_) return;  // the next process lists
       if (const auto number = find(payload)) send_plugin(*number);

@@ -68,10 +68,11 @@ class Far {
   void list_changed(std::uint32_t plugin, std::uint32_t kind);
   void resource_updated(std::uint32_t plugin, std::string_view uri);
 
-  // No further call is begun: the near end keeps them for the next process.
-  void drain() noexcept { draining_ = true; }
-  // Calls under way that somebody waits for.
-  std::size_t wanted_calls() const noexcept { return by_exchange_.size(); }
+  // Begins no further call: the near end keeps them for the next process.
+  void drain();
+  // True once the near end sends no more calls, those that were begun have ended, and their answers
+  // are in the socket; or if there is no near end.
+  bool drained() const;
 
  private:
   struct Lane;
@@ -79,6 +80,7 @@ class Far {
 
   void on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd);
   void trunk_lost();
+  void send_draining();
   void open_lane(const Frame &frame, std::string_view payload, OwnedFd socket);
   bh_status find_wire(const Frame &frame, const LaneText &text, Lane &lane, bh_error *error);
   void begin_call(const Frame &frame, std::string_view payload);
@@ -111,6 +113,7 @@ class Far {
   };
   Slots<Call> calls_;
   bool draining_ = false;
+  bool calls_ended_ = false;  // the near end has said so on the present trunk
   std::unordered_map<std::uint64_t, bh_call> by_exchange_;
   // What the near end has asked plugins to watch: number and URI. It ends with the near end.
   std::set<std::pair<std::uint32_t, std::string>> subscriptions_;

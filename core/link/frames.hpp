@@ -18,6 +18,7 @@ enum FrameKind : std::uint16_t {
   call_begin,     // exchange; code: flags; value: deadline; payload: archived CallText
   call_cancel,    // exchange
   tools_wanted,  // payload: a plugin's id; answered with plugin_named and its lists, if it is there
+  calls_ended,   // the answer to calls_draining: no further frame but call_cancel follows
 
   // Trunk, far to near. `plugin` says which, by a number that this trunk has given an id.
   plugin_named = 15,  // payload: the id
@@ -31,6 +32,7 @@ enum FrameKind : std::uint16_t {
   call_event,         // exchange; code: BH_RECORD_...; payload: JSON, for the record
   plugin_failed,      // payload: why; this plugin will do nothing
   resource_updated,   // payload: URI
+  calls_draining,     // this process ends once its calls have; answered with calls_ended
 
   // A lane's socket, near to far.
   lane_send = 32,   // code: see lane_code(); value: deadline; exchange; payload: the message

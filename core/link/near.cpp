@@ -90,21 +90,19 @@ struct Near::Lane final : Channel::Receiver {
   }
 };
 
-struct Near::TrunkReceiver final : Channel::Receiver {
-  explicit TrunkReceiver(Near &owner) : near(owner) {}
+struct Near::Trunk final : Channel::Receiver {
+  explicit Trunk(Near &owner) : near(owner) {}
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
-    near.on_trunk(frame, payload);
+    near.on_trunk(*this, frame, payload);
   }
-  void closed(Channel &, std::string_view reason) override { near.trunk_lost(reason); }
+  void closed(Channel &, std::string_view reason) override { near.trunk_lost(*this, reason); }
   Near &near;
+  std::unique_ptr<Channel> channel;
+  std::unordered_set<bh_call> calls;  // in flight
 };
 
 Near::Near(Reactor &reactor, std::string compartment, const bh_limits &limits, NearEvents &events)
-    : reactor_(reactor),
-      compartment_(std::move(compartment)),
-      limits_(limits),
-      events_(events),
-      receiver_(std::make_unique<TrunkReceiver>(*this)) {}
+    : reactor_(reactor), compartment_(std::move(compartment)), limits_(limits), events_(events) {}
 
 Near::~Near() {
   reactor_.forget(this);
@@ -117,12 +115,16 @@ std::string Near::about(std::string_view what) const {
 // ---- the trunk -------------------------------------------------------------------------------
 
 void Near::attach(OwnedFd trunk) {
-  if (trunk_ != nullptr) trunk_lost("it was replaced");
+  if (trunk_ != nullptr) {
+    retire_trunk();
+    lose_lanes({BH_E_IO, about("it was replaced")});
+  }
   gave_up_.clear();
   for (auto &[id, plugin] : plugins_) plugin->failure.clear();
-  trunk_ =
-      std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
-                                limits_.message_bytes + 4096, limits_.write_queue_bytes, false);
+  trunk_ = std::make_unique<Trunk>(*this);
+  trunk_->channel =
+      std::make_unique<Channel>(reactor_, std::move(trunk), *trunk_, limits_.message_bytes + 4096,
+                                limits_.write_queue_bytes, false);
   for (auto &[lane, owned] : lanes_) {
     if (lane->far) hand_over(*lane);
   }
@@ -143,8 +145,8 @@ bool Near::wait(const Frame &frame, std::string_view payload) {
 void Near::send_waiting() {
   waiting_bytes_ = 0;
   for (const Waiting &one : std::exchange(waiting_, {})) {
-    if (trunk_ != nullptr && trunk_->send(one.frame, one.payload) == BH_OK) {
-      calls_.insert(one.frame.exchange);
+    if (trunk_ != nullptr && trunk_->channel->send(one.frame, one.payload) == BH_OK) {
+      trunk_->calls.insert(one.frame.exchange);
     } else {
       events_.call_failed(one.frame.exchange,
                           {BH_E_LIMIT, about("it reads too slowly: its queue is full")});
@@ -172,14 +174,35 @@ void Near::give_up(const std::string &reason) {
   fail_waiting({BH_E_UNAVAILABLE, gave_up_});
 }
 
-void Near::trunk_lost(std::string_view reason) {
-  trunk_.reset();
+// The process at its end begins no further call; new ones wait for the next process.
+void Near::retire_trunk() {
   for (auto &[id, plugin] : plugins_) plugin->number.reset();
+  ending_.push_back(std::move(trunk_));
+  if (ending_.size() > max_ending) trunk_lost(*ending_.front(), "it was replaced");
+}
+
+void Near::trunk_lost(Trunk &trunk, std::string_view reason) {
+  if (&trunk == trunk_.get()) {
+    const std::unique_ptr<Trunk> lost = std::move(trunk_);
+    for (auto &[id, plugin] : plugins_) plugin->number.reset();
+    fail_calls(*lost, reason);
+    return lose_lanes({BH_E_IO, about(reason)});
+  }
+  const auto at = std::find_if(ending_.begin(), ending_.end(),
+                               [&](const auto &one) { return one.get() == &trunk; });
+  if (at == ending_.end()) return;
+  const std::unique_ptr<Trunk> lost = std::move(*at);
+  ending_.erase(at);
+  fail_calls(*lost, reason);
+}
+
+void Near::fail_calls(Trunk &trunk, std::string_view reason) {
   const Error error{BH_E_IO, about(reason)};
-  auto calls = std::move(calls_);
-  calls_.clear();
-  for (const bh_call call : calls) events_.call_failed(call, error);
-  // The lanes' own sockets say the same, unless the other process lives and only the trunk is bad.
+  for (const bh_call call : std::exchange(trunk.calls, {})) events_.call_failed(call, error);
+}
+
+// The lanes' own sockets say the same, unless the other process lives and only the trunk is bad.
+void Near::lose_lanes(const Error &error) {
   std::vector<Lane *> open;
   for (auto &[lane, owned] : lanes_) {
     if (!lane->far) open.push_back(lane);
@@ -194,18 +217,37 @@ void Near::trunk_lost(std::string_view reason) {
   }
 }
 
-void Near::on_trunk(const Frame &frame, std::string_view payload) {
+Near::Trunk *Near::trunk_of(bh_call call) {
+  if (trunk_ != nullptr && trunk_->calls.contains(call)) return trunk_.get();
+  for (const auto &trunk : ending_) {
+    if (trunk->calls.contains(call)) return trunk.get();
+  }
+  return nullptr;
+}
+
+void Near::on_trunk(Trunk &trunk, const Frame &frame, std::string_view payload) {
   switch (frame.kind) {
-    case plugin_named:
-      return name(frame.plugin, payload);
     case FrameKind::call_complete:
     case call_refused:
     case FrameKind::call_progress:
     case FrameKind::call_event:
-      return on_call(frame, payload);
+      return on_call(trunk, frame, payload);
+    case calls_draining: {
+      if (&trunk == trunk_.get()) retire_trunk();
+      Frame ended;
+      ended.kind = calls_ended;
+      trunk.channel->send(ended);
+      return;
+    }
     default:
-      break;
+      // What an ending process lists is no longer of interest.
+      if (&trunk == trunk_.get()) on_plugin(frame, payload);
+      return;
   }
+}
+
+void Near::on_plugin(const Frame &frame, std::string_view payload) {
+  if (frame.kind == plugin_named) return name(frame.plugin, payload);
   Plugin *plugin = find(frame.plugin);
   if (plugin == nullptr) return;
   switch (frame.kind) {
@@ -234,45 +276,50 @@ void Near::on_trunk(const Frame &frame, std::string_view payload) {
   }
 }
 
-void Near::on_call(const Frame &frame, std::string_view payload) {
+void Near::on_call(Trunk &trunk, const Frame &frame, std::string_view payload) {
   switch (frame.kind) {
     case FrameKind::call_complete:
-      if (calls_.erase(frame.exchange) == 1) {
+      if (trunk.calls.erase(frame.exchange) == 1) {
         events_.call_complete(frame.exchange, frame.code, payload);
       }
       return;
     case call_refused:
-      if (frame.code == static_cast<std::uint32_t>(BH_WOULD_BLOCK)) {
-        // Its process is being replaced, and has not begun the call.
-        if (calls_.erase(frame.exchange) == 0) return;
-        Frame again;
-        again.kind = FrameKind::call_begin;
-        again.code = frame.plugin;
-        again.exchange = frame.exchange;
-        again.value = frame.value;
-        if (wait(again, payload)) return;
-        return events_.call_failed(
-            frame.exchange,
-            {BH_E_LIMIT, about("it is being started again, and too many calls wait for it")});
-      }
-      if (calls_.erase(frame.exchange) == 1) {
-        events_.call_failed(frame.exchange,
-                            {static_cast<bh_status>(frame.code), std::string(payload)});
-      }
-      return;
+      return on_refused(trunk, frame, payload);
     case FrameKind::call_progress: {
       Progress progress;
-      if (calls_.contains(frame.exchange) && from_bytes(payload, &progress)) {
+      if (trunk.calls.contains(frame.exchange) && from_bytes(payload, &progress)) {
         events_.call_progress(frame.exchange, progress.value, progress.total, progress.message);
       }
       return;
     }
     case FrameKind::call_event:
-      if (calls_.contains(frame.exchange)) events_.call_event(frame.exchange, frame.code, payload);
+      if (trunk.calls.contains(frame.exchange))
+        events_.call_event(frame.exchange, frame.code, payload);
       return;
     default:
       return;
   }
+}
+
+void Near::on_refused(Trunk &trunk, const Frame &frame, std::string_view payload) {
+  if (trunk.calls.erase(frame.exchange) == 0) return;
+  if (frame.code == static_cast<std::uint32_t>(BH_WOULD_BLOCK)) return begin_again(frame, payload);
+  events_.call_failed(frame.exchange, {static_cast<bh_status>(frame.code), std::string(payload)});
+}
+
+// The process that has refused the call is being replaced, and has not begun it.
+void Near::begin_again(const Frame &refused, std::string_view payload) {
+  Frame again;
+  again.kind = FrameKind::call_begin;
+  again.code = refused.plugin;
+  again.exchange = refused.exchange;
+  again.value = refused.value;
+  if (!wait(again, payload)) {
+    return events_.call_failed(
+        refused.exchange,
+        {BH_E_LIMIT, about("it is being started again, and too many calls wait for it")});
+  }
+  if (trunk_ != nullptr) send_waiting();
 }
 
 // ---- lanes -----------------------------------------------------------------------------------
@@ -282,7 +329,7 @@ void Near::hand_over(Lane &lane) {
   frame.kind = FrameKind::lane_open;
   frame.value = lane.connect_timeout_ms;
   const std::string text = to_bytes(LaneText{lane.plugin->id, lane.server});
-  if (trunk_->send(frame, text, lane.far.get()) == BH_OK) lane.far.reset();
+  if (trunk_->channel->send(frame, text, lane.far.get()) == BH_OK) lane.far.reset();
 }
 
 void Near::lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms) {
@@ -338,7 +385,7 @@ void *Near::fresh_tools(const std::string &id) {
   if (trunk_ != nullptr) {
     Frame frame;
     frame.kind = tools_wanted;
-    trunk_->send(frame, id);
+    trunk_->channel->send(frame, id);
   }
   return &fresh;
 }
@@ -452,10 +499,10 @@ struct NearFunctions {
       return bh::fail(error, BH_E_LIMIT,
                       near.about("it is being started again, and too many calls wait for it"));
     }
-    if (near.trunk_->send(frame, to_bytes(text)) != BH_OK) {
+    if (near.trunk_->channel->send(frame, to_bytes(text)) != BH_OK) {
       return bh::fail(error, BH_E_LIMIT, near.about("it reads too slowly: its queue is full"));
     }
-    near.calls_.insert(call);
+    near.trunk_->calls.insert(call);
     return BH_PENDING;
   }
 
@@ -469,11 +516,12 @@ struct NearFunctions {
       near.waiting_.erase(waits);
       return;
     }
-    if (near.trunk_ == nullptr) return;
+    Near::Trunk *trunk = near.trunk_of(call);
+    if (trunk == nullptr) return;
     Frame frame;
     frame.kind = FrameKind::call_cancel;
     frame.exchange = call;
-    plugin.near->trunk_->send(frame);
+    trunk->channel->send(frame);
   }
 
   static std::uint32_t features(void *self) { return static_cast<Plugin *>(self)->features; }

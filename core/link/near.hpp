@@ -52,7 +52,8 @@ class Near {
   Near(const Near &) = delete;
   Near &operator=(const Near &) = delete;
 
-  // The other process is there (again).
+  // The other process is there (again). A process before it may still answer the calls that it has
+  // begun, until its own trunk ends.
   void attach(OwnedFd trunk);
   // It will not come: lanes and calls fail with this reason until attach().
   void give_up(const std::string &reason);
@@ -71,15 +72,22 @@ class Near {
  private:
   struct Plugin;
   struct Lane;
-  struct TrunkReceiver;
+  struct Trunk;
   friend struct NearFunctions;
 
-  void on_trunk(const Frame &frame, std::string_view payload);
-  void on_call(const Frame &frame, std::string_view payload);
+  void on_trunk(Trunk &trunk, const Frame &frame, std::string_view payload);
+  void on_plugin(const Frame &frame, std::string_view payload);
+  void on_call(Trunk &trunk, const Frame &frame, std::string_view payload);
+  void on_refused(Trunk &trunk, const Frame &frame, std::string_view payload);
+  void begin_again(const Frame &refused, std::string_view payload);
   bool wait(const Frame &frame, std::string_view payload);
   void send_waiting();
   void fail_waiting(const Error &error);
-  void trunk_lost(std::string_view reason);
+  void retire_trunk();
+  void trunk_lost(Trunk &trunk, std::string_view reason);
+  void fail_calls(Trunk &trunk, std::string_view reason);
+  void lose_lanes(const Error &error);
+  Trunk *trunk_of(bh_call call);
   void hand_over(Lane &lane);
   void lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms);
   void end_lane(Lane &lane);
@@ -91,12 +99,13 @@ class Near {
   const std::string compartment_;
   const bh_limits &limits_;
   NearEvents &events_;
-  std::unique_ptr<TrunkReceiver> receiver_;
-  std::unique_ptr<Channel> trunk_;
+  std::unique_ptr<Trunk> trunk_;
+  // Trunks of processes that end, oldest first: they carry answers, and no new calls.
+  static constexpr std::size_t max_ending = 4;
+  std::deque<std::unique_ptr<Trunk>> ending_;
   std::string gave_up_;
   std::map<std::string, std::unique_ptr<Plugin>, std::less<>> plugins_;  // by id
   std::unordered_map<Lane *, std::unique_ptr<Lane>> lanes_;
-  std::unordered_set<bh_call> calls_;  // under way
   // Calls that wait for the next process, in order; at most max_waiting, and write_queue_bytes of
   // them. None of them was begun.
   static constexpr std::size_t max_waiting = 1024;

@@ -49,6 +49,7 @@ struct Tool {
   std::size_t cancelled = 0;
   bool answers = true;
   std::vector<std::string> calls;  // method and name
+  std::vector<bh_call> pending;
 
   static bh_status list(void *self, std::uint32_t kind, bh_buf *out, bh_error *) {
     if (kind != BH_LIST_TOOLS) return BH_E_UNSUPPORTED;
@@ -59,7 +60,10 @@ struct Tool {
     auto &tool = *static_cast<Tool *>(self);
     tool.calls.push_back(std::string(bh::view(info->method)) + " " +
                          std::string(bh::view(info->name)));
-    if (!tool.answers) return BH_PENDING;
+    if (!tool.answers) {
+      tool.pending.push_back(call);
+      return BH_PENDING;
+    }
     (*tool.far)->complete(call, BH_RESULT_OK, tool.id);
     return BH_OK;
   }
@@ -224,6 +228,97 @@ TEST_CASE("a call is cancelled in the plugin that runs it") {
   Near::tools().call_cancel(notes, link.last_call);
   REQUIRE(link.until([&] { return process.tools[1]->cancelled == 1; }));
   CHECK(process.tools[0]->cancelled == 0);
+}
+
+TEST_CASE("an ending process finishes its calls beside the next one, which gets all others") {
+  Link link;
+  Process before(*link.reactor, link.limits, {"notes"});
+  before.tools[0]->answers = false;
+  link.attach(before);
+  void *notes = link.near.plugin("notes");
+  link.call(notes);
+  REQUIRE(link.until([&] { return before.tools[0]->pending.size() == 1; }));
+  // Sent before the near end knows.
+  link.call(notes);
+  before.far->drain();
+  CHECK(!before.far->drained());
+  REQUIRE(link.until([&] { return link.listed(notes) != "pending"; }));
+  Process after(*link.reactor, link.limits, {"notes"});
+  after.tools[0]->id = "next";
+  link.attach(after);
+  link.call(notes);
+  REQUIRE(link.until([&] { return link.heard.results.size() == 2; }));
+  CHECK(link.heard.results == Names{"next", "next"});
+  CHECK(!before.far->drained());
+  Near::tools().call_cancel(notes, 1);
+  REQUIRE(link.until([&] { return before.tools[0]->cancelled == 1; }));
+  CHECK(after.tools[0]->cancelled == 0);
+  before.far->complete(before.tools[0]->pending[0], BH_RESULT_OK, "last");
+  REQUIRE(link.until([&] { return before.far->drained(); }));
+  before.far.reset();
+  REQUIRE(link.until([&] { return link.heard.results.size() == 3; }));
+  CHECK(link.heard.results.back() == "last");
+  CHECK(link.heard.errors.empty());
+  CHECK(before.tools[0]->calls.size() == 1);
+}
+
+TEST_CASE("a process that ends before its calls have loses these only") {
+  Link link;
+  Process before(*link.reactor, link.limits, {"notes"});
+  before.tools[0]->answers = false;
+  link.attach(before);
+  void *notes = link.near.plugin("notes");
+  link.call(notes);
+  REQUIRE(link.until([&] { return before.tools[0]->pending.size() == 1; }));
+  Process after(*link.reactor, link.limits, {"notes"});
+  link.attach(after);
+  link.call(notes);
+  before.far.reset();
+  REQUIRE(link.until([&] { return link.heard.results.size() + link.heard.errors.size() == 2; }));
+  CHECK(link.heard.results == Names{"notes"});
+  CHECK(link.heard.errors.size() == 1);
+}
+
+TEST_CASE("processes that end without end are not kept") {
+  Link link;
+  std::vector<std::unique_ptr<Process>> all;
+  void *notes = link.near.plugin("notes");
+  constexpr std::size_t lives = 8, kept = 4;  // kept: Near::max_ending
+  for (std::size_t i = 0; i < lives; ++i) {
+    all.push_back(
+        std::make_unique<Process>(*link.reactor, link.limits, std::vector<std::string>{"notes"}));
+    all.back()->tools[0]->answers = false;
+    link.attach(*all.back());
+    link.call(notes);
+    REQUIRE(link.until([&] { return all.back()->tools[0]->pending.size() == 1; }));
+  }
+  CHECK(link.heard.errors.size() == lives - 1 - kept);
+}
+
+TEST_CASE("a large answer is in the socket before its process counts as drained") {
+  Link link;
+  constexpr std::size_t bytes = 8u << 20;
+  link.limits.message_bytes = 2 * bytes;
+  link.limits.write_queue_bytes = 4 * bytes;
+  Near near(*link.reactor, "files", link.limits, link.heard);
+  Process process(*link.reactor, link.limits, {"notes"});
+  process.tools[0]->answers = false;
+  auto pair = socket_pair();
+  REQUIRE(pair.has_value());
+  process.far->attach(std::move(pair->second));
+  near.attach(std::move(pair->first));
+  link.call(near.plugin("notes"));
+  link.call(near.plugin("notes"));
+  REQUIRE(link.until([&] { return process.tools[0]->pending.size() == 2; }));
+  process.far->drain();
+  for (const bh_call call : process.tools[0]->pending) {
+    process.far->complete(call, BH_RESULT_OK, std::string(bytes, 'x'));
+  }
+  REQUIRE(link.until([&] { return process.far->drained(); }));
+  process.far.reset();
+  REQUIRE(link.until([&] { return link.heard.results.size() + link.heard.errors.size() == 2; }));
+  CHECK(link.heard.errors.empty());
+  for (const std::string &result : link.heard.results) CHECK(result.size() == bytes);
 }
 
 TEST_CASE("subscriptions go over a link, and updates come back") {

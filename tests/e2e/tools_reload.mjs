@@ -2,7 +2,7 @@
 // finishes its calls, and none is lost.
 import { copyFileSync, mkdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { assert, build, run, runProgram, show, test, until } from './lib.mjs';
+import { alive, assert, build, run, runProgram, show, test, until } from './lib.mjs';
 import { ask, statusOf } from './status.mjs';
 
 const built = join(build, 'core/plugin/testing_plugins/plugins');
@@ -22,6 +22,12 @@ const copyPlugin = (name, dir) => {
   return join(dir, `${name}.so`);
 };
 const said = async (client, tool) => (await client.tool(tool)).content[0].text;
+// Calls that the test awaits later.
+const hold = (client, tools) => tools.map((tool) => {
+  const call = said(client, tool);
+  call.catch(() => {});
+  return call;
+});
 const reload = (gateway) => ask(gateway, 'POST', '/reload-config');
 const processOf = async (gateway, name) => (await statusOf(gateway)).compartments
   .filter((one) => one.name === name && one.state === 'running').map((one) => one.pid);
@@ -39,12 +45,12 @@ test('a changed file of a tools plugin is noticed, named, and its calls are not 
   assert.deepEqual((await reload(gateway)).files, [], 'nothing has changed');
   const [old] = await processOf(gateway, 'first');
   const [other] = await processOf(gateway, 'second');
-  const held = ['first', 'first', 'first', 'second', 'second'].map((name) => said(client, `${name}__hold`));
+  const held = hold(client, [...Array(3).fill('first__hold'), ...Array(2).fill('second__hold')]);
   await inFlight(gateway, 5);
   install(first, 'two');
   const answer = reload(gateway);
   await until('it drains', async () => (await statusOf(gateway)).compartments.some((one) => one.pid === old && one.state === 'draining'));
-  const fresh = Array.from({ length: 5 }, () => said(client, 'first__which'));
+  const fresh = hold(client, Array(5).fill('first__which'));
   process.kill(old, 'SIGUSR1');
   assert.deepEqual(await Promise.all(held.slice(0, 3)), Array(3).fill('one'), 'those in flight end where they began');
   assert.deepEqual(await Promise.all(fresh), Array(5).fill('two'));
@@ -59,6 +65,52 @@ test('a changed file of a tools plugin is noticed, named, and its calls are not 
   assert.match(runProgram(t, ['reload'], { env: gateway.env() }).stdout,
     /^ {2}plugins: tools\.first: file changed; new version runs, tools\.second: file changed; new version runs$/m);
   assert.deepEqual([await said(client, 'first__which'), await said(client, 'second__which')], ['one', 'two']);
+});
+
+// Fault: the process ends when its calls have, with half of their answers still unsent.
+test('large answers given just before a drained compartment ends arrive whole', async (t) => {
+  const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
+  install(first, 'one');
+  install(second, 'one');
+  const profile = (say) => ({ limits: { drain_ms: 60000 }, tools: { first: { plugin: first, say }, second: { plugin: second, say } } });
+  const gateway = await t.gateway(profile('a'));
+  const client = await t.http(gateway);
+  await client.toolNames();
+  const old = [...await processOf(gateway, 'first'), ...await processOf(gateway, 'second')];
+  const held = hold(client, ['first__hold_large', 'first__hold_large', 'second__hold_large', 'second__hold_large']);
+  await inFlight(gateway, 4);
+  writeFileSync(gateway.config, JSON.stringify(profile('b')));
+  const answer = reload(gateway);
+  await until('both drain', async () => (await statusOf(gateway)).compartments.filter((one) => one.state === 'draining').length === 2);
+  for (const pid of old) process.kill(pid, 'SIGUSR1');
+  for (const text of await Promise.all(held)) assert.equal(text, `one a${'x'.repeat(8 << 20)}`);
+  assert.equal((await answer).success, true);
+  await until('they have ended', () => old.every((pid) => !alive(pid)));
+});
+
+// Fault: a call that is sent in the instant in which the process of before ends is lost with it.
+test('no call is lost while tools plugins are replaced again and again', async (t) => {
+  const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
+  install(first, 'one');
+  install(second, 'one');
+  const profile = (say) => ({ tools: { first: { plugin: first, say }, second: { plugin: second, say } } });
+  const gateway = await t.gateway(profile('0'));
+  const client = await t.http(gateway);
+  await client.toolNames();
+  let over = false;
+  const answers = [];
+  const traffic = Array.from({ length: 8 }, async (_, i) => {
+    while (!over) answers.push(await said(client, `${i % 2 ? 'first' : 'second'}__which`).catch((error) => error.message));
+  });
+  for (let round = 1; round <= 20; ++round) {
+    writeFileSync(gateway.config, JSON.stringify(profile(`${round}`)));
+    assert.equal((await reload(gateway)).success, true);
+  }
+  over = true;
+  await Promise.all(traffic);
+  assert.deepEqual(answers.filter((text) => !/^one \d+$/.test(text)), []);
+  assert.ok(answers.length >= 20, `${answers.length} calls`);
+  assert.deepEqual([await said(client, 'first__which'), await said(client, 'second__which')], ['one 20', 'one 20']);
 });
 
 // Fault: a file that is written to keeps its inode, and counts as the same.
