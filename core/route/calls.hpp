@@ -94,8 +94,8 @@ class Calls final : public Asks::Forms {
   void checked(std::uint64_t exchange, bool duplicates);
   void approval_given(std::uint64_t exchange, bool allow, ApprovalSurface surface,
                       const ApprovalScope &scope);
-  // A person's answer. BH_E_NOT_FOUND: that call does not wait (any more). BH_E_INVALID: there is
-  // no such scope.
+  // A person's answer. BH_E_NOT_FOUND: that call does not wait, or no longer. BH_E_INVALID: there
+  // is no such scope.
   Result<void> answer_approval(const ApprovalAnswer &answer);
   // The answer of the client to a question of the gateway's own.
   void form_answered(std::uint64_t exchange, const Message &answer) override;

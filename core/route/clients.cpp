@@ -8,8 +8,8 @@
 namespace bulkhead {
 namespace {
 
-// Where the messages of a session go whose client has gone, until it is closed.
-class Nobody final : public ClientEnd {
+// Drops the messages of a session whose client has gone, until it is closed.
+class NoClient final : public ClientEnd {
  public:
   void send(const bh_outgoing &) override {}
   void session_ended(bh_session, std::string_view) override {}
@@ -159,11 +159,11 @@ void Clients::close(bh_session handle, std::uint32_t how) {
   needs_.on_idle();
 }
 
-// From inside a transport's send(): whoever is sending may be walking over sessions. The end may go
-// at once.
+// From inside a transport's send(): its caller may be iterating over sessions. The end may go at
+// once.
 void Clients::close_later(Session &s, std::uint32_t how) {
-  static Nobody nobody;
-  if (how != BH_SESSION_INPUT_ENDED) s.end = &nobody;
+  static NoClient no_client;
+  if (how != BH_SESSION_INPUT_ENDED) s.end = &no_client;
   closing_.emplace_back(s.handle, how);
   if (closing_.size() > 1) return;
   needs_.reactor.defer(this, [](void *arg) { static_cast<Clients *>(arg)->close_pending(); }, this);
@@ -173,7 +173,7 @@ void Clients::close_pending() {
   for (const auto &[handle, how] : std::exchange(closing_, {})) close(handle, how);
 }
 
-// Nobody can answer an ask any more; its call goes on and the upstream decides.
+// The client can no longer answer an ask; the call continues, and the server decides.
 void Clients::end_input(Session &s) {
   s.input_ended = true;
   needs_.asks.session_ended(s.handle);

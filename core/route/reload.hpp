@@ -56,9 +56,9 @@ class Reload final : public Draining::Owner {
 
   // Makes `next` the servers, in this order. Those that are in it neither kept nor new leave every
   // view at once and drain: their calls may run for limits.drain_ms and then fail. Clients keep
-  // their sessions and are told of changed lists.
+  // their sessions and are notified of changed lists.
   void exchange_upstreams(std::vector<NextUpstream> next);
-  // Names, limits or what is exposed are others now (they are read through the profile).
+  // Names, limits or what is exposed have changed (they are read through the profile).
   void profile_changed();
   // So are the approved definitions of tools.
   void use_pins();

@@ -84,13 +84,13 @@ std::optional<RestoredSessions::Carried> RestoredSessions::carry(bh_session hand
 
 // Not at once: the transport does not know of its session yet.
 void RestoredSessions::continue_all() {
-  answer_owed();
+  answer_owed_requests();
   needs_.views.for_each([this](View &view) { lists_ready(view); });
   needs_.on_idle();
 }
 
 // The place in the ledger is free again when the transport says that the answer is out.
-void RestoredSessions::answer_owed() {
+void RestoredSessions::answer_owed_requests() {
   for (const LedgerRequest &request : std::exchange(owed_, {})) {
     if (needs_.journal.carried() == 0) return;
     if (!is_id(request.id)) {
@@ -122,7 +122,7 @@ void RestoredSessions::lists_ready(View &view) {
   }
 }
 
-// As if the client did, so that policy is asked, too. What nobody offers yet is tried again when
+// As if the client did, so that policy is asked, too. What no server offers yet is tried again when
 // lists change.
 void RestoredSessions::subscribe_again(bh_session handle) {
   std::string scratch;
@@ -143,7 +143,7 @@ void RestoredSessions::subscribe_again(bh_session handle) {
     if (!sound) continue;
     const std::uint64_t silent = needs_.answers.batches().open_silent({handle, 0, 0});
     Incoming request{{handle, 0, silent}, {message, &scan}, needs_.reactor.now_ns()};
-    request.recorded = true;  // of what the gateway asks itself only calls are on record
+    request.recorded = true;  // of what the gateway asks itself only calls are recorded
     needs_.handle(*s, request);
   }
 }

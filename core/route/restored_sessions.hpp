@@ -1,6 +1,6 @@
-// Sessions that go on in this process: those of an earlier one, and those that were evicted. What
-// their clients had set up is set up again as soon as the servers have answered.
-// Owner: the Router. Thread: [io].
+// Sessions that continue in this process: those of an earlier one, and those that were evicted.
+// What their clients had set up is set up again as soon as the servers have answered. Owner: the
+// Router. Thread: [io].
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class RestoredSessions {
       : needs_(std::move(needs)), continuing_(needs_.reactor, [this] { continue_all(); }) {}
 
   // Makes a fresh session what it was in an earlier process, or before it was evicted. The client
-  // has lists of then, so it is told that they may be others.
+  // has its former lists, so it is notified that they may have changed.
   void restore(bh_session session, std::uint8_t revision, ClientCaps caps, std::string_view id,
                SealTime sealed);
   // Makes a fresh session the one of the client that comes with the process: restored, if an
@@ -58,7 +58,7 @@ class RestoredSessions {
  private:
   void read_record(Session &session);
   void continue_all();
-  void answer_owed();
+  void answer_owed_requests();
   void subscribe_again(bh_session session);
 
   const Needs needs_;

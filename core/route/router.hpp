@@ -88,15 +88,15 @@ class Router final {
   Router &operator=(const Router &) = delete;
 
   // ---- set up, before start() ----
-  // Sessions that go on in the next process are written there. Borrowed, may be null: then none
-  // does.
+  // Sessions that continue in the next process are written there. Borrowed, may be null: then none
+  // continues.
   void use_ledger(Ledger *ledger);
   std::unique_ptr<Upstream> new_upstream(ServerDef definition);
   void add_upstream(std::unique_ptr<Upstream> upstream) { upstreams_.add(std::move(upstream)); }
 
   // Starts the lanes for clients without capabilities (eager), else waits for the first client.
   void start(bool eager);
-  // After the sessions have ended; wires().closing() says when the connectors have let go.
+  // After the sessions have ended; wires().closing() says when the connectors have released them.
   void close_lanes();
 
   // ---- the parts, for those who have something to say to them ----

@@ -1,6 +1,6 @@
 // How servers of one generation of the protocol are spoken to. Everything on the servers' side that
 // depends on a revision is behind this: what opens a connection, what its answer says, what each
-// request carries. Without state; a lane keeps what it was told. Thread: [io].
+// request carries. Without state; a lane keeps what it has read. Thread: [io].
 #pragma once
 
 #include <string>

@@ -57,9 +57,9 @@ void SessionEdge::initialize(Session &s, Incoming &request) {
   needs_.answers.result(request, initialize_result(s, needs_.profile));
 }
 
-// The first handshake, or one that starts a session anew: then calls under way go on, and what the
-// client had asked for lasts no longer. A session with servers of its own keeps its capabilities:
-// others would start those servers anew, under its calls and as often as it likes.
+// The first handshake, or one that starts a session anew: then calls in flight continue, and what
+// the client had asked for ends. A session with servers of its own keeps its capabilities: others
+// would start those servers anew, under its calls and as often as it likes.
 void SessionEdge::begin_session(Session &s, std::uint8_t revision, ClientCaps caps) {
   const bool own = s.view != nullptr && s.view->session != 0;
   const bool stays = own || (s.view != nullptr && s.caps == caps);
@@ -135,8 +135,8 @@ void SessionEdge::pass_roots_changed(Session &s, const Message &message) {
   }
 }
 
-// The client has given a request up: it ends here, and the upstream is told with the client's own
-// words. The place that waited for the answer is released without one.
+// The client has given a request up: it ends here, and the upstream is notified with the client's
+// own words. The place that waited for the answer is released without one.
 void SessionEdge::cancel(Session &s, std::string_view message, const mcp::Scan &scan) {
   const std::string_view id = scan.request_id.in(message);
   if (id.empty()) return;

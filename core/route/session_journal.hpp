@@ -25,7 +25,7 @@ class SessionJournal {
   SessionJournal(const SessionJournal &) = delete;
   SessionJournal &operator=(const SessionJournal &) = delete;
 
-  // Before any session is open. Borrowed; null: no session goes on in another process.
+  // Before any session is open. Borrowed; null: no session continues in another process.
   void use(Ledger *ledger);
   Ledger *ledger() noexcept { return ledger_; }
 
@@ -47,7 +47,7 @@ class SessionJournal {
   }
   // It has been taken up again: finds what was recorded of it.
   void reopened(Session &session, std::string_view id, SealTime sealed);
-  // Ids of sessions of earlier processes mean nothing any more.
+  // Ids of sessions of earlier processes no longer mean anything.
   void too_old();
 
   // ---- the session of the client that comes with the process; see Ledger ----

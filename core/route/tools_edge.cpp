@@ -24,7 +24,7 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
   Exchange *e = needs_.exchanges.get(call);
   if (e == nullptr || e->lane == nullptr || e->lane->upstream().tools == nullptr) return BH_STALE;
   if (e->purpose != Purpose::call) {
-    needs_.calls.drop(*e);  // nobody waits for it
+    needs_.calls.drop(*e);  // no client waits for it
     return BH_OK;
   }
   // The same message that a server behind a wire would have sent, through the same door.

@@ -40,7 +40,7 @@ class ToolsEdge {
   ToolsEdge &operator=(const ToolsEdge &) = delete;
 
   // ---- about a call ----
-  // Its result, or its JSON-RPC error: BH_RESULT_*. BH_STALE: there is no such call (any more).
+  // Its result, or its JSON-RPC error: BH_RESULT_*. BH_STALE: there is no such call, or no longer.
   bh_status complete(bh_call call, std::uint32_t kind, std::string_view json);
   // The call has not run, or its plugin has gone with it; nothing follows.
   void refused(bh_call call, const Error &error);
@@ -53,7 +53,7 @@ class ToolsEdge {
   // ---- about the plugin ----
   // abi_kind: BH_LIST_*; others are ignored.
   static void list_changed(Upstream &upstream, std::uint32_t abi_kind);
-  // It runs (again), in another process: what it was to watch, it is told again.
+  // It runs (again), in another process: it is asked again to watch what it was to watch.
   static void began(Upstream &upstream);
   void resource_updated(Upstream &upstream, std::string_view uri);
 

@@ -132,7 +132,7 @@ class Draft {
   Result<void> written_;
 };
 
-// A profile while it is edited; no other `bulkhead mcp` of this user edits one meanwhile.
+// A profile while it is edited; no other `bulkhead mcp` of this user edits one at the same time.
 struct Edited {
   OwnedFd lock;
   ProfileLayer layer;

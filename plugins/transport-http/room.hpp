@@ -1,9 +1,9 @@
 // Which connections end so that another one has a place.
 //
-// Those that nobody uses go first. Where all are in use, the largest share is cut: of the peer that
-// has most connections the group that is largest. A group is a session's connections that wait for
-// answers, all of the peer that wait without a session, or all whose requests still arrive. So a
-// client whose group is smaller loses nothing to one that fills the table.
+// Those that are not in use go first. Where all are in use, the largest share is cut: of the peer
+// that has most connections the group that is largest. A group is a session's connections that wait
+// for answers, all of the peer that wait without a session, or all whose requests still arrive. So
+// a client whose group is smaller loses nothing to one that fills the table.
 #pragma once
 
 #include <cstddef>

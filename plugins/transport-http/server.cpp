@@ -230,7 +230,7 @@ void Server::close_sessions(const std::vector<bh_session> &handles) {
   }
 }
 
-// A client that is told 404 gives its session up; an evicted one comes back with the next request.
+// A client that gets 404 gives its session up; an evicted one is restored by the next request.
 void Server::end_streams(Session &session, std::uint32_t how) {
   if (Connection *general = std::exchange(session.general, nullptr)) {
     general->attached = {};

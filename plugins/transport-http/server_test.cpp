@@ -399,7 +399,7 @@ TEST_CASE("no more sessions than the host takes: the one that is missed least ma
   CHECK(rig.closed.size() == 2);
 }
 
-TEST_CASE("calls of an evicted session are told that it comes back") {
+TEST_CASE("calls of an evicted session get 503, since it can be restored") {
   bh_limits limits = test_limits();
   limits.sessions = 1;
   Rig rig(R"({"listen":"127.0.0.1:0"})", limits);

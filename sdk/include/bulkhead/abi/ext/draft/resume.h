@@ -31,8 +31,8 @@ typedef struct bh_host_resume {
   uint32_t reserved;
 
   /* The sealed state of an initialized session: at most 160 characters of [A-Za-z0-9_-], valid for
-   * this transport and this `id` (its own, random) only. BH_E_UNSUPPORTED: this host keeps no sessions
-   * beyond its process. [io] */
+   * this transport and this `id` (its own, random) only. BH_E_UNSUPPORTED: this host keeps no
+   * sessions beyond its process. [io] */
   bh_status (*seal)(void *ctx, bh_session session, bh_str id, bh_buf *out, bh_error *error);
 
   /* Opens a session from what seal() gave in an earlier process, or in this one if the session was
