@@ -27,6 +27,7 @@ struct Manifest {
   std::string id, version, description;
   std::uint32_t abi_major = 0, abi_minor_needed = 0;
   std::vector<std::string> provides;
+  bool exclusive = false;  // what it holds can be held by one process at a time
 };
 Result<Manifest> read_manifest(const std::string &path);
 

@@ -246,6 +246,23 @@ TEST_CASE("a manifest that is missing, unreadable or another plugin's is refused
   CHECK_THAT(error.text, Contains("manifest") && Contains(manifest));
 }
 
+TEST_CASE("a manifest may declare that its plugin is exclusive") {
+  testing::TestFolder folder;
+  const auto manifest = [&](const std::string &more) {
+    folder.write("p.plugin.toml",
+                 "id = \"p\"\nabi_major = 0\nabi_minor_needed = 0\n"
+                 "provides = [\"bh.tools/1\"]\n" +
+                     more);
+    return read_manifest(folder / "p.plugin.toml");
+  };
+  CHECK(!manifest("").value().exclusive);
+  CHECK(manifest("exclusive = true\n").value().exclusive);
+  CHECK(!manifest("exclusive = false\n").value().exclusive);
+  const auto wrong = manifest("exclusive = \"yes\"\n");
+  REQUIRE(!wrong.has_value());
+  CHECK_THAT(wrong.error().text, Contains("exclusive must be true or false"));
+}
+
 TEST_CASE("code that contradicts its manifest is refused") {
   CHECK_THAT(refusal("other-id").text, Contains("holds no plugin with the id \"other-id\""));
   CHECK_THAT(refusal("other-provides").text, Contains("bh.policy/1"));

@@ -50,6 +50,15 @@ bool take(const toml::table &table, const char *key, std::uint32_t *out) {
   return true;
 }
 
+// A truth value that may be missing.
+bool take_optional(const toml::table &table, const char *key, bool *out) {
+  const auto value = table[key];
+  if (!value) return true;
+  if (value.as_boolean() == nullptr) return false;
+  *out = value.as_boolean()->get();
+  return true;
+}
+
 Result<Manifest> parse(const std::string &path, const std::string &text) {
   const toml::parse_result result = toml::parse(text, path);
   if (!result) {
@@ -67,6 +76,9 @@ Result<Manifest> parse(const std::string &path, const std::string &text) {
   }
   take(table, "version", &manifest.version);
   take(table, "description", &manifest.description);
+  if (!take_optional(table, "exclusive", &manifest.exclusive)) {
+    return bad(path, "exclusive must be true or false");
+  }
   const auto *provides = table["provides"].as_array();
   if (provides == nullptr || provides->empty() || provides->size() > max_provides) {
     return bad(path, "provides must list 1 to 64 extension ids, e.g. [\"bh.tools/1\"]");

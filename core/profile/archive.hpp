@@ -112,8 +112,8 @@ void archive(Ar &ar, Limits &v) {
 
 template <class Ar>
 void archive(Ar &ar, PluginFile &v) {
-  auto &[mark] = v;
-  ar(mark);
+  auto &[mark, exclusive] = v;
+  ar(mark, exclusive);
 }
 
 template <class Ar>

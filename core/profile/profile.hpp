@@ -163,7 +163,8 @@ struct Limits {
 // profile's text has no key for it.
 struct PluginFile {
   std::string mark;  // differs when the file has changed; empty: unknown, or pinned by its digest
-  bool operator==(const PluginFile &) const = default;
+  bool exclusive = false;  // from the manifest; does not count as a difference
+  bool operator==(const PluginFile &other) const noexcept { return mark == other.mark; }
 };
 
 struct PluginUse {

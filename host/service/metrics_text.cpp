@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -86,7 +87,9 @@ std::string metrics_text(const ServiceStatus &status) {
     metrics.add("bulkhead_server_in_flight", "gauge", of, server.in_flight);
     metrics.add("bulkhead_server_restarts_total", "counter", of, server.restarts);
   }
+  std::set<std::string> seen;  // a process that ends beside its replacement comes after it
   for (const CompartmentStatus &one : status.process.compartments) {
+    if (!seen.insert(one.name).second) continue;
     const std::string of = label("compartment", one.name);
     metrics.add("bulkhead_compartment_running", "gauge", of, one.state == "running" ? 1 : 0);
     metrics.add("bulkhead_compartment_memory_bytes", "gauge", of, one.memory_bytes);

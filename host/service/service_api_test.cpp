@@ -102,6 +102,11 @@ TEST_CASE("each path asks its question, and shows the answer") {
   up.state = ServerState::ready;
   up.tools = 3;
   status.host.servers = {up};
+  CompartmentStatus runs, ends;
+  runs.name = ends.name = "mine";
+  runs.state = "running";
+  ends.state = "draining";
+  status.process.compartments = {runs, ends};
   answer = answer_with(status);
   const std::string metrics = world.ask(request("GET", "/metrics"));
   CHECK(has(metrics, "Content-Type: text/plain; version=0.0.4"));
@@ -109,6 +114,8 @@ TEST_CASE("each path asks its question, and shows the answer") {
   CHECK(has(metrics, "bulkhead_plugin_records_written_total{plugin=\"my.book\"} 5\n"));
   CHECK(has(metrics, "bulkhead_server_tools{server=\"a\\\"b\"} 3\n"));
   CHECK(has(metrics, "bulkhead_policy_timeouts_total 0\n"));
+  CHECK(has(metrics, "bulkhead_compartment_running{compartment=\"mine\"} 1\n"));
+  CHECK(!has(metrics, "bulkhead_compartment_running{compartment=\"mine\"} 0\n"));
   CHECK(has(metrics, "# TYPE bulkhead_approvals_waiting gauge\nbulkhead_approvals_waiting 2\n"));
   CHECK(asked->request == ServiceRequest::status);
 

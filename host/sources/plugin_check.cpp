@@ -138,7 +138,8 @@ class PluginCheck {
     if (!schema) return std::unexpected(schema.error());
     // The digest of a pinned file identifies it.
     return Facts{std::move(*schema), checked->manifest.provides,
-                 PluginFile{use.sha256.empty() ? mark_of(checked->status) : ""}};
+                 PluginFile{use.sha256.empty() ? mark_of(checked->status) : "",
+                            checked->manifest.exclusive}};
   }
 
   // Where the value, or the first one below it, stands; else where the instance's table does.

@@ -261,7 +261,7 @@ void Supervisor::join(Child &child) {
   Child &endpoint = *children_.front();
   if (!endpoint.running()) return;
   for (const auto &other : children_) {
-    if (other->slice.router || other->slice.service ||
+    if (other->slice.router || other->slice.service || other->leaving ||
         (&child != &endpoint && other.get() != &child))
       continue;
     if (other->telemetry != 0) tell_telemetry_wants(*other);

@@ -71,9 +71,10 @@ class Supervisor {
   void request_stop() noexcept;
 
   // Makes `slices` what runs: compartments that have the same plugins go on and get their servers'
-  // definitions, new ones start, others start again, and what is no longer needed ends; then the
-  // endpoint applies its profile (see Host::apply). `done` is called once, with its report. One at
-  // a time: BH_E_LIMIT while one is under way.
+  // definitions, new ones start, others are replaced, and what is no longer needed ends; then the
+  // endpoint applies its profile (see Host::apply). The process of a replaced compartment finishes
+  // its calls: beside the next one, or before it (see may_run_beside()). `done` is called once,
+  // with its report. One at a time: BH_E_LIMIT while one is under way.
   void apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done);
 
   Reactor &reactor() noexcept { return *reactor_; }
@@ -117,10 +118,14 @@ class Supervisor {
   void answer_service(Child &child, link::Frame frame, const ServiceAnswer &answer);
   void check_all_ready();
   void tell_status();
+  static CompartmentStatus status_of(const Child &child);
   void end(Child &child);
   void watch_over(Child &child);
   void look_after_all();
   void apply_to(Child &child, Slice slice);
+  bool may_run_beside(const Child &child, const Slice &next) const;
+  void start_beside(Child &child, Slice next);
+  void forget_left();
   void revive(Child &child, bool was_retired);
   void on_definitions_taken(Child &child, std::uint64_t number);
   void on_awaited(Child &child, const std::string &failure);

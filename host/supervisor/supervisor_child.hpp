@@ -48,6 +48,7 @@ struct Supervisor::Child {
   bool given_up = false;
   bool wanted = true;     // by the profile
   bool replaced = false;  // it ends because it is to start with another slice
+  bool leaving = false;   // its calls end beside another child of that name, which has all others
   bool retired = false;   // it ends, or has ended, because no profile wanted it
   bool secret_pending = false;
   SignBudget sign_budget;               // of all its processes

@@ -18,6 +18,17 @@ bool same_plugins(const Slice &was, const Slice &is) {
                     same);
 }
 
+bool may_run_twice(const SlicePlugin &plugin) {
+  const bool kind = plugin.kind == PluginKind::tools || plugin.kind == PluginKind::service;
+  return kind && !plugin.use.file.exclusive;
+}
+
+bool may_run_twice(const Slice &slice) {
+  return !slice.router && !slice.service &&
+         std::all_of(slice.plugins.begin(), slice.plugins.end(),
+                     [](const SlicePlugin &plugin) { return may_run_twice(plugin); });
+}
+
 bool is_policy(const Slice &slice) {
   return std::any_of(slice.plugins.begin(), slice.plugins.end(),
                      [](const SlicePlugin &plugin) { return plugin.kind == PluginKind::policy; });
@@ -32,10 +43,11 @@ void Supervisor::apply(std::vector<Slice> slices, std::function<void(Result<Appl
   }
   apply_done_ = std::move(done);
   ++apply_number_;
+  forget_left();
   for (const auto &child : children_) child->wanted = false;
   for (Slice &slice : slices) {
     const auto at = std::find_if(children_.begin(), children_.end(), [&](const auto &child) {
-      return child->slice.name == slice.name;
+      return !child->leaving && child->slice.name == slice.name;
     });
     if (at != children_.end()) {
       apply_to(**at, std::move(slice));
@@ -54,6 +66,7 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   child.wanted = true;
   slice.epoch = child.slice.epoch;
   const bool same = same_plugins(child.slice, slice);
+  if (!same && may_run_beside(child, slice)) return start_beside(child, std::move(slice));
   const bool other_servers = child.slice.definitions != slice.definitions;
   child.slice = std::move(slice);
   if (!same) child.telemetry = 0;  // it may want something else now
@@ -79,6 +92,38 @@ void Supervisor::apply_to(Child &child, Slice slice) {
     child.control->send(frame, to_bytes(child.slice.definitions));
     if (child.ready) watch_over(child);
   }
+}
+
+// Two processes of a compartment run at the same time only if it has nothing but tools plugins that
+// are not exclusive, and at most two.
+bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
+  const bool left = std::any_of(children_.begin(), children_.end(), [&](const auto &other) {
+    return other->leaving && other->running() && other->slice.name == next.name;
+  });
+  return !left && child.running() && child.ready && !child.ending && may_run_twice(child.slice) &&
+         may_run_twice(next);
+}
+
+// The process of `child` finishes the calls that it has begun; the new one gets all others.
+void Supervisor::start_beside(Child &child, Slice next) {
+  Child &made = *children_.emplace_back(new_child(std::move(next)));
+  made.restarts = child.restarts;
+  child.leaving = true;
+  child.wanted = false;
+  start_again(made);
+  end(child);
+}
+
+void Supervisor::forget_left() {
+  std::erase_if(children_, [this](const auto &child) {
+    const bool asks = std::any_of(secret_jobs_.begin(), secret_jobs_.end(),
+                                  [&](const SecretJob &job) { return job.child == child.get(); });
+    if (!child->leaving || child->running() || asks) return false;
+    for (const std::uint64_t timer : {child->timer, child->kill_timer, child->trunk_timer}) {
+      reactor_->timer_cancel(timer);
+    }
+    return true;
+  });
 }
 
 // What an earlier profile had no use for, or what may have been repaired, starts; what waits to be

@@ -61,30 +61,37 @@ std::vector<std::string> plugins_of(const Slice &slice) {
 
 }  // namespace
 
+// Of two processes of one compartment, the one that ends comes last.
 std::vector<CompartmentStatus> Supervisor::compartments() const {
   std::vector<CompartmentStatus> out;
-  for (const auto &child : children_) {
-    if (!child->wanted && !child->running()) continue;
-    CompartmentStatus one;
-    one.name = child->slice.name;
-    one.pid = child->pid;
-    one.restarts = child->restarts;
-    one.plugins = plugins_of(child->slice);
-    one.in_force = child->enforced.in_force;
-    one.missing = child->enforced.missing;
-    one.servers_missing = child->servers_missing;
-    if (child->given_up) {
-      one.state = "failed: " + child->failure;
-    } else if (!child->running()) {
-      one.state = "waiting";
-    } else {
-      one.state = child->ending ? "draining" : child->ready ? "running" : "starting";
-      one.memory_bytes = resident_bytes(child->pid);
-      one.descriptors = count_descriptors(child->pid);
+  for (const bool leaving : {false, true}) {
+    for (const auto &child : children_) {
+      if (child->leaving != leaving || (!child->wanted && !child->running())) continue;
+      out.push_back(status_of(*child));
     }
-    out.push_back(std::move(one));
   }
   return out;
+}
+
+CompartmentStatus Supervisor::status_of(const Child &child) {
+  CompartmentStatus one;
+  one.name = child.slice.name;
+  one.pid = child.pid;
+  one.restarts = child.restarts;
+  one.plugins = plugins_of(child.slice);
+  one.in_force = child.enforced.in_force;
+  one.missing = child.enforced.missing;
+  one.servers_missing = child.servers_missing;
+  if (child.given_up) {
+    one.state = "failed: " + child.failure;
+  } else if (!child.running()) {
+    one.state = "waiting";
+  } else {
+    one.state = child.ending ? "draining" : child.ready ? "running" : "starting";
+    one.memory_bytes = resident_bytes(child.pid);
+    one.descriptors = count_descriptors(child.pid);
+  }
+  return one;
 }
 
 // False: it has logged too much of late, and this is counted, not shown.

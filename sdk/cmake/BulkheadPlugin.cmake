@@ -1,14 +1,17 @@
 # bh_add_plugin(NAME source... PROVIDES id... [DESCRIPTION text] [VERSION v] [LIBS target...]
-#               [INSTALL])
+#               [EXCLUSIVE] [INSTALL])
 #
 # Makes the library NAME.so, which exports bh_plugin_entry_v0 and nothing else, and its manifest
 # NAME.plugin.toml beside it. NAME must be the id in the plugin's descriptor.
+#
+# EXCLUSIVE: the plugin holds a file, port or database that only one process can hold. A reload then
+# ends its old process before the new one starts.
 #
 # Both go to the current binary folder, or to BULKHEAD_PLUGIN_DIR where that is set. INSTALL (or
 # BULKHEAD_INSTALL_PLUGINS set in the folder) adds install rules into lib/bulkhead/plugins.
 
 function(bh_add_plugin name)
-  cmake_parse_arguments(arg "INSTALL" "DESCRIPTION;VERSION" "PROVIDES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "EXCLUSIVE;INSTALL" "DESCRIPTION;VERSION" "PROVIDES;LIBS" ${ARGN})
   if(NOT name MATCHES "^[a-z0-9-]+$")
     message(FATAL_ERROR "bh_add_plugin(${name}): a plugin's name consists of a-z, 0-9 and '-'")
   endif()
@@ -42,6 +45,10 @@ function(bh_add_plugin name)
   set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${dir}")
   list(TRANSFORM arg_PROVIDES REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE ids)
   list(JOIN ids ", " ids)
+  set(exclusive "")
+  if(arg_EXCLUSIVE)
+    set(exclusive "exclusive = true\n")
+  endif()
   file(CONFIGURE OUTPUT "${dir}/${name}.plugin.toml" @ONLY CONTENT
 "id = \"${name}\"
 version = \"${arg_VERSION}\"
@@ -49,7 +56,7 @@ description = \"${arg_DESCRIPTION}\"
 abi_major = 0
 abi_minor_needed = 0
 provides = [${ids}]
-")
+${exclusive}")
   if(arg_INSTALL OR BULKHEAD_INSTALL_PLUGINS)
     include(GNUInstallDirs)
     install(TARGETS ${name} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/bulkhead/plugins"

@@ -67,6 +67,104 @@ test('a changed file of a tools plugin is noticed, named, and its calls are not 
   assert.deepEqual([await said(client, 'first__which'), await said(client, 'second__which')], ['one', 'two']);
 });
 
+const compartments = async (gateway, name) => (await statusOf(gateway)).compartments.filter((one) => one.name === name);
+const two = (t, install_) => {
+  const paths = { first: t.path('a/held.so'), second: t.path('b/held.so') };
+  for (const [name, path] of Object.entries(paths)) install(path, 'one', install_?.[name]);
+  return (say) => ({
+    limits: { drain_ms: 60000 },
+    tools: { first: { plugin: paths.first, say }, second: { plugin: paths.second, say } },
+  });
+};
+
+// Fault: new calls wait until the last call of the process of before has ended.
+test('a changed tools plugin takes new calls while the process of before finishes its own', async (t) => {
+  const profile = two(t);
+  const gateway = await t.gateway(profile('a'));
+  const client = await t.http(gateway);
+  await client.toolNames();
+  const old = [...await processOf(gateway, 'first'), ...await processOf(gateway, 'second')];
+  const held = hold(client, [...Array(3).fill('first__hold'), ...Array(2).fill('second__hold')]);
+  await inFlight(gateway, 5);
+  writeFileSync(gateway.config, JSON.stringify(profile('b')));
+  const answer = reload(gateway);
+  await until('both drain', async () => (await statusOf(gateway)).compartments.filter((one) => one.state === 'draining').length === 2);
+  const fresh = hold(client, Array.from({ length: 10 }, (_, i) => `${i % 2 ? 'first' : 'second'}__which`));
+  assert.deepEqual(await Promise.all(fresh), Array(10).fill('one b'), 'answered before the old calls');
+  const states = (await compartments(gateway, 'first')).map(({ state, pid }) => [state, pid === old[0]]);
+  assert.deepEqual(states, [['running', false], ['draining', true]]);
+  // A crash of the next process takes nothing of the one before.
+  const [next] = await processOf(gateway, 'first');
+  process.kill(next, 'SIGKILL');
+  await until('it is started again', async () => (await processOf(gateway, 'first')).some((pid) => pid !== next));
+  assert.equal(await said(client, 'first__which'), 'one b');
+  for (const pid of old) process.kill(pid, 'SIGUSR1');
+  assert.deepEqual(await Promise.all(held), Array(5).fill('one a'));
+  const { success, changed } = await answer;
+  assert.deepEqual({ success, changed }, { success: true, changed: ['first', 'second'] });
+  await until('the old processes have ended', () => old.every((pid) => !alive(pid)));
+  for (const name of ['first', 'second']) assert.deepEqual((await compartments(gateway, name)).map((one) => one.state), ['running']);
+});
+
+// Fault: two processes have the file, port or database that only one can have.
+test('an exclusive tools plugin is drained before its next process starts, and new calls wait', async (t) => {
+  const profile = two(t, { first: { exclusive: true } });
+  const patient = (say) => ({ ...profile(say), limits: { drain_ms: 60000, first_list_wait_ms: 60000 } });
+  const gateway = await t.gateway(patient('a'));
+  const client = await t.http(gateway);
+  await client.toolNames();
+  const [old] = await processOf(gateway, 'first');
+  const held = hold(client, ['first__hold', 'first__hold', 'second__hold']);
+  await inFlight(gateway, 3);
+  const [other] = await processOf(gateway, 'second');
+  writeFileSync(gateway.config, JSON.stringify(patient('b')));
+  const answer = reload(gateway);
+  await until('it drains', async () => (await compartments(gateway, 'first'))[0].state === 'draining');
+  let answered = 0;
+  const fresh = hold(client, Array(4).fill('first__which'));
+  fresh.forEach((call) => call.then(() => (answered += 1), () => {}));
+  assert.equal(await said(client, 'second__which'), 'one b', 'the other one is not exclusive');
+  assert.deepEqual((await compartments(gateway, 'first')).map((one) => [one.state, one.pid]), [['draining', old]]);
+  assert.equal(answered, 0);
+  for (const pid of [old, other]) process.kill(pid, 'SIGUSR1');
+  assert.deepEqual(await Promise.all(held), Array(3).fill('one a'));
+  assert.deepEqual(await Promise.all(fresh), Array(4).fill('one b'));
+  assert.equal((await answer).success, true);
+});
+
+// Fault: each reload leaves one more process behind, or an endpoint that is started again waits for them.
+test('at most two processes of a tools plugin run, and none of before survives the endpoint', async (t) => {
+  const profile = two(t);
+  const gateway = await t.gateway(profile('a'));
+  const client = await t.http(gateway);
+  await client.toolNames();
+  const old = await processOf(gateway, 'first');
+  const held = hold(client, ['first__hold', 'first__hold']);
+  await inFlight(gateway, 2);
+  const isAt = (say) => until(`both have ${say}`, async () => {
+    const texts = await Promise.all(hold(client, ['first__which', 'second__which']));
+    return texts.every((text) => text === `one ${say}`);
+  });
+  const states = async () => (await compartments(gateway, 'first')).map((one) => one.state);
+  writeFileSync(gateway.config, JSON.stringify(profile('b')));
+  await reload(gateway); // it waits for the drain, as long as a reload may
+  await isAt('b');
+  assert.deepEqual(await states(), ['running', 'draining']);
+  writeFileSync(gateway.config, JSON.stringify(profile('c')));
+  reload(gateway).catch(() => {});
+  await isAt('c');
+  assert.deepEqual(await states(), ['running', 'draining']);
+  assert.equal((await compartments(gateway, 'first'))[1].pid, old[0]);
+  const [endpoint] = await processOf(gateway, 'endpoint');
+  process.kill(endpoint, 'SIGKILL');
+  await Promise.allSettled(held);
+  await until('the old process has ended', () => !alive(old[0]));
+  for (const name of ['first', 'second']) {
+    await until(`${name} answers`, async () => await said(client, `${name}__which`).catch(() => '') === 'one c');
+    assert.deepEqual((await compartments(gateway, name)).map((one) => one.state), ['running']);
+  }
+});
+
 // Fault: the process ends when its calls have, with half of their answers still unsent.
 test('large answers given just before a drained compartment ends arrive whole', async (t) => {
   const [first, second] = [t.path('a/held.so'), t.path('b/held.so')];
