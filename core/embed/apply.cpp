@@ -211,18 +211,22 @@ Result<void> HostImpl::load_tools(const Profile &next, NextTools *out) {
 }
 
 // Policies here that are the same but for their configuration, and take another: these are left as
-// they are in *next, and what they are to be is returned.
+// they are in *next, and what they are to be is returned. A file that has changed, or is not known,
+// does not keep their rules from being in force: the code that runs takes them, and keep_fixed()
+// names the file.
 std::vector<PluginUse> HostImpl::reloadable_policies(Profile *next) const {
   std::vector<PluginUse> out;
   for (PluginUse &use : next->policies) {
     for (const auto &part : policies_) {
-      PluginUse same = use;
-      same.config_json = part->use.config_json;
-      if (part->instance == nullptr || same == use || !same_use(part->use, same)) continue;
+      PluginUse same = use, running = use;
+      same.config_json = running.config_json = part->use.config_json;
+      running.file = part->use.file;
+      if (part->instance == nullptr || same == use || !same_use(part->use, running)) continue;
       const auto *table = part->instance->ext<bh_policy>(BH_EXT_POLICY);
       if (table == nullptr || !BH_HAS(bh_policy, table, reconfigure)) continue;
       if (table->reconfigure == nullptr) continue;
       out.push_back(std::exchange(use, std::move(same)));
+      out.back().file = part->use.file;
     }
   }
   return out;

@@ -159,7 +159,7 @@ TEST_CASE("a reload names every plugin whose file has changed, and keeps what ru
   CHECK(lines ==
         std::vector<std::string>{
             "transports.t: file changed; needs a restart",
-            "policies.rules: file changed; needs a restart; it decides as before until then",
+            "policies.rules: file changed; needs a restart; its old code decides until then",
             "telemetry.t: file changed; needs a restart",
             "services.s: file changed; needs a restart",
             "connectors.odd: file changed; needs a restart"});

@@ -248,12 +248,39 @@ test('a changed file of what cannot be replaced at runtime needs a restart, and 
       assert.equal(success, false);
       assert.deepEqual(restart.sort(), [
         'connectors.stdio: file changed; needs a restart',
-        'policies.rules: file changed; needs a restart; it decides as before until then',
+        'policies.rules: file changed; needs a restart; its old code decides until then',
         ...(here ? ['tools.held: file changed; needs a restart'] : []),
         'transports.http: file changed; needs a restart',
       ], show(restart));
       assert.deepEqual(files, here || round === 1 ? [] : ['tools.held: file changed; new version runs']);
     }
+    assert.equal(await said(client, 'held__which'), 'one');
+    await gateway.stop();
+  }
+});
+
+// Fault: rules that come with a changed file of their policy are not in force, or the file is not named.
+test('rules are in force although the file of their policy has changed, and the file is named', async (t) => {
+  for (const args of [[], ['--single-process']]) {
+    const policy = copyPlugin('policy-rules', t.path(`rules-${args.length}`));
+    const path = t.path(`tools-${args.length}/held.so`);
+    install(path, 'one');
+    const rule = (name) => ({ security: { rules: { mcp: { [name]: { on: 'mcp.request', if: 'mcp.request.tool_name == "which"', decision: 'block' } } } } });
+    const profile = (rules) => ({ policies: { default: { plugin: policy } }, tools: { held: { plugin: path } }, ...rules });
+    const write = (gateway, rules) => writeFileSync(gateway.config, JSON.stringify(profile(rules)));
+    const gateway = await t.gateway(profile({}), { args });
+    const client = await t.http(gateway);
+    assert.equal(await said(client, 'held__which'), 'one');
+    utimesSync(policy, 1e9, 1e9);
+    for (const name of ['first', 'second']) {
+      write(gateway, rule(name));
+      const { applied, needs_restart: restart } = await reload(gateway);
+      assert.equal(applied, 'part');
+      assert.deepEqual(restart, ['policies.default: file changed; needs a restart; its old code decides until then']);
+      await assert.rejects(said(client, 'held__which'), new RegExp(`security\\.rules\\.mcp\\.${name}`));
+    }
+    write(gateway, {});
+    await reload(gateway);
     assert.equal(await said(client, 'held__which'), 'one');
     await gateway.stop();
   }
