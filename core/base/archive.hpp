@@ -8,6 +8,8 @@
 // compile.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -49,6 +51,10 @@ class ArchiveWriter {
   template <class T>
   void one(const std::vector<T> &values) {
     count(values.size());
+    for (const T &value : values) one(value);
+  }
+  template <class T, std::size_t N>
+  void one(const std::array<T, N> &values) {
     for (const T &value : values) one(value);
   }
   template <class K, class V, class Less>
@@ -112,6 +118,10 @@ class ArchiveReader {
   void one(std::vector<T> &values) {
     values.clear();
     for (std::uint32_t n = count(); n > 0 && !failed_; --n) one(values.emplace_back());
+  }
+  template <class T, std::size_t N>
+  void one(std::array<T, N> &values) {
+    for (T &value : values) one(value);
   }
   template <class K, class V, class Less>
   void one(std::map<K, V, Less> &values) {

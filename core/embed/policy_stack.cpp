@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/policy_texts.hpp"
 #include "bulkhead/cpp/basics.hpp"
 #include "mcp/scan.hpp"
 
@@ -20,20 +21,9 @@ PolicyStack::Shown shown(PolicyStack::Verdict verdict) {
                                                     : PolicyStack::Shown::no;
 }
 
-// What a request borrows.
-constexpr bh_str bh_policy_request::*texts[] = {
-    &bh_policy_request::transport,  &bh_policy_request::peer,
-    &bh_policy_request::principal,  &bh_policy_request::process_name,
-    &bh_policy_request::method,     &bh_policy_request::server,
-    &bh_policy_request::name,       &bh_policy_request::arguments,
-    &bh_policy_request::meta,       &bh_policy_request::definition_hash,
-    &bh_policy_request::definition, &bh_policy_request::argument,
-    &bh_policy_request::context,    &bh_policy_request::extra,
-};
-
 std::uint64_t size_of(const bh_policy_request &request) noexcept {
   std::uint64_t bytes = 0;
-  for (const auto text : texts) bytes += (request.*text).n;
+  for (const PolicyTextMember text : all_policy_texts) bytes += (request.*text).n;
   return bytes;
 }
 
@@ -206,7 +196,7 @@ PolicyStack::Decision PolicyStack::keep(const bh_policy_request &request, std::s
   Kept kept;
   kept.request = request;
   kept.bytes.reserve(size_of(request) + text.size());
-  for (const auto one : texts) kept.bytes += bh::view(request.*one);
+  for (const PolicyTextMember one : all_policy_texts) kept.bytes += bh::view(request.*one);
   kept.text_at = kept.bytes.size();
   if (!progress.rewritten) kept.bytes += text;
   kept.cost = kept.bytes.size() + progress.so_far.replacement.size();
@@ -236,7 +226,7 @@ PolicyStack::Decision PolicyStack::answered(std::uint64_t exchange, Decision dec
   if (!merge(&kept.progress, std::move(decision)))
     return conclude(exchange, std::move(kept.progress));
   std::size_t from = 0;
-  for (const auto one : texts) {
+  for (const PolicyTextMember one : all_policy_texts) {
     bh_str &text = kept.request.*one;
     text.p = kept.bytes.data() + from;
     from += text.n;

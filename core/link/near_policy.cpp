@@ -17,19 +17,8 @@ PolicyText text_of(const bh_policy_request &r) {
   PolicyText text;
   text.session = r.session;
   text.flags = r.flags;
-  text.transport = bh::view(r.transport);
-  text.peer = bh::view(r.peer);
-  text.principal = bh::view(r.principal);
-  text.process_name = bh::view(r.process_name);
-  text.method = bh::view(r.method);
-  text.server = bh::view(r.server);
-  text.name = bh::view(r.name);
-  text.meta = bh::view(r.meta);
-  text.definition_hash = bh::view(r.definition_hash);
-  text.definition = bh::view(r.definition);
-  text.argument = bh::view(r.argument);
-  text.context = bh::view(r.context);
-  text.extra = bh::view(r.extra);
+  for (std::size_t i = 0; i < policy_texts.size(); ++i)
+    text.texts[i] = bh::view(r.*policy_texts[i]);
   text.session_calls = r.session_calls;
   text.session_age_ns = r.session_age_ns;
   text.pin = r.pin;

@@ -1,6 +1,7 @@
 // Payloads of more than one part.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/archive.hpp"
+#include "base/policy_texts.hpp"
 
 namespace bulkhead::link {
 
@@ -53,17 +55,12 @@ void archive(Ar &ar, Progress &v) {
 struct PolicyText {
   std::uint64_t session = 0, session_calls = 0, session_age_ns = 0;
   std::uint32_t flags = 0, pin = 0, event = 0;
-  std::string transport, peer, principal, process_name, method, server, name, meta, definition_hash,
-      definition, argument, context, extra;
+  std::array<std::string, policy_texts.size()> texts;  // in the order of policy_texts
 };
 template <class Ar>
 void archive(Ar &ar, PolicyText &v) {
-  auto &[session, session_calls, session_age_ns, flags, pin, event, transport, peer, principal,
-         process_name, method, server, name, meta, definition_hash, definition, argument, context,
-         extra] = v;
-  ar(session, session_calls, session_age_ns, flags, pin, event, transport, peer, principal,
-     process_name, method, server, name, meta, definition_hash, definition, argument, context,
-     extra);
+  auto &[session, session_calls, session_age_ns, flags, pin, event, texts] = v;
+  ar(session, session_calls, session_age_ns, flags, pin, event, texts);
 }
 
 struct VerdictText {

@@ -5,6 +5,7 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "route/lane.hpp"
+#include "route/policy_request.hpp"
 #include "route/upstream.hpp"
 
 namespace bulkhead {
@@ -79,20 +80,12 @@ bool FilteredLists::shows(FilteredList &list, const Session &s, ItemKind kind,
     list.shown.push_back(hidden ? 0 : 1);
     return !hidden;
   }
-  bh_policy_request request{};
-  request.size = sizeof request;
+  bh_policy_request request = policy_request_of(s, needs_.reactor.now_ns());
   request.exchange = question_number(list.round, list.shown.size());
-  request.session = s.handle;
-  request.transport = bh::str(s.transport);
-  request.peer = bh::str(s.address);
-  request.principal = bh::str(s.principal);
-  request.process_name = bh::str(s.process_name);
   request.method = bh::str(method_of(kind));
   request.server = bh::str(upstream.name());
   request.name = bh::str(name);
   if (needs_.gate.reads_definitions()) request.definition = bh::str(definition);
-  request.session_calls = s.calls;
-  request.session_age_ns = needs_.reactor.now_ns() - s.start_ns;
   request.pin = pin;
   const Gate::Shown shown = needs_.gate.shows(request);
   list.shown.push_back(shown == Gate::Shown::pending ? -1 : shown == Gate::Shown::yes ? 1 : 0);

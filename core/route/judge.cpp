@@ -6,6 +6,7 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "route/duplicate_checks.hpp"
 #include "route/lane.hpp"
+#include "route/policy_request.hpp"
 #include "route/session.hpp"
 #include "route/upstream.hpp"
 
@@ -71,15 +72,9 @@ bool Judge::checks_later(const mcp::Scan &scan) const noexcept {
 bh_policy_request Judge::request_of(const Exchange &e) const {
   bh_policy_request request{};
   request.size = sizeof request;
+  if (e.session != nullptr) request = policy_request_of(*e.session, reactor_.now_ns());
   request.exchange = e.id;
   request.session = e.reply.session;
-  if (e.session != nullptr) {
-    request.transport = bh::str(e.session->transport);
-    request.peer = bh::str(e.session->address);
-    request.principal = bh::str(e.session->principal);
-    request.session_calls = e.session->calls;
-    request.session_age_ns = reactor_.now_ns() - e.session->start_ns;
-  }
   request.process_name = bh::str(e.process_name);
   request.method = bh::str(mcp::to_string(e.method));
   request.server = bh::str(e.server);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "route/policy_request.hpp"
 
 namespace bulkhead {
 namespace {
@@ -50,16 +51,8 @@ std::uint64_t JudgedEvents::next_number() noexcept {
 
 bh_policy_request JudgedEvents::request_of(const JudgedEvent &event, const Session &s,
                                            std::string_view body, std::uint64_t number) const {
-  bh_policy_request request{};
-  request.size = sizeof request;
+  bh_policy_request request = policy_request_of(s, needs_.reactor.now_ns());
   request.exchange = number;
-  request.session = s.handle;
-  request.transport = bh::str(s.transport);
-  request.peer = bh::str(s.address);
-  request.principal = bh::str(s.principal);
-  request.process_name = bh::str(s.process_name);
-  request.session_calls = s.calls;
-  request.session_age_ns = needs_.reactor.now_ns() - s.start_ns;
   request.method = bh::str(event.method_text);
   request.server = bh::str(event.server);
   request.name = bh::str(event.tool);

@@ -32,6 +32,9 @@ struct Session {
 
   // The peer, as the transport reported it.
   std::string transport, address, principal, process_name;
+  // clientInfo.name of initialize, at most max_claimed_name bytes. Nothing verifies it.
+  static constexpr std::size_t max_claimed_name = 128;
+  std::string claimed_name;
   std::string trace_id;  // 32 hex digits, for records of what names no trace; empty: no telemetry
 
   bool handshake_optional = false;      // may skip initialize, and repeat it

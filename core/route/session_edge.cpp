@@ -9,6 +9,23 @@
 #include "route/wire_lane.hpp"
 
 namespace bulkhead {
+namespace {
+
+std::string claimed_name(const Message &initialize) {
+  const std::string_view token = mcp::member(initialize[initialize.scan->client_info], "name");
+  std::string scratch;
+  if (!token.starts_with('"')) return {};
+  std::string_view name = mcp::unquote(token, &scratch);
+  if (name.size() > Session::max_claimed_name) {
+    // Cut before the character that does not fit.
+    std::size_t end = Session::max_claimed_name;
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
+    name = name.substr(0, end);
+  }
+  return std::string(name);
+}
+
+}  // namespace
 
 void SessionEdge::request(Session &s, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
@@ -52,6 +69,7 @@ void SessionEdge::initialize(Session &s, Incoming &request) {
     return needs_.answers.error(request, code::invalid_params,
                                 "initialize needs params.protocolVersion (a string)", 400);
   }
+  s.claimed_name = claimed_name(request.message);
   begin_session(s, find_revision(wanted).value_or(newest_revision),
                 s.answers_only ? 0 : parse_client_caps(request.message[scan.capabilities]));
   needs_.answers.result(request, initialize_result(s, needs_.profile));

@@ -10,11 +10,11 @@ namespace {
 
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
-constexpr std::string_view kKeys[] = {"server",        "name",         "method",    "arguments",
-                                      "meta",          "definition",   "transport", "peer",
-                                      "principal",     "process_name", "session",   "session_calls",
-                                      "session_age_s", "pinned",       "result",    "on",
-                                      "to_server",     "argument",     "context",   "extra"};
+constexpr std::string_view kKeys[] = {
+    "server",        "name",   "method",      "arguments",    "meta",      "definition",
+    "transport",     "peer",   "principal",   "process_name", "session",   "session_calls",
+    "session_age_s", "pinned", "result",      "on",           "to_server", "argument",
+    "context",       "extra",  "claimed_name"};
 
 std::string json_of(const rapidjson::Value &value) {
   rapidjson::StringBuffer out;
@@ -46,6 +46,7 @@ class Described {
     text(json, "peer", &call.peer);
     text(json, "principal", &call.principal);
     text(json, "process_name", &call.process_name);
+    text(json, "claimed_name", &call.claimed_name);
     object(json, "arguments", &arguments_, &call.arguments);
     object(json, "meta", &meta_, &call.meta);
     object(json, "definition", &definition_, &call.definition);

@@ -110,6 +110,8 @@ Call call_of(const bh_policy_request &request) {
   call.argument = bh::view(request.argument);
   call.context = bh::view(request.context);
   call.extra = bh::view(request.extra);
+  if (BH_HAS(bh_policy_request, &request, claimed_name))
+    call.claimed_name = bh::view(request.claimed_name);
   return call;
 }
 
@@ -143,6 +145,7 @@ void Judge::begin(Event event, const Call &call, std::string_view result) {
   values_[kTransport] = Value::string(call.transport);
   values_[kPrincipal] = Value::string(call.principal);
   values_[kPeer] = Value::string(call.peer);
+  values_[kClaimedName] = Value::string(call.claimed_name);
   values_[kSessionCalls] = Value::of(static_cast<std::int64_t>(call.session_calls));
   values_[kSessionAge] =
       Value::duration({static_cast<std::int64_t>(call.session_age_ns / 1'000'000'000),

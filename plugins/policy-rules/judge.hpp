@@ -27,7 +27,7 @@ struct Call {
   std::uint64_t exchange = 0, session = 0, session_calls = 0, session_age_ns = 0;
   std::uint32_t pin = BH_PIN_UNKNOWN;
   std::string_view transport, peer, principal, process_name, method, server, name, arguments, meta,
-      definition, argument, context, extra;
+      definition, argument, context, extra, claimed_name;
   Event event = Event::request;  // otherwise `arguments` is what is judged, and `name` a tool's
   bool to_server = false;        // of a notification
   bool again = false;            // asked once more, after a person has allowed it

@@ -46,6 +46,7 @@ TEST_CASE("every root has what the call has") {
            "mcp.tool.pinned",
            "client.process_name == 'claude' && client.transport == 'http'",
            "client.principal == 'anna' && client.peer == '127.0.0.1'",
+           "client.claimed_name == 'Claude Code'",
            "session.id == '7' && session.calls == 3 && session.age == duration('5s')",
            "time > timestamp('2026-01-01T00:00:00Z') && time.getFullYear() == 2026",
        }) {

@@ -46,10 +46,11 @@ bh_status LargeQuestions::ask(Event event, const Call &call, std::string_view re
   q.event = event;
   q.call = call;
   q.result = result;
-  const std::array texts = {
-      &q.call.transport,  &q.call.peer,     &q.call.principal, &q.call.method, &q.call.process_name,
-      &q.call.server,     &q.call.name,     &q.call.arguments, &q.call.meta,   &q.result,
-      &q.call.definition, &q.call.argument, &q.call.context,   &q.call.extra};
+  const std::array texts = {&q.call.transport, &q.call.peer,         &q.call.principal,
+                            &q.call.method,    &q.call.process_name, &q.call.server,
+                            &q.call.name,      &q.call.arguments,    &q.call.meta,
+                            &q.result,         &q.call.definition,   &q.call.argument,
+                            &q.call.context,   &q.call.extra,        &q.call.claimed_name};
   std::size_t bytes = 0;
   for (const std::string_view *each : texts) bytes += each->size();
   if (bytes > kMostBytes - bytes_) {

@@ -29,6 +29,7 @@ const std::vector<Declared> &common() {
       {"client.transport", Kind::kString},
       {"client.principal", Kind::kString},
       {"client.peer", Kind::kString},
+      {"client.claimed_name", Kind::kString},
       {"session.id", Kind::kString},
       {"session.calls", Kind::kInt},
       {"session.age", Kind::kDuration},

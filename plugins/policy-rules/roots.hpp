@@ -29,6 +29,7 @@ enum Root : std::uint32_t {
   kTransport,
   kPrincipal,
   kPeer,
+  kClaimedName,
   kSessionId,
   kSessionCalls,
   kSessionAge,

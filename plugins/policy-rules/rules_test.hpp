@@ -63,6 +63,7 @@ inline Call call(std::string_view server, std::string_view tool,
   out.peer = "127.0.0.1";
   out.principal = "anna";
   out.process_name = "claude";
+  out.claimed_name = "Claude Code";
   out.method = "tools/call";
   out.server = server;
   out.name = tool;

@@ -73,7 +73,7 @@ AT(bh_tools, features, 32);
 SIZE(bh_host_tools, 40);
 AT(bh_host_tools, resource_updated, 32);
 
-SIZE(bh_policy_request, 272);
+SIZE(bh_policy_request, 288);
 AT(bh_policy_request, exchange, 8);
 AT(bh_policy_request, definition_hash, 168);
 AT(bh_policy_request, definition, 184);
@@ -81,6 +81,7 @@ AT(bh_policy_request, pin, 216);
 AT(bh_policy_request, event, 220);
 AT(bh_policy_request, argument, 224);
 AT(bh_policy_request, extra, 256);
+AT(bh_policy_request, claimed_name, 272);
 SIZE(bh_verdict, 64);
 AT(bh_verdict, flags, 56);
 SIZE(bh_policy, 48);

@@ -257,6 +257,20 @@ for (const [where, table] of Object.entries({ endpoint: '', own: '[policies.defa
     await until('the other tool is let through', async () => (await call(client, 'local__b')).result);
     await until('lists follow', async () => String(await client.toolNames()) === 'local__b');
   });
+
+  asked(`rules see what a client calls itself (policy: ${where})`, async (t, args) => {
+    const rules = rule('named', { if: 'client.claimed_name == "Bad \u00e9 \\"one\\""', decision: 'block' })
+      + rule('cut', { if: `client.claimed_name.size() == 64 && ${tool('b')}`, decision: 'block' });
+    const { gateway } = await ruled(t, args, table + rules);
+    const named = (name) => t.http(gateway, { clientInfo: { name, version: '1' } });
+    const [bad, good, long] = [await named('Bad \u00e9 "one"'), await named('bad'), await named('\u00e9'.repeat(300))];
+    await until('the policy is there', async () => (await call(good)).result);
+    assert.match((await call(bad)).error?.message, /security\.rules\.mcp\.named/);
+    assert.ok((await call(good, 'local__b')).result);
+    assert.ok((await call(long)).result, 'a long name is cut, not refused');
+    assert.match((await call(long, 'local__b')).error?.message, /security\.rules\.mcp\.cut/);
+    for (const client of [bad, good]) assert.deepEqual(await client.toolNames(), ['local__a', 'local__b'], 'clients of one principal have one list');
+  });
 }
 
 both('rules that are refused at a reload leave the old ones in place', async (t, args) => {

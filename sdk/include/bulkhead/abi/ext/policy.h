@@ -93,6 +93,9 @@ typedef struct bh_policy_request {
   bh_str extra; /* JSON object of the other members of `params`, which the server gets, too: those
                    that MCP does not have, `task`, a `ref` that says more than what is completed;
                    empty: there are none */
+  bh_str claimed_name; /* what the client calls itself (clientInfo.name of initialize), at most 128
+                          bytes: its own claim, which nothing verifies. Empty: it has said nothing,
+                          or its session was restored */
 } bh_policy_request;
 
 /* bh_verdict.flags: the call goes on, and what is recorded of it says that it was warned of. */

@@ -1,0 +1,27 @@
+// The texts of a bh_policy_request, as one list: who copies, counts or sends requests takes all of
+// them, and a text that is added to the ABI is added here, and where it is filled in.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "bulkhead/abi/ext/policy.h"
+
+namespace bulkhead {
+
+using PolicyTextMember = bh_str bh_policy_request::*;
+
+inline constexpr std::array<PolicyTextMember, 15> all_policy_texts = {
+    &bh_policy_request::arguments,    &bh_policy_request::transport,
+    &bh_policy_request::peer,         &bh_policy_request::principal,
+    &bh_policy_request::process_name, &bh_policy_request::method,
+    &bh_policy_request::server,       &bh_policy_request::name,
+    &bh_policy_request::meta,         &bh_policy_request::definition_hash,
+    &bh_policy_request::definition,   &bh_policy_request::argument,
+    &bh_policy_request::context,      &bh_policy_request::extra,
+    &bh_policy_request::claimed_name,
+};
+// All but `arguments`, which may be large and is handled apart.
+inline constexpr std::span<const PolicyTextMember, 14> policy_texts(&all_policy_texts[1], 14);
+
+}  // namespace bulkhead

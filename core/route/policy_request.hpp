@@ -1,0 +1,27 @@
+// What a policy is asked about a client's message: the part that says whose it is.
+#pragma once
+
+#include <cstdint>
+
+#include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/cpp/basics.hpp"
+#include "route/sessions.hpp"
+
+namespace bulkhead {
+
+// Borrows the session's texts.
+inline bh_policy_request policy_request_of(const Session &session, std::uint64_t now_ns) noexcept {
+  bh_policy_request request{};
+  request.size = sizeof request;
+  request.session = session.handle;
+  request.transport = bh::str(session.transport);
+  request.peer = bh::str(session.address);
+  request.principal = bh::str(session.principal);
+  request.process_name = bh::str(session.process_name);
+  request.claimed_name = bh::str(session.claimed_name);
+  request.session_calls = session.calls;
+  request.session_age_ns = now_ns - session.start_ns;
+  return request;
+}
+
+}  // namespace bulkhead
