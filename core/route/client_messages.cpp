@@ -30,7 +30,7 @@ bool ClientMessages::handle(Session &s, const ReplyTo &reply, std::string_view m
   switch (scan.kind) {
     case mcp::Kind::request: {
       Incoming incoming{reply, {message, &scan}, needs_.reactor.now_ns()};
-      request(s, incoming);
+      handle_request(s, edge, incoming);
       const Session *still = begins ? needs_.sessions.find(reply.session) : nullptr;
       if (still != nullptr && still->initialized) out->flags |= BH_DELIVERED_INITIALIZE;
       return true;
@@ -73,7 +73,7 @@ ClientEdge &ClientMessages::edge_of(const Session &s, const mcp::Scan &scan) con
   return *edges_.back();
 }
 
-void ClientMessages::request(Session &s, Incoming &request) {
+void ClientMessages::handle_request(Session &s, ClientEdge &edge, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
   if (needs_.recorder.active() &&
       (needs_.recorder.must_refuse(needs_.exchanges.size()) || needs_.answers.held_full())) {
@@ -94,7 +94,7 @@ void ClientMessages::request(Session &s, Incoming &request) {
                                     mcp::unknown_param_names(request.message.bytes, scan) +
                                     " (gateway.unknown_params = \"refuse\")");
   }
-  edge_of(s, scan).request(s, request);
+  edge.request(s, request);
 }
 
 void ClientMessages::notification(Session &s, ClientEdge &edge, const Message &message) {

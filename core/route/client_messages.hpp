@@ -43,12 +43,15 @@ class ClientMessages {
   // True if an answer has been or will be sent. The session may have ended when this returns.
   bool handle(Session &session, const ReplyTo &reply, std::string_view message, bh_delivery *out);
   // A request by itself: one that has waited, or one that is made for the client.
-  void request(Session &session, Incoming &request);
+  void request(Session &session, Incoming &request) {
+    handle_request(session, edge_of(session, *request.message.scan), request);
+  }
 
  private:
   bool take_apart(const ReplyTo &reply, std::string_view message, mcp::Scan *scan,
                   bh_delivery *out);
   ClientEdge &edge_of(const Session &session, const mcp::Scan &scan) const;
+  void handle_request(Session &session, ClientEdge &edge, Incoming &request);
   void notification(Session &session, ClientEdge &edge, const Message &message);
   bool batch(Session &session, const ClientEdge &edge, const ReplyTo &reply,
              std::string_view message);

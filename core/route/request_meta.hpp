@@ -19,10 +19,10 @@ class RequestMeta {
     inside_.append(members).append(",");
     whole_.append(R"("_meta":{)").append(members).append("},");
   }
-  // Into a request with params that are an object with members; never allocates. The client's own
-  // members of the same names must have been removed.
+  bool empty() const noexcept { return whole_.empty(); }
+  // Not empty(): into a request with params that are an object with members; never allocates. The
+  // client's own members of the same names must have been removed.
   void add_to(Splice *splice, const Message &request) const noexcept {
-    if (whole_.empty()) return;
     const mcp::Range meta = request.scan->meta;
     if (meta.empty()) return splice->insert(request.scan->params.begin + 1, whole_);
     const std::string_view text = request[meta];

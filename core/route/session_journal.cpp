@@ -70,13 +70,8 @@ void SessionJournal::carry(Session &s) {
   s.slot = Ledger::carried;
 }
 
-void SessionJournal::request(const ReplyTo &reply, const Message &request) {
-  if (!is_carried(reply.session)) return;
-  ledger_->add_request(reply.stream, request.id(), request.scan->method == mcp::Method::initialize);
-}
-
-void SessionJournal::commit(bh_session session) noexcept {
-  if (is_carried(session)) ledger_->commit();
+void SessionJournal::add_request(std::uint64_t stream, const Message &request) {
+  ledger_->add_request(stream, request.id(), request.scan->method == mcp::Method::initialize);
 }
 
 void SessionJournal::note(bh_session session, std::uint64_t note) {

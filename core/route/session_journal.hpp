@@ -59,9 +59,13 @@ class SessionJournal {
     return carried_ != 0 && session == carried_;
   }
   // Its request is about to be handled, which may end this process, and must not end the next one.
-  void request(const ReplyTo &reply, const Message &request);
+  void request(const ReplyTo &reply, const Message &request) {
+    if (is_carried(reply.session)) add_request(reply.stream, request);
+  }
   // What it has sent has been looked at.
-  void commit(bh_session session) noexcept;
+  void commit(bh_session session) noexcept {
+    if (is_carried(session)) ledger_->commit();
+  }
   void note(bh_session session, std::uint64_t note);
   void settle(bh_session session, std::uint64_t stream);
   // BH_E_LIMIT if false.
@@ -69,6 +73,7 @@ class SessionJournal {
   void taken(bh_session session, std::uint64_t n);
 
  private:
+  void add_request(std::uint64_t stream, const Message &request);
   std::uint64_t idle_ns() const noexcept { return limits_.session_idle_ms * 1'000'000u; }
 
   Sessions &sessions_;

@@ -194,7 +194,7 @@ void WireLane::send_call(Exchange &e, const CallInHand &call) {
   splice.replace(call.target.range, call.target.resolved.original_token);
   splice.replace(scan.progress_token, id.view());
   if (!call.arguments.empty()) splice.replace(scan.arguments, call.arguments);
-  meta_.add_to(&splice, call.message);
+  if (!meta_.empty()) meta_.add_to(&splice, call.message);
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
     return host_.fail_exchange(e, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
