@@ -139,6 +139,11 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     profile.approval.api = true;
     gate.use(&policy_table, &policy);
   }
+  // What the pool still looks at is freed in a turn of the loop.
+  ~World() override {
+    for (int i = 0; i < 500 && loop->held(nullptr).blocking != 0; ++i) loop->poll(10);
+    loop->poll(0);
+  }
 
   // LaneHost
   const Limits &limits() const noexcept override { return profile.limits; }

@@ -29,9 +29,7 @@ auto on_lost(LaneLinks &lanes) {
 }  // namespace
 
 Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
-    : profile_(profile),
-      reactor_(reactor),
-      hooks_(with_all(std::move(hooks))),
+    : hooks_(with_all(std::move(hooks))),
       status_(reactor, hooks_.on_status),
       names_(profile.naming),
       pins_(profile, hooks_.log, hooks_.on_pins),

@@ -132,8 +132,6 @@ class Router final {
   bool idle() const;
 
  private:
-  const Profile &profile_;
-  Reactor &reactor_;
   const RouterHooks hooks_;
   OncePerTurn status_;  // many lanes change within one turn at start
   Names names_;
