@@ -8,24 +8,6 @@
 namespace bulkhead::profiles {
 namespace {
 
-// Behind the string that begins at `i`.
-std::size_t skip_string(std::string_view text, std::size_t i) {
-  const char quote = text[i];
-  const std::string three(3, quote);
-  const bool many = text.substr(i, 3) == three;
-  for (i += many ? 3 : 1; i < text.size(); ++i) {
-    if (quote == '"' && text[i] == '\\') {
-      ++i;
-    } else if (many ? text.substr(i, 3) == three : text[i] == quote || text[i] == '\n') {
-      if (!many) return i + 1;
-      // One or two quotes right before the end belong to the string.
-      for (i += 3; i < text.size() && text[i] == quote;) ++i;
-      return i;
-    }
-  }
-  return text.size();
-}
-
 // Where the lines begin that begin a table: outside of strings and values, with '[' first.
 std::vector<std::size_t> header_lines(std::string_view text) {
   std::vector<std::size_t> out;
@@ -34,7 +16,7 @@ std::vector<std::size_t> header_lines(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
     if (c == '"' || c == '\'') {
-      i = skip_string(text, i);
+      i = skip_toml_string(text, i);
       fresh = false;
       continue;
     }

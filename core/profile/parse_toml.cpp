@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "profile/parse.hpp"
+#include "profile/toml_text.hpp"
 
 namespace bulkhead::profiles {
 
@@ -21,7 +22,6 @@ std::uint32_t overlong_key_line(std::string_view text) {
   std::uint32_t line = 1;
   std::size_t dots = 0;
   std::size_t i = 0;
-  const auto at = [&](std::size_t p) { return p < text.size() ? text[p] : '\0'; };
   while (i < text.size()) {
     const char c = text[i];
     if (c == '\n') {
@@ -31,25 +31,11 @@ std::uint32_t overlong_key_line(std::string_view text) {
     } else if (c == '#') {
       while (i < text.size() && text[i] != '\n') ++i;
     } else if (c == '"' || c == '\'') {
-      const bool many = at(i + 1) == c && at(i + 2) == c;
-      i += many ? 3 : 1;
-      while (i < text.size()) {
-        if (text[i] == '\n') {
-          if (!many) break;
-          ++line;
-        }
-        if (c == '"' && text[i] == '\\') {
-          if (at(i + 1) == '\n') ++line;
-          i += 2;
-        } else if (text[i] == c && (!many || (at(i + 1) == c && at(i + 2) == c))) {
-          i += many ? 3 : 1;
-          // One or two quotes right before the end of a multi-line string belong to it.
-          for (int more = 0; many && more < 2 && at(i) == c; ++more) ++i;
-          break;
-        } else {
-          ++i;
-        }
-      }
+      const std::size_t end = skip_toml_string(text, i);
+      line += static_cast<std::uint32_t>(std::count(text.begin() + static_cast<std::ptrdiff_t>(i),
+                                                    text.begin() + static_cast<std::ptrdiff_t>(end),
+                                                    '\n'));
+      i = end;
     } else {
       if (c == '.' && ++dots > kDotsPerLine) return line;
       ++i;

@@ -2,6 +2,26 @@
 
 namespace bulkhead::profiles {
 
+std::size_t skip_toml_string(std::string_view text, std::size_t i) {
+  const char quote = text[i];
+  const std::string three(3, quote);
+  const bool many = text.substr(i, 3) == three;
+  for (i += many ? 3 : 1; i < text.size(); ++i) {
+    if (!many && text[i] == '\n') return i;
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (!many && text[i] == quote) {
+      return i + 1;
+    } else if (many && text.substr(i, 3) == three) {
+      i += 3;
+      // One or two quotes right before the end of a multi-line string belong to it.
+      for (int more = 0; more < 2 && i < text.size() && text[i] == quote; ++more) ++i;
+      return i;
+    }
+  }
+  return text.size();
+}
+
 // JSON's escapes are TOML's; append_json_string() escapes all control characters.
 std::string toml_string(std::string_view text) {
   std::string out;

@@ -8,6 +8,10 @@
 
 namespace bulkhead::profiles {
 
+// Behind the string that begins at `i`, of one line or several; one that does not end ends with its
+// line, or with the text.
+std::size_t skip_toml_string(std::string_view text, std::size_t i);
+
 std::string toml_string(std::string_view text);  // in one line, whatever the text holds
 std::string toml_key(std::string_view name);     // bare where possible
 // The value in one line; tables inline. Empty: TOML has no such value (null, a table with one).

@@ -374,7 +374,7 @@ TEST_CASE("each stage with everything that can happen in it") {
   const std::string timed_out =
       "MCP request blocked by policy (policy-timeout): the policy has not answered within ";
   const std::string removed = "tool call failed: it was removed";
-  // stage, happening -> what becomes of the call; all others leave it where it is.
+  // stage, event -> the outcome of the call; all others leave it where it is.
   const std::map<std::string, std::map<std::string, std::string>> expected = {
       {"checking",
        {{"no duplicates", "at server"},
@@ -459,7 +459,7 @@ TEST_CASE("a call that is judged once more says so, and is sent once") {
   CHECK(w.outcome() == "result");
 }
 
-TEST_CASE("what a person has allowed is told to the policy that is asked again") {
+TEST_CASE("the policy that is asked again is notified of what a person has allowed") {
   World w;
   stages.at("approving")(w);
   w.calls.approval_given(w.id, true, ApprovalSurface::none, {});
@@ -467,7 +467,7 @@ TEST_CASE("what a person has allowed is told to the policy that is asked again")
   CHECK(w.lane.sent == 1);
 }
 
-TEST_CASE("whoever was asked about a call that has ended is told once") {
+TEST_CASE("the policy is notified once that a call it was asked about has ended") {
   for (const std::string stage : {"deciding", "answer deciding"}) {
     World w;
     stages.at(stage)(w);
@@ -476,7 +476,7 @@ TEST_CASE("whoever was asked about a call that has ended is told once") {
   }
 }
 
-TEST_CASE("servers are told to stop only of what they have") {
+TEST_CASE("servers are notified only of the end of calls that they have") {
   World sent, waits;
   stages.at("at server")(sent);
   sent.calls.end_session(sent.session);

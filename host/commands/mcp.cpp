@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -84,14 +83,6 @@ int list(const Arguments &arguments) {
 
 // ---- the file --------------------------------------------------------------------------------
 
-std::string real_path(const std::string &path) {
-  char *real = ::realpath(path.c_str(), nullptr);
-  if (real == nullptr) return path;
-  std::string out = real;
-  std::free(real);
-  return out;
-}
-
 Arguments looking_at(const Arguments &arguments, const std::string &file) {
   Arguments out = arguments;
   out.config = file;
@@ -103,9 +94,7 @@ Arguments looking_at(const Arguments &arguments, const std::string &file) {
 class Draft {
  public:
   Draft(const std::string &path, std::string_view text) : path_(path) {
-    const std::size_t slash = path.find_last_of('/');
-    const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-    draft_ = folder_of(path) + "/.draft-" + std::to_string(::getpid()) + '-' + name;
+    draft_ = folder_of(path) + "/.draft-" + std::to_string(::getpid()) + '-' + name_of(path);
     written_ = write_profile(draft_, text, Existing::keep);
   }
   ~Draft() {
@@ -246,7 +235,7 @@ std::optional<ServerDef> add_to(const std::string &path, const Arguments &argume
     const auto before = load_to_look(looking_at(arguments, path), Transports::none);
     if (!before) return unchanged(path, before.error()), std::nullopt;
     const ServerDef *known = find(before->profile, server.name);
-    if (known != nullptr && real_path(known->origin.file) != path) {
+    if (known != nullptr && resolved_path(known->origin.file) != path) {
       complain("there is a server " + server.name + " already, from " + place_of(*known));
       return std::nullopt;
     }
@@ -333,7 +322,7 @@ int remove(const Arguments &arguments, const std::string &path) {
 int run_mcp(const Arguments &arguments) {
   if (arguments.mcp.what == McpArguments::What::list) return list(arguments);
   const std::string path =
-      real_path(arguments.config.empty() ? default_config_file() : arguments.config);
+      resolved_path(arguments.config.empty() ? default_config_file() : arguments.config);
   return arguments.mcp.what == McpArguments::What::add ? add(arguments, path)
                                                        : remove(arguments, path);
 }

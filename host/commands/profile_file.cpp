@@ -15,6 +15,10 @@ std::string folder_of(const std::string &path) {
   return path.substr(0, std::max<std::size_t>(slash, 1));
 }
 
+std::string name_of(const std::string &path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
 Result<void> write_profile(const std::string &path, std::string_view text, Existing existing) {
   const std::string folder = folder_of(path);
   if (::access(folder.c_str(), F_OK) != 0) {
@@ -22,9 +26,7 @@ Result<void> write_profile(const std::string &path, std::string_view text, Exist
   }
   struct ::stat before{};
   const bool there = ::stat(path.c_str(), &before) == 0;
-  const std::size_t slash = path.find_last_of('/');
-  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-  auto done = write_private(folder, name, text, existing);
+  auto done = write_private(folder, name_of(path), text, existing);
   if (done && there) static_cast<void>(::chmod(path.c_str(), before.st_mode & 0777));
   return done;
 }

@@ -15,5 +15,7 @@ Result<void> write_profile(const std::string &path, std::string_view text, Exist
 
 // The folder that the path names, "." where it names none.
 std::string folder_of(const std::string &path);
+// What is behind it.
+std::string name_of(const std::string &path);
 
 }  // namespace bulkhead::program

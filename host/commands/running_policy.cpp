@@ -1,7 +1,6 @@
 #include "commands/running_policy.hpp"
 
 #include <charconv>
-#include <cstdlib>
 #include <string_view>
 
 #include "common/json_text.hpp"
@@ -11,14 +10,6 @@
 
 namespace bulkhead::program {
 namespace {
-
-std::string resolved(const std::string &path) {
-  char *real = path.empty() ? nullptr : ::realpath(path.c_str(), nullptr);
-  if (real == nullptr) return path;
-  std::string out = real;
-  std::free(real);
-  return out;
-}
 
 std::uint64_t number_member(std::string_view object, std::string_view name) {
   const std::string_view value = mcp::member(object, name);
@@ -35,7 +26,7 @@ std::string count_text(std::uint64_t rules) {
 
 std::vector<RunningPolicy> running_policies(const std::string &file, const PolicyMark &mark) {
   std::vector<RunningPolicy> out;
-  const std::string wanted = resolved(file);
+  const std::string wanted = resolved_path(file);
   for (const FoundGateway &gateway :
        ask_gateways(control_dirs(), "GET", "/status", status_wait_ms)) {
     const std::string_view json = gateway.answer;

@@ -101,6 +101,14 @@ Result<void> make_private_dir(const std::string &path) {
   return {};
 }
 
+std::string resolved_path(const std::string &path) {
+  char *real = path.empty() ? nullptr : ::realpath(path.c_str(), nullptr);
+  if (real == nullptr) return path;
+  std::string out = real;
+  std::free(real);
+  return out;
+}
+
 std::string tilde(std::string_view path) {
   const std::string home = home_dir();
   if (home.size() > 1 && path.starts_with(home) &&

@@ -33,6 +33,9 @@ std::vector<std::string> control_dirs();
 // user's, or is open to others.
 Result<void> make_private_dir(const std::string &path);
 
+// The path without symbolic links and dots; as it is where there is nothing.
+std::string resolved_path(const std::string &path);
+
 // "~/x" for what is under home, for messages to people.
 std::string tilde(std::string_view path);
 

@@ -3,7 +3,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <utility>
 
 #include "command_line/commands.hpp"
@@ -24,20 +23,11 @@ std::uint64_t now_ms() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000u;
 }
 
-// For `status`, which is run in another folder.
-std::string absolute(const std::string &path) {
-  char *resolved = ::realpath(path.c_str(), nullptr);
-  if (resolved == nullptr) return path;
-  std::string out = resolved;
-  std::free(resolved);
-  return out;
-}
-
 }  // namespace
 
 GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &loaded)
     : is_serve_(arguments.command == Command::serve),
-      config_(absolute(loaded.file)),
+      config_(resolved_path(loaded.file)),  // for `status`, which is run in another folder
       project_(loaded.project),
       state_dir_(loaded.profile.state_dir),
       notes_(loaded.profile.notes),
