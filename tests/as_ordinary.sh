@@ -70,7 +70,12 @@ trap 'rm -rf "$home"' EXIT
 chown $uid:$uid "$home"
 cd "$home"
 status=0
-as_user env -i PATH="$PATH" HOME="$home" TMPDIR="$home" USER=tester LOGNAME=tester \
+# The tests tell by a sanitizer's options that the programs were built with one.
+sanitizer=()
+for name in ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS ASAN_SYMBOLIZER_PATH; do
+  [ -z "${!name:-}" ] || sanitizer+=("$name=${!name}")
+done
+as_user env -i "${sanitizer[@]}" PATH="$PATH" HOME="$home" TMPDIR="$home" USER=tester LOGNAME=tester \
   BULKHEAD_BUILD="$build" BULKHEAD_NPM_DIR="${BULKHEAD_NPM_DIR:-$tree/build/npm}" \
   ${BULKHEAD_ALLOW_SKIP:+BULKHEAD_ALLOW_SKIP="$BULKHEAD_ALLOW_SKIP"} "$@" || status=$?
 exit $status
