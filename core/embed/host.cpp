@@ -596,8 +596,8 @@ void HostImpl::shut_down() {
     part->instance->drain(deadline);
   }
   router_->calls().refuse_new_calls();
-  wait_for([this] { return !router_->calls().busy(); }, grace);
-  router_->calls().end_all();
+  wait_for([this] { return !router_->ends().busy(); }, grace);
+  router_->ends().end_all();
   router_->clients().end_all("the gateway is stopping");
   router_->close_lanes();
   // Children get their grace twice: for the closed stdin and for SIGTERM.

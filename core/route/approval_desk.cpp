@@ -72,58 +72,58 @@ bool ApprovalDesk::somebody_watches() const {
 }
 
 // Without what is only for people.
-ApprovalQuestion ApprovalDesk::question_of(const Exchange &e, const ApprovedTexts &texts,
+ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts &texts,
                                            const Gate::Decision &decision) const {
   ApprovalQuestion q;
-  q.method = mcp::to_string(e.method);
-  q.server = e.server;
-  q.digest = approval_digest(q.method, e.server, e.name, texts);
+  q.method = mcp::to_string(call.method);
+  q.server = call.server;
+  q.digest = approval_digest(q.method, call.server, call.name, texts);
   q.rule = shown_text(decision.rule, ApprovalQuestion::max_text);
-  q.process_name = shown_text(e.process_name, ApprovalQuestion::max_text);
-  q.session = e.reply.session;
-  if (e.session != nullptr) {
-    q.principal = shown_text(e.session->principal, ApprovalQuestion::max_text);
-    q.transport = e.session->transport;
-    q.peer = shown_text(e.session->address, ApprovalQuestion::max_text);
+  q.process_name = shown_text(call.request.process_name, ApprovalQuestion::max_text);
+  q.session = call.request.reply.session;
+  if (call.session != nullptr) {
+    q.principal = shown_text(call.session->principal, ApprovalQuestion::max_text);
+    q.transport = call.session->transport;
+    q.peer = shown_text(call.session->address, ApprovalQuestion::max_text);
   }
   return q;
 }
 
 // Why nobody can be asked; empty: somebody can.
-std::string ApprovalDesk::refusal_text(const Exchange &e, bool elicits, std::size_t bytes) const {
+std::string ApprovalDesk::refusal_text(const Call &call, bool elicits, std::size_t bytes) const {
   if (!elicits && !somebody_watches()) {
     const std::string hint = needs_.hint.empty() ? std::string() : " (" + needs_.hint + ")";
     return "and nobody is there to give it" + hint;
   }
-  return approvals_.refusal(needs_.profile.limits, e.reply.session, bytes);
+  return approvals_.refusal(needs_.profile.limits, call.request.reply.session, bytes);
 }
 
-ApprovalDesk::Asked ApprovalDesk::ask(Exchange &e, const Message &message,
+ApprovalDesk::Asked ApprovalDesk::ask(Call &call, const Message &message,
                                       const Gate::Decision &decision, Gate::Decision *refusal) {
   const mcp::Scan &scan = *message.scan;
   const Limits &limits = needs_.profile.limits;
-  e.asked_about = true;
+  call.asked_about = true;
   const bool all = covers_params(scan);
   const std::string_view arguments = message[all ? scan.params : scan.arguments];
   const std::string meta = approved_meta(message[scan.meta]);
   const std::string extra = all ? std::string() : mcp::extra_params(message.bytes, scan);
-  Approvals::Waiting waiting{question_of(e, {arguments, meta, extra}, decision), e.id,
+  Approvals::Waiting waiting{question_of(call, {arguments, meta, extra}, decision), call.id,
                              message.size()};
   ApprovalQuestion &q = waiting.question;
   if (approvals_.granted(q, needs_.reactor.now_ns())) return Asked::granted;
-  const bool elicits = e.session != nullptr && asks_client(*e.session);
+  const bool elicits = call.session != nullptr && asks_client(*call.session);
   if (!elicits && !somebody_watches()) {
-    *refusal = unapproved(decision.rule, decision.reason, refusal_text(e, elicits, 0));
+    *refusal = unapproved(decision.rule, decision.reason, refusal_text(call, elicits, 0));
     return Asked::refused;
   }
-  const std::string full = refusal_text(e, elicits, message.size());
+  const std::string full = refusal_text(call, elicits, message.size());
   if (!full.empty()) {
     *refusal = unapproved(decision.rule, {}, {});
     refusal->reason = full;
     return Asked::refused;
   }
   ShownJson shown = shown_json(arguments, ApprovalQuestion::max_arguments);
-  q.name = shown_text(e.name, ApprovalQuestion::max_name);
+  q.name = shown_text(call.name, ApprovalQuestion::max_name);
   q.reason = shown_text(decision.reason, ApprovalQuestion::max_reason);
   q.arguments = std::move(shown.text);
   q.arguments_cut = shown.cut;
@@ -138,19 +138,19 @@ ApprovalDesk::Asked ApprovalDesk::ask(Exchange &e, const Message &message,
     return Asked::refused;
   }
   ++needs_.counters.approvals_asked;
-  record(e, *asked, nullptr);
+  record(call, *asked, nullptr);
   return Asked::waits;
 }
 
-void ApprovalDesk::ask_client(const Exchange &e) {
-  const Approvals::Waiting *waiting = approvals_.find(e.id);
-  if (waiting == nullptr || e.session == nullptr || !asks_client(*e.session)) return;
-  Session &s = *e.session;
+void ApprovalDesk::ask_client(const Call &call) {
+  const Approvals::Waiting *waiting = approvals_.find(call.id);
+  if (waiting == nullptr || call.session == nullptr || !asks_client(*call.session)) return;
+  Session &s = *call.session;
   const std::uint64_t timeout_ms = needs_.profile.limits.approval_timeout_ms;
-  const std::uint64_t handle = needs_.asks.open_form(s, e.id, timeout_ms);
+  const std::uint64_t handle = needs_.asks.open_form(s, call.id, timeout_ms);
   const std::string text = approval_form(handle, waiting->question, timeout_ms, s.revision);
   const bh_str part = bh::str(text);
-  needs_.answers.send({s.handle, e.reply.stream, 0}, BH_OUT_ASK, &part, 1);
+  needs_.answers.send({s.handle, call.request.reply.stream, 0}, BH_OUT_ASK, &part, 1);
 }
 
 // ---- answers ---------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ Result<std::uint64_t> ApprovalDesk::find(const ApprovalAnswer &answer) const {
                                   std::to_string(ApprovalScope::max_minutes));
   }
   const Approvals::Waiting *waiting = approvals_.find(answer.id);
-  if (waiting != nullptr) return waiting->exchange;
+  if (waiting != nullptr) return waiting->call;
   return fail(BH_E_NOT_FOUND,
               "no question with this id waits: it has been answered or withdrawn, or its time is "
               "over");
@@ -176,19 +176,19 @@ void ApprovalDesk::grant(const ApprovalQuestion &question, const ApprovalScope &
   approvals_.grant(question, scope, needs_.reactor.now_ns());
 }
 
-std::optional<ApprovalQuestion> ApprovalDesk::close(const Exchange &e, ApprovalEnd end,
+std::optional<ApprovalQuestion> ApprovalDesk::close(const Call &call, ApprovalEnd end,
                                                     ApprovalSurface surface,
                                                     const ApprovalScope &scope) {
-  auto waiting = approvals_.take(e.id);
+  auto waiting = approvals_.take(call.id);
   if (!waiting.has_value()) return std::nullopt;
-  needs_.asks.close_form(e.id);
+  needs_.asks.close_form(call.id);
   const ApprovalOutcome outcome{waiting->question, end, surface, scope, unix_ms()};
   if (needs_.on_outcome) needs_.on_outcome(outcome);
-  record(e, waiting->question, &outcome);
+  record(call, waiting->question, &outcome);
   return std::move(waiting->question);
 }
 
-void ApprovalDesk::record(const Exchange &e, const ApprovalQuestion &question,
+void ApprovalDesk::record(const Call &call, const ApprovalQuestion &question,
                           const ApprovalOutcome *outcome) {
   if (!needs_.recorder.wants_events()) return;
   std::string detail;
@@ -200,7 +200,7 @@ void ApprovalDesk::record(const Exchange &e, const ApprovalQuestion &question,
   if (outcome != nullptr && outcome->end == ApprovalEnd::allowed) {
     add_member(&detail, "scope", to_string(outcome->scope));
   }
-  needs_.recorder.event(e, BH_RECORD_APPROVAL, detail + "}");
+  needs_.recorder.event(call, BH_RECORD_APPROVAL, detail + "}");
 }
 
 }  // namespace bulkhead

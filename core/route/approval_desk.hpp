@@ -12,9 +12,9 @@
 #include "reactor/reactor.hpp"
 #include "route/approvals.hpp"
 #include "route/asks.hpp"
+#include "route/call.hpp"
 #include "route/client_answers.hpp"
 #include "route/counters.hpp"
-#include "route/exchange.hpp"
 #include "route/gate.hpp"
 #include "route/message.hpp"
 #include "route/recorder.hpp"
@@ -42,13 +42,13 @@ class ApprovalDesk {
     waits,    // the question is open, for limits.approval_timeout_ms
     refused   // no person can be asked: *refusal says why
   };
-  Asked ask(Exchange &call, const Message &message, const Gate::Decision &decision,
+  Asked ask(Call &call, const Message &message, const Gate::Decision &decision,
             Gate::Decision *refusal);
   // Asks the client itself, on the stream of the call, if it can be asked. It may answer inside.
-  void ask_client(const Exchange &call);
+  void ask_client(const Call &call);
   // The call no longer waits: the client that was asked is notified, and the outcome is recorded.
   // Nothing: it did not wait for a person.
-  std::optional<ApprovalQuestion> close(const Exchange &call, ApprovalEnd end,
+  std::optional<ApprovalQuestion> close(const Call &call, ApprovalEnd end,
                                         ApprovalSurface surface = ApprovalSurface::none,
                                         const ApprovalScope &scope = {});
   // The answer holds for further calls, as far as its scope says so.
@@ -75,11 +75,10 @@ class ApprovalDesk {
 
  private:
   bool asks_client(const Session &session) const;
-  ApprovalQuestion question_of(const Exchange &call, const ApprovedTexts &texts,
+  ApprovalQuestion question_of(const Call &call, const ApprovedTexts &texts,
                                const Gate::Decision &decision) const;
-  std::string refusal_text(const Exchange &call, bool elicits, std::size_t bytes) const;
-  void record(const Exchange &call, const ApprovalQuestion &question,
-              const ApprovalOutcome *outcome);
+  std::string refusal_text(const Call &call, bool elicits, std::size_t bytes) const;
+  void record(const Call &call, const ApprovalQuestion &question, const ApprovalOutcome *outcome);
 
   const Needs needs_;
   Approvals approvals_;

@@ -101,7 +101,7 @@ const ApprovalQuestion *Approvals::add(Waiting waiting) {
   bytes_ += waiting.bytes;
   ++by_session_[waiting.question.session];
   const auto at = waiting_.insert(waiting_.end(), std::move(waiting));
-  by_exchange_.emplace(at->exchange, at);
+  by_call_.emplace(at->call, at);
   return &at->question;
 }
 
@@ -111,17 +111,17 @@ const Approvals::Waiting *Approvals::find(std::string_view id) const noexcept {
   return at == waiting_.end() ? nullptr : &*at;
 }
 
-const Approvals::Waiting *Approvals::find(std::uint64_t exchange) const noexcept {
-  const auto at = by_exchange_.find(exchange);
-  return at == by_exchange_.end() ? nullptr : &*at->second;
+const Approvals::Waiting *Approvals::find(std::uint64_t call) const noexcept {
+  const auto at = by_call_.find(call);
+  return at == by_call_.end() ? nullptr : &*at->second;
 }
 
-std::optional<Approvals::Waiting> Approvals::take(std::uint64_t exchange) {
-  const auto at = by_exchange_.find(exchange);
-  if (at == by_exchange_.end()) return std::nullopt;
+std::optional<Approvals::Waiting> Approvals::take(std::uint64_t call) {
+  const auto at = by_call_.find(call);
+  if (at == by_call_.end()) return std::nullopt;
   Waiting out = std::move(*at->second);
   waiting_.erase(at->second);
-  by_exchange_.erase(at);
+  by_call_.erase(at);
   bytes_ -= out.bytes;
   const auto session = by_session_.find(out.question.session);
   if (session != by_session_.end() && --session->second == 0) by_session_.erase(session);

@@ -25,7 +25,7 @@ class Approvals {
   // One question and the call that it is about.
   struct Waiting {
     ApprovalQuestion question;
-    std::uint64_t exchange = 0;
+    std::uint64_t call = 0;
     std::uint64_t bytes = 0;  // of the call that is kept
   };
 
@@ -35,8 +35,8 @@ class Approvals {
   const ApprovalQuestion *add(Waiting waiting);
   // Null: it does not wait (any more).
   const Waiting *find(std::string_view id) const noexcept;
-  const Waiting *find(std::uint64_t exchange) const noexcept;
-  std::optional<Waiting> take(std::uint64_t exchange);
+  const Waiting *find(std::uint64_t call) const noexcept;
+  std::optional<Waiting> take(std::uint64_t call);
   ApprovalList list() const;
   std::size_t size() const noexcept { return waiting_.size(); }
   std::size_t waiting_of(std::uint64_t session) const noexcept;
@@ -61,7 +61,7 @@ class Approvals {
   using List = std::list<Waiting>;
 
   List waiting_;  // oldest first
-  std::unordered_map<std::uint64_t, List::iterator> by_exchange_;
+  std::unordered_map<std::uint64_t, List::iterator> by_call_;
   std::unordered_map<std::uint64_t, std::size_t> by_session_;
   std::uint64_t bytes_ = 0;
   std::list<Grant> grants_;  // oldest first

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::uint64_t second = 1'000'000'000;
 
-Approvals::Waiting waiting(std::uint64_t exchange, std::uint64_t session = 1,
+Approvals::Waiting waiting(std::uint64_t call, std::uint64_t session = 1,
                            std::uint64_t bytes = 10) {
   Approvals::Waiting out;
-  out.exchange = exchange;
+  out.call = call;
   out.bytes = bytes;
   out.question.session = session;
   out.question.digest = "d";
@@ -75,10 +75,10 @@ TEST_CASE("ids are long, differ, and find their question only") {
   for (const std::string &id : ids) CHECK(id.size() == 32);
   const std::string one = *ids.begin();
   REQUIRE(a.find(one) != nullptr);
-  const std::uint64_t exchange = a.find(one)->exchange;
+  const std::uint64_t call = a.find(one)->call;
   CHECK(a.find(one.substr(0, 31)) == nullptr);
   CHECK(a.find("") == nullptr);
-  a.take(exchange);
+  a.take(call);
   CHECK(a.find(one) == nullptr);
 }
 

@@ -50,7 +50,7 @@ void Asks::ask_judged(Lane &lane, std::uint64_t hint, const Message &message) {
 
 void Asks::ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged) {
   const ClientCaps needed = capability_for(message.scan->method);
-  Exchange *call = nullptr;
+  Call *call = nullptr;
   Session *client = needs_.attribution.client_of(lane, hint, &call);
   if (client == nullptr || client->input_ended || (client->caps & needed) == 0 ||
       client->open_asks >= needs_.limits.asks_per_session) {
@@ -61,7 +61,7 @@ void Asks::ask_client(Lane &lane, std::uint64_t hint, const Message &message, Ju
 }
 
 bool Asks::passes_policy(Lane &lane, std::uint64_t hint, const Message &message,
-                         const Session &client, const Exchange *call) {
+                         const Session &client, const Call *call) {
   JudgedEvent event;
   event.kind = JudgedEvent::Kind::ask;
   event.method = message.scan->method;
@@ -78,7 +78,7 @@ bool Asks::passes_policy(Lane &lane, std::uint64_t hint, const Message &message,
 }
 
 void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &client,
-               const Exchange *call) {
+               const Call *call) {
   const mcp::Scan &scan = *message.scan;
   Ask ask;
   ask.session = client.handle;
@@ -86,13 +86,13 @@ void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &
   ask.upstream_id = message.id();
   ask.upstream_token = message[scan.progress_token];
   ask.method = scan.method;
-  ask.exchange = call != nullptr ? call->id : 0;
+  ask.call = call != nullptr ? call->id : 0;
   if (hint == 0 && call != nullptr) ask.others = Attribution::other_calls(*call);
   ask.deadline_ns = needs_.reactor.now_ns() + needs_.limits.ask_timeout_ms * 1'000'000u;
   const std::uint64_t handle = asks_.insert(ask);
   start_timer();
   ++client.open_asks;
-  suspend(ask.exchange);
+  suspend(ask.call);
   for (const std::uint64_t other : ask.others) suspend(other);
   const Digits number(handle);
   Splice splice(message.bytes);
@@ -104,7 +104,7 @@ void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &
     needs_.on_lost(lane, scan.method);
     return refuse(lane, message.id(), scan.method, Refusal::nobody);
   }
-  const ReplyTo to{client.handle, call != nullptr ? call->reply.stream : 0, 0};
+  const ReplyTo to{client.handle, call != nullptr ? call->request.reply.stream : 0, 0};
   needs_.answers.send(to, BH_OUT_ASK, parts, splice.count());
 }
 
@@ -172,7 +172,7 @@ bool Asks::judge_answer(const Session &session, std::uint64_t handle, Ask &ask,
   event.method = ask.method;
   event.method_text = mcp::to_string(ask.method);
   event.server = ask.lane->upstream().name();
-  const Exchange *call = ask.others.empty() ? needs_.exchanges.get(ask.exchange) : nullptr;
+  const Call *call = ask.others.empty() ? needs_.calls.get(ask.call) : nullptr;
   if (call != nullptr && call->method == mcp::Method::tools_call) event.tool = call->name;
   event.ask = handle;
   event.message = message.bytes;
@@ -198,7 +198,7 @@ void Asks::pass_answer(std::uint64_t handle, const Message &message) {
   if (found == nullptr) return;
   const Ask ask = *found;  // more of them may come, and move it, while this is sent
   remove(handle);
-  if (ask.lane == nullptr) return needs_.forms.form_answered(ask.exchange, message);
+  if (ask.lane == nullptr) return needs_.forms.form_answered(ask.call, message);
   Splice splice(message.bytes);
   splice.replace(message.scan->id, ask.upstream_id);
   const bh_str *parts = splice.parts();
@@ -217,12 +217,12 @@ Asks::Progress Asks::progress_of(const Session &session, const Message &message)
 
 // ---- the gateway's own -----------------------------------------------------------------------
 
-std::uint64_t Asks::open_form(Session &session, std::uint64_t exchange, std::uint64_t timeout_ms) {
+std::uint64_t Asks::open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms) {
   constexpr std::uint64_t longer_ms = 5'000;  // the question's own time is over before
   Ask ask;
   ask.session = session.handle;
   ask.method = mcp::Method::elicitation_create;
-  ask.exchange = exchange;
+  ask.call = call;
   ask.deadline_ns = needs_.reactor.now_ns() + (timeout_ms + longer_ms) * 1'000'000u;
   const std::uint64_t handle = asks_.insert(std::move(ask));
   start_timer();
@@ -230,23 +230,23 @@ std::uint64_t Asks::open_form(Session &session, std::uint64_t exchange, std::uin
   return handle;
 }
 
-void Asks::close_form(std::uint64_t exchange) {
-  end_where([exchange](const Ask &ask) { return ask.lane == nullptr && ask.exchange == exchange; },
+void Asks::close_form(std::uint64_t call) {
+  end_where([call](const Ask &ask) { return ask.lane == nullptr && ask.call == call; },
             Tell::client);
 }
 
 // ---- the time of calls ------------------------------------------------------------------------
 
-void Asks::suspend(std::uint64_t exchange) {
-  Exchange *e = needs_.exchanges.get(exchange);
-  if (e != nullptr && e->open_asks++ == 0) needs_.deadlines.suspend(*e);
+void Asks::suspend(std::uint64_t call) {
+  Call *waits = needs_.calls.get(call);
+  if (waits != nullptr && waits->open_asks++ == 0) needs_.deadlines.suspend(*waits);
 }
 
 // The server works again: the call's time starts anew, since a person has used the old one up.
-void Asks::resume(std::uint64_t exchange) {
-  Exchange *e = needs_.exchanges.get(exchange);
-  if (e == nullptr || e->open_asks == 0 || --e->open_asks != 0) return;
-  needs_.deadlines.arm(*e, e->timeout_ms);
+void Asks::resume(std::uint64_t call) {
+  Call *resumed = needs_.calls.get(call);
+  if (resumed == nullptr || resumed->open_asks == 0 || --resumed->open_asks != 0) return;
+  needs_.deadlines.arm(*resumed, resumed->timeout_ms);
 }
 
 // ---- ends ------------------------------------------------------------------------------------
@@ -258,18 +258,18 @@ void Asks::remove(std::uint64_t handle) {
   asks_.erase(handle);
   if (Session *s = needs_.sessions.find(ask.session)) --s->open_asks;
   if (ask.lane == nullptr) return;  // its call's time is the question's
-  resume(ask.exchange);
+  resume(ask.call);
   for (const std::uint64_t other : ask.others) resume(other);
 }
 
-void Asks::call_ended(std::uint64_t exchange, bool tell_server) {
+void Asks::call_ended(std::uint64_t call, bool tell_server) {
   asks_.for_each([&](std::uint64_t, Ask &ask) {
-    std::erase(ask.others, exchange);
-    if (ask.exchange != exchange || ask.others.empty()) return;
-    ask.exchange = ask.others.back();
+    std::erase(ask.others, call);
+    if (ask.call != call || ask.others.empty()) return;
+    ask.call = ask.others.back();
     ask.others.pop_back();
   });
-  end_where([exchange](const Ask &ask) { return ask.exchange == exchange; },
+  end_where([call](const Ask &ask) { return ask.call == call; },
             tell_server ? Tell::both : Tell::client);
 }
 
@@ -308,13 +308,13 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
         R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":)" +
             std::to_string(handle) + R"(,"reason":"the request that caused it has ended"}})");
   }
-  if (tell_server && ask.lane == nullptr) needs_.forms.form_lost(ask.exchange);
+  if (tell_server && ask.lane == nullptr) needs_.forms.form_lost(ask.call);
 }
 
 // Where a client is told about an ask: on the stream of a call that may have caused it.
 ReplyTo Asks::asked_of(const Ask &ask) {
-  const Exchange *e = needs_.exchanges.get(ask.exchange);
-  return {ask.session, e != nullptr ? e->reply.stream : 0, 0};
+  const Call *call = needs_.calls.get(ask.call);
+  return {ask.session, call != nullptr ? call->request.reply.stream : 0, 0};
 }
 
 // ---- time ------------------------------------------------------------------------------------

@@ -29,15 +29,15 @@ class Asks {
   class Forms {
    public:
     virtual ~Forms() = default;
-    virtual void form_answered(std::uint64_t exchange, const Message &answer) = 0;
+    virtual void form_answered(std::uint64_t call, const Message &answer) = 0;
     // The client cannot be asked, or no longer.
-    virtual void form_lost(std::uint64_t exchange) = 0;
+    virtual void form_lost(std::uint64_t call) = 0;
   };
   struct Needs {
     const Gate &gate;
     Attribution &attribution;
     Sessions &sessions;
-    ExchangeTable &exchanges;
+    CallTable &calls;
     Deadlines &deadlines;
     ClientAnswers &answers;
     JudgedEvents &events;
@@ -80,14 +80,14 @@ class Asks {
 
   // ---- the gateway's own ----
   // A place for a question about this call; its number is the JSON-RPC id.
-  std::uint64_t open_form(Session &session, std::uint64_t exchange, std::uint64_t timeout_ms);
+  std::uint64_t open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms);
   // The question has been answered elsewhere, or withdrawn: the client is notified.
-  void close_form(std::uint64_t exchange);
+  void close_form(std::uint64_t call);
 
   // ---- ends ----
   // A call that had caused asks, or may have, is over: those that no other call may have caused
   // end. tell_server: with an answer.
-  void call_ended(std::uint64_t exchange, bool tell_server);
+  void call_ended(std::uint64_t call, bool tell_server);
   // The client no longer answers; the servers that asked get an error.
   void session_ended(bh_session session);
   // The lane's connection: what its server had asked is void, and clients are notified.
@@ -99,7 +99,7 @@ class Asks {
     Lane *lane = nullptr;               // null: the gateway's own
     std::string upstream_id;            // its id token
     std::string upstream_token;         // its progress token
-    std::uint64_t exchange = 0;         // the call that caused it, 0: unknown
+    std::uint64_t call = 0;             // the call that caused it, 0: unknown
     std::vector<std::uint64_t> others;  // or one of these did: the wire does not say
     mcp::Method method = mcp::Method::none;
     std::uint64_t deadline_ns = 0;
@@ -110,14 +110,14 @@ class Asks {
 
   void ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged);
   bool passes_policy(Lane &lane, std::uint64_t hint, const Message &message, const Session &client,
-                     const Exchange *call);
+                     const Call *call);
   void put(Lane &lane, std::uint64_t hint, const Message &message, Session &client,
-           const Exchange *call);
+           const Call *call);
   void refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal why);
   bool judge_answer(const Session &session, std::uint64_t handle, Ask &ask, const Message &message);
   void pass_answer(std::uint64_t handle, const Message &message);
-  void suspend(std::uint64_t exchange);
-  void resume(std::uint64_t exchange);
+  void suspend(std::uint64_t call);
+  void resume(std::uint64_t call);
   void remove(std::uint64_t handle);
   ReplyTo asked_of(const Ask &ask);
   enum class Tell : std::uint8_t { server, client, both };

@@ -4,30 +4,30 @@
 
 namespace bulkhead {
 
-Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Exchange **exchange) const {
-  *exchange = nullptr;
+Session *Attribution::client_of(Lane &lane, std::uint64_t hint, Call **call) const {
+  *call = nullptr;
   // A lane of one client: whatever comes is for it.
   Session *const owner = lane.session() != 0 ? sessions_.find(lane.session()) : nullptr;
   if (hint != 0) {
     Exchange *e = exchanges_.get(hint);
     // The wire says whose it is; if that call has ended, it belongs to no other client.
-    if (e == nullptr || e->lane != &lane || e->session == nullptr) return owner;
-    *exchange = e;
-    return e->session;
+    if (e == nullptr || e->lane != &lane || e->call == nullptr) return owner;
+    *call = e->call;
+    return e->call->session;
   }
   // One client's calls only: which of them does not matter for who is asked; the newest lends its
   // stream.
   Session *only = nullptr;
-  Exchange *newest = nullptr;
+  Call *newest = nullptr;
   for (Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
-    if (e->session == nullptr || !e->sent) continue;
-    if (only != nullptr && only != e->session) return nullptr;
-    only = e->session;
-    if (newest == nullptr) newest = e;
+    if (e->call == nullptr || !e->sent) continue;
+    if (only != nullptr && only != e->call->session) return nullptr;
+    only = e->call->session;
+    if (newest == nullptr) newest = e->call;
   }
   if (only == nullptr) return owner;
   if (may_be_anothers(lane, *only)) return nullptr;
-  *exchange = newest;
+  *call = newest;
   return only;
 }
 
@@ -41,10 +41,11 @@ bool Attribution::may_be_anothers(Lane &lane, const Session &s) const {
                      [&](const Lane::Retracted &r) { return r.session != s.handle; });
 }
 
-std::vector<std::uint64_t> Attribution::other_calls(const Exchange &call) {
+std::vector<std::uint64_t> Attribution::other_calls(const Call &call) {
   std::vector<std::uint64_t> others;
-  for (const Exchange *e = call.lane->exchanges.head; e != nullptr; e = e->lane_next) {
-    if (e != &call && e->session == call.session && e->sent) others.push_back(e->id);
+  for (const Exchange *e = call.exchange->lane->exchanges.head; e != nullptr; e = e->lane_next) {
+    if (e->call == nullptr || e->call == &call || !e->sent) continue;
+    if (e->call->session == call.session) others.push_back(e->call->id);
   }
   return others;
 }

@@ -24,12 +24,12 @@ class Attribution {
       : sessions_(sessions), exchanges_(exchanges), reactor_(reactor) {}
 
   // The client that the lane's present work belongs to; null: that is not one client. `hint`: the
-  // exchange on whose stream a message came; 0: the wire does not say. *exchange: the call, or the
+  // exchange on whose stream a message came; 0: the wire does not say. *call: the call, or the
   // newest of those that it may be; null: none.
-  Session *client_of(Lane &lane, std::uint64_t hint, Exchange **exchange) const;
+  Session *client_of(Lane &lane, std::uint64_t hint, Call **call) const;
   // The client's other calls that the server is working on: on one pipe any of them may have caused
   // what it asks. Those that come later cannot.
-  static std::vector<std::uint64_t> other_calls(const Exchange &call);
+  static std::vector<std::uint64_t> other_calls(const Call &call);
 
   // The exchange has ended for its client, and its server does not know that yet.
   void given_up(Lane &lane, std::uint64_t exchange, const Session &session) const;

@@ -65,18 +65,18 @@ struct FakeLane final : Lane {
 
   void start() override {}
   void close() override {}
-  void submit(Exchange &e, const CallInHand &call) override {
+  void submit(Exchange &e, const CallInHand &hand) override {
     if (!queues) return send_now(e);
-    e.parked = std::make_unique<ParkedCall>(parked(call));
-    e.waited = true;
+    e.call->parked = std::make_unique<ParkedCall>(parked(hand));
+    e.call->waited = true;
     queue.push_back(e.id);
   }
   void turn() {
     queues = false;
     for (const std::uint64_t id : std::exchange(queue, {})) {
       Exchange *e = host_.exchanges().get(id);
-      if (e == nullptr || !host_.may_be_sent(*e)) continue;
-      e->parked = nullptr;
+      if (e == nullptr || !host_.may_be_sent(*e->call)) continue;
+      e->call->parked = nullptr;
       send_now(*e);
     }
   }
@@ -104,9 +104,10 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   Sessions sessions{1};
   FakeClient client;
   ClientAnswers answers{sessions, recorder, *loop, profile.limits, counters, [] {}};
-  ExchangeTable table;
-  Deadlines deadlines{table, *loop, [](Exchange &) {}};
-  Attribution attribution{sessions, table, *loop};
+  CallTable table;
+  ExchangeTable exchange_table;
+  Deadlines deadlines{table, exchange_table, *loop, {[](Call &) {}, [](Exchange &) {}}};
+  Attribution attribution{sessions, exchange_table, *loop};
   WaitingBytes waiting{profile.limits};
   DuplicateChecks checks{*loop, [](std::uint64_t, bool) {}};
   std::vector<std::uint64_t> unanswered;
@@ -115,17 +116,24 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   Asks asks{1,
             {gate, attribution, sessions, table, deadlines, answers, events, counters,
              profile.limits, *loop, [](const Lane &, mcp::Method) {}, *this}};
-  Notifications notifications{{gate, attribution, table, sessions, answers, events, counters,
-                               [](const Lane &, mcp::Method) {}}};
+  Notifications notifications{{gate, attribution, exchange_table, sessions, answers, events,
+                               counters, [](const Lane &, mcp::Method) {}}};
   Subscriptions subscriptions{{sessions, table, events, notifications, names, profile.limits,
                                [](const Session &) {}, [](const Lane &, mcp::Method) {}}};
   Draining draining_servers{profile.limits, *loop, table, *this};
   Judge judge{gate, pins, recorder, *loop};
   ApprovalDesk desk{{profile, *loop, recorder, counters, asks, answers, nullptr, "nobody looks"}};
-  Calls calls{{profile.limits, *loop, counters, table, deadlines, gate, judge, checks, waiting,
-               desk, recorder, answers, asks, attribution, subscriptions, draining_servers,
-               [](std::int32_t, std::string_view) {},
-               [this](std::uint64_t number, bool) { unanswered.push_back(number); }, [] {}}};
+  std::function<void(std::uint64_t, bool)> on_unanswered = [this](std::uint64_t number, bool) {
+    unanswered.push_back(number);
+  };
+  CallParking parking{profile.limits, deadlines, waiting};
+  CallEnds ends{{*loop, table, exchange_table, parking, desk, recorder, answers, asks, attribution,
+                 subscriptions, draining_servers, on_unanswered}};
+  CallAnswers call_answers{{*loop, counters, table, gate, judge, checks, parking, recorder, answers,
+                            asks, draining_servers, ends, on_unanswered, [] {}}};
+  Calls calls{{profile.limits, counters, table, exchange_table, deadlines, gate, judge, checks,
+               parking, desk, recorder, answers, subscriptions, draining_servers, call_answers,
+               ends, [](std::int32_t, std::string_view) {}, on_unanswered}};
   Upstream upstream{*this, [] {
                       ServerDef def;
                       def.name = "s";
@@ -153,15 +161,14 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   bh_lane register_wire(WireLane *) override { return 0; }
   void detach_wire(bh_lane) override {}
   void forget_wire(bh_lane) override {}
-  ExchangeTable &exchanges() noexcept override { return table; }
-  void attach(Exchange &e, Lane &l) override { Calls::attach(e, l); }
+  ExchangeTable &exchanges() noexcept override { return exchange_table; }
   void arm(Exchange &e, std::uint64_t ms) override { deadlines.arm(e, ms); }
-  void drop(Exchange &e) override { calls.drop(e); }
-  void fail_exchange(Exchange &e, std::int32_t error_code, std::string_view text,
-                     std::uint32_t outcome) override {
-    calls.fail_by_server(e, error_code, text, outcome);
+  void drop(Exchange &e) override { ends.drop(e); }
+  void fail_call(Call &call, std::int32_t error_code, std::string_view text,
+                 std::uint32_t outcome) override {
+    call_answers.fail_by_server(call, error_code, text, outcome);
   }
-  bool may_be_sent(Exchange &e) override { return calls.may_be_sent(e); }
+  bool may_be_sent(Call &call) override { return calls.may_be_sent(call); }
   void tools_refused(bh_call, const Error &) override {}
   void expect_completed(bh_call) override {}
   void lane_changed(Lane &) override {}
@@ -178,10 +185,10 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   void form_answered(std::uint64_t, const Message &) override {}
   void form_lost(std::uint64_t) override {}
   std::vector<std::uint64_t> waiting_for(const Lane &l) const override {
-    return calls.waiting_for(l);
+    return ends.waiting_for(l);
   }
-  void end_drained(Exchange &e, Lane &) override {
-    calls.fail_and_retract(e, code::internal_error, "it was removed", BH_OUTCOME_ERROR);
+  void end_drained(Call &call, Lane &) override {
+    ends.fail_and_retract(call, code::internal_error, "it was removed", BH_OUTCOME_ERROR);
   }
   void drained() override {}
 
@@ -197,15 +204,16 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     CallInHand hand{request.message, {&lane, {}, scan.name}, {}, {}};
     hand.target.resolved.original_token = "\"t\"";
     calls.begin(session, request, hand);
-    if (session.exchanges.head != nullptr) id = session.exchanges.head->id;
+    if (session.open_calls.head != nullptr) id = session.open_calls.head->id;
   }
   void server_answers(std::size_t bytes) {
-    const std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+    Call &call = *table.get(id);
+    const std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(call.exchange->id) +
                              R"(,"result":{"y":")" + std::string(bytes, 'y') + R"("}})";
     mcp::Scan scan;
     mcp::ScanError error;
     REQUIRE(mcp::scan(text, &scan, &error));
-    calls.answered(*table.get(id), {text, &scan});
+    call_answers.answered(call, {text, &scan});
   }
   void decide(Gate::Decision decision) { calls.decided(id, decision); }
   void commit() {
@@ -217,17 +225,18 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
   std::string outcome() {
     recorder.set_committed(&telemetry, recorder.barrier());
     answers.records_committed();
-    const Exchange *e = table.get(id);
-    if (e != nullptr) {
+    const Call *call = table.get(id);
+    if (call != nullptr) {
       CHECK(client.sent.empty());
       static constexpr const char *names_of[] = {
           "open",      "checking",  "deciding",        "approving",
           "recording", "at server", "answer checking", "answer deciding"};
-      const bool queued = e->stage == Stage::at_server && !e->sent;
-      return queued ? "queued" : names_of[static_cast<std::size_t>(e->stage)];
+      const bool queued = call->stage == Stage::at_server && !was_sent(*call);
+      return queued ? "queued" : names_of[static_cast<std::size_t>(call->stage)];
     }
     CHECK(table.size() == 0);
-    CHECK(sessions.find(session.handle)->exchanges.size == 0);
+    CHECK(sessions.find(session.handle)->open_calls.size == 0);
+    CHECK(exchange_table.size() == 0);
     CHECK(lane.exchanges.size == 0);
     CHECK(lane.in_flight == 0);
     CHECK(desk.size() == 0);
@@ -360,9 +369,9 @@ const std::vector<std::pair<std::string, std::function<void(World &)>>> happenin
        mcp::Scan scan;
        mcp::ScanError error;
        REQUIRE(mcp::scan(text, &scan, &error));
-       w.calls.cancel(*w.table.get(w.id), {text, &scan});
+       w.ends.cancel(*w.table.get(w.id), {text, &scan});
      }},
-    {"session ends", [](World &w) { w.calls.end_session(w.session); }},
+    {"session ends", [](World &w) { w.ends.end_session(w.session); }},
     {"server removed", [](World &w) { w.end_drained(*w.table.get(w.id), w.lane); }},
 };
 
@@ -459,6 +468,22 @@ TEST_CASE("a call that is judged once more says so, and is sent once") {
   CHECK(w.outcome() == "result");
 }
 
+TEST_CASE("a call that is submitted again has a new exchange, and keeps its own number") {
+  World w;
+  w.policy.needs = BH_POLICY_DECIDES;
+  w.lane.queues = true;
+  w.begin(1);
+  const std::uint64_t first = w.table.get(w.id)->exchange->id;
+  w.calls.rules_changed();
+  w.lane.turn();
+  REQUIRE(w.table.get(w.id) != nullptr);
+  const std::uint64_t second = w.table.get(w.id)->exchange->id;
+  CHECK(second != first);
+  CHECK(w.exchange_table.get(first) == nullptr);
+  CHECK(w.exchange_table.get(second)->call == w.table.get(w.id));
+  CHECK(w.exchange_table.size() == 1);
+}
+
 TEST_CASE("the policy that is asked again is notified of what a person has allowed") {
   World w;
   stages.at("approving")(w);
@@ -471,7 +496,7 @@ TEST_CASE("the policy is notified once that a call it was asked about has ended"
   for (const std::string stage : {"deciding", "answer deciding"}) {
     World w;
     stages.at(stage)(w);
-    w.calls.end_session(w.session);
+    w.ends.end_session(w.session);
     CHECK(w.unanswered == std::vector<std::uint64_t>{w.id});
   }
 }
@@ -479,10 +504,10 @@ TEST_CASE("the policy is notified once that a call it was asked about has ended"
 TEST_CASE("servers are notified only of the end of calls that they have") {
   World sent, waits;
   stages.at("at server")(sent);
-  sent.calls.end_session(sent.session);
+  sent.ends.end_session(sent.session);
   CHECK(sent.lane.retracted == 1);
   stages.at("deciding")(waits);
-  CHECK(waits.calls.waiting_for(waits.lane) == std::vector<std::uint64_t>{waits.id});
-  waits.calls.end_session(waits.session);
+  CHECK(waits.ends.waiting_for(waits.lane) == std::vector<std::uint64_t>{waits.id});
+  waits.ends.end_session(waits.session);
   CHECK(waits.lane.retracted == 0);
 }

@@ -76,7 +76,7 @@ ClientEdge &ClientMessages::edge_of(const Session &s, const mcp::Scan &scan) con
 void ClientMessages::handle_request(Session &s, ClientEdge &edge, Incoming &request) {
   const mcp::Scan &scan = *request.message.scan;
   if (needs_.recorder.active() &&
-      (needs_.recorder.must_refuse(needs_.exchanges.size()) || needs_.answers.held_full())) {
+      (needs_.recorder.must_refuse(needs_.calls.size()) || needs_.answers.held_full())) {
     ++needs_.counters.refused_unrecorded;
     return needs_.answers.unrecorded_error(
         request.reply, request.id(), code::internal_error,

@@ -11,10 +11,10 @@
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
 #include "route/asks.hpp"
+#include "route/call.hpp"
 #include "route/client_answers.hpp"
 #include "route/client_edge.hpp"
 #include "route/counters.hpp"
-#include "route/exchange.hpp"
 #include "route/recorder.hpp"
 #include "route/session_journal.hpp"
 #include "route/sessions.hpp"
@@ -28,7 +28,7 @@ class ClientMessages {
     Reactor &reactor;
     RouterCounters &counters;
     Sessions &sessions;
-    const ExchangeTable &exchanges;
+    const CallTable &calls;
     Recorder &recorder;
     SessionJournal &journal;
     ClientAnswers &answers;

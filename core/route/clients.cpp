@@ -185,7 +185,7 @@ void Clients::end(Session &s) {
   needs_.desk.forget_session(s.handle);
   needs_.asks.session_ended(s.handle);
   needs_.journal.forget(s);
-  needs_.calls.end_session(s);
+  needs_.ends.end_session(s);
   needs_.subscriptions.forget_all(s);
   needs_.views.drop_waiters(s);
   needs_.answers.batches().forget_session(s.handle);

@@ -41,6 +41,7 @@ class Clients {
     ClientAnswers &answers;
     Views &views;
     Calls &calls;
+    CallEnds &ends;
     Asks &asks;
     ApprovalDesk &desk;
     Subscriptions &subscriptions;

@@ -34,7 +34,7 @@ bool Draining::is_busy(const Lane &lane) const {
     if (other->pool_of == &lane && is_busy(*other)) return true;
   }
   for (const Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
-    if (e->purpose == Purpose::call) return true;
+    if (e->call != nullptr) return true;
   }
   return !owner_.waiting_for(lane).empty();
 }
@@ -85,10 +85,10 @@ void Draining::look() {
 void Draining::end_calls(Lane &lane) {
   std::vector<std::uint64_t> ids = owner_.waiting_for(lane);
   for (const Exchange *e = lane.exchanges.head; e != nullptr; e = e->lane_next) {
-    if (e->purpose == Purpose::call) ids.push_back(e->id);
+    if (e->call != nullptr) ids.push_back(e->call->id);
   }
   for (const std::uint64_t id : ids) {
-    if (Exchange *e = exchanges_.get(id)) owner_.end_drained(*e, lane);
+    if (Call *call = calls_.get(id)) owner_.end_drained(*call, lane);
   }
 }
 

@@ -8,7 +8,7 @@
 
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
-#include "route/exchange.hpp"
+#include "route/call.hpp"
 #include "route/lane.hpp"
 #include "route/upstreams.hpp"
 
@@ -22,12 +22,12 @@ class Draining {
     // Calls that are not at this lane yet, and would go there.
     virtual std::vector<std::uint64_t> waiting_for(const Lane &lane) const = 0;
     // Its time is over, or it cannot finish: the call fails, and its server is notified.
-    virtual void end_drained(Exchange &call, Lane &lane) = 0;
+    virtual void end_drained(Call &call, Lane &lane) = 0;
     // The last lane of a server has ended; from the loop, nested in nothing.
     virtual void drained() = 0;
   };
-  Draining(const Limits &limits, Reactor &reactor, ExchangeTable &exchanges, Owner &owner)
-      : limits_(limits), reactor_(reactor), exchanges_(exchanges), owner_(owner) {}
+  Draining(const Limits &limits, Reactor &reactor, CallTable &calls, Owner &owner)
+      : limits_(limits), reactor_(reactor), calls_(calls), owner_(owner) {}
   ~Draining();
   Draining(const Draining &) = delete;
   Draining &operator=(const Draining &) = delete;
@@ -52,7 +52,7 @@ class Draining {
 
   const Limits &limits_;
   Reactor &reactor_;
-  ExchangeTable &exchanges_;
+  CallTable &calls_;
   Owner &owner_;
   Upstreams::List list_;
   std::uint64_t timer_ = 0;

@@ -87,7 +87,7 @@ TEST_CASE("arming again moves the deadline") {
 
 TEST_CASE("the intrusive lists keep every member through removals in any order") {
   ExchangeTable table;
-  SessionExchanges list;
+  LaneExchanges list;
   std::vector<Exchange *> all;
   for (int i = 0; i < 5; ++i) {
     all.push_back(table.open());
@@ -95,7 +95,7 @@ TEST_CASE("the intrusive lists keep every member through removals in any order")
   }
   for (const int i : {2, 4, 0}) list.remove(*all[static_cast<std::size_t>(i)]);
   std::vector<Exchange *> left;
-  for (Exchange *e = list.head; e != nullptr; e = e->session_next) left.push_back(e);
+  for (Exchange *e = list.head; e != nullptr; e = e->lane_next) left.push_back(e);
   CHECK(left == std::vector<Exchange *>{all[3], all[1]});
   CHECK(list.size == 2);
 }

@@ -69,32 +69,32 @@ bool Judge::checks_later(const mcp::Scan &scan) const noexcept {
   return gate_.reads_arguments() && judged_part(scan).size() > DuplicateChecks::at_once;
 }
 
-bh_policy_request Judge::request_of(const Exchange &e) const {
+bh_policy_request Judge::request_of(const Call &call) const {
   bh_policy_request request{};
   request.size = sizeof request;
-  if (e.session != nullptr) request = policy_request_of(*e.session, reactor_.now_ns());
-  request.exchange = e.id;
-  request.session = e.reply.session;
-  request.process_name = bh::str(e.process_name);
-  request.method = bh::str(mcp::to_string(e.method));
-  request.server = bh::str(e.server);
-  request.name = bh::str(e.name);
+  if (call.session != nullptr) request = policy_request_of(*call.session, reactor_.now_ns());
+  request.exchange = call.id;
+  request.session = call.request.reply.session;
+  request.process_name = bh::str(call.request.process_name);
+  request.method = bh::str(mcp::to_string(call.method));
+  request.server = bh::str(call.server);
+  request.name = bh::str(call.name);
   return request;
 }
 
-Gate::Decision Judge::decide(const Exchange &e, const Message &message, const Target &target,
+Gate::Decision Judge::decide(const Call &call, const Message &message, const Target &target,
                              std::uint32_t flags) const {
   const std::string_view judged = message[judged_part(*message.scan)];
   if (gate_.reads_arguments() && !judged.empty() && mcp::has_duplicate_members(judged)) {
     return duplicates_in("arguments hold");
   }
-  return decide_checked(e, message, target, flags);
+  return decide_checked(call, message, target, flags);
 }
 
-Gate::Decision Judge::decide_checked(const Exchange &e, const Message &message,
-                                     const Target &target, std::uint32_t flags) const {
+Gate::Decision Judge::decide_checked(const Call &call, const Message &message, const Target &target,
+                                     std::uint32_t flags) const {
   const mcp::Scan &scan = *message.scan;
-  bh_policy_request request = request_of(e);
+  bh_policy_request request = request_of(call);
   request.flags = flags;
   std::string extra;
   if (gate_.reads_arguments()) {
@@ -110,7 +110,7 @@ Gate::Decision Judge::decide_checked(const Exchange &e, const Message &message,
     request.definition = bh::str(definition_of(target.resolved, *target.lane));
   }
   request.meta = bh::str(message[scan.meta]);
-  request.pin = pins_.state(target.lane->upstream(), target.resolved.kind, e.name,
+  request.pin = pins_.state(target.lane->upstream(), target.resolved.kind, call.name,
                             target.resolved.definition_hash);
   std::string hash;
   if (target.resolved.definition_hash != DefinitionHash{}) {
@@ -120,15 +120,15 @@ Gate::Decision Judge::decide_checked(const Exchange &e, const Message &message,
   return gate_.decide(request);
 }
 
-Gate::Decision Judge::observe(const Exchange &e, const Message &answer) const {
+Gate::Decision Judge::observe(const Call &call, const Message &answer) const {
   const std::string_view body = judged_part_of_answer(answer);
-  if (answer.scan->kind == mcp::Kind::result) return gate_.observe(request_of(e), body);
-  return gate_.observe(request_of(e), error_as_result(body));
+  if (answer.scan->kind == mcp::Kind::result) return gate_.observe(request_of(call), body);
+  return gate_.observe(request_of(call), error_as_result(body));
 }
 
-bool Judge::is_approved(const Exchange &e, const Target &target) const {
+bool Judge::is_approved(const Call &call, const Target &target) const {
   if (!pins_.enforces() || target.resolved.kind != ItemKind::tool) return true;
-  return pins_.state(target.lane->upstream(), ItemKind::tool, e.name,
+  return pins_.state(target.lane->upstream(), ItemKind::tool, call.name,
                      target.resolved.definition_hash) == BH_PIN_SAME;
 }
 
@@ -138,9 +138,9 @@ Gate::Decision Judge::not_approved() {
                        "`bulkhead pins` shows both, `bulkhead pins approve` accepts it");
 }
 
-void Judge::note(Exchange &e, const Gate::Decision &decision) const {
+void Judge::note(Call &call, const Gate::Decision &decision) const {
   if (!recorder_.active() || decision.verdict == Gate::Verdict::pending) return;
-  Account &account = e.account;
+  Account &account = call.account;
   if (decision.warned) account.flags |= BH_RECORD_WARNED;
   if (decision.verdict == Gate::Verdict::allow && account.action == BH_VERDICT_ASK) return;
   account.action = decision.action;

@@ -6,7 +6,7 @@
 
 #include "bulkhead/abi/ext/policy.h"
 #include "reactor/reactor.hpp"
-#include "route/exchange.hpp"
+#include "route/call.hpp"
 #include "route/gate.hpp"
 #include "route/message.hpp"
 #include "route/pin_watch.hpp"
@@ -29,25 +29,25 @@ class Judge {
 
   // `flags`: BH_REQUEST_... . With duplicate members, which two readers may read differently, it is
   // refused without a question.
-  Gate::Decision decide(const Exchange &call, const Message &message, const Target &target,
+  Gate::Decision decide(const Call &call, const Message &message, const Target &target,
                         std::uint32_t flags) const;
   // The same of what the pool has found no duplicate members in.
-  Gate::Decision decide_checked(const Exchange &call, const Message &message, const Target &target,
+  Gate::Decision decide_checked(const Call &call, const Message &message, const Target &target,
                                 std::uint32_t flags) const;
   // Of a result, or an error, which policies see as a result. Likewise without duplicate members.
-  Gate::Decision observe(const Exchange &call, const Message &answer) const;
+  Gate::Decision observe(const Call &call, const Message &answer) const;
   // The tool's definition is the one that was approved, or the profile does not ask for that.
-  bool is_approved(const Exchange &call, const Target &target) const;
+  bool is_approved(const Call &call, const Target &target) const;
   static Gate::Decision not_approved();
 
   static Gate::Decision duplicates_in(std::string_view where);
 
   // For the record: what the policy said of the call, and whatever it changed of the result. Of a
   // call that needed approval the record says that, unless the rules refuse it by then.
-  void note(Exchange &call, const Gate::Decision &decision) const;
+  void note(Call &call, const Gate::Decision &decision) const;
 
  private:
-  bh_policy_request request_of(const Exchange &call) const;
+  bh_policy_request request_of(const Call &call) const;
 
   const Gate &gate_;
   const PinWatch &pins_;

@@ -136,14 +136,14 @@ void JudgedEvents::refuse(const JudgedEvent &event, const Gate::Decision &decisi
 }
 
 void JudgedEvents::record(const JudgedEvent &event, const Gate::Decision &decision) {
-  Exchange refused;
-  refused.reply.session = event.to.session;
+  Call refused;
+  refused.request.reply.session = event.to.session;
   refused.session = needs_.sessions.find(event.to.session);
   refused.method = event.method;
   refused.server = event.server;
   refused.name = event.tool;
   if (refused.session != nullptr) {
-    refused.process_name = refused.session->process_name;
+    refused.request.process_name = refused.session->process_name;
     refused.account.trace_id = refused.session->trace_id;
   }
   refused.account.reason = decision.reason;

@@ -34,16 +34,16 @@ struct JudgedEvent {
   };
   Kind kind = Kind::ask;
   mcp::Method method = mcp::Method::none;
-  std::string method_text;     // as the message spells it
-  std::string server;          // its name
-  std::string tool;            // of the call that it belongs to, if that is known
-  ReplyTo to;                  // its client; to_client: the stream, too
-  bh_lane lane = 0;            // the server's connection; 0: it runs in place
-  std::uint64_t hint = 0;      // ask: of its exchange
-  std::uint64_t ask = 0;       // answer: to which
-  std::uint64_t exchange = 0;  // to_client: nothing is said after its end; 0: any time
-  std::string id;              // ask: the server's id token; subscription: its URI token
-  std::string message;         // as it is to be sent; of asks and answers as it came
+  std::string method_text;  // as the message spells it
+  std::string server;       // its name
+  std::string tool;         // of the call that it belongs to, if that is known
+  ReplyTo to;               // its client; to_client: the stream, too
+  bh_lane lane = 0;         // the server's connection; 0: it runs in place
+  std::uint64_t hint = 0;   // ask: of its exchange
+  std::uint64_t ask = 0;    // answer: to which
+  std::uint64_t call = 0;   // to_client: dropped once this call has ended; 0: never dropped
+  std::string id;           // ask: the server's id token; subscription: its URI token
+  std::string message;      // as it is to be sent; of asks and answers as it came
 };
 
 class JudgedEvents {

@@ -26,7 +26,7 @@ void JudgedMessages::pass(const JudgedEvent &event) {
       if (mcp::scan(event.message, &scan, &error)) needs_.asks.answer_judged(event.ask, message);
       return;
     case JudgedEvent::Kind::to_client:
-      if (event.exchange != 0 && needs_.exchanges.get(event.exchange) == nullptr) return;
+      if (event.call != 0 && needs_.calls.get(event.call) == nullptr) return;
       return needs_.answers.send(event.to, BH_OUT_EVENT, &part, 1);
     case JudgedEvent::Kind::to_server:
       if (lane != nullptr) lane->send(BH_LANE_NOTIFICATION, &part, 1);

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "route/asks.hpp"
+#include "route/call.hpp"
 #include "route/client_answers.hpp"
-#include "route/exchange.hpp"
 #include "route/judged_events.hpp"
 #include "route/subscriptions.hpp"
 #include "route/upstreams.hpp"
@@ -20,7 +20,7 @@ class JudgedMessages final : public JudgedEvents::Outcome {
     const Upstreams &upstreams;
     WireEdge &wires;
     Asks &asks;
-    ExchangeTable &exchanges;
+    CallTable &calls;
     ClientAnswers &answers;
     Subscriptions &subscriptions;
   };

@@ -16,6 +16,7 @@
 #include "bulkhead/abi/ext/connector.h"
 #include "catalog/items.hpp"
 #include "mcp/scan.hpp"
+#include "route/call.hpp"
 #include "route/exchange.hpp"
 #include "route/lane_host.hpp"
 #include "route/protocol.hpp"
@@ -47,7 +48,7 @@ class Lane {
 
   // Sends, queues (bounded) or answers the exchange with an error. The exchange may have ended when
   // this returns.
-  virtual void submit(Exchange &exchange, const CallInHand &call) = 0;
+  virtual void submit(Exchange &exchange, const CallInHand &hand) = 0;
   // The exchange has been taken off this lane by its client's end, a cancellation or a time-out:
   // tell the upstream. `reason` is the client's own cancelled notification, empty otherwise.
   virtual void retract(std::uint64_t exchange, bool sent, std::string_view reason,
@@ -105,9 +106,20 @@ class Lane {
   // Of a connection that only shares calls of another's: that one. It is in no view.
   Lane *pool_of = nullptr;
 
-  // Kept by the router; in_flight counts the exchanges that were sent.
+  void attach(Exchange &exchange) {
+    exchange.lane = this;
+    exchanges.push(exchange);
+  }
+  // The lane has nothing more to do with the exchange, which is about to be closed.
+  void detach(Exchange &exchange) {
+    exchanges.remove(exchange);
+    exchange.lane = nullptr;
+    if (exchange.sent && exchange.takes_place) --in_flight;
+    exchange.sent = false;
+  }
+
   LaneExchanges exchanges;
-  std::uint32_t in_flight = 0;
+  std::uint32_t in_flight = 0;  // exchanges that were sent and take a place
   std::vector<View *> views;
   std::uint64_t idle_since_ns = 0;  // no view uses it since then; 0: one does
   int log_level_sent = -1;          // on the present connection

@@ -13,6 +13,7 @@
 #include "mcp/scan.hpp"
 #include "profile/profile.hpp"
 #include "reactor/reactor.hpp"
+#include "route/call.hpp"
 #include "route/exchange.hpp"
 
 namespace bulkhead {
@@ -40,17 +41,16 @@ class LaneHost {
 
   // ---- exchanges ----
   virtual ExchangeTable &exchanges() noexcept = 0;
-  virtual void attach(Exchange &exchange, Lane &lane) = 0;
+  // Of a lane's own exchanges.
   virtual void arm(Exchange &exchange, std::uint64_t timeout_ms) = 0;
-  // Takes it off its lane and its session and frees it, without an answer.
   virtual void drop(Exchange &exchange) = 0;
-  // The same with an error for the client, once a policy that reads results has nothing against
-  // its text: the call is off its lane when this returns.
-  virtual void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
-                             std::uint32_t outcome) = 0;
-  // The turn of a call that waited in a lane has come. False: the rules are others than when it was
-  // judged, and it has been taken off the lane; it comes again, or has ended.
-  virtual bool may_be_sent(Exchange &exchange) = 0;
+  // Fails the call. A policy that reads results evaluates the text first; the call has left its
+  // lane when this returns.
+  virtual void fail_call(Call &call, std::int32_t error_code, std::string_view text,
+                         std::uint32_t outcome) = 0;
+  // The turn of a call that waited in a lane has come. False: the rules have changed since it was
+  // judged, and it has left the lane; it is submitted again, or has ended.
+  virtual bool may_be_sent(Call &call) = 0;
   // A call in place has not run, or its plugin has gone with it; nothing follows.
   virtual void tools_refused(bh_call call, const Error &error) = 0;
   // The plugin has called complete() for it, it says: if not, the call fails in a later turn.

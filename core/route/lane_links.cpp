@@ -14,7 +14,6 @@ void LaneLinks::message_lost(const Lane &lane, mcp::Method method) {
 }
 
 void LaneLinks::timed_out(Exchange &e) {
-  if (e.purpose == Purpose::call) return needs_.calls.timed_out(e);
   ++needs_.counters.timeouts;
   Lane *lane = e.lane;
   const std::uint64_t own = e.id;

@@ -32,6 +32,8 @@ class LaneLinks final : public LaneHost {
     ExchangeTable &exchanges;
     Deadlines &deadlines;
     Calls &calls;
+    CallAnswers &answers;
+    CallEnds &ends;
     WireEdge &wires;
     ToolsEdge &tools;
     Asks &asks;
@@ -47,7 +49,7 @@ class LaneLinks final : public LaneHost {
 
   // A message of this server, or to it, could not be rewritten and goes nowhere.
   void message_lost(const Lane &lane, mcp::Method method);
-  // Of a call, or of a lane's own request (handshake, list).
+  // A request of the lane's own (handshake, list) has timed out.
   void timed_out(Exchange &exchange);
 
   // ---- LaneHost ----
@@ -61,16 +63,15 @@ class LaneLinks final : public LaneHost {
   void detach_wire(bh_lane lane) override { needs_.wires.detach(lane); }
   void forget_wire(bh_lane lane) override { needs_.wires.forget(lane); }
   ExchangeTable &exchanges() noexcept override { return needs_.exchanges; }
-  void attach(Exchange &exchange, Lane &lane) override { Calls::attach(exchange, lane); }
   void arm(Exchange &exchange, std::uint64_t timeout_ms) override {
     needs_.deadlines.arm(exchange, timeout_ms);
   }
-  void drop(Exchange &exchange) override { needs_.calls.drop(exchange); }
-  void fail_exchange(Exchange &exchange, std::int32_t error_code, std::string_view text,
-                     std::uint32_t outcome) override {
-    needs_.calls.fail_by_server(exchange, error_code, text, outcome);
+  void drop(Exchange &exchange) override { needs_.ends.drop(exchange); }
+  void fail_call(Call &call, std::int32_t error_code, std::string_view text,
+                 std::uint32_t outcome) override {
+    needs_.answers.fail_by_server(call, error_code, text, outcome);
   }
-  bool may_be_sent(Exchange &exchange) override { return needs_.calls.may_be_sent(exchange); }
+  bool may_be_sent(Call &call) override { return needs_.calls.may_be_sent(call); }
   void tools_refused(bh_call call, const Error &error) override {
     needs_.tools.refused(call, error);
   }

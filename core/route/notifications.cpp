@@ -38,8 +38,8 @@ JudgedEvent event_of(JudgedEvent::Kind kind, const Lane &lane, const Message &me
 }
 
 // The stream of the call that it belongs to, if there is one.
-ReplyTo reply_of(const Session &client, const Exchange *call) {
-  return {client.handle, call != nullptr ? call->reply.stream : 0, 0};
+ReplyTo reply_of(const Session &client, const Call *call) {
+  return {client.handle, call != nullptr ? call->request.reply.stream : 0, 0};
 }
 
 bool wants(const Session &client, int level) {
@@ -50,22 +50,23 @@ bool wants(const Session &client, int level) {
 
 void Notifications::progress(Lane &lane, const Message &message) {
   const Exchange *e = needs_.exchanges.get(parse_number(message[message.scan->token]));
-  if (e == nullptr || e->lane != &lane || e->client_token.empty()) {
+  const Call *call = e != nullptr && e->lane == &lane ? e->call : nullptr;
+  if (call == nullptr || call->request.progress_token.empty()) {
     ++needs_.counters.dropped_events;
     return;
   }
   Splice splice(message.bytes);
-  splice.replace(message.scan->token, e->client_token);
+  splice.replace(message.scan->token, call->request.progress_token);
   const bh_str *parts = splice.parts();
   if (parts == nullptr) return needs_.on_lost(lane, message.scan->method);
-  to_client(e->reply, lane, e, message, parts, splice.count());
+  to_client(call->request.reply, lane, call, message, parts, splice.count());
 }
 
 void Notifications::log_line(Lane &lane, std::uint64_t hint, const Message &message) {
   std::string scratch;
   const mcp::Range range = message.scan->level;
   const int level = range.empty() ? -1 : parse_log_level(mcp::unquote(message[range], &scratch));
-  Exchange *call = nullptr;
+  Call *call = nullptr;
   const Session *client = needs_.attribution.client_of(lane, hint, &call);
   if (client == nullptr) return log_line_of_nobody(lane, level, message);
   if (client->log_level >= 0 && level >= 0 && level < client->log_level) return;
@@ -89,7 +90,7 @@ void Notifications::log_line_of_nobody(Lane &lane, int level, const Message &mes
 }
 
 void Notifications::other(Lane &lane, std::uint64_t hint, const Message &message) {
-  Exchange *call = nullptr;
+  Call *call = nullptr;
   const Session *client = needs_.attribution.client_of(lane, hint, &call);
   if (client == nullptr) {
     ++needs_.counters.dropped_events;
@@ -99,7 +100,7 @@ void Notifications::other(Lane &lane, std::uint64_t hint, const Message &message
   to_client(reply_of(*client, call), lane, hint != 0 ? call : nullptr, message, &part, 1);
 }
 
-void Notifications::to_client(const ReplyTo &to, const Lane &lane, const Exchange *call,
+void Notifications::to_client(const ReplyTo &to, const Lane &lane, const Call *call,
                               const Message &message, const bh_str *parts, std::uint32_t count) {
   if (needs_.gate.judges_notifications()) {
     const Session *client = needs_.sessions.find(to.session);
@@ -107,7 +108,7 @@ void Notifications::to_client(const ReplyTo &to, const Lane &lane, const Exchang
     JudgedEvent event = event_of(JudgedEvent::Kind::to_client, lane, message, parts, count);
     if (call != nullptr) {
       // Progress of a call that has ended is dropped; a log line is not.
-      if (event.method == mcp::Method::notifications_progress) event.exchange = call->id;
+      if (event.method == mcp::Method::notifications_progress) event.call = call->id;
       if (call->method == mcp::Method::tools_call) event.tool = call->name;
     }
     event.to = to;

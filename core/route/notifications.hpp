@@ -39,7 +39,7 @@ class Notifications {
 
   // The parts, to that client. `message`: as the server sent it. `call`: that it belongs to; null:
   // none, or the wire does not say.
-  void to_client(const ReplyTo &to, const Lane &lane, const Exchange *call, const Message &message,
+  void to_client(const ReplyTo &to, const Lane &lane, const Call *call, const Message &message,
                  const bh_str *parts, std::uint32_t count);
   void to_server(Lane &lane, const Session &session, const Message &message, const bh_str *parts,
                  std::uint32_t count);

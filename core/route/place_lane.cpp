@@ -126,23 +126,23 @@ void PlaceLane::close() {
   }
 }
 
-void PlaceLane::submit(Exchange &e, const CallInHand &call) {
+void PlaceLane::submit(Exchange &e, const CallInHand &hand) {
   if (state_ != LaneState::ready) {
-    return host_.fail_exchange(e, code::internal_error,
-                               "server \"" + upstream_.name() + "\" is not available: " + reason_,
-                               BH_OUTCOME_ERROR);
+    return host_.fail_call(*e.call, code::internal_error,
+                           "server \"" + upstream_.name() + "\" is not available: " + reason_,
+                           BH_OUTCOME_ERROR);
   }
   if (in_flight >= upstream_.def().max_in_flight) {
-    return host_.fail_exchange(e, code::timeout,
-                               "server \"" + upstream_.name() + "\" is busy: " +
-                                   std::to_string(in_flight) + " calls run already",
-                               BH_OUTCOME_ERROR);
+    return host_.fail_call(*e.call, code::timeout,
+                           "server \"" + upstream_.name() +
+                               "\" is busy: " + std::to_string(in_flight) + " calls run already",
+                           BH_OUTCOME_ERROR);
   }
   const std::uint64_t id = e.id;
   bh_error error = bh::make_error();
   const bh_status status = begin(
-      e, e.client_token.empty() ? 0 : BH_CALL_PROGRESS,
-      call.arguments.empty() ? call.message[call.message.scan->arguments] : call.arguments, &error);
+      e, e.call->request.progress_token.empty() ? 0 : BH_CALL_PROGRESS,
+      hand.arguments.empty() ? hand.message[hand.message.scan->arguments] : hand.arguments, &error);
   if (status == BH_OK) return host_.expect_completed(id);
   if (status == BH_PENDING) return;
   host_.tools_refused(id, {status, std::string(bh::text(error))});
@@ -151,7 +151,7 @@ void PlaceLane::submit(Exchange &e, const CallInHand &call) {
 // The exchange may end inside.
 bh_status PlaceLane::begin(Exchange &e, std::uint32_t flags, std::string_view arguments,
                            bh_error *error) {
-  const std::string name = e.name;
+  const std::string name = e.call != nullptr ? e.call->name : e.name;
   bh_call_info info{};
   info.size = sizeof info;
   info.flags = flags;
@@ -175,7 +175,7 @@ void PlaceLane::request_quietly(mcp::Method method, std::string_view params) {
   e->method = method;
   e->name.assign(mcp::unquote(mcp::member(params, "uri"), &scratch));
   e->start_ns = host_.reactor().now_ns();
-  host_.attach(*e, *this);
+  attach(*e);
   host_.arm(*e, host_.limits().request_timeout_ms);
   const std::uint64_t id = e->id;
   bh_error error = bh::make_error();

@@ -13,7 +13,7 @@ class PlaceLane final : public Lane {
 
   void start() override;
   void close() override;
-  void submit(Exchange &exchange, const CallInHand &call) override;
+  void submit(Exchange &exchange, const CallInHand &hand) override;
   void retract(std::uint64_t exchange, bool sent, std::string_view reason,
                const mcp::Scan *reason_scan) override;
   void abandon(std::uint64_t) override {}

@@ -187,8 +187,8 @@ std::string Recorder::kept(std::string_view json, std::uint32_t cut_flag, std::u
   return std::string(part);
 }
 
-void Recorder::begin(Exchange &e, std::string_view message, const mcp::Scan &scan) {
-  Account &account = e.account;
+void Recorder::begin(Call &call, std::string_view message, const mcp::Scan &scan) {
+  Account &account = call.account;
   const std::string_view params = scan.params.in(message);
   account.params_bytes = params.size();
   account.request = kept(params, BH_RECORD_REQUEST_CUT, &account.flags);
@@ -198,12 +198,12 @@ void Recorder::begin(Exchange &e, std::string_view message, const mcp::Scan &sca
   }
   account.more_than_arguments =
       scan.extra_params || scan.method == mcp::Method::completion_complete;
-  account.trace_id = trace_id(message, scan, e.session);
+  account.trace_id = trace_id(message, scan, call.session);
 }
 
 // What a rule has taken out of the arguments is not kept.
-void Recorder::note_rewritten(Exchange &e, std::string_view arguments) {
-  Account &account = e.account;
+void Recorder::note_rewritten(Call &call, std::string_view arguments) {
+  Account &account = call.account;
   const std::uint64_t begin = account.arguments_begin, end = account.arguments_end;
   if (begin == end || begin >= account.request.size()) return;
   text_bytes_ -= account.request.size();
@@ -216,17 +216,17 @@ void Recorder::note_rewritten(Exchange &e, std::string_view arguments) {
   text_bytes_ += account.request.size();
 }
 
-void Recorder::note_response(Exchange &e, std::string_view json) {
-  Account &account = e.account;
+void Recorder::note_response(Call &call, std::string_view json) {
+  Account &account = call.account;
   text_bytes_ -= account.response.size();
   account.flags &= ~std::uint32_t{BH_RECORD_RESPONSE_CUT};
   account.result_bytes = json.size();
   account.response = kept(json, BH_RECORD_RESPONSE_CUT, &account.flags);
 }
 
-void Recorder::forget(Exchange &e) noexcept {
-  text_bytes_ -= e.account.request.size() + e.account.response.size();
-  e.account.clear(max_kept_capacity);
+void Recorder::forget(Call &call) noexcept {
+  text_bytes_ -= call.account.request.size() + call.account.response.size();
+  call.account.clear(max_kept_capacity);
 }
 
 // ---- records ---------------------------------------------------------------------------------
@@ -274,18 +274,18 @@ void Recorder::describe(const Session &session, Entry *entry) {
   entry->principal = session.principal;
 }
 
-void Recorder::describe(const Exchange &e, Entry *entry) {
-  entry->facts.exchange = e.id;
-  entry->facts.session = e.reply.session;
-  if (e.session != nullptr) describe(*e.session, entry);
-  entry->process_name = e.process_name;
-  entry->method = mcp::to_string(e.method);
-  entry->server = e.server;
-  entry->name = cut(e.name, max_text);
-  entry->request_id = cut(e.client_id, max_text);
-  entry->rule = cut(e.account.rule, max_text);
-  entry->reason = cut(e.account.reason, max_text);
-  entry->trace_id = e.account.trace_id;
+void Recorder::describe(const Call &call, Entry *entry) {
+  entry->facts.exchange = call.id;
+  entry->facts.session = call.request.reply.session;
+  if (call.session != nullptr) describe(*call.session, entry);
+  entry->process_name = call.request.process_name;
+  entry->method = mcp::to_string(call.method);
+  entry->server = call.server;
+  entry->name = cut(call.name, max_text);
+  entry->request_id = cut(call.request.id, max_text);
+  entry->rule = cut(call.account.rule, max_text);
+  entry->reason = cut(call.account.reason, max_text);
+  entry->trace_id = call.account.trace_id;
 }
 
 void Recorder::identify(std::string_view profile, std::string_view user) {
@@ -306,15 +306,15 @@ void Recorder::policy(std::string_view detail) {
   entry->detail = detail;
 }
 
-void Recorder::intent(Exchange &e) {
+void Recorder::intent(Call &call) {
   Entry *entry =
       new_entry({BH_OUTCOME_OK, reactor_.now_ns(), 0, {}, {}, {}}, reactor_.now_ns(), true);
   if (entry == nullptr) return;
-  Account &account = e.account;
+  Account &account = call.account;
   account.intent = entry->facts.number;
-  describe(e, entry);
+  describe(call, entry);
   entry->facts.kind = BH_RECORD_INTENT;
-  entry->facts.bytes_in = e.bytes_in;
+  entry->facts.bytes_in = call.bytes_in;
   entry->facts.params_bytes = account.params_bytes;
   entry->facts.action = account.action;
   entry->facts.flags = account.flags;
@@ -322,28 +322,28 @@ void Recorder::intent(Exchange &e) {
   keep(*entry);
 }
 
-void Recorder::event(const Exchange &e, std::uint32_t kind, std::string_view detail) {
+void Recorder::event(const Call &call, std::uint32_t kind, std::string_view detail) {
   if (!wants_events()) return;
   const std::uint64_t now = reactor_.now_ns();
   Entry *entry = new_entry({BH_OUTCOME_OK, now, 0, {}, {}, {}}, now, false);
   if (entry == nullptr) return;
-  describe(e, entry);
+  describe(call, entry);
   entry->facts.kind = kind;
-  entry->facts.action = e.account.action;
+  entry->facts.action = call.account.action;
   entry->detail = detail;
   keep(*entry);
 }
 
-void Recorder::record(Exchange &e, const End &end, bool has_place) {
-  if (!end.response.empty()) note_response(e, end.response);
-  Entry *entry = new_entry(end, e.start_ns, has_place);
-  if (entry == nullptr) return forget(e);
-  Account &account = e.account;
+void Recorder::record(Call &call, const End &end, bool has_place) {
+  if (!end.response.empty()) note_response(call, end.response);
+  Entry *entry = new_entry(end, call.start_ns, has_place);
+  if (entry == nullptr) return forget(call);
+  Account &account = call.account;
   entry->rule.clear();
-  describe(e, entry);
+  describe(call, entry);
   if (!end.rule.empty()) entry->rule = cut(end.rule, max_text);
   entry->facts.intent = account.intent;
-  entry->facts.bytes_in = e.bytes_in;
+  entry->facts.bytes_in = call.bytes_in;
   entry->facts.params_bytes = account.params_bytes;
   entry->facts.result_bytes = account.result_bytes;
   entry->facts.action = account.action;

@@ -12,7 +12,7 @@
 #include "bulkhead/abi/ext/draft/event.h"
 #include "mcp/scan.hpp"
 #include "reactor/reactor.hpp"
-#include "route/exchange.hpp"
+#include "route/call.hpp"
 #include "route/record_ring.hpp"
 
 namespace bulkhead {
@@ -67,25 +67,25 @@ class Recorder {
   };
 
   // The call begins: what its record will need of the message.
-  void begin(Exchange &exchange, std::string_view message, const mcp::Scan &scan);
+  void begin(Call &call, std::string_view message, const mcp::Scan &scan);
   // What goes to the server instead of the client's arguments.
-  void note_rewritten(Exchange &exchange, std::string_view arguments);
+  void note_rewritten(Call &call, std::string_view arguments);
   // What will leave, or has left.
-  void note_response(Exchange &exchange, std::string_view json);
+  void note_response(Call &call, std::string_view json);
   // Whose gateway this is: said once, before the first record.
   void identify(std::string_view profile, std::string_view user);
   // Which policies and rules are in force from here on; `detail` as of BH_RECORD_POLICY.
   void policy(std::string_view detail);
   // Of a call that is about to be sent to its server, where a plugin commits.
-  void intent(Exchange &exchange);
+  void intent(Call &call);
   // What has happened to a call, or what it has done; `detail`: a JSON object.
-  void event(const Exchange &exchange, std::uint32_t kind, std::string_view detail);
+  void event(const Call &call, std::uint32_t kind, std::string_view detail);
   // One record. The exchange is not used afterwards but to be closed.
   // has_place: must_refuse() has counted it.
-  void record(Exchange &exchange, const End &end, bool has_place = true);
+  void record(Call &call, const End &end, bool has_place = true);
   void record(const Message &message, const End &end);
   // The exchange ends without a record.
-  void forget(Exchange &exchange) noexcept;
+  void forget(Call &call) noexcept;
 
   // True: a call that begins now might end without a record, and some plugin wants none of that.
   // Those that begin all the same have their place.
@@ -123,7 +123,7 @@ class Recorder {
   std::string kept(std::string_view json, std::uint32_t cut_flag, std::uint32_t *flags);
   Entry *new_entry(const End &end, std::uint64_t start_ns, bool has_place);
   static void describe(const Session &session, Entry *entry);
-  static void describe(const Exchange &exchange, Entry *entry);
+  static void describe(const Call &call, Entry *entry);
   static bh_record view_of(const Entry &entry);
   // Some sink is elsewhere, and there is memory that outlives this process.
   bool keeps() const noexcept { return ring_ != nullptr && elsewhere_; }

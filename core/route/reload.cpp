@@ -72,7 +72,7 @@ void Reload::use_pins() {
 
 void Reload::policy_changed() {
   std::vector<Session *> clients;
-  needs_.calls.rules_changed();
+  needs_.pipeline.rules_changed();
   needs_.views.rules_changed();
   needs_.views.for_each([&](const View &view) {
     clients.insert(clients.end(), view.clients.begin(), view.clients.end());
@@ -113,23 +113,22 @@ void Reload::move_subscriptions(const std::vector<std::unique_ptr<Upstream>> &go
 
 // Calls that a policy or a person has not decided yet would be sent to it.
 void Reload::lane_goes(Lane &lane) {
-  for (const std::uint64_t id : needs_.calls.waiting_for(lane)) {
-    Exchange *e = needs_.exchanges.get(id);
-    if (e == nullptr) continue;
-    needs_.calls.fail_by_server(*e, code::internal_error,
-                                "server \"" + lane.upstream().name() +
-                                    "\" was let go before the call was decided; it has not run",
-                                BH_OUTCOME_ERROR);
+  for (const std::uint64_t id : needs_.ends.waiting_for(lane)) {
+    Call *call = needs_.calls.get(id);
+    if (call == nullptr) continue;
+    needs_.answers.fail_by_server(*call, code::internal_error,
+                                  "server \"" + lane.upstream().name() +
+                                      "\" was let go before the call was decided; it has not run",
+                                  BH_OUTCOME_ERROR);
   }
 }
 
-void Reload::end_drained(Exchange &e, Lane &lane) {
-  needs_.calls.fail_and_retract(
-      e, code::internal_error,
-      "server \"" + lane.upstream().name() +
-          "\" was removed or changed by a reload while it worked on this" +
-          (e.sent ? "; it may have run" : "; it has not run"),
-      BH_OUTCOME_ERROR);
+void Reload::end_drained(Call &call, Lane &lane) {
+  needs_.ends.fail_and_retract(call, code::internal_error,
+                               "server \"" + lane.upstream().name() +
+                                   "\" was removed or changed by a reload while it worked on this" +
+                                   (was_sent(call) ? "; it may have run" : "; it has not run"),
+                               BH_OUTCOME_ERROR);
 }
 
 void Reload::drained() {

@@ -12,6 +12,8 @@
 #include "catalog/names.hpp"
 #include "profile/profile.hpp"
 #include "route/approval_desk.hpp"
+#include "route/call_answers.hpp"
+#include "route/call_ends.hpp"
 #include "route/calls.hpp"
 #include "route/draining.hpp"
 #include "route/gate.hpp"
@@ -43,8 +45,10 @@ class Reload final : public Draining::Owner {
     Views &views;
     Sessions &sessions;
     Subscriptions &subscriptions;
-    Calls &calls;
-    ExchangeTable &exchanges;
+    Calls &pipeline;
+    CallAnswers &answers;
+    CallEnds &ends;
+    CallTable &calls;
     ApprovalDesk &desk;
     Draining &draining;
     SessionJournal &journal;
@@ -69,9 +73,9 @@ class Reload final : public Draining::Owner {
 
   // Draining::Owner
   std::vector<std::uint64_t> waiting_for(const Lane &lane) const override {
-    return needs_.calls.waiting_for(lane);
+    return needs_.ends.waiting_for(lane);
   }
-  void end_drained(Exchange &call, Lane &lane) override;
+  void end_drained(Call &call, Lane &lane) override;
   void drained() override;
 
  private:

@@ -38,7 +38,9 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       sessions_(random_generation(~seed_)),
       journal_(sessions_, reactor, profile.limits),
       answers_(sessions_, recorder_, reactor, profile.limits, counters_, hooks_.on_idle),
-      deadlines_(exchanges_, reactor, [this](Exchange &e) { lanes_.timed_out(e); }),
+      deadlines_(call_table_, exchanges_, reactor,
+                 {[this](Call &call) { calls_.timed_out(call); },
+                  [this](Exchange &exchange) { lanes_.timed_out(exchange); }}),
       attribution_(sessions_, exchanges_, reactor),
       waiting_bytes_(profile.limits),
       duplicate_checks_(reactor,
@@ -50,13 +52,13 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
                profile.limits, reactor, hooks_.log, hooks_.on_unanswered, judged_messages_}),
       // A client that outlives this process answers what an earlier one has asked.
       asks_(random_generation(seed_),
-            {gate_, attribution_, sessions_, exchanges_, deadlines_, answers_, events_, counters_,
+            {gate_, attribution_, sessions_, call_table_, deadlines_, answers_, events_, counters_,
              profile.limits, reactor, on_lost(lanes_), calls_}),
       notifications_({gate_, attribution_, exchanges_, sessions_, answers_, events_, counters_,
                       on_lost(lanes_)}),
-      subscriptions_({sessions_, exchanges_, events_, notifications_, names_, profile.limits,
+      subscriptions_({sessions_, call_table_, events_, notifications_, names_, profile.limits,
                       [this](const Session &s) { journal_.save(s); }, on_lost(lanes_)}),
-      draining_(profile.limits, reactor, exchanges_, reload_),
+      draining_(profile.limits, reactor, call_table_, reload_),
       filters_({gate_, pins_, names_, profile.limits, counters_, reactor, hooks_.log,
                 hooks_.on_unanswered, [this](View &view) { views_.serve(view); },
                 [this] { views_.serve_ready(); }}),
@@ -68,32 +70,39 @@ Router::Router(const Profile &profile, Reactor &reactor, RouterHooks hooks)
       judge_(gate_, pins_, recorder_, reactor),
       desk_({profile, reactor, recorder_, counters_, asks_, answers_, hooks_.on_approval,
              hooks_.approval_hint}),
-      calls_({profile.limits, reactor, counters_, exchanges_, deadlines_, gate_, judge_,
-              duplicate_checks_, waiting_bytes_, desk_, recorder_, answers_, asks_, attribution_,
-              subscriptions_, draining_, hooks_.log, hooks_.on_unanswered, hooks_.on_idle}),
-      wires_({profile, counters_, exchanges_, calls_, asks_, notifications_, subscriptions_,
+      parking_(profile.limits, deadlines_, waiting_bytes_),
+      ends_({reactor, call_table_, exchanges_, parking_, desk_, recorder_, answers_, asks_,
+             attribution_, subscriptions_, draining_, hooks_.on_unanswered}),
+      call_answers_({reactor, counters_, call_table_, gate_, judge_, duplicate_checks_, parking_,
+                     recorder_, answers_, asks_, draining_, ends_, hooks_.on_unanswered,
+                     hooks_.on_idle}),
+      calls_({profile.limits, counters_, call_table_, exchanges_, deadlines_, gate_, judge_,
+              duplicate_checks_, parking_, desk_, recorder_, answers_, subscriptions_, draining_,
+              call_answers_, ends_, hooks_.log, hooks_.on_unanswered}),
+      wires_({profile, counters_, exchanges_, call_answers_, asks_, notifications_, subscriptions_,
               hooks_.log, hooks_.on_idle}),
-      tools_({reactor, exchanges_, calls_, answers_, gate_, notifications_, subscriptions_,
-              recorder_, counters_, hooks_.log}),
-      lanes_({profile.limits, reactor, counters_, exchanges_, deadlines_, calls_, wires_, tools_,
-              asks_, subscriptions_, views_, pins_, hooks_.log, hooks_.mask, hooks_.on_list}),
-      judged_messages_({upstreams_, wires_, asks_, exchanges_, answers_, subscriptions_}),
+      tools_({reactor, exchanges_, call_answers_, ends_, answers_, gate_, notifications_,
+              subscriptions_, recorder_, counters_, hooks_.log}),
+      lanes_({profile.limits, reactor, counters_, exchanges_, deadlines_, calls_, call_answers_,
+              ends_, wires_, tools_, asks_, subscriptions_, views_, pins_, hooks_.log, hooks_.mask,
+              hooks_.on_list}),
+      judged_messages_({upstreams_, wires_, asks_, call_table_, answers_, subscriptions_}),
       lists_(seed_, {sessions_, views_, names_, profile, recorder_, answers_,
                      [this](const Session &s) { journal_.save(s); }}),
       targets_({upstreams_, views_, names_, gate_, answers_}),
       requests_({profile.expose, lists_, targets_, subscriptions_, calls_, answers_}),
-      session_edge_({profile, counters_, answers_, requests_, views_, calls_, asks_, desk_,
+      session_edge_({profile, counters_, answers_, requests_, views_, ends_, asks_, desk_,
                      notifications_, subscriptions_, journal_, on_lost(lanes_)}),
-      messages_({profile, reactor, counters_, sessions_, exchanges_, recorder_, journal_, answers_,
+      messages_({profile, reactor, counters_, sessions_, call_table_, recorder_, journal_, answers_,
                  asks_, session_edge_}),
       restored_({profile, reactor, names_, sessions_, journal_, views_, answers_,
                  [this](Session &s, Incoming &request) { messages_.request(s, request); },
                  hooks_.on_idle}),
       clients_({profile.limits, reactor, sessions_, journal_, messages_, answers_, views_, calls_,
-                asks_, desk_, subscriptions_, recorder_, hooks_.log, hooks_.on_idle}),
+                ends_, asks_, desk_, subscriptions_, recorder_, hooks_.log, hooks_.on_idle}),
       reload_({profile, names_, gate_, pins_, upstreams_, views_, sessions_, subscriptions_, calls_,
-               exchanges_, desk_, draining_, journal_, [this] { status_.ask(); },
-               hooks_.on_drained}) {}
+               call_answers_, ends_, call_table_, desk_, draining_, journal_,
+               [this] { status_.ask(); }, hooks_.on_drained}) {}
 
 void Router::use_ledger(Ledger *ledger) {
   journal_.use(ledger);
@@ -132,7 +141,7 @@ void Router::records_committed() {
 bool Router::idle() const {
   bool idle = !restored_.owes() && !answers_.any_held();
   sessions_.for_each([&](const Session &s) {
-    if (!s.input_ended || s.exchanges.size != 0) idle = false;
+    if (!s.input_ended || s.open_calls.size != 0) idle = false;
   });
   return idle && !views_.anybody_waits();
 }

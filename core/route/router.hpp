@@ -104,6 +104,7 @@ class Router final {
   SessionJournal &journal() noexcept { return journal_; }
   RestoredSessions &restored() noexcept { return restored_; }
   Calls &calls() noexcept { return calls_; }
+  CallEnds &ends() noexcept { return ends_; }
   ApprovalDesk &desk() noexcept { return desk_; }
   ListRequests &lists() noexcept { return lists_; }
   ClientMessages &messages() noexcept { return messages_; }
@@ -127,7 +128,7 @@ class Router final {
   void records_committed();
 
   // ---- state ----
-  std::uint32_t in_flight() const noexcept { return exchanges_.size(); }
+  std::uint32_t in_flight() const noexcept { return call_table_.size(); }
   // No session, or every session's input has ended and its answers are out.
   bool idle() const;
 
@@ -143,6 +144,7 @@ class Router final {
   Sessions sessions_;
   SessionJournal journal_;
   ClientAnswers answers_;
+  CallTable call_table_;
   ExchangeTable exchanges_;
   Deadlines deadlines_;
   Attribution attribution_;
@@ -158,6 +160,9 @@ class Router final {
   Views views_;
   Judge judge_;
   ApprovalDesk desk_;
+  CallParking parking_;
+  CallEnds ends_;
+  CallAnswers call_answers_;
   Calls calls_;
   WireEdge wires_;
   ToolsEdge tools_;

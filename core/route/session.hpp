@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bulkhead/abi/ext/transport.h"
-#include "route/exchange.hpp"
+#include "route/call.hpp"
 #include "route/ledger.hpp"
 #include "route/protocol.hpp"
 #include "route/reopening.hpp"
@@ -58,7 +58,7 @@ struct Session {
   std::uint64_t stream = 0;  // of that message
   bool is_sessionless() const noexcept { return sessionless != Sessionless::no; }
 
-  SessionExchanges exchanges;
+  SessionCalls open_calls;
   std::uint32_t open_asks = 0;
   std::size_t batched_bytes = 0;  // of answers that wait in its batches for others
 

@@ -158,8 +158,8 @@ void SessionEdge::pass_roots_changed(Session &s, const Message &message) {
 void SessionEdge::cancel(Session &s, std::string_view message, const mcp::Scan &scan) {
   const std::string_view id = scan.request_id.in(message);
   if (id.empty()) return;
-  for (Exchange *e = s.exchanges.head; e != nullptr; e = e->session_next) {
-    if (e->client_id == id) return needs_.calls.cancel(*e, {message, &scan});
+  for (Call *call = s.open_calls.head; call != nullptr; call = call->session_next) {
+    if (call->request.id == id) return needs_.ends.cancel(*call, {message, &scan});
   }
   if (const auto reply = needs_.views.cancel_waiting(s, id)) needs_.answers.none(*reply);
 }

@@ -9,7 +9,7 @@
 #include "profile/profile.hpp"
 #include "route/approval_desk.hpp"
 #include "route/asks.hpp"
-#include "route/calls.hpp"
+#include "route/call_ends.hpp"
 #include "route/client_edge.hpp"
 #include "route/client_requests.hpp"
 #include "route/counters.hpp"
@@ -29,7 +29,7 @@ class SessionEdge final : public ClientEdge {
     ClientAnswers &answers;
     ClientRequests &requests;
     Views &views;
-    Calls &calls;
+    CallEnds &ends;
     Asks &asks;
     ApprovalDesk &desk;
     Notifications &notifications;

@@ -32,7 +32,7 @@ Subscriptions::Refusal Subscriptions::refusal(const Session &s, const Lane &lane
   return {};
 }
 
-bool Subscriptions::begin(Exchange &call, Lane &lane, const std::string &token) {
+bool Subscriptions::begin(Call &call, Lane &lane, const std::string &token) {
   if (call.method == mcp::Method::resources_subscribe) return subscribe(call, lane, token);
   Session &s = *call.session;
   std::erase(s.to_subscribe, token);
@@ -41,7 +41,7 @@ bool Subscriptions::begin(Exchange &call, Lane &lane, const std::string &token) 
 }
 
 // True: the server has agreed to it before.
-bool Subscriptions::subscribe(Exchange &call, Lane &lane, const std::string &token) {
+bool Subscriptions::subscribe(Call &call, Lane &lane, const std::string &token) {
   Session &s = *call.session;
   const auto former_use = s.subscriptions.find(token);
   if (former_use != s.subscriptions.end() &&
@@ -56,13 +56,13 @@ bool Subscriptions::subscribe(Exchange &call, Lane &lane, const std::string &tok
   s.subscriptions.insert_or_assign(token, Session::Subscription{&lane, call.name});
   needs_.on_changed(s);
   if (watch.on) return true;
-  if (Exchange *former = needs_.exchanges.get(client.asking)) former->watches = nullptr;
+  if (Call *former = needs_.calls.get(client.asking)) former->watches = nullptr;
   client.asking = call.id;
   call.watches = &lane;
   return false;
 }
 
-bool Subscriptions::ended(Exchange &call, std::uint32_t outcome) {
+bool Subscriptions::ended(Call &call, std::uint32_t outcome) {
   Lane &lane = *std::exchange(call.watches, nullptr);
   const auto at = lane.watches.find(call.name);
   if (at == lane.watches.end()) return false;
@@ -88,7 +88,7 @@ void Subscriptions::remove_watcher(Lane &lane, const std::string &uri, Session &
   if (at == lane.watches.end()) return;
   const auto client = at->second.clients.find(s.handle);
   if (client == at->second.clients.end()) return;
-  if (Exchange *e = needs_.exchanges.get(client->second.asking)) e->watches = nullptr;
+  if (Call *call = needs_.calls.get(client->second.asking)) call->watches = nullptr;
   s.subscriptions.erase(client->second.token);
   at->second.clients.erase(client);
   if (at->second.clients.empty()) lane.watches.erase(at);
@@ -114,7 +114,7 @@ void Subscriptions::forget_lane(Lane &lane) {
         s->subscriptions.erase(client.token);
         needs_.on_changed(*s);
       }
-      if (Exchange *e = needs_.exchanges.get(client.asking)) e->watches = nullptr;
+      if (Call *call = needs_.calls.get(client.asking)) call->watches = nullptr;
     }
   }
 }
@@ -134,7 +134,7 @@ void Subscriptions::move_watcher(Lane &from, Lane &to, const std::string &uri, c
   auto node = at->second.clients.extract(s.handle);
   if (at->second.clients.empty()) from.watches.erase(at);
   if (node.empty()) return;
-  if (Exchange *e = needs_.exchanges.get(node.mapped().asking)) e->watches = &to;
+  if (Call *call = needs_.calls.get(node.mapped().asking)) call->watches = &to;
   Lane::Watch &watch = to.watches[uri];
   watch.on = true;
   watch.clients.insert(std::move(node));

@@ -17,7 +17,7 @@
 
 #include "catalog/names.hpp"
 #include "profile/profile.hpp"
-#include "route/exchange.hpp"
+#include "route/call.hpp"
 #include "route/lane.hpp"
 #include "route/message.hpp"
 #include "route/notifications.hpp"
@@ -29,7 +29,7 @@ class Subscriptions {
  public:
   struct Needs {
     Sessions &sessions;
-    ExchangeTable &exchanges;
+    CallTable &calls;
     JudgedEvents &events;
     Notifications &notifications;
     const Names &names;
@@ -49,11 +49,11 @@ class Subscriptions {
 
   // A call that was let pass. `token`: the client's spelling of the URI, as it wrote it. True: it
   // is answered with {} here; false: it goes to the server.
-  bool begin(Exchange &call, Lane &lane, const std::string &token);
+  bool begin(Call &call, Lane &lane, const std::string &token);
   // The request of a client that watches has come to an end, with the server's word or otherwise.
   // What the server has refused needs no unsubscribing; what it may have agreed to does: true, and
-  // unsubscribe() is to be called once the exchange has gone.
-  bool ended(Exchange &call, std::uint32_t outcome);
+  // unsubscribe() is to be called once the call was freed.
+  bool ended(Call &call, std::uint32_t outcome);
   static void unsubscribe(Lane &lane, const std::string &uri);
 
   // The client's spelling; does nothing if there is none.
@@ -76,7 +76,7 @@ class Subscriptions {
   void refused(const JudgedEvent &event);
 
  private:
-  bool subscribe(Exchange &call, Lane &lane, const std::string &token);
+  bool subscribe(Call &call, Lane &lane, const std::string &token);
   void remove_watcher(Lane &lane, const std::string &uri, Session &session);
   void move_watcher(Lane &from, Lane &to, const std::string &uri, const Session &session);
   void add_watchers(const Lane &lane, const Lane::Watch &watch, std::string_view uri, bool part,

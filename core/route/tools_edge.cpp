@@ -22,9 +22,9 @@ bool is_whole(std::string_view member, std::string_view json) {
 
 bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view json) {
   Exchange *e = needs_.exchanges.get(call);
-  if (e == nullptr || e->lane == nullptr || e->lane->upstream().tools == nullptr) return BH_STALE;
+  if (e == nullptr || e->lane->upstream().tools == nullptr) return BH_STALE;
   if (e->purpose != Purpose::call) {
-    needs_.calls.drop(*e);  // no client waits for it
+    needs_.ends.drop(*e);  // no client waits for it
     return BH_OK;
   }
   // The same message that a server behind a wire would have sent, through the same door.
@@ -37,33 +37,35 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
   const Message message{text, &scan};
   if (scanned && (ok || kind == BH_RESULT_ERROR) &&
       is_whole(message[ok ? scan.result : scan.error], json)) {
-    needs_.calls.answered(*e, message);
+    needs_.call_answers.answered(*e->call, message);
   } else if (!scanned && mcp::valid_json(json) && json.starts_with('{')) {
     // Nested as deep as a message may be, before it was wrapped.
-    needs_.calls.fail_by_server(*e, code::internal_error, error.what, BH_OUTCOME_ERROR);
+    needs_.call_answers.fail_by_server(*e->call, code::internal_error, error.what,
+                                       BH_OUTCOME_ERROR);
   } else {
-    refuse_answer(*e);
+    refuse_answer(*e->call);
   }
   return BH_OK;
 }
 
-void ToolsEdge::refuse_answer(Exchange &e) {
-  const std::string server = e.lane->upstream().name();
+void ToolsEdge::refuse_answer(Call &call) {
+  const std::string server = call.server;
   needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
-             "\"" + server + "\" answered \"" + e.name + "\" with invalid JSON");
-  needs_.calls.fail_by_server(e, code::internal_error,
-                              "server \"" + server + "\" gave an invalid answer", BH_OUTCOME_ERROR);
+             "\"" + server + "\" answered \"" + call.name + "\" with invalid JSON");
+  needs_.call_answers.fail_by_server(call, code::internal_error,
+                                     "server \"" + server + "\" gave an invalid answer",
+                                     BH_OUTCOME_ERROR);
 }
 
 void ToolsEdge::refused(bh_call call, const Error &error) {
   Exchange *e = needs_.exchanges.get(call);
   if (e == nullptr) return;
-  if (e->purpose != Purpose::call) return needs_.calls.drop(*e);
+  if (e->purpose != Purpose::call) return needs_.ends.drop(*e);
   const std::int32_t error_code = error.code == BH_E_NOT_FOUND     ? code::method_not_found
                                   : error.code == BH_E_INVALID     ? code::invalid_params
                                   : error.code == BH_E_UNSUPPORTED ? code::method_not_found
                                                                    : code::internal_error;
-  needs_.calls.fail_by_server(*e, error_code, error.text, BH_OUTCOME_ERROR);
+  needs_.call_answers.fail_by_server(*e->call, error_code, error.text, BH_OUTCOME_ERROR);
 }
 
 // What another thread has completed is posted, and comes before this. A result that a policy looks
@@ -82,11 +84,13 @@ void ToolsEdge::expect_completed(bh_call call) {
 
 void ToolsEdge::progress(bh_call call, double progress, double total, std::string_view message) {
   const Exchange *e = needs_.exchanges.get(call);
-  if (e == nullptr || e->client_token.empty() || !std::isfinite(progress)) return;
+  if (e == nullptr || e->call == nullptr || !std::isfinite(progress)) return;
+  const ClientRequest &request = e->call->request;
+  if (request.progress_token.empty()) return;
   char number[64];
   std::string text = R"({"jsonrpc":"2.0","method":"notifications/progress","params":{)";
   std::snprintf(number, sizeof number, "%.15g", progress);
-  text.append(R"("progressToken":)").append(e->client_token);
+  text.append(R"("progressToken":)").append(request.progress_token);
   text.append(R"(,"progress":)").append(number);
   if (std::isfinite(total) && total > 0) {
     std::snprintf(number, sizeof number, "%.15g", total);
@@ -100,28 +104,30 @@ void ToolsEdge::progress(bh_call call, double progress, double total, std::strin
   const bh_str part = bh::str(text);
   mcp::Scan scan;
   mcp::ScanError error;
-  if (!needs_.gate.judges_notifications())
-    return needs_.answers.send(e->reply, BH_OUT_EVENT, &part, 1);
-  if (e->lane == nullptr || !mcp::scan(text, &scan, &error)) return;
-  needs_.notifications.to_client(e->reply, *e->lane, e, {text, &scan}, &part, 1);
+  if (!needs_.gate.judges_notifications()) {
+    return needs_.answers.send(request.reply, BH_OUT_EVENT, &part, 1);
+  }
+  if (!mcp::scan(text, &scan, &error)) return;
+  needs_.notifications.to_client(request.reply, *e->lane, e->call, {text, &scan}, &part, 1);
 }
 
 void ToolsEdge::event(bh_call call, std::uint32_t kind, std::string_view detail) {
   Exchange *e = needs_.exchanges.get(call);
-  if (e == nullptr || e->lane == nullptr || e->lane->upstream().tools == nullptr) return;
+  if (e == nullptr || e->call == nullptr || e->lane->upstream().tools == nullptr) return;
+  Call &owner = *e->call;
   if (!needs_.recorder.wants_events()) return;
   const bool known = kind >= BH_RECORD_NET && kind <= BH_RECORD_SNAPSHOT;
   const bool fits = detail.size() <= BH_EVENT_BYTES && detail.starts_with('{');
   if (!known || !fits || !mcp::valid_json(detail)) {
     ++needs_.counters.dropped_details;
     return needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
-                      "\"" + e->server + "\" says something for the record that is no such thing");
+                      "\"" + owner.server + "\" sent an invalid event for the record");
   }
-  if (e->account.events++ >= BH_EVENTS_PER_CALL) {
+  if (owner.account.events++ >= BH_EVENTS_PER_CALL) {
     ++needs_.counters.dropped_details;
     return;
   }
-  needs_.recorder.event(*e, kind, detail);
+  needs_.recorder.event(owner, kind, detail);
 }
 
 void ToolsEdge::list_changed(Upstream &upstream, std::uint32_t abi_kind) {

@@ -9,7 +9,8 @@
 #include "base/result.hpp"
 #include "bulkhead/abi/ext/tools.h"
 #include "reactor/reactor.hpp"
-#include "route/calls.hpp"
+#include "route/call_answers.hpp"
+#include "route/call_ends.hpp"
 #include "route/client_answers.hpp"
 #include "route/counters.hpp"
 #include "route/gate.hpp"
@@ -25,7 +26,8 @@ class ToolsEdge {
   struct Needs {
     Reactor &reactor;
     ExchangeTable &exchanges;
-    Calls &calls;
+    CallAnswers &call_answers;
+    CallEnds &ends;
     ClientAnswers &answers;
     const Gate &gate;
     Notifications &notifications;
@@ -58,7 +60,7 @@ class ToolsEdge {
   void resource_updated(Upstream &upstream, std::string_view uri);
 
  private:
-  void refuse_answer(Exchange &call);
+  void refuse_answer(Call &call);
 
   const Needs needs_;
 };

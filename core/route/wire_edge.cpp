@@ -105,7 +105,7 @@ void WireEdge::answer(WireLane &lane, std::uint64_t hint, const Message &message
     return Attribution::finished(lane, parse_number(message.id()));
   }
   if (e->purpose != Purpose::call) return lane.own_answer(*e, &scan, message.bytes, nullptr);
-  needs_.calls.answered(*e, message);
+  needs_.answers.answered(*e->call, message);
 }
 
 void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Error &error) {
@@ -116,7 +116,7 @@ void WireEdge::exchange_failed(bh_lane handle, std::uint64_t exchange, const Err
   const std::string name = "server \"" + lane->upstream().name() + "\"";
   const std::string text =
       error.text.find(name) != std::string::npos ? error.text : name + ": " + error.text;
-  needs_.calls.fail_by_server(*e, code::internal_error, text, BH_OUTCOME_ERROR);
+  needs_.answers.fail_by_server(*e->call, code::internal_error, text, BH_OUTCOME_ERROR);
 }
 
 void WireEdge::down(bh_lane handle, const Error &error, std::uint32_t retry_after_ms) {

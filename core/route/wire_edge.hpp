@@ -14,7 +14,7 @@
 #include "bulkhead/abi/ext/connector.h"
 #include "profile/profile.hpp"
 #include "route/asks.hpp"
-#include "route/calls.hpp"
+#include "route/call_answers.hpp"
 #include "route/counters.hpp"
 #include "route/exchange.hpp"
 #include "route/message.hpp"
@@ -30,7 +30,7 @@ class WireEdge {
     const Profile &profile;
     RouterCounters &counters;
     ExchangeTable &exchanges;
-    Calls &calls;
+    CallAnswers &answers;
     Asks &asks;
     Notifications &notifications;
     Subscriptions &subscriptions;

@@ -137,7 +137,7 @@ Exchange *WireLane::own_exchange(Purpose purpose, mcp::Method method, std::uint6
   e->purpose = purpose;
   e->method = method;
   e->start_ns = host_.reactor().now_ns();
-  host_.attach(*e, *this);
+  attach(*e);
   host_.arm(*e, timeout_ms);
   return e;
 }
@@ -164,40 +164,40 @@ bool WireLane::send_request(Exchange &e, const bh_str *parts, std::uint32_t coun
   if (still == nullptr) return false;
   const Error failure{status, std::string(bh::text(error))};
   if (still->purpose == Purpose::call) {
-    host_.fail_exchange(*still, status == BH_E_LIMIT ? code::timeout : code::internal_error,
-                        about(failure.text), BH_OUTCOME_ERROR);
+    host_.fail_call(*still->call, status == BH_E_LIMIT ? code::timeout : code::internal_error,
+                    about(failure.text), BH_OUTCOME_ERROR);
   } else {
     own_answer(*still, nullptr, {}, &failure);
   }
   return false;
 }
 
-void WireLane::submit(Exchange &e, const CallInHand &call) {
+void WireLane::submit(Exchange &e, const CallInHand &hand) {
   last_use_ns_ = host_.reactor().now_ns();
   if (state_ == LaneState::ready && queue_.empty() && in_flight < upstream_.def().max_in_flight) {
-    return send_call(e, call);
+    return send_call(e, hand);
   }
   const bool starts = may_start_for_call();
   if (!starts && (state_ == LaneState::waiting || state_ == LaneState::closed)) {
-    return host_.fail_exchange(e, code::internal_error,
-                               "server \"" + upstream_.name() + "\" is not available: " + reason_,
-                               BH_OUTCOME_ERROR);
+    return host_.fail_call(*e.call, code::internal_error,
+                           "server \"" + upstream_.name() + "\" is not available: " + reason_,
+                           BH_OUTCOME_ERROR);
   }
-  if (wait(e, call) && starts && !losing_) start_for_call();
+  if (wait(e, hand) && starts && !losing_) start_for_call();
 }
 
-void WireLane::send_call(Exchange &e, const CallInHand &call) {
-  const mcp::Scan &scan = *call.message.scan;
+void WireLane::send_call(Exchange &e, const CallInHand &hand) {
+  const mcp::Scan &scan = *hand.message.scan;
   const Digits id(e.id);
-  Splice splice(call.message.bytes);
+  Splice splice(hand.message.bytes);
   splice.replace(scan.id, id.view());
-  splice.replace(call.target.range, call.target.resolved.original_token);
+  splice.replace(hand.target.range, hand.target.resolved.original_token);
   splice.replace(scan.progress_token, id.view());
-  if (!call.arguments.empty()) splice.replace(scan.arguments, call.arguments);
-  if (!meta_.empty()) meta_.add_to(&splice, call.message);
+  if (!hand.arguments.empty()) splice.replace(scan.arguments, hand.arguments);
+  if (!meta_.empty()) meta_.add_to(&splice, hand.message);
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
-    return host_.fail_exchange(e, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
+    return host_.fail_call(*e.call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
   send_request(e, parts, splice.count(), 0);
 }
@@ -209,9 +209,9 @@ std::string WireLane::about(std::string_view text) const {
 
 // Puts it into the queue. False: the bounds are reached, and it has been answered with an error.
 // One request may wait however large it is.
-bool WireLane::wait(Exchange &e, const CallInHand &call) {
+bool WireLane::wait(Exchange &e, const CallInHand &hand) {
   const Limits &limits = host_.limits();
-  const std::uint64_t bytes = call.message.size() + call.arguments.size();
+  const std::uint64_t bytes = hand.message.size() + hand.arguments.size();
   const char *bound = nullptr;
   if (queue_.size() >= limits.queued_per_server) {
     bound = "limits.queued_per_server";
@@ -219,15 +219,15 @@ bool WireLane::wait(Exchange &e, const CallInHand &call) {
     bound = "limits.write_queue_bytes";
   }
   if (bound != nullptr) {
-    host_.fail_exchange(e, code::timeout,
-                        "server \"" + upstream_.name() +
-                            "\" is busy: " + std::to_string(queue_.size()) + " calls of " +
-                            std::to_string(queue_.bytes()) + " bytes wait already (" + bound + ")",
-                        BH_OUTCOME_ERROR);
+    host_.fail_call(*e.call, code::timeout,
+                    "server \"" + upstream_.name() +
+                        "\" is busy: " + std::to_string(queue_.size()) + " calls of " +
+                        std::to_string(queue_.bytes()) + " bytes wait already (" + bound + ")",
+                    BH_OUTCOME_ERROR);
     return false;
   }
-  e.parked = std::make_unique<ParkedCall>(parked(call));
-  e.waited = true;
+  e.call->parked = std::make_unique<ParkedCall>(parked(hand));
+  e.call->waited = true;
   queue_.push({e.id, bytes});
   return true;
 }
@@ -238,9 +238,9 @@ void WireLane::pump() {
   while (!queue_.empty() && state_ == LaneState::ready &&
          in_flight < upstream_.def().max_in_flight) {
     Exchange *e = host_.exchanges().get(queue_.pop().exchange);
-    if (e == nullptr || !host_.may_be_sent(*e)) continue;
-    const std::unique_ptr<ParkedCall> call = std::move(e->parked);
-    send_call(*e, call->in_hand());
+    if (e == nullptr || !host_.may_be_sent(*e->call)) continue;
+    const std::unique_ptr<ParkedCall> parked = std::move(e->call->parked);
+    send_call(*e, parked->in_hand());
   }
   pumping_ = false;
 }

@@ -18,7 +18,7 @@ class WireLane final : public Lane {
 
   void start() override;
   void close() override;
-  void submit(Exchange &exchange, const CallInHand &call) override;
+  void submit(Exchange &exchange, const CallInHand &hand) override;
   void retract(std::uint64_t exchange, bool sent, std::string_view reason,
                const mcp::Scan *reason_scan) override;
   void abandon(std::uint64_t exchange) override;
@@ -73,8 +73,8 @@ class WireLane final : public Lane {
   void fail_exchanges(const Error &error, bool also_queued);
   void schedule_retry(std::uint32_t retry_after_ms);
   void start_grace();
-  void send_call(Exchange &exchange, const CallInHand &call);
-  bool wait(Exchange &exchange, const CallInHand &call);
+  void send_call(Exchange &exchange, const CallInHand &hand);
+  bool wait(Exchange &exchange, const CallInHand &hand);
   bool may_start_for_call() const;
   void start_for_call();
   void watch_idleness();

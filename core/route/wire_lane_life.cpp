@@ -145,7 +145,7 @@ void WireLane::fail_exchanges(const Error &error, bool also_queued) {
     Exchange *e = host_.exchanges().get(id);
     if (e == nullptr) continue;
     if (e->purpose == Purpose::call) {
-      host_.fail_exchange(*e, code::internal_error, text, BH_OUTCOME_ERROR);
+      host_.fail_call(*e->call, code::internal_error, text, BH_OUTCOME_ERROR);
     } else {
       host_.drop(*e);
     }

@@ -1,0 +1,42 @@
+#include "route/call.hpp"
+
+#include "route/exchange.hpp"
+
+namespace bulkhead {
+
+void Account::clear(std::size_t max_capacity) noexcept {
+  for (std::string *text : {&request, &response, &trace_id, &rule, &reason}) {
+    if (text->capacity() > max_capacity) std::string().swap(*text);
+    text->clear();
+  }
+  params_bytes = result_bytes = arguments_begin = arguments_end = 0;
+  intent = 0;
+  action = flags = events = 0;
+  dispatched = recorded = more_than_arguments = false;
+}
+
+// The account is cleared by the Recorder, which counts its bytes.
+void Call::clear() {
+  request.clear();
+  session = nullptr;
+  method = mcp::Method::none;
+  server.clear();
+  name.clear();
+  stage = Stage::open;
+  waited = judged = asked_about = approved = false;
+  approved_rule.clear();
+  rules = open_asks = 0;
+  parked = nullptr;
+  exchange = nullptr;
+  watches = nullptr;
+}
+
+Lane *lane_of(const Call &call) noexcept {
+  return call.exchange != nullptr ? call.exchange->lane : nullptr;
+}
+
+bool was_sent(const Call &call) noexcept {
+  return call.exchange != nullptr && call.exchange->sent;
+}
+
+}  // namespace bulkhead

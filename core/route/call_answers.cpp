@@ -1,0 +1,212 @@
+#include "route/call_answers.hpp"
+
+#include <charconv>
+#include <string>
+
+#include "bulkhead/cpp/basics.hpp"
+#include "route/json_rpc.hpp"
+#include "route/lane.hpp"
+#include "route/splice.hpp"
+
+namespace bulkhead {
+namespace {
+
+Gate::Decision too_much() {
+  return Gate::failed("too much waits for the policy (limits.policy_waiting_bytes)");
+}
+
+// The server's own code where it is a number, so that clients can still act on it.
+std::int32_t error_code_of(std::string_view error) {
+  const std::string_view token = mcp::member(error, "code");
+  std::int32_t out = 0;
+  const char *last = token.data() + token.size();
+  const auto [end, failed] = std::from_chars(token.data(), last, out);
+  return !token.empty() && failed == std::errc{} && end == last ? out : code::internal_error;
+}
+
+}  // namespace
+
+// What leaves, and what its record says.
+struct CallAnswers::Passed {
+  Splice &splice;
+  std::uint32_t outcome;
+  std::uint64_t bytes;
+  std::string_view rule, error, response;
+};
+
+void CallAnswers::answered(Call &call, const Message &answer) {
+  // While the stream is open: requests that the server no longer waits for are cancelled.
+  if (call.open_asks != 0) {
+    const std::uint64_t id = call.id;
+    needs_.asks.call_ended(id, false);
+    if (needs_.calls.get(id) == nullptr) return;  // its client cancelled it meanwhile
+    call.open_asks = 0;
+  }
+  if (needs_.gate.observes() && !passes_policy(call, answer)) return;
+  pass(call, answer);
+}
+
+void CallAnswers::pass(Call &call, const Message &answer) {
+  const mcp::Scan &scan = *answer.scan;
+  const bool ok = scan.kind == mcp::Kind::result;
+  if (scan.id.empty()) {
+    return needs_.ends.fail(call, code::internal_error,
+                            "server \"" + call.server +
+                                "\" answered with an error without an id: " +
+                                std::string(answer[scan.error].substr(0, 300)),
+                            BH_OUTCOME_ERROR);
+  }
+  Splice splice(answer.bytes);
+  splice.replace(scan.id, call.request.id);
+  // Only the message: the other members of an error are part of the response.
+  std::string scratch;
+  const std::string_view error =
+      ok || !needs_.recorder.active()
+          ? std::string_view{}
+          : mcp::unquote(mcp::member(answer[scan.error], "message"), &scratch);
+  send(call, {splice,
+              std::uint32_t{ok ? BH_OUTCOME_OK : BH_OUTCOME_ERROR},
+              answer.size(),
+              {},
+              error,
+              answer[ok ? scan.result : scan.error]});
+}
+
+// The call is freed after its answer was sent: the splice borrows the client's id from it.
+void CallAnswers::send(Call &call, const Passed &passed) {
+  const bh_str *parts = passed.splice.parts();
+  if (parts == nullptr) {
+    return needs_.ends.fail(call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
+  }
+  const std::uint64_t id = call.id;
+  if (needs_.recorder.goes_first()) {
+    needs_.ends.record(call, {passed.outcome, needs_.reactor.now_ns(), passed.bytes, passed.rule,
+                              passed.error, passed.response});
+  }
+  needs_.answers.answer(ReplyTo(call.request.reply), parts, passed.splice.count());
+  Call *still = needs_.calls.get(id);  // the client may have gone while it was answered
+  if (still == nullptr) return;
+  needs_.ends.finish(*still, passed.outcome, passed.bytes, passed.rule, passed.error,
+                     passed.response);
+  needs_.on_ended();
+}
+
+void CallAnswers::fail_by_server(Call &call, std::int32_t error_code, std::string_view reason,
+                                 std::uint32_t outcome) {
+  if (!needs_.gate.observes() || call.exchange == nullptr) {
+    return needs_.ends.fail(call, error_code, reason, outcome);
+  }
+  const std::string message = error_message(Digits(call.exchange->id).view(), error_code, reason);
+  mcp::Scan scan;
+  mcp::ScanError error;
+  if (!mcp::scan(message, &scan, &error)) {
+    return needs_.ends.fail(call, error_code,
+                            "server \"" + call.server + "\": its error cannot be read", outcome);
+  }
+  if (passes_policy(call, {message, &scan})) needs_.ends.fail(call, error_code, reason, outcome);
+}
+
+// ---- the policy ------------------------------------------------------------------------------
+
+// False: the call was answered otherwise, or the decision is pending.
+bool CallAnswers::passes_policy(Call &call, const Message &answer) {
+  const std::string_view body = Judge::judged_part_of_answer(answer);
+  if (body.size() > DuplicateChecks::at_once) {
+    check_later(call, answer);
+    return false;
+  }
+  if (mcp::has_duplicate_members(body)) {
+    filter(call, answer, Judge::duplicates_in("the result holds"));
+    return false;
+  }
+  const std::uint64_t id = call.id;
+  const Gate::Decision decision = needs_.judge.observe(call, answer);
+  if (decision.verdict == Gate::Verdict::allow) return true;
+  if (decision.verdict != Gate::Verdict::pending) {
+    filter(call, answer, decision);
+  } else if (!park(call, answer, Stage::answer_deciding)) {
+    needs_.on_unanswered(id, false);
+  }
+  return false;
+}
+
+void CallAnswers::check_later(Call &call, const Message &answer) {
+  if (!park(call, answer, Stage::answer_checking)) return;
+  const ParkedMessage &message = call.parked->message;
+  const std::string_view body = Judge::judged_part_of_answer(message.get());
+  if (needs_.checks.begin(call.id, message.bytes(), body)) return;
+  needs_.parking.take(call);
+  refuse(call, Gate::failed("the pool for blocking work is full; try again later"));
+}
+
+// False: the call was refused, since too much waits, or has ended meanwhile.
+bool CallAnswers::park(Call &call, const Message &answer, Stage stage) {
+  if (!needs_.parking.park_answer(call, answer, stage)) {
+    refuse(call, too_much());
+    return false;
+  }
+  // The server is done: its place is free for others, and its end no longer concerns this call.
+  const std::uint64_t id = call.id;
+  Lane *lane = lane_of(call);
+  needs_.ends.detach(call);
+  lane->pump();
+  needs_.draining.look_later();
+  return needs_.calls.get(id) != nullptr;
+}
+
+void CallAnswers::checked(Call &call, bool duplicates) {
+  Gate::Decision decision = Judge::duplicates_in("the result holds");
+  if (!duplicates) {
+    decision = needs_.judge.observe(call, call.parked->message.get());
+    call.stage = Stage::answer_deciding;
+    if (decision.verdict == Gate::Verdict::pending) return;
+  }
+  decided(call, decision);
+}
+
+void CallAnswers::decided(Call &call, const Gate::Decision &decision) {
+  const CallInHand hand = needs_.parking.take(call);
+  if (decision.verdict == Gate::Verdict::allow) return pass(call, hand.message);
+  filter(call, hand.message, decision);
+}
+
+// Replaces or withholds an answer; the original never leaves.
+void CallAnswers::filter(Call &call, const Message &answer, const Gate::Decision &decision) {
+  const mcp::Scan &scan = *answer.scan;
+  if (scan.kind == mcp::Kind::error) {
+    // An error is not rewritten: it is withheld as a whole.
+    const Gate::Decision refusal =
+        decision.verdict == Gate::Verdict::rewrite
+            ? Gate::refusal(decision.rule, "an error of the server is not rewritten")
+            : decision;
+    needs_.judge.note(call, refusal);
+    return refuse(call, refusal, error_code_of(answer[scan.error]));
+  }
+  needs_.judge.note(call, decision);
+  if (decision.verdict != Gate::Verdict::rewrite) return refuse(call, decision);
+  Splice splice(answer.bytes);
+  splice.replace(scan.id, call.request.id);
+  splice.replace(scan.result, decision.replacement);
+  if (!splice.ok()) return refuse(call, Gate::failed(Splice::failure));
+  send(call, {splice,
+              BH_OUTCOME_OK,
+              decision.replacement.size(),
+              decision.rule,
+              {},
+              decision.replacement});
+}
+
+void CallAnswers::refuse(Call &call, const Gate::Decision &decision, std::int32_t error_code) {
+  ++needs_.counters.refused_by_policy;
+  std::string text = "MCP response blocked by policy";
+  if (!decision.rule.empty()) text += " (" + decision.rule + ")";
+  const ReplyTo reply = call.request.reply;
+  const std::string id = call.request.id;
+  const std::string why =
+      decision.asks ? "needs approval, which a result cannot wait for" : decision.reason;
+  if (!why.empty()) text += ": " + why;
+  needs_.ends.finish(call, BH_OUTCOME_REFUSED, 0, decision.rule, why);
+  needs_.answers.error(reply, id, error_code, text);
+}
+
+}  // namespace bulkhead

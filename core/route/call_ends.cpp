@@ -1,0 +1,183 @@
+#include "route/call_ends.hpp"
+
+#include <string>
+
+#include "route/json_rpc.hpp"
+#include "route/lane.hpp"
+#include "route/upstream.hpp"
+
+namespace bulkhead {
+namespace {
+
+// Names what failed, for clients that show the message of -32603 only.
+std::string_view failed_part(mcp::Method method) {
+  using enum mcp::Method;
+  switch (method) {
+    case tools_call:
+      return "tool call failed: ";
+    case resources_read:
+      return "resource read failed: ";
+    case prompts_get:
+      return "prompt get failed: ";
+    case completion_complete:
+      return "completion failed: ";
+    default:
+      return {};
+  }
+}
+
+// Where a call is, kept past its end.
+struct Place {
+  Lane *lane = nullptr;  // null: at no server
+  std::uint64_t exchange = 0;
+  bool sent = false;
+
+  explicit Place(const Call &call) : lane(lane_of(call)), sent(was_sent(call)) {
+    if (lane != nullptr) exchange = call.exchange->id;
+  }
+  void retract(std::string_view reason, const mcp::Scan *reason_scan) const {
+    if (lane != nullptr) lane->retract(exchange, sent, reason, reason_scan);
+  }
+};
+
+}  // namespace
+
+// ---- exchanges -------------------------------------------------------------------------------
+
+void CallEnds::detach(Call &call) {
+  Exchange *exchange = std::exchange(call.exchange, nullptr);
+  if (exchange == nullptr) return;
+  exchange->lane->detach(*exchange);
+  needs_.exchanges.close(*exchange);
+}
+
+void CallEnds::drop(Exchange &exchange) {
+  Lane &lane = *exchange.lane;
+  lane.detach(exchange);
+  needs_.exchanges.close(exchange);
+  lane.pump();
+  needs_.draining.look_later();
+}
+
+// ---- the end ---------------------------------------------------------------------------------
+
+// Whoever was asked about the call is notified that it no longer waits.
+void CallEnds::release(Call &call) {
+  const Stage stage = call.stage;
+  if (stage == Stage::approving) needs_.desk.close(call, ApprovalEnd::withdrawn);
+  needs_.parking.discard(call);
+  const bool asked = stage == Stage::checking || stage == Stage::deciding ||
+                     stage == Stage::answer_checking || stage == Stage::answer_deciding;
+  if (asked || call.asked_about) needs_.on_unanswered(call.id, false);
+}
+
+void CallEnds::free(Call &call) {
+  Lane *lane = lane_of(call);
+  detach(call);
+  if (call.session != nullptr) call.session->open_calls.remove(call);
+  release(call);
+  needs_.recorder.forget(call);
+  const std::uint64_t id = call.id;
+  const bool asked = call.open_asks != 0;
+  needs_.calls.close(call);
+  if (asked) needs_.asks.call_ended(id, true);
+  if (lane != nullptr) lane->pump();
+  needs_.draining.look_later();
+}
+
+void CallEnds::finish(Call &call, std::uint32_t outcome, std::uint64_t bytes_out,
+                      std::string_view rule, std::string_view error, std::string_view response) {
+  // Before its record, which tells how the question ended.
+  if (call.stage == Stage::approving) needs_.desk.close(call, ApprovalEnd::withdrawn);
+  record(call, {outcome, needs_.reactor.now_ns(), bytes_out, rule, error, response});
+  Lane *const watches = call.watches;
+  const std::string uri = watches != nullptr ? call.name : std::string();
+  const bool left = watches != nullptr && needs_.subscriptions.ended(call, outcome);
+  free(call);
+  if (left) Subscriptions::unsubscribe(*watches, uri);
+}
+
+void CallEnds::record(Call &call, const Recorder::End &end) {
+  if (!needs_.recorder.active() || call.account.recorded) return;
+  needs_.recorder.record(call, end);
+  call.account.recorded = true;
+}
+
+void CallEnds::fail(Call &call, std::int32_t error_code, std::string_view reason,
+                    std::uint32_t outcome) {
+  std::string text(error_code == code::internal_error ? failed_part(call.method)
+                                                      : std::string_view());
+  text += reason;
+  const ReplyTo reply = call.request.reply;
+  const std::string id = call.request.id;
+  const std::string error =
+      needs_.recorder.active() ? error_object(error_code, text) : std::string();
+  const bool may_have_run = call.account.dispatched;
+  finish(call, outcome, 0, {}, text, error);
+  needs_.answers.error(reply, id, error_code, text, 0, {}, may_have_run);
+}
+
+void CallEnds::fail_and_retract(Call &call, std::int32_t error_code, std::string_view text,
+                                std::uint32_t outcome) {
+  const Place place(call);
+  if (place.sent && call.session != nullptr) {
+    needs_.attribution.given_up(*place.lane, place.exchange, *call.session);
+  }
+  fail(call, error_code, text, outcome);
+  place.retract({}, nullptr);
+}
+
+void CallEnds::cancel(Call &call, const Message &notification) {
+  const Place place(call);
+  const ReplyTo reply = call.request.reply;
+  const Session *session = call.session;
+  finish(call, BH_OUTCOME_CANCELLED, 0, {}, "cancelled by the client");
+  if (place.sent && session != nullptr) {
+    needs_.attribution.given_up(*place.lane, place.exchange, *session);
+  }
+  place.retract(notification.bytes, notification.scan);
+  needs_.answers.none(reply);  // the place that waited for the answer is released
+}
+
+void CallEnds::end_session(Session &session) {
+  while (session.open_calls.head != nullptr) {
+    Call &call = *session.open_calls.head;
+    const Place place(call);
+    finish(call, BH_OUTCOME_CANCELLED, 0, {}, "the client has gone");
+    if (place.sent) needs_.attribution.given_up(*place.lane, place.exchange, session);
+    place.retract({}, nullptr);
+  }
+}
+
+void CallEnds::end_all() {
+  std::vector<std::uint64_t> ids;
+  needs_.calls.for_each([&](const Call &call) { ids.push_back(call.id); });
+  for (const std::uint64_t id : ids) {
+    Call *call = needs_.calls.get(id);
+    if (call == nullptr) continue;
+    const std::string ran =
+        was_sent(*call) ? "server \"" + lane_of(*call)->upstream().name() + "\" may have run this"
+                        : "this has not run";
+    fail_and_retract(*call, code::internal_error, "the gateway is stopping; " + ran,
+                     BH_OUTCOME_CANCELLED);
+  }
+}
+
+// ---- state -----------------------------------------------------------------------------------
+
+bool CallEnds::busy() const {
+  bool busy = false;
+  needs_.calls.for_each([&](const Call &call) { busy |= call.stage != Stage::approving; });
+  return busy;
+}
+
+std::vector<std::uint64_t> CallEnds::waiting_for(const Lane &lane) const {
+  std::vector<std::uint64_t> ids;
+  needs_.calls.for_each([&](const Call &call) {
+    const bool waits = call.exchange == nullptr && call.parked != nullptr;
+    if (waits && call.parked->target.lane == &lane) ids.push_back(call.id);
+  });
+  return ids;
+}
+
+}  // namespace bulkhead

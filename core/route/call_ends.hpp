@@ -1,0 +1,81 @@
+// How calls end: with an answer, an error or a record, or because their client or server has gone.
+// Every call ends exactly once, in finish().
+//
+// Thread: I/O thread. Owned by the Router. No reference to a call is valid after a function that
+// ends it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reactor/reactor.hpp"
+#include "route/approval_desk.hpp"
+#include "route/asks.hpp"
+#include "route/attribution.hpp"
+#include "route/call.hpp"
+#include "route/call_parking.hpp"
+#include "route/client_answers.hpp"
+#include "route/draining.hpp"
+#include "route/exchange.hpp"
+#include "route/recorder.hpp"
+#include "route/subscriptions.hpp"
+
+namespace bulkhead {
+
+class CallEnds {
+ public:
+  struct Needs {
+    Reactor &reactor;
+    CallTable &calls;
+    ExchangeTable &exchanges;
+    const CallParking &parking;
+    ApprovalDesk &desk;
+    Recorder &recorder;
+    ClientAnswers &answers;
+    Asks &asks;
+    const Attribution &attribution;
+    Subscriptions &subscriptions;
+    Draining &draining;
+    // The policy's answer under this number is no longer awaited; late: it timed out.
+    std::function<void(std::uint64_t number, bool late)> on_unanswered;
+  };
+  explicit CallEnds(Needs needs) : needs_(std::move(needs)) {}
+
+  // Ends the exchange of the call: its lane has nothing more to do with it.
+  void detach(Call &call);
+  // Ends an exchange of a lane's own.
+  void drop(Exchange &exchange);
+
+  // Records the end and frees the call. The client gets nothing here.
+  void finish(Call &call, std::uint32_t outcome, std::uint64_t bytes_out, std::string_view rule,
+              std::string_view error, std::string_view response = {});
+  // The record alone, once: before the answer, where records go first.
+  void record(Call &call, const Recorder::End &end);
+  // finish() with an error for the client.
+  void fail(Call &call, std::int32_t error_code, std::string_view text, std::uint32_t outcome);
+  // fail(), and the server is notified that the call was cancelled.
+  void fail_and_retract(Call &call, std::int32_t error_code, std::string_view text,
+                        std::uint32_t outcome);
+  // The client has cancelled the call with this notification, which its server gets.
+  void cancel(Call &call, const Message &notification);
+  // The client has gone: the servers are notified, so that they can stop.
+  void end_session(Session &session);
+  // The gateway stops: every call is answered with an error that says whether it may have run.
+  void end_all();
+
+  // A call that waits for more than a person is in flight.
+  bool busy() const;
+  // Calls that are parked before they reach this lane.
+  std::vector<std::uint64_t> waiting_for(const Lane &lane) const;
+
+ private:
+  void release(Call &call);
+  void free(Call &call);
+
+  const Needs needs_;
+};
+
+}  // namespace bulkhead
