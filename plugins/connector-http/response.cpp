@@ -196,7 +196,9 @@ const char *settle(ResponseHead *head, const Fields &fields) noexcept {
 bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
+    const int differs = a[i] ^ b[i];
+    if (differs == 0) continue;
+    if (differs != 0x20 || lower(a[i]) != lower(b[i])) return false;
   }
   return true;
 }

@@ -13,6 +13,19 @@
 
 using namespace connector_http;
 
+TEST_CASE("names are compared without regard to the case of ASCII letters, and of nothing else") {
+  CHECK(equal_ignoring_case("Content-Type", "content-type"));
+  CHECK(equal_ignoring_case("", ""));
+  CHECK(equal_ignoring_case("AZaz09!#", "azAZ09!#"));
+  // Pairs whose bytes differ in the same bit as those of a letter's two cases.
+  for (const auto &[a, b] : {std::pair("@", "`"), std::pair("[", "{"), std::pair("\r", "-"),
+                             std::pair("^", "~"), std::pair("\xC0", "\xE0")}) {
+    CHECK_FALSE(equal_ignoring_case(a, b));
+  }
+  CHECK_FALSE(equal_ignoring_case("age", "ages"));
+  CHECK_FALSE(equal_ignoring_case("agd", "age"));
+}
+
 TEST_CASE("URLs are parsed") {
   std::string why;
   const auto url = parse_url("HTTP://Example.COM:8080/a/b?c=d#frag", &why);
