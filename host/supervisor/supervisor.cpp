@@ -303,11 +303,12 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
       &child);
 }
 
-// The endpoint knows best: it was it that the process did not answer. Then it starts again.
-void Supervisor::end_useless(std::string_view name) {
+// The endpoint reports a compartment that violated the protocol or timed out: it is restarted. A
+// process that finishes its calls beside its replacement is not the one that was reported.
+void Supervisor::restart_unhealthy(std::string_view name) {
   for (const auto &child : children_) {
     if (child->slice.router || child->slice.name != name || !child->running()) continue;
-    if (child->ready && !stopping_) ::kill(child->pid, SIGKILL);
+    if (child->ready && !child->leaving && !stopping_) ::kill(child->pid, SIGKILL);
   }
 }
 
@@ -350,7 +351,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
     case control::trunk_lost:
       return on_trunk_lost(child, frame.value);
     case control::useless:
-      if (child.slice.router) end_useless(payload);
+      if (child.slice.router) restart_unhealthy(payload);
       return;
     case control::approvals_answer:
       if (child.slice.router) on_approvals(frame, payload);

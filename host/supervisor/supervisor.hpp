@@ -109,7 +109,7 @@ class Supervisor {
   void start_again(Child &child);
   void join(Child &child);
   void on_trunk_lost(Child &child, std::uint64_t number);
-  void end_useless(std::string_view name);
+  void restart_unhealthy(std::string_view name);
   void on_frame(Child &child, const link::Frame &frame, std::string_view payload);
   void on_request(Child &child, const link::Frame &frame, std::string_view payload);
   void on_secret(SecretJob &job);

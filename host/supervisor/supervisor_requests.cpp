@@ -70,9 +70,10 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
     return;
   }
   control::Secret secret;
-  // One that is ending may already be another than its slice says.
-  // One that signs has its last checkpoint yet to make.
-  const bool ending = child.ending && frame.kind != control::sign;
+  // The slice of a process that ends may already be that of its successor. A process that leaves
+  // beside its successor keeps its own, and its calls may need secrets. A process that signs still
+  // has to make its last checkpoint.
+  const bool ending = child.ending && !child.leaving && frame.kind != control::sign;
   if (ending || !from_bytes(payload, &secret) || !holds(child, secret.instance) ||
       !is_plain_name(secret.name)) {
     return refuse({BH_E_DENIED, "that instance is not in this compartment"});

@@ -106,6 +106,23 @@ test('a changed tools plugin takes new calls while the process of before finishe
   for (const name of ['first', 'second']) assert.deepEqual((await compartments(gateway, name)).map((one) => one.state), ['running']);
 });
 
+// Fault: a draining process is refused its secrets, so that its last calls fail.
+test('a draining process has its secrets until its last call has ended', async (t) => {
+  const profile = two(t);
+  const gateway = await t.gateway(profile('a'));
+  const client = await t.http(gateway);
+  await client.toolNames();
+  const old = [...await processOf(gateway, 'first'), ...await processOf(gateway, 'second')];
+  const held = hold(client, ['first__hold_secret', 'second__hold_secret']);
+  await inFlight(gateway, 2);
+  writeFileSync(gateway.config, JSON.stringify(profile('b')));
+  const answer = reload(gateway);
+  await until('both drain', async () => (await statusOf(gateway)).compartments.filter((one) => one.state === 'draining').length === 2);
+  for (const pid of old) process.kill(pid, 'SIGUSR1');
+  assert.deepEqual(await Promise.all(held), ['one', 'one']);
+  assert.equal((await answer).success, true);
+});
+
 // Fault: two processes have the file, port or database that only one can have.
 test('an exclusive tools plugin is drained before its next process starts, and new calls wait', async (t) => {
   const profile = two(t, { first: { exclusive: true } });

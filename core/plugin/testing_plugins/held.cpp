@@ -1,5 +1,6 @@
-// A tools plugin whose calls wait until its process gets SIGUSR1: tests say when they end. VERSION
-// is in each answer, to tell one build of it from another.
+// A tools plugin whose calls wait until its process receives SIGUSR1, so that tests decide when
+// they end. Each answer contains VERSION, to tell one build of the plugin from another. hold_secret
+// stores a secret when it is released, and answers with what it reads back.
 #include <signal.h>
 
 #include <bulkhead/cpp/host.hpp>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::string_view tools_json = R"([{"name":"which","inputSchema":{"type":"object"}},)"
                                         R"({"name":"hold","inputSchema":{"type":"object"}},)"
+                                        R"({"name":"hold_secret","inputSchema":{"type":"object"}},)"
                                         R"({"name":"hold_large","inputSchema":{"type":"object"}}])";
 constexpr std::string_view schema_json =
     R"({"type":"object","additionalProperties":false,"properties":{"say":{"type":"string"}}})";
@@ -35,6 +37,7 @@ class Held {
   bh_status configure(bh_str json, bh_error *error) {
     tools_ = host_.ext<bh_host_tools>(BH_EXT_HOST_TOOLS);
     if (tools_ == nullptr) return bh::fail(error, BH_E_UNSUPPORTED, "this host has no tools");
+    secrets_ = host_.ext<bh_host_secrets>(BH_EXT_HOST_SECRETS);
     config_ = bh::view(json);
     return BH_OK;
   }
@@ -60,7 +63,7 @@ class Held {
       answer(call, 0);
       return BH_OK;
     }
-    waiting_.push_back({call, name == "hold_large" ? large_bytes : 0});
+    waiting_.push_back({call, name == "hold_large" ? large_bytes : 0, name == "hold_secret"});
     return BH_PENDING;
   }
   void call_cancel(bh_call) {}
@@ -69,6 +72,7 @@ class Held {
   struct Waiting {
     bh_call call;
     std::size_t more;
+    bool secret;
   };
 
   void look_later() {
@@ -77,7 +81,18 @@ class Held {
   void look() {
     look_later();
     if (released == 0) return;
-    for (const Waiting &one : std::exchange(waiting_, {})) answer(one.call, one.more);
+    for (const Waiting &one : std::exchange(waiting_, {})) {
+      one.secret ? send(one.call, kept_secret()) : answer(one.call, one.more);
+    }
+  }
+  // The secret as it was read back, or the status that a function returned.
+  std::string kept_secret() {
+    if (secrets_ == nullptr) return "no secrets";
+    char buf[16];
+    std::uint64_t n = 0;
+    bh_status status = secrets_->put(host_.ctx(), bh::str("held"), bh::str(HELD_VERSION));
+    if (status == BH_OK) status = secrets_->get(host_.ctx(), bh::str("held"), buf, sizeof buf, &n);
+    return status == BH_OK ? std::string(buf, n) : "status " + std::to_string(status);
   }
   // "one" or "one hello", and then so many bytes more.
   void answer(bh_call call, std::size_t more) {
@@ -88,6 +103,9 @@ class Held {
       text += " " + config_.substr(at, config_.find('"', at) - at);
     }
     text.append(more, 'x');
+    send(call, text);
+  }
+  void send(bh_call call, const std::string &text) {
     bh_result result{};
     result.size = sizeof result;
     result.kind = BH_RESULT_OK;
@@ -97,6 +115,7 @@ class Held {
 
   bh::Host host_;
   const bh_host_tools *tools_ = nullptr;
+  const bh_host_secrets *secrets_ = nullptr;
   std::string config_;
   std::vector<Waiting> waiting_;
   bh_timer timer_ = 0;
