@@ -14,7 +14,7 @@
 namespace bulkhead {
 namespace {
 
-constexpr std::uint64_t magic = 0x33'72'65'67'64'65'6c'62;  // "bledger3"; another layout: another
+constexpr std::uint64_t magic = 0x34'72'65'67'64'65'6c'62;  // "bledger4"; changes with the layout
 constexpr std::uint32_t slots = Ledger::max_sessions + 1;
 // A request lies within so many places of where its stream's number leads.
 constexpr std::uint32_t reach = 64;
@@ -52,6 +52,8 @@ struct Ledger::File {
   std::atomic<std::uint64_t> unread;  // where they begin and end: 32 bits each
   std::array<char, max_unread_bytes> unread_bytes;
   std::array<std::array<Half, 2>, slots> record;
+  std::atomic<std::uint64_t> ended_count;  // ever; the last max_ended are in `ended`, a ring
+  std::array<std::atomic<std::uint64_t>, max_ended> ended;
   RecordRing::Memory records;
 };
 
@@ -98,6 +100,7 @@ void Ledger::wipe() noexcept {
   for (auto &stream : file_->stream) stream.store(0, std::memory_order_relaxed);
   file_->note.store(0, std::memory_order_relaxed);
   file_->unread.store(0, std::memory_order_relaxed);
+  file_->ended_count.store(0, std::memory_order_relaxed);
   records_.clear();
 }
 
@@ -131,6 +134,23 @@ Ledger::Slot Ledger::claim(std::string_view id) {
   const Slot slot = free_.back();
   free_.pop_back();
   return slot;
+}
+
+void Ledger::add_ended(std::uint64_t key) noexcept {
+  const std::uint64_t count = file_->ended_count.load(std::memory_order_relaxed);
+  file_->ended[count % max_ended].store(key, std::memory_order_relaxed);
+  file_->ended_count.store(count + 1, std::memory_order_release);
+}
+
+std::vector<std::uint64_t> Ledger::ended() const {
+  const std::uint64_t count = file_->ended_count.load(std::memory_order_acquire);
+  const std::uint64_t n = std::min<std::uint64_t>(count, max_ended);
+  std::vector<std::uint64_t> keys;
+  keys.reserve(n);
+  for (std::uint64_t i = count - n; i != count; ++i) {
+    keys.push_back(file_->ended[i % max_ended].load(std::memory_order_relaxed));
+  }
+  return keys;
 }
 
 Ledger::Slot Ledger::take(std::string_view id) {

@@ -55,6 +55,7 @@ class Ledger {
   static constexpr std::uint32_t max_requests = 2048;    // of the carried session
   static constexpr std::size_t max_request_id_bytes = 112;
   static constexpr std::size_t max_unread_bytes = 256u << 10;
+  static constexpr std::uint32_t max_ended = 65'536;  // ids of sessions that ended
   // So many processes in a row that ended without having done anything: it may be what they read
   // here that ends them, and is dropped.
   static constexpr std::uint32_t max_fruitless = 5;
@@ -87,6 +88,10 @@ class Ledger {
   void write(Slot slot, LedgerRecord record);
   std::optional<LedgerRecord> read(Slot slot) const;  // nothing: empty or damaged
   void release(Slot slot);
+  // Remembers that the session with this id (RecentIds::key_of()) has ended for good; the earliest
+  // of more than max_ended are forgotten.
+  void add_ended(std::uint64_t key) noexcept;
+  std::vector<std::uint64_t> ended() const;  // the earliest first
 
   // ---- the carried session ----
   // Registers a request; false: too many, or its id is too long. Several may have one stream.

@@ -38,6 +38,21 @@ std::size_t size_of(const OwnedFd &fd) {
 
 }  // namespace
 
+TEST_CASE(
+    "ids of ended sessions are known to every later process, the earliest of too many are not") {
+  const OwnedFd fd = memory();
+  CHECK(next(fd)->ended().empty());
+  next(fd)->add_ended(7);
+  next(fd)->add_ended(8);
+  CHECK(next(fd)->ended() == std::vector<std::uint64_t>{7, 8});
+  auto ledger = next(fd);
+  for (std::uint64_t key = 100; key < 100 + Ledger::max_ended - 1; ++key) ledger->add_ended(key);
+  const auto ended = next(fd)->ended();
+  REQUIRE(ended.size() == Ledger::max_ended);
+  CHECK(ended.front() == 8);
+  CHECK(ended.back() == 100 + Ledger::max_ended - 2);
+}
+
 TEST_CASE("a session is found by its id in the next process, and only there") {
   const OwnedFd fd = memory();
   {

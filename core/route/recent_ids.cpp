@@ -3,7 +3,11 @@
 namespace bulkhead {
 
 void RecentIds::add(std::string_view id, std::uint64_t now_ns) {
-  if (id.empty() || max_ == 0) return;
+  if (!id.empty()) add_key(key_of(id), now_ns);
+}
+
+void RecentIds::add_key(std::uint64_t key, std::uint64_t now_ns) {
+  if (max_ == 0) return;
   while (order_.size() >= max_) {
     const auto &[oldest, since] = order_.front();
     // Added again since then: its later entry counts.
@@ -12,7 +16,6 @@ void RecentIds::add(std::string_view id, std::uint64_t now_ns) {
     }
     order_.pop_front();
   }
-  const std::uint64_t key = key_of(id);
   since_.insert_or_assign(key, now_ns);
   order_.emplace_back(key, now_ns);
 }

@@ -21,6 +21,10 @@ class RecentIds {
 
   // An empty one is not kept.
   void add(std::string_view id, std::uint64_t now_ns);
+  void add_key(std::uint64_t key, std::uint64_t now_ns);
+  static std::uint64_t key_of(std::string_view id) noexcept {
+    return std::hash<std::string_view>{}(id);
+  }
   bool holds(std::string_view id) const { return since_.contains(key_of(id)); }
   // Whether it was added less than `age_ns` ago.
   bool holds(std::string_view id, std::uint64_t now_ns, std::uint64_t age_ns) const;
@@ -28,10 +32,6 @@ class RecentIds {
   std::size_t size() const noexcept { return since_.size(); }
 
  private:
-  static std::uint64_t key_of(std::string_view id) noexcept {
-    return std::hash<std::string_view>{}(id);
-  }
-
   const std::size_t max_;
   std::unordered_map<std::uint64_t, std::uint64_t> since_;
   std::deque<std::pair<std::uint64_t, std::uint64_t>> order_;  // also of those that were forgotten

@@ -36,6 +36,8 @@ class Reopening {
     return sealed.earlier_process ? takes_earlier : now_ns - sealed.ns < lasts_ns(idle_ns);
   }
   void ended(std::string_view id, std::uint64_t now_ns) { ended_.add(id, now_ns); }
+  // Of a session that ended in an earlier process.
+  void ended_before(std::uint64_t key, std::uint64_t now_ns) { ended_.add_key(key, now_ns); }
   // Its client may come back for idle_ns at least.
   void evicted(std::string_view id, SealTime sealed, std::uint64_t now_ns, std::uint64_t idle_ns) {
     const bool lasts = now_ns - sealed.ns + idle_ns <= lasts_ns(idle_ns);

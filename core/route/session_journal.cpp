@@ -12,6 +12,7 @@ constexpr std::uint64_t steady_ms = 1'000;  // a process that lives so long is h
 void SessionJournal::use(Ledger *ledger) {
   ledger_ = ledger;
   if (ledger == nullptr) return;
+  for (const std::uint64_t key : ledger->ended()) reopening_.ended_before(key, reactor_.now_ns());
   reactor_.timer_start(
       this, steady_ms, [](void *arg) { static_cast<Ledger *>(arg)->prove(); }, ledger);
 }
@@ -48,6 +49,13 @@ void SessionJournal::evict(Session &s) {
   const bool remembered = s.log_level >= 0 || !s.subscriptions.empty() || !s.to_subscribe.empty();
   if (ledger_ != nullptr && s.slot != Ledger::none && s.slot != Ledger::carried && remembered) {
     ledger_->leave(std::exchange(s.slot, Ledger::none), s.resume_id);
+  }
+}
+
+void SessionJournal::end(const Session &s) {
+  reopening_.ended(s.resume_id, reactor_.now_ns());
+  if (ledger_ != nullptr && !s.resume_id.empty()) {
+    ledger_->add_ended(RecentIds::key_of(s.resume_id));
   }
 }
 

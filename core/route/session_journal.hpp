@@ -40,7 +40,7 @@ class SessionJournal {
   // alone cannot bring it back. Before forget().
   void evict(Session &session);
   // The session ends for good.
-  void end(const Session &session) { reopening_.ended(session.resume_id, reactor_.now_ns()); }
+  void end(const Session &session);
   // Whether it has not ended for good, and its seal has not expired. See Reopening.
   bool may_reopen(std::string_view id, SealTime sealed, bool takes_earlier) const {
     return reopening_.allows(id, sealed, reactor_.now_ns(), idle_ns(), takes_earlier);

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { assert, fake, run, show, sleep, test, until } from '../e2e/lib.mjs';
-import { statusOf } from '../e2e/status.mjs';
+import { ask, statusOf } from '../e2e/status.mjs';
 
 const modes = [['in compartments', []], ['in one process', ['--single-process']]];
 const initialize = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"f","version":"1"}}}';
@@ -169,6 +169,105 @@ for (const [mode, args] of modes) {
     assert.deepEqual(victims.map((victim) => victim.session), sessions);
   });
 }
+
+const list = '{"jsonrpc":"2.0","id":7,"method":"tools/list"}';
+const remove = (gateway, session) => fetch(gateway.url, { method: 'DELETE', headers: { 'mcp-session-id': session } }).then((res) => res.status);
+const begin = async (gateway) => {
+  const { session } = await post(gateway, initialize);
+  assert.equal((await post(gateway, initialized, { session })).status, 202);
+  return session;
+};
+// Opens so many other sessions that all of before are evicted.
+const evictAll = async (gateway, n) => {
+  for (let i = 0; i < n; ++i) await begin(gateway);
+};
+
+for (const [mode, args] of modes) {
+  test(`red team: a sealed id restores its own session, and nothing else does, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
+    const [mine, other] = [await begin(gateway), await begin(gateway)];
+    const [[id, seal], [otherId, otherSeal]] = [mine.split('.'), other.split('.')];
+    await evictAll(gateway, 16);
+    const flipped = (text, at) => text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
+    const forged = [
+      id, `${id}.`, `${id}.${otherSeal}`, `${otherId}.${seal}`, `${mine}.${seal}`, `${mine}=`, `${mine}A`, mine.slice(0, -1), `${id}..${seal}`,
+      `${flipped(id, 0)}.${seal}`, `${id.toUpperCase()}.${seal}`.replace(id, '0'.repeat(id.length)),
+      ...Array.from({ length: seal.length }, (_, at) => `${id}.${flipped(seal, at)}`),
+    ];
+    for (const session of forged) assert.equal((await post(gateway, list, { session })).status, 404, session);
+    assert.equal((await post(gateway, list, { session: mine })).status, 200);
+    assert.equal((await post(gateway, list, { session: other })).status, 200);
+  });
+
+  test(`red team: a session that was ended stays so, evicted before or restored, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
+    const [open, evicted, restored] = [await begin(gateway), await begin(gateway), await begin(gateway)];
+    assert.equal(await remove(gateway, open), 204);
+    await evictAll(gateway, 16);
+    assert.equal(await remove(gateway, evicted), 204, 'a session that is evicted can be ended');
+    assert.equal((await post(gateway, list, { session: restored })).status, 200);
+    assert.equal(await remove(gateway, restored), 204);
+    for (const session of [open, evicted, restored]) {
+      assert.equal((await post(gateway, list, { session })).status, 404);
+      assert.equal(await remove(gateway, session), 404);
+    }
+    await evictAll(gateway, 16);
+    for (const session of [open, evicted, restored]) assert.equal((await post(gateway, list, { session })).status, 404);
+  });
+
+  test(`red team: one sealed id is one session, however many requests restore it at once, ${mode}`, async (t) => {
+    const gateway = await t.gateway({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } }, { args });
+    const session = await begin(gateway);
+    await evictAll(gateway, 16);
+    const before = (await statusOf(gateway)).sessions;
+    const answers = await Promise.all(Array.from({ length: 40 }, () => post(gateway, list, { session })));
+    assert.deepEqual(answers.map((one) => one.status), Array(40).fill(200));
+    assert.deepEqual((await statusOf(gateway)).sessions, before);
+  });
+}
+
+test('red team: a session that was ended stays so when the endpoint was killed, and the others continue', async (t) => {
+  const gateway = await t.gateway({ mcpServers: { a: fake('--tool', 'x') } });
+  const [first, second, open] = [await begin(gateway), await begin(gateway), await begin(gateway)];
+  const endpoint = async () => (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint' && one.state === 'running')?.pid;
+  const restart = async () => {
+    const pid = await endpoint();
+    process.kill(pid, 'SIGKILL');
+    await until('there is another endpoint', async () => { const next = await endpoint().catch(() => undefined); return next && next !== pid; });
+  };
+  assert.equal(await remove(gateway, first), 204);
+  await restart();
+  assert.equal(await remove(gateway, second), 204);
+  for (let round = 0; round < 2; ++round) {
+    for (const session of [first, second]) assert.equal((await post(gateway, list, { session })).status, 404);
+    assert.equal((await post(gateway, list, { session: open })).status, 200);
+    await restart();
+  }
+});
+
+test('red team: a sealed id of another gateway opens nothing', async (t) => {
+  const profile = { limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x') } };
+  const [one, other] = [await t.gateway(profile), await t.gateway(profile)];
+  const session = await begin(one);
+  assert.equal((await post(other, list, { session })).status, 404);
+  assert.equal((await post(one, list, { session })).status, 200);
+});
+
+test('red team: a restored session is subject to the rules that are in force now', async (t) => {
+  const profile = (rules) => ({ limits: { sessions: 16 }, mcpServers: { a: fake('--tool', 'x', '--tool', 'y') }, ...rules });
+  const gateway = await t.gateway(profile({}));
+  const session = await begin(gateway);
+  const call = (name) => fetch(gateway.url, {
+    method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-session-id': session },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name, arguments: {} } }),
+  }).then((res) => res.text());
+  assert.match(await call('a__x'), /fake\/x/);
+  await evictAll(gateway, 16);
+  writeFileSync(gateway.config, JSON.stringify(profile({ security: { rules: { mcp: { no: { on: 'mcp.request', if: 'mcp.request.tool_name == "x"', decision: 'block' } } } } })));
+  assert.equal((await ask(gateway, 'POST', '/reload-config')).success, true);
+  assert.match(await call('a__x'), /blocked by policy/);
+  assert.match(await call('a__y'), /fake\/y/);
+});
 
 // The status of a request with these header lines, which closes it.
 const statusFor = (gateway, method, path, lines) => new Promise((resolve, reject) => {
