@@ -27,7 +27,8 @@ bool page_text(Response *response, Format format, const std::atomic<bool> &cance
   if (!is_html(type, *text)) return true;
   std::string out;
   if (!html_to_text(*text, format == Format::markdown, cancelled, &out, problem)) return false;
-  *text = std::move(out);
+  // Numeric character references whose value overflows in the HTML parser become surrogates.
+  *text = tool_kit::is_utf8(out) ? std::move(out) : tool_kit::repaired(out);
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "builtin-http/page.hpp"
+#include "tool-kit/results.hpp"
 
 using namespace builtin_http;
 namespace fs = std::filesystem;
@@ -53,6 +54,29 @@ TEST_CASE("pages read as they should") {
     INFO(page);
     CHECK(text_of(page, Format::markdown) == read(with(page, ".md")));
     CHECK(text_of(page, Format::content) == read(with(page, ".txt")));
+  }
+}
+
+TEST_CASE("character references of any length give UTF-8") {
+  const std::atomic<bool> never{false};
+  for (const std::string start :
+       {"&#xD800", "&#x1", "&#5", "&#xDFFF", "&#x10FFFF", "&#xffffffff"}) {
+    for (const char digit : {'0', '4', '8', 'C', 'f'}) {
+      for (const std::size_t digits : {0, 1, 7, 8, 9, 15, 16, 17, 79}) {
+        const std::string reference = start + std::string(digits, digit) + ";";
+        for (const Format format : {Format::content, Format::markdown}) {
+          INFO(reference);
+          Response response;
+          response.headers = {{"Content-Type", "text/html"}};
+          response.body = "<!DOCTYPE html><meta charset=utf-8><body><p>a" + reference + "z</p>";
+          std::string text;
+          std::string problem;
+          REQUIRE(page_text(&response, format, never, &text, &problem));
+          CHECK(tool_kit::is_utf8(text));
+          CHECK(text.starts_with('a'));
+        }
+      }
+    }
   }
 }
 

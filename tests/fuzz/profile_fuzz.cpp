@@ -51,7 +51,10 @@ void check_definition(const ServerDef &server) {
       text.data(), text.size());
   require(!document.HasParseError() && document.IsObject(), "the definition is no JSON", text);
   require(!server.name.empty() && server.name.size() <= 64, "a name out of bounds", server.name);
-  require(server.command.empty() != server.url.empty(), "command and url", text);
+  // A server whose variables give an invalid value is disabled, and has neither.
+  const bool neither = server.command.empty() && server.url.empty();
+  const bool both = !server.command.empty() && !server.url.empty();
+  require(!both && (!neither || server.disabled), "command and url", text);
 }
 
 void check_config(const PluginUse &use) {
