@@ -1,4 +1,4 @@
-// What a person is asked before a call goes on, and what they say: values only.
+// Values of human approval: questions, answers, scopes and outcomes.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace bulkhead {
 
-// For which calls an answer holds: this one; calls with the same digest for as long as the session
-// lasts; or for some minutes, of the same client (principal and transport).
+// The calls for which an answer holds: one call; calls with the same digest until the session ends;
+// or, for some minutes, calls with the same digest of the same client (principal and transport).
 struct ApprovalScope {
   enum class Kind : std::uint8_t { once, session, minutes };
   static constexpr std::uint32_t max_minutes = 24 * 60;
@@ -23,12 +23,12 @@ struct ApprovalScope {
 };
 std::string to_string(const ApprovalScope &scope);  // "once", "session", "10 minutes"
 
-// Who can be asked.
+// Where the question was answered.
 enum class ApprovalSurface : std::uint8_t { none, elicitation, terminal, api };
 std::string_view to_string(ApprovalSurface surface) noexcept;
 
-// What is asked. Texts come from clients, servers and rules: hidden characters are visible, but
-// whoever shows them still has to know what its screen obeys.
+// An approval question. Its texts come from clients, servers and rules. Hidden characters are made
+// visible, but a program that shows the texts must escape what its own display interprets.
 struct ApprovalQuestion {
   static constexpr std::size_t max_text = 256, max_name = 2048, max_reason = 1024,
                                max_arguments = 16'384, max_meta = 2048, max_extra = 4096;
@@ -38,14 +38,14 @@ struct ApprovalQuestion {
   std::string name;       // original tool or prompt name, or URI
   std::string arguments;  // see shown_json.hpp, at most max_arguments bytes
   bool arguments_cut = false;
-  std::uint64_t arguments_bytes = 0;  // as they came
-  // Of _meta what is no progress token and no trace, shown as arguments are; empty: there is none.
-  // Of more than max_meta bytes the beginning, and it says so.
+  std::uint64_t arguments_bytes = 0;  // size in the message
+  // _meta without progress token and trace, shown like the arguments; empty: there is none. It is
+  // cut to max_meta bytes, with a note.
   std::string meta;
-  // Members of params that have no place above (mcp::extra_params), shown as _meta is.
+  // The other members of params (mcp::extra_params), shown like _meta.
   std::string extra;
-  // SHA-256 of method, server, name and the bytes of the arguments, of that of _meta and of the
-  // other members, in hex.
+  // SHA-256 in hex over method, server, name, and the bytes of the arguments, of `meta` and
+  // `extra`.
   std::string digest;
   std::string rule, reason;
   std::string process_name, principal, transport, peer;  // of the client
@@ -53,11 +53,11 @@ struct ApprovalQuestion {
   std::uint64_t asked_unix_ms = 0, expires_unix_ms = 0;
 };
 
-// Those that wait, oldest first, as many as have room.
+// Pending questions, oldest first, up to max_bytes.
 struct ApprovalList {
   static constexpr std::size_t max_bytes = 2u << 20;
   std::vector<ApprovalQuestion> questions;
-  std::uint64_t waiting = 0;  // all of them
+  std::uint64_t waiting = 0;  // number of all pending questions
 };
 
 struct ApprovalAnswer {
@@ -67,7 +67,7 @@ struct ApprovalAnswer {
   ApprovalSurface surface = ApprovalSurface::api;
 };
 
-// How a question ended. withdrawn: the call has gone (cancelled, its client or its server away).
+// How a question ended. withdrawn: the call was cancelled, or lost its client or server.
 enum class ApprovalEnd : std::uint8_t { allowed, denied, expired, withdrawn };
 std::string_view to_string(ApprovalEnd end) noexcept;
 

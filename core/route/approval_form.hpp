@@ -1,4 +1,4 @@
-// A question to a person as an MCP elicitation, and the answer to it.
+// Approval questions as MCP elicitation forms, and the answers to them.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace bulkhead {
 // The first revision that has elicitation, and the first whose requests name a mode.
 inline constexpr std::uint8_t elicitation_revision = 2, elicitation_mode_revision = 3;
 
-// Can a client of this revision, with these capabilities, be shown a form?
+// A client of this revision with these capabilities can show a form.
 bool shows_forms(std::uint8_t revision, ClientCaps caps) noexcept;
 
-// A whole elicitation/create request with this id: a form that asks for a decision (allow, deny)
-// and, optionally, its scope (once, session).
+// Composes the elicitation/create request with this id: a form with a decision (allow, deny) and an
+// optional scope (once, session).
 std::string approval_form(std::uint64_t id, const ApprovalQuestion &question,
                           std::uint64_t timeout_ms, std::uint8_t revision);
 
@@ -27,7 +27,7 @@ struct FormAnswer {
   bool allow = false;
   ApprovalScope scope;
 };
-// Whatever is not a clear "allow" is none; an unknown scope is "once".
+// An answer other than "allow" denies; an unknown scope is "once".
 FormAnswer read_approval_form(std::string_view message, const mcp::Scan &scan);
 
 }  // namespace bulkhead

@@ -215,7 +215,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     REQUIRE(mcp::scan(text, &scan, &error));
     call_answers.answered(call, {text, &scan});
   }
-  void decide(Gate::Decision decision) { calls.decided(id, decision); }
+  void decide(const Gate::Decision &decision) { calls.decided(id, decision); }
   void commit() {
     recorder.set_committed(&telemetry, recorder.barrier());
     calls.records_committed();

@@ -1,5 +1,7 @@
-// JSON-RPC batches of clients: the answers to their requests, collected until the last is there.
-// Owner: ClientAnswers. Thread: [io].
+// JSON-RPC batches of clients: collects the answers to the requests of a batch until it is
+// complete.
+//
+// Thread: I/O thread. Owned by ClientAnswers.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +21,18 @@ class ClientBatches {
  public:
   ClientBatches(Sessions &sessions, const Limits &limits) : sessions_(sessions), limits_(limits) {}
 
-  // A batch whose answer goes to `reply`. It is open until end_one() was called once for it and
-  // once for each message that add() has counted.
+  // Opens a batch whose answer is sent to `reply`. It is complete when end_one() was called once
+  // for the batch itself and once for each message counted by add().
   std::uint64_t open(const ReplyTo &reply);
-  // One whose answers are discarded: for requests that the gateway makes on a client's behalf.
-  // It has one message.
+  // Opens a batch of one message whose answer is discarded: for requests that the gateway makes on
+  // behalf of a client.
   std::uint64_t open_silent(const ReplyTo &reply);
-  // One more message. False: the batch has gone, with its session.
+  // Counts a message. False: the batch has ended with its session.
   bool add(std::uint64_t batch);
-  // One of its messages is a request: an answer is awaited, even if all of them are cancelled.
+  // A message of the batch is a request: an answer is expected, even if all requests are cancelled.
   void expect_answer(std::uint64_t batch);
-  // The answer to one of its requests. What waits here waits for its client, like what a transport
-  // keeps for one that reads slowly, and has the same bound (limits.write_queue_bytes for each
-  // session): beyond it an error stands for the answer.
+  // Adds the answer to a request. Collected answers have the same limit as the write queue of a
+  // transport, limits.write_queue_bytes for each session; beyond it, an error replaces the answer.
   void put(std::uint64_t batch, const bh_str *parts, std::uint32_t count);
 
   struct Complete {
@@ -39,7 +40,7 @@ class ClientBatches {
     std::string body;  // an array; empty: there is no answer in it
     bool expects_answer = false;
   };
-  // One message has been dealt with. Something: it was the last one, and the batch is gone.
+  // A message was handled. Returns the batch if it was the last one; the batch has ended then.
   std::optional<Complete> end_one(std::uint64_t batch);
   void forget_session(std::uint64_t session);
 
@@ -48,7 +49,7 @@ class ClientBatches {
     ReplyTo reply;
     std::uint32_t open = 0;
     std::string body;
-    std::size_t bytes = 0;  // of answers in it
+    std::size_t bytes = 0;  // of its answers
     bool expects_answer = false;
     bool silent = false;
   };

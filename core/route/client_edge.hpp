@@ -1,6 +1,8 @@
-// What clients of one generation of the protocol send. Everything on the clients' side that depends
-// on a revision is behind this: handshake and session, capabilities, which methods there are, what
-// notifications mean. Owner: the Router. Thread: [io].
+// The client edge of one protocol generation. It contains everything on the client side that
+// depends on a revision: handshake, session, capabilities, methods, and the meaning of
+// notifications.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include "route/client_answers.hpp"
@@ -12,10 +14,10 @@ namespace bulkhead {
 class ClientEdge {
  public:
   virtual ~ClientEdge() = default;
-  // The message is of this generation. ClientMessages asks its edges in order; the first that says
-  // so gets the message.
+  // The message belongs to this generation. ClientMessages tries its edges in order; the first
+  // match handles the message.
   virtual bool speaks(const Session &session, const mcp::Scan &message) const = 0;
-  // The request can only be handled in a session that lasts, and begins it.
+  // The request starts a session, and cannot be handled as a sessionless message.
   virtual bool begins_session(const mcp::Scan &request) const = 0;
   virtual bool takes_batches(const Session &session) const = 0;
   // Answers the request, now or later. The session may have ended when this returns.

@@ -1,7 +1,7 @@
-// What clients send, taken apart: requests and notifications go to the edge of their generation of
-// the protocol, answers to Asks. The counterpart of WireEdge. Owner: the Router. Thread: [io].
+// Scans the messages of clients and dispatches them: requests and notifications to the edge of
+// their protocol generation, answers to Asks. The counterpart of WireEdge.
 //
-// Bounds: limits.message_bytes; 256 messages in a batch.
+// Thread: I/O thread. Owned by the Router. Limits: limits.message_bytes; 256 messages in a batch.
 #pragma once
 
 #include <string_view>
@@ -33,16 +33,16 @@ class ClientMessages {
     SessionJournal &journal;
     ClientAnswers &answers;
     Asks &asks;
-    ClientEdge &edge;  // gets what no other edge speaks
+    ClientEdge &edge;  // handles messages that match no other edge
   };
-  explicit ClientMessages(Needs needs) : needs_(std::move(needs)), edges_{&needs_.edge} {}
+  explicit ClientMessages(Needs needs) : needs_(needs), edges_{&needs_.edge} {}
 
-  // Another generation, asked before those that are there. Borrowed.
+  // Adds an edge that is tried before the present ones. Borrowed.
   void add(ClientEdge &edge) { edges_.insert(edges_.begin(), &edge); }
 
-  // True if an answer has been or will be sent. The session may have ended when this returns.
+  // True: an answer was or will be sent. The session may have ended when this returns.
   bool handle(Session &session, const ReplyTo &reply, std::string_view message, bh_delivery *out);
-  // A request by itself: one that has waited, or one that is made for the client.
+  // Handles a single request: one that has waited, or one made on behalf of the client.
   void request(Session &session, Incoming &request) {
     handle_request(session, edge_of(session, *request.message.scan), request);
   }

@@ -1,8 +1,8 @@
-// The clients' sessions: how they are opened, get their messages and end; and messages without a
-// session, each of which is handled in one that ends with its answer. What transports call.
-// Owner: the Router. Thread: [io].
+// The sessions of clients, as transports use them: open, deliver, close. A sessionless message is
+// handled in a session of its own that ends with the answer.
 //
-// Bounds: limits.sessions, and as many sessionless messages that wait for their answers.
+// Thread: I/O thread. Owned by the Router. Limits: limits.sessions, and the same number of
+// sessionless messages that wait for their answers.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ class Clients {
     Subscriptions &subscriptions;
     const Recorder &recorder;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    std::function<void()> on_idle;  // a session has ended, or its input
+    std::function<void()> on_idle;  // a session or its input has ended
   };
   explicit Clients(Needs needs);
   ~Clients();
@@ -57,25 +57,25 @@ class Clients {
   bh_status open(ClientEnd &end, const bh_peer &peer, bh_session *out, bh_error *error);
   bh_status deliver(bh_session session, std::uint64_t stream, std::string_view message,
                     bh_delivery *out);
-  // What bh_host_transport.deliver_message() promises; sessionless messages are answered on `end`.
+  // Implements bh_host_transport.deliver_message(). Sessionless messages are answered on `end`.
   bh_status deliver_message(ClientEnd &end, const bh_incoming &message, bh_delivery *out);
   // Cancels the sessionless message of that stream.
   void stream_gone(const ClientEnd &end, std::uint64_t stream);
   // how: BH_SESSION_*.
   void close(bh_session session, std::uint32_t how);
-  // Ends all of them, for this reason; no other is opened.
+  // Ends all sessions for this reason and opens no further one.
   void end_all(std::string_view reason);
 
-  // What is delivered from now on comes from a process of this name.
+  // Sets the name of the client's process for all further messages of the session.
   void set_process_name(bh_session session, std::string_view name);
-  // What a session is, for sealing; nothing: stale or not initialized.
+  // The facts of a session that are sealed into its id. Empty: unknown or not initialized.
   struct Facts {
     std::uint8_t revision = 0;
     ClientCaps caps = 0;
     std::string principal;
   };
   std::optional<Facts> facts(bh_session session) const;
-  // Without those that stand for one message.
+  // Without the sessions of sessionless messages.
   std::size_t count() const noexcept { return needs_.sessions.size() - sessionless_count_; }
 
  private:
@@ -90,7 +90,7 @@ class Clients {
 
   const Needs needs_;
   SessionlessStreams sessionless_;
-  std::size_t sessionless_count_ = 0;  // of the sessions: those that stand for one message
+  std::size_t sessionless_count_ = 0;  // sessions of sessionless messages
   std::vector<std::pair<bh_session, std::uint32_t>> closing_;
   bool ending_ = false;
 };

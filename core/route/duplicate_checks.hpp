@@ -1,5 +1,7 @@
-// Looks for objects that have one member twice in texts that are too large for the loop: on the
-// pool, before a policy is asked about them. Owner: the Router. Thread: [io].
+// Checks large texts for objects with duplicate members on the blocking pool, before a policy
+// evaluates them.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +15,7 @@
 
 namespace bulkhead {
 
-// A message that somebody waits with; the pool may read it after they have given it up.
+// The text of a parked message. The pool may read it after its call has ended.
 using KeptText = std::shared_ptr<const std::string>;
 inline KeptText kept(std::string_view text) {
   return std::make_shared<const std::string>(text);
@@ -21,24 +23,24 @@ inline KeptText kept(std::string_view text) {
 
 class DuplicateChecks {
  public:
-  // What is not larger is looked at on the loop: some hundred microseconds.
+  // Texts up to this size are checked on the I/O thread, in some hundred microseconds.
   static constexpr std::size_t at_once = std::size_t{128} << 10;
 
-  // Called on the loop, once for each check that was begun; not after the end of this.
+  // Called on the I/O thread once for each check that was begun, unless this object has ended.
   using Found = std::function<void(std::uint64_t number, bool duplicates)>;
   DuplicateChecks(Reactor &reactor, Found found);
   ~DuplicateChecks();
   DuplicateChecks(const DuplicateChecks &) = delete;
   DuplicateChecks &operator=(const DuplicateChecks &) = delete;
 
-  // `part`: of the text, valid JSON. False: the pool has no place.
+  // `part` of the text is valid JSON. False: the pool is full.
   bool begin(std::uint64_t number, KeptText text, std::string_view part);
 
  private:
   struct Check;
 
   Reactor &reactor_;
-  const std::shared_ptr<const Found> found_;  // checks under way look whether it is still there
+  const std::shared_ptr<const Found> found_;  // running checks test whether it still exists
 };
 
 }  // namespace bulkhead

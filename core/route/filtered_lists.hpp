@@ -1,6 +1,7 @@
-// Lists that a policy filters: one question per item, asked once per principal and list. Requests
-// for a list whose answers are not all there wait with those that wait for servers (View::waiters).
-// Owner: the Router. Thread: [io]. Bound: limits.policy_timeout_ms for each list.
+// Lists that a policy filters: one question per item, once per principal and list. Requests for an
+// undecided list wait with those that wait for servers (View::waiters).
+//
+// Thread: I/O thread. Owned by the Router. Limit: limits.policy_timeout_ms for each list.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +30,11 @@ class FilteredLists {
     RouterCounters &counters;
     Reactor &reactor;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // The policy's answer under this number is no longer awaited; late: because of its time-out.
+    // The policy's answer under this number is no longer awaited; late: it timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
-    // Those who wait for a list of this view may be served: all is answered, or late.
+    // Waiting requests of this view can be served: everything is decided or has timed out.
     std::function<void(View &view)> on_ready;
-    // Lists were forgotten while clients waited for them: in a later turn they may ask again.
+    // Lists were discarded while clients waited for them: in a later turn they are requested again.
     std::function<void()> on_again;
   };
   explicit FilteredLists(Needs needs);
@@ -42,13 +43,13 @@ class FilteredLists {
   FilteredLists &operator=(const FilteredLists &) = delete;
 
   bool any() const noexcept { return needs_.gate.filters() || needs_.pins.enforces(); }
-  // What this session's principal may see of the view. Null: the policy has not said all of it.
+  // The part of the view that the session's principal may see. Null: not completely decided.
   const Catalogue *of(View &view, const Session &session);
 
-  // The policy's answer; numbers of other questions are left alone.
+  // The policy's answer. Numbers of other questions are ignored.
   void answered(std::uint64_t question, bool listed);
-  // The items or the rules have changed. Requests that wait keep their deadline, and wait for new
-  // answers.
+  // The items or the rules have changed: waiting requests keep their deadline and wait for new
+  // decisions.
   void forget(View &view);
   // The view ends.
   void end(View &view);
@@ -65,7 +66,7 @@ class FilteredLists {
   void again_later();
 
   const Needs needs_;
-  // Lists whose items the policy is being asked about, by the number of the round of questions.
+  // Undecided lists by the number of their round of questions.
   std::unordered_map<std::uint32_t, FilteredList *> rounds_;
   std::uint32_t last_round_ = 0;
   bool again_pending_ = false;

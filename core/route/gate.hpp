@@ -1,5 +1,6 @@
-// The policy gate: asks the policy plugin, and turns whatever goes wrong into a refusal.
-// Owner: the Router. Thread: [io].
+// The policy gate: asks the policy plugin for decisions and turns every failure into a refusal.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +21,23 @@ class Gate {
     std::string rule;
     std::string reason;
     std::string replacement;   // of arguments or result, for rewrite
-    std::uint32_t action = 0;  // BH_VERDICT_..., as the policy said it; 0: it did not
+    std::uint32_t action = 0;  // BH_VERDICT_... of the policy; 0: not decided by a policy
     bool warned = false;
-    bool asks = false;    // of a refusal: a person could allow it
-    bool unread = false;  // of a rewrite: it is too large for the loop, see look_at()
+    bool asks = false;    // of a refusal: human approval could allow it
+    bool unread = false;  // of a rewrite: too large to be checked on the I/O thread; see look_at()
   };
 
   enum class Shown : std::uint8_t { no, yes, pending };
 
-  // The rules of refusals that no policy has decided.
+  // Rule names of refusals that no policy has decided.
   static constexpr std::string_view failed_rule = "policy-failed", timeout_rule = "policy-timeout",
                                     pin_rule = "tool-pin";
   static Decision refusal(std::string rule, std::string reason);
   static Decision failed(std::string reason);
   static Decision timed_out(std::uint64_t after_ms);
 
-  // Without a policy everything is allowed. Again with the same: what it needs may be other now.
+  // Without a policy everything is allowed. Call it again with the same policy when its needs may
+  // have changed.
   void use(const bh_policy *table, void *self);
 
   bool decides() const noexcept { return (needs_ & BH_POLICY_DECIDES) != 0; }
@@ -52,17 +54,18 @@ class Gate {
   Decision observe(const bh_policy_request &request, std::string_view result) const;
   Shown shows(const bh_policy_request &request) const;
 
-  // A verdict that came later, through bh_host_policy.decided. A replacement above
-  // DuplicateChecks::at_once is unread.
+  // The decision for a verdict that arrives through bh_host_policy.decided. A replacement larger
+  // than DuplicateChecks::at_once is unread.
   static Decision from(const bh_verdict &verdict);
-  // What a policy writes is checked like any other input: it is valid JSON, without duplicate
-  // members, or the decision becomes a refusal. Any thread.
+  // Checks a replacement like any other input: if it is not valid JSON or has duplicate members,
+  // the decision becomes a refusal. Any thread.
   static void look_at(Decision *rewrite);
 
-  // Has an unread replacement looked at elsewhere: pending, or a refusal. `who`: the policy.
+  // Checks an unread replacement on another thread: returns pending or a refusal. `who`: the
+  // policy.
   using ReadLater =
       std::function<Decision(std::uint64_t exchange, Decision rewrite, const void *who)>;
-  // Without it large replacements are looked at on the loop, too.
+  // Without it, large replacements are checked on the I/O thread too.
   void read_with(ReadLater later) { later_ = std::move(later); }
 
  private:

@@ -1,4 +1,4 @@
-// The result of initialize. Thread: [io].
+// The result of initialize. Thread: I/O thread.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace bulkhead {
 
-// The session has its view and its revision. With the instructions of the servers that have
-// answered by now, at most 16 KiB of them.
+// Composes the result for a session that has its view and revision. It contains the instructions of
+// the servers that have answered so far, at most 16 KiB.
 std::string initialize_result(const Session &session, const Profile &profile);
 
 }  // namespace bulkhead

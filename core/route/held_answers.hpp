@@ -1,6 +1,7 @@
-// Answers that wait until their records are committed, where a telemetry plugin wants that
-// (BH_TELEMETRY_COMMITS). They leave in the order in which they came.
-// Owner: ClientAnswers. Thread: [io].
+// Answers that wait until their records are committed, if a telemetry plugin requires it
+// (BH_TELEMETRY_COMMITS). They are sent in their order of arrival.
+//
+// Thread: I/O thread. Owned by ClientAnswers.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +19,11 @@ namespace bulkhead {
 
 class HeldAnswers {
  public:
-  // Beyond that new requests are refused; see full().
+  // Beyond it, new requests are refused; see full().
   static constexpr std::size_t max_bytes = std::size_t{64} << 20;
 
-  // An answer leaves. `withheld`: its record was not committed within BH_TELEMETRY_COMMIT_MS, and
-  // an error stands for it. No part: the request has ended without an answer.
+  // Sends an answer. `withheld`: its record was not committed within BH_TELEMETRY_COMMIT_MS, and an
+  // error replaces it. No parts: the request has ended without an answer.
   using Release = std::function<void(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
                                      std::uint32_t http_status, bool withheld)>;
   HeldAnswers(Recorder &recorder, Reactor &reactor, Release release);
@@ -30,19 +31,19 @@ class HeldAnswers {
   HeldAnswers(const HeldAnswers &) = delete;
   HeldAnswers &operator=(const HeldAnswers &) = delete;
 
-  // An answer that is made now has to wait.
+  // An answer that is sent now must wait.
   bool must_hold() const;
-  // may_have_run: a server may have done something for it, which the error then says.
+  // may_have_run: a server may have executed the request; the error reports it.
   void hold(const ReplyTo &reply, const bh_str *parts, std::uint32_t count,
             std::uint32_t http_status, bool may_have_run);
-  // Lets those go whose records are committed.
+  // Sends the answers whose records are committed.
   void release_committed();
   bool empty() const noexcept { return held_.empty(); }
   bool full() const noexcept { return bytes_ > max_bytes; }
 
  private:
   struct Held {
-    std::uint64_t below;  // its record's number, and those of all before it
+    std::uint64_t below;  // all records below this number must be committed
     ReplyTo reply;
     std::string text;
     std::uint32_t http_status;

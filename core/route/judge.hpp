@@ -1,5 +1,7 @@
-// What a policy is asked about calls and their results. Decides nothing itself, and keeps nothing.
-// Owner: the Router. Thread: [io].
+// Composes the questions to the policy about calls and their results. Stateless; the policy
+// decides.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +22,30 @@ class Judge {
   Judge(const Gate &gate, const PinWatch &pins, const Recorder &recorder, Reactor &reactor)
       : gate_(gate), pins_(pins), recorder_(recorder), reactor_(reactor) {}
 
-  // The part of params that is judged, in one piece.
+  // The range of params that the policy reads.
   static mcp::Range judged_part(const mcp::Scan &scan) noexcept;
-  // result or error.
+  // The result or the error of the answer.
   static std::string_view judged_part_of_answer(const Message &answer);
-  // It is too large to be looked at for duplicate members before somebody else's turn.
+  // The judged part is too large to be checked for duplicate members on the I/O thread.
   bool checks_later(const mcp::Scan &scan) const noexcept;
 
-  // `flags`: BH_REQUEST_... . With duplicate members, which two readers may read differently, it is
-  // refused without a question.
+  // Asks the policy about a call. `flags`: BH_REQUEST_... . A call with duplicate members, which
+  // two parsers may read differently, is refused without a question.
   Gate::Decision decide(const Call &call, const Message &message, const Target &target,
                         std::uint32_t flags) const;
-  // The same of what the pool has found no duplicate members in.
+  // Likewise, for a call that the pool has checked for duplicate members.
   Gate::Decision decide_checked(const Call &call, const Message &message, const Target &target,
                                 std::uint32_t flags) const;
-  // Of a result, or an error, which policies see as a result. Likewise without duplicate members.
+  // Asks the policy about a result without duplicate members. Policies see an error as a result.
   Gate::Decision observe(const Call &call, const Message &answer) const;
-  // The tool's definition is the one that was approved, or the profile does not ask for that.
+  // The tool's definition is the approved one, or the profile does not enforce pins.
   bool is_approved(const Call &call, const Target &target) const;
   static Gate::Decision not_approved();
 
   static Gate::Decision duplicates_in(std::string_view where);
 
-  // For the record: what the policy said of the call, and whatever it changed of the result. Of a
-  // call that needed approval the record says that, unless the rules refuse it by then.
+  // Stores the decision in the account of the call, for its record. A call that needed approval
+  // keeps that action, unless the rules refuse it later.
   void note(Call &call, const Gate::Decision &decision) const;
 
  private:

@@ -1,7 +1,9 @@
-// Messages beside calls that a policy judges: what servers ask clients, what these answer, and
-// notifications both ways. What it has not judged goes nowhere, as with calls; none of it is a call
-// of its own: it is not counted, no person is asked about it, and only what is refused is recorded.
-// Owner: the Router. Thread: [io].
+// Evaluation of messages beside calls: server-initiated requests, the clients' answers to them, and
+// notifications in both directions. A message is not forwarded before the policy has decided. These
+// messages are not calls: they do not count, cannot require approval, and are recorded only if they
+// are refused.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -26,37 +28,37 @@ namespace bulkhead {
 
 struct JudgedEvent {
   enum class Kind : std::uint8_t {
-    ask,          // a server's request to a client
-    answer,       // the client's answer to it
-    to_client,    // a server's notification
-    to_server,    // a client's
-    subscription  // that stands, when the rules are others
+    ask,          // a server-initiated request
+    answer,       // the client's answer to an ask
+    to_client,    // a notification of a server
+    to_server,    // a notification of a client
+    subscription  // an existing subscription, after the rules have changed
   };
   Kind kind = Kind::ask;
   mcp::Method method = mcp::Method::none;
-  std::string method_text;  // as the message spells it
-  std::string server;       // its name
-  std::string tool;         // of the call that it belongs to, if that is known
-  ReplyTo to;               // its client; to_client: the stream, too
-  bh_lane lane = 0;         // the server's connection; 0: it runs in place
-  std::uint64_t hint = 0;   // ask: of its exchange
-  std::uint64_t ask = 0;    // answer: to which
+  std::string method_text;  // as spelled in the message
+  std::string server;       // the server's name
+  std::string tool;         // of the call that the message belongs to, if known
+  ReplyTo to;               // the client; to_client: with the stream
+  bh_lane lane = 0;         // the server's connection; 0: a tools plugin
+  std::uint64_t hint = 0;   // ask: the exchange of its stream
+  std::uint64_t ask = 0;    // answer: the number of the ask
   std::uint64_t call = 0;   // to_client: dropped once this call has ended; 0: never dropped
   std::string id;           // ask: the server's id token; subscription: its URI token
-  std::string message;      // as it is to be sent; of asks and answers as it came
+  std::string message;      // as it will be sent; ask, answer: as received
 };
 
 class JudgedEvents {
  public:
-  // Completes an event whose decision came later, or that is refused.
+  // Receives events that were decided later or refused.
   class Outcome {
    public:
     virtual ~Outcome() = default;
-    // It may pass. Time has passed, too: its sender and receiver may have gone.
+    // The event may be forwarded. Its sender and receiver may have ended since.
     virtual void pass(const JudgedEvent &event) = 0;
-    // It has been recorded; its sender is to be notified.
+    // The event was refused and recorded; its sender must be notified.
     virtual void refused(const JudgedEvent &event) = 0;
-    // The server is (still) one of the profile's.
+    // The profile contains the server.
     virtual bool serves(std::string_view server) const = 0;
   };
   struct Needs {
@@ -69,7 +71,7 @@ class JudgedEvents {
     const Limits &limits;
     Reactor &reactor;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // The policy's answer under this number is no longer awaited; late: because of its time-out.
+    // The policy's answer under this number is no longer awaited; late: it timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
     Outcome &outcome;
   };
@@ -78,22 +80,22 @@ class JudgedEvents {
   JudgedEvents(const JudgedEvents &) = delete;
   JudgedEvents &operator=(const JudgedEvents &) = delete;
 
-  // True: it may pass now. Else it has been refused, or the decision is pending.
-  // `session`: whose it is. `body`: params or result, which the policy reads.
+  // True: the event may be forwarded now. False: it was refused, or the decision is pending.
+  // `session`: of the client. `body`: the params or the result that the policy reads.
   bool judge(JudgedEvent event, const Session &session, std::string_view body);
 
-  // What the pool and the policy say later is about an event, not about a call.
+  // The number belongs to an event, not to a call.
   bool has(std::uint64_t number) const { return waiting_.contains(number); }
   void checked(std::uint64_t number, bool duplicates);
   void decided(std::uint64_t number, const Gate::Decision &decision);
 
-  // The server has taken this request back.
+  // The server has cancelled its request.
   void drop_ask(bh_lane lane, std::string_view id);
 
  private:
   struct Waiting {
     JudgedEvent event;
-    KeptText body;  // of one that is looked at on the pool first
+    KeptText body;  // while the pool checks it
     std::uint64_t deadline_ns = 0;
   };
   std::uint64_t next_number() noexcept;

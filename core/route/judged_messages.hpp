@@ -1,5 +1,7 @@
-// Completes messages beside calls once the policy has judged them: sends on what may pass, tells
-// their sender what was refused. Owner: the Router. Thread: [io].
+// Completes messages beside calls after the policy has decided: forwards them, or notifies the
+// sender of the refusal.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <string_view>

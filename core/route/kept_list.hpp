@@ -1,5 +1,5 @@
-// What a lane lists as one text, so that it can be kept and listed again without starting the
-// server.
+// The remembered list of a server: a lane's items as one text, so that they can be listed without
+// starting the server.
 #pragma once
 
 #include <array>
@@ -18,13 +18,13 @@ struct ListedItems {
   std::array<ItemList, item_kinds> items;
 };
 
-// A JSON object: `capabilities` and `instructions` as a server's initialize has them, and each list
-// under the name that it has in its answer. Empty: it would be longer than max_kept_list_bytes.
+// Composes a JSON object with `capabilities` and `instructions` as in the result of initialize, and
+// each list under the name that it has in its result. Empty: longer than max_kept_list_bytes.
 std::string kept_list_text(const ServerCaps &caps, const std::string &instructions,
                            const std::array<ItemList, item_kinds> &items);
 
-// The text may be anything: it is believed no more than an answer of the server, and read as one,
-// with the same bounds and the definition's allow and deny lists. False: it is no such text.
+// Reads the text like an answer of the server, with the same limits and the definition's allow and
+// deny lists: it is not trusted. False: the text is not a remembered list.
 bool read_kept_list(std::string_view text, const ServerDef &definition, const Limits &limits,
                     ListedItems *out);
 

@@ -1,7 +1,7 @@
-// A lane: the conversation with one upstream for one group of clients. It outlives its connections:
-// when one is lost, the lane reconnects and its clients keep their names for it.
+// A lane: the conversation with one server for one group of clients. A lane outlives its
+// connections: if one is lost, the lane reconnects and its clients keep their names for it.
 //
-// Owner: the Upstream. Thread: [io].
+// Thread: I/O thread. Owned by the Upstream.
 #pragma once
 
 #include <array>
@@ -28,10 +28,10 @@ struct View;
 
 enum class LaneState : std::uint8_t {
   idle,        // not started
-  connecting,  // opened, handshake or first listing under way
+  connecting,  // opening, in the handshake or the first listing
   ready,
-  waiting,  // failed; the next attempt is timed
-  closed    // for good
+  waiting,  // failed; a timer starts the next attempt
+  closed    // permanently
 };
 
 class Lane {
@@ -43,56 +43,55 @@ class Lane {
   Lane &operator=(const Lane &) = delete;
 
   virtual void start() = 0;
-  // Ends the lane for good; its exchanges have been taken off before.
+  // Closes the lane permanently. Its calls have been detached before.
   virtual void close() = 0;
 
-  // Sends, queues (bounded) or answers the exchange with an error. The exchange may have ended when
+  // Sends the exchange, queues it (limited) or fails its call. The exchange may have ended when
   // this returns.
   virtual void submit(Exchange &exchange, const CallInHand &hand) = 0;
-  // The exchange has been taken off this lane by its client's end, a cancellation or a time-out:
-  // tell the upstream. `reason` is the client's own cancelled notification, empty otherwise.
+  // Notifies the server that an exchange was cancelled, timed out or lost its client. The exchange
+  // has been detached before. `reason`: the client's cancelled notification; empty: there is none.
   virtual void retract(std::uint64_t exchange, bool sent, std::string_view reason,
                        const mcp::Scan *reason_scan) = 0;
-  // Nobody waits for this exchange's answer any more; the upstream is not told.
+  // The answer of this exchange is no longer awaited; the server is not notified.
   virtual void abandon(std::uint64_t exchange) = 0;
-  // Of the present connection; 0: none, or it needs none.
+  // The handle of the present connection; 0: there is none, or the lane needs none.
   virtual bh_lane handle() const noexcept { return 0; }
-  // An exchange of this lane has ended: sends what waits for its place.
+  // An exchange of this lane has ended: sends the next queued call.
   virtual void pump() {}
-  // A notification or a response for the upstream; dropped where there is no connection.
+  // Sends a notification or a response; it is dropped if there is no connection.
   virtual void send(std::uint32_t kind, const bh_str *parts, std::uint32_t count) = 0;
-  // A request on behalf of all clients of this lane, whose answer nobody waits for.
+  // Sends a request on behalf of all clients of this lane; its answer is discarded.
   virtual void request_quietly(mcp::Method method, std::string_view params) = 0;
-  // The server has been taken out of the profile or changed: what is under way may finish, nothing
-  // new comes, and a connection that is lost is not made again.
+  // The server was removed from the profile or changed: calls in flight may finish, no new call
+  // arrives, and a lost connection is not replaced.
   void drain() noexcept { draining_ = true; }
   bool draining() const noexcept { return draining_; }
-  // Begins with what this lane of the server's former definition has listed, for grace_ms: a server
-  // that is there again in a moment does not go for it. Before start().
+  // Shows the list of the lane that this one replaces for limits.grace_ms, so that the tools of a
+  // server that restarts quickly stay listed. Call it before start().
   virtual void inherit(const Lane &) {}
-  // The definition has changed in what needs no new connection: tool lists, bounds.
+  // The definition has changed in a way that needs no new connection: tool lists, limits.
   virtual void redefined() {}
-  // Whether it would be started with the gateway; else it is left alone until it is needed.
+  // The server is started on first use, not with the gateway.
   virtual bool lazy() const { return false; }
-  // Lazy, not running, and what it lists is not known (yet): starting it may tell.
+  // The server is lazy, not running, and its lists are unknown: starting it may reveal them.
   virtual bool unknown() const { return false; }
-  // A lazy one lists what its server listed when it last ran, if that is known. Before
-  // leave_alone().
+  // Shows the remembered list of a lazy server, if there is one. Call it before settle_unstarted().
   virtual void recall() {}
-  // A lazy one that is left alone counts as settled.
-  void leave_alone() noexcept { settled_ = true; }
-  // It is about to be started: what it lists is waited for.
+  // A lazy server that is not started counts as settled.
+  void settle_unstarted() noexcept { settled_ = true; }
+  // The lane is about to be started: clients wait for its list.
   void expect() noexcept { settled_ = false; }
-  // Lazy, and without a connection until the next call.
+  // The server is lazy and not connected until the next call.
   bool sleeps() const noexcept { return state_ == LaneState::idle && settled_; }
   bool can_take_calls() const noexcept { return state_ == LaneState::ready || sleeps(); }
 
   LaneState state() const noexcept { return state_; }
-  // The first attempt has come to an end, one way or the other.
+  // The first attempt to connect has succeeded or failed.
   bool settled() const noexcept { return settled_; }
-  // Its items are in the lists: it is ready, or was until a moment ago.
+  // The lane's items are in the lists: it is ready, or was within limits.grace_ms.
   bool listed() const noexcept { return listed_; }
-  // What it lists is remembered of an earlier life of its server, which has not said it again yet.
+  // The listed items are remembered; the server has not listed them in this life.
   bool recalled() const noexcept { return recalled_; }
   const std::string &reason() const noexcept { return reason_; }
   const ItemList &items(ItemKind kind) const { return items_[static_cast<std::size_t>(kind)]; }
@@ -121,24 +120,24 @@ class Lane {
   LaneExchanges exchanges;
   std::uint32_t in_flight = 0;  // exchanges that were sent and take a place
   std::vector<View *> views;
-  std::uint64_t idle_since_ns = 0;  // no view uses it since then; 0: one does
+  std::uint64_t idle_since_ns = 0;  // since when no view uses the lane; 0: a view does
   int log_level_sent = -1;          // on the present connection
-  // Calls that ended for their client while the server may still work on them; see Attribution.
+  // A call that has ended for its client while the server may still work on it; see Attribution.
   struct Retracted {
     std::uint64_t exchange, session, until_ns;
   };
   std::vector<Retracted> retracted;
-  // Of those that had no place there, the latest; session 0: of several clients.
+  // The latest call that did not fit into `retracted`; session 0: calls of several clients.
   Retracted forgotten{};
-  // Who watches a resource of this server, by the server's own URI. Kept by the router; at most
+  // The subscribers of a resource, by the server's own URI. At most
   // limits.subscriptions_per_session of each client.
   struct Watch {
     struct Client {
       std::string token;         // the client's spelling of the URI
-      std::uint64_t asking = 0;  // its request that the server has not answered yet
+      std::uint64_t asking = 0;  // its call that the server has not answered yet
     };
     std::map<std::uint64_t, Client> clients;  // by session
-    bool on = false;                          // the server has agreed, to one of them
+    bool on = false;                          // the server has accepted a subscription
   };
   std::map<std::string, Watch, std::less<>> watches;
 

@@ -1,4 +1,4 @@
-// What lanes and upstreams see of the rest of the route. Thread: [io].
+// The functions that lanes and upstreams use of the other parts of the route. Thread: I/O thread.
 #pragma once
 
 #include <cstdint>
@@ -29,14 +29,14 @@ class LaneHost {
   virtual const Limits &limits() const noexcept = 0;
   virtual Reactor &reactor() noexcept = 0;
   virtual void log(std::int32_t level, std::string_view text) const = 0;
-  // The text without the gateway's own credentials; nothing in a process that knows none of them.
+  // Masks the gateway's own credentials in the text; empty in a process that has none of them.
   virtual std::optional<std::string> without_credentials(std::string_view text) const = 0;
 
-  // ---- connections: handles that connectors know them by ----
+  // ---- connections, by the handles that connectors use ----
   virtual bh_lane register_wire(WireLane *lane) = 0;
-  // It is being closed; its handle stays known until the connector says that it has.
+  // The connection is being closed; its handle stays valid until the connector has closed it.
   virtual void detach_wire(bh_lane lane) = 0;
-  // It was never opened.
+  // The connection was never opened.
   virtual void forget_wire(bh_lane lane) = 0;
 
   // ---- exchanges ----
@@ -51,16 +51,17 @@ class LaneHost {
   // The turn of a call that waited in a lane has come. False: the rules have changed since it was
   // judged, and it has left the lane; it is submitted again, or has ended.
   virtual bool may_be_sent(Call &call) = 0;
-  // A call in place has not run, or its plugin has gone with it; nothing follows.
+  // A call of a tools plugin was refused, or its plugin has ended; no result follows.
   virtual void tools_refused(bh_call call, const Error &error) = 0;
-  // The plugin has called complete() for it, it says: if not, the call fails in a later turn.
+  // The plugin returned BH_OK, so it must have called complete(): if not, the call fails in a later
+  // turn.
   virtual void expect_completed(bh_call call) = 0;
 
-  // ---- what happens to a lane ----
+  // ---- events of a lane ----
   virtual void lane_changed(Lane &lane) = 0;   // its state
   virtual void items_changed(Lane &lane) = 0;  // its lists
   virtual void lane_ready(Lane &lane) = 0;
-  virtual void lane_lost(Lane &lane) = 0;  // its connection: what the server had asked is void
+  virtual void lane_lost(Lane &lane) = 0;  // its connection; the server's open requests are void
   virtual void tools_listed(const Lane &lane) = 0;
   virtual void list_learned(const ListNews &news) const = 0;
   virtual void lane_ends(Lane &lane) = 0;

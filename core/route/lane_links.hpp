@@ -1,5 +1,6 @@
-// What lanes and upstreams see of the rest of the route, handed on to whom it concerns.
-// Owner: the Router. Thread: [io].
+// Implements LaneHost: connects lanes and upstreams with the other parts of the route.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -41,13 +42,13 @@ class LaneLinks final : public LaneHost {
     Views &views;
     PinWatch &pins;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // The text without the gateway's own credentials; may be empty.
+    // Masks the gateway's own credentials in the text; may be empty.
     std::function<std::optional<std::string>(std::string_view text)> mask;
     std::function<void(const ListNews &)> on_list;  // may be empty
   };
   explicit LaneLinks(Needs needs) : needs_(std::move(needs)) {}
 
-  // A message of this server, or to it, could not be rewritten and goes nowhere.
+  // A message from or to this server could not be rewritten and was dropped.
   void message_lost(const Lane &lane, mcp::Method method);
   // A request of the lane's own (handshake, list) has timed out.
   void timed_out(Exchange &exchange);

@@ -1,4 +1,4 @@
-// Cursors of lists: opaque, checked, and bound to one version of one list. Thread: [io].
+// Cursors of lists: opaque, authenticated, bound to one version of one list. Thread: I/O thread.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace bulkhead {
 
 class ListCursors {
  public:
-  // key: random; a cursor of another process, or of a client's making, is refused.
+  // key: random; cursors of another process or made by a client are refused.
   explicit ListCursors(std::uint64_t key) : key_(key) {}
 
-  // first: place of the page's first item. version: of the list.
+  // first: index of the page's first item. version: of the list.
   std::string encode(std::uint64_t version, ItemKind kind, std::uint32_t first) const;
-  // Nothing: it is none of ours, or of another list or version.
+  // Empty: not a cursor of this process, or of another list or version.
   std::optional<std::uint32_t> decode(std::uint64_t version, ItemKind kind,
                                       std::string_view text) const;
 

@@ -1,5 +1,7 @@
-// Lists, page by page, as a client asks for them; and what a session sees item by item, for plugins
-// that translate. Owner: the Router. Thread: [io].
+// Answers list requests page by page, and enumerates the items that a session sees for plugins that
+// translate them.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <functional>
@@ -15,7 +17,7 @@
 
 namespace bulkhead {
 
-// Of what this method asks for a list; nothing: it does not.
+// The kind of items that the method lists; empty: it is not a list method.
 std::optional<ItemKind> listed_kind(mcp::Method method);
 // The profile offers this method.
 bool is_exposed(const Expose &expose, mcp::Method method);
@@ -29,16 +31,16 @@ class ListRequests {
     const Profile &profile;
     Recorder &recorder;
     ClientAnswers &answers;
-    // The session's client has seen a list of a kind for the first time: the journal is to know.
+    // The client has received a list of a kind for the first time; the journal stores that.
     std::function<void(const Session &session)> on_listed;
   };
   // cursor_key: random.
   ListRequests(std::uint64_t cursor_key, Needs needs)
       : cursors_(cursor_key), needs_(std::move(needs)) {}
 
-  // Answers a request for a list, or lets it wait until the list is known.
+  // Answers a list request, or parks it until the list is known.
   void answer(Session &session, Incoming &request, ItemKind kind);
-  // JSON for bh_host_control.list_items; only for sessions of that end (BH_STALE).
+  // Composes the JSON for bh_host_control.list_items. BH_STALE: the session has another end.
   // BH_E_UNAVAILABLE: the session is not initialized. BH_WOULD_BLOCK: the list is not known yet.
   bh_status items(bh_session session, const ClientEnd *end, ItemKind kind, std::string *out);
 

@@ -1,5 +1,7 @@
-// Notifications on their way between servers and clients. Where the policy judges them, each waits
-// for it by itself. Owner: the Router. Thread: [io].
+// Forwards notifications between servers and clients. If the policy evaluates notifications, each
+// of them waits for its decision.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +25,22 @@ class Notifications {
     ClientAnswers &answers;
     JudgedEvents &events;
     RouterCounters &counters;
-    // A message of this server, or to it, could not be rewritten and goes nowhere.
+    // A message from or to this server could not be rewritten and was dropped.
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
   explicit Notifications(Needs needs) : needs_(std::move(needs)) {}
 
-  // ---- of servers; hint: the exchange on whose stream it came, 0: the wire does not say ----
+  // ---- from servers; hint: the exchange of the stream, 0: unknown ----
   void progress(Lane &lane, const Message &message);
-  // To the client whose call it belongs to, at the level that this one has set; a line that
-  // belongs to no call to all clients that have asked for logs.
+  // Sends a log line to the client whose call it belongs to, if the client's log level admits it. A
+  // line that belongs to no call is sent to all clients that have set a level.
   void log_line(Lane &lane, std::uint64_t hint, const Message &message);
-  // What has no rule of its own (elicitation/complete, unknown ones) goes to the client that the
-  // lane works for.
+  // Sends any other notification (elicitation/complete, unknown ones) to the client that the lane
+  // works for.
   void other(Lane &lane, std::uint64_t hint, const Message &message);
 
-  // The parts, to that client. `message`: as the server sent it. `call`: that it belongs to; null:
-  // none, or the wire does not say.
+  // Sends the parts to a client. `message`: as the server sent it. `call`: the call that it belongs
+  // to; null: none or unknown.
   void to_client(const ReplyTo &to, const Lane &lane, const Call *call, const Message &message,
                  const bh_str *parts, std::uint32_t count);
   void to_server(Lane &lane, const Session &session, const Message &message, const bh_str *parts,

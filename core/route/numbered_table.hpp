@@ -15,13 +15,18 @@ namespace bulkhead {
 
 // The part of an object that the table owns.
 template <class T>
-struct Numbered {
+class Numbered {
+ public:
   std::uint64_t id = 0;  // 0: the slot is free
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
   std::uint64_t timeout_ms = 0;     // of the deadline that was armed last
   std::uint64_t deadline_tick = 0;  // 0: not armed
   T *wheel_prev = nullptr, *wheel_next = nullptr;
+
+ private:
+  friend T;
+  Numbered() = default;
 };
 
 // T derives from Numbered<T> and has clear(), which resets its own members.

@@ -1,4 +1,7 @@
-// A lane to a tools plugin: the server is in the process, nothing is framed or queued.
+// A lane to a tools plugin. Calls are passed to the plugin's functions; nothing is framed or
+// queued.
+//
+// Thread: I/O thread. Owned by the Upstream.
 #pragma once
 
 #include "bulkhead/abi/ext/tools.h"
@@ -21,12 +24,12 @@ class PlaceLane final : public Lane {
   void request_quietly(mcp::Method method, std::string_view params) override;
 
   void list_changed(ItemKind kind);
-  // The plugin has begun (again) in another process.
+  // The plugin has started in another process.
   void began();
 
  private:
-  // Gets that list. BH_PENDING: list_changed() comes. Another status than BH_OK: it failed, reason_
-  // says why, and what was listed before stays.
+  // Loads a list. BH_PENDING: list_changed() follows. Other errors: reason_ names the cause and the
+  // former list stays.
   bh_status load(ItemKind kind);
   void read_features();
   void end_watches();

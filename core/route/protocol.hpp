@@ -24,7 +24,7 @@ inline std::optional<std::uint8_t> find_revision(std::string_view text) {
   return std::nullopt;
 }
 
-// What is said of such a token in a request, with code::invalid_params.
+// The message for an invalid progress token, with code::invalid_params.
 inline constexpr const char *bad_progress_token =
     "params._meta.progressToken must be a string or an integer of at most 256 bytes";
 
@@ -34,13 +34,13 @@ inline constexpr std::int32_t parse_error = -32700;
 inline constexpr std::int32_t invalid_request = -32600;  // also: refused by policy
 inline constexpr std::int32_t method_not_found = -32601;
 inline constexpr std::int32_t invalid_params = -32602;
-inline constexpr std::int32_t internal_error = -32603;  // also: the upstream failed
-inline constexpr std::int32_t timeout = -32000;         // also: a bound was reached
+inline constexpr std::int32_t internal_error = -32603;  // also: the server failed
+inline constexpr std::int32_t timeout = -32000;         // also: a limit was reached
 inline constexpr std::int32_t resource_not_found = -32002;
 inline constexpr std::int32_t user_rejected = -1;  // sampling
 }  // namespace code
 
-// What a client can do for servers; the same bits are declared upstream.
+// Capabilities of clients; the same bits are declared to servers.
 using ClientCaps = std::uint32_t;
 namespace cap {
 inline constexpr ClientCaps roots = 1;
@@ -51,7 +51,7 @@ inline constexpr ClientCaps sampling_context = 16;
 inline constexpr ClientCaps elicitation = 32;
 inline constexpr ClientCaps elicitation_form = 64;
 inline constexpr ClientCaps elicitation_url = 128;
-// Roots belong to one client, so a lane that several clients share does not declare them.
+// Roots belong to one client: a lane that several clients share does not declare them.
 inline constexpr ClientCaps shareable =
     sampling | sampling_tools | sampling_context | elicitation | elicitation_form | elicitation_url;
 }  // namespace cap
@@ -67,12 +67,12 @@ struct ServerCaps {
 ServerCaps parse_server_caps(std::string_view capabilities);
 std::string compose_server_caps(const ServerCaps &caps);
 
-// notifications/cancelled of another request than a peer's own message of it says: with its reason,
-// if that is a string, and nothing else of its params, since no rule sees them. id: digits. The
-// message must be validated.
+// Composes notifications/cancelled for request `id` (digits) from a peer's notification: keeps its
+// reason if that is a string, and drops the other params, which no rule evaluates. The message must
+// be validated.
 std::string compose_cancelled(std::string_view id, std::string_view message, const mcp::Scan &scan);
 
-// What is kept of a server's instructions.
+// Instructions of a server are cut to this size.
 inline constexpr std::size_t max_instructions_bytes = 8192;
 
 // RFC 5424 names, least urgent first; -1: not a level.

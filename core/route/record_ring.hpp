@@ -1,13 +1,13 @@
-// Records that no telemetry plugin has acknowledged yet, in memory that outlives the process: the
-// part of the ledger's (ledger.hpp) that the recorder writes before an answer leaves. The next
-// process of the endpoint offers them again, under their numbers.
+// A ring of records that no telemetry plugin has acknowledged yet, in memory that outlives the
+// process (part of the ledger, ledger.hpp). The recorder writes a record here before the answer is
+// sent. The next process of the endpoint offers the records again, under the same numbers.
 //
-// Bounds: memory_bytes in all, max_text of a request and a response, max_record of a record. What
-// finds no room is not in it: the recorder still has it, and a gap in the numbers shows it where
-// the process ends first. An entry counts once the one store of `ends` has been made. A reader
-// trusts nothing of it, since the process that wrote it may have been taken over.
+// Limits: memory_bytes in total, max_text for a request and a response, max_record for a record. A
+// record that does not fit is kept by the recorder only; if the process ends first, a gap in the
+// numbers shows it. An entry becomes valid with the single store of `ends`. A reader trusts nothing
+// in it, since the process that wrote it may have been compromised.
 //
-// Owner: the Ledger. Thread: [io]. Only for_each() allocates.
+// Thread: I/O thread. Owned by the Ledger. Only for_each() allocates.
 #pragma once
 
 #include <array>
@@ -23,13 +23,13 @@ namespace bulkhead {
 class RecordRing {
  public:
   static constexpr std::size_t memory_bytes = 32u << 20;
-  static constexpr std::size_t max_text = 4096;         // of a request or response; cut behind that
+  static constexpr std::size_t max_text = 4096;         // of a request or response, which is cut
   static constexpr std::size_t max_record = 96u << 10;  // with all its texts
 
-  // As it lies in the memory. All zero: empty.
+  // The layout in memory. All zero: empty.
   struct Memory {
-    std::atomic<std::uint64_t> ends;  // 32 bits each: where the first entry begins, the last ends
-    std::atomic<std::uint64_t> next_number;  // that no record has had yet; 0: not known
+    std::atomic<std::uint64_t> ends;  // 32 bits each: begin of the first entry, end of the last
+    std::atomic<std::uint64_t> next_number;  // of the next record; 0: unknown
     alignas(8) std::array<char, memory_bytes> bytes;
   };
 
@@ -37,11 +37,11 @@ class RecordRing {
   RecordRing(const RecordRing &) = delete;
   RecordRing &operator=(const RecordRing &) = delete;
 
-  // Behind those that are there; numbers grow. False: no room.
+  // Appends a record; numbers ascend. False: full.
   bool put(const bh_record &record) noexcept;
-  // Those below this number are acknowledged.
+  // Removes the records below this number, which are acknowledged.
   void release(std::uint64_t below) noexcept;
-  // Fewer than an eighth of it is left.
+  // Less than an eighth of the memory is free.
   bool nearly_full() const noexcept;
   bool empty() const noexcept;
 
@@ -51,10 +51,10 @@ class RecordRing {
   void set_next_number(std::uint64_t number) noexcept {
     memory_.next_number.store(number, std::memory_order_release);
   }
-  // What an earlier process has left, oldest first, up to the first that is damaged. The record's
-  // texts are valid during the call.
+  // Enumerates the records that an earlier process has left, oldest first, up to the first damaged
+  // one. The texts are valid during the call.
   void for_each(const std::function<void(const bh_record &)> &f) const;
-  // All are forgotten; the number stays.
+  // Removes all records; the next number stays.
   void clear() noexcept { memory_.ends.store(0, std::memory_order_release); }
 
  private:

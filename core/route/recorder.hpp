@@ -1,6 +1,8 @@
-// Records of clients' requests and notifications that have ended, handed to telemetry plugins in
-// batches. Owner: the Router. Thread: [io]. Without a telemetry plugin nothing is kept, and without
-// one that wants texts nothing is copied.
+// Records completed requests and notifications of clients and passes them to telemetry plugins in
+// batches. Without a telemetry plugin nothing is stored; unless a plugin needs texts, none is
+// copied.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +21,12 @@ namespace bulkhead {
 
 class Recorder {
  public:
-  static constexpr std::size_t max_waiting = 10'000;        // beyond: dropped and counted
-  static constexpr std::size_t max_text_bytes = 64u << 20;  // of messages, of calls under way and
-                                                            // of waiting records; beyond: left out
+  static constexpr std::size_t max_waiting = 10'000;  // then records are dropped and counted
+  static constexpr std::size_t max_text_bytes = 64u
+                                                << 20;  // texts of calls in flight and of waiting
+                                                        // records; then texts are omitted
   static constexpr std::uint64_t flush_ms = 200;
-  static constexpr std::size_t flush_records = 64;  // so many do not wait for that
+  static constexpr std::size_t flush_records = 64;  // this many records are passed on at once
   static constexpr std::uint32_t batch_size = 256;
   static constexpr std::size_t max_text = 1024;  // of name, rule, reason, error and request id
   static constexpr std::size_t max_detail = BH_EVENT_BYTES;
@@ -31,26 +34,27 @@ class Recorder {
   explicit Recorder(Reactor &reactor);
   ~Recorder();
 
-  // What it needs is asked whenever it counts: another process says it later. elsewhere: it is in
-  // another process, and acknowledges what has arrived there (set_acknowledged()).
+  // Adds a plugin. Its needs are queried on each use, since a plugin in another process reports
+  // them later. elsewhere: it runs in another process and acknowledges records
+  // (set_acknowledged()).
   void add_sink(const bh_telemetry *table, void *self, bool elsewhere = false) {
     sinks_.push_back({table, self, 0, 0, 0, elsewhere});
     elsewhere_ = elsewhere_ || elsewhere;
   }
-  // Memory that outlives this process: each record is in it before its answer leaves, until all
-  // sinks elsewhere have acknowledged it. What an earlier process has left there comes first, and
-  // its numbers go on. Before the first record; borrowed.
+  // Sets memory that outlives this process. A record is stored there before its answer is sent,
+  // until all sinks elsewhere have acknowledged it. Records of an earlier process are offered
+  // first, and numbering continues. Call it before the first record. Borrowed.
   void use_ring(RecordRing *ring);
-  // Numbers below this one are of an earlier process.
+  // Numbers below this one belong to an earlier process.
   std::uint64_t earlier_below() const noexcept { return earlier_below_; }
   void set_acknowledged(const void *sink, std::uint64_t below);
-  // A record has to be made before its answer is sent.
+  // A record must be made before its answer is sent.
   bool goes_first() const { return keeps() || commits(); }
   bool active() const noexcept { return !sinks_.empty(); }
-  // Some plugin keeps records of other kinds than calls.
+  // A plugin needs records of other kinds than calls.
   bool wants_events() const { return any_needs(BH_TELEMETRY_EVENTS); }
 
-  // A request or notification that no exchange carries, or not yet.
+  // A request or notification that does not become a call.
   struct Message {
     const Session *session = nullptr;
     std::uint64_t session_handle = 0;
@@ -58,48 +62,48 @@ class Recorder {
     const mcp::Scan *scan = nullptr;
     std::uint64_t start_ns = 0;
   };
-  // What a record says of the end.
+  // The end of a call or message, for its record.
   struct End {
     std::uint32_t outcome = BH_OUTCOME_OK;
     std::uint64_t now_ns = 0, bytes_out = 0;
     std::string_view rule, error;
-    std::string_view response;  // result or error object; empty: what note_response() has kept
+    std::string_view response;  // result or error object; empty: see note_response()
   };
 
-  // The call begins: what its record will need of the message.
+  // The call begins: stores the parts of the message that its record needs.
   void begin(Call &call, std::string_view message, const mcp::Scan &scan);
-  // What goes to the server instead of the client's arguments.
+  // Stores the arguments that replace the client's.
   void note_rewritten(Call &call, std::string_view arguments);
-  // What will leave, or has left.
+  // Stores the response.
   void note_response(Call &call, std::string_view json);
-  // Whose gateway this is: said once, before the first record.
+  // Sets the identity of the gateway, which is recorded once, before the first record.
   void identify(std::string_view profile, std::string_view user);
-  // Which policies and rules are in force from here on; `detail` as of BH_RECORD_POLICY.
+  // Records the policies and rules that are in force from now on; `detail`: see BH_RECORD_POLICY.
   void policy(std::string_view detail);
-  // Of a call that is about to be sent to its server, where a plugin commits.
+  // Records the intent of a call before it is sent, if a plugin commits records.
   void intent(Call &call);
-  // What has happened to a call, or what it has done; `detail`: a JSON object.
+  // Records an event of a call; `detail`: a JSON object.
   void event(const Call &call, std::uint32_t kind, std::string_view detail);
-  // One record. The exchange is not used afterwards but to be closed.
-  // has_place: must_refuse() has counted it.
+  // Records the end of a call, whose account is empty afterwards. has_place: must_refuse() has
+  // reserved a place for the record.
   void record(Call &call, const End &end, bool has_place = true);
   void record(const Message &message, const End &end);
-  // The exchange ends without a record.
+  // The call ends without a record.
   void forget(Call &call) noexcept;
 
-  // True: a call that begins now might end without a record, and some plugin wants none of that.
-  // Those that begin all the same have their place.
+  // New calls must be rejected: they might end without a record, which a plugin does not allow.
+  // Calls that have begun keep their place.
   bool must_refuse(std::size_t under_way) const;
 
-  // Some plugin wants nothing sent or answered before it is committed.
+  // A plugin requires that nothing is sent or answered before its record is committed.
   bool commits() const { return any_needs(BH_TELEMETRY_COMMITS); }
-  // Above the number of every record that has been made.
+  // One more than the number of the last record.
   std::uint64_t barrier() const noexcept { return barrier_; }
-  // All records below this number are committed, or nobody wants that (any more).
+  // All records below this number are committed, or no plugin requires it.
   bool is_committed(std::uint64_t below) const;
   void set_committed(const void *sink, std::uint64_t below);
 
-  // Offers what waits, now: when a sink may take more, and at the end.
+  // Offers all waiting records to the sinks.
   void flush();
   std::uint64_t dropped() const noexcept { return dropped_; }
 
@@ -113,9 +117,9 @@ class Recorder {
   struct Sink {
     const bh_telemetry *table;
     void *self;
-    std::uint64_t taken;         // entries before this place are its past
-    std::uint64_t committed;     // numbers below this are
-    std::uint64_t acknowledged;  // likewise, of one elsewhere
+    std::uint64_t taken;         // entries before this place were taken
+    std::uint64_t committed;     // records below this number are committed
+    std::uint64_t acknowledged;  // records below this number are acknowledged (elsewhere)
     bool elsewhere;
     std::uint32_t needs() const;
   };
@@ -125,7 +129,7 @@ class Recorder {
   static void describe(const Session &session, Entry *entry);
   static void describe(const Call &call, Entry *entry);
   static bh_record view_of(const Entry &entry);
-  // Some sink is elsewhere, and there is memory that outlives this process.
+  // A sink is elsewhere, and there is memory that outlives this process.
   bool keeps() const noexcept { return ring_ != nullptr && elsewhere_; }
   void keep(const Entry &entry) noexcept;
   void load(const bh_record &record);
@@ -139,19 +143,19 @@ class Recorder {
   std::vector<Sink> sinks_;
   std::deque<Entry> waiting_;
   std::uint64_t first_ = 0;    // place of waiting_.front()
-  std::uint64_t next_number_;  // a dropped record has one, too, so that the gap shows
+  std::uint64_t next_number_;  // dropped records have numbers too, so that the gap shows
   std::size_t text_bytes_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t timer_ = 0;
   std::uint64_t barrier_ = 0;
   bool flush_pending_ = false;
   RecordRing *ring_ = nullptr;
-  bool elsewhere_ = false;  // some sink is
+  bool elsewhere_ = false;  // a sink is elsewhere
   std::uint64_t earlier_below_ = 0;
-  std::string identity_;  // of BH_RECORD_IDENTITY, until it is said
+  std::string identity_;  // of BH_RECORD_IDENTITY, until it is recorded
 };
 
-// The 32 hex digits of the trace in a W3C traceparent; empty: it is none.
+// The 32 hex digits of the trace id in a W3C traceparent; empty: invalid.
 std::string_view trace_of(std::string_view traceparent) noexcept;
 
 }  // namespace bulkhead

@@ -1,5 +1,7 @@
-// What one group of clients sees: the lanes for their capabilities (and, where a server is per
-// client, for their session), merged into one catalogue. Owner: Views. Thread: [io].
+// A view: what one group of clients sees. It merges the lanes for the clients' capabilities, and
+// for their session where a server runs per client, into one catalogue.
+//
+// Thread: I/O thread. Owned by Views.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +23,17 @@ class Views;
 struct Session;
 struct View;
 
-// What one principal is shown of a view, where a policy filters. Kept by FilteredLists.
+// The part of a view that one principal may see, if a policy filters lists. Kept by FilteredLists.
 struct FilteredList {
   FilteredLists *owner = nullptr;
   View *view = nullptr;
-  std::shared_ptr<const Catalogue> catalogue;  // null: not asked yet, or not all is answered
-  // A round of questions: one per item, in the order in which the catalogue is built.
-  std::uint32_t round = 0;         // its number; 0: none is under way
-  std::vector<std::int8_t> shown;  // 1, 0, or -1: not answered
-  std::uint32_t open = 0;          // answers that are missing
-  std::uint64_t timer = 0;         // runs from the first question on, also over several rounds
-  bool late = false;               // not all was answered in time: it is for those who wait only
+  std::shared_ptr<const Catalogue> catalogue;  // null: not decided, or not completely
+  // A round of questions to the policy: one per item, in the order in which the catalogue is built.
+  std::uint32_t round = 0;         // number of the open round; 0: none
+  std::vector<std::int8_t> shown;  // 1, 0, or -1: not decided
+  std::uint32_t open = 0;          // undecided items
+  std::uint64_t timer = 0;         // starts with the first question, may span several rounds
+  bool late = false;               // a decision timed out: valid for waiting requests only
 };
 
 struct View {
@@ -40,22 +42,23 @@ struct View {
   std::uint64_t session = 0;  // 0: shared by all clients with these capabilities
   bool pinned = false;        // kept without clients
 
-  std::vector<Lane *> lanes;  // those in use, in the profile's order
+  std::vector<Lane *> lanes;  // in the order of the profile
   std::vector<Session *> clients;
 
-  // Built when asked for after a change; filtered ones per principal where a policy filters.
+  // Built on the first use after a change. `filtered`: by principal, if a policy filters lists.
   std::shared_ptr<const Catalogue> catalogue;
   std::map<std::string, FilteredList> filtered;
-  // What clients have listed, or were told of: a change is announced against this.
+  // The catalogue that clients know: a later difference is announced.
   std::shared_ptr<const Catalogue> shown;
   std::uint64_t version = 1;  // of the catalogue; part of cursors
   bool announcing = false;
 
-  // Requests that came before every server had answered or failed, or the policy about their list.
+  // A request that waits until every server has answered or failed, or the policy has decided about
+  // its list.
   struct Waiter {
     ReplyTo reply;
     ParkedMessage message;
-    std::string process_name;  // that has sent it
+    std::string process_name;  // of the client's process that sent it
     std::uint64_t start_ns = 0;
   };
   std::vector<Waiter> waiters;
@@ -64,9 +67,9 @@ struct View {
   std::uint64_t idle_timer = 0;
 };
 
-// Nothing more can be expected: each server has answered or failed, or is shown as it was before.
+// Each server of the view has answered or failed, or is shown with its remembered list.
 bool is_settled(const View &view);
-// The lists of its lanes as one; of those that `keep` lets in, all if it is empty.
+// Merges the lists of the view's lanes. `keep` selects items; empty: all.
 std::shared_ptr<const Catalogue> build_catalogue(const View &view, const Names &names,
                                                  const Catalogue::Keep &keep);
 

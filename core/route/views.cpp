@@ -80,7 +80,7 @@ void Views::start_lanes(View &view) {
     if (lane->state() != LaneState::idle) continue;
     lane->recall();
     if (lane->lazy()) {
-      lane->leave_alone();
+      lane->settle_unstarted();
     } else {
       lane->start();
     }

@@ -1,8 +1,9 @@
-// Which lanes a client sees, their merged catalogue, and telling clients when it changes; requests
-// that wait for the servers' first answers. Owner: the Router. Thread: [io].
+// The views of clients: the lanes that a client sees, their merged catalogue, notifications of its
+// changes, and requests that wait for the first answers of servers.
 //
-// Bounds: limits.first_list_wait_ms, limits.idle_view_ms; max_waiters requests of a view wait, of
-// each session limits.in_flight_per_session, with limits.message_bytes all together.
+// Thread: I/O thread. Owned by the Router. Limits: limits.first_list_wait_ms, limits.idle_view_ms;
+// max_waiters requests wait per view, limits.in_flight_per_session of each session, with
+// limits.message_bytes in total.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +39,11 @@ class Views {
     Recorder &recorder;
     ClientAnswers &answers;
     FilteredLists &filters;
-    // A request that has waited, once more. It may end any session.
+    // Handles a request again after it has waited. It may end any session.
     std::function<void(Session &session, Incoming &request)> handle_again;
-    // The view's lists are complete, or others: what restored clients had can be set up.
+    // The lists of the view are complete or have changed: restored clients can be set up.
     std::function<void(View &view)> on_lists;
-    // The lane is about to end: calls that would still go to it fail.
+    // The lane is about to end: calls that are on the way to it fail.
     std::function<void(Lane &lane)> on_lane_goes;
     std::function<void()> on_status;
     std::function<void()> on_idle;  // a request that waited has been handled
@@ -53,72 +54,73 @@ class Views {
   Views &operator=(const Views &) = delete;
 
   // ---- clients ----
-  // Puts the session into the view for its capabilities, which is made and started if there is
-  // none.
+  // Adds the session to the view for its capabilities. Creates and starts the view if necessary.
   View &join(Session &session);
-  // A view without clients stays for limits.idle_view_ms, one of a single session goes at once.
+  // A view without clients is kept for limits.idle_view_ms; the view of a single session ends at
+  // once.
   void leave(Session &session);
-  // The view of clients without capabilities, before there is one.
+  // Creates the view for clients without capabilities before the first client connects.
   void start_pinned();
-  // All views go at once; lanes stay. Nothing is to be asked of this afterwards.
+  // Ends all views and keeps the lanes. No function may be called afterwards.
   void end_all();
 
   // ---- lists ----
-  // The whole list; names are resolved through it.
+  // The unfiltered catalogue, through which names are resolved.
   const Catalogue &catalogue(View &view);
-  // What the session's principal may see. Null: the policy has not said all of it yet.
+  // The catalogue that the session's principal may see. Null: the policy has not decided about all
+  // items yet.
   const Catalogue *listed_to(View &view, const Session &session);
-  // The first answers of its servers are not awaited, or no longer.
+  // The first answers of the view's servers have arrived, or are no longer awaited.
   static bool is_ready(const View &view) { return view.deadline_passed || is_settled(view); }
-  // A client has listed this; see announce().
+  // A client has listed the catalogue; see announce().
   void mark_shown(View &view);
   bool all_settled() const;
-  // Names that several servers have; as far as that is known.
+  // Names that several servers offer, as far as their lists are known.
   std::vector<std::string> collisions();
 
   // ---- waiting for servers ----
   void wait(View &view, Incoming &request);
-  // The request of this id that waits, given up by its client. Nothing: there is none.
+  // Removes the waiting request with this id, which its client has cancelled. Empty: there is none.
   std::optional<ReplyTo> cancel_waiting(Session &session, std::string_view id);
-  // Its client has gone.
+  // Discards the waiting requests of a client that has disconnected.
   void drop_waiters(Session &session);
-  // For a session that changes its view: what it waits with.
+  // The waiting requests of a session that changes its view.
   static std::vector<View::Waiter> take_waiters(Session &session);
   void put_waiters(View &view, std::vector<View::Waiter> waiters);
   bool anybody_waits() const;
-  // Handles all that waits once more.
+  // Handles all waiting requests of the view again.
   void serve(View &view);
-  // The same where nothing more can be expected.
+  // Likewise for each view that is ready.
   void serve_ready();
 
   // ---- lazy servers ----
-  // Somebody asks what there is: servers whose lists are not known yet are started for it once.
+  // A client lists: starts the lazy servers whose lists are unknown, once.
   void wake_unlisted(View &view);
-  // A name that no list has is called: only servers that may have it are started.
+  // A client calls a name that is on no list: starts only the lazy servers that may offer it.
   void wake_holders(View &view, ItemKind kind, std::string_view name);
-  // Such a server lists from memory while it connects: the name may be on the list that it gives
-  // then. A request waits for that once, as long as a first list does.
+  // A server that may offer the name is connecting and shows a remembered list. The request waits
+  // for the current list once, for at most limits.first_list_wait_ms.
   bool awaits_holder(View &view, ItemKind kind, std::string_view name, const Incoming &request);
 
   // ---- what happens to lanes ----
   void lane_changed(Lane &lane);
   void items_changed(Lane &lane);
-  // Upstream, the most verbose level that any client of the lane wants; each client's own is
-  // applied when messages come.
+  // Sets the server's log level to the most verbose level of the lane's clients. The level of each
+  // client is applied when log messages arrive.
   static void update_log_level(Lane &lane);
 
-  // ---- the profile has changed while running ----
+  // ---- hot reload ----
   void names_changed();
   void rules_changed();
-  // The servers are others: those of `gone` leave every view at once, new ones join and start.
-  // In between, once all lanes are in their places, move() is called.
+  // Removes the servers of `gone` from every view, then adds and starts the new ones. Calls move()
+  // when all lanes are in place, before the new ones start.
   template <class Move>
   void exchange(const Upstreams::List &gone, const Move &move);
 
   // ---- notifications ----
-  // A client that never listed will see the present list when it does.
+  // Notifies the client if it has listed before.
   void tell_list_changed(const Session &session, ItemKind kind);
-  // f(View &) for each that is there now; f may end others.
+  // Calls f(View &) for each present view; f may end other views.
   template <class F>
   void for_each(const F &f);
 
