@@ -1,5 +1,7 @@
-// Human approval of calls: who is asked, what they are shown, and how the question ends.
-// Which calls wait for an answer, Calls knows. Owner: the Router. Thread: [io].
+// Human approval of calls: finds an approver, composes the question, and records its end. Calls
+// parks the calls meanwhile.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -30,38 +32,39 @@ class ApprovalDesk {
     RouterCounters &counters;
     Asks &asks;
     ClientAnswers &answers;
-    // A question has ended, however that was. For the record; it must do nothing else.
+    // A question has ended. The function must only record it.
     std::function<void(const ApprovalOutcome &)> on_outcome;
-    std::string hint;  // for the client of a call that no person could be asked about
+    std::string hint;  // how to approve, for the client of a call without an approver
   };
   explicit ApprovalDesk(Needs needs) : needs_(std::move(needs)) {}
 
-  // What the policy's "ask" about this call leads to.
+  // The result of a policy's "ask".
   enum class Asked : std::uint8_t {
-    granted,  // an answer that was given before holds for it
-    waits,    // the question is open, for limits.approval_timeout_ms
-    refused   // no person can be asked: *refusal says why
+    granted,  // an earlier answer covers the call
+    waits,    // the question is pending, for limits.approval_timeout_ms
+    refused   // there is no approver: see *refusal
   };
   Asked ask(Call &call, const Message &message, const Gate::Decision &decision,
             Gate::Decision *refusal);
-  // Asks the client itself, on the stream of the call, if it can be asked. It may answer inside.
+  // Sends the approval form to the client on the stream of the call, if the client supports forms.
+  // The client may answer inside.
   void ask_client(const Call &call);
-  // The call no longer waits: the client that was asked is notified, and the outcome is recorded.
-  // Nothing: it did not wait for a person.
+  // Ends the question about the call: notifies the client that shows its form and records the
+  // outcome. Empty: the call had no question.
   std::optional<ApprovalQuestion> close(const Call &call, ApprovalEnd end,
                                         ApprovalSurface surface = ApprovalSurface::none,
                                         const ApprovalScope &scope = {});
-  // The answer holds for further calls, as far as its scope says so.
+  // Grants further calls within the scope of the answer.
   void grant(const ApprovalQuestion &question, const ApprovalScope &scope);
-  // The refusal of a call that needs an approval; `why` continues "needs approval, ".
+  // Composes the refusal of a call that needs approval; `why` continues "needs approval, ".
   static Gate::Decision unapproved(std::string rule, std::string_view reason, std::string_view why);
 
-  // ---- who looks ----
-  // watch_ms: the caller will look again within so long, and so can be asked; at most
-  // Approvals::max_watch_ms; 0: it was just a look.
+  // ---- approvers ----
+  // Lists pending questions. watch_ms: the caller is an approver and lists again within this time,
+  // at most Approvals::max_watch_ms; 0: it only reads.
   ApprovalList list(std::uint64_t watch_ms);
-  // The exchange that this answer is for. BH_E_NOT_FOUND: it does not wait, or no longer.
-  // BH_E_INVALID: there is no such scope.
+  // The call that this answer is for. BH_E_NOT_FOUND: no such question is pending. BH_E_INVALID:
+  // unknown scope.
   Result<std::uint64_t> find(const ApprovalAnswer &answer) const;
   bool somebody_watches() const;
 
@@ -70,7 +73,7 @@ class ApprovalDesk {
     return approvals_.waiting_of(session);
   }
   void forget_session(bh_session session) { approvals_.forget_session(session); }
-  // What runs under the server's name is another program now, or none.
+  // The server was removed or its definition has changed.
   void forget_server(std::string_view server) { approvals_.forget_server(server); }
 
  private:

@@ -1,10 +1,10 @@
-// Requests of servers to clients (elicitation, sampling, roots), and the clients' answers.
+// Server-initiated requests (elicitation, sampling, roots), and the clients' answers.
 //
-// An ask reaches only the client whose call caused it; see Attribution. If that is not one client,
-// the ask is refused, never guessed. Which of that client's calls it was a pipe does not say: the
-// ask stands as long as any of them, and all of them wait for it.
+// An ask reaches only the client whose call caused it; see Attribution. If that cannot be
+// determined, the ask is refused. A pipe does not show which of the client's calls caused it: the
+// ask stays open as long as any of these calls, and suspends the deadlines of all of them.
 //
-// Owner: the Router. Thread: [io]. Bounds: limits.asks_per_session, limits.ask_timeout_ms.
+// Thread: I/O thread. Owned by the Router. Limits: limits.asks_per_session, limits.ask_timeout_ms.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace bulkhead {
 
 class Asks {
  public:
-  // The gateway's own questions: about calls that a person is to approve.
+  // Receives the answers to approval forms, which the gateway itself sends.
   class Forms {
    public:
     virtual ~Forms() = default;
@@ -44,66 +44,66 @@ class Asks {
     RouterCounters &counters;
     const Limits &limits;
     Reactor &reactor;
-    // A message of this server, or to it, could not be rewritten and goes nowhere.
+    // A message from or to this server could not be rewritten and was dropped.
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
     Forms &forms;
   };
-  // first_generation: of the numbers that clients see; see random_generation().
+  // first_generation: of the request ids that clients receive; see random_generation().
   Asks(std::uint32_t first_generation, Needs needs);
   ~Asks();
   Asks(const Asks &) = delete;
   Asks &operator=(const Asks &) = delete;
 
   // ---- from servers ----
-  // hint: the exchange on whose stream it came; 0: the wire does not say.
+  // hint: the exchange of the stream on which the request arrived; 0: unknown.
   void request(Lane &lane, std::uint64_t hint, const Message &message);
-  // The server has taken a request of its own back.
+  // The server has cancelled a request.
   void cancelled(Lane &lane, const Message &message);
-  // It asks with a progress token that is none.
+  // The request has an invalid progress token.
   void refuse_malformed(Lane &lane, const Message &message);
 
   // ---- from clients ----
   void answered(Session &session, const Message &message);
-  // Progress of an ask, to be sent to its server under the server's own token. Nothing: there is
-  // no such ask, or its server wants none.
+  // Where progress of an ask is sent: its server, under the server's own token. Null: no such ask,
+  // or its server wants no progress.
   struct Progress {
     Lane *lane;
     std::string token;
   };
   Progress progress_of(const Session &session, const Message &message) const;
 
-  // ---- what the policy has decided later ----
+  // ---- decisions of the policy that were pending ----
   void ask_judged(Lane &lane, std::uint64_t hint, const Message &message);
   void answer_judged(std::uint64_t ask, const Message &message);
   void ask_refused(Lane &lane, std::string_view id, mcp::Method method);
   void answer_refused(std::uint64_t ask);
 
-  // ---- the gateway's own ----
-  // A place for a question about this call; its number is the JSON-RPC id.
+  // ---- approval forms ----
+  // Registers a form about this call and returns its JSON-RPC id.
   std::uint64_t open_form(Session &session, std::uint64_t call, std::uint64_t timeout_ms);
-  // The question has been answered elsewhere, or withdrawn: the client is notified.
+  // The question was answered elsewhere or withdrawn: the client is notified.
   void close_form(std::uint64_t call);
 
   // ---- ends ----
-  // A call that had caused asks, or may have, is over: those that no other call may have caused
-  // end. tell_server: with an answer.
+  // A call has ended: ends the asks that no other call can have caused. tell_server: with an
+  // answer.
   void call_ended(std::uint64_t call, bool tell_server);
-  // The client no longer answers; the servers that asked get an error.
+  // The client no longer answers: the servers receive errors.
   void session_ended(bh_session session);
-  // The lane's connection: what its server had asked is void, and clients are notified.
+  // The lane's connection was lost: the server's asks end, and their clients are notified.
   void connection_lost(Lane &lane);
 
  private:
   struct Ask {
     bh_session session = 0;
-    Lane *lane = nullptr;               // null: the gateway's own
+    Lane *lane = nullptr;               // null: an approval form
     std::string upstream_id;            // its id token
     std::string upstream_token;         // its progress token
-    std::uint64_t call = 0;             // the call that caused it, 0: unknown
-    std::vector<std::uint64_t> others;  // or one of these did: the wire does not say
+    std::uint64_t call = 0;             // the call that caused it; 0: unknown
+    std::vector<std::uint64_t> others;  // other calls that may have caused it
     mcp::Method method = mcp::Method::none;
     std::uint64_t deadline_ns = 0;
-    bool answered = false;  // the policy is being asked about the answer
+    bool answered = false;  // the policy is deciding about the answer
   };
   enum class Refusal : std::uint8_t { undeclared, nobody, by_policy, malformed };
   enum class Judged : std::uint8_t { no, yes };

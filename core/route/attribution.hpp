@@ -1,6 +1,8 @@
-// Whose call a server is working for. Over HTTP the stream says which call that is. On one pipe it
-// is the client that has calls in flight there, if that is exactly one; there is no guessing.
-// Owner: the Router. Thread: [io].
+// Attribution of server messages to clients: for whose call a server is working. Over HTTP the
+// stream identifies the call. On a pipe it is the client that has calls in flight there, if exactly
+// one has; otherwise the message is attributed to no client.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +17,25 @@ namespace bulkhead {
 
 class Attribution {
  public:
-  // A server may continue with a call that its client has cancelled: such calls are remembered for
-  // so long, and so many for each lane, so that the server's requests reach no other client.
+  // A server may continue a call that its client has cancelled. Such calls are remembered for
+  // memory_ns, at most max_given_up for each lane, so that their requests reach no other client.
   static constexpr std::uint64_t memory_ns = 60'000'000'000u;
   static constexpr std::size_t max_given_up = 64;
 
   Attribution(Sessions &sessions, ExchangeTable &exchanges, Reactor &reactor)
       : sessions_(sessions), exchanges_(exchanges), reactor_(reactor) {}
 
-  // The client that the lane's present work belongs to; null: that is not one client. `hint`: the
-  // exchange on whose stream a message came; 0: the wire does not say. *call: the call, or the
-  // newest of those that it may be; null: none.
+  // The client for which the lane works; null: not exactly one. `hint`: the exchange of the stream
+  // on which a message arrived; 0: unknown. *call: the call, or the newest possible one; null:
+  // none.
   Session *client_of(Lane &lane, std::uint64_t hint, Call **call) const;
-  // The client's other calls that the server is working on: on one pipe any of them may have caused
-  // what it asks. Those that come later cannot.
+  // The client's other calls at the server: on a pipe, any of them may have caused a request that
+  // the server has sent so far.
   static std::vector<std::uint64_t> other_calls(const Call &call);
 
-  // The exchange has ended for its client, and its server does not know that yet.
+  // The exchange has ended for its client; its server may still work on it.
   void given_up(Lane &lane, std::uint64_t exchange, const Session &session) const;
-  // The server has answered what was given up.
+  // The server has answered an exchange that had ended.
   static void finished(Lane &lane, std::uint64_t exchange);
   static void connection_lost(Lane &lane);
 

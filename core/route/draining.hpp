@@ -1,5 +1,7 @@
-// Servers that were taken out of the profile or changed: in no view, they end with their last call.
-// Owner: the Router. Thread: [io]. Bound: limits.drain_ms.
+// Servers that were removed from the profile or changed: they are in no view and end with their
+// last call.
+//
+// Thread: I/O thread. Owned by the Router. Limit: limits.drain_ms.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +21,12 @@ class Draining {
   class Owner {
    public:
     virtual ~Owner() = default;
-    // Calls that are not at this lane yet, and would go there.
+    // Calls that are parked before they reach this lane.
     virtual std::vector<std::uint64_t> waiting_for(const Lane &lane) const = 0;
-    // Its time is over, or it cannot finish: the call fails, and its server is notified.
+    // Fails a call that has exceeded limits.drain_ms or cannot finish, and notifies its server.
     virtual void end_drained(Call &call, Lane &lane) = 0;
-    // The last lane of a server has ended; from the loop, nested in nothing.
+    // The last lane of a server has ended. Called from the event loop, not from inside another
+    // call.
     virtual void drained() = 0;
   };
   Draining(const Limits &limits, Reactor &reactor, CallTable &calls, Owner &owner)
@@ -32,12 +35,12 @@ class Draining {
   Draining(const Draining &) = delete;
   Draining &operator=(const Draining &) = delete;
 
-  // They have been taken out of all views.
+  // The servers have been removed from all views.
   void add(Upstreams::List gone);
-  // A call has ended, or its lane has nothing more to do with it. Acts in a later turn, since
-  // the caller may be inside a function of that lane.
+  // A call has ended or left its lane. Checks in a later turn of the loop, since the caller may be
+  // inside a function of that lane.
   void look_later();
-  // All of them end now.
+  // Ends all draining servers now.
   void end_all();
 
   bool ended() const noexcept { return ended_; }

@@ -1,4 +1,4 @@
-// A JSON-RPC message with the one scan of it.
+// A JSON-RPC message with its scan, which is made once.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace bulkhead {
 
-// Borrows the bytes and their scan: valid while whoever handed it over has them, which is until the
-// call returns. What has to wait longer is parked.
+// Borrows the bytes and their scan, valid until the function that received it returns. A message
+// that waits longer is parked.
 struct Message {
   std::string_view bytes;
   const mcp::Scan *scan = nullptr;
@@ -21,8 +21,8 @@ struct Message {
   std::size_t size() const noexcept { return bytes.size(); }
 };
 
-// A copy of a message and of its scan, for a call or an answer that waits. Never changes; copies of
-// the handle share it, so that a thread of the pool may read what its owner has given up.
+// A copy of a message and its scan, for a call or an answer that waits. Immutable; copies of the
+// handle share it, so that a thread of the pool can read it after its call has ended.
 class ParkedMessage {
  public:
   ParkedMessage() = default;
@@ -31,9 +31,9 @@ class ParkedMessage {
 
   bool empty() const noexcept { return kept_ == nullptr; }
   std::size_t size() const noexcept { return kept_ == nullptr ? 0 : kept_->bytes.size(); }
-  // Only of one that is not empty; as long as a handle to it exists.
+  // Requires !empty(). Valid as long as a handle exists.
   Message get() const noexcept { return {kept_->bytes, &kept_->scan}; }
-  // The bytes alone, which keep the whole alive.
+  // The bytes; they keep the whole object alive.
   std::shared_ptr<const std::string> bytes() const { return {kept_, &kept_->bytes}; }
 
  private:

@@ -1,4 +1,4 @@
-// Where the answer to a client's message goes.
+// The address of the answer to a client's message.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 //   client message -> scan -> session -> resolve -> gate -> lane -> connector or tools plugin
 //   upstream message -> scan -> exchange -> (gate) -> session -> transport
 //
-// Owner: the Host. Thread: [io], all of it; the extension tables post what comes from elsewhere.
-// Bounds: Limits of the profile.
+// Thread: I/O thread; the extension tables post what arrives on other threads. Owned by the Host.
+// Limits: those of the profile.
 #pragma once
 
 #include <cstdint>
@@ -61,22 +61,22 @@ namespace bulkhead {
 struct RouterHooks {
   std::function<void(std::int32_t level, std::string_view text)> log;
   std::function<void()> on_status;
-  // A session has ended or an answer has gone: the host looks whether it may stop.
+  // A session has ended or an answer was sent: the host checks whether it may stop.
   std::function<void()> on_idle;
-  // The last lane of a server that had been taken out has ended; from the loop, nested in nothing.
+  // The last lane of a removed server has ended. Called from the event loop, not from inside
+  // another call.
   std::function<void()> on_drained;
-  // Nobody waits any more for what the policy has not answered: a call, a result or a place in a
-  // list, by the number it was asked under; or a call that a person was asked about has ended.
-  // late: since it has had its time.
+  // The policy's answer under this number (a call, a result, an item of a list) is no longer
+  // awaited, or a call with an approval question has ended. late: it timed out.
   std::function<void(std::uint64_t number, bool late)> on_unanswered;
-  // A question to a person has ended, however that was. For the record; it must do nothing else.
+  // An approval question has ended. The function must only record it.
   std::function<void(const ApprovalOutcome &)> on_approval;
-  // The text without the gateway's own credentials; nothing in a process that knows none of them.
+  // Masks the gateway's own credentials in the text; empty in a process that has none of them.
   std::function<std::optional<std::string>(std::string_view text)> mask;
-  std::string approval_hint;  // what a client is told whom nobody could be asked about
-  // Tools' definitions that were not known, or are others now. It must do nothing else.
+  std::string approval_hint;  // how to approve, for clients of calls without an approver
+  // New or changed tool definitions. The function must only store them.
   std::function<void(const std::vector<PinNews> &)> on_pins;
-  // What a lazy server lists was not known, or is another now. As on_pins.
+  // A new or changed list of a lazy server. The function must only store it.
   std::function<void(const ListNews &)> on_list;
 };
 
@@ -88,18 +88,18 @@ class Router final {
   Router &operator=(const Router &) = delete;
 
   // ---- set up, before start() ----
-  // Sessions that continue in the next process are written there. Borrowed, may be null: then none
-  // continues.
+  // Sets the ledger that restores sessions in the next process. Borrowed; null: none is restored.
   void use_ledger(Ledger *ledger);
   std::unique_ptr<Upstream> new_upstream(ServerDef definition);
   void add_upstream(std::unique_ptr<Upstream> upstream) { upstreams_.add(std::move(upstream)); }
 
-  // Starts the lanes for clients without capabilities (eager), else waits for the first client.
+  // Starts the lanes for clients without capabilities (eager), or waits for the first client.
   void start(bool eager);
-  // After the sessions have ended; wires().closing() says when the connectors have released them.
+  // Closes the lanes after the sessions have ended. wires().closing() is 0 when the connectors have
+  // released all connections.
   void close_lanes();
 
-  // ---- the parts, for those who have something to say to them ----
+  // ---- the parts ----
   Clients &clients() noexcept { return clients_; }
   SessionJournal &journal() noexcept { return journal_; }
   RestoredSessions &restored() noexcept { return restored_; }
@@ -120,7 +120,7 @@ class Router final {
   const Upstreams::List &upstreams() const noexcept { return upstreams_.all(); }
   const RouterCounters &counters() const noexcept { return counters_; }
 
-  // ---- what concerns several of them ----
+  // ---- events for several parts ----
   // The policy's decision about a call or about another message, by the number it was asked under.
   void policy_decided(std::uint64_t number, const Gate::Decision &decision);
   void policy_filtered(std::uint64_t question, bool listed) { filters_.answered(question, listed); }
@@ -129,7 +129,7 @@ class Router final {
 
   // ---- state ----
   std::uint32_t in_flight() const noexcept { return call_table_.size(); }
-  // No session, or every session's input has ended and its answers are out.
+  // There is no session, or the input of every session has ended and all answers were sent.
   bool idle() const;
 
  private:

@@ -1,11 +1,12 @@
-// Resource subscriptions: several clients of a lane may watch one resource, and the server hears of
-// the first and the last. Until it has agreed once, each client's own request goes to it, so that
-// no client relies on a subscription that was refused, or cancelled by another client.
+// Resource subscriptions. Several clients of a lane may watch one resource; the server receives the
+// first subscribe and the last unsubscribe request. Until the server has accepted one, the request
+// of each client is forwarded, so that no client relies on a subscription that was refused or
+// cancelled by another client.
 //
-// A watch is known by (lane, the server's own URI). A client may spell it in several ways; it is
-// told of changes under the spelling that it used last.
+// A watch is identified by (lane, the server's own URI). A client may spell the URI in several
+// ways; it is notified under the spelling that it used last.
 //
-// Owner: the Router. Thread: [io]. Bounds: limits.subscriptions_per_session.
+// Thread: I/O thread. Owned by the Router. Limit: limits.subscriptions_per_session.
 #pragma once
 
 #include <cstdint>
@@ -34,44 +35,43 @@ class Subscriptions {
     Notifications &notifications;
     const Names &names;
     const Limits &limits;
-    // The session's subscriptions have changed: the journal is to be updated.
+    // The session's subscriptions have changed: the journal must be updated.
     std::function<void(const Session &session)> on_changed;
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
   explicit Subscriptions(Needs needs) : needs_(std::move(needs)) {}
 
-  // Why this session cannot (un)subscribe at this lane; empty: it can.
+  // The reason why the session cannot subscribe or unsubscribe at this lane; error_code 0: it can.
   struct Refusal {
     std::int32_t error_code = 0;
     std::string text;
   };
   Refusal refusal(const Session &session, const Lane &lane, mcp::Method method) const;
 
-  // A call that was let pass. `token`: the client's spelling of the URI, as it wrote it. True: it
-  // is answered with {} here; false: it goes to the server.
+  // Begins a call that the policy has allowed. `token`: the URI as the client spelled it. True: the
+  // gateway answers it with {}; false: it is sent to the server.
   bool begin(Call &call, Lane &lane, const std::string &token);
-  // The request of a client that watches has come to an end, with the server's word or otherwise.
-  // What the server has refused needs no unsubscribing; what it may have agreed to does: true, and
-  // unsubscribe() is to be called once the call was freed.
+  // The subscribe request of a client has ended. True: the server may have accepted a subscription
+  // that no client needs; call unsubscribe() after the call was freed.
   bool ended(Call &call, std::uint32_t outcome);
   static void unsubscribe(Lane &lane, const std::string &uri);
 
-  // The client's spelling; does nothing if there is none.
+  // Removes the subscription with this spelling, if there is one.
   void forget(Session &session, const std::string &token);
   void forget_all(Session &session);
   // The lane ends.
   void forget_lane(Lane &lane);
-  // To the lane that takes the place of one that goes; without one (null) it ends with it. The new
-  // one subscribes when it is ready, whether the old one's server has answered yet or not.
+  // Moves a subscription to the replacement of its lane, which subscribes when it is ready, or ends
+  // it if there is none (null).
   void move(Session &session, const std::string &token, Lane *to);
-  // A (new) connection of the lane is ready: what clients watch is asked for again. Requests that
-  // the server has not answered yet are on their way themselves.
+  // A connection of the lane is ready: subscribes again to accepted watches. Requests that the
+  // server has not answered are sent again by their calls.
   static void lane_ready(Lane &lane);
 
   // A server reports that a resource has changed.
   void updated(Lane &lane, const Message &message);
 
-  // The rules have changed: subscriptions that they would refuse end.
+  // The rules have changed: ends subscriptions that they refuse.
   void judge_again(bh_session session);
   void refused(const JudgedEvent &event);
 

@@ -1,4 +1,4 @@
-// Where a call goes, and what waits with it.
+// The target of a call, and the state of a call that waits.
 #pragma once
 
 #include <string>
@@ -11,33 +11,33 @@ namespace bulkhead {
 
 class Lane;
 
-// What its name was resolved to, once: what is judged here is what is sent; it is not looked up
-// again.
+// The result of resolving a name, once: the policy evaluates this target and the lane sends to it.
+// The name is not resolved again.
 struct Target {
   Lane *lane = nullptr;
   Resolved resolved;
   mcp::Range range;  // of the name or URI token in the message
 };
 
-// A call on its way. Borrows the message.
+// A call during a step. Borrows the message.
 struct CallInHand {
   Message message;
   Target target;
-  std::string arguments;  // a policy's rewrite of `arguments`; empty: as they came
-  ParkedMessage kept;     // of a call that has waited: what `message` borrows
+  std::string arguments;  // replacement of `arguments` by a policy; empty: none
+  ParkedMessage kept;     // of a call that has waited: the owner of `message`
 };
 
-// A call that waits, or a server's answer that does.
+// A parked call, or a server's parked answer.
 struct ParkedCall {
   ParkedMessage message;
   Target target;          // not of an answer
   std::string arguments;  // as in CallInHand
-  std::size_t bytes = 0;  // of them, counted in WaitingBytes; 0: not counted there
+  std::size_t bytes = 0;  // counted in WaitingBytes; 0: not counted
 
   CallInHand in_hand() const { return {message.get(), target, arguments, message}; }
 };
 
-// What waits with this call; the message is copied unless it was kept before.
+// Parks a call; the message is copied unless it was parked before.
 inline ParkedCall parked(const CallInHand &hand) {
   return {hand.kept.empty() ? ParkedMessage(hand.message) : hand.kept, hand.target, hand.arguments,
           0};

@@ -1,5 +1,7 @@
-// What tools plugins say: results and progress of calls that run in place, changed lists and
-// updated resources. The counterpart of WireEdge. Owner: the Router. Thread: [io].
+// The messages of tools plugins: results and progress of calls, changed lists, updated resources.
+// The counterpart of WireEdge.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -42,20 +44,22 @@ class ToolsEdge {
   ToolsEdge &operator=(const ToolsEdge &) = delete;
 
   // ---- about a call ----
-  // Its result, or its JSON-RPC error: BH_RESULT_*. BH_STALE: there is no such call, or no longer.
+  // The result or the JSON-RPC error (BH_RESULT_*) of a call. BH_STALE: the call is unknown or has
+  // ended.
   bh_status complete(bh_call call, std::uint32_t kind, std::string_view json);
-  // The call has not run, or its plugin has gone with it; nothing follows.
+  // The call was not executed, or its plugin has ended; no result follows.
   void refused(bh_call call, const Error &error);
-  // The plugin has called complete() for it, it says: if not, the call fails in a later turn.
+  // The plugin returned BH_OK, so it must have called complete(): if not, the call fails in a later
+  // turn.
   void expect_completed(bh_call call);
   void progress(bh_call call, double progress, double total, std::string_view message);
-  // For the record; see bh_host_event.
+  // An event for the record of the call; see bh_host_event.
   void event(bh_call call, std::uint32_t kind, std::string_view detail);
 
   // ---- about the plugin ----
   // abi_kind: BH_LIST_*; others are ignored.
   static void list_changed(Upstream &upstream, std::uint32_t abi_kind);
-  // It runs (again), in another process: it is asked again to watch what it was to watch.
+  // The plugin has started in another process: subscriptions are requested again.
   static void began(Upstream &upstream);
   void resource_updated(Upstream &upstream, std::string_view uri);
 

@@ -1,5 +1,6 @@
-// How many bytes of messages wait for a policy or for their intents, all together.
-// Owner: the Router. Thread: [io].
+// Counts the bytes of messages that wait for a policy or for their intent records.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ class WaitingBytes {
  public:
   explicit WaitingBytes(const Limits &limits) : limits_(limits) {}
 
-  // False: with them it would be more than limits.policy_waiting_bytes; nothing is counted.
+  // False: the total would exceed limits.policy_waiting_bytes; nothing is counted.
   bool take(std::size_t bytes) noexcept {
     if (bytes_ + bytes > limits_.policy_waiting_bytes) return false;
     bytes_ += bytes;

@@ -1,5 +1,5 @@
-// The calls that wait in a lane for their turn, or for its server: in order, and how many bytes
-// they are. What they are is in Exchange::parked. Owner: the lane. Thread: [io].
+// The queue of a lane: calls that wait for their turn or for the server, in order, with their total
+// size. The messages are in Call::parked. Thread: I/O thread. Owned by the lane.
 #pragma once
 
 #include <cstddef>

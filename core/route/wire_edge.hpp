@@ -1,6 +1,8 @@
-// What servers behind connectors send, taken apart: answers go to their calls, requests to Asks,
-// notifications to who they are for. Knows the connections by the handles that connectors have of
-// them. Owner: the Router. Thread: [io].
+// Scans the messages of servers behind connectors and dispatches them: answers to their calls,
+// requests to Asks, notifications to Notifications and Subscriptions. Maps the connectors' handles
+// to lanes.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstddef>
@@ -35,24 +37,24 @@ class WireEdge {
     Notifications &notifications;
     Subscriptions &subscriptions;
     std::function<void(std::int32_t level, std::string_view text)> log;
-    std::function<void()> on_idle;  // a connection has been released
+    std::function<void()> on_idle;  // a connection was released
   };
   explicit WireEdge(Needs needs) : needs_(std::move(needs)) {}
 
   // ---- connections ----
   bh_lane add(WireLane *lane) { return wires_.insert(lane); }
-  // It is being closed; its handle stays known until closed().
+  // The connection is being closed; its handle stays valid until closed().
   void detach(bh_lane lane);
-  // It was never opened.
+  // The connection was never opened.
   void forget(bh_lane lane) { wires_.erase(lane); }
-  // The connector has released it, as it must after a close.
+  // The connector has released the connection, as it must after a close.
   void closed(bh_lane lane);
   std::size_t closing() const noexcept { return closing_; }
-  // Null: there is no such connection, or it is being closed.
+  // Null: unknown, or being closed.
   WireLane *find(bh_lane lane) noexcept;
 
   // ---- from connectors ----
-  // hint: the exchange on whose stream it came; 0: the wire does not say.
+  // hint: the exchange of the stream on which the message arrived; 0: unknown.
   void message(bh_lane lane, std::uint64_t hint, std::string_view message);
   void exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error);
   void down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms);

@@ -1,4 +1,6 @@
 // A lane over a connector: handshake, listing, sending, reconnecting.
+//
+// Thread: I/O thread. Owned by the Upstream.
 #pragma once
 
 #include <optional>
@@ -31,26 +33,26 @@ class WireLane final : public Lane {
   bool lazy() const override;
   bool unknown() const override;
 
-  // From the connector, through the router.
+  // ---- from the connector ----
   void down(const Error &error, std::uint32_t retry_after_ms);
-  // The answer to one of the lane's own exchanges. `error` is set when none will come.
+  // The answer to an exchange of the lane's own. `error`: set if there is no answer.
   void own_answer(Exchange &exchange, const mcp::Scan *scan, std::string_view message,
                   const Error *error);
-  // The upstream says that a list is another now.
+  // The server reports that a list has changed.
   void list_changed(ItemKind kind);
 
   bh_lane handle() const noexcept override { return handle_; }
 
  private:
-  // The text with the server's name before it, unless it begins with it (connectors name it too).
+  // Prefixes the text with the server's name, unless the connector has done so.
   std::string about(std::string_view text) const;
   struct Listing {
     bool running = false;
     bool first = false;  // part of becoming ready
     bool again = false;
     ItemList incoming;
-    std::string cursor;       // token, of the page asked for
-    std::size_t page_at = 0;  // where the last page begins in incoming.items
+    std::string cursor;       // JSON token of the requested page
+    std::size_t page_at = 0;  // index of the last page's first item in incoming.items
     std::uint32_t pages = 0;
   };
 
@@ -67,7 +69,7 @@ class WireLane final : public Lane {
   void keep_list();
   void become_ready();
   void attempt_failed(const Error &error, std::uint32_t retry_after_ms);
-  // Whether and when a connection that was lost is made again.
+  // Decides whether and when a lost connection is replaced.
   void regain(bool was_ready, std::uint32_t retry_after_ms);
   void drop_wire();
   void fail_exchanges(const Error &error, bool also_queued);
@@ -88,8 +90,8 @@ class WireLane final : public Lane {
   void *wire_ = nullptr;  // the connector's pointer
   bool handshaken_ = false;
   bool pumping_ = false;
-  bool losing_ = false;  // the connection is gone, what follows from it is not decided yet
-  std::uint32_t first_lists_ = 0;  // of this connection, still under way
+  bool losing_ = false;            // the connection was lost; regain() has not decided yet
+  std::uint32_t first_lists_ = 0;  // open list requests of this connection's start
   std::uint32_t list_failures_ = 0;
   std::uint32_t failures_ = 0;
   std::uint64_t ready_since_ns_ = 0;
