@@ -14,7 +14,12 @@ const started = (pid) => stat(pid)?.[19];
 export const isZombie = (pid) => stat(pid)?.[0] === 'Z';
 export const descriptors = (pid) => readdirSync(`/proc/${pid}/fd`).length;
 export const threads = (pid) => readdirSync(`/proc/${pid}/task`).length;
-export const resident = (pid) => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
+// Private memory of a process, swapped pages included. Pages of files are not counted: the kernel
+// drops them and reads them again as it likes, which looks like growth after a quiet minute.
+export const ownMemory = (pid) => {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return ['RssAnon', 'VmSwap'].reduce((sum, name) => sum + Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0), 0) * 1024;
+};
 
 // "bulkhead compartment NAME" is NAME; a server is "server"; the first process of a server's sandbox
 // and what is not known is the program's name.

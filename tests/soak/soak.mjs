@@ -6,7 +6,7 @@ import { assert, run, sleep, test, until } from '../e2e/lib.mjs';
 import { statusOf } from '../e2e/status.mjs';
 import { Load, everyCompartment } from '../drills/load.mjs';
 import { randomFrom } from '../drills/random.mjs';
-import { Tree, descriptors, resident, threads } from '../drills/tree.mjs';
+import { Tree, descriptors, ownMemory, threads } from '../drills/tree.mjs';
 
 const seconds = Number(process.env.SOAK_SECONDS || 600);
 const first = Math.min(60, seconds / 3);
@@ -25,7 +25,7 @@ function measure(tree) {
     const known = role.includes('/') ? role.slice(role.lastIndexOf('/') + 1) : role;
     let name = known;
     for (let n = 2; rows.has(name); ++n) name = `${known} ${n}`;
-    rows.set(name, { pid, descriptors: root ? descriptors(pid) : 0, threads: threads(pid), rss: resident(pid) });
+    rows.set(name, { pid, descriptors: root ? descriptors(pid) : 0, threads: threads(pid), rss: ownMemory(pid) });
   }
   const total = { pid: 0, descriptors: 0, threads: 0, rss: 0 };
   for (const row of rows.values()) for (const key of ['descriptors', 'threads', 'rss']) total[key] += row[key];
@@ -37,7 +37,7 @@ const change = (was, is, text = String) => `${text(was)} → ${text(is)} (${is <
 function table(early, late) {
   const line = (name, was, is) =>
     `| ${name} | ${change(was.descriptors, is.descriptors)} | ${change(was.threads, is.threads)} | ${change(was.rss, is.rss, mib)} |`;
-  const lines = ['| process | descriptors | threads | resident MiB |', '|---|---|---|---|'];
+  const lines = ['| process | descriptors | threads | private MiB |', '|---|---|---|---|'];
   for (const [name, was] of early.rows) {
     const is = late.rows.get(name);
     lines.push(is ? line(name + (is.pid === was.pid ? '' : ' (another)'), was, is) : `| ${name} | gone | | |`);
