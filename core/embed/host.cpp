@@ -544,6 +544,19 @@ void HostImpl::wait_for(const std::function<bool()> &done, std::uint64_t timeout
   reactor_->timer_cancel(timer);
 }
 
+void HostImpl::wait_until(const std::function<bool()> &done, std::uint64_t deadline_ns) {
+  const std::uint64_t now = reactor_->now_ns();
+  if (now < deadline_ns) wait_for(done, (deadline_ns - now) / 1'000'000u);
+}
+
+// No transport has unsent answers.
+bool HostImpl::transports_have_sent() {
+  std::string ignored;
+  return std::none_of(transports_.begin(), transports_.end(), [&](const auto &part) {
+    return part->end != nullptr && part->instance->probe(&ignored) == BH_PENDING;
+  });
+}
+
 void HostImpl::request_stop() noexcept {
   stop_requested_.store(true);
   reactor_->wake();
@@ -599,6 +612,7 @@ void HostImpl::shut_down() {
   wait_for([this] { return !router_->ends().busy(); }, grace);
   router_->ends().end_all();
   router_->clients().end_all("the gateway is stopping");
+  wait_until([this] { return transports_have_sent(); }, deadline);
   router_->close_lanes();
   // Children get their grace twice: for the closed stdin and for SIGTERM.
   wait_for([this] { return router_->wires().closing() == 0; }, 2 * grace + 1'000);

@@ -205,6 +205,8 @@ class HostImpl final : public Host,
   void check_finished();
   void shut_down();
   void wait_for(const std::function<bool()> &done, std::uint64_t timeout_ms);
+  void wait_until(const std::function<bool()> &done, std::uint64_t deadline_ns);
+  bool transports_have_sent();
   void stop_parts(Parts &parts);
   void forget_ended();
   void log(std::int32_t level, std::string_view component, std::string_view text) const;

@@ -65,6 +65,9 @@ class TransportHttp {
   void drain(std::uint64_t) noexcept {
     if (server_) server_->drain();
   }
+  bh_status probe(bh_error *) const noexcept {
+    return server_ && server_->sends_after_drain() ? BH_PENDING : BH_OK;
+  }
   void stop() noexcept { server_.reset(); }
 
   bh_status send(const bh_outgoing &message) {

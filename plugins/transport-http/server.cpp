@@ -312,6 +312,11 @@ void Server::drain() noexcept {
   listener_.close();
 }
 
+bool Server::sends_after_drain() const noexcept {
+  return draining_ && std::any_of(connections_.begin(), connections_.end(),
+                                  [](const auto &c) { return c->unsent() != 0; });
+}
+
 void Server::stop() noexcept {
   if (stopped_) return;
   listener_.close();

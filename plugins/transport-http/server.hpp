@@ -39,6 +39,8 @@ class Server final : public ConnectionOwner {
   void stop_accepting() noexcept { listener_.close(); }
   // Answers from now on close their connections.
   void drain() noexcept;
+  // drain() was called, and bytes of answers are unsent.
+  bool sends_after_drain() const noexcept;
   // Ends every stream, connection and session; nothing of the reactor is held afterwards.
   void stop() noexcept;
 

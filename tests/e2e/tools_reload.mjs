@@ -2,7 +2,8 @@
 // finishes its calls, and none is lost.
 import { copyFileSync, mkdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { alive, assert, build, run, runProgram, show, test, until } from './lib.mjs';
+import net from 'node:net';
+import { alive, assert, build, run, runProgram, show, sleep, test, until } from './lib.mjs';
 import { ask, statusOf } from './status.mjs';
 
 const built = join(build, 'core/plugin/testing_plugins/plugins');
@@ -202,6 +203,39 @@ test('large answers given just before a drained compartment ends arrive whole', 
   assert.equal((await answer).success, true);
   await until('they have ended', () => old.every((pid) => !alive(pid)));
 });
+
+// A client that reads slowly gets its whole answer although the gateway is stopping.
+for (const [mode, args] of [['in compartments', []], ['in one process', ['--single-process']]]) {
+  test(`a large answer that is unsent when the gateway stops arrives whole, ${mode}`, async (t) => {
+    const path = t.path('a/held.so');
+    install(path, 'one');
+    const gateway = await t.gateway({ limits: { shutdown_grace_ms: 20000 }, tools: { first: { plugin: path } } }, { args });
+    const client = await t.http(gateway);
+    await client.toolNames();
+    const body = '{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"first__hold_large","arguments":{}}}';
+    const socket = net.connect(gateway.port, '127.0.0.1');
+    t.defer(() => socket.destroy());
+    await new Promise((done) => { socket.once('connect', done); });
+    socket.write(`POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nContent-Type: application/json\r\n`
+      + `Accept: application/json, text/event-stream\r\nMcp-Session-Id: ${client.session}\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    socket.pause();
+    await inFlight(gateway, 1);
+    const pid = args.length ? gateway.pid : (await processOf(gateway, 'first'))[0];
+    process.kill(pid, 'SIGUSR1');
+    await inFlight(gateway, 0); // answered: most of it lies in the gateway, since nothing is read
+    gateway.mayExit = true;
+    process.kill(gateway.pid, 'SIGTERM');
+    await sleep(300);
+    let text = '';
+    const ended = new Promise((done, fail) => { socket.on('end', done).on('error', fail); });
+    socket.on('data', (data) => { text += data; });
+    socket.resume();
+    await ended;
+    assert.equal([...text.matchAll(/x{100000}/g)].length, Math.floor((8 << 20) / 100000), `${text.length} bytes`);
+    assert.ok(text.length > 8 << 20);
+    await until('the gateway has ended', () => gateway.exit?.code === 0, 10000);
+  }, { timeout: 40000 });
+}
 
 // Fault: a call that is sent in the instant in which the process of before ends is lost with it.
 test('no call is lost while tools plugins are replaced again and again', async (t) => {

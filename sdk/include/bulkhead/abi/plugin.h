@@ -29,7 +29,9 @@ typedef struct bh_plugin {
   /* Acquire what is needed. Threads may run only between start and stop. [control] */
   bh_status (*start)(void *self, bh_error *error);
 
-  /* BH_OK: ready. BH_PENDING: still starting. An error: broken, with its reason. [control] */
+  /* BH_OK: ready. BH_PENDING: still starting. An error: broken, with its reason. After drain():
+   * BH_PENDING while work under way is not finished; the host then stops the instance at the
+   * deadline of drain(). [control] */
   bh_status (*probe)(void *self, bh_error *error);
 
   /* Take no new work; work under way may finish until deadline_ns (CLOCK_MONOTONIC). [control] */
