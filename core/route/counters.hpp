@@ -1,4 +1,4 @@
-// What has happened since the start, for status and metrics. Owner: the Router. Thread: [io].
+// Counters since the start, for status and metrics. Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -6,21 +6,21 @@
 namespace bulkhead {
 
 struct RouterCounters {
-  std::uint64_t calls = 0;             // client requests that went to an upstream
+  std::uint64_t calls = 0;             // client requests to servers
   std::uint64_t refused_messages = 0;  // from clients, malformed or ambiguous
   std::uint64_t refused_by_policy = 0;
   std::uint64_t timeouts = 0;
-  std::uint64_t policy_timeouts = 0;  // answers that the policy did not give in time
-  std::uint64_t approvals_asked = 0;  // calls that have waited for a person
+  std::uint64_t policy_timeouts = 0;  // decisions of the policy that timed out
+  std::uint64_t approvals_asked = 0;  // calls that required approval
   std::uint64_t approvals_allowed = 0, approvals_denied = 0, approvals_expired = 0;
   std::uint64_t bad_upstream_messages = 0;
-  std::uint64_t stray_answers = 0;       // for an exchange that had ended
-  std::uint64_t refused_asks = 0;        // of upstreams, not attributable or not possible
-  std::uint64_t dropped_events = 0;      // notifications that belong to nobody
-  std::uint64_t refused_unrecorded = 0;  // requests, since their records might have found no place
-  std::uint64_t answers_withheld = 0;    // since their records were not committed in time
-  std::uint64_t dropped_details = 0;     // that tools plugins wanted on record
-  std::uint64_t dropped_members = 0;     // of messages, which no side may send
+  std::uint64_t stray_answers = 0;       // answers to exchanges that had ended
+  std::uint64_t refused_asks = 0;        // server-initiated requests that no client could answer
+  std::uint64_t dropped_events = 0;      // notifications without a receiver
+  std::uint64_t refused_unrecorded = 0;  // requests that could not be recorded
+  std::uint64_t answers_withheld = 0;    // answers whose records were not committed in time
+  std::uint64_t dropped_details = 0;     // invalid events of tools plugins, or beyond the limit
+  std::uint64_t dropped_members = 0;     // unknown envelope members of messages
 };
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// Members that neither rules nor people would see of a message. Thread: any.
+// Removes the members of a message that neither rules nor approvers would see. Any thread.
 #pragma once
 
 #include <cstdint>

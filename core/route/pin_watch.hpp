@@ -1,5 +1,7 @@
-// Tools whose definition is not the one that was approved: noted when they are listed, and, where
-// the profile says so, neither shown nor called. Owner: the Router. Thread: [io].
+// Detects tools whose definition is not the approved one when they are listed. If the profile
+// enforces pins, such tools are neither listed nor called.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +22,17 @@ class PinWatch {
  public:
   using Log = std::function<void(std::int32_t level, std::string_view text)>;
   using OnNews = std::function<void(const std::vector<PinNews> &)>;
-  // on_news: definitions that are new or have changed; empty: there is no keeper.
+  // on_news: receives new and changed definitions; empty: they are not stored.
   PinWatch(const Profile &profile, Log log, OnNews on_news);
 
-  // A server has said anew what its tools are.
+  // A server has listed its tools.
   void listed(const Lane &lane);
   // The profile's pins have changed; `lanes` are those that list something. True: so is what may be
   // shown and called.
   bool use_profile(const std::vector<const Lane *> &lanes);
 
   bool enforces() const noexcept { return pins_.enforces(); }
-  // BH_PIN_...: is this the definition that was approved? Unknown for what is no tool.
+  // Compares the definition with the approved one: BH_PIN_...; unknown if it is not a tool.
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,
                       const DefinitionHash &hash) const;
   std::uint32_t state(const Upstream &upstream, ItemKind kind, std::string_view tool,

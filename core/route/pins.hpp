@@ -1,8 +1,10 @@
-// Compares what servers list with what was approved. Owner: the Router. Thread: [io].
+// Compares tool definitions with the approved ones.
 //
-// The first list of a server that is not known yet is approved as it is; from then on a definition
-// that is another, a tool under another name, and (unless the profile accepts them) a new tool are
-// not. Bound: most_pins; a tool beyond it is not approved.
+// The first list of an unknown server is approved. Later, a changed definition, a renamed tool and
+// (unless the profile accepts it) a new tool are not approved. Limit: most_pins; further tools are
+// not approved.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +21,7 @@ namespace bulkhead {
 
 class Pins {
  public:
-  // Forgets what was known.
+  // Removes all pins.
   void use(const PinRules &rules, const std::vector<ToolPin> &known);
 
   std::vector<ToolPin> all() const;
@@ -28,10 +30,10 @@ class Pins {
   bool active() const noexcept { return rules_.mode != PinRules::Mode::off; }
   bool enforces() const noexcept { return rules_.mode == PinRules::Mode::enforce; }
 
-  // All tools that the server lists now. What is new or other than before is returned.
+  // Compares the complete tool list of a server and returns new and changed definitions.
   std::vector<PinNews> listed(const std::string &server, const ItemList &tools);
 
-  // BH_PIN_...: is this definition of the tool the approved one?
+  // Compares the definition of a tool with the approved one: BH_PIN_... .
   std::uint32_t state(std::string_view server, std::string_view tool,
                       const DefinitionHash &hash) const;
 

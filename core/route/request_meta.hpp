@@ -1,4 +1,5 @@
-// Members of params._meta that a gateway puts into each request of a connection. Thread: [io].
+// The members of params._meta that the gateway adds to each request of a connection. Thread: I/O
+// thread. Owned by the lane.
 #pragma once
 
 #include <string>
@@ -20,8 +21,8 @@ class RequestMeta {
     whole_.append(R"("_meta":{)").append(members).append("},");
   }
   bool empty() const noexcept { return whole_.empty(); }
-  // Not empty(): into a request with params that are an object with members; never allocates. The
-  // client's own members of the same names must have been removed.
+  // Adds the members to a request whose params are an object with members; requires !empty(). Never
+  // allocates. The client's members of the same names must have been removed.
   void add_to(Splice *splice, const Message &request) const noexcept {
     const mcp::Range meta = request.scan->meta;
     if (meta.empty()) return splice->insert(request.scan->params.begin + 1, whole_);
@@ -30,7 +31,7 @@ class RequestMeta {
     const std::string_view inside(inside_);
     splice->insert(meta.begin + 1, has_members ? inside : inside.substr(0, inside.size() - 1));
   }
-  // The same of params by themselves: an object, or nothing.
+  // Likewise for params alone: an object, or empty.
   std::string added_to(std::string_view params) const {
     if (whole_.empty()) return std::string(params);
     const std::string_view meta = std::string_view(whole_).substr(0, whole_.size() - 1);
@@ -39,7 +40,7 @@ class RequestMeta {
   }
 
  private:
-  std::string inside_, whole_;  // with a comma behind
+  std::string inside_, whole_;  // with a trailing comma
 };
 
 }  // namespace bulkhead

@@ -1,6 +1,6 @@
-// How servers of one generation of the protocol are spoken to. Everything on the servers' side that
-// depends on a revision is behind this: what opens a connection, what its answer says, what each
-// request carries. Without state; a lane keeps what it has read. Thread: [io].
+// The server edge of one protocol generation. It contains everything on the server side that
+// depends on a revision: the opening request, its result, and the members that each request
+// carries. An edge has no state; the lane keeps the results. Thread: I/O thread.
 #pragma once
 
 #include <string>
@@ -16,23 +16,22 @@ class ServerEdge {
  public:
   virtual ~ServerEdge() = default;
 
-  // The first request on a connection: its method, and its params, a JSON object.
+  // The method and the params (a JSON object) of the first request on a connection.
   virtual mcp::Method opening_method() const = 0;
   virtual std::string opening_params(ClientCaps caps) const = 0;
 
-  // What the result of that request, a JSON text of the server's, says.
+  // The result of the opening request, parsed from the server's JSON text.
   struct Opened {
     std::string revision;
     ServerCaps caps;
     std::string instructions;  // at most max_instructions_bytes
   };
-  // BH_E_PROTOCOL: the server cannot be spoken to; the text continues 'server "x": '.
+  // BH_E_PROTOCOL: the server speaks no supported revision; the text continues 'server "x": '.
   virtual Result<Opened> opened(std::string_view result) const = 0;
-  // The notification that is sent then; empty: none.
+  // The notification that follows; empty: none.
   virtual std::string_view confirmation() const = 0;
 
-  // What each further request has in params._meta: members of a JSON object, without its braces.
-  // Empty: nothing.
+  // The members of params._meta of each further request, without braces. Empty: none.
   virtual std::string request_meta(ClientCaps caps) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a server of the profile does, for people.
+// The state of a server, as `bulkhead status` reports it.
 #pragma once
 
 #include <cstdint>

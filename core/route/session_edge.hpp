@@ -1,5 +1,7 @@
-// Clients of the revisions with a session, 2024-11-05 to 2025-11-25: initialize, then requests and
-// notifications until the session ends. Owner: the Router. Thread: [io].
+// The client edge of the revisions with a session, 2024-11-05 to 2025-11-25: initialize, then
+// requests and notifications until the session ends.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,7 @@ class SessionEdge final : public ClientEdge {
     Notifications &notifications;
     Subscriptions &subscriptions;
     SessionJournal &journal;
-    // A message to this server could not be rewritten and goes nowhere.
+    // A message to this server could not be rewritten and was dropped.
     std::function<void(const Lane &lane, mcp::Method method)> on_lost;
   };
   explicit SessionEdge(Needs needs) : needs_(std::move(needs)) {}
@@ -44,7 +46,7 @@ class SessionEdge final : public ClientEdge {
   bool begins_session(const mcp::Scan &request) const override {
     return request.method == mcp::Method::initialize;
   }
-  // They exist in 2025-03-26 only.
+  // Batches exist in 2025-03-26 only.
   bool takes_batches(const Session &session) const override {
     return session.initialized && session.revision == batch_revision;
   }

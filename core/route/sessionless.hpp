@@ -1,5 +1,6 @@
-// The sessionless streams that are open: requests that came without a session and are not answered
-// yet. Owner: Clients. Thread: [io]. Bound: limits.sessions.
+// Open sessionless streams: requests without a session that are not answered yet.
+//
+// Thread: I/O thread. Owned by Clients. Limit: limits.sessions.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,14 @@ class ClientEnd;
 
 class SessionlessStreams {
  public:
-  // False: that transport has such a stream open.
+  // False: the transport has this stream open.
   bool add(const ClientEnd &end, std::uint64_t stream, bh_session handle) {
     return open_.emplace(std::pair{&end, stream}, handle).second;
   }
   bool holds(const ClientEnd &end, std::uint64_t stream) const {
     return open_.contains({&end, stream});
   }
-  // Ends it; what add() was given, or 0 where it is not open.
+  // Removes a stream and returns its session; 0: it is not open.
   bh_session take(const ClientEnd &end, std::uint64_t stream) {
     const auto node = open_.extract({&end, stream});
     return node.empty() ? 0 : node.mapped();

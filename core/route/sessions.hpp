@@ -1,4 +1,4 @@
-// The open sessions, by handle. Owner: the Router. Thread: [io].
+// The open sessions by handle. Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace bulkhead {
 
-// A number to begin with that differs from process to process, for handles that leave the process:
-// one that another process, or the one before, has given out must not be taken for ours.
-// `otherwise` is used when the kernel gives no random number.
+// A random first generation for handles that leave the process, so that a handle of another or an
+// earlier process is not valid in this one. `otherwise` is used if the kernel returns no random
+// number.
 std::uint32_t random_generation(std::uint64_t otherwise);
 
 class Sessions {
@@ -22,19 +22,19 @@ class Sessions {
   // `first_generation`: of the handles; see Slots.
   explicit Sessions(std::uint32_t first_generation) : table_(first_generation) {}
 
-  // A session for this peer, which `end` leads to. The peer is copied, the end borrowed.
+  // Opens a session of this peer. The peer is copied; `end`, which receives messages, is borrowed.
   Session &open(ClientEnd &end, const bh_peer &peer, std::uint64_t now_ns);
-  // Null: there is no such session, or no longer. Valid until it is erased.
+  // Null: unknown or erased. The result is valid until the session is erased.
   Session *find(bh_session handle) noexcept;
   void erase(bh_session handle) { table_.erase(handle); }
   std::size_t size() const noexcept { return table_.size(); }
 
-  // f(const Session &) for each; f opens and erases none.
+  // Calls f(const Session &) for each session; f must not open or erase any.
   template <class F>
   void for_each(F &&f) const {
     table_.for_each([&](bh_session, const std::unique_ptr<Session> &s) { f(std::as_const(*s)); });
   }
-  // For loops whose body may open or erase sessions: find() says which are still there.
+  // The handles, for loops that may open or erase sessions; use find() for each.
   std::vector<bh_session> handles() const;
 
  private:

@@ -1,5 +1,7 @@
-// Resolves the names that clients call: once, whole, to a lane and the server's own name. What it
-// finds is what is judged and what is sent. Owner: the Router. Thread: [io].
+// Resolves the name that a client calls, once, to a lane and the server's own name. The policy
+// evaluates this target, and the lane sends to it.
+//
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <string>
@@ -26,8 +28,8 @@ class Targets {
   };
   explicit Targets(Needs needs) : needs_(needs) {}
 
-  // False: the request is answered, since no server has what it names; or it waits until servers
-  // that may have it have answered or failed.
+  // False: the request was answered with an error, or it waits until servers that may offer the
+  // name have answered or failed.
   bool find(Session &session, Incoming &request, Target *out);
 
  private:

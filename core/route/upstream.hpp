@@ -1,4 +1,4 @@
-// One server of the profile, and its lanes. Owner: the Router. Thread: [io].
+// A server of the profile and its lanes. Thread: I/O thread. Owned by Upstreams, then by Draining.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,27 @@ class Upstream {
   Upstream(LaneHost &host, ServerDef definition) : host_(host), def_(std::move(definition)) {}
 
   const ServerDef &def() const noexcept { return def_; }
-  // Takes over a definition that differs in what needs no new connection; see same_wire().
+  // Applies a definition that needs no new connection; see same_wire().
   void redefine(ServerDef definition);
   const std::string &name() const noexcept { return def_.name; }
 
-  // What it talks through: a connector, or a tools plugin in place. Neither: unusable says why.
+  // The connector or the tools plugin of the server. Neither: `unusable` has the reason.
   const bh_connector *connector = nullptr;
   const bh_tools *tools = nullptr;
   void *self = nullptr;
   std::string unusable;
-  // How the server behind a connector is spoken to.
+  // The edge of the protocol generation that the server speaks.
   const ServerEdge *edge = &session_server_edge();
 
-  // While servers are being exchanged: the upstream whose place this one takes, from whose lanes
-  // new ones inherit.
+  // During a reload: the upstream that this one replaces, and from whose lanes new ones inherit.
   const Upstream *former = nullptr;
-  std::uint64_t drain_until_ns = 0;  // of one that is draining
+  std::uint64_t drain_until_ns = 0;  // while it is draining
 
   // The lane for a client with these capabilities (of a session of its own, if the definition says
   // so), made and started if there is none. Null: disabled or unusable.
   Lane *lane_for(ClientCaps caps, std::uint64_t session);
-  // Ends and removes it, with the others of its pool; its exchanges have been finished before.
-  // Does nothing for one that has gone.
+  // Closes and removes a lane with the others of its pool. Its calls have ended before. Does
+  // nothing for a lane that was removed.
   void remove(Lane *lane);
   // Starts the other connections of the pool that this lane is the first of, as far as they are
   // not there.
@@ -51,7 +50,7 @@ class Upstream {
   Lane *share(Lane &first, std::string_view tool);
   const std::vector<std::unique_ptr<Lane>> &lanes() const noexcept { return lanes_; }
 
-  // The time-out of one request, milliseconds, clamped to the ceiling.
+  // The time-out of a request in milliseconds, limited to the maximum.
   std::uint64_t timeout_ms(mcp::Method method, std::string_view tool) const;
 
   // May the server have this URI of its own? By the lists of all of its lanes, remembered ones

@@ -1,4 +1,4 @@
-// The servers of the profile, in its order. Owner: the Router. Thread: [io].
+// The servers of the profile, in its order. Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <algorithm>
@@ -17,16 +17,16 @@ class Upstreams {
 
   const List &all() const noexcept { return list_; }
   void add(std::unique_ptr<Upstream> upstream) { list_.push_back(std::move(upstream)); }
-  // All of them, to be put together anew.
+  // Removes and returns all servers, to build a new list from them.
   List take_all() noexcept { return std::exchange(list_, {}); }
 
-  // Null: the profile has none of this name.
+  // Null: the profile has no server of this name.
   const Upstream *find(std::string_view name) const noexcept {
     const auto at = std::find_if(list_.begin(), list_.end(),
                                  [name](const auto &one) { return one->name() == name; });
     return at == list_.end() ? nullptr : at->get();
   }
-  // Some server has a conversation with each client.
+  // A server has a connection for each client.
   bool any_per_client() const noexcept {
     return std::any_of(list_.begin(), list_.end(), [](const auto &one) {
       return one->def().session == SessionScope::per_client;
