@@ -1,5 +1,5 @@
 // Human approval of calls: finds an approver, composes the question, and records its end. Calls
-// parks the calls meanwhile.
+// parks the calls that wait.
 //
 // Thread: I/O thread. Owned by the Router.
 #pragma once

@@ -91,7 +91,7 @@ class Calls final : public Asks::Forms {
   void checked(std::uint64_t call, bool duplicates);
   void approval_given(std::uint64_t call, bool allow, ApprovalSurface surface,
                       const ApprovalScope &scope);
-  // A person's answer. BH_E_NOT_FOUND: no call waits for it (any more). BH_E_INVALID: unknown
+  // A person's answer. BH_E_NOT_FOUND: no call waits for it. BH_E_INVALID: unknown
   // scope.
   Result<void> answer_approval(const ApprovalAnswer &answer);
   // The client's answer to the approval form.

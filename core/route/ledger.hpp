@@ -76,9 +76,9 @@ class Ledger {
   // ---- sessions ----
   // A place for a session of this process; none: there is none left, or the id is too long.
   Slot claim(std::string_view id);
-  // The place of a session of an earlier process, which is this one's from then on.
+  // Takes over the place of a session of an earlier process.
   Slot take(std::string_view id);
-  // Places of earlier processes that nobody has taken can be claimed from now on.
+  // Places of earlier processes that were not taken can be claimed from now on.
   void forget_left();
   // The session of this place ends and may come back, with this id: take() finds it. Its place is
   // given away once no other is free, those that were left first before the others.
@@ -96,14 +96,14 @@ class Ledger {
   // ---- the carried session ----
   // Registers a request; false: too many, or its id is too long. Several may have one stream.
   bool add_request(std::uint64_t stream, std::string_view id, bool initialize) noexcept;
-  // Those of this stream need no answer any more.
+  // Removes the requests of this stream, which need no answer.
   void settle(std::uint64_t stream) noexcept;
   std::vector<LedgerRequest> requests() const;
   std::uint64_t last_stream() const noexcept;  // the greatest of requests()
   std::uint64_t note() const noexcept;         // 64 bits of the transport's own
   void set_note(std::uint64_t note) noexcept;
-  // Bytes of the client that nobody has handled yet: behind those that are kept, or instead of
-  // them. False: too many, and none is kept any more.
+  // Stores bytes of the client that were not handled: appends them (more) or replaces the stored
+  // ones. False: too many; none is stored then.
   bool keep(std::string_view bytes, bool more) noexcept;
   // The first n of them are going to be handled; commit() when it is known what they are. Until
   // then the next process would find them, too.

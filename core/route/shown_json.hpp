@@ -12,7 +12,7 @@ namespace bulkhead {
 
 struct ShownJson {
   std::string text;
-  bool cut = false;  // there is more than max_bytes; then the text is no JSON any more
+  bool cut = false;  // cut to max_bytes; the text is not valid JSON then
 };
 
 // A validated JSON text in one pass: it stops when max_bytes of output are there. Values of members

@@ -33,7 +33,7 @@ class Digits {
 class Splice {
  public:
   static constexpr std::uint32_t max_edits = 8;
-  // What a client or the log is told of one that has failed.
+  // The error text of a splice that has failed.
   static constexpr const char *failure =
       "the message could not be rewritten: its edits overlap, or there are too many";
 

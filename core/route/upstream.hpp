@@ -57,9 +57,9 @@ class Upstream {
   // included; true while none of them has listed.
   bool may_have(std::string_view uri) const;
 
-  // Of a lazy server: what it listed to clients with these capabilities. Null: it is not known.
+  // The remembered list of a lazy server for clients with these capabilities. Null: unknown.
   const std::string *kept_list(ClientCaps caps) const noexcept;
-  // Empty: too long to be kept. False: nobody keeps lists, or this one is kept already.
+  // Stores the list; empty: too long. False: lists are not stored, or this one is stored already.
   bool keep_list(ClientCaps caps, const std::string &text);
 
   ServerStatus status() const;
