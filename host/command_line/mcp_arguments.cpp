@@ -32,7 +32,7 @@ std::string check_header(const std::string &text) {
 void add_add(CLI::App &mcp, Arguments &to) {
   auto *add = mcp.add_subcommand("add", "Add a server to the profile");
   add->add_option("name", to.name, "The server's name")->required()->type_name("NAME");
-  add->add_option("url", to.mcp.word, "The URL of a server")->type_name("URL");
+  add->add_option("server_url", to.mcp.word, "The URL of a server")->type_name("URL");
   add->add_option("--url", to.mcp.url, "Its URL, in place of a program")->type_name("URL");
   add->add_option("-e,--env", to.mcp.env, "An environment variable of it (may be repeated)")
       ->type_name("KEY=VALUE")
