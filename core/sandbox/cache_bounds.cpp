@@ -49,12 +49,12 @@ std::string in_megabytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
 }
 
-// What is closed to its owner cannot be emptied. Never a link's goal.
+// Gives the owner access to a folder: one without it cannot be emptied. Follows no link.
 void open_up(int at, const char *name) {
   static_cast<void>(::fchmodat(at, name, 0700, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
-// Takes away the files of a folder, and moves its folders into `top`, so that nothing is ever deep.
+// Removes the files of a folder and moves its folders into `top`, so that nesting never grows.
 void flatten(int top, const std::string &name, std::uint64_t *number,
              const std::atomic<bool> &stop) {
   open_up(top, name.c_str());
@@ -139,10 +139,12 @@ void CacheBounds::make_room(const std::string &server) {
   if (::access(mark.c_str(), F_OK) != 0) return;
   const std::lock_guard lock(mutex_);
   const auto at = watched_.find(server);
-  if (at != watched_.end() && at->second.running != 0) return;  // with the first of the next ones
+  if (at != watched_.end() && at->second.running != 0)
+    return;  // the first process of the next start empties it
   const std::string away = options_.folder + "/" + std::string(trash_name) +
                            std::to_string(::getpid()) + "-" + std::to_string(++put_away_);
   const std::string cache = options_.folder + "/" + server;
+  if (measuring_ == server) measuring_.clear();
   if (::rename(cache.c_str(), away.c_str()) == 0) {
     trash_.push_back(away);
     options_.log(BH_LOG_INFO, "server \"" + server + "\": its cache was too large and is emptied");
@@ -176,7 +178,7 @@ void CacheBounds::ended(const std::string &server) {
   changed_.notify_all();
 }
 
-// No signal is handled on it: whoever handles them expects the program's own.
+// The thread blocks all signals: handlers expect to run on the program's own threads.
 bool CacheBounds::start_thread() {
   if (has_thread_) return true;
   sigset_t all, before;
@@ -193,7 +195,7 @@ bool CacheBounds::start_thread() {
   return has_thread_;
 }
 
-// What a process before this one had put away and could not remove in time.
+// Folders that an earlier process put away and did not remove before it ended.
 void CacheBounds::find_leftovers() {
   std::error_code error;
   for (const auto &entry : std::filesystem::directory_iterator(options_.folder, error)) {
@@ -215,7 +217,7 @@ void CacheBounds::work() {
       trash_.pop_back();
       lock.unlock();
       if (!remove_folder(path, ending_) && !ending_) {
-        options_.log(BH_LOG_WARN, "what was in a cache cannot be removed: " + path);
+        options_.log(BH_LOG_WARN, "the content of a cache cannot be removed: " + path);
       }
       lock.lock();
       continue;
@@ -240,22 +242,29 @@ void CacheBounds::measure(std::unique_lock<std::mutex> &lock, const std::string 
   watched.due = Clock::now() + options_.interval;
   if (watched.running == 0) watched_.erase(server);
   if (bound == 0) return;
+  measuring_ = server;
   lock.unlock();
   const CacheSize size = measure_folder(options_.folder + "/" + server, ending_);
-  const bool over = size.bytes > bound || !size.whole;
-  const std::string mark = mark_of(server);
-  if (over && !ending_ && ::access(mark.c_str(), F_OK) != 0) {
-    const OwnedFd made(::open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    const std::string much =
-        size.whole
-            ? in_megabytes(size.bytes) + ", more than its cache_bytes (" + in_megabytes(bound) + ")"
-            : "more files or folders in each other than are counted";
-    options_.log(BH_LOG_WARN, "server \"" + server + "\": its cache has " + much +
-                                  "; it is emptied before its next start");
-  } else if (!over && !ending_) {
-    ::unlink(mark.c_str());  // the server has tidied up itself
-  }
   lock.lock();
+  // If make_room() has put this cache away in the meantime, the size is that of a cache that is
+  // gone.
+  if (!ending_ && measuring_ == server) mark(server, size, bound);
+  measuring_.clear();
+}
+
+void CacheBounds::mark(const std::string &server, const CacheSize &size, std::uint64_t bound) {
+  const std::string mark = mark_of(server);
+  if (size.bytes <= bound && size.whole) {
+    ::unlink(mark.c_str());  // the server has removed files itself
+    return;
+  }
+  if (::access(mark.c_str(), F_OK) == 0) return;
+  const OwnedFd made(::open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const std::string much = size.whole ? in_megabytes(size.bytes) + ", more than its cache_bytes (" +
+                                            in_megabytes(bound) + ")"
+                                      : "more files or nested folders than are counted";
+  options_.log(BH_LOG_WARN, "server \"" + server + "\": its cache has " + much +
+                                "; it is emptied before its next start");
 }
 
 }  // namespace bulkhead

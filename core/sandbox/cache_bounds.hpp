@@ -1,11 +1,11 @@
-// Bounds the disk space of servers' caches (cache/SERVER of the state folder), as far as a program
-// can without a quota of the kernel: each cache is measured when its server has started, while it
-// runs and when it has ended. One that is too large is said so, marked, and emptied before the
-// server's next start. Between two looks a server can write what the disk holds.
+// Limits the disk space of servers' caches (cache/SERVER of the state folder) without a kernel
+// quota: each cache is measured after its server has started, at intervals while it runs, and after
+// it has ended. A cache above its limit is logged, marked with a file, and emptied before the
+// server's next start. Between two measurements a server can fill the disk.
 //
-// All walking and removing is done by one thread of its own, with the first server. Internal to
-// core/sandbox. Owner: a Spawner. Thread: its own, for all that is called here; `log` is called on
-// any.
+// One private thread, started with the first server, measures and removes. Internal to
+// core/sandbox. Owner: a Spawner. Thread: the public functions are called on one thread; `log` is
+// called on that thread and on the private one.
 #pragma once
 
 #include <pthread.h>
@@ -23,25 +23,25 @@
 
 namespace bulkhead {
 
-// Bytes on disk of all files below a folder; a file with several names counts as its share of them.
+// Bytes on disk of all files below a folder; a file with n hard links counts 1/n for each of them.
 struct CacheSize {
   std::uint64_t bytes = 0;
-  bool whole = true;  // false: more files or folders in each other than are looked at
+  bool whole = true;  // false: more entries or nested folders than are counted
 };
 inline constexpr std::uint64_t most_cache_entries = 1'000'000;
 inline constexpr int most_cache_depth = 64;
-// Follows no link. Stops when `stop` becomes true.
+// Measures a folder. Follows no link. Stops when `stop` becomes true.
 CacheSize measure_folder(const std::string &path, const std::atomic<bool> &stop);
-// Removes a folder with all that is in it, however deep, whatever its permissions are. Follows no
-// link. False: something is left.
+// Removes a folder and its content at any depth and with any permissions. Follows no link. Returns
+// false if something is left.
 bool remove_folder(const std::string &path, const std::atomic<bool> &stop);
 
 class CacheBounds {
  public:
   struct Options {
-    std::string folder;  // that has the caches; it may not exist yet
+    std::string folder;  // the parent of all caches; need not exist yet
     std::function<void(std::int32_t level, std::string_view text)> log;
-    // From a start or an end to the look, and from one look at a running server to the next.
+    // settle: from a start or an end to the measurement; interval: between two of a running server.
     std::chrono::milliseconds settle{5'000}, interval{600'000};
   };
 
@@ -50,10 +50,10 @@ class CacheBounds {
   CacheBounds(const CacheBounds &) = delete;
   CacheBounds &operator=(const CacheBounds &) = delete;
 
-  // Before a process of this server starts: where its cache was too large, and no other process of
-  // it runs, puts it away to be removed.
+  // Call before a process of this server starts. If the server's cache is marked as too large and
+  // no process of the server runs, moves the cache aside for removal.
   void make_room(const std::string &server);
-  // bytes: the bound; 0: none.
+  // bytes: the limit of the cache; 0: no limit.
   void started(const std::string &server, std::uint64_t bytes);
   void ended(const std::string &server);
 
@@ -69,6 +69,7 @@ class CacheBounds {
   bool start_thread();
   void find_leftovers();
   void measure(std::unique_lock<std::mutex> &lock, const std::string &server);
+  void mark(const std::string &server, const CacheSize &size, std::uint64_t bound);
   std::string mark_of(const std::string &server) const;
 
   const Options options_;
@@ -76,10 +77,11 @@ class CacheBounds {
   bool has_thread_ = false;
   pthread_t thread_{};
   std::uint64_t put_away_ = 0;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::map<std::string, Watched> watched_;
   std::vector<std::string> trash_;  // folders to be removed
+  std::string measuring_;           // the server whose cache is being measured without the lock
 };
 
 }  // namespace bulkhead

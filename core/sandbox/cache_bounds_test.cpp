@@ -145,6 +145,22 @@ TEST_CASE("a cache that is too large is emptied before the next start of its ser
   CHECK(w.log.size() == 2);
 }
 
+TEST_CASE("a cache that is emptied while it is measured is not marked again") {
+  World w;
+  w.start();
+  for (int round = 0; round < 5; ++round) {
+    put_file(w.folder / "s/large", 2 << 20);
+    for (int i = 0; i < 10'000; ++i) std::ofstream(w.folder / ("s/" + std::to_string(i)));
+    w.bounds->started("s", 1 << 20);
+    REQUIRE(comes_true([&] { return w.marked(); }));
+    w.bounds->ended("s");  // measured at once, which takes longer than what follows
+    w.bounds->make_room("s");
+    REQUIRE_FALSE(fs::exists(w.folder / "s"));
+    REQUIRE(comes_true([&] { return !w.trash(); }));  // removed after the measurement
+    CHECK_FALSE(w.marked());
+  }
+}
+
 TEST_CASE("the next gateway knows what was too large, and removes what was left") {
   World w;
   w.start();
