@@ -134,7 +134,7 @@ class Doctor {
     const std::string missing = words(mcp::member(object, "servers_missing"));
     if (missing.empty()) return;
     doubtful("servers" + whose + " run without: " + printable(missing),
-             "docs/profile.md, \"Sandboxes of servers with a command\", says what each is worth; "
+             "docs/profile.md, \"Sandboxes of stdio servers\", says what each is worth; "
              "[isolation] mode = \"require\" starts no server without.");
   }
 
@@ -257,7 +257,7 @@ class Doctor {
   }
   void not_granted(const std::string &server, const std::string &what) {
     doubtful("the sandbox of server " + printable(server) + ": " + printable(what),
-             "docs/profile.md, \"Sandboxes of servers with a command\", lists what a path in a "
+             "docs/profile.md, \"Sandboxes of stdio servers\", lists what a path in a "
              "definition opens.");
   }
 
