@@ -87,8 +87,8 @@ TEST_CASE("an alias is called, not listed, and takes no call from a tool") {
   CHECK(
       merged.collisions() ==
       std::vector<std::string>{"alias \"fs__write\" is not used: a server has a tool of this name",
-                               "alias \"gone\" is not used: nobody offers \"fs__gone\"",
-                               "alias \"hidden\" is not used: nobody offers \"fs__hidden\""});
+                               "alias \"gone\" is not used: no server offers \"fs__gone\"",
+                               "alias \"hidden\" is not used: no server offers \"fs__hidden\""});
 }
 
 TEST_CASE("an alias takes no call from a tool of a server that is down") {

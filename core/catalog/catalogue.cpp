@@ -198,7 +198,7 @@ void Catalogue::add_aliases(const std::vector<CatalogueSource> &sources, const N
     if (maps_[tools].contains(alias) || held_[tools].contains(alias) || away_.contains(alias)) {
       unused("a server has a tool of this name");
     } else if (listed == nullptr) {
-      if (!may_come(tool, sources, naming)) unused("nobody offers \"" + tool + "\"");
+      if (!may_come(tool, sources, naming)) unused("no server offers \"" + tool + "\"");
     } else if (!owner.empty()) {
       unused("such names are of tools of server \"" + std::string(owner) + "\"");
     } else if (!naming.prefix && unknown != sources.end()) {

@@ -220,7 +220,7 @@ Result<void> enlist(const std::string &state_dir, const std::string &instance,
     return fail(BH_E_DENIED, "chain " + std::to_string(place.chain) + " was signed up to seq " +
                                  std::to_string(last.seq) + " already, and is not signed for seq " +
                                  std::to_string(place.seq) + ": rows are missing, or " + path +
-                                 " is of files that are not there any more; move both away to "
+                                 " belongs to files that no longer exist; move both away to "
                                  "begin anew");
   }
   struct stat status{};

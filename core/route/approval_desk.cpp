@@ -93,7 +93,7 @@ ApprovalQuestion ApprovalDesk::question_of(const Call &call, const ApprovedTexts
 std::string ApprovalDesk::refusal_text(const Call &call, bool elicits, std::size_t bytes) const {
   if (!elicits && !somebody_watches()) {
     const std::string hint = needs_.hint.empty() ? std::string() : " (" + needs_.hint + ")";
-    return "and nobody is there to give it" + hint;
+    return "and no approval surface is available" + hint;
   }
   return approvals_.refusal(needs_.profile.limits, call.request.reply.session, bytes);
 }

@@ -448,7 +448,7 @@ void Calls::timed_out(Call &call) {
       return policy_timed_out(call, true);
     case Stage::recording:
       needs_.parking.take(call);
-      return refuse_unrecorded(call, "the gateway could not put the call on record" +
+      return refuse_unrecorded(call, "the gateway could not record the call" +
                                          within_commit_time() + "; it has not run");
     case Stage::open:
     case Stage::at_server:
@@ -462,7 +462,7 @@ void Calls::approval_expired(Call &call) {
   ++needs_.counters.approvals_expired;
   refuse(call, ApprovalDesk::unapproved(
                    call.approved_rule, question ? question->reason : std::string(),
-                   "and nobody has given it within " + std::to_string(call.timeout_ms) + " ms"));
+                   "which was not given within " + std::to_string(call.timeout_ms) + " ms"));
 }
 
 void Calls::policy_timed_out(Call &call, bool about_answer) {

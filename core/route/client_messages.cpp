@@ -80,7 +80,7 @@ void ClientMessages::handle_request(Session &s, ClientEdge &edge, Incoming &requ
     ++needs_.counters.refused_unrecorded;
     return needs_.answers.unrecorded_error(
         request.reply, request.id(), code::internal_error,
-        "the gateway cannot put calls on record at the moment, and its profile wants none without "
+        "the gateway cannot record calls at the moment, and its profile rejects calls without "
         "(on_failure = \"block\")");
   }
   if (scan.bad_progress_token) {

@@ -18,9 +18,8 @@ std::string withheld_text(std::string_view answer, bool may_have_run) {
   mcp::ScanError error;
   const bool read = mcp::scan(answer, &scan, &error);
   const std::string_view what =
-      may_have_run
-          ? "the request may have run, but the gateway could not put it on record within "
-          : "no server has run the request, and the gateway could not put it on record within ";
+      may_have_run ? "the request may have run, but the gateway could not record it within "
+                   : "no server has run the request, and the gateway could not record it within ";
   return error_message(read ? scan.id.in(answer) : std::string_view(), code::internal_error,
                        std::string(what) + std::to_string(BH_TELEMETRY_COMMIT_MS) +
                            " ms, so its answer was withheld");

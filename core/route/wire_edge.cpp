@@ -32,8 +32,7 @@ void WireEdge::detach(bh_lane lane) {
 void WireEdge::closed(bh_lane lane) {
   WireLane **slot = wires_.get(lane);
   if (slot == nullptr || *slot != nullptr) {
-    return needs_.log(BH_LOG_PLUGIN_MISBEHAVES,
-                      "a connector closed a lane that nobody asked it to close");
+    return needs_.log(BH_LOG_PLUGIN_MISBEHAVES, "a connector closed a lane without a request");
   }
   wires_.erase(lane);
   --closing_;

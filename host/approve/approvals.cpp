@@ -183,7 +183,7 @@ int watch_keys() {
       const Looked looked = look(true);
       view.show(looked.questions, now_ms());
       if (!looked.failures.empty()) view.say(looked.failures[0]);
-      if (looked.gateways == 0) view.say("no gateway is running any more");
+      if (looked.gateways == 0) view.say("no gateway is running");
       next_look = now_ms() + look_ms;
     }
     std::size_t columns = 0, rows = 0;

@@ -220,7 +220,8 @@ class Approving {
     std::string text = "\n" + std::to_string(left_) + " not approved.";
     if (!asks_ && !arguments_.yes && arguments_.hash.empty()) {
       text +=
-          " Nobody can be asked here: run this on a terminal, or add --yes, or approve exactly\n"
+          " Standard input is not a terminal: run this on a terminal, or add --yes, or approve "
+          "exactly\n"
           "what is shown above with `bulkhead approve --hash SHA256 -- NAME`.";
     }
     write_stdout(text + "\n");

@@ -21,12 +21,12 @@ namespace {
 constexpr const char *file_type = "FILE";
 constexpr const char *folder_type = "DIR";
 constexpr const char *starts_its_own =
-    "\n\nStarts the servers of the configuration by itself; a running gateway is not asked.";
+    "\n\nStarts the configured servers itself; a running gateway is not used.";
 constexpr const char *codec_type = "auto|ndjson|msgpack";
 constexpr const char *level_type = "debug|info|warn|error";
 
 void add_plugin_dir(CLI::App &app, Arguments &to) {
-  app.add_option("--plugin-dir", to.plugin_dirs, "Folder with plugins (may be repeated)")
+  app.add_option("--plugin-dir", to.plugin_dirs, "Plugin folder (repeatable)")
       ->type_name(folder_type)
       ->allow_extra_args(false);
 }
@@ -36,15 +36,15 @@ void add_profile_options(CLI::App &app, Arguments &to) {
                  "Profile, TOML or JSON (default: ~/.config/bulkhead/profile.toml if it exists)")
       ->type_name(file_type);
   app.add_option("--project", to.project,
-                 "Project file: its servers are used once `bulkhead approve` has shown them "
-                 "(default: .bulkhead.toml or .mcp.json in this folder)")
+                 "Project file; its servers need `bulkhead approve` (default: .bulkhead.toml or "
+                 ".mcp.json in this folder)")
       ->type_name(file_type);
-  app.add_flag("--no-project", to.no_project, "Use no project file");
+  app.add_flag("--no-project", to.no_project, "Ignore project files");
   add_plugin_dir(app, to);
-  app.add_option("--log-level", to.log_level, "What the log file gets (default: info)")
+  app.add_option("--log-level", to.log_level, "Level of the log file (default: info)")
       ->type_name(level_type)
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}).description(""));
-  app.add_flag("-v,--verbose", to.verbose, "Show on standard error what the log file gets");
+  app.add_flag("-v,--verbose", to.verbose, "Also print log lines to standard error");
 }
 
 void add_json(CLI::App &app, Arguments &to) {
@@ -64,19 +64,19 @@ void add_gateways(CLI::App &app, Arguments &to) {
   add_profile_options(*serve, to);
   serve
       ->add_option("-l,--listen", to.listen,
-                   "Address, default 127.0.0.1:8808; port 0: any free one")
+                   "Listening address (default: 127.0.0.1:8808); port 0: any free port")
       ->type_name("HOST:PORT")
       ->check(CLI::Validator(check_listen, "", "address"));
   serve->add_flag("--single-process", to.single_process,
-                  "Everything in one process, without compartments");
+                  "Run in one process, without compartments");
   serve->footer(
       "Example:\n  bulkhead serve --config ~/.cursor/mcp.json --listen 127.0.0.1:9000\n\n"
-      "Prints the address, the servers, and what to paste into your clients to standard error.\n"
-      "Ctrl-C or SIGTERM ends it, with its servers.");
+      "Prints the address, the servers and client configurations to standard error.\n"
+      "Ctrl-C or SIGTERM stops the gateway and its servers.");
   auto *stdio = app.add_subcommand("stdio", "Serve MCP on standard input and output");
   add_profile_options(*stdio, to);
   stdio->add_flag("--single-process", to.single_process,
-                  "Everything in one process, without compartments");
+                  "Run in one process, without compartments");
   stdio->footer(
       "Example, in a client's configuration:\n"
       "  { \"mcpServers\": { \"bulkhead\": { \"command\": \"bulkhead\", \"args\": [\"stdio\"] } } "
@@ -87,7 +87,7 @@ void add_lists(CLI::App &app, Arguments &to) {
   const auto add = [&](const char *name, const char *what, const char *example) {
     auto *command = app.add_subcommand(name, what);
     add_profile_options(*command, to);
-    command->add_option("-s,--server", to.server, "Only this server; the others are not started")
+    command->add_option("-s,--server", to.server, "Only this server; other servers are not started")
         ->type_name("NAME");
     add_json(*command, to);
     command->footer(std::string("Example:\n  ") + example + starts_its_own);
@@ -95,173 +95,174 @@ void add_lists(CLI::App &app, Arguments &to) {
   add("tools", "List the tools that the servers offer", "bulkhead tools --server github --json");
   add("resources", "List resources and resource templates", "bulkhead resources --config mcp.json");
   add("prompts", "List prompts", "bulkhead prompts");
-  auto *call = app.add_subcommand("call", "Call one tool and print its answer");
+  auto *call = app.add_subcommand("call", "Call one tool and print its result");
   add_profile_options(*call, to);
-  call->add_option("name", to.name, "The tool, as `bulkhead tools` lists it")
+  call->add_option("name", to.name, "Name of the tool in `bulkhead tools`")
       ->required()
       ->type_name("NAME");
   call->add_option("arguments", to.call_arguments,
-                   "Its arguments, a JSON object; - reads standard input (default: {})")
+                   "Arguments, a JSON object; - reads standard input (default: {})")
       ->type_name("JSON");
   add_json(*call, to);
   call->footer(
       std::string("Example:\n  bulkhead call files__file_read '{\"path\":\"README.md\"}'") +
-      starts_its_own + "\nExit code 1 when the tool answers with an error.");
+      starts_its_own + "\nExit code 1 if the tool returns an error.");
 }
 
 void add_warm(CLI::App &app, Arguments &to) {
   auto *warm = app.add_subcommand(
-      "warm", "Start each server once, so that its program is downloaded and its lists are known");
-  warm->add_option("names", to.names, "These servers (default: all)")->type_name("NAME");
+      "warm", "Start each server once to download its program and store its tool list");
+  warm->add_option("names", to.names, "Servers (default: all)")->type_name("NAME");
   add_profile_options(*warm, to);
   add_json(*warm, to);
   warm->footer(
       "Example:\n  bulkhead warm github\n\n"
-      "Each server runs in its sandbox, with the caches that it has in the gateway (npx, uvx, "
-      "pipx,\n"
-      "bunx download into them), for at most ten minutes, and is ended when it has listed. After "
-      "that\n"
-      "a gateway starts without a download, and lists the server's tools at once.\n"
-      "Exit code 1 when one of the servers did not start.");
+      "Each server runs in its sandbox with its private caches, into which npx, uvx, pipx and\n"
+      "bunx download, for at most ten minutes, and is stopped when it has listed its tools. A\n"
+      "gateway then starts without a download and lists the server's tools at once.\n"
+      "Exit code 1 if a server did not start.");
 }
 
 void add_approvals(CLI::App &app, Arguments &to) {
-  auto *approve = app.add_subcommand(
-      "approve", "Show the servers of a project file, and allow them to be used");
-  approve->add_option("names", to.names, "These servers (default: all of the file)")
-      ->type_name("NAME");
+  auto *approve = app.add_subcommand("approve", "Review and approve the servers of a project file");
+  approve->add_option("names", to.names, "Servers (default: all of the file)")->type_name("NAME");
   add_profile_options(*approve, to);
-  approve->add_flag("-y,--yes", to.yes, "Approve what is there without asking");
-  approve->add_option("--hash", to.hash, "Approve NAME if its definition has this SHA-256")
+  approve->add_flag("-y,--yes", to.yes, "Approve without asking");
+  approve->add_option("--hash", to.hash, "Approve NAME only if its definition has this SHA-256")
       ->type_name("SHA256");
   approve->add_flag("--tools", to.tools,
-                    "Once approved, start it and look at its tools and what their texts try");
-  approve->add_flag("--list", to.list, "List what is approved, in every project file");
+                    "After approval, start each server and review its tools for suspicious texts");
+  approve->add_flag("--list", to.list, "List the approvals of all project files");
   add_json(*approve, to);
   approve->footer(
       "Example:\n  bulkhead approve weather --project ./.mcp.json\n\n"
-      "Nothing of a project file is started or expanded before. An approval ends when anything of\n"
-      "the server's definition changes. Exit code 1 when one of the servers is not approved.");
-  auto *revoke = app.add_subcommand("revoke", "Take approvals back");
-  revoke->add_option("names", to.names, "These servers (default: all of the file)")
-      ->type_name("NAME");
+      "Before approval, no server of a project file is started and no variable is expanded. Any\n"
+      "change of a server's definition ends its approval. Exit code 1 if a server is not "
+      "approved.");
+  auto *revoke = app.add_subcommand("revoke", "Revoke approvals of project files' servers");
+  revoke->add_option("names", to.names, "Servers (default: all of the file)")->type_name("NAME");
   revoke->add_option("--project", to.project, "Project file (default: as for approve)")
       ->type_name(file_type);
-  revoke->add_flag("--all", to.all, "Those of every project file");
+  revoke->add_flag("--all", to.all, "Revoke the approvals of all project files");
   revoke->footer("Example:\n  bulkhead revoke weather");
 }
 
 void add_questions(CLI::App &app, Arguments &to) {
   auto *command = app.add_subcommand(
-      "approvals", "List the calls that wait for a person, since a rule says \"ask\"");
+      "approvals", "List calls that require human approval; approve or deny them");
   add_json(*command, to);
   command->require_subcommand(0, 1);
   command->footer(
       "Example:\n  bulkhead approvals watch\n\n"
-      "Calls wait only while somebody can be asked: a terminal that watches, a client that the\n"
-      "profile trusts with it, or the service API ([approval] in the profile). Exit code 3 when "
-      "no\n"
-      "gateway is running.");
-  auto *watch = command->add_subcommand("watch", "Show them as they come, and answer with keys");
+      "A call waits for approval only while an approval surface is available: a terminal with\n"
+      "`bulkhead approvals watch`, the client, or the service API ([approval] in the profile).\n"
+      "Exit code 3 if no gateway is running.");
+  auto *watch =
+      command->add_subcommand("watch", "Show pending approvals live and answer with keys");
   add_json(*watch, to);
   watch->footer(
       "Example:\n  bulkhead approvals watch\n\n"
-      "Keys: a allows once, s for the session (this call with these arguments), d denies, the\n"
-      "arrows or j and k select, q ends. Where standard output is no terminal it prints one line\n"
-      "for each new question (--json: an object), to be answered with allow and deny.");
-  auto *allow = command->add_subcommand("allow", "Let one run");
-  auto *deny = command->add_subcommand("deny", "Refuse one");
+      "Keys: a allows once, s allows this call with these arguments for the session, d denies,\n"
+      "arrows or j and k select, q quits. If standard output is not a terminal, prints one line\n"
+      "(--json: one object) for each new question; answer with `approvals allow` and `deny`.");
+  auto *allow = command->add_subcommand("allow", "Allow a pending call");
+  auto *deny = command->add_subcommand("deny", "Deny a pending call");
   for (CLI::App *one : {allow, deny}) {
-    one->add_option("id", to.question, "Its id, or the first characters of it")
+    one->add_option("id", to.question, "Id of the question, or a prefix of at least 4 characters")
         ->required()
         ->type_name("ID");
   }
   auto *session = allow->add_flag("--session", to.for_session,
-                                  "Exactly this call, until the client's session ends");
-  allow->add_option("--minutes", to.for_minutes, "Exactly this call, of this client, for so long")
+                                  "Also allow the same call until the client's session ends");
+  allow
+      ->add_option("--minutes", to.for_minutes,
+                   "Also allow the same call of this client for N minutes")
       ->type_name("N")
       ->check(CLI::Range(1u, ApprovalScope::max_minutes).description(""))
       ->excludes(session);
   allow->footer(
       "Example:\n  bulkhead approvals allow 3f9c --minutes 10\n\n"
-      "Exit code 1 when no such question waits (any more).");
+      "Exit code 1 if no such question is pending.");
   deny->footer("Example:\n  bulkhead approvals deny 3f9c");
 }
 
 void add_aggregator(CLI::App &app, Arguments &to) {
   auto *command = app.add_subcommand(
-      "aggregator", "Be another program's aggregator, on standard input and output");
-  command->add_option("-c,--config", to.config, "Profile with limits and more (default: none)")
+      "aggregator", "Run as an aggregator subprocess: NDJSON or MessagePack on stdin and stdout");
+  command
+      ->add_option("-c,--config", to.config,
+                   "Profile with limits and other settings (default: none)")
       ->type_name(file_type);
   add_plugin_dir(*command, to);
-  command->add_option("--log-level", to.log_level, "What --verbose shows (default: info)")
+  command->add_option("--log-level", to.log_level, "Level of --verbose (default: info)")
       ->type_name(level_type)
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}).description(""));
-  command->add_flag("-v,--verbose", to.verbose, "Show more than warnings on standard error");
-  command->add_option("--codec", to.codec, "auto (default), ndjson or msgpack")
+  command->add_flag("-v,--verbose", to.verbose,
+                    "Print log lines to standard error, not only warnings");
+  command
+      ->add_option("--codec", to.codec,
+                   "Message format (default: auto, detected by the first byte)")
       ->type_name(codec_type)
       ->check(CLI::IsMember({"auto", "ndjson", "msgpack"}).description(""));
   command
-      ->add_option(
-          "--parent-pid", to.parent_pid,
-          "End with this process, which must have started us (default: who has; 0: nobody)")
+      ->add_option("--parent-pid", to.parent_pid,
+                   "End with this process, which must be the parent (default: the parent; 0: none)")
       ->type_name("PID")
       ->check(CLI::NonNegativeNumber.description(""));
-  command->add_option("--lock-path", to.lock_path, "Do nothing if another one has this file")
+  command
+      ->add_option("--lock-path", to.lock_path,
+                   "Exit with 0 if another instance has locked this file")
       ->type_name(file_type);
   command->footer(
       "Example:\n  printf '%s\\n' '[{\"name\":\"files\",\"command\":\"mcp-files\"}]' \\\n"
       "    '{\"id\":1,\"method\":\"list_tools\"}' | bulkhead aggregator\n\n"
-      "The servers come with the first message; docs/aggregator.md describes the protocol.");
+      "The first message defines the servers; docs/aggregator.md describes the protocol.");
 }
 
 // For help and completion; main() hands this command to the relay's own parser.
 void add_relay(CLI::App &app) {
   auto *command = app.add_subcommand(
-      "relay", "Be the relay in a guest: a client here, the gateway on its host");
+      "relay", "Connect an MCP client in a virtual machine to the gateway of its host");
   for (const relay::OptionText &option : relay::option_texts()) {
     command->add_option(option.name, option.help)->type_name(option.type);
   }
-  command->add_subcommand("doctor", "Check the way to the gateway, and explain what fails");
+  command->add_subcommand("doctor", "Check the connection to the gateway and explain failures");
 }
 
 void add_pins(CLI::App &app, Arguments &to) {
-  auto *pins = app.add_subcommand("pins", "Tools whose definition is not the approved one");
+  auto *pins = app.add_subcommand("pins", "Review tool definitions that changed since approval");
   add_profile_options(*pins, to);
-  pins->add_flag("--all", to.all, "Also those that are as approved");
+  pins->add_flag("--all", to.all, "Include approved tools");
   add_json(*pins, to);
-  pins->footer("Example:\n  bulkhead pins\n\ndocs/pins.md says what is compared, and when.");
+  pins->footer("Example:\n  bulkhead pins\n\ndocs/pins.md describes what is compared, and when.");
   const auto add = [&](const char *name, const char *help, const char *example) {
     auto *command = pins->add_subcommand(name, help);
-    command->add_option("server", to.server, "Name of the server")->required()->type_name("SERVER");
-    command->add_option("tool", to.names, "Tools, as the server names them (default: all)")
+    command->add_option("server", to.server, "Server")->required()->type_name("SERVER");
+    command->add_option("tool", to.names, "Tools, by their names on the server (default: all)")
         ->type_name("TOOL");
     add_profile_options(*command, to);
     command->footer(std::string("Example:\n  ") + example);
     return command;
   };
-  add("show", "What was approved, and what the server says now", "bulkhead pins show github");
-  add("approve", "Approve the definitions that the server has now",
-      "bulkhead pins approve github list_issues")
-      ->add_option("--hash", to.hash, "Only if the new definition has this hash; for one tool")
+  add("show", "Show the approved and the current definition", "bulkhead pins show github");
+  add("approve", "Approve the current definitions", "bulkhead pins approve github list_issues")
+      ->add_option("--hash", to.hash, "Approve only if the definition has this hash (one tool)")
       ->type_name("HASH");
-  add("forget", "Forget them: what the server lists next is approved",
-      "bulkhead pins forget github");
+  add("forget", "Delete pins: the server's next list is approved", "bulkhead pins forget github");
 }
 
 void add_policy(CLI::App &app, Arguments &to) {
-  auto *policy = app.add_subcommand("policy", "Try the rules of a configuration");
-  auto *check = policy->add_subcommand("check", "Are the rules right; else every mistake");
+  auto *policy = app.add_subcommand("policy", "Validate, explain and test policy rules");
+  auto *check = policy->add_subcommand("check", "Validate policy rules");
   // The same as --config; of both the one that is meant would be a guess.
-  auto *file =
-      check->add_option("file", to.config, "The profile with the rules")->type_name(file_type);
+  auto *file = check->add_option("file", to.config, "Profile with the rules")->type_name(file_type);
   add_profile_options(*check, to);
   file->excludes(check->get_option("--config"));
   check->footer(
       "Example:\n  bulkhead policy check gateway.toml\n\n"
-      "A running gateway with this profile is compared: its rules may be older than the files.");
-  auto *explain = policy->add_subcommand("explain", "What becomes of one call, and why");
-  explain->add_option("call", to.policy_file, "The call, a JSON object; - reads standard input")
+      "Also reports whether a running gateway with this profile has the same rules in force.");
+  auto *explain = policy->add_subcommand("explain", "Explain a policy decision");
+  explain->add_option("call", to.policy_file, "Call, a JSON object; - reads standard input")
       ->required()
       ->type_name(file_type);
   add_profile_options(*explain, to);
@@ -269,29 +270,31 @@ void add_policy(CLI::App &app, Arguments &to) {
   explain->footer(
       "Example:\n  echo "
       "'{\"server\":\"files\",\"name\":\"read\",\"arguments\":{\"path\":\"/etc\"}}'"
-      " |\n    bulkhead policy explain -\n\nNothing is called; docs/policy.md has the members.");
-  auto *test = policy->add_subcommand("test", "Do these cases hold");
-  test->add_option("cases", to.policy_file, "A case a line; - reads standard input")
+      " |\n    bulkhead policy explain -\n\nNo tool is called. docs/policy.md lists the members.");
+  auto *test = policy->add_subcommand("test", "Run policy test cases");
+  test->add_option("cases", to.policy_file, "Test cases, one per line; - reads standard input")
       ->required()
       ->type_name(file_type);
   add_profile_options(*test, to);
   test->footer(
       "Example:\n  bulkhead policy test rules.cases\n\n"
-      "A case: {\"call\": {...}, \"expect\": \"block\", \"rule\": \"no-etc\"}\n"
-      "Exit code 1 when one does not hold.");
-  auto *replay = policy->add_subcommand("replay", "What would become of the calls on record today");
-  replay->add_option("--since", to.records.since, "30s, 10m, 2h, 1d, or a time (RFC 3339)")
+      "Format: {\"call\": {...}, \"expect\": \"block\", \"rule\": \"no-etc\"}\n"
+      "Exit code 1 if a case fails.");
+  auto *replay =
+      policy->add_subcommand("replay", "Replay recorded calls against the current rules");
+  replay
+      ->add_option("--since", to.records.since, "Start: 30s, 10m, 2h, 1d ago, or a time (RFC 3339)")
       ->required()
       ->type_name("TIME");
   replay
       ->add_option("--file", to.records.file,
-                   "A file of the session database (default: those of the profile's state_dir)")
+                   "Session database file (default: those of the profile's state_dir)")
       ->type_name(file_type);
   add_profile_options(*replay, to);
   add_json(*replay, to);
   replay->footer(
       "Example:\n  bulkhead policy replay --since 7d --config next.toml\n\n"
-      "Lists the calls that the rules would decide otherwise now. Nothing is called.");
+      "Lists calls that the current rules decide differently. No tool is called.");
   policy->require_subcommand(1);
   policy->footer("Example:\n  bulkhead policy check gateway.toml");
 }
@@ -301,49 +304,49 @@ void add_others(CLI::App &app, Arguments &to) {
   add_json(*status, to);
   status->footer(
       "Example:\n  bulkhead status --json | jq '.gateways[].servers[]'\n\n"
-      "Exit code 3 when none is running.");
+      "Exit code 3 if no gateway is running.");
   auto *doctor = app.add_subcommand(
-      "doctor", "Check the machine, the configuration and its servers, and explain what fails");
+      "doctor", "Check the machine, the configuration and its servers; explain failures");
   add_profile_options(*doctor, to);
   add_json(*doctor, to);
   doctor->footer(
       "Example:\n  bulkhead doctor --config ~/.cursor/mcp.json\n\n"
-      "Starts the servers of the configuration for a moment. Exit code 1 if anything FAILs.\n"
-      "In a guest: bulkhead-relay doctor.");
-  auto *reload = app.add_subcommand(
-      "reload", "Have running gateways read their configuration again, without a restart");
+      "Starts the configured servers briefly. Exit code 1 if a check FAILs.\n"
+      "In a virtual machine, use `bulkhead-relay doctor`.");
+  auto *reload = app.add_subcommand("reload", "Reload the configuration of running gateways");
   add_json(*reload, to);
   reload->footer(
       "Example:\n  bulkhead reload\n\n"
-      "Only what has changed is touched: other servers keep their connections, clients stay\n"
-      "connected. A configuration with a mistake changes nothing. SIGHUP does the same.\n"
+      "Clients and unchanged servers stay connected. If the configuration has an error, nothing\n"
+      "is changed. SIGHUP has the same effect.\n"
       "Exit codes: 0 everything is in force, 1 nothing was changed, 3 no gateway is running,\n"
-      "4 reloaded in part: the lines \"not changed\" name what needs a restart.");
-  auto *import = app.add_subcommand(
-      "import", "Find the MCP servers that Claude, VS Code, Cursor and Gemini CLI have configured");
-  import->add_option("-w,--write", to.write_to, "Write them into this profile")
+      "4 reloaded in part: the lines \"not changed\" name the settings that need a restart.");
+  auto *import =
+      app.add_subcommand("import", "Import servers from Claude, VS Code, Cursor and Gemini CLI");
+  import->add_option("-w,--write", to.write_to, "Write the servers to this profile")
       ->type_name(file_type);
   import->add_flag("--folder", to.folder,
-                   "Also the files of this folder, which may have come with a repository");
+                   "Include the files of this folder, which may come with a repository");
   import->add_flag("--force", to.force, "Overwrite the file");
-  import->add_flag("--no-warm", to.no_warm, "Do not start the servers that were written");
+  import->add_flag("--no-warm", to.no_warm, "Do not start the written servers");
   add_json(*import, to);
   import->footer(
       "Example:\n  bulkhead import --write ~/.config/bulkhead/profile.toml\n\n"
-      "With --write each server is started once, as `bulkhead warm` does, so that its program is\n"
-      "downloaded and the first client that lists its tools need not wait. Not with --json, and "
-      "not\n"
-      "with --folder, whose files may have come with a repository: read the profile first.");
-  auto *profile = app.add_subcommand("profile", "Look at the configuration");
-  auto *show = profile->add_subcommand("show", "Print every value in force; secrets are masked");
+      "With --write, each server is started once like with `bulkhead warm`, so that the first\n"
+      "client does not wait for a download. With --json or --folder, no server is started:\n"
+      "files of a folder may come with a repository, so review the profile first.");
+  auto *profile = app.add_subcommand("profile", "Show and validate the configuration");
+  auto *show =
+      profile->add_subcommand("show", "Print the effective configuration; secrets are masked");
   add_profile_options(*show, to);
-  show->add_flag("--origin", to.origin, "With the layer, file and line of each");
+  show->add_flag("--origin", to.origin, "Print the layer, file and line of each value");
   add_json(*show, to);
   show->footer("Example:\n  bulkhead profile show --origin --config mcp.json");
   profile->require_subcommand(1);
   profile->footer("Example:\n  bulkhead profile show --origin");
-  auto *plugin = app.add_subcommand("plugin", "Look at the plugins");
-  auto *list = plugin->add_subcommand("list", "List the plugins found, and which are in use");
+  auto *plugin = app.add_subcommand("plugin", "List plugins");
+  auto *list =
+      plugin->add_subcommand("list", "List the plugins that are installed and those in use");
   add_profile_options(*list, to);
   add_json(*list, to);
   list->footer("Example:\n  bulkhead plugin list --plugin-dir ./build/lib/bulkhead/plugins");
@@ -354,7 +357,7 @@ void add_others(CLI::App &app, Arguments &to) {
   add_policy(app, to);
   add_records(app, to);
   auto *completion = app.add_subcommand("completion", "Print a completion script for a shell");
-  completion->add_subcommand("bash", "For bash")
+  completion->add_subcommand("bash", "Print the script for bash")
       ->footer("Example:\n  eval \"$(bulkhead completion bash)\"");
   completion->require_subcommand(1);
   completion->footer("Example:\n  bulkhead completion bash > /etc/bash_completion.d/bulkhead");
@@ -362,7 +365,7 @@ void add_others(CLI::App &app, Arguments &to) {
 
 void build(CLI::App &app, Arguments &to) {
   app.name("bulkhead");
-  app.description("Many MCP servers behind one endpoint.");
+  app.description("MCP gateway: many MCP servers behind one endpoint.");
   app.set_version_flag("-V,--version", "bulkhead " BULKHEAD_VERSION);
   app.set_help_flag("-h,--help", "Print this help");
   app.require_subcommand(1);
@@ -377,9 +380,8 @@ void build(CLI::App &app, Arguments &to) {
   add_others(app, to);
   app.footer(
       "Example:\n  bulkhead serve --config ~/.cursor/mcp.json\n\n"
-      "Exit codes: 0 done, 1 failed (also: the configuration is wrong), 2 wrong usage, 3 no "
-      "gateway "
-      "is running.");
+      "Exit codes: 0 success, 1 failure or invalid configuration, 2 usage error, 3 no gateway is\n"
+      "running.");
 }
 
 Command chosen(const CLI::App &app) {

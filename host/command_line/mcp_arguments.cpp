@@ -31,29 +31,30 @@ std::string check_header(const std::string &text) {
 
 void add_add(CLI::App &mcp, Arguments &to) {
   auto *add = mcp.add_subcommand("add", "Add a server to the profile");
-  add->add_option("name", to.name, "The server's name")->required()->type_name("NAME");
-  add->add_option("server_url", to.mcp.word, "The URL of a server")->type_name("URL");
-  add->add_option("--url", to.mcp.url, "Its URL, in place of a program")->type_name("URL");
-  add->add_option("-e,--env", to.mcp.env, "An environment variable of it (may be repeated)")
+  add->add_option("name", to.name, "Name of the server")->required()->type_name("NAME");
+  add->add_option("server_url", to.mcp.word, "URL of an HTTP server")->type_name("URL");
+  add->add_option("--url", to.mcp.url, "URL of an HTTP server, instead of a command")
+      ->type_name("URL");
+  add->add_option("-e,--env", to.mcp.env, "Environment variable (repeatable)")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
       ->check(CLI::Validator(check_variable, "", "variable"));
-  add->add_option("-H,--header", to.mcp.headers, "A header of its requests (may be repeated)")
+  add->add_option("-H,--header", to.mcp.headers, "HTTP header of its requests (repeatable)")
       ->type_name("'NAME: VALUE'")
       ->allow_extra_args(false)
       ->check(CLI::Validator(check_header, "", "header"));
-  add->add_option("--cwd", to.mcp.cwd, "The folder in which it starts")->type_name("DIR");
-  add->add_flag("--no-warm", to.no_warm, "Do not start it now");
+  add->add_option("--cwd", to.mcp.cwd, "Working directory")->type_name("DIR");
+  add->add_flag("--no-warm", to.no_warm, "Do not start the server now");
   add_file(*add, to);
   add->footer(
-      "A program is given behind --, with its arguments:\n  bulkhead mcp add [OPTIONS] NAME -- "
+      "The command of a stdio server follows --:\n  bulkhead mcp add [OPTIONS] NAME -- "
       "COMMAND [ARG...]\n\nExamples:\n"
       "  bulkhead mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/work\n"
       "  bulkhead mcp add github https://api.githubcopilot.com/mcp/ \\\n"
       "      --header 'Authorization: Bearer ${env:GITHUB_TOKEN}'\n\n"
-      "The file is changed only where the server stands, and only if it can be loaded then. The\n"
-      "server is started once, as `bulkhead warm` does, so that its program is downloaded.\n"
-      "Credentials are best given as ${env:NAME}: the gateway reads them when it starts.");
+      "The rest of the file is not changed, and the file is written only if it is valid. The\n"
+      "server is started once like with `bulkhead warm`, so that its program is downloaded. Use\n"
+      "${env:NAME} for credentials: the gateway reads the variable at its start.");
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ void add_mcp(CLI::App &app, Arguments &to) {
   list->footer("Example:\n  bulkhead mcp list --json");
   add_add(*mcp, to);
   auto *remove = mcp->add_subcommand("remove", "Remove a server from the profile");
-  remove->add_option("name", to.name, "The server's name")->required()->type_name("NAME");
+  remove->add_option("name", to.name, "Name of the server")->required()->type_name("NAME");
   add_file(*remove, to);
   remove->footer("Example:\n  bulkhead mcp remove files");
   mcp->require_subcommand(1);

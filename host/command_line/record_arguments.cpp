@@ -16,9 +16,9 @@ constexpr const char *file_type = "FILE";
 
 void add_where(CLI::App &app, Arguments &to) {
   app.add_option("--file", to.records.file,
-                 "A file of the session database (default: those of the profile's state_dir)")
+                 "Session database file (default: those of the profile's state_dir)")
       ->type_name(file_type);
-  app.add_option("-c,--config", to.config, "Profile whose state_dir is meant")
+  app.add_option("-c,--config", to.config, "Profile that defines the state_dir")
       ->type_name(file_type);
   app.add_flag("--json", to.json, "Print JSON");
 }
@@ -43,7 +43,7 @@ void add_limit(CLI::App &app, Arguments &to, std::uint64_t usual, std::uint64_t 
     return {};
   };
   app.add_option("-n,--limit", to.records.limit,
-                 "The newest so many (default: " + std::to_string(usual) + "; at most " +
+                 "Number of newest rows (default: " + std::to_string(usual) + "; at most " +
                      std::to_string(most) + ")")
       ->type_name("ROWS")
       ->transform(CLI::Validator(clamp, ""));
@@ -52,63 +52,64 @@ void add_limit(CLI::App &app, Arguments &to, std::uint64_t usual, std::uint64_t 
 }  // namespace
 
 void add_records(CLI::App &app, Arguments &to) {
-  auto *inspect = app.add_subcommand("inspect", "Ask the session database, in SQL");
+  auto *inspect = app.add_subcommand("inspect", "Query the session database in SQL");
   inspect->add_option("sql", to.records.sql, "One SELECT, WITH or EXPLAIN")->type_name("SQL");
-  inspect->add_flag("--schema", to.records.schema, "Print the tables as SQL, and end");
+  inspect->add_flag("--schema", to.records.schema, "Print the schema as SQL");
   add_where(*inspect, to);
   inspect->footer(
       "Example:\n  bulkhead inspect \"SELECT server_name, count(*) FROM mcp_calls GROUP BY 1\"\n\n"
-      "Nothing can be written: SQLite itself refuses all but reading. At most 10,000 rows and 5 "
-      "s.\n"
+      "Queries are read-only and limited to 10,000 rows and 5 s.\n"
       "--json prints {\"columns\":[...],\"rows\":[[...]]}.");
-  auto *timeline = app.add_subcommand("timeline", "What happened, in order of time");
-  timeline->add_option("--since", to.records.since, "30s, 10m, 2h, 1d, or a time (RFC 3339)")
+  auto *timeline = app.add_subcommand("timeline", "Show recorded events in order of time");
+  timeline
+      ->add_option("--since", to.records.since, "Start: 30s, 10m, 2h, 1d ago, or a time (RFC 3339)")
       ->type_name("TIME");
   timeline
       ->add_option("--layers", to.records.layers,
-                   "Only these: mcp, net, fs, snapshot, security, audit (default: all)")
+                   "Layers: mcp, net, fs, snapshot, security, audit (default: all)")
       ->type_name("LIST");
-  timeline->add_option("--trace", to.records.trace, "Only this trace, and what has none")
+  timeline
+      ->add_option("--trace", to.records.trace,
+                   "Only events of this trace and events without a trace")
       ->type_name("ID");
   add_limit(*timeline, to, 200, 2'000);
   add_where(*timeline, to);
   timeline->footer("Example:\n  bulkhead timeline --since 10m --layers mcp,security");
-  auto *calls = app.add_subcommand("calls", "The last calls, and those that come");
-  calls->add_flag("-f,--follow", to.records.follow, "Go on with what comes, until Ctrl-C");
+  auto *calls = app.add_subcommand("calls", "Show recent calls; --follow streams new ones");
+  calls->add_flag("-f,--follow", to.records.follow, "Stream new calls until Ctrl-C");
   add_limit(*calls, to, 20, 10'000);
   add_where(*calls, to);
   calls->footer("Example:\n  bulkhead calls --follow");
-  auto *audit = app.add_subcommand("audit", "Look at the record itself");
-  auto *verify = audit->add_subcommand("verify", "Is the record what was written?");
+  auto *audit = app.add_subcommand("audit", "Verify the audit log");
+  auto *verify =
+      audit->add_subcommand("verify", "Verify hashes and signatures of the session database");
   verify
       ->add_option("file", to.records.file,
                    "One file (default: every chain of the profile's state_dir)")
       ->type_name(file_type);
   verify
       ->add_option("--key", to.records.key,
-                   "The supervisor's public key, in hex or a file with it (default: the "
+                   "Public key of the supervisor, hex or a file (default: the "
                    "state_dir's)")
       ->type_name(file_type);
   verify
       ->add_option(
           "--instance", to.records.instance,
-          "Whose record FILE is to be: the name behind telemetry. in the profile (default: "
-          "its folder's, in the state_dir)")
+          "Telemetry instance of FILE: NAME of [telemetry.NAME] (default: from its folder in "
+          "the state_dir)")
       ->type_name("NAME");
   verify
       ->add_option("--max-unsigned", to.records.max_unsigned,
-                   "How many rows behind the last signature are no reason to fail (default: 5000)")
+                   "Accepted number of rows behind the last signature (default: 5000)")
       ->type_name("ROWS");
-  verify->add_option("-c,--config", to.config, "Profile whose state_dir is meant")
+  verify->add_option("-c,--config", to.config, "Profile that defines the state_dir")
       ->type_name(file_type);
   verify->add_flag("--json", to.json, "Print JSON");
   verify->footer(
       "Example:\n  bulkhead audit verify\n\n"
-      "Checks the hash of every row, that none is missing, and the signatures. Names the first "
-      "row\n"
-      "that is not what was written. Exit code 1 if there is one, if signatures could not be "
-      "checked,\n"
-      "or if too much is not signed.");
+      "Verifies the hash of every row, the completeness of the chain, and the signatures, and\n"
+      "names the first row that differs. Exit code 1 if a row differs, if signatures cannot be\n"
+      "verified, or if too many rows are not signed.");
   audit->require_subcommand(1);
   audit->footer("Example:\n  bulkhead audit verify");
 }

@@ -185,7 +185,7 @@ class Doctor {
     if (!loaded) {
       for (const std::string &line : loaded.error()) {
         bad("configuration: " + line,
-            "Every mistake is listed at once; docs/profile.md has the "
+            "All errors are listed at once; docs/profile.md has the "
             "keys.");
       }
       return std::nullopt;
@@ -290,7 +290,7 @@ class Doctor {
       if (!server.reason.empty()) {
         doubtful("server " + server.name + " is disabled: " + printable(server.reason),
                  server.reason.starts_with("not approved")
-                     ? "`bulkhead approve` shows what a project's file wants to start."
+                     ? "`bulkhead approve` shows the servers of a project file."
                      : "All other servers are offered. Correct this where the gateway is started, "
                        "and start it again.");
       }

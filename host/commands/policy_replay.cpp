@@ -108,7 +108,7 @@ class Replay {
                  first_line(printable(one.reason), 60)});
     }
     std::string out = changed_.empty() ? "" : table.str();
-    out += std::to_string(looked_at_) + " calls on record, " + std::to_string(changed_.size()) +
+    out += std::to_string(looked_at_) + " recorded calls, " + std::to_string(changed_.size()) +
            " would be decided otherwise\n";
     if (stopped_)
       out += "there may be more: no further calls are looked at; --since narrows them\n";
@@ -151,16 +151,16 @@ class Replay {
     const std::string_view arguments =
         mcp::valid_json(params) ? mcp::member(params, "arguments") : std::string_view();
     if (mcp::member(arguments, "redacted_by_policy") == "true") {
-      return leave_out("the arguments of a refused call are not on record");
+      return leave_out("the arguments of a rejected call are not recorded");
     }
     if (params.empty() || (bits & request_cut) != 0) {
-      return leave_out("what was asked is not on record, or not all of it");
+      return leave_out("the request is not recorded completely");
     }
     if (then == "rewrite") {
-      return leave_out("a rule has rewritten it, and what was asked before is not on record");
+      return leave_out("a rule has rewritten it, and the original request is not recorded");
     }
     if (then == "block") {
-      return leave_out("its answer was blocked, and is not on record");
+      return leave_out("its answer was blocked and is not recorded");
     }
     std::string call = "{";
     add_known(&call, "server", text_value(row, server));

@@ -44,7 +44,7 @@ Result<OwnedFd> take_instance_lock(const std::string &path) {
     stamp(fd.get());
     return fd;
   }
-  return fail(BH_E_IO, "the lock " + path + ": somebody keeps replacing the file");
+  return fail(BH_E_IO, "the lock " + path + ": another process keeps replacing the file");
 }
 
 }  // namespace bulkhead::program

@@ -24,7 +24,8 @@ Result<std::string> read_private(const std::string &path, std::size_t most) {
   if (!S_ISREG(info.st_mode)) return fail(BH_E_DENIED, path + ": is not a regular file");
   if (info.st_uid != ::geteuid()) return fail(BH_E_DENIED, path + ": belongs to another user");
   if ((info.st_mode & 077) != 0) {
-    return fail(BH_E_DENIED, path + ": is open to other users (chmod 600 it, if nobody used that)");
+    return fail(BH_E_DENIED,
+                path + ": is accessible to other users (if it was not misused: chmod 600)");
   }
   std::string text;
   std::array<char, 16'384> block;

@@ -222,7 +222,7 @@ bool configurable(const Profile &profile, const PluginUse &use, Findings *findin
                   "The gateway does not start like this; docs/profile.md and the plugin's "
                   "own page have the keys.");
   } else {
-    findings->doubtful(text, "The gateway goes on without it, as the profile says.");
+    findings->doubtful(text, "The gateway continues without it, as the profile allows.");
   }
   return false;
 }

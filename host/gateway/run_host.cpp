@@ -57,7 +57,7 @@ Result<void> ShortRun::start(Profile profile) {
   };
   options.log_level = logger_.level();
   options.approval_hint =
-      "this command is a gateway of its own, which asks nobody; call through one that runs";
+      "this command runs its own gateway without approval surfaces; call through a running gateway";
   options.on_list = on_list_;
   options.on_status = [this] {  // in the middle of a change: look at it later
     if (!waiting_ || progress_pending_ || !Console::get().is_terminal()) return;

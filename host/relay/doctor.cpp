@@ -137,7 +137,8 @@ class Doctor {
       pollfd ready{fd, POLLIN, 0};
       if (::poll(&ready, 1, connect_wait_ms) <= 0) return "no answer to " + said;
       char byte = 0;  // what comes behind the answer is not ours to read
-      if (::recv(fd, &byte, 1, 0) != 1) return said + " was refused: nobody listens on that port";
+      if (::recv(fd, &byte, 1, 0) != 1)
+        return said + " was refused: no process listens on that port";
       answer += byte;
     }
     const bool accepted =
@@ -272,7 +273,7 @@ class Doctor {
     } else if (!right || !stray.empty()) {
       bad("invalid JSON was answered with " + (right ? stray : text).substr(0, 200) +
               (right ? ", a second answer" : ""),
-          "The endpoint must answer one error -32700 without an id and go on.");
+          "The endpoint must answer one error -32700 without an id and continue.");
     }
   }
 

@@ -16,20 +16,20 @@ constexpr int exit_ok = 0, exit_usage = 2;
 constexpr std::uint32_t standard_port = 5002;
 
 constexpr OptionText texts[] = {
-    {"--cid", "N", "AF_VSOCK: whose endpoint; default 2, the host"},
-    {"--port", "N", "Its port; default 5002"},
-    {"--unix", "PATH", "Instead: an endpoint on a Unix socket"},
-    {"--hybrid", "PATH", "Instead: a hypervisor's Unix socket that takes \"CONNECT port\""},
-    {"--meta-prefix", "TEXT", "Prefix of the connection's first line; default CAPSEM_META"},
-    {"--name", "TEXT", "Whose messages these are; default: the name of the parent process"}};
+    {"--cid", "N", "AF_VSOCK context id; default 2 (the host)"},
+    {"--port", "N", "AF_VSOCK port; default 5002"},
+    {"--unix", "PATH", "Use a Unix socket instead of AF_VSOCK"},
+    {"--hybrid", "PATH", "Use a hypervisor's Unix socket (CONNECT protocol) instead"},
+    {"--meta-prefix", "TEXT", "Prefix of the metadata line; default CAPSEM_META"},
+    {"--name", "TEXT", "Process name for policies and records; default: the parent's name"}};
 
 std::string help(std::string_view program) {
   std::string out;
   out.append("Usage: ").append(program).append(" [OPTIONS]\n");
   out.append("       ").append(program).append(" doctor [OPTIONS]\n\n");
   out +=
-      "Joins an MCP client in a guest, on standard input and output, to the gateway of its host.\n"
-      "doctor checks the way there and explains what does not work.\n\nOptions:\n";
+      "Connects an MCP client in a virtual machine (stdio) to the gateway of its host. doctor\n"
+      "checks the connection and explains failures.\n\nOptions:\n";
   const auto line = [&out](std::string left, std::string_view text) {
     left.resize(left.size() < 24 ? 24 : left.size() + 1, ' ');
     out.append("  ").append(left).append(text).append("\n");
@@ -46,7 +46,8 @@ std::string help(std::string_view program) {
     out.append(", \"args\": [\"").append(program.substr(space + 1)).append("\"]");
   out.append(" } } }\n\n");
   out +=
-      "Exit codes: 0 done, 1 failed (no endpoint within 30 s; a check of doctor), 2 wrong usage.\n";
+      "Exit codes: 0 success, 1 failure (no endpoint within 30 s; a check of doctor), 2 usage "
+      "error.\n";
   return out;
 }
 

@@ -396,7 +396,7 @@ void Supervisor::ended(Child &child) {
     refuse_approvals();
     finish_apply(
         fail(BH_E_UNAVAILABLE,
-             "the endpoint has ended meanwhile; it is started again with the new profile"));
+             "the endpoint ended during the reload and is restarted with the new profile"));
   }
   child.pidfd.reset();
   child.log_socket.reset();

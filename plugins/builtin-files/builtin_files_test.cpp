@@ -92,7 +92,7 @@ TEST_CASE("file_read stops at 1 MiB, on a line or on a character") {
   Files files(tree);
   const Answer page = files.call("file_read", R"({"path":"wide","limit":100000})");
   CHECK(page.text() == wide.substr(0, 1048 * 1000));
-  CHECK(page.text(1) == "Lines 1 to 1048; the file goes on: next offset 1049.");
+  CHECK(page.text(1) == "Lines 1 to 1048; the file continues: next offset 1049.");
   const Answer cut = files.call("file_read", R"({"path":"one"})");
   CHECK(cut.text() == one.substr(0, (1u << 20) / 3 * 3));
   CHECK(cut.text(1).find("next offset 2. The line was longer") != std::string::npos);

@@ -21,7 +21,7 @@ constexpr std::string_view entry_schema =
 Definition file_read_definition() {
   return {"file_read",
           "Read a file",
-          "Returns lines of a text file as they are. Up to 1 MiB per call; when the file goes on, "
+          "Returns lines of a text file unchanged. Up to 1 MiB per call; if the file continues, "
           "the answer says the next offset.",
           Effect::reads,
           string(path_schema) +

@@ -107,7 +107,7 @@ std::string put(const Workspace &workspace, const Place &place, Replacement *fil
   if (!workspace.take(text.size())) return budget_problem(workspace);
   if (!file->write(text, &problem)) return problem;
   if (!is_unchanged(place, old.status)) {
-    return shown(place.name) + " was changed by somebody else meanwhile; read it again";
+    return shown(place.name) + " was changed by another process; read it again";
   }
   file->commit(old.status.st_mode, Over::files, &problem);
   return problem;

@@ -98,7 +98,7 @@ std::string lines_result(const Page &page, Lines *lines) {
   if (lines->more) {
     const std::uint64_t next = lines->cut ? lines->line + 1 : lines->line;
     std::string note = "Lines " + std::to_string(lines->first) + " to " + std::to_string(next - 1) +
-                       "; the file goes on: next offset " + std::to_string(next) + ".";
+                       "; the file continues: next offset " + std::to_string(next) + ".";
     if (lines->cut) note += " The line was longer than 1 MiB and is cut.";
     out += ",{\"type\":\"text\",\"text\":" + tool_kit::quoted(note) + "}";
     structured += ",\"next_offset\":" + std::to_string(next);

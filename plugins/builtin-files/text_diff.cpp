@@ -152,7 +152,7 @@ std::string replacement_diff(std::string_view path, std::string_view text,
     }
     if (out.size() < max_bytes) continue;
     out.resize(out.rfind('\n', max_bytes) + 1);
-    return out + "(The difference goes on.)\n";
+    return out + "(The difference was cut.)\n";
   }
   return out;
 }

@@ -331,10 +331,10 @@ bool Connection::take_head(std::string_view in, std::size_t *used) {
     case ParseResult::complete:
       break;
   }
-  if (head.status == 101) return protocol_error("an upgrade that nobody asked for"), false;
+  if (head.status == 101) return protocol_error("an upgrade that was not requested"), false;
   if (head.status < 200) return true;
   if (!head.content_encoding.empty() && !equal_ignoring_case(head.content_encoding, "identity")) {
-    return protocol_error("a content encoding that nobody asked for"), false;
+    return protocol_error("a content encoding that was not requested"), false;
   }
   keep_alive_ = head.keep_alive;
   keep_alive_s_ = head.keep_alive_s;

@@ -72,10 +72,10 @@ std::string explain(const Definition &definition, int error) {
     return what + ": this machine has no vsock device";
   }
   if (vm && (error == ECONNRESET || error == ECONNREFUSED)) {
-    return what + ": nobody listens on this port of the host";
+    return what + ": no process listens on this port of the host";
   }
   if (!vm && error == ENOENT) return what + ": there is no such socket (yet)";
-  if (!vm && error == ECONNREFUSED) return what + ": nobody listens on this socket";
+  if (!vm && error == ECONNREFUSED) return what + ": no process listens on this socket";
   return what;
 }
 

@@ -256,7 +256,7 @@ void Lane::on_readable() {
     if (n == 0) {
       if (state_ == State::dialogue) {
         return report_down(BH_E_UNAVAILABLE,
-                           "the hypervisor's socket ended the connection: nobody "
+                           "the hypervisor's socket ended the connection: no process "
                            "listens on this port");
       }
       const bool cut = reader_.held() > 0;

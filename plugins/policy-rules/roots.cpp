@@ -112,7 +112,7 @@ std::optional<std::string> refused(Event event, std::string_view name) {
     if (event == Event::request && i == 1) {
       text += " is not there yet when a request is judged";
     } else if (event == Event::response && i == 0) {
-      text += " is not there any more when a response is judged";
+      text += " is not available when a response is evaluated";
     } else {
       text += " is not there when on = \"" + std::string(to_string(event)) + "\"";
     }

@@ -278,7 +278,7 @@ TEST_CASE("the oldest files may go, where a mark says so") {
     const VerifyReport report = verify(folder);
     CHECK(report.broken.empty());
     CHECK(report.first_seq == 14);
-    CHECK(has(report.notes.at(0), "the rows before seq 14 are not there any more"));
+    CHECK(has(report.notes.at(0), "the rows before seq 14 are missing"));
   }
 }
 

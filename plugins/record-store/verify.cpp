@@ -315,7 +315,7 @@ class Walk {
 
   // Retention says of each file that it removes what its last row was.
   void before_first(const SegmentFile &file, const Head &start) {
-    note("the rows before seq " + std::to_string(start.seq + 1) + " are not there any more");
+    note("the rows before seq " + std::to_string(start.seq + 1) + " are missing");
     if (!options_.whole_chain) return;
     dropped_file_ = segment_name(chain_, file.number - 1);
     dropped_end_ = dropped_text(start);

@@ -69,8 +69,7 @@ class TelemetryOtlp {
     host_.timer_cancel(timer_);
     report_.reset();
     if (exporter_ && exporter_->waiting() != 0) {
-      host_.log(BH_LOG_INFO,
-                std::to_string(exporter_->waiting()) + " spans were not sent any more");
+      host_.log(BH_LOG_INFO, std::to_string(exporter_->waiting()) + " spans were not sent");
     }
     exporter_.reset();
   }

@@ -368,7 +368,7 @@ std::string Store::leave_damaged() {
     return problem;
   }
   log_(BH_LOG_ERROR,
-       left + ": " + damage_ + "; it is left as it is, and the record goes on in " + path_);
+       left + ": " + damage_ + "; the file is left in place, and recording continues in " + path_);
   unclean_ = unclean_before;
   signed_seq_ = std::min(signed_before, head.seq);
   leave_not_before_ = now + std::chrono::milliseconds(leave_again_ms);

@@ -146,7 +146,7 @@ void TransportStdio::open_session() {
 // The wires are where a process before us has left them.
 void TransportStdio::take_over() {
   if (carried_.restored()) {
-    host_.log(BH_LOG_INFO, "the session of the client on standard input goes on");
+    host_.log(BH_LOG_INFO, "the session of the client on standard input resumes");
   }
   if (carried_.input_was_cut()) reader_.skip_line();
   if (!carried_.output_was_cut()) return;

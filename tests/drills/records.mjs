@@ -71,7 +71,7 @@ test('a full disk, on_failure = "block": calls are refused, none that ran is mis
   const refused = [];
   await calls(client, 60_000, (ok, error) => (ok ? ++ran : refused.push(error)));
   assert.ok(refused.length > 0, `${ran} ran`);
-  assert.match(refused[0].message, /cannot put calls on record at the moment/);
+  assert.match(refused[0].message, /cannot record calls at the moment/);
   rmSync(there('ballast'));
   await until('calls run again', () => client.tool('local__ok', {}).then(() => ++ran, () => false), 20_000);
   const count = () => rows(`SELECT count(*) ${isCall}`)[0][0];
@@ -124,7 +124,7 @@ test('a full disk, mode "full": who is started again there runs nothing that goe
   await kill('telemetry.records');
   await kill('endpoint');
   const late = await t.http(gateway).then((fresh) => fresh.tool('local__ok', { i: 'late' })).catch((error) => error);
-  assert.match(String(late?.message), /on record/, show(late));
+  assert.match(String(late?.message), /could not record/, show(late));
   rmSync(there('ballast'));
   const fresh = await until('it goes on', () => t.http(gateway).catch(() => undefined), 30_000);
   await until('calls run again', () => fresh.tool('local__ok', {}).then(() => ++ran, () => false), 30_000);

@@ -76,7 +76,7 @@ const ok = 1;
 both('B21 ask without a surface is refused at once; with one that says yes the call runs', async (t, args) => {
   const { gateway, client, log, socket } = await asking(t, args, { approval: {} });
   const none = await call(client, { judge: 'ask' });
-  assert.match(none.error?.message ?? show(none), /blocked by policy \(test-rule\): needs approval, and nobody is there.*as the call says/);
+  assert.match(none.error?.message ?? show(none), /blocked by policy \(test-rule\): needs approval, and no approval surface is available.*as the call says/);
   assert.equal(none.error.code, -32600);
   assert.equal(ran(log), 0);
   assert.deepEqual(await pending(socket), []);
@@ -232,7 +232,7 @@ both('for a session, for some minutes: the same call passes, other arguments ask
 both('nobody answers: it expires to a refusal, and nothing has run', async (t, args) => {
   const { client, log, socket } = await asking(t, args, { limits: { approval_timeout_ms: 1000 } });
   const outcome = await call(client, { judge: 'ask' });
-  assert.match(outcome.error.message, /needs approval, and nobody has given it within 1000 ms/);
+  assert.match(outcome.error.message, /needs approval, and was not given within 1000 ms/);
   assert.deepEqual(await pending(socket), []);
   assert.equal(ran(log), 0);
 });
@@ -396,7 +396,7 @@ both('over stdio, too; and a client that is not trusted with it is not asked', a
       return !/policy-failed/.test(got.error?.message ?? '') && got;
     });
     if (trusted) assert.ok(outcome.result, show(outcome));
-    else assert.match(outcome.error?.message ?? show(outcome), /nobody is there/);
+    else assert.match(outcome.error?.message ?? show(outcome), /no approval surface is available/);
     assert.equal(plain.asks.length, trusted ? 1 : 0);
     assert.equal(ran(log), trusted ? 1 : 0);
   }

@@ -517,7 +517,7 @@ test('doctor goes through the dialogue of a hybrid socket, and says who did not 
     socket.write('OK 1073741824\n');
     socket.pipe(inner).pipe(socket);
   });
-  for (const [path, says] of [[nobody, /CONNECT 5007 was refused: nobody listens on that port/], [other, /CONNECT 5007 was answered with HTTP/]]) {
+  for (const [path, says] of [[nobody, /CONNECT 5007 was refused: no process listens on that port/], [other, /CONNECT 5007 was answered with HTTP/]]) {
     const { code, out } = await doctorOf(t, ['--hybrid', path, '--port', '5007']);
     assert.equal(code, 1, out);
     assert.match(out, /^FAIL {2}no connection to hybrid:/);

@@ -158,7 +158,7 @@ test('policy replay: what other rules would say of the calls on record', async (
   await call(client, 'local__c', { n: 1 });
   await rows(records, 4, 'id');
   const same = JSON.parse((await records.command('policy', 'replay', '--since', '1h', '--json')).stdout);
-  assert.deepEqual(same, { calls: 4, left_out: { 'the arguments of a refused call are not on record': 1 }, changed: [] });
+  assert.deepEqual(same, { calls: 4, left_out: { 'the arguments of a rejected call are not recorded': 1 }, changed: [] });
   const next = t.path('next.toml');
   writeFileSync(next, profile(servers,
     rule('etc', { if: "has(mcp.request.arguments.path) && mcp.request.arguments.path.startsWith('/etc')", decision: 'block', reason: 'not there', priority: 5 }) +
@@ -172,8 +172,8 @@ test('policy replay: what other rules would say of the calls on record', async (
     ['local/a', 'security.rules.mcp.etc'], ['local/b', 'security.rules.mcp.words']], show(answer));
   const text = await changed('--since', '1h');
   assert.match(text, /local\/a +allow \(security\.rules\.mcp\.default\) +block \(security\.rules\.mcp\.etc\) +not there/);
-  assert.match(text, /4 calls on record, \d would be decided otherwise/);
-  assert.match(await changed('--since', '2999-01-01T00:00:00Z'), /^0 calls on record, 0 would be decided otherwise/);
+  assert.match(text, /4 recorded calls, \d would be decided otherwise/);
+  assert.match(await changed('--since', '2999-01-01T00:00:00Z'), /^0 recorded calls, 0 would be decided otherwise/);
   const wrong = await records.command('policy', 'replay', '--since', 'yesterday').catch((error) => error);
   assert.equal(wrong.code, 2);
   assert.ok(gateway.pid > 0);
@@ -205,7 +205,7 @@ test('policy replay leaves out what is not on record as it was judged', async (t
   await call(client, 'local__b');
   await rows(records, 2, 'id');
   const same = JSON.parse((await records.command('policy', 'replay', '--since', '1h', '--json')).stdout);
-  assert.deepEqual(same, { calls: 2, left_out: { 'its answer was blocked, and is not on record': 1 }, changed: [] });
+  assert.deepEqual(same, { calls: 2, left_out: { 'its answer was blocked and is not recorded': 1 }, changed: [] });
 });
 
 await run();
