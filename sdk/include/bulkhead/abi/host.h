@@ -1,8 +1,8 @@
-/* What the host offers to a plugin instance.
+/* Services of the host for a plugin instance.
  *
- * A bh_host belongs to one plugin instance (its ctx says which) and lives until destroy() has
- * returned. Everything but log is an extension, asked for by id; NULL means that this host does not
- * offer it, which a plugin must treat as an ordinary case.
+ * A bh_host belongs to one plugin instance (identified by ctx) and lives until destroy() has
+ * returned. All services except log are extensions, requested by id; NULL means that this host does
+ * not offer the extension, which a plugin must handle.
  */
 #ifndef BULKHEAD_ABI_HOST_H
 #define BULKHEAD_ABI_HOST_H
@@ -18,14 +18,14 @@ enum {
   BH_LOG_INFO = 1,
   BH_LOG_WARN = 2,
   BH_LOG_ERROR = 3,
-  BH_LOG_HOST_MISBEHAVES = 4,  /* the host broke this ABI */
-  BH_LOG_PLUGIN_MISBEHAVES = 5 /* the plugin (or its caller in it) broke this ABI */
+  BH_LOG_HOST_MISBEHAVES = 4,  /* the host violated this ABI */
+  BH_LOG_PLUGIN_MISBEHAVES = 5 /* the plugin violated this ABI */
 };
 
 typedef struct bh_host {
   uint32_t size;
   uint32_t abi_minor; /* the newest minor this host knows */
-  void *ctx;          /* first argument of every function below */
+  void *ctx;          /* the first argument of all functions below */
   bh_str name;        /* of the host program, for example "bulkhead" */
   bh_str version;
 
@@ -35,61 +35,61 @@ typedef struct bh_host {
   /* One line, at most 4 KiB (longer is cut). Never pass a credential. [any] */
   void (*log)(void *ctx, int32_t level, bh_str message);
 
-  /* Is this level written anywhere? Lets a plugin skip costly formatting. [any] */
+  /* Returns whether this level is logged, so that a plugin can skip costly formatting. [any] */
   int32_t (*log_enabled)(void *ctx, int32_t level);
 } bh_host;
 
 /* ---- bh.host.executor/1: the reactor thread, timers, and a bounded pool for blocking work ---- */
 #define BH_EXT_HOST_EXECUTOR "bh.host.executor/1"
 
-typedef uint64_t bh_timer; /* 0: none. Carries a generation: a stale one is refused, not followed */
+typedef uint64_t bh_timer; /* 0: none. Has a generation: a stale handle is rejected */
 
 typedef struct bh_host_executor {
   uint32_t size;
   uint32_t reserved;
 
-  /* CLOCK_MONOTONIC in nanoseconds, as of this turn of the reactor loop. [io] */
+  /* Returns CLOCK_MONOTONIC in nanoseconds at the start of this turn of the reactor loop. [io] */
   uint64_t (*now_ns)(void *ctx);
 
-  /* Runs fn(arg) on the reactor thread, after the events now being handled. BH_E_LIMIT when 65,536
-   * are waiting. Not called any more once stop() has returned. [any] */
+  /* Runs fn(arg) on the reactor thread, after the current events. BH_E_LIMIT if 65,536
+   * functions are queued. Never called after stop() has returned. [any] */
   bh_status (*post)(void *ctx, void (*fn)(void *arg), void *arg);
 
-  /* Runs fn(arg) once at the end of this turn of the loop, before it sleeps: the place to flush
-   * what several events of one turn have queued. Not called any more once stop() has returned.
+  /* Runs fn(arg) once at the end of this turn of the loop, before it sleeps. Use it to
+   * flush data that several events of one turn have queued. Never called after stop() has returned.
    * [io] */
   void (*defer)(void *ctx, void (*fn)(void *arg), void *arg);
 
   /* Runs fn(arg) on the reactor thread once, delay_ms from now (resolution about 1 ms). [io] */
   bh_timer (*timer_start)(void *ctx, uint64_t delay_ms, void (*fn)(void *arg), void *arg);
 
-  /* After this fn will not run. BH_STALE if it has run or was cancelled before. [io] */
+  /* Cancels a timer: fn will not run. BH_STALE if it has run or was cancelled before. [io] */
   bh_status (*timer_cancel)(void *ctx, bh_timer timer);
 
   /* Runs work(arg) on a thread of a bounded pool, then done(arg) on the reactor thread. done is
-   * called exactly once if BH_OK was returned. BH_E_LIMIT when 256 are waiting. [any] */
+   * called exactly once if BH_OK was returned. BH_E_LIMIT if 256 jobs are queued. [any] */
   bh_status (*run_blocking)(void *ctx, void (*work)(void *arg), void (*done)(void *arg), void *arg);
 } bh_host_executor;
 
 /* ---- bh.host.fd/1: readiness of descriptors on the reactor thread ---------------------------- */
 #define BH_EXT_HOST_FD "bh.host.fd/1"
 
-enum { BH_FD_READ = 1, BH_FD_WRITE = 2, BH_FD_ERROR = 4 /* reported, never asked for */ };
-typedef uint64_t bh_watch; /* 0: none; carries a generation */
+enum { BH_FD_READ = 1, BH_FD_WRITE = 2, BH_FD_ERROR = 4 /* reported, never requested */ };
+typedef uint64_t bh_watch; /* 0: none; has a generation */
 
 typedef struct bh_host_fd {
   uint32_t size;
   uint32_t reserved;
 
-  /* Level-triggered: fn is called in every turn in which one of `events` holds. The descriptor
-   * stays the plugin's. One watch per descriptor. [io] */
+  /* Watches a descriptor, level-triggered: fn is called in every turn in which one of `events`
+   * holds. The plugin keeps ownership of the descriptor. One watch per descriptor. [io] */
   bh_status (*watch)(void *ctx, int32_t fd, uint32_t events,
                      void (*fn)(void *arg, int32_t fd, uint32_t events), void *arg, bh_watch *out);
 
-  /* Changes the events asked for; 0 keeps the watch but reports only errors. [io] */
+  /* Changes the watched events; 0 keeps the watch and reports errors only. [io] */
   bh_status (*modify)(void *ctx, bh_watch watch, uint32_t events);
 
-  /* After this fn is not called any more. Call it before close(2). [io] */
+  /* Ends the watch; fn is no longer called. Call this before close(2). [io] */
   bh_status (*unwatch)(void *ctx, bh_watch watch);
 } bh_host_fd;
 
@@ -101,10 +101,10 @@ typedef struct bh_host_secrets {
   uint32_t reserved;
 
   /* Copies the secret into buf (at most cap bytes) and sets *n to its length. BH_E_NOT_FOUND, or
-   * BH_E_LIMIT with *n set when cap is too small. A plugin sees only its own names. [control] */
+   * BH_E_LIMIT with *n set if cap is too small. Names are private to the instance. [control] */
   bh_status (*get)(void *ctx, bh_str name, char *buf, uint64_t cap, uint64_t *n);
 
-  /* Stores or replaces; at most 64 KiB. An empty value deletes. [control] */
+  /* Stores or replaces a secret of at most 64 KiB. An empty value deletes it. [control] */
   bh_status (*put)(void *ctx, bh_str name, bh_str value);
 } bh_host_secrets;
 
@@ -119,11 +119,11 @@ typedef struct bh_host_metrics {
 
   /* Defines a counter (or finds it); at most 256 per plugin. Names are [a-z0-9_.]. [control] */
   bh_metric (*counter)(void *ctx, bh_str name);
-  /* Adds. [io] */
+  /* Adds n to a counter. [io] */
   void (*add)(void *ctx, bh_metric metric, uint64_t n);
 } bh_host_metrics;
 
-/* ---- bh.host.store/1: a folder of the instance's own ------------------------------------------
+/* ---- bh.host.store/1: a private folder of the instance ------------------------------------------
  */
 #define BH_EXT_HOST_STORE "bh.host.store/1"
 
@@ -131,12 +131,13 @@ typedef struct bh_host_store {
   uint32_t size;
   uint32_t reserved;
 
-  /* Absolute path of a folder that exists, mode 0700, and only this instance uses. Lives as long
-   * as the host. Empty (n = 0) when it cannot be made; the log says why. [control] */
+  /* Returns the absolute path of the instance's private folder, mode 0700. The text lives as long
+   * as the host. Empty (n = 0) if the folder cannot be created; the log has the reason. [control]
+   */
   bh_str (*folder)(void *ctx);
 } bh_host_store;
 
-/* Bounds that the operator set. Part of several extensions; bytes and milliseconds. */
+/* Limits of the profile, used by several extensions; bytes and milliseconds. */
 typedef struct bh_limits {
   uint32_t size;
   uint32_t reserved;
@@ -145,12 +146,12 @@ typedef struct bh_limits {
   uint64_t sessions;              /* open client sessions */
   uint64_t session_idle_ms;       /* an unused session ends after this */
   uint64_t event_buffer_bytes;    /* per session, kept for resumption */
-  uint64_t write_queue_bytes;     /* per connection that reads too slowly */
-  uint64_t write_stall_ms;        /* a peer that reads nothing for this long is dropped */
+  uint64_t write_queue_bytes;     /* pending output of one connection */
+  uint64_t write_stall_ms;        /* a peer that reads nothing for this time is disconnected */
   uint64_t connect_timeout_ms;    /* to an upstream, including its handshake */
   uint64_t request_read_ms;       /* a client must have sent its whole request within this */
   uint64_t shutdown_grace_ms;     /* between asking a child to end and killing it */
-  uint64_t in_flight_per_session; /* requests of one session under way; more are refused */
+  uint64_t in_flight_per_session; /* in-flight requests of one session; more are rejected */
 } bh_limits;
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
-/* What a plugin library exports, and the life of a plugin instance.
+/* Entry point of a plugin library, and the lifecycle of a plugin instance.
  *
- * A library exports exactly one function, bh_plugin_entry_v0 (one per ABI major). Beside the
- * library NAME.so lies its manifest NAME.plugin.toml, read before any of its code runs.
+ * A library exports exactly one function, bh_plugin_entry_v0 (one per ABI major). The
+ * manifest NAME.plugin.toml is beside the library NAME.so and is read before any of its code runs.
  *
- * Life of an instance (each step is one call, in this order):
+ * Lifecycle of an instance (each step is one call, in this order):
  *   create -> configure -> start -> (probe)* -> drain -> stop -> destroy
- * A failed configure or start goes straight to destroy. A replaced library is *retired*: its
+ * After a failed configure or start, destroy follows. A replaced library is *retired*: its
  * instances are destroyed, deinit is called, and its code stays mapped.
  */
 #ifndef BULKHEAD_ABI_PLUGIN_H
@@ -26,37 +26,38 @@ typedef struct bh_plugin {
    * it against config_schema). Called once, before start. [control] */
   bh_status (*configure)(void *self, bh_str config_json, bh_error *error);
 
-  /* Acquire what is needed. Threads may run only between start and stop. [control] */
+  /* Acquires resources. Threads of the plugin may run only between start and stop. [control] */
   bh_status (*start)(void *self, bh_error *error);
 
-  /* BH_OK: ready. BH_PENDING: still starting. An error: broken, with its reason. After drain():
-   * BH_PENDING while work under way is not finished; the host then stops the instance at the
+  /* BH_OK: ready. BH_PENDING: still starting. An error: failed, with the reason. After drain():
+   * BH_PENDING while work is in progress; the host then stops the instance at the
    * deadline of drain(). [control] */
   bh_status (*probe)(void *self, bh_error *error);
 
-  /* Take no new work; work under way may finish until deadline_ns (CLOCK_MONOTONIC). [control] */
+  /* Accepts no new work; work in progress may finish until deadline_ns (CLOCK_MONOTONIC).
+   * [control] */
   void (*drain)(void *self, uint64_t deadline_ns);
 
-  /* End everything: threads joined, descriptors, watches and timers released when it returns.
-   * [control] */
+  /* Ends all work: when it returns, threads are joined, and descriptors, watches and timers are
+   * released. [control] */
   void (*stop)(void *self);
 
-  /* Free the instance, this struct included. [control] */
+  /* Frees the instance, including this struct. [control] */
   void (*destroy)(void *self);
 
-  /* The instance's side of an extension (BH_EXT_TRANSPORT ...), or NULL. The same pointer each
-   * time; it lives until destroy. Unknown ids, also known ids with something appended, give NULL.
-   * [control] */
+  /* Returns the instance's table of an extension (BH_EXT_TRANSPORT ...), or NULL for unknown ids.
+   * The pointer is the same each time and lives until destroy. Compare the complete id. [control]
+   */
   const void *(*get_ext)(void *self, const char *id);
 } bh_plugin;
 
-/* One plugin that a library contains. Lives until deinit; the host copies what it keeps. */
+/* One plugin of a library. Lives until deinit; the host copies what it needs. */
 typedef struct bh_descriptor {
   uint32_t size;
   uint32_t flags;              /* none defined; must be 0 */
   const char *id;              /* [a-z0-9-]{1,64}, equal to the manifest's */
   const char *const *provides; /* extension ids, NULL at the end */
-  bh_str name;                 /* for people */
+  bh_str name;                 /* for display */
   bh_str version;
   bh_str vendor;
   bh_str config_schema; /* JSON Schema, draft 4; empty: any object */
@@ -66,7 +67,7 @@ typedef struct bh_entry {
   uint32_t size;
   uint32_t abi_major;
   uint32_t abi_minor_built;  /* the header's minor at build time */
-  uint32_t abi_minor_needed; /* the lowest host minor it can work with */
+  uint32_t abi_minor_needed; /* the lowest sufficient host minor */
 
   /* Called before create; must return within the profile's init time-out. `host` is only for log,
    * and only until init returns. A process may load a library more than once (two hosts, or one
@@ -77,10 +78,10 @@ typedef struct bh_entry {
 
   uint32_t count;
   uint32_t reserved;
-  /* i < count, else NULL. [any] */
+  /* Returns the descriptor for i < count, else NULL. [any] */
   const bh_descriptor *(*descriptor)(uint32_t i);
 
-  /* Makes an instance; the host struct lives until destroy has returned. BH_E_NOT_FOUND for an id
+  /* Creates an instance; the host struct lives until destroy has returned. BH_E_NOT_FOUND for an id
    * that no descriptor has. [no-host] */
   bh_status (*create)(const char *id, const bh_host *host, const bh_plugin **out, bh_error *error);
 } bh_entry;

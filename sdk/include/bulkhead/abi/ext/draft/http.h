@@ -1,6 +1,6 @@
-/* Draft: an HTTP client offered by one plugin of the compartment (the only one that maps an HTTP
- * library) to the others. The service plugin implements bh_http; the host hands the same functions
- * to the others as bh_host_http under BH_EXT_HOST_HTTP. Draft ids may change between minors.
+/* Draft: an HTTP client that one plugin of the compartment (the only one that maps an HTTP library)
+ * offers to the others. The service plugin implements bh_http_service; the host offers the same
+ * functions to others as bh_host_http under BH_EXT_HOST_HTTP. Draft ids may change between minors.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_HTTP_H
 #define BULKHEAD_ABI_EXT_DRAFT_HTTP_H
@@ -14,7 +14,7 @@ extern "C" {
 #define BH_EXT_HTTP_SERVICE "bh.http-service/1"
 #define BH_EXT_HOST_HTTP "bh.host.http/1"
 
-typedef uint64_t bh_http_id; /* 0: none; carries a generation */
+typedef uint64_t bh_http_id; /* 0: none; has a generation */
 
 typedef struct bh_http_header {
   bh_str name;
@@ -26,20 +26,21 @@ typedef struct bh_http_handler {
   uint32_t size;
   uint32_t reserved;
 
-  /* Before connecting to an address that `host` was resolved to ("192.0.2.1", "2001:db8::1"; port
-   * in host order). BH_OK or BH_E_DENIED. May be NULL: every address is fine. The address judged is
-   * the one connected to. [io] */
+  /* Called before connecting to an address of `host` ("192.0.2.1", "2001:db8::1"; port
+   * in host order). BH_OK or BH_E_DENIED. NULL: every address is allowed. The checked address is
+   * the one that is connected to. [io] */
   bh_status (*check_address)(void *user, bh_str host, bh_str address, uint32_t port);
 
-  /* Status line and headers of the final response (1xx are dropped). BH_OK goes on; an error ends
-   * the request. [io] */
+  /* Status line and headers of the final response (1xx are dropped). BH_OK continues; an error
+   * ends the request. [io] */
   bh_status (*on_head)(void *user, uint32_t status, const bh_http_header *headers, uint32_t n,
                        bh_str effective_url);
 
-  /* A piece of the decoded body. BH_OK goes on; an error ends the request. [io] */
+  /* A piece of the decoded body. BH_OK continues; an error ends the request. [io] */
   bh_status (*on_body)(void *user, bh_str piece);
 
-  /* The end; exactly once, unless cancelled. error is NULL when the whole body came. [io] */
+  /* End of the request; called exactly once, unless cancelled. error is NULL if the body is
+   * complete. [io] */
   void (*on_done)(void *user, const bh_error *error);
 } bh_http_handler;
 
@@ -52,14 +53,14 @@ typedef struct bh_http_request {
   bh_str url; /* http or https only */
   const bh_http_header *headers;
   uint32_t header_count;
-  uint32_t max_redirects;      /* 0: redirects are answers like any other */
+  uint32_t max_redirects;      /* 0: redirects are returned as responses */
   bh_str body;                 /* copied */
   uint64_t connect_timeout_ms; /* 0: 10,000 */
   uint64_t total_timeout_ms;   /* 0: none (event streams) */
-  uint64_t max_body_bytes;     /* decoded; 0: no bound */
+  uint64_t max_body_bytes;     /* decoded; 0: no limit */
 } bh_http_request;
 
-/* The service's side and, with the host's ctx in place of self, what others call. */
+/* The service's table and, with the host's ctx instead of self, the table for other plugins. */
 typedef struct bh_host_http {
   uint32_t size;
   uint32_t reserved;
@@ -68,7 +69,7 @@ typedef struct bh_host_http {
   bh_status (*start)(void *ctx, const bh_http_request *request, const bh_http_handler *handler,
                      void *user, bh_http_id *out, bh_error *error);
 
-  /* Ends it now; no callback comes after this. BH_STALE: it had ended. [io] */
+  /* Cancels a request; no callback follows. BH_STALE: it has ended. [io] */
   bh_status (*cancel)(void *ctx, bh_http_id id);
 } bh_host_http;
 

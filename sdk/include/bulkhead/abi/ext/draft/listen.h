@@ -1,7 +1,7 @@
-/* Draft: sockets from the host. A transport asks for them in its listen() instead of
- * making them itself, because they belong to the process that survives it: clients that connect
- * while a crashed gateway is started again wait in the queue, and are not refused. It is also the
- * only way in a compartment without a network of its own, and so is dial(). Draft ids may change
+/* Draft: sockets of the host. A transport requests listening sockets in its listen() instead of
+ * creating them, because they belong to a process that outlives it: clients that connect while a
+ * crashed endpoint is restarted wait in the queue instead of being refused. In a compartment
+ * without network access, this and dial() are the only way to get sockets. Draft ids may change
  * between minors.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_LISTEN_H
@@ -19,30 +19,30 @@ typedef struct bh_host_listen {
   uint32_t size;
   uint32_t reserved;
 
-  /* A stream socket that is bound to `address` (the bytes of a struct sockaddr: AF_INET, AF_INET6,
-   * AF_UNIX with a path or AF_VSOCK) and listens; non-blocking, close-on-exec, TCP_NODELAY set. The
-   * descriptor is the caller's to close, the file of a Unix socket (0600) the host's to remove.
-   * as_configured is for the error text, which says what to do. Only from inside
+  /* Returns a listening stream socket bound to `address` (the bytes of a struct sockaddr: AF_INET,
+   * AF_INET6, AF_UNIX with a path or AF_VSOCK); non-blocking, close-on-exec, TCP_NODELAY set. The
+   * caller closes the descriptor; the host removes the file of a Unix socket (mode 0600).
+   * as_configured is used in the error text, which states what to do. Only from inside
    * bh_transport.listen(). [control] */
   bh_status (*open)(void *ctx, const void *address, uint32_t address_size, bh_str as_configured,
                     int32_t *fd, bh_error *error);
 
-  /* Announces that dial() will be asked for `address`: AF_UNIX with a path, or AF_INET and AF_INET6
-   * on the loopback interface. At most 64 for all plugins. From start() or, of a transport,
-   * bh_transport.listen(), so before a byte from outside is read: what is read later shall not
-   * choose where to. BH_E_DENIED: the host takes only sockets that the profile names for this
-   * compartment, or it is later and the host takes none then. [control] */
+  /* Declares that dial() will be called with `address`: AF_UNIX with a path, or AF_INET and
+   * AF_INET6 on the loopback interface. At most 64 for all plugins. Call it from start() or, in a
+   * transport, from bh_transport.listen(), that is, before any untrusted input is read, so that
+   * input cannot choose the address. BH_E_DENIED: the host accepts only addresses that the profile
+   * names for this compartment, or the call is too late. [control] */
   bh_status (*will_dial)(void *ctx, const void *address, uint32_t address_size, bh_error *error);
 
-  /* A stream socket that is connected or being connected to an announced address; non-blocking,
-   * close-on-exec, the caller's to close. BH_E_DENIED: not announced. [blocking] */
+  /* Returns a stream socket that is connected or connecting to a declared address; non-blocking,
+   * close-on-exec; the caller closes it. BH_E_DENIED: not declared. [blocking] */
   bh_status (*dial)(void *ctx, const void *address, uint32_t address_size, int32_t *fd,
                     bh_error *error);
 
-  /* open() for AF_UNIX whose file every user of this machine may connect to (0666; the folders on
-   * the way keep their own permissions). For who asks the kernel about each peer (SO_PEERCRED) and
-   * turns away those it does not know, before it reads a byte. BH_E_UNSUPPORTED: this process lives
-   * in a user namespace in which other users have no number, so it could not tell them apart.
+  /* Like open(), for an AF_UNIX socket to which every user of this machine can connect (mode 0666;
+   * permissions of parent folders are unchanged). The caller must check the user of each peer
+   * (SO_PEERCRED) and reject unknown users before it reads any data. BH_E_UNSUPPORTED: this process
+   * is in a user namespace in which other users are not mapped, so it cannot identify them.
    * [control] */
   bh_status (*open_for_all)(void *ctx, const void *address, uint32_t address_size,
                             bh_str as_configured, int32_t *fd, bh_error *error);

@@ -1,12 +1,11 @@
-/* Draft: signatures of the host for what a plugin keeps. The key never enters the plugin's process:
- * where the gateway runs in compartments, its supervisor signs. Draft ids may change between
- * minors.
+/* Draft: signatures of the host for data of a plugin. The key never enters the plugin's process:
+ * with compartments, the supervisor signs. Draft ids may change between minors.
  *
- * Signed is the text "bulkhead.audit/1\n" INSTANCE "\n" UNIX_S "\n" STATEMENT, where INSTANCE is
- * the plugin instance that asks and UNIX_S the time of the signer in seconds, in decimal. Of
- * statements "chain C seq N head HASH" (C 1 to 64, HASH 64 hex digits) the host keeps a list for
- * each instance, and signs none whose N is not above the last one of that chain, but that one
- * again. Offered to telemetry plugins.
+ * The signed text is "bulkhead.audit/1\n" INSTANCE "\n" UNIX_S "\n" STATEMENT, where INSTANCE is
+ * the calling plugin instance and UNIX_S the signer's time in seconds, in decimal. The host keeps a
+ * list of statements "chain C seq N head HASH" (C 1 to 64, HASH 64 hex digits) for each instance,
+ * and rejects a statement whose N is not above the last one of that chain, except a repetition of
+ * that statement. Offered to telemetry plugins.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_SIGN_H
 #define BULKHEAD_ABI_EXT_DRAFT_SIGN_H
@@ -24,7 +23,7 @@ enum { BH_SIGN_KEY_BYTES = 32, BH_SIGN_BYTES = 64, BH_SIGN_MOST_BYTES = 512 };
 typedef struct bh_signature {
   uint32_t size;
   uint32_t reserved;
-  uint64_t unix_s;        /* when, by the signer's clock */
+  uint64_t unix_s;        /* time of the signature, by the signer's clock */
   uint8_t public_key[32]; /* Ed25519 */
   uint8_t signature[64];
 } bh_signature;
@@ -33,9 +32,9 @@ typedef struct bh_host_sign {
   uint32_t size;
   uint32_t reserved;
 
-  /* Fills *out. `statement` is at most BH_SIGN_MOST_BYTES of printable ASCII. May block for some
-   * seconds, so never from [io]. BH_E_UNAVAILABLE: nobody answered; ask again later. BH_E_DENIED:
-   * the place was passed already. [any] */
+  /* Signs a statement and fills *out. `statement` is at most BH_SIGN_MOST_BYTES of printable ASCII.
+   * May block for several seconds, so never call it from [io]. BH_E_UNAVAILABLE: no response; retry
+   * later. BH_E_DENIED: the position was signed already. [any] */
   bh_status (*sign)(void *ctx, bh_str statement, bh_signature *out, bh_error *error);
 } bh_host_sign;
 

@@ -1,6 +1,6 @@
-/* Draft: child processes, started by the host in the sandbox that the server's definition asks for.
- * The host gives this table only to plugins that the profile uses as connectors for servers with a
- * command. Draft ids may change between minors.
+/* Draft: child processes, started by the host in the sandbox of the server's definition. The host
+ * offers this table only to plugins that the profile uses as connectors of stdio servers. Draft ids
+ * may change between minors.
  */
 #ifndef BULKHEAD_ABI_EXT_DRAFT_SPAWN_H
 #define BULKHEAD_ABI_EXT_DRAFT_SPAWN_H
@@ -13,17 +13,16 @@ extern "C" {
 
 #define BH_EXT_HOST_SPAWN "bh.host.spawn/1"
 
-typedef uint64_t bh_child_id; /* 0: none; carries a generation */
+typedef uint64_t bh_child_id; /* 0: none; has a generation */
 
-/* Everything is borrowed and copied where needed. No text may hold a NUL. */
+/* All data is borrowed and copied if needed. No text may contain a NUL. */
 typedef struct bh_spawn {
   uint32_t size;
   uint32_t flags;     /* none defined; must be 0 */
-  bh_str server;      /* the name in the profile; for logs and error texts, and of its folders */
-  bh_str definition;  /* as in bh_lane_info: says which sandbox, and which paths the server was
-                         given by name */
+  bh_str server;      /* the name in the profile; for logs, error texts and folders */
+  bh_str definition;  /* as in bh_lane_info: defines the sandbox and the named paths */
   bh_str program;     /* path of the file to execute */
-  const bh_str *argv; /* argv[0] is the command as it was written */
+  const bh_str *argv; /* argv[0] is the command as configured */
   const bh_str *env;  /* "NAME=value", the whole environment */
   uint32_t argc;      /* at least 1 */
   uint32_t envc;
@@ -34,18 +33,18 @@ typedef struct bh_child {
   uint32_t size;
   int32_t pid; /* for texts only; signals go through kill() */
   bh_child_id id;
-  /* Descriptors, close-on-exec, handed over: the plugin closes them. */
-  int32_t pidfd; /* readable when it has ended, and all that it started */
-  int32_t in;    /* writes to its standard input; not blocking, like the next two */
-  int32_t out;   /* reads its standard output */
-  int32_t err;   /* reads its standard error */
+  /* Descriptors, close-on-exec; the plugin owns and closes them. */
+  int32_t pidfd; /* readable when the child and all of its descendants have ended */
+  int32_t in;    /* its standard input; non-blocking, like the next two */
+  int32_t out;   /* its standard output */
+  int32_t err;   /* its standard error */
 } bh_child;
 
 enum {
   BH_CHILD_EXITED = 1,
   BH_CHILD_KILLED = 2,
-  BH_CHILD_UNKNOWN = 3,    /* reaped by others */
-  BH_CHILD_NOT_STARTED = 4 /* it never ran its program; why says what failed */
+  BH_CHILD_UNKNOWN = 3,    /* reaped by other code */
+  BH_CHILD_NOT_STARTED = 4 /* the program was not executed; `why` has the reason */
 };
 
 typedef struct bh_child_end {
@@ -60,18 +59,19 @@ typedef struct bh_host_spawn {
   uint32_t size;
   uint32_t reserved;
 
-  /* Starts a child. It may still be getting ready when this returns: its pipes are there and can be
-   * used, and a start that fails later is an end (pidfd, reap) that says BH_CHILD_NOT_STARTED. On
-   * an error nothing is left of it. Both texts name server and command, no value of the
-   * environment. It leads a session of its own, has default signal handling, and dies with the
-   * host. [io] */
+  /* Starts a child. Its start may still be in progress when this returns: its pipes can be used,
+   * and a later failure is reported as its end (pidfd, reap) with BH_CHILD_NOT_STARTED. On an
+   * error, all resources are released. Error texts name the server and the command, and no value of
+   * the environment. The child leads its own session, has default signal handling, and ends with
+   * the host. [io] */
   bh_status (*spawn)(void *ctx, const bh_spawn *request, bh_child *out, bh_error *error);
 
-  /* SIGKILL: the child and everything that it started. SIGHUP, SIGINT, SIGTERM: its process group;
-   * others do nothing. BH_STALE after reap. [io] */
+  /* Sends a signal. SIGKILL: to the child and all of its descendants. SIGHUP, SIGINT, SIGTERM: to
+   * its process group. Other signals are ignored. BH_STALE after reap. [io] */
   bh_status (*kill)(void *ctx, bh_child_id child, int32_t signal);
 
-  /* BH_PENDING: it has not ended. BH_OK: it has; *out says how, and the id is gone. [io] */
+  /* BH_PENDING: the child has not ended. BH_OK: it has; *out is filled, and the id is released.
+   * [io] */
   bh_status (*reap)(void *ctx, bh_child_id child, bh_child_end *out);
 } bh_host_spawn;
 
