@@ -25,4 +25,12 @@ fi
 if git grep -nE '\bco_(await|return|yield)\b' -- '*.cpp' '*.hpp'; then
   complain "g++ 12.2 miscompiles coroutines"
 fi
+# Phrases that have a plain term; the files are those that have been rewritten, and the list only grows.
+plain=(README.md HACKING.md SECURITY.md CHANGELOG.md docs tests/README.md host/command_line 'core/route/*.hpp')
+phrases='\b((are|is) (others?|another)( one)? now|of no use|useless|whoever|nobody|any more|meanwhile|(is|are|was) told'
+phrases+='|(has heard|hear) of|what becomes of|(goes|go) on|lets? go|on record|good order|the way of (a|one|the)'
+phrases+='|a person (is|was|has been) asked|finds? no place|found no place|whole again)\b'
+if git grep -niE "$phrases" -- "${plain[@]}" ':!*_test.cpp'; then
+  complain "write it in plain terms: name the subject, use the standard word (HACKING.md)"
+fi
 exit $bad

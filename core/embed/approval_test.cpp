@@ -84,7 +84,7 @@ TEST_CASE("nobody is there to ask: refused at once, with the reason") {
   Client c(*w.host, R"({"elicitation":{}})");  // it could, and the profile does not trust it
   w.settle();
   c.call("1", "a__x");
-  CHECK(c.has("blocked by policy (r1): needs approval, and nobody is there"));
+  CHECK(c.has("blocked by policy (r1): needs approval, and no approval surface is available"));
   CHECK(c.has("because"));
   CHECK(w.pending().empty());
   CHECK(w.sent_calls() == 0);
@@ -173,7 +173,7 @@ TEST_CASE("nobody answers: it expires to a refusal") {
   Client c(*w.host);
   c.call("1", "a__x");
   const std::string id = w.pending().at(0).id;
-  REQUIRE(w.turn_until([&] { return c.has("nobody has given it within 60 ms"); }));
+  REQUIRE(w.turn_until([&] { return c.has("which was not given within 60 ms"); }));
   CHECK(w.pending().empty());
   CHECK(w.answer(id, true).error().code == BH_E_NOT_FOUND);
   CHECK(w.sent_calls() == 0);
@@ -501,7 +501,7 @@ TEST_CASE("who cannot be shown a form is not asked") {
   for (Client *c : {&old, &urls, &none}) {
     c->call("1", "a__x");
     CHECK(form_id(*c).empty());
-    CHECK(c->has("nobody is there"));
+    CHECK(c->has("no approval surface is available"));
   }
 }
 

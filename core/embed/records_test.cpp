@@ -234,7 +234,7 @@ TEST_CASE("calls are refused when their records might find no place, if a plugin
   for (std::size_t i = 0; i < Recorder::max_waiting + 10; ++i) {
     c.end->send(R"({"jsonrpc":"2.0","id":1,"method":"ping"})");
   }
-  CHECK(c.has("cannot put calls on record"));
+  CHECK(c.has("cannot record calls"));
   // The call that was under way has its place.
   w.answer("result", "{}");
   const auto counter = [&](std::string_view name) -> std::uint64_t {

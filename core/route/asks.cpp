@@ -54,7 +54,7 @@ void Asks::ask_client(Lane &lane, std::uint64_t hint, const Message &message, Ju
   Session *client = needs_.attribution.client_of(lane, hint, &call);
   if (client == nullptr || client->input_ended || (client->caps & needed) == 0 ||
       client->open_asks >= needs_.limits.asks_per_session) {
-    return refuse(lane, message.id(), message.scan->method, Refusal::nobody);
+    return refuse(lane, message.id(), message.scan->method, Refusal::no_client);
   }
   if (judged == Judged::no && !passes_policy(lane, hint, message, *client, call)) return;
   put(lane, hint, message, *client, call);
@@ -102,7 +102,7 @@ void Asks::put(Lane &lane, std::uint64_t hint, const Message &message, Session &
   if (parts == nullptr) {
     remove(handle);
     needs_.on_lost(lane, scan.method);
-    return refuse(lane, message.id(), scan.method, Refusal::nobody);
+    return refuse(lane, message.id(), scan.method, Refusal::no_client);
   }
   const ReplyTo to{client.handle, call != nullptr ? call->request.reply.stream : 0, 0};
   needs_.answers.send(to, BH_OUT_ASK, parts, splice.count());
@@ -128,7 +128,7 @@ void Asks::refuse(Lane &lane, std::string_view id, mcp::Method method, Refusal w
                                      : R"(,"result":{"action":"cancel"}})";
   } else if (why == Refusal::by_policy) {
     tail = R"(,"error":{"code":-1,"message":"The request was blocked by policy"}})";
-  } else if (why == Refusal::nobody && method == mcp::Method::sampling_create_message) {
+  } else if (why == Refusal::no_client && method == mcp::Method::sampling_create_message) {
     tail = R"(,"error":{"code":-1,"message":"The request cannot be attributed to one client"}})";
   } else {
     tail = R"(,"error":{"code":-32601,"message":"Method not found"}})";
@@ -204,7 +204,7 @@ void Asks::pass_answer(std::uint64_t handle, const Message &message) {
   const bh_str *parts = splice.parts();
   if (parts == nullptr) {
     needs_.on_lost(*ask.lane, ask.method);
-    return refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::nobody);
+    return refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::no_client);
   }
   ask.lane->send(BH_LANE_RESPONSE, parts, splice.count());
 }
@@ -300,7 +300,7 @@ void Asks::end_one(std::uint64_t handle, Tell tell) {
   remove(handle);
   const bool tell_server = tell != Tell::client;
   if (tell_server && ask.lane != nullptr) {
-    refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::nobody);
+    refuse(*ask.lane, ask.upstream_id, ask.method, Refusal::no_client);
   }
   if (tell != Tell::server) {
     needs_.answers.event(

@@ -105,7 +105,7 @@ class Asks {
     std::uint64_t deadline_ns = 0;
     bool answered = false;  // the policy is deciding about the answer
   };
-  enum class Refusal : std::uint8_t { undeclared, nobody, by_policy, malformed };
+  enum class Refusal : std::uint8_t { undeclared, no_client, by_policy, malformed };
   enum class Judged : std::uint8_t { no, yes };
 
   void ask_client(Lane &lane, std::uint64_t hint, const Message &message, Judged judged);

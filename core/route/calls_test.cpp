@@ -402,7 +402,7 @@ TEST_CASE("each stage with everything that can happen in it") {
         {"person: no", blocked_text + ": needs approval, and a person has denied it"},
         {"person: yes, rules: no", blocked_text},
         {"input ends", blocked_text + ": needs approval, and the client has ended its input"},
-        {"time", blocked_text + ": needs approval, and was not given within "}}},
+        {"time", blocked_text + ": needs approval, which was not given within "}}},
       {"recording",
        {{"committed", "at server"},
         {"committed, rules: no", blocked_text},

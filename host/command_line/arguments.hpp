@@ -78,7 +78,7 @@ struct Arguments {
   enum class Pins : std::uint8_t { list, show, approve, forget };
   Pins pins = Pins::list;                 // what of it; `server` and `names` (tools) say of which
   std::string codec = "auto", lock_path;  // aggregator
-  int parent_pid = -1;                    // aggregator; -1: who has started us, 0: nobody
+  int parent_pid = -1;                    // aggregator; -1: the parent process, 0: none
   bool no_warm = false;                   // import, mcp add: do not start the servers now
   bool folder = false;                    // import: also the files of the working folder
   bool force = false, json = false, origin = false;

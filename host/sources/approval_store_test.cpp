@@ -106,7 +106,7 @@ TEST_CASE("F09 a file that others may write to, or a link, counts for nothing") 
   Stored all;
   ::chmod(all.file.c_str(), 0620);
   CHECK(all.count() == 0);
-  CHECK(all.problem().find("is open to other users") != std::string::npos);
+  CHECK(all.problem().find("is accessible to other users") != std::string::npos);
   ::chmod(all.file.c_str(), 0600);
   CHECK(all.count() == 3);
   const std::string key = all.store.folder() + "/key";

@@ -64,7 +64,7 @@ TEST_CASE("what is wrong is said with file, line, rule, key and what is known") 
   has(bad(one(R"("if":"subject.x == 'x'")")), "subject.* is internal");
   has(bad(one(R"("if":"mcp.response.is_error")")), "not there yet when a request is judged");
   has(bad(one(R"("on":"mcp.response","if":"mcp.request.arguments.x == 1")")),
-      "not there any more when a response is judged");
+      "not available when a response is evaluated");
   has(bad(one(R"("if":1)")), "a string is needed");
   has(bad(rules(R"({"r":{"on":"mcp.request","decision":"block"}})")), "the key \"if\" is needed");
   has(bad(rules(R"({"r":{"if":"true","decision":"block"}})")), "the key \"on\" is needed");

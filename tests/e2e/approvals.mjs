@@ -232,7 +232,7 @@ both('for a session, for some minutes: the same call passes, other arguments ask
 both('nobody answers: it expires to a refusal, and nothing has run', async (t, args) => {
   const { client, log, socket } = await asking(t, args, { limits: { approval_timeout_ms: 1000 } });
   const outcome = await call(client, { judge: 'ask' });
-  assert.match(outcome.error.message, /needs approval, and was not given within 1000 ms/);
+  assert.match(outcome.error.message, /needs approval, which was not given within 1000 ms/);
   assert.deepEqual(await pending(socket), []);
   assert.equal(ran(log), 0);
 });

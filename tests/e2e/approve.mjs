@@ -67,7 +67,7 @@ test('F07 refused before approval with an empty log, then used without a questio
 
   const shown = p.approve();
   assert.equal(shown.code, 1, 'nobody can be asked');
-  assert.match(shown.stdout, /1 not approved\. Nobody can be asked here/);
+  assert.match(shown.stdout, /1 not approved\. Standard input is not a terminal/);
   assert.ok(!existsSync(p.store));
   await refused(await p.serve(), t);
 
