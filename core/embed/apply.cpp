@@ -8,6 +8,7 @@
 #include "embed/host_impl.hpp"
 #include "plugin/config_schema.hpp"
 #include "profile/difference.hpp"
+#include "profile/holds.hpp"
 #include "profile/policy_mark.hpp"
 
 namespace bulkhead {

@@ -1,5 +1,6 @@
 #include "profile/clients.hpp"
 
+#include "profile/import.hpp"
 #include "profile/parse.hpp"
 #include "profile/read_file.hpp"
 #include "profile/secrets.hpp"

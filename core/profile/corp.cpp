@@ -5,16 +5,7 @@
 
 #include "profile/sections.hpp"
 
-namespace bulkhead {
-
-const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
-                             const std::vector<std::string> &path) {
-  for (const ProfileHold &hold : holds)
-    if (profiles::covers(hold.path, path)) return &hold;
-  return nullptr;
-}
-
-namespace profiles {
+namespace bulkhead::profiles {
 
 namespace {
 
@@ -460,5 +451,4 @@ void CorpLayer::report(Profile *profile, std::vector<ProfileHold> *holds) const 
   for (const Hold &held : holds_) holds->push_back({held.path, held.forbids, held.says});
 }
 
-}  // namespace profiles
-}  // namespace bulkhead
+}  // namespace bulkhead::profiles

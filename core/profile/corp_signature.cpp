@@ -7,14 +7,11 @@
 #include "profile/blake3.hpp"
 #include "profile/minisign.hpp"
 #include "profile/parse.hpp"
+#include "profile/revision.hpp"
 
 namespace bulkhead {
 namespace profiles {
 namespace {
-
-bool digits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
 
 std::unexpected<Error> refuse(std::string_view file, const std::string &why, const char *code) {
   return fail(BH_E_DENIED, std::string(file) + ": " + why + " [" + code + "]");
@@ -117,28 +114,6 @@ Result<Trust> read_trust(std::string_view text) {
 
 }  // namespace
 }  // namespace profiles
-
-bool is_revision(std::string_view text) {
-  return text.size() >= 11 && text.size() <= 32 && text[4] == '.' && text[9] == '.' &&
-         profiles::digits(text.substr(0, 4)) && profiles::digits(text.substr(5, 4)) &&
-         profiles::digits(text.substr(10));
-}
-
-bool is_profile_id(std::string_view text) {
-  return text.size() >= 3 && text.size() <= 64 && text[0] != '-' &&
-         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
-}
-
-bool comes_before(std::string_view a, std::string_view b) {
-  const std::string_view day_a = a.substr(0, 9), day_b = b.substr(0, 9);
-  if (day_a != day_b) return day_a < day_b;
-  const auto number = [](std::string_view text) {
-    text.remove_prefix(10);
-    return text.substr(std::min(text.find_first_not_of('0'), text.size()));
-  };
-  const std::string_view n_a = number(a), n_b = number(b);
-  return n_a.size() != n_b.size() ? n_a.size() < n_b.size() : n_a < n_b;
-}
 
 Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen) {
   using namespace profiles;

@@ -36,10 +36,4 @@ struct CorpRevision {
 // empty.
 Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen = nullptr);
 
-// A revision is YYYY.MMDD.N; an id has 3 to 64 of a-z, 0-9 and '-', not beginning with '-'.
-bool is_revision(std::string_view text);
-bool is_profile_id(std::string_view text);
-// True if revision `a` comes before `b`; both are ones.
-bool comes_before(std::string_view a, std::string_view b);
-
 }  // namespace bulkhead

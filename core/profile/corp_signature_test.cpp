@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "profile/blake3.hpp"
+#include "profile/revision.hpp"
 #include "profile/signing_test_util.hpp"
 
 using namespace bulkhead;

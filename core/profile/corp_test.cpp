@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "profile/corp_path.hpp"
+#include "profile/holds.hpp"
 #include "profile/profile_test_util.hpp"
 
 using namespace bulkhead;

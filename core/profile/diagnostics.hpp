@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 #include "profile/tree.hpp"
 
 namespace bulkhead::profiles {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 
 namespace bulkhead {
 

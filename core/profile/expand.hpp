@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 
 namespace bulkhead::profiles {
 

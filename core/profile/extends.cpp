@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "profile/corp_signature.hpp"
 #include "profile/parse.hpp"
+#include "profile/revision.hpp"
 #include "profile/v2.hpp"
 
 namespace bulkhead {

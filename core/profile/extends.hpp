@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 
 namespace bulkhead {
 

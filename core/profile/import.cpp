@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "profile/clients.hpp"
-#include "profile/diagnostics.hpp"
+#include "profile/import.hpp"
+#include "profile/parse.hpp"
 #include "profile/secrets.hpp"
 #include "profile/server.hpp"
 #include "profile/toml_text.hpp"
@@ -336,16 +337,22 @@ class Importer {
     }
   }
 
-  // What the loader says to this table alone, with every variable set.
+  // Why the loader would reject this table, with every variable set; empty: it would not.
   static std::string refused(const std::string &text, bool url_is_reference) {
     ProfileEnvironment environment;
     environment.getenv = [url_is_reference](const std::string &) -> std::optional<std::string> {
       return url_is_reference ? "http://localhost" : "1";
     };
-    const auto result = load_profile({{"import", "import.toml", text}}, environment);
-    const auto *errors = std::get_if<std::vector<ProfileError>>(&result);
-    if (errors == nullptr) return std::get<Profile>(result).servers.empty() ? "its name" : "";
-    return errors->empty() ? "unknown" : errors->front().path + ": " + errors->front().what;
+    const std::vector<ProfileLayer> layers{{"import", "import.toml", text}};
+    Diagnostics diagnostics(layers);
+    Profile profile;
+    Context context{environment, diagnostics, profile};
+    Node root;
+    if (parse_layer(layers.front(), 0, {}, &root, diagnostics))
+      read_servers(root.members.front().value, nullptr, context);
+    const std::vector<ProfileError> errors = diagnostics.take_errors();
+    if (!errors.empty()) return errors.front().path + ": " + errors.front().what;
+    return profile.servers.empty() ? "its name" : "";
   }
 
   std::vector<std::string> *secrets_;

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "profile/load.hpp"
+#include "profile/import.hpp"
 #include "profile/profile_test_util.hpp"
 
 using namespace bulkhead;

@@ -12,14 +12,6 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::string_view kSections[] = {
-    "schema",     "gateway",        "mcpServers", "naming",    "expose",    "limits",
-    "transports", "tools",          "policy",     "policies",  "telemetry", "services",
-    "connectors", "plugin_dirs",    "state_dir",  "isolation", "approval",  "pins",
-    "security",   "corp",           "profiles",   "default",   "id",        "revision",
-    "editable",   "detect_servers",
-};
-
 // Files that are a client's own, whatever else is in them. There these words of ours mean something
 // else (Gemini CLI has "tools", "telemetry" and "security", for example).
 constexpr std::string_view kClientFiles[] = {"settings.json", ".claude.json",
@@ -212,10 +204,6 @@ bool plugin_group(std::string_view name) {
 }
 
 }  // namespace
-
-std::span<const std::string_view> section_names() {
-  return kSections;
-}
 
 Node canonical_layer(Node &&root, const ProfileLayer &layer, Diagnostics &diagnostics) {
   return Canonical(diagnostics, layer).make(std::move(root));

@@ -1,7 +1,6 @@
 // One layer brought into the shape that all layers merge in. Internal to core/profile.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "profile/diagnostics.hpp"
@@ -14,9 +13,6 @@ namespace bulkhead::profiles {
 // file with servers that may be another program's (no project file, no lenient layer) go the keys
 // that are none of ours, with one note.
 Node canonical_layer(Node &&root, const ProfileLayer &layer, Diagnostics &diagnostics);
-
-// What may stand at the top of a canonical layer.
-std::span<const std::string_view> section_names();
 
 // Merges a canonical layer over those below it, by the rules of ProfileLayer.
 void merge_layer(Node &base, Node &&over);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "profile/corp_signature.hpp"
 #include "profile/layers.hpp"
 #include "profile/project_screen.hpp"
+#include "profile/revision.hpp"
 #include "profile/rule_sections.hpp"
 #include "profile/sections.hpp"
 #include "profile/show.hpp"
@@ -19,15 +19,6 @@ namespace {
 
 constexpr std::string_view kSchema = "bulkhead.profile/1";
 constexpr std::size_t kForeignKeys = 8;  // more unknown sections than this: another program's file
-
-}  // namespace
-
-bool known_section(std::string_view name) {
-  const auto names = section_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-namespace {
 
 // Reports unknown sections; a whole settings file of an editor gets one message, not a hundred.
 void check_sections(const Node &root, Diagnostics &diagnostics) {

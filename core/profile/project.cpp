@@ -1,7 +1,5 @@
 #include "profile/project.hpp"
 
-#include <sodium/crypto_hash_sha256.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -10,6 +8,7 @@
 #include "profile/project_entry.hpp"
 #include "profile/secrets.hpp"
 #include "profile/server.hpp"
+#include "profile/sha256.hpp"
 
 namespace bulkhead {
 
@@ -219,17 +218,6 @@ std::variant<std::vector<ProjectEntry>, std::vector<ProfileError>> read_project(
   if (const Node *servers = root.find("mcpServers"))
     for (const Member &entry : servers->members)
       out.push_back(EntryReader(entry, layer.file).read());
-  return out;
-}
-
-std::string sha256_hex(std::string_view text) {
-  unsigned char digest[crypto_hash_sha256_BYTES];
-  crypto_hash_sha256(digest, reinterpret_cast<const unsigned char *>(text.data()), text.size());
-  std::string out;
-  for (const unsigned char byte : digest) {
-    out += profiles::kHex[byte >> 4];
-    out += profiles::kHex[byte & 15];
-  }
   return out;
 }
 

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 
 namespace bulkhead {
 
@@ -44,8 +44,5 @@ struct ProjectEntry {
 // The servers of one layer. Errors: it cannot be read as a profile at all.
 std::variant<std::vector<ProjectEntry>, std::vector<ProfileError>> read_project(
     const ProfileLayer &layer);
-
-// Lower-case hex SHA-256.
-std::string sha256_hex(std::string_view text);
 
 }  // namespace bulkhead

@@ -5,6 +5,7 @@
 #include "profile/project.hpp"
 #include "profile/project_entry.hpp"
 #include "profile/server.hpp"
+#include "profile/sha256.hpp"
 
 namespace bulkhead::profiles {
 

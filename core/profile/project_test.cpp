@@ -6,6 +6,7 @@
 #include <set>
 
 #include "profile/profile_test_util.hpp"
+#include "profile/sha256.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::test;

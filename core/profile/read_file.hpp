@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 
 namespace bulkhead::profiles {
 

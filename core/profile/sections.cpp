@@ -9,6 +9,14 @@ namespace bulkhead::profiles {
 
 namespace {
 
+constexpr std::string_view kSections[] = {
+    "schema",     "gateway",        "mcpServers", "naming",    "expose",    "limits",
+    "transports", "tools",          "policy",     "policies",  "telemetry", "services",
+    "connectors", "plugin_dirs",    "state_dir",  "isolation", "approval",  "pins",
+    "security",   "corp",           "profiles",   "default",   "id",        "revision",
+    "editable",   "detect_servers",
+};
+
 constexpr std::uint64_t kDay = 86'400'000;
 constexpr std::uint64_t kGiB = 1ull << 30;
 
@@ -152,6 +160,15 @@ void read_aliases(const Node &table, Context &context) {
 }
 
 }  // namespace
+
+std::span<const std::string_view> section_names() {
+  return kSections;
+}
+
+bool known_section(std::string_view name) {
+  const auto names = section_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 std::span<const LimitKey> limit_keys() {
   return kLimits;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "profile/diagnostics.hpp"
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 #include "profile/profile.hpp"
 #include "profile/tree.hpp"
 
@@ -20,7 +20,8 @@ struct Context {
   bool literal = false;  // ${...} in values of servers is text like any other
 };
 
-// True for the name of a section, or of a key that stands outside all sections.
+// The keys at the top of a canonical layer: sections, and keys outside all sections.
+std::span<const std::string_view> section_names();
 bool known_section(std::string_view name);
 
 // One key of [limits]: exactly one of the members is set.

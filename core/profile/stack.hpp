@@ -9,7 +9,7 @@
 #include "profile/corp.hpp"
 #include "profile/diagnostics.hpp"
 #include "profile/editable.hpp"
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 #include "profile/project_screen.hpp"
 #include "profile/rule_sections.hpp"
 

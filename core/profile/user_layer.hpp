@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 #include "profile/server_entry.hpp"
 
 namespace bulkhead {

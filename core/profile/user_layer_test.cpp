@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "profile/load.hpp"
+
 using namespace bulkhead;
 
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "profile/corp_signature.hpp"
+#include "profile/revision.hpp"
 
 namespace bulkhead::profiles {
 

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "profile/extends.hpp"
+#include "profile/holds.hpp"
 #include "profile/profile_test_util.hpp"
 
 using namespace bulkhead;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "mcp/scan.hpp"
-#include "profile/project.hpp"
+#include "profile/sha256.hpp"
 
 namespace bulkhead {
 namespace {

@@ -15,7 +15,7 @@
 #include "gateway/local_session.hpp"
 #include "gateway/run_host.hpp"
 #include "mcp/scan.hpp"
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 #include "sources/approval_store.hpp"
 #include "sources/project_file.hpp"
 

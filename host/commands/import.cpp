@@ -10,7 +10,7 @@
 #include "common/paths.hpp"
 #include "common/text.hpp"
 #include "mcp/scan.hpp"
-#include "profile/load.hpp"
+#include "profile/import.hpp"
 
 namespace bulkhead::program {
 namespace {

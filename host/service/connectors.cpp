@@ -6,6 +6,7 @@
 
 #include "common/paths.hpp"
 #include "common/private_file.hpp"
+#include "profile/holds.hpp"
 #include "profile/user_layer.hpp"
 
 namespace bulkhead::program {

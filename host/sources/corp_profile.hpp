@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "profile/corp_signature.hpp"
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 
 namespace bulkhead::program {
 

@@ -6,6 +6,7 @@
 
 #include "common/paths.hpp"
 #include "common/private_file.hpp"
+#include "profile/revision.hpp"
 
 namespace bulkhead::program {
 namespace {

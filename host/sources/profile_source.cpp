@@ -10,6 +10,7 @@
 #include "keep/list_store.hpp"
 #include "keep/pin_store.hpp"
 #include "mcp/scan.hpp"
+#include "profile/holds.hpp"
 #include "profile/load.hpp"
 #include "profile/project.hpp"
 #include "sandbox/child_view.hpp"

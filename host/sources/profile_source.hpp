@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "command_line/arguments.hpp"
-#include "profile/load.hpp"
+#include "profile/layer.hpp"
 #include "profile/profile.hpp"
 
 namespace bulkhead::program {

@@ -12,6 +12,7 @@
 
 #include "profile/corp_signature.hpp"
 #include "profile/extends.hpp"
+#include "profile/import.hpp"
 #include "profile/load.hpp"
 #include "profile/minisign.hpp"
 #include "profile/project.hpp"

@@ -1,0 +1,15 @@
+// Holds: the parts of a profile that one of its layers protects from the others.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profile/profile.hpp"
+
+namespace bulkhead {
+
+// The first hold on this path ({"mcpServers", "github"}) or on a part that contains it; null: none.
+const ProfileHold *find_hold(const std::vector<ProfileHold> &holds,
+                             const std::vector<std::string> &path);
+
+}  // namespace bulkhead
