@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "bulkhead/cpp/basics.hpp"
+#include "corporation/holds.hpp"
 #include "embed/host_impl.hpp"
 #include "plugin/config_schema.hpp"
 #include "profile/difference.hpp"
-#include "profile/holds.hpp"
 #include "profile/policy_mark.hpp"
 
 namespace bulkhead {

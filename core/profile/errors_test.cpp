@@ -1,8 +1,8 @@
 // Every way to get a profile wrong: the place, the code and the words of the message.
 #include <catch2/catch.hpp>
 
-#include "profile/load.hpp"
-#include "profile/profile_test_util.hpp"
+#include "layers/load.hpp"
+#include "layers/profile_test_util.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::test;

@@ -2,8 +2,8 @@
 // errors.
 #include <catch2/catch.hpp>
 
-#include "profile/load.hpp"
-#include "profile/profile_test_util.hpp"
+#include "layers/load.hpp"
+#include "layers/profile_test_util.hpp"
 #include "profile/secrets.hpp"
 
 using namespace bulkhead;

@@ -1,8 +1,8 @@
 // Names of servers: A17 (refused ones do not stop the others), F03 (strict), G09, G16.
 #include <catch2/catch.hpp>
 
-#include "profile/load.hpp"
-#include "profile/profile_test_util.hpp"
+#include "layers/load.hpp"
+#include "layers/profile_test_util.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::test;

@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "layers/load.hpp"
+#include "layers/profile_test_util.hpp"
 #include "profile/difference.hpp"
-#include "profile/load.hpp"
-#include "profile/profile_test_util.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::test;

@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "layers/canonical.hpp"
+#include "layers/profile_test_util.hpp"
 #include "profile/difference.hpp"
-#include "profile/layers.hpp"
-#include "profile/profile_test_util.hpp"
 #include "profile/sections.hpp"
 
 using namespace bulkhead;

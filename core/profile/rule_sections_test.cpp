@@ -1,8 +1,8 @@
 // The sections of rules: what the policy plugin gets of them.
 #include <catch2/catch.hpp>
 
-#include "profile/load.hpp"
-#include "profile/profile_test_util.hpp"
+#include "layers/load.hpp"
+#include "layers/profile_test_util.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::test;

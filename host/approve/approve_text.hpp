@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profile/project.hpp"
+#include "layers/project.hpp"
 #include "sources/approval_store.hpp"
 
 namespace bulkhead::program {

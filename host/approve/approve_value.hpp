@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profile/project.hpp"
+#include "layers/project.hpp"
 
 namespace bulkhead::program {
 

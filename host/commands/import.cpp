@@ -9,8 +9,8 @@
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
+#include "formats/import.hpp"
 #include "mcp/scan.hpp"
-#include "profile/import.hpp"
 
 namespace bulkhead::program {
 namespace {

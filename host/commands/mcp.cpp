@@ -11,8 +11,8 @@
 #include "common/console.hpp"
 #include "common/paths.hpp"
 #include "common/text.hpp"
+#include "layers/edit_servers.hpp"
 #include "mcp/scan.hpp"
-#include "profile/edit_servers.hpp"
 #include "profile/secrets.hpp"
 #include "sources/profile_source.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "common/paths.hpp"
 #include "common/private_file.hpp"
-#include "profile/holds.hpp"
-#include "profile/user_layer.hpp"
+#include "corporation/holds.hpp"
+#include "layers/user_layer.hpp"
 
 namespace bulkhead::program {
 namespace {

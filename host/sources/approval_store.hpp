@@ -1,4 +1,4 @@
-// What a person on this machine has approved of project files (see profile/project.hpp).
+// What a person on this machine has approved of project files (see layers/project.hpp).
 //
 // A folder with two files, all ours and closed to others: "servers.json" with the approvals, "key"
 // with 32 random bytes. Each approval is sealed with the key (HMAC-SHA-256), so that one which was

@@ -9,8 +9,8 @@
 
 #include "common/paths.hpp"
 #include "common/trusted_file.hpp"
-#include "profile/corp_signature.hpp"
-#include "profile/minisign.hpp"
+#include "corporation/corp_signature.hpp"
+#include "corporation/minisign.hpp"
 #include "sources/corp_revisions.hpp"
 
 namespace bulkhead::program {

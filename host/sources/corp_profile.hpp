@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/corp_signature.hpp"
+#include "corporation/corp_signature.hpp"
 #include "profile/layer.hpp"
 
 namespace bulkhead::program {

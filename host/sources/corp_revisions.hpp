@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "profile/corp_signature.hpp"
+#include "corporation/corp_signature.hpp"
 
 namespace bulkhead::program {
 

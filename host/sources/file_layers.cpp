@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/paths.hpp"
-#include "profile/extends.hpp"
+#include "formats/extends.hpp"
 
 namespace bulkhead::program {
 namespace {

@@ -7,12 +7,12 @@
 #include <filesystem>
 
 #include "common/paths.hpp"
+#include "corporation/holds.hpp"
 #include "keep/list_store.hpp"
 #include "keep/pin_store.hpp"
+#include "layers/load.hpp"
+#include "layers/project.hpp"
 #include "mcp/scan.hpp"
-#include "profile/holds.hpp"
-#include "profile/load.hpp"
-#include "profile/project.hpp"
 #include "sandbox/child_view.hpp"
 #include "sources/approval_store.hpp"
 #include "sources/builtin_profile.hpp"

@@ -8,9 +8,9 @@
 #include <fstream>
 
 #include "common/test_folder.hpp"
+#include "layers/load.hpp"
+#include "layers/project.hpp"
 #include "mcp/scan.hpp"
-#include "profile/load.hpp"
-#include "profile/project.hpp"
 #include "sources/approval_store.hpp"
 
 using namespace bulkhead;

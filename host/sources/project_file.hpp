@@ -1,4 +1,4 @@
-// The project file of a run: servers that came with a repository (see profile/project.hpp).
+// The project file of a run: servers that came with a repository (see layers/project.hpp).
 #pragma once
 
 #include <string>

@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 
-#include "profile/corp_signature.hpp"
-#include "profile/extends.hpp"
-#include "profile/import.hpp"
-#include "profile/load.hpp"
-#include "profile/minisign.hpp"
-#include "profile/project.hpp"
+#include "corporation/corp_signature.hpp"
+#include "corporation/minisign.hpp"
+#include "formats/extends.hpp"
+#include "formats/import.hpp"
+#include "layers/load.hpp"
+#include "layers/project.hpp"
 #include "rapidjson/document.h"
 
 namespace {

@@ -1,0 +1,170 @@
+#include "corporation/corp_path.hpp"
+
+#include <algorithm>
+
+#include "profile/diagnostics.hpp"
+#include "profile/sections.hpp"
+#include "profile/server.hpp"
+
+namespace bulkhead::profiles {
+
+namespace {
+
+bool is_any(std::string_view part) {
+  return part == "*";
+}
+
+bool same(std::string_view wanted, std::string_view name) {
+  return is_any(wanted) || wanted == name;
+}
+
+// One key of a server has many spellings.
+bool same_key(const CorpPath &path, std::size_t depth, std::string_view name) {
+  if (same(path[depth], name)) return true;
+  if (depth != 2 || path.front() != "mcpServers") return false;
+  const std::string_view key = server_key(name);
+  return !key.empty() && key == server_key(path[depth]);
+}
+
+bool is_plugin_group(std::string_view name) {
+  const auto groups = plugin_groups();
+  return std::find(groups.begin(), groups.end(), name) != groups.end();
+}
+
+// One name from the front of the text, with the dot behind it.
+bool take_part(std::string_view *text, CorpPath *out) {
+  std::string part;
+  if (text->starts_with('"')) {
+    const std::size_t end = text->find('"', 1);
+    if (end == std::string_view::npos) return false;
+    part = text->substr(1, end - 1);
+    text->remove_prefix(end + 1);
+    if (!text->empty() && !text->starts_with('.')) return false;
+  } else {
+    const std::size_t end = std::min(text->find('.'), text->size());
+    part = text->substr(0, end);
+    text->remove_prefix(end);
+    if (part.find_first_of(" \"") != std::string::npos) return false;
+  }
+  if (part.empty()) return false;
+  out->push_back(std::move(part));
+  if (text->empty()) return true;
+  text->remove_prefix(1);  // the dot
+  return !text->empty();
+}
+
+// The spellings that canonical_layer() gives other names to.
+void make_canonical(CorpPath *path) {
+  std::string &first = path->front();
+  if (first == "mcp_servers" || first == "servers") first = "mcpServers";
+  if (first == "policy") {
+    first = "policies";
+    path->insert(path->begin() + 1, "policy");
+  }
+}
+
+// True if a layer that gives this member of the table at `depth` replaces all that `below` has in
+// it.
+bool replaces_whole(const Member &member, const CorpPath &path, std::size_t depth,
+                    const Node &below) {
+  const std::string &section = path.front();
+  if (depth == 1 && section == "mcpServers") return true;
+  if (depth == 1 && is_plugin_group(section)) {
+    // Switching it off leaves nothing of it either.
+    if (member.value.find("enabled") != nullptr || member.value.find("disabled") != nullptr)
+      return true;
+    const Node *plugin = member.value.find("plugin");
+    const Node *old = below.find("plugin");
+    return plugin != nullptr && (old == nullptr || old->text != plugin->text);
+  }
+  // Rules replace each other whole, in each of their spellings.
+  if (section == "security") return depth == 3 && path[1] == "rules";
+  return (depth == 2 && section == "profiles") || (depth == 1 && section == "default");
+}
+
+// Goes down a tree along a path.
+struct Walk {
+  const CorpPath &path;
+  bool exact;  // only what is at the end of the path
+  std::vector<Touch> *out;
+
+  void into(Node &table, std::size_t depth, const CorpPath &above, const Node *below) const {
+    for (std::size_t i = 0; i < table.members.size(); ++i) {
+      Member &member = table.members[i];
+      if (!same_key(path, depth, member.name)) continue;
+      CorpPath here = above;
+      here.push_back(member.name);
+      const Node *under = below != nullptr ? below->find(member.name) : nullptr;
+      const bool deeper = depth + 1 < path.size();
+      const bool whole =
+          member.value.kind != Kind::table ||
+          (!exact && under != nullptr && deeper && replaces_whole(member, path, depth, *under));
+      if (deeper && !whole)
+        into(member.value, depth + 1, here, under);
+      else if (!deeper || !exact)
+        out->push_back({&table, i, std::move(here)});
+    }
+  }
+};
+
+}  // namespace
+
+std::optional<CorpPath> parse_corp_path(std::string_view text, std::string *why) {
+  CorpPath out;
+  if (text.empty() || text.size() > kCorpPathBytes) {
+    *why = "a path has 1 to " + std::to_string(kCorpPathBytes) + " bytes";
+    return std::nullopt;
+  }
+  while (!text.empty()) {
+    if (take_part(&text, &out) && out.size() <= kCorpPathParts) continue;
+    *why =
+        "this is no path: names are separated by dots, those with dots or spaces in them are in "
+        "double quotes, and at most " +
+        std::to_string(kCorpPathParts) + " of them are possible";
+    return std::nullopt;
+  }
+  make_canonical(&out);
+  return out;
+}
+
+std::string to_string(const CorpPath &path) {
+  std::string out;
+  for (const std::string &part : path) out = join(out, part);
+  return out;
+}
+
+bool paths_meet(const CorpPath &a, const CorpPath &b) {
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    if (!same(a[i], b[i]) && !same(b[i], a[i])) return false;
+  return true;
+}
+
+bool covers(const CorpPath &above, const CorpPath &path) {
+  if (above.size() > path.size()) return false;
+  for (std::size_t i = 0; i < above.size(); ++i)
+    if (!same(above[i], path[i])) return false;
+  return true;
+}
+
+std::vector<Touch> find_touches(Node &layer, const CorpPath &path, const Node &below) {
+  std::vector<Touch> out;
+  Walk{path, false, &out}.into(layer, 0, {}, &below);
+  return out;
+}
+
+std::vector<Touch> find_members(Node &root, const CorpPath &path) {
+  std::vector<Touch> out;
+  Walk{path, true, &out}.into(root, 0, {}, nullptr);
+  return out;
+}
+
+void erase_all(std::vector<Touch> &touches) {
+  // Those of one table come one after the other, in its order.
+  for (std::size_t i = touches.size(); i-- > 0;) {
+    std::vector<Member> &members = touches[i].parent->members;
+    members.erase(members.begin() + static_cast<std::ptrdiff_t>(touches[i].index));
+  }
+  touches.clear();
+}
+
+}  // namespace bulkhead::profiles

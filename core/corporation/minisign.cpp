@@ -1,0 +1,131 @@
+#include "corporation/minisign.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace bulkhead {
+namespace {
+
+constexpr std::string_view kUntrusted = "untrusted comment:";
+constexpr std::string_view kTrusted = "trusted comment: ";
+
+struct KeyBytes {
+  char algorithm[2];
+  std::uint8_t id[8];
+  std::uint8_t key[32];
+};
+struct SignatureBytes {
+  char algorithm[2];
+  std::uint8_t id[8];
+  std::uint8_t signature[crypto_sign_BYTES];
+};
+static_assert(sizeof(KeyBytes) == 42 && sizeof(SignatureBytes) == 74);
+
+// Exactly as many bytes as `out` has, in base64 with padding and nothing else.
+template <class T>
+bool decode(std::string_view text, T *out) {
+  std::size_t size = 0;
+  return sodium_base642bin(reinterpret_cast<unsigned char *>(out), sizeof(T), text.data(),
+                           text.size(), nullptr, &size, nullptr,
+                           sodium_base64_VARIANT_ORIGINAL) == 0 &&
+         size == sizeof(T);
+}
+
+// One line from the front of the text, without its end.
+std::optional<std::string_view> take_line(std::string_view *text) {
+  if (text->empty()) return std::nullopt;
+  const std::size_t end = std::min(text->find('\n'), text->size());
+  std::string_view line = text->substr(0, end);
+  text->remove_prefix(std::min(end + 1, text->size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+bool is_algorithm(const char (&two)[2], std::string_view name) {
+  return std::string_view(two, 2) == name;
+}
+
+struct Parts {
+  SignatureBytes signature;
+  std::string_view trusted_comment;
+  std::uint8_t global[crypto_sign_BYTES];
+};
+
+bool parse(std::string_view text, Parts *out) {
+  if (text.size() > kMinisignBytes) return false;
+  const auto comment = take_line(&text);
+  const auto signature = take_line(&text);
+  const auto trusted = take_line(&text);
+  const auto global = take_line(&text);
+  if (!comment || !signature || !trusted || !global || !text.empty()) return false;
+  if (!comment->starts_with(kUntrusted) || !trusted->starts_with(kTrusted)) return false;
+  out->trusted_comment = trusted->substr(kTrusted.size());
+  return decode(*signature, &out->signature) && decode(*global, &out->global) &&
+         (is_algorithm(out->signature.algorithm, "Ed") ||
+          is_algorithm(out->signature.algorithm, "ED"));
+}
+
+bool verifies(const std::uint8_t *signature, const void *bytes, std::size_t size,
+              const MinisignKey &key) {
+  return crypto_sign_verify_detached(signature, static_cast<const unsigned char *>(bytes), size,
+                                     key.key.data()) == 0;
+}
+
+bool signed_by(std::string_view bytes, const Parts &parts, const MinisignKey &key) {
+  const std::uint8_t *signature = parts.signature.signature;
+  if (is_algorithm(parts.signature.algorithm, "Ed"))
+    return verifies(signature, bytes.data(), bytes.size(), key);
+  std::uint8_t hash[crypto_generichash_BYTES_MAX];
+  crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char *>(bytes.data()),
+                     bytes.size(), nullptr, 0);
+  return verifies(signature, hash, sizeof hash, key);
+}
+
+bool comment_signed_by(const Parts &parts, const MinisignKey &key) {
+  std::string text(reinterpret_cast<const char *>(parts.signature.signature),
+                   sizeof parts.signature.signature);
+  text += parts.trusted_comment;
+  return verifies(parts.global, text.data(), text.size(), key);
+}
+
+}  // namespace
+
+Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text) {
+  std::vector<MinisignKey> out;
+  if (text.size() > kMinisignBytes) return fail(BH_E_INVALID, "the file of keys is too large");
+  while (const auto line = take_line(&text)) {
+    if (line->empty() || line->starts_with(kUntrusted)) continue;
+    KeyBytes bytes;
+    if (!decode(*line, &bytes) || !is_algorithm(bytes.algorithm, "Ed"))
+      return fail(BH_E_INVALID, "a line of the file of keys is no public key of minisign");
+    if (out.size() == kMinisignKeys)
+      return fail(BH_E_INVALID, "more than " + std::to_string(kMinisignKeys) + " public keys");
+    MinisignKey &key = out.emplace_back();
+    std::copy(std::begin(bytes.id), std::end(bytes.id), key.id.begin());
+    std::copy(std::begin(bytes.key), std::end(bytes.key), key.key.begin());
+  }
+  if (out.empty()) return fail(BH_E_INVALID, "there is no public key in the file of keys");
+  return out;
+}
+
+Result<std::string> verify_minisign(std::string_view bytes, std::string_view signature,
+                                    const std::vector<MinisignKey> &keys) {
+  if (::sodium_init() < 0) return fail(BH_E_INTERNAL, "libsodium cannot be used");
+  Parts parts;
+  if (!parse(signature, &parts))
+    return fail(BH_E_INVALID, "its .minisig file is no signature of minisign");
+  const auto key = std::find_if(keys.begin(), keys.end(), [&](const MinisignKey &one) {
+    return std::equal(one.id.begin(), one.id.end(), std::begin(parts.signature.id));
+  });
+  if (key == keys.end()) return fail(BH_E_DENIED, "it is signed by another key");
+  if (!signed_by(bytes, parts, *key))
+    return fail(BH_E_DENIED, "the signature is not of these bytes");
+  if (!comment_signed_by(parts, *key))
+    return fail(BH_E_DENIED, "the trusted comment is not the one that was signed");
+  return std::string(parts.trusted_comment);
+}
+
+}  // namespace bulkhead

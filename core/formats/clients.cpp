@@ -1,0 +1,147 @@
+#include "formats/clients.hpp"
+
+#include "formats/import.hpp"
+#include "profile/parse.hpp"
+#include "profile/read_file.hpp"
+#include "profile/secrets.hpp"
+#include "profile/server.hpp"
+
+namespace bulkhead {
+
+namespace profiles {
+
+namespace {
+
+constexpr std::size_t kClientBytes = 64u << 20;  // Claude Code keeps its history in the same file
+constexpr std::size_t kClientValues = 1'000'000;
+constexpr std::size_t kOtherProjects = 200;  // shown at most
+
+using Section = std::vector<std::string>;
+
+struct Candidate {
+  const char *client;
+  std::string file;
+  std::vector<Section> sections;
+  bool has_projects = false;  // sections projects.FOLDER.mcpServers
+};
+
+std::vector<Candidate> candidates(const std::string &home, const std::string &cwd, bool folder) {
+  const Section plain{"mcpServers"};
+  const std::vector<Section> code{{"servers"}, {"mcp", "servers"}, {"mcp.servers"}};
+  const std::string mac = home + "/Library/Application Support";
+  std::vector<Candidate> out = {
+      {"Claude Code", home + "/.claude.json", {plain, {"projects", cwd, "mcpServers"}}, true},
+      {"Claude Code", home + "/.claude/settings.json", {plain}},
+      {"Claude Desktop", home + "/.config/Claude/claude_desktop_config.json", {plain}},
+      {"Claude Desktop", mac + "/Claude/claude_desktop_config.json", {plain}},
+      {"VS Code", home + "/.config/Code/User/mcp.json", code},
+      {"VS Code", home + "/.config/Code/User/settings.json", code},
+      {"VS Code", mac + "/Code/User/mcp.json", code},
+      {"VS Code", mac + "/Code/User/settings.json", code},
+      {"Cursor", home + "/.cursor/mcp.json", {plain}},
+      {"Gemini CLI", home + "/.gemini/settings.json", {plain}},
+  };
+  if (!folder) return out;
+  const Candidate theirs[] = {
+      {"Claude Code", cwd + "/.mcp.json", {plain}},
+      {"VS Code", cwd + "/.vscode/mcp.json", code},
+      {"Cursor", cwd + "/.cursor/mcp.json", {plain}},
+      {"Gemini CLI", cwd + "/.gemini/settings.json", {plain}},
+  };
+  out.insert(out.end(), std::begin(theirs), std::end(theirs));
+  return out;
+}
+
+// What a person would see in a list of processes, or the address.
+std::string command_of(const Node &server) {
+  std::vector<std::string> words;
+  std::string url;
+  for (const Member &member : server.members) {
+    const std::string_view key = server_key(member.name);
+    const bool text = member.value.kind == Kind::string;
+    if (key == "command" && text) words.insert(words.begin(), member.value.text);
+    if (key == "url" && text) url = masked_url(member.value.text);
+    if (key != "args") continue;
+    for (const Node &item : member.value.items)
+      if (item.kind == Kind::string) words.push_back(item.text);
+  }
+  std::string out = url;
+  for (const std::string &word : masked_args(words)) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+void look_at(const Candidate &candidate, const Section &section, const Node &root,
+             std::vector<FoundConfig> *out) {
+  const Node *table = section_of(root, section);
+  if (table == nullptr || table->members.empty()) return;
+  FoundConfig found{candidate.client, candidate.file, section, {}, {}};
+  for (const Member &member : table->members) {
+    found.servers.push_back(member.name);
+    found.commands.push_back(command_of(member.value));
+  }
+  out->push_back(std::move(found));
+}
+
+void look(const Candidate &candidate, const std::string &cwd, std::vector<FoundConfig> *out) {
+  Node root;
+  std::string error;
+  if (!read_client_file(candidate.file, &root, &error)) {
+    if (!error.empty()) out->push_back({candidate.client, candidate.file, {}, {}, error});
+    return;
+  }
+  for (const Section &section : candidate.sections) look_at(candidate, section, root, out);
+  const Node *projects = candidate.has_projects ? section_of(root, {"projects"}) : nullptr;
+  if (projects == nullptr) return;
+  std::size_t others = 0;
+  for (const Member &project : projects->members) {
+    if (project.name == cwd || others == kOtherProjects) continue;
+    const std::size_t before = out->size();
+    look_at(candidate, {"projects", project.name, "mcpServers"}, root, out);
+    if (out->size() == before) continue;
+    out->back().other_project = project.name;
+    ++others;
+  }
+}
+
+}  // namespace
+
+bool read_client_file(const std::string &path, Node *out, std::string *error) {
+  auto text = read_whole(path, kClientBytes, true);
+  if (!text) {
+    // Most people have one or two of these clients.
+    if (text.error().code != BH_E_NOT_FOUND) *error = text.error().text;
+    return false;
+  }
+  const std::vector<ProfileLayer> layers{{"file", path, std::move(*text)}};
+  Diagnostics diagnostics(layers);
+  const ParseOptions options{kClientBytes, kClientValues, true};
+  if (parse_layer(layers[0], 0, options, out, diagnostics)) return true;
+  const auto errors = diagnostics.take_errors();
+  *error = errors.empty() ? path + ": not readable" : bulkhead::to_string(errors[0]);
+  return false;
+}
+
+const Node *section_of(const Node &root, const std::vector<std::string> &section) {
+  const Node *node = &root;
+  for (const std::string &name : section) {
+    node = node->kind == Kind::table ? node->find(name) : nullptr;
+    if (node == nullptr) return nullptr;
+  }
+  return node->kind == Kind::table ? node : nullptr;
+}
+
+}  // namespace profiles
+
+std::vector<FoundConfig> find_client_configs(const std::string &home, const std::string &cwd,
+                                             bool folder) {
+  std::vector<FoundConfig> out;
+  for (const profiles::Candidate &candidate : profiles::candidates(home, cwd, folder)) {
+    // Started in the home folder, the user's files and the folder's are the same.
+    bool seen = false;
+    for (const FoundConfig &found : out) seen = seen || found.file == candidate.file;
+    if (!seen) profiles::look(candidate, cwd, &out);
+  }
+  return out;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,377 @@
+// Servers of other clients as a TOML profile, without their credentials.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "formats/clients.hpp"
+#include "formats/import.hpp"
+#include "profile/parse.hpp"
+#include "profile/secrets.hpp"
+#include "profile/server.hpp"
+#include "profile/toml_text.hpp"
+
+namespace bulkhead {
+
+namespace profiles {
+
+namespace {
+
+// Names of variables for credentials: SERVER_KEY, or KEY that begins with SERVER_; the same for the
+// same pair, never for two.
+class Variables {
+ public:
+  std::string name(const std::string &server, const std::string &key) {
+    const auto found = names_.find({server, key});
+    if (found != names_.end()) return found->second;
+    const std::string base = variable_for(server, key);
+    std::string out = base;
+    for (int i = 2; !taken_.insert(out).second; ++i) out = base + '_' + std::to_string(i);
+    names_[{server, key}] = out;
+    return out;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::string> names_;
+  std::set<std::string> taken_;
+};
+
+// The scheme of an Authorization value with the space after it, or empty.
+std::string_view auth_scheme(std::string_view value) {
+  for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic ", "Token ", "token "})
+    if (value.starts_with(scheme)) return scheme;
+  return {};
+}
+
+// True if nothing but references without defaults (and an authorization scheme) is in the value.
+bool only_references(std::string_view value) {
+  value.remove_prefix(auth_scheme(value).size());
+  while (value.starts_with("${")) {
+    const std::size_t end = value.find('}');
+    if (end == std::string_view::npos || value.substr(0, end).find(":-") != std::string_view::npos)
+      return false;
+    value.remove_prefix(end + 1);
+  }
+  return value.empty();
+}
+
+void replace_all(std::string &text, std::string_view from, const std::string &to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+// One server as TOML.
+class ServerWriter {
+ public:
+  ServerWriter(const FoundConfig &config, const Member &entry, std::string name,
+               Variables &variables)
+      : config_(config), entry_(entry), name_(std::move(name)), variables_(variables) {}
+
+  // The keys, without the [table] line; comments first.
+  void write() {
+    for (const Member &member : entry_.value.members) write_key(member);
+    if (config_.client == "Gemini CLI" && entry_.value.find("url") != nullptr &&
+        entry_.value.find("type") == nullptr)
+      keys_ += "type = \"sse\"\n";  // there, "url" is the old transport
+  }
+
+  std::string body() const {
+    std::string out = comments_ + keys_;
+    if (!env_.empty()) out += '[' + table() + ".env]\n" + env_;
+    if (!headers_.empty()) out += '[' + table() + ".headers]\n" + headers_;
+    return out;
+  }
+  std::string table() const { return "mcpServers." + toml_key(name_); }
+  const std::vector<std::string> &secrets() const { return secrets_; }
+  // The load that proves the text must find a URL where the whole URL is a reference.
+  bool url_is_reference() const { return url_.starts_with("${"); }
+
+ private:
+  void comment(const std::string &text) { comments_ += "# " + printable(text, 400) + '\n'; }
+
+  void write_key(const Member &member) {
+    const std::string_view key = server_key(member.name);
+    const Node &value = member.value;
+    const bool text = value.kind == Kind::string;
+    if (key.empty()) {
+      if (!ignored_server_key(member.name)) comment("not copied: " + in_quotes(member.name));
+    } else if (key == "envFile") {
+      comment("its env file is not read here; put the variables of it into env");
+    } else if (key == "env" && value.kind == Kind::table) {
+      for (const Member &variable : value.members) write_pair(variable, &env_);
+    } else if (key == "headers" && value.kind == Kind::table) {
+      for (const Member &header : value.members) write_header(header);
+    } else if (key == "url" && text) {
+      url_ = clean_url(value.text);
+      keys_ += "url = " + toml_string(url_) + '\n';
+    } else if (key == "bearerToken" && text) {
+      keys_ += "bearerToken = " + toml_string(clean("bearerToken", value.text)) + '\n';
+    } else if (key == "type" && value.text == "stdio" && entry_.value.find("command") != nullptr) {
+      // Some clients always write it, others never: the same server would look like two.
+    } else {
+      write_plain(key, value);
+    }
+  }
+
+  void write_header(const Member &header) {
+    if (reserved_header(header.name))
+      comment("not copied: the header " + in_quotes(header.name) +
+              ", which the gateway sets itself");
+    else
+      write_pair(header, &headers_);
+  }
+
+  void write_pair(const Member &pair, std::string *out) {
+    if (pair.value.kind == Kind::null) return;  // VS Code: unset
+    std::string text = pair.value.text;
+    if (pair.value.kind == Kind::boolean) text = pair.value.flag ? "true" : "false";
+    *out += toml_key(pair.name) + " = " + toml_string(clean(pair.name, text)) + '\n';
+  }
+
+  void write_plain(std::string_view key, const Node &value) {
+    Node copy = value;
+    if (copy.kind == Kind::string) copy.text = placed(copy.text);
+    for (Node &item : copy.items) item.text = placed(item.text);
+    if (key == "args") warn_about_args(copy);
+    bool refers = copy.text.find("${") != std::string::npos;
+    for (const Node &item : copy.items)
+      refers = refers || item.text.find("${") != std::string::npos;
+    if (refers) comment("references in " + std::string(key) + " are passed on as they are");
+    if (const std::string text = toml_value(copy); !text.empty())
+      keys_ += std::string(key) + " = " + text + '\n';
+  }
+
+  void warn_about_args(const Node &args) {
+    std::vector<std::string> texts;
+    for (const Node &item : args.items) texts.push_back(item.text);
+    if (masked_args(texts) != texts)
+      comment("args hold what looks like a credential; better pass it in env, if the server can");
+  }
+
+  // VS Code's words for folders, where they are known.
+  std::string placed(std::string text) const {
+    const std::size_t folder = config_.file.rfind("/.vscode/");
+    if (folder != std::string::npos)
+      replace_all(text, "${workspaceFolder}", config_.file.substr(0, folder));
+    return text;
+  }
+
+  std::string variable(const std::string &key) {
+    std::string out = variables_.name(name_, key);
+    list(out);
+    return out;
+  }
+  void list(const std::string &name) { secrets_.push_back(name + " from " + config_.file); }
+
+  // "${input:id}" asks a person; here it becomes a variable.
+  std::string without_inputs(std::string text) {
+    static constexpr std::string_view kOpen = "${input:";
+    for (std::size_t at = text.find(kOpen); at != std::string::npos; at = text.find(kOpen, at)) {
+      const std::size_t end = text.find('}', at);
+      if (end == std::string::npos) break;
+      const std::string id = text.substr(at + kOpen.size(), end - at - kOpen.size());
+      const std::string to = "${env:" + variable(id) + "}";
+      text.replace(at, end + 1 - at, to);
+      at += to.size();
+    }
+    return text;
+  }
+
+  // A value of env or headers: the credential itself stays where it is.
+  std::string clean(const std::string &key, const std::string &original) {
+    std::string text = without_inputs(placed(original));
+    const bool secret = credential_name(key) || credential_value(text);
+    if (!secret || text.empty() || only_references(text)) return text;
+    const std::string scheme(auth_scheme(text));
+    const std::string_view rest = std::string_view(text).substr(scheme.size());
+    // "${TOKEN:-the token}": the variable has a name already.
+    const std::size_t fallback = rest.find(":-");
+    if (rest.starts_with("${") && fallback != std::string_view::npos &&
+        rest.find('}') == rest.size() - 1) {
+      std::string name(rest.substr(2, fallback - 2));
+      if (name.starts_with("env:")) name.erase(0, 4);
+      list(name);
+      return scheme + "${env:" + name + "}";
+    }
+    return scheme + "${env:" + variable(key) + "}";
+  }
+
+  std::string clean_url(const std::string &original) {
+    std::string url = without_inputs(placed(original));
+    url = url.substr(0, url.find('#'));
+    const std::size_t scheme = url.find("://");
+    std::string out = scheme == std::string::npos ? "" : url.substr(0, scheme + 3);
+    std::string rest = url.substr(out.size());
+    const std::size_t end = rest.find_first_of("/?");
+    std::string authority = rest.substr(0, end);
+    if (const std::size_t at = authority.rfind('@'); at != std::string::npos) {
+      authority.erase(0, at + 1);
+      comment("its url held user:password@; set the variable to \"Basic \" and their base64");
+      headers_ +=
+          "Authorization = " + toml_string("${env:" + variable("Authorization") + "}") + '\n';
+    }
+    out += authority;
+    if (end == std::string::npos) return out;
+    rest.erase(0, end);
+    const std::size_t query = rest.find('?');
+    out += clean_parts(rest.substr(0, query), '/', "path");
+    if (query != std::string::npos) out += '?' + clean_parts(rest.substr(query + 1), '&', "query");
+    return out;
+  }
+
+  // Path or query, part by part; what masked_url() would hide becomes a variable.
+  std::string clean_parts(const std::string &text, char separator, const std::string &what) {
+    std::string out;
+    std::size_t from = 0;
+    while (true) {
+      const std::size_t end = std::min(text.find(separator, from), text.size());
+      const std::string part = text.substr(from, end - from);
+      const std::size_t equals = separator == '&' ? part.find('=') : std::string::npos;
+      const std::string name = equals == std::string::npos ? what : part.substr(0, equals);
+      const std::string value = equals == std::string::npos ? part : part.substr(equals + 1);
+      const bool secret = !value.empty() && !only_references(value) &&
+                          ((equals != std::string::npos && credential_name(name)) ||
+                           credential_value(value) || token_like(value));
+      if (equals != std::string::npos) out += name + '=';
+      out += secret ? "${env:" + variable(name) + "}" : value;
+      if (end == text.size()) return out;
+      out += separator;
+      from = end + 1;
+    }
+  }
+
+  const FoundConfig &config_;
+  const Member &entry_;
+  const std::string name_;
+  Variables &variables_;
+  std::string comments_, keys_, env_, headers_, url_;
+  std::vector<std::string> secrets_;
+};
+
+// A name that the loader takes with its default naming.
+std::string loadable_name(const std::string &name) {
+  std::string out;
+  for (const char c : name) {
+    const bool good = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                      c == '_' || c == '-' || c == '.';
+    const char next = good ? c : '-';
+    if (next == '_' && out.ends_with('_')) continue;
+    if (next == '-' && !good && out.ends_with('-')) continue;
+    out += next;
+  }
+  out = out.substr(0, 56);  // leaves room for a suffix
+  while (out.ends_with('_') || out.ends_with('-')) out.pop_back();
+  out.erase(0, out.find_first_not_of(".-"));
+  if (out.empty()) return "server";
+  return out == "builtin" ? "builtin-server" : out;
+}
+
+class Importer {
+ public:
+  explicit Importer(std::vector<std::string> *secrets) : secrets_(secrets) {}
+
+  void add(const FoundConfig &config) {
+    std::string where = config.client + ": " + config.file;
+    for (const std::string &key : config.section) where += " > " + key;
+    out_ += "\n# From " + printable(where, 1000) + '\n';
+    if (!config.error.empty()) return refuse_file(config.error);
+    Node root;
+    std::string error;
+    if (!read_client_file(config.file, &root, &error))
+      return refuse_file(error.empty() ? "the file is gone" : error);
+    const Node *table = section_of(root, config.section);
+    if (table == nullptr) return refuse_file("the servers are gone");
+    for (const Member &entry : table->members) add_server(config, entry);
+  }
+
+  std::string take() {
+    std::string head =
+        "# A Bulkhead profile, made by \"bulkhead import\".\nschema = \"bulkhead.profile/1\"\n";
+    if (!listed_.empty()) {
+      head += "\n# Credentials are not copied. Set these variables before you start:\n";
+      for (const std::string &line : listed_) head += "#   " + printable(line, 1000) + '\n';
+    }
+    return head + out_;
+  }
+
+ private:
+  void refuse_file(const std::string &why) { out_ += "# " + printable(why, 1000) + '\n'; }
+
+  void add_server(const FoundConfig &config, const Member &entry) {
+    const std::string base = loadable_name(entry.name);
+    ServerWriter first(config, entry, base, variables_);
+    first.write();
+    const auto same = bodies_.find(base);
+    if (same == bodies_.end()) return write(entry, base, first);
+    if (same->second == first.body()) {
+      out_ += "# " + in_quotes(entry.name) + " is the same as [" + first.table() + "] above\n";
+      return;
+    }
+    std::string name = base;
+    for (int i = 2; bodies_.contains(name); ++i) name = base + '-' + std::to_string(i);
+    ServerWriter second(config, entry, name, variables_);
+    second.write();
+    write(entry, name, second);
+  }
+
+  void write(const Member &entry, const std::string &name, const ServerWriter &writer) {
+    const std::string text = '[' + writer.table() + "]\n" + writer.body();
+    if (name != entry.name) out_ += "# named " + in_quotes(entry.name) + " there\n";
+    if (const std::string why = refused(text, writer.url_is_reference()); !why.empty()) {
+      out_ += "# left out, since it would be refused: " + printable(why, 400) + "\n# ";
+      for (const char c : text.substr(0, text.size() - 1)) {
+        out_ += c;
+        if (c == '\n') out_ += "# ";
+      }
+      out_ += '\n';
+      return;
+    }
+    bodies_[name] = writer.body();
+    out_ += text + '\n';
+    for (const std::string &line : writer.secrets()) {
+      if (std::find(listed_.begin(), listed_.end(), line) != listed_.end()) continue;
+      listed_.push_back(line);
+      if (secrets_ != nullptr) secrets_->push_back(line);
+    }
+  }
+
+  // Why the loader would reject this table, with every variable set; empty: it would not.
+  static std::string refused(const std::string &text, bool url_is_reference) {
+    ProfileEnvironment environment;
+    environment.getenv = [url_is_reference](const std::string &) -> std::optional<std::string> {
+      return url_is_reference ? "http://localhost" : "1";
+    };
+    const std::vector<ProfileLayer> layers{{"import", "import.toml", text}};
+    Diagnostics diagnostics(layers);
+    Profile profile;
+    Context context{environment, diagnostics, profile};
+    Node root;
+    if (parse_layer(layers.front(), 0, {}, &root, diagnostics))
+      read_servers(root.members.front().value, nullptr, context);
+    const std::vector<ProfileError> errors = diagnostics.take_errors();
+    if (!errors.empty()) return errors.front().path + ": " + errors.front().what;
+    return profile.servers.empty() ? "its name" : "";
+  }
+
+  std::vector<std::string> *secrets_;
+  std::string out_;
+  Variables variables_;
+  std::map<std::string, std::string> bodies_;  // by name, to see what two clients both have
+  std::vector<std::string> listed_;
+};
+
+}  // namespace
+
+}  // namespace profiles
+
+std::string import_profile(const std::vector<FoundConfig> &found,
+                           std::vector<std::string> *secrets) {
+  profiles::Importer importer(secrets);
+  for (const FoundConfig &config : found)
+    if (config.other_project.empty()) importer.add(config);
+  return importer.take();
+}
+
+}  // namespace bulkhead

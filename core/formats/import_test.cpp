@@ -1,0 +1,182 @@
+// Servers of other clients: found, taken over without their credentials, and loadable again.
+#include <stdlib.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "formats/import.hpp"
+#include "layers/profile_test_util.hpp"
+
+using namespace bulkhead;
+using namespace bulkhead::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A home folder and a project folder in it, gone at the end.
+struct Folders {
+  Folders() {
+    char path[] = "/tmp/bulkhead-import-XXXXXX";
+    REQUIRE(::mkdtemp(path) != nullptr);
+    home = path;
+    cwd = home + "/project";
+  }
+  ~Folders() { fs::remove_all(home); }
+  void write(const std::string &file, const std::string &text) const {
+    fs::create_directories(fs::path(file).parent_path());
+    std::ofstream(file) << text;
+  }
+  std::string home, cwd;
+};
+
+const std::string kCanary = "canary-8d1f0c";
+
+}  // namespace
+
+TEST_CASE("the files of all clients are found") {
+  const Folders f;
+  f.write(f.home + "/.claude.json", R"({"history": [1], "numStartups": 3,
+    "mcpServers": {"a": {"command": "a"}},
+    "projects": {")" + f.cwd + R"(": {"mcpServers": {"p": {"command": "p"}}},
+                 "/other": {"mcpServers": {"not": {"command": "x"}}}}})");
+  f.write(f.home + "/.claude/settings.json", R"({"mcpServers": {"s": {"command": "s"}}})");
+  f.write(f.home + "/.config/Claude/claude_desktop_config.json",
+          R"({"mcpServers": {"d": {"command": "d"}}})");
+  f.write(f.home + "/.config/Code/User/mcp.json", R"({"servers": {"v": {"command": "v"},},})");
+  f.write(f.home + "/.config/Code/User/settings.json",
+          R"({"x": 1, "x": 2, "mcp": {"servers": {"vs": {"command": "v"}}}})");
+  f.write(f.home + "/.cursor/mcp.json", R"({"mcpServers": {}})");
+  f.write(f.home + "/.gemini/settings.json", R"({"mcpServers": {"g": {"url": "http://h/sse"}}})");
+  f.write(f.cwd + "/.mcp.json", R"({"mcpServers": {"m": {"command": "m"}}})");
+  f.write(f.cwd + "/.vscode/mcp.json", R"({"servers": {"w": {"command": "w"}}})");
+  f.write(f.cwd + "/.cursor/mcp.json", "{ broken");
+  std::string all;
+  for (const FoundConfig &found : find_client_configs(f.home, f.cwd, true)) {
+    all += found.client + ":";
+    for (const std::string &server : found.servers) all += server + ",";
+    if (!found.error.empty()) all += "!";
+    if (!found.other_project.empty()) all += "in " + found.other_project;
+    all += " ";
+  }
+  CHECK(all ==
+        "Claude Code:a, Claude Code:p, Claude Code:not,in /other Claude Code:s, Claude Desktop:d, "
+        "VS Code:v, VS Code:vs, "
+        "Gemini CLI:g, Claude Code:m, VS Code:w, Cursor:! ");
+  const Profile profile =
+      good({{"file", "i.toml", import_profile(find_client_configs(f.home, f.cwd, true), nullptr)}});
+  CHECK(names(profile) == "a p s d v vs g m w");
+  CHECK(profile.servers[6].type == "sse");
+}
+
+TEST_CASE(
+    "the files of a folder, which a repository may have brought, are left out unless asked for") {
+  const Folders f;
+  f.write(f.home + "/.cursor/mcp.json",
+          R"({"mcpServers": {"mine": {"args": ["-y", "--token", "canary-8d1f0c"], "command": "npx"},
+                             "far": {"url": "https://u:canary-8d1f0c@h/"}}})");
+  for (const char *file : {"/.mcp.json", "/.cursor/mcp.json", "/.gemini/settings.json"})
+    f.write(f.cwd + file, R"({"mcpServers": {"theirs": {"command": "evil"}}})");
+  f.write(f.cwd + "/.vscode/mcp.json", R"({"servers": {"theirs": {"command": "evil"}}})");
+  const auto mine = find_client_configs(f.home, f.cwd, false);
+  REQUIRE(mine.size() == 1);
+  CHECK(mine[0].servers == std::vector<std::string>{"mine", "far"});
+  CHECK(mine[0].commands == std::vector<std::string>{"npx -y --token ***", "https://***@h/"});
+  CHECK(find_client_configs(f.home, f.cwd, true).size() == 5);
+  // Nothing that would never end.
+  fs::remove(f.home + "/.cursor/mcp.json");
+  fs::create_symlink("/dev/zero", f.home + "/.cursor/mcp.json");
+  CHECK(has(find_client_configs(f.home, f.cwd, false).at(0).error, "not a regular file"));
+}
+
+TEST_CASE("credentials are not copied, and the profile loads with their variables") {
+  const Folders f;
+  f.write(f.home + "/.claude.json", R"({"mcpServers": {
+    "git hub": {"command": "npx", "args": ["-y", "x\n\"q\""], "cwd": "/w", "timeout": 5000,
+      "env": {"GITHUB_TOKEN": "canary-8d1f0c", "LEVEL": "info", "REF": "${OTHER}",
+              "DB_URL": "postgres://u:canary-8d1f0c@h/db", "API_KEY": "${API_KEY:-canary-8d1f0c}",
+              "KEY2": "${SET_BY_USER}"}},
+    "remote": {"type": "http", "url": "https://u:canary-8d1f0c@h:1/a?api_key=canary-8d1f0c&z=1#x",
+      "disabled": true, "allowTools": ["t"], "trust": true,
+      "headers": {"X-Api-Key": "canary-8d1f0c", "Accept": "x"}},
+    "bearer": {"url": "https://h/mcp", "bearerToken": "canary-8d1f0c"},
+    "auth": {"url": "https://h/mcp", "headers": {"Authorization": "Bearer canary-8d1f0c",
+                                                 "X": "Bearer ${T}"}},
+    "bad": {"url": "ws://h", "headers": {"Authorization": "canary-8d1f0c"}},
+    "odd": 3
+  }})");
+  std::vector<std::string> secrets;
+  const std::string text = import_profile(find_client_configs(f.home, f.cwd, true), &secrets);
+  INFO(text);
+  CHECK(text.find(kCanary) == std::string::npos);
+  const std::string from = " from " + f.home + "/.claude.json";
+  CHECK(secrets == std::vector<std::string>{"GIT_HUB_GITHUB_TOKEN" + from, "GIT_HUB_DB_URL" + from,
+                                            "API_KEY" + from, "REMOTE_AUTHORIZATION" + from,
+                                            "REMOTE_API_KEY" + from, "REMOTE_X_API_KEY" + from,
+                                            "BEARER_BEARERTOKEN" + from,
+                                            "AUTH_AUTHORIZATION" + from});
+  const Profile profile = good({{"file", "i.toml", text}});
+  REQUIRE(names(profile) == "git-hub remote bearer auth");
+  const ServerDef &github = profile.servers[0];
+  CHECK(github.args == std::vector<std::string>{"-y", "x\n\"q\""});
+  CHECK(github.cwd == "/w");
+  CHECK(github.timeout_ms == 5000u);
+  CHECK(github.env.at("GITHUB_TOKEN") == "v-GIT_HUB_GITHUB_TOKEN");
+  CHECK(github.env.at("LEVEL") == "info");
+  CHECK(github.env.at("REF") == "v-OTHER");
+  CHECK(github.env.at("API_KEY") == "v-API_KEY");
+  CHECK(github.env.at("KEY2") == "v-SET_BY_USER");
+  CHECK(profile.servers[1].disabled);
+  CHECK(profile.servers[1].url == "https://h:1/a?api_key=${env:REMOTE_API_KEY}&z=1");
+  CHECK(profile.servers[1].allow_tools == std::vector<std::string>{"t"});
+  CHECK(profile.servers[2].headers.at("Authorization") == "Bearer v-BEARER_BEARERTOKEN");
+  CHECK(profile.servers[3].headers.at("Authorization") == "Bearer v-AUTH_AUTHORIZATION");
+  CHECK(has(text, "# left out, since it would be refused: mcpServers.bad.url"));
+  CHECK(has(text, "# named \"git hub\" there"));
+  CHECK(has(text, "# not copied: the header \"Accept\""));
+}
+
+TEST_CASE("VS Code's inputs and folders") {
+  const Folders f;
+  f.write(f.cwd + "/.vscode/mcp.json", R"({"inputs": [{"id": "key"}], "servers": {
+    "a": {"command": "${workspaceFolder}/run", "args": ["${workspaceFolder}", "${other}"],
+          "env": {"K": "${input:key}", "N": null, "P": 80}, "envFile": ".env"}}})");
+  std::vector<std::string> secrets;
+  const std::string text = import_profile(find_client_configs(f.home, f.cwd, true), &secrets);
+  const Profile profile = good({{"file", "i.toml", text}});
+  REQUIRE(names(profile) == "a");
+  CHECK(profile.servers[0].command == f.cwd + "/run");
+  CHECK(profile.servers[0].args == std::vector<std::string>{f.cwd, "${other}"});
+  CHECK(profile.servers[0].env.at("K") == "v-A_KEY");
+  CHECK(profile.servers[0].env.at("P") == "80");
+  CHECK(profile.servers[0].env.size() == 2);
+  CHECK(secrets.size() == 1);
+  CHECK(has(text, "# its env file is not read here"));
+}
+
+TEST_CASE("the same server in two clients comes once, another of the same name gets a suffix") {
+  const Folders f;
+  f.write(
+      f.home + "/.claude.json",
+      R"({"mcpServers": {"a": {"type": "stdio", "command": "x", "env": {"TOKEN": "1", "A_KEY": "3"}},
+                         "b": {"command": "x"}}})");
+  f.write(f.home + "/.cursor/mcp.json",
+          R"({"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "2", "A_KEY": "4"}},
+                             "b": {"command": "y"},
+                             "a__b": {"command": "z"}, "builtin": {"command": "z"}}})");
+  std::vector<std::string> secrets;
+  const std::string text = import_profile(find_client_configs(f.home, f.cwd, true), &secrets);
+  const Profile profile = good({{"file", "i.toml", text}});
+  CHECK(names(profile) == "a b b-2 a_b builtin-server");
+  const std::string from = " from " + f.home + "/.claude.json";
+  CHECK(secrets == std::vector<std::string>{"A_TOKEN" + from, "A_KEY" + from});
+  CHECK(profile.notes.empty());
+}
+
+TEST_CASE("import of nothing, and of files that are gone") {
+  CHECK(good({{"f", "i.toml", import_profile({}, nullptr)}}).servers.empty());
+  const std::string text =
+      import_profile({{"Cursor", "/nowhere/mcp.json", {"mcpServers"}, {"a"}, ""}}, nullptr);
+  CHECK(has(text, "# the file is gone"));
+  CHECK(good({{"f", "i.toml", text}}).servers.empty());
+}

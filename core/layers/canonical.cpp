@@ -1,0 +1,236 @@
+#include "layers/canonical.hpp"
+
+#include <algorithm>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "profile/parse.hpp"
+#include "profile/sections.hpp"
+
+namespace bulkhead::profiles {
+
+namespace {
+
+// Files that are a client's own, whatever else is in them. There these words of ours mean something
+// else (Gemini CLI has "tools", "telemetry" and "security", for example).
+constexpr std::string_view kClientFiles[] = {"settings.json", ".claude.json",
+                                             "claude_desktop_config.json"};
+constexpr std::string_view kClientWords[] = {"tools",   "telemetry", "security", "schema",
+                                             "default", "profiles",  "policy",   "corp",
+                                             "id",      "revision"};
+
+bool in(std::span<const std::string_view> words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool is_client_file(const std::string &file) {
+  return in(kClientFiles, std::string_view(file).substr(file.rfind('/') + 1));
+}
+
+bool server_section(std::string_view name) {
+  for (const std::string_view known : {"mcpServers", "mcp_servers", "servers", "mcp.servers"})
+    if (name == known) return true;
+  return false;
+}
+
+class Canonical {
+ public:
+  Canonical(Diagnostics &diagnostics, const ProfileLayer &layer)
+      : diagnostics_(diagnostics),
+        shared_(is_json(layer) && !layer.project && !layer.lenient && !layer.corp),
+        client_(shared_ && is_client_file(layer.file)) {}
+
+  Node make(Node &&root) {
+    Node out(Kind::table, root.place);
+    for (Member &member : root.members) {
+      if (server_section(member.name)) {
+        take_servers(std::move(member), member.name);
+      } else if (member.name == "mcp") {
+        take_wrapper(std::move(member));
+      } else if (member.name == "inputs") {
+        take_inputs(member);
+      } else if (member.name == "policy") {
+        take_policy(std::move(member));
+      } else if (member.name == "policies") {
+        take_policies(std::move(member));
+      } else if (member.name != "$schema") {
+        out.members.push_back(std::move(member));
+      }
+    }
+    if (has_servers_ && shared_) leave_out_foreign(out);
+    if (has_servers_) out.members.push_back(std::move(servers_));
+    if (has_policies_) out.members.push_back(std::move(policies_));
+    return out;
+  }
+
+ private:
+  void take_servers(Member &&section, const std::string &path) {
+    if (!diagnostics_.is_table(section.value, path)) return;
+    if (!has_servers_) {
+      servers_.name = "mcpServers";
+      servers_.place = section.place;
+      servers_.value = Node(Kind::table, section.value.place);
+      has_servers_ = true;
+    }
+    for (Member &entry : section.value.members) {
+      const auto [old, fresh] = lines_.emplace(entry.name, entry.place.line);
+      if (fresh) {
+        servers_.value.members.push_back(std::move(entry));
+        continue;
+      }
+      diagnostics_.error(entry.place, join(path, entry.name),
+                         "a server of this name is already in line " + std::to_string(old->second));
+    }
+  }
+
+  // VS Code's settings: "mcp": { "servers": {...}, "inputs": [...] }.
+  void take_wrapper(Member &&wrapper) {
+    static constexpr std::string_view kKnown[] = {"servers", "mcpServers", "inputs"};
+    if (!diagnostics_.is_table(wrapper.value, "mcp")) return;
+    for (Member &member : wrapper.value.members) {
+      if (server_section(member.name))
+        take_servers(std::move(member), "mcp." + member.name);
+      else if (member.name == "inputs")
+        take_inputs(member);
+      else if (shared_ && (client_ || nearest(member.name, kKnown).empty()))
+        foreign(member, "mcp.");
+      else
+        diagnostics_.unknown_key(member, "mcp", kKnown);
+    }
+  }
+
+  // A JSON file with servers may be another program's, which keeps more in it. What is nearly a
+  // word of ours is a mistake all the same, unless the file is known to be a client's.
+  void leave_out_foreign(Node &out) {
+    std::erase_if(out.members, [this](const Member &member) {
+      const bool ours = in(section_names(), member.name);
+      const bool theirs = client_ ? !ours || in(kClientWords, member.name)
+                                  : !ours && nearest(member.name, section_names()).empty();
+      if (theirs) foreign(member, "");
+      return theirs;
+    });
+    if (foreign_ == 0) return;
+    diagnostics_.note(foreign_place_, "not read, since they belong to another program: " +
+                                          foreign_names_ + (foreign_ > 6 ? " and others" : ""));
+  }
+
+  void foreign(const Member &member, const std::string &path) {
+    if (foreign_ == 0) foreign_place_ = member.place;
+    if (++foreign_ <= 6) {
+      foreign_names_ += (foreign_names_.empty() ? "" : ", ") + path + printable(member.name);
+    }
+  }
+
+  // Questions of an editor to its user. References to them are refused where they stand.
+  void take_inputs(const Member &inputs) {
+    if (inputs.value.kind != Kind::array)
+      diagnostics_.error(inputs.place, inputs.name, "an array is needed here");
+  }
+
+  void take_policies(Member &&section) {
+    if (!diagnostics_.is_table(section.value, "policies")) return;
+    open_policies(section.place);
+    for (Member &entry : section.value.members) add_policy(std::move(entry));
+  }
+
+  void take_policy(Member &&policy) {
+    if (!diagnostics_.is_table(policy.value, "policy")) return;
+    open_policies(policy.place);
+    add_policy(std::move(policy));
+  }
+
+  void open_policies(const Place &place) {
+    if (has_policies_) return;
+    policies_.name = "policies";
+    policies_.place = place;
+    policies_.value = Node(Kind::table, place);
+    has_policies_ = true;
+  }
+
+  void add_policy(Member &&entry) {
+    // Names inside [policies] are unique; only the short form can meet its long one.
+    if (entry.name != "policy" || !has_default_policy_) {
+      has_default_policy_ = has_default_policy_ || entry.name == "policy";
+      policies_.value.members.push_back(std::move(entry));
+      return;
+    }
+    diagnostics_.error(entry.place, join("policies", entry.name),
+                       "[policy] is the same as [policies.policy]; give one of them");
+  }
+
+  Diagnostics &diagnostics_;
+  const bool shared_;  // JSON, which another program may have written
+  const bool client_;  // and certainly has
+  std::size_t foreign_ = 0;
+  Place foreign_place_{};
+  std::string foreign_names_;
+  Member servers_, policies_;
+  bool has_servers_ = false, has_policies_ = false, has_default_policy_ = false;
+  std::unordered_map<std::string, std::uint32_t> lines_;
+};
+
+// `whole`: says of two tables of the same name whether the new one replaces the old one whole.
+template <class Whole>
+void merge_instances(Node &base, Node &&over, Whole whole) {
+  std::unordered_map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < base.members.size(); ++i) index.emplace(base.members[i].name, i);
+  for (Member &member : over.members) {
+    const auto found = index.find(member.name);
+    if (found == index.end()) {
+      base.members.push_back(std::move(member));
+      continue;
+    }
+    Member &old = base.members[found->second];
+    old.place = member.place;
+    if (old.value.kind != Kind::table || member.value.kind != Kind::table ||
+        whole(old.value, member.value))
+      old.value = std::move(member.value);
+    else
+      merge_tables(old.value, std::move(member.value));
+  }
+}
+
+// The keys of one plugin's configuration mean nothing to another plugin.
+bool other_plugin(const Node &old, const Node &fresh) {
+  const Node *was = old.find("plugin");
+  const Node *is = fresh.find("plugin");
+  return is != nullptr && (was == nullptr || was->text != is->text);
+}
+
+bool plugin_group(std::string_view name) {
+  const auto groups = plugin_groups();
+  return std::find(groups.begin(), groups.end(), name) != groups.end();
+}
+
+}  // namespace
+
+Node canonical_layer(Node &&root, const ProfileLayer &layer, Diagnostics &diagnostics) {
+  return Canonical(diagnostics, layer).make(std::move(root));
+}
+
+void merge_layer(Node &base, Node &&over) {
+  std::unordered_map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < base.members.size(); ++i) index.emplace(base.members[i].name, i);
+  for (Member &section : over.members) {
+    const auto found = index.find(section.name);
+    if (found == index.end()) {
+      base.members.push_back(std::move(section));
+      continue;
+    }
+    Member *old = &base.members[found->second];
+    old->place = section.place;
+    const bool tables = old->value.kind == Kind::table && section.value.kind == Kind::table;
+    if (!tables)
+      old->value = std::move(section.value);
+    else if (section.name == "mcpServers")
+      merge_instances(old->value, std::move(section.value),
+                      [](const Node &, const Node &) { return true; });
+    else if (plugin_group(section.name))
+      merge_instances(old->value, std::move(section.value), other_plugin);
+    else
+      merge_tables(old->value, std::move(section.value));
+  }
+}
+
+}  // namespace bulkhead::profiles

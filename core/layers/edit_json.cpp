@@ -1,0 +1,159 @@
+#include <algorithm>
+
+#include "layers/edit_text.hpp"
+
+namespace bulkhead::profiles {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n";
+
+std::size_t offset_of(std::string_view text, const Place &place) {
+  std::size_t at = 0;
+  for (std::uint32_t line = 1; line < place.line; ++line) {
+    at = text.find('\n', at);
+    if (at == std::string_view::npos) return text.size();
+    ++at;
+  }
+  return std::min(at + place.column - 1, text.size());
+}
+
+// Behind the string that begins at `i`.
+std::size_t skip_string(std::string_view text, std::size_t i) {
+  for (++i; i < text.size() && text[i] != '"'; ++i) {
+    if (text[i] == '\\') ++i;
+  }
+  return std::min(i + 1, text.size());
+}
+
+// Behind the blanks and comments that begin at `i`.
+std::size_t skip_space(std::string_view text, std::size_t i) {
+  for (;;) {
+    i = std::min(text.find_first_not_of(blanks, i), text.size());
+    if (text.substr(i, 2) == "//") {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (text.substr(i, 2) == "/*") {
+      i = std::min(text.find("*/", i), text.size() - 2) + 2;
+    } else {
+      return i;
+    }
+  }
+}
+
+// Behind the value that begins at `i`.
+std::size_t skip_value(std::string_view text, std::size_t i) {
+  std::size_t depth = 0;
+  while (i < text.size()) {
+    const char c = text[i];
+    if (c == '"') {
+      i = skip_string(text, i);
+      if (depth == 0) return i;
+      continue;
+    }
+    if (text.substr(i, 2) == "//" || text.substr(i, 2) == "/*") {
+      i = skip_space(text, i);
+      continue;
+    }
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') {
+      if (depth == 0) return i;  // of what this is in: a number or a word has ended
+      if (--depth == 0) return i + 1;
+    }
+    if (depth == 0 && (c == ',' || blanks.find(c) != std::string_view::npos)) return i;
+    ++i;
+  }
+  return i;
+}
+
+std::string object_of(const NewServer &server) {
+  std::string out = "{";
+  const auto key = [&](std::string_view name) {
+    if (out.size() > 1) out += ", ";
+    append_json_string(out, name);
+    out += ": ";
+  };
+  const auto text = [&](std::string_view name, std::string_view value) {
+    if (value.empty()) return;
+    key(name);
+    append_json_string(out, value);
+  };
+  const auto pairs = [&](std::string_view name, const auto &list) {
+    if (list.empty()) return;
+    key(name);
+    out += '{';
+    for (const auto &[member, value] : list) {
+      if (!out.ends_with('{')) out += ", ";
+      append_json_string(out, member);
+      out += ": ";
+      append_json_string(out, value);
+    }
+    out += '}';
+  };
+  text("url", server.url);
+  text("command", server.command);
+  if (!server.args.empty()) {
+    key("args");
+    out += '[';
+    for (const std::string &arg : server.args) {
+      if (!out.ends_with('[')) out += ", ";
+      append_json_string(out, arg);
+    }
+    out += ']';
+  }
+  text("cwd", server.cwd);
+  pairs("env", server.env);
+  pairs("headers", server.headers);
+  return out + '}';
+}
+
+// What is between the object's '{' and its first member, where that is a new line and its indent.
+std::string_view indent_of(std::string_view text, std::size_t object) {
+  const std::size_t end = std::min(text.find_first_not_of(blanks, object + 1), text.size());
+  const std::string_view space = text.substr(object + 1, end - object - 1);
+  return space.find('\n') == std::string_view::npos ? std::string_view{} : space;
+}
+
+// `member` as the first one of the object whose '{' is at `object`.
+std::string inserted(std::string_view text, std::size_t object, bool empty,
+                     const std::string &member) {
+  const std::string indent(empty ? std::string_view{} : indent_of(text, object));
+  std::string out(text.substr(0, object + 1));
+  out.append(indent).append(member);
+  if (!empty) out.append(indent.empty() ? ", " : ",");
+  return out.append(text.substr(object + 1));
+}
+
+}  // namespace
+
+std::optional<std::string> add_to_json(std::string_view text, const Node &root,
+                                       const NewServer &server) {
+  std::string member;
+  append_json_string(member, server.name);
+  member += ": " + object_of(server);
+  const Member *section = servers_section(root);
+  const Node &in = section == nullptr ? root : section->value;
+  const std::size_t object = offset_of(text, in.place);
+  if (object >= text.size() || text[object] != '{') return std::nullopt;
+  if (section == nullptr) member = "\"mcpServers\": {" + member + '}';
+  return inserted(text, object, in.members.empty(), member);
+}
+
+std::optional<std::string> remove_from_json(std::string_view text, const Node &root,
+                                            std::string_view name) {
+  const auto &members = servers_section(root)->value.members;
+  const auto at = std::find_if(members.begin(), members.end(),
+                               [&](const Member &member) { return member.name == name; });
+  if (at == members.end()) return std::nullopt;
+  std::size_t begin = offset_of(text, at->place);
+  std::size_t end = skip_value(text, offset_of(text, at->value.place));
+  const std::size_t next = skip_space(text, end);
+  if (next < text.size() && text[next] == ',') {
+    // Up to the next member, or the comment before it.
+    end = std::min(text.find_first_not_of(blanks, next + 1), text.size());
+  } else if (const std::size_t last = text.substr(0, begin).find_last_not_of(blanks);
+             last != std::string_view::npos && text[last] == ',') {
+    begin = text.find_last_not_of(blanks, last - 1) + 1;
+  }
+  return std::string(text.substr(0, begin)).append(text.substr(end));
+}
+
+}  // namespace bulkhead::profiles

@@ -1,0 +1,113 @@
+#include "layers/edit_servers.hpp"
+
+#include <algorithm>
+
+#include "layers/edit_text.hpp"
+#include "profile/parse.hpp"
+
+namespace bulkhead {
+namespace profiles {
+
+const Member *servers_section(const Node &root) {
+  for (const std::string_view name : {"mcpServers", "mcp_servers", "servers"}) {
+    for (const Member &member : root.members) {
+      if (member.name == name && member.value.kind == Kind::table) return &member;
+    }
+  }
+  return nullptr;
+}
+
+namespace {
+
+Result<Node> read(const ProfileLayer &file) {
+  const std::vector<ProfileLayer> layers{file};
+  Diagnostics diagnostics(layers);
+  Node root;
+  if (file.text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    root.kind = Kind::table;  // nothing in it yet: TOML
+    return root;
+  }
+  if (parse_layer(layers.front(), 0, {}, &root, diagnostics)) return root;
+  const std::vector<ProfileError> errors = diagnostics.take_errors();
+  return fail(BH_E_INVALID, errors.empty() ? "the file cannot be read"
+                                           : "line " + std::to_string(errors.front().line) + ": " +
+                                                 errors.front().what);
+}
+
+const Node *find(const Node &root, std::string_view name) {
+  const Member *section = servers_section(root);
+  return section == nullptr ? nullptr : section->value.find(name);
+}
+
+// What the file means but for this server.
+std::string rest_of(Node root, std::string_view name) {
+  const Member *section = servers_section(root);
+  if (section != nullptr) {
+    const std::string key = section->name;
+    for (Member &member : root.members) {
+      if (member.name != key) continue;
+      std::erase_if(member.value.members, [&](const Member &one) { return one.name == name; });
+    }
+    std::erase_if(root.members, [&](const Member &member) {
+      return member.name == key && member.value.members.empty();
+    });
+  }
+  std::string out;
+  append_json(out, root);
+  return out;
+}
+
+// `text` is what `file` becomes: with or without the server, and the same otherwise.
+Result<std::string> checked(const ProfileLayer &file, const Node &before, std::string_view name,
+                            std::optional<std::string> text, bool has_it) {
+  if (text) {
+    ProfileLayer next = file;
+    next.text = *text;
+    const Result<Node> after = read(next);
+    if (after && (find(*after, name) != nullptr) == has_it &&
+        rest_of(*after, name) == rest_of(before, name))
+      return *std::move(text);
+  }
+  return fail(BH_E_UNSUPPORTED,
+              "its servers are written in a way that cannot be edited here (" +
+                  std::string(is_json(file) ? "no object \"mcpServers\""
+                                            : "not as tables [mcpServers.NAME] of their own") +
+                  "): edit the file by hand");
+}
+
+}  // namespace
+}  // namespace profiles
+
+using namespace profiles;
+
+Result<std::vector<std::string>> servers_of_file(const ProfileLayer &file) {
+  const Result<Node> root = read(file);
+  if (!root) return std::unexpected(root.error());
+  std::vector<std::string> out;
+  if (const Member *section = servers_section(*root)) {
+    for (const Member &member : section->value.members) out.push_back(member.name);
+  }
+  return out;
+}
+
+Result<std::string> file_with_server(const ProfileLayer &file, const NewServer &server) {
+  const Result<Node> root = read(file);
+  if (!root) return std::unexpected(root.error());
+  if (find(*root, server.name) != nullptr)
+    return fail(BH_E_DENIED, "it has a server " + in_quotes(server.name) + " already");
+  std::optional<std::string> text =
+      is_json(file) ? add_to_json(file.text, *root, server) : add_to_toml(file.text, *root, server);
+  return checked(file, *root, server.name, std::move(text), true);
+}
+
+Result<std::string> file_without_server(const ProfileLayer &file, std::string_view name) {
+  const Result<Node> root = read(file);
+  if (!root) return std::unexpected(root.error());
+  if (find(*root, name) == nullptr)
+    return fail(BH_E_NOT_FOUND, "it has no server " + in_quotes(name));
+  std::optional<std::string> text = is_json(file) ? remove_from_json(file.text, *root, name)
+                                                  : remove_from_toml(file.text, *root, name);
+  return checked(file, *root, name, std::move(text), false);
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,224 @@
+#include "layers/project.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "layers/canonical.hpp"
+#include "layers/project_entry.hpp"
+#include "profile/parse.hpp"
+#include "profile/secrets.hpp"
+#include "profile/server.hpp"
+#include "profile/sha256.hpp"
+
+namespace bulkhead {
+
+namespace profiles {
+
+namespace {
+
+constexpr char kHex[] = "0123456789abcdef";
+
+void append_string(std::string &out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    static constexpr std::string_view kShort = "\b\t\n\f\r\"\\";
+    static constexpr std::string_view kLetters = "btnfr\"\\";
+    const auto byte = static_cast<unsigned char>(c);
+    if (const std::size_t at = kShort.find(c); at != std::string_view::npos) {
+      out += '\\';
+      out += kLetters[at];
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+void append_canonical(std::string &out, const Node &node);
+
+void append_table(std::string &out, const Node &table) {
+  std::vector<const Member *> members;
+  for (const Member &member : table.members) members.push_back(&member);
+  std::sort(members.begin(), members.end(),
+            [](const Member *a, const Member *b) { return a->name < b->name; });
+  out += '{';
+  for (const Member *member : members) {
+    if (!out.ends_with('{')) out += ',';
+    append_string(out, member->name);
+    out += ':';
+    append_canonical(out, member->value);
+  }
+  out += '}';
+}
+
+// Recursion is bounded by kProfileDepth.
+void append_canonical(std::string &out, const Node &node) {
+  switch (node.kind) {
+    case Kind::null:
+    case Kind::date:  // of TOML; no key of a server may hold one
+      out += "null";
+      break;
+    case Kind::boolean:
+      out += node.flag ? "true" : "false";
+      break;
+    case Kind::number:
+      out += node.text;
+      break;
+    case Kind::string:
+      append_string(out, node.text);
+      break;
+    case Kind::array:
+      out += '[';
+      for (std::size_t i = 0; i < node.items.size(); ++i) {
+        if (i > 0) out += ',';
+        append_canonical(out, node.items[i]);
+      }
+      out += ']';
+      break;
+    case Kind::table:
+      append_table(out, node);
+      break;
+  }
+}
+
+// A string, or the JSON of whatever else is there.
+std::string text_of(const Node &node) {
+  if (node.kind == Kind::string) return node.text;
+  std::string out;
+  append_canonical(out, node);
+  return out;
+}
+
+// For people: strings that look like credentials, or stand under such a name, are masked.
+Node without_credentials(Node node, bool masked) {
+  if (node.kind == Kind::string && (masked || credential_value(node.text))) node.text = kMask;
+  for (Node &item : node.items) item = without_credentials(std::move(item), masked);
+  for (Member &member : node.members)
+    member.value =
+        without_credentials(std::move(member.value), masked || credential_name(member.name));
+  return node;
+}
+
+class EntryReader {
+ public:
+  EntryReader(const Member &member, const std::string &file) : member_(member) {
+    entry_.name = member.name;
+    entry_.line = member.place.line;
+    entry_.serialisation = project_serialisation(member, file);
+    entry_.digest = sha256_hex(entry_.serialisation);
+    entry_.cwd = project_cwd(nullptr, file);
+    file_ = &file;
+  }
+
+  ProjectEntry read() {
+    if (member_.value.kind != Kind::table) {
+      entry_.others.emplace_back("", std::string(to_string(member_.value.kind)));
+      return std::move(entry_);
+    }
+    for (const Member &member : member_.value.members) take(member);
+    return std::move(entry_);
+  }
+
+ private:
+  // A key whose value has another shape than it should is shown as it is, among the others.
+  void take(const Member &member) {
+    const std::string_view key = server_key(member.name);
+    const Node &value = member.value;
+    const bool text = value.kind == Kind::string;
+    if (key == "command" && text && entry_.command.empty()) {
+      entry_.command = value.text;
+    } else if (key == "args" && value.kind == Kind::array && entry_.args.empty()) {
+      for (const Node &item : value.items) entry_.args.push_back(text_of(item));
+    } else if (key == "cwd" && text) {
+      entry_.cwd = project_cwd(&value, *file_);
+    } else if (key == "url" && text && entry_.url.empty()) {
+      entry_.url = value.text;
+      add_references(value.text);
+    } else if (key == "env" && value.kind == Kind::table) {
+      take_pairs(value, &entry_.env);
+    } else if (key == "headers" && value.kind == Kind::table) {
+      take_pairs(value, &entry_.headers);
+    } else if (key == "bearerToken") {
+      entry_.headers.emplace_back("Authorization", "Bearer " + text_of(value));
+      add_references(text_of(value));
+    } else {
+      const bool variable = key == "bearer_token_env_var";
+      if (variable) add_variable(text_of(value));
+      const bool masked =
+          key == "env" || key == "headers" || (!variable && credential_name(member.name));
+      std::string json;
+      // What the sandbox opens, and whether there is one, is shown whatever it looks like.
+      const bool opens = key.starts_with("sandbox");
+      append_canonical(json, opens ? value : without_credentials(value, masked));
+      entry_.others.emplace_back(member.name, std::move(json));
+    }
+  }
+
+  void take_pairs(const Node &table, std::vector<std::pair<std::string, std::string>> *to) {
+    for (const Member &pair : table.members) {
+      to->emplace_back(pair.name, text_of(pair.value));
+      add_references(to->back().second);
+    }
+  }
+
+  // Every "${...}", whatever its form: what expand() refuses is shown here all the same.
+  void add_references(std::string_view text) {
+    for (std::size_t open; (open = text.find("${")) != std::string_view::npos;) {
+      text.remove_prefix(open + 2);
+      std::string_view body = text.substr(0, text.find('}'));
+      if (body.starts_with("env:")) body.remove_prefix(4);
+      add_variable(std::string(body.substr(0, body.find(":-"))));
+    }
+  }
+
+  void add_variable(std::string name) {
+    auto &all = entry_.variables;
+    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::move(name));
+  }
+
+  const Member &member_;
+  const std::string *file_ = nullptr;
+  ProjectEntry entry_;
+};
+
+}  // namespace
+
+std::string project_serialisation(const Member &entry, const std::string &file) {
+  std::string out = "{\"file\":";
+  append_string(out, file);
+  out += ",\"name\":";
+  append_string(out, entry.name);
+  out += ",\"server\":";
+  append_canonical(out, entry.value);
+  return out + '}';
+}
+
+std::string project_cwd(const Node *cwd, const std::string &file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (cwd == nullptr || cwd->text.empty()) return folder.string();
+  return (folder / cwd->text).lexically_normal().string();
+}
+
+}  // namespace profiles
+
+std::variant<std::vector<ProjectEntry>, std::vector<ProfileError>> read_project(
+    const ProfileLayer &layer) {
+  using namespace profiles;
+  const std::vector<ProfileLayer> layers{layer};
+  Diagnostics diagnostics(layers);
+  Node root;
+  if (!parse_layer(layer, 0, {}, &root, diagnostics)) return diagnostics.take_errors();
+  root = canonical_layer(std::move(root), layer, diagnostics);
+  if (diagnostics.failed()) return diagnostics.take_errors();
+  std::vector<ProjectEntry> out;
+  if (const Node *servers = root.find("mcpServers"))
+    for (const Member &entry : servers->members)
+      out.push_back(EntryReader(entry, layer.file).read());
+  return out;
+}
+
+}  // namespace bulkhead

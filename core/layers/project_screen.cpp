@@ -1,0 +1,173 @@
+#include "layers/project_screen.hpp"
+
+#include <utility>
+
+#include "layers/project.hpp"
+#include "layers/project_entry.hpp"
+#include "profile/server.hpp"
+#include "profile/sha256.hpp"
+
+namespace bulkhead::profiles {
+
+namespace {
+
+const Member *member_of(const Node *table, std::string_view name) {
+  if (table == nullptr || table->kind != Kind::table) return nullptr;
+  for (const Member &member : table->members)
+    if (member.name == name) return &member;
+  return nullptr;
+}
+
+bool switched_off(const Node &plugin) {
+  const Node *enabled = plugin.find("enabled");
+  const Node *disabled = plugin.find("disabled");
+  return (enabled != nullptr && enabled->kind == Kind::boolean && !enabled->flag) ||
+         (disabled != nullptr && disabled->kind == Kind::boolean && disabled->flag);
+}
+
+// Clients are told to start us by such a file; we would start ourselves for ever.
+bool starts_ourselves(const Node &server) {
+  for (const Member &member : server.members) {
+    if (server_key(member.name) != "command" || member.value.kind != Kind::string) continue;
+    const std::string_view command = member.value.text;
+    if (command.substr(command.find_last_of('/') + 1) == "bulkhead") return true;
+  }
+  return false;
+}
+
+// The definition's working folder must not depend on where the gateway was started.
+void fix_folder(Member &entry, const std::string &file) {
+  Node &server = entry.value;
+  bool command = false;
+  for (Member &member : server.members) {
+    command = command || server_key(member.name) == "command";
+    if (server_key(member.name) != "cwd") continue;
+    if (member.value.kind == Kind::string) member.value.text = project_cwd(&member.value, file);
+    return;
+  }
+  if (!command) return;
+  Member cwd{"cwd", entry.place, Node(Kind::string, entry.place)};
+  cwd.value.text = project_cwd(nullptr, file);
+  server.members.push_back(std::move(cwd));
+}
+
+class Screen {
+ public:
+  Screen(const ProfileLayer &layer, const Node &below, Diagnostics &diagnostics)
+      : layer_(layer), below_(below), diagnostics_(diagnostics) {}
+
+  Node use(Node &&root, std::vector<Unapproved> *unapproved) {
+    Node out(Kind::table, root.place);
+    std::string left_out;
+    std::size_t over = 0;
+    for (Member &section : root.members) {
+      if (section.name != "mcpServers") {
+        if (section.name != "schema")
+          left_out += (left_out.empty() ? "" : ", ") + printable(section.name);
+        continue;
+      }
+      Member servers{section.name, section.place, Node(Kind::table, section.value.place)};
+      for (Member &entry : section.value.members) {
+        if (!possible(entry)) continue;
+        const bool used = approved(entry);
+        // Each costs memory and lines of every list; the approved ones are counted by themselves.
+        if ((used ? servers.value.members.size() : unapproved->size()) >= kProjectServers) {
+          ++over;
+          continue;
+        }
+        if (!used) {
+          unapproved->push_back({std::move(entry)});
+          continue;
+        }
+        fix_folder(entry, layer_.file);
+        servers.value.members.push_back(std::move(entry));
+      }
+      out.members.push_back(std::move(servers));
+    }
+    if (over > 0)
+      diagnostics_.note(root.place, "a project file gives at most " +
+                                        std::to_string(kProjectServers) + " servers; " +
+                                        std::to_string(over) + " are left out");
+    if (!left_out.empty())
+      diagnostics_.note(root.place,
+                        "a project file gives servers only; left out: " + printable(left_out, 400));
+    return out;
+  }
+
+ private:
+  // What a person has in a profile of their own stays; a repository does not replace it.
+  bool possible(const Member &entry) {
+    const std::string name = "server " + in_quotes(entry.name) + " of the project is left out: ";
+    const Member *server = member_of(below_.find("mcpServers"), entry.name);
+    const Member *tools = member_of(below_.find("tools"), entry.name);
+    if (server != nullptr) {
+      diagnostics_.note(entry.place, name + "your profile has a server of that name");
+      return false;
+    }
+    if (tools != nullptr && !switched_off(tools->value)) {
+      diagnostics_.note(entry.place, name + "a tools plugin has that name");
+      return false;
+    }
+    if (entry.value.kind == Kind::table && starts_ourselves(entry.value)) {
+      diagnostics_.note(entry.place, name + "it would start this gateway again");
+      return false;
+    }
+    return true;
+  }
+
+  bool approved(const Member &entry) const {
+    if (layer_.approved.empty()) return false;
+    const std::string text = project_serialisation(entry, layer_.file);
+    return text.size() <= kProjectEntryBytes && layer_.approved.contains(sha256_hex(text));
+  }
+
+  const ProfileLayer &layer_;
+  const Node &below_;
+  Diagnostics &diagnostics_;
+};
+
+// For a shell, as one word.
+std::string shell_word(std::string_view text) {
+  const auto plain = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+:@%,=").find(c) != std::string_view::npos;
+  };
+  bool all = !text.empty();
+  for (const char c : text) all = all && plain(c);
+  if (all) return std::string(text);
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+Node screen_project(Node &&root, const ProfileLayer &layer, const Node &below,
+                    std::vector<Unapproved> *unapproved, Diagnostics &diagnostics) {
+  return Screen(layer, below, diagnostics).use(std::move(root), unapproved);
+}
+
+void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context) {
+  Diagnostics &diagnostics = context.diagnostics;
+  for (const auto &[entry] : unapproved) {
+    const std::string why = refused_name(entry.name, context.profile.naming, false);
+    if (!why.empty()) {
+      diagnostics.note(entry.place, "server " + in_quotes(entry.name) + " is left out: " + why);
+      continue;
+    }
+    ServerDef server;
+    server.name = entry.name;
+    server.type = listed_type(entry.value);
+    server.disabled = true;
+    server.origin = diagnostics.origin(entry.place);
+    server.disabled_reason = "not approved: run bulkhead approve --project " +
+                             printable(shell_word(server.origin.file), 1000) + " -- " + entry.name;
+    diagnostics.note(entry.place,
+                     "server " + in_quotes(entry.name) + " is " + server.disabled_reason);
+    context.profile.shown.push_back(
+        {join("mcpServers", entry.name), "not approved", server.origin});
+    context.profile.servers.push_back(std::move(server));
+  }
+}
+
+}  // namespace bulkhead::profiles
