@@ -19,6 +19,15 @@ for i in "${!rooms[@]}"; do
     fi
   done
 done
+while read -r room later; do
+  if git grep -nE "#include \"($later)/" -- "core/$room" ':!*_test*'; then
+    complain "core/$room comes before core/$later, and does not include it (docs/architecture.md)"
+  fi
+done <<'END'
+profile corporation|formats|layers
+corporation formats|layers
+formats corporation|layers
+END
 if git grep -nIE '\b(TODO|FIXME|XXX)\b' -- core host plugins sdk; then
   complain "left open: finish it, remove it, or file it as an issue"
 fi
