@@ -9,7 +9,6 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::string_view kOperations[] = {"add", "remove", "replace", "lock", "forbid"};
 constexpr std::string_view kKeys[] = {"operation", "path", "value", "reason"};
 constexpr std::size_t kReasonBytes = 500;
 
@@ -49,6 +48,16 @@ bool other_tools(const Member &member, const Node *known) {
 }
 
 }  // namespace
+
+constexpr Word CorpLayer::kOperations[] = {{"add", static_cast<int>(Operation::add)},
+                                           {"remove", static_cast<int>(Operation::remove)},
+                                           {"replace", static_cast<int>(Operation::replace)},
+                                           {"lock", static_cast<int>(Operation::lock)},
+                                           {"forbid", static_cast<int>(Operation::forbid)}};
+
+std::string_view CorpLayer::name_of(Operation operation) {
+  return word_of(kOperations, static_cast<int>(operation));
+}
 
 std::string CorpLayer::where(const Place &place) const {
   const Origin from = diagnostics_.origin(place);
@@ -111,10 +120,8 @@ void CorpLayer::read(const Node &node, const std::string &at) {
   const Node *reason = node.find("reason");
   if (operation == nullptr || path == nullptr)
     return diagnostics_.error(node.place, at, "\"operation\" and \"path\" are needed");
-  if (const auto name = diagnostics_.one_of(*operation, join(at, "operation"), kOperations)) {
-    const auto found = std::find(std::begin(kOperations), std::end(kOperations), *name);
-    directive.operation = static_cast<Operation>(found - std::begin(kOperations));
-  }
+  if (const auto word = diagnostics_.one_of(*operation, join(at, "operation"), kOperations))
+    directive.operation = static_cast<Operation>(*word);
   if (const auto text = diagnostics_.string(*path, join(at, "path"))) {
     std::string why;
     if (auto parsed = parse_corp_path(*text, &why)) {
@@ -164,8 +171,8 @@ bool CorpLayer::refused_by_earlier(const Directive &directive, const std::string
                           : paths_meet(held.path, directive.path);
     if (!late) continue;
     diagnostics_.error(directive.place, at,
-                       std::string(kOperations[static_cast<std::size_t>(directive.operation)]) +
-                           " " + to_string(directive.path) + " comes too late: " + held.says,
+                       std::string(name_of(directive.operation)) + " " + to_string(directive.path) +
+                           " comes too late: " + held.says,
                        held.forbids ? kForbidden : kLocked);
     return true;
   }
@@ -442,7 +449,7 @@ RuleLayer &CorpLayer::own_rules(std::vector<RuleLayer> *rules) const {
 void CorpLayer::report(Profile *profile, std::vector<ProfileHold> *holds) const {
   for (std::size_t i = 0; i < directives_.size(); ++i) {
     const Directive &directive = directives_[i];
-    std::string text(kOperations[static_cast<std::size_t>(directive.operation)]);
+    std::string text(name_of(directive.operation));
     text += " " + to_string(directive.path) + ": " + directive.trace;
     if (!directive.reason.empty()) text += " (" + directive.reason + ")";
     profile->shown.push_back({"directives[" + std::to_string(i) + "]", std::move(text),

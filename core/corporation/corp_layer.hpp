@@ -41,6 +41,8 @@ class CorpLayer {
 
  private:
   enum class Operation : std::uint8_t { add, remove, replace, lock, forbid };
+  static const Word kOperations[5];
+  static std::string_view name_of(Operation operation);
   struct Directive {
     Operation operation = Operation::lock;
     CorpPath path;

@@ -6,18 +6,26 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::string_view kSections[] = {"general",       "appearance", "ai",
-                                          "mcpServers",    "skills",     "packages",
-                                          "tools",         "vm",         "security_capabilities",
-                                          "security_rules"};
+struct Section {
+  std::string_view name;
+  std::vector<std::vector<std::string>> paths;  // of the keys that it stands for; none: no meaning
+};
 
-std::vector<std::vector<std::string>> paths_of(const std::string &section) {
-  if (section == "mcpServers" || section == "tools") return {{section}};
-  if (section == "security_capabilities")
-    return {{"security", "capabilities"}, {"security", "default"}};
-  if (section == "security_rules")
-    return {{"security", "rules"}, {"security", "servers"}, {"profiles"}, {"default"}};
-  return {};
+const std::vector<Section> &sections() {
+  static const std::vector<Section> all = {
+      {"general", {}},
+      {"appearance", {}},
+      {"ai", {}},
+      {"mcpServers", {{"mcpServers"}}},
+      {"skills", {}},
+      {"packages", {}},
+      {"tools", {{"tools"}}},
+      {"vm", {}},
+      {"security_capabilities", {{"security", "capabilities"}, {"security", "default"}}},
+      {"security_rules",
+       {{"security", "rules"}, {"security", "servers"}, {"profiles"}, {"default"}}},
+  };
+  return all;
 }
 
 }  // namespace
@@ -27,12 +35,16 @@ std::vector<Fixed> read_editable(const Node &layer, Diagnostics &diagnostics) {
   const Node *table = layer.find("editable");
   if (table == nullptr || !diagnostics.is_table(*table, "editable")) return out;
   for (const Member &member : table->members) {
-    if (std::find(std::begin(kSections), std::end(kSections), member.name) == std::end(kSections)) {
-      diagnostics.unknown_key(member, "editable", kSections);
+    const auto section = std::find_if(sections().begin(), sections().end(),
+                                      [&](const Section &s) { return s.name == member.name; });
+    if (section == sections().end()) {
+      std::vector<std::string_view> names;
+      for (const Section &known : sections()) names.push_back(known.name);
+      diagnostics.unknown_key(member, "editable", names);
       continue;
     }
     const auto flag = diagnostics.boolean(member.value, join("editable", member.name));
-    if (flag && !*flag) out.push_back({paths_of(member.name), member.name, member.place});
+    if (flag && !*flag) out.push_back({section->paths, member.name, member.place});
   }
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "profile/revision.hpp"
 
@@ -9,44 +10,117 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::string_view kRequired[] = {
-    "schema", "version",       "id", "revision", "name",  "description", "best_for", "profile_type",
-    "ui",     "compatibility", "vm", "packages", "tools", "security"};
-constexpr std::string_view kKnown[] = {"schema",
-                                       "version",
-                                       "id",
-                                       "revision",
-                                       "name",
-                                       "description",
-                                       "best_for",
-                                       "profile_type",
-                                       "ui",
-                                       "compatibility",
-                                       "vm",
-                                       "packages",
-                                       "tools",
-                                       "security",
-                                       "icon_svg",
-                                       "extends_profile_id",
-                                       "extends_profile_revision",
-                                       "detect_servers",
-                                       "general",
-                                       "appearance",
-                                       "editable",
-                                       "ai",
-                                       "mcpServers",
-                                       "skills"};
 constexpr std::string_view kServerKeys[] = {
     "enabled",     "type",      "command",         "url",   "args", "env", "headers",
     "bearerToken", "pool_size", "pool_safe_tools", "capsem"};
-// Tables that mean something to the other program alone; what is in them is not looked at.
-constexpr std::string_view kForeign[] = {"vm",         "packages", "tools", "general",
-                                         "appearance", "ai",       "skills"};
 
 template <class List>
 bool contains(const List &list, std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
 }
+
+void check_version(const Node &value, const std::string &name, Diagnostics &diagnostics) {
+  if (value.kind != Kind::number || value.text != "2")
+    diagnostics.error(value.place, name,
+                      "this version of the format is 2, not " +
+                          (value.text.empty() ? "that" : printable(value.text)));
+}
+
+void check_id(const Node &value, const std::string &name, Diagnostics &diagnostics) {
+  const auto text = diagnostics.string(value, name);
+  if (text && !is_profile_id(*text))
+    diagnostics.error(value.place, name,
+                      "3 to 64 of a-z, 0-9 and '-' are needed, not beginning with '-'");
+}
+
+void check_revision(const Node &value, const std::string &name, Diagnostics &diagnostics) {
+  const auto text = diagnostics.string(value, name);
+  if (text && !is_revision(*text))
+    diagnostics.error(value.place, name, "YYYY.MMDD.N is needed, e.g. 2026.0131.1");
+}
+
+void check_type(const Node &value, const std::string &name, Diagnostics &diagnostics) {
+  static constexpr Word kTypes[] = {{"everyday-work", 0}, {"coding", 1}};
+  diagnostics.one_of(value, name, kTypes);
+}
+
+void check_ui(const Node &value, const std::string &name, Diagnostics &diagnostics) {
+  static constexpr Word kUis[] = {{"everyday", 0}, {"coding", 1}};
+  diagnostics.one_of(value, name, kUis);
+}
+
+void check_text(const Node &value, const std::string &name, Diagnostics &diagnostics) {
+  diagnostics.string(value, name);
+}
+
+void check_table(const Node &value, const std::string &name, Diagnostics &diagnostics) {
+  diagnostics.is_table(value, name);
+}
+
+void check_compatibility(const Node &table, const std::string &, Diagnostics &diagnostics) {
+  static constexpr std::string_view kKeys[] = {"min_binary", "max_binary", "guest_abi"};
+  if (!diagnostics.is_table(table, "compatibility")) return;
+  for (const Member &member : table.members) {
+    if (!contains(kKeys, member.name)) {
+      diagnostics.unknown_key(member, "compatibility", kKeys);
+      continue;
+    }
+    const std::string path = join("compatibility", member.name);
+    const auto text = diagnostics.string(member.value, path);
+    if (!text || member.name != "guest_abi") continue;
+    constexpr std::string_view kPrefix = "capsem-guest-v";
+    const std::string_view number =
+        text->starts_with(kPrefix) ? std::string_view(*text).substr(kPrefix.size()) : "";
+    if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos)
+      diagnostics.error(member.value.place, path, "capsem-guest-vN is needed");
+  }
+  for (const std::string_view name : {"min_binary", "guest_abi"})
+    if (table.find(name) == nullptr)
+      diagnostics.error(table.place, join("compatibility", name), "this key is needed");
+}
+
+enum class Use : std::uint8_t {
+  kept,     // a section here, too
+  checked,  // checked and dropped
+  foreign,  // only the other program uses the table: dropped with a note, not read
+};
+
+struct Section {
+  std::string_view name;
+  bool required;
+  Use use;
+  void (*check)(const Node &value, const std::string &name, Diagnostics &diagnostics) = nullptr;
+};
+
+// In the order of messages.
+constexpr Section kSections[] = {
+    {"schema", true, Use::checked},
+    {"version", true, Use::checked, check_version},
+    {"id", true, Use::kept, check_id},
+    {"revision", true, Use::kept, check_revision},
+    {"name", true, Use::checked, check_text},
+    {"description", true, Use::checked, check_text},
+    {"best_for", true, Use::checked, check_text},
+    {"profile_type", true, Use::checked, check_type},
+    {"ui", true, Use::checked, check_ui},
+    {"compatibility", true, Use::checked, check_compatibility},
+    {"vm", true, Use::foreign, check_table},
+    {"packages", true, Use::foreign, check_table},
+    {"tools", true, Use::foreign, check_table},
+    {"security", true, Use::kept, check_table},
+    {"icon_svg", false, Use::checked, check_text},
+    {"extends_profile_id", false, Use::checked, check_id},
+    {"extends_profile_revision", false, Use::checked, check_revision},
+    {"detect_servers", false, Use::kept},
+    {"general", false, Use::foreign, check_table},
+    {"appearance", false, Use::foreign, check_table},
+    {"editable", false, Use::kept},
+    {"ai", false, Use::foreign, check_table},
+    {"mcpServers", false, Use::kept, check_table},
+    {"skills", false, Use::foreign, check_table},
+};
+// The corporation's layer has one more.
+constexpr Section kDirectives{"directives", false, Use::kept};
 
 class Reader {
  public:
@@ -56,14 +130,14 @@ class Reader {
     check_keys(root);
     Node out(Kind::table, root.place);
     for (Member &member : root.members) {
-      check(member);
+      const Section *section = find(member.name);
+      if (section == nullptr) continue;
+      check(*section, member);
       if (member.name == "security") clean_security(member.value);
       if (member.name == "mcpServers") check_servers(member.value);
-      if (contains(kForeign, member.name))
+      if (section->use == Use::foreign)
         note_left_out(member);
-      else if (member.name == "id" || member.name == "revision" || member.name == "security" ||
-               member.name == "mcpServers" || member.name == "editable" ||
-               member.name == "detect_servers" || member.name == "directives")
+      else if (section->use == Use::kept)
         out.members.push_back(std::move(member));
     }
     if (!left_out_.empty())
@@ -73,79 +147,38 @@ class Reader {
   }
 
  private:
+  static const Section *find(std::string_view name) {
+    if (name == kDirectives.name) return &kDirectives;
+    const Section *row = std::find_if(std::begin(kSections), std::end(kSections),
+                                      [&](const Section &known) { return known.name == name; });
+    return row == std::end(kSections) ? nullptr : row;
+  }
+
   void check_keys(const Node &root) {
+    std::vector<std::string_view> known;
+    for (const Section &section : kSections) known.push_back(section.name);
     for (const Member &member : root.members) {
-      if (contains(kKnown, member.name) || (corp_ && member.name == "directives")) continue;
+      const Section *section = find(member.name);
+      if (section != nullptr && (corp_ || section != &kDirectives)) continue;
       if (member.name == "mcp")
         diagnostics_.error(member.place, "mcp",
                            "[mcp.connectors] is of an older format; servers are [mcpServers.ID]",
                            kUnknownKey);
       else
-        diagnostics_.unknown_key(member, "", kKnown);
+        diagnostics_.unknown_key(member, "", known);
     }
-    for (const std::string_view name : kRequired)
-      if (root.find(name) == nullptr)
-        diagnostics_.error(root.place, std::string(name),
+    for (const Section &section : kSections)
+      if (section.required && root.find(section.name) == nullptr)
+        diagnostics_.error(root.place, std::string(section.name),
                            "this key is needed in a profile of " + std::string(kV2Schema));
   }
 
-  void check(const Member &member) {
-    const Node &value = member.value;
-    const std::string &name = member.name;
-    // Its parent would need the owners and the signature that it has itself.
-    if (corp_ && name.starts_with("extends_profile_"))
-      diagnostics_.error(member.place, name,
+  void check(const Section &section, const Member &member) {
+    // A parent of the corporation's profile would need owners and a signature like its own.
+    if (corp_ && member.name.starts_with("extends_profile_"))
+      diagnostics_.error(member.place, member.name,
                          "the corporation's profile extends no other: write what is meant into it");
-    if (name == "version") {
-      if (value.kind != Kind::number || value.text != "2")
-        diagnostics_.error(value.place, name,
-                           "this version of the format is 2, not " +
-                               (value.text.empty() ? "that" : printable(value.text)));
-    } else if (name == "id" || name == "extends_profile_id") {
-      const auto text = diagnostics_.string(value, name);
-      if (text && !is_profile_id(*text))
-        diagnostics_.error(value.place, name,
-                           "3 to 64 of a-z, 0-9 and '-' are needed, not beginning with '-'");
-    } else if (name == "revision" || name == "extends_profile_revision") {
-      const auto text = diagnostics_.string(value, name);
-      if (text && !is_revision(*text))
-        diagnostics_.error(value.place, name, "YYYY.MMDD.N is needed, e.g. 2026.0131.1");
-    } else if (name == "profile_type") {
-      static constexpr std::string_view kTypes[] = {"everyday-work", "coding"};
-      diagnostics_.one_of(value, name, kTypes);
-    } else if (name == "ui") {
-      static constexpr std::string_view kUis[] = {"everyday", "coding"};
-      diagnostics_.one_of(value, name, kUis);
-    } else if (name == "name" || name == "description" || name == "best_for" ||
-               name == "icon_svg") {
-      diagnostics_.string(value, name);
-    } else if (name == "compatibility") {
-      check_compatibility(value);
-    } else if (contains(kForeign, name) || name == "security" || name == "mcpServers") {
-      diagnostics_.is_table(value, name);
-    }
-  }
-
-  void check_compatibility(const Node &table) {
-    static constexpr std::string_view kKeys[] = {"min_binary", "max_binary", "guest_abi"};
-    if (!diagnostics_.is_table(table, "compatibility")) return;
-    for (const Member &member : table.members) {
-      if (!contains(kKeys, member.name)) {
-        diagnostics_.unknown_key(member, "compatibility", kKeys);
-        continue;
-      }
-      const std::string path = join("compatibility", member.name);
-      const auto text = diagnostics_.string(member.value, path);
-      if (!text || member.name != "guest_abi") continue;
-      constexpr std::string_view kPrefix = "capsem-guest-v";
-      const std::string_view number =
-          text->starts_with(kPrefix) ? std::string_view(*text).substr(kPrefix.size()) : "";
-      if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos)
-        diagnostics_.error(member.value.place, path, "capsem-guest-vN is needed");
-    }
-    for (const std::string_view name : {"min_binary", "guest_abi"})
-      if (table.find(name) == nullptr)
-        diagnostics_.error(table.place, join("compatibility", name), "this key is needed");
+    if (section.check != nullptr) section.check(member.value, member.name, diagnostics_);
   }
 
   void check_servers(const Node &table) {

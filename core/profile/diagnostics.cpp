@@ -113,6 +113,12 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return found;
 }
 
+std::string_view word_of(std::span<const Word> words, int value) {
+  for (const Word &word : words)
+    if (word.value == value) return word.text;
+  return {};
+}
+
 void Diagnostics::error(const Place &place, std::string path, std::string what,
                         std::string_view code) {
   if (errors_.size() >= kProfileErrors) return;
@@ -207,13 +213,16 @@ bool Diagnostics::is_table(const Node &node, const std::string &path) {
   return false;
 }
 
-std::optional<std::string> Diagnostics::one_of(const Node &node, const std::string &path,
-                                               std::span<const std::string_view> allowed) {
-  auto text = string(node, path);
+std::optional<int> Diagnostics::one_of(const Node &node, const std::string &path,
+                                       std::span<const Word> allowed) {
+  const auto text = string(node, path);
   if (!text) return std::nullopt;
-  for (const std::string_view word : allowed)
-    if (*text == word) return text;
-  error(node.place, path, in_quotes(*text) + " is not known here; allowed: " + list(allowed));
+  std::vector<std::string_view> words;
+  for (const Word &word : allowed) {
+    if (*text == word.text) return word.value;
+    words.push_back(word.text);
+  }
+  error(node.place, path, in_quotes(*text) + " is not known here; allowed: " + list(words));
   return std::nullopt;
 }
 

@@ -27,6 +27,14 @@ std::string in_quotes(std::string_view text);  // printable(), in double quotes
 // The known word nearest to this one (case does not count), or empty when none is near.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
+// One word of a choice, and the value it stands for.
+struct Word {
+  std::string_view text;
+  int value;
+};
+// The word for a value; empty: none.
+std::string_view word_of(std::span<const Word> words, int value);
+
 class Diagnostics {
  public:
   explicit Diagnostics(const std::vector<ProfileLayer> &layers) : layers_(layers) {}
@@ -46,9 +54,9 @@ class Diagnostics {
                                        std::uint64_t least, std::uint64_t most);
   std::optional<std::vector<std::string>> strings(const Node &node, const std::string &path);
   bool is_table(const Node &node, const std::string &path);
-  // "any of a, b, c" or an error that lists them.
-  std::optional<std::string> one_of(const Node &node, const std::string &path,
-                                    std::span<const std::string_view> allowed);
+  // The value of one of these words, or an error that lists them.
+  std::optional<int> one_of(const Node &node, const std::string &path,
+                            std::span<const Word> allowed);
 
   Origin origin(const Place &place) const;
   bool failed() const noexcept { return !errors_.empty(); }

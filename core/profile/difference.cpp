@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "profile/sections.hpp"
+#include "profile/settings.hpp"
 
 namespace bulkhead {
 namespace {
@@ -104,16 +104,12 @@ void keep_uses(std::string_view group, const std::vector<PluginUse> &now,
 }
 
 void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out) {
-  for (const profiles::LimitKey &key : profiles::limit_keys()) {
+  for (const profiles::Key<Limits> &key : profiles::limit_keys()) {
     const bool fixed = std::find(std::begin(fixed_limits), std::end(fixed_limits), key.name) !=
                        std::end(fixed_limits);
-    if (!fixed || key.get(now) == key.get(*next)) continue;
+    if (!fixed || key.show(key, now) == key.show(key, *next)) continue;
     out->push_back("limits." + std::string(key.name) + std::string(restart));
-    if (key.wide != nullptr) {
-      next->*key.wide = now.*key.wide;
-    } else {
-      next->*key.narrow = now.*key.narrow;
-    }
+    key.copy(now, *next);
   }
 }
 
@@ -184,8 +180,8 @@ std::vector<std::string> changed_settings(const Profile &was, const Profile &is)
   note(was.pins == is.pins, "pins");
   note(was.server_name == is.server_name, "gateway.name");
   note(was.unknown_params == is.unknown_params, "gateway.unknown_params");
-  for (const profiles::LimitKey &key : profiles::limit_keys()) {
-    note(key.get(was.limits) == key.get(is.limits), "limits." + std::string(key.name));
+  for (const profiles::Key<Limits> &key : profiles::limit_keys()) {
+    note(key.show(key, was.limits) == key.show(key, is.limits), "limits." + std::string(key.name));
   }
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include "profile/sections.hpp"
 #include "profile/server.hpp"
+#include "profile/settings.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::profiles;
@@ -36,14 +37,15 @@ std::string default_text(std::string_view name, std::uint64_t value) {
 TEST_CASE("docs/limits.md has every limit with its default, once") {
   const std::string text = document("limits.md");
   const Limits defaults;
-  for (const LimitKey &key : limit_keys()) {
-    const std::string row = "\n| `" + std::string(key.name) + "` | " +
-                            default_text(key.name, key.get(defaults)) + " | ";
+  for (const Key<Limits> &key : limit_keys()) {
+    const std::uint64_t value = std::stoull(key.show(key, defaults));
+    const std::string row =
+        "\n| `" + std::string(key.name) + "` | " + default_text(key.name, value) + " | ";
     INFO(row);
     CHECK(text.find(row) != std::string::npos);
     CHECK(text.find(row, text.find(row) + 1) == std::string::npos);
-    CHECK(key.get(defaults) >= key.least);
-    CHECK(key.get(defaults) <= key.most);
+    CHECK(value >= key.least);
+    CHECK(value <= key.most);
   }
 }
 
@@ -62,8 +64,18 @@ TEST_CASE("docs/profile.md names every key") {
     INFO(key);
     CHECK(text.find("\n| `" + std::string(key) + "` |") != std::string::npos);
   }
-  for (const ExposeKey &key : expose_keys())
-    CHECK(text.find("`" + std::string(key.name) + "`") != std::string::npos);
+  for (const Setting &setting : settings_of(Profile{})) {
+    if (setting.section == "limits") continue;
+    INFO(setting.section << "." << setting.key);
+    const std::string name(setting.section), key(setting.key);
+    const std::size_t begin = text.find("\n## `[" + name + "]`");
+    const bool section =
+        begin != std::string::npos &&
+        text.substr(begin, text.find("\n## ", begin + 1) - begin).find("`" + key + "`") !=
+            std::string::npos;
+    const bool row = text.find("\n| `[" + name + "] " + key + "` |") != std::string::npos;
+    CHECK((section || row));
+  }
   for (const std::string_view group : plugin_groups())
     CHECK(text.find("[" + std::string(group) + ".ID]") != std::string::npos);
 }

@@ -1,10 +1,13 @@
 // The tables of plugin instances: [transports.ID], [tools.ID], [policies.ID] ...
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "profile/expand.hpp"
+#include "profile/keys.hpp"
 #include "profile/rule_sections.hpp"
 #include "profile/sections.hpp"
 
@@ -29,14 +32,21 @@ namespace bulkhead::profiles {
 namespace {
 
 constexpr std::size_t kMaxPolicies = 8;
-constexpr std::string_view kGroups[] = {"transports", "tools", "policies", "telemetry", "services"};
+// The groups of plugin tables, each with its list of the profile.
+struct Group {
+  std::string_view name;
+  std::vector<PluginUse> Profile::*uses;
+};
+constexpr Group kGroups[] = {
+    {"transports", &Profile::transports}, {"tools", &Profile::tools},
+    {"policies", &Profile::policies},     {"telemetry", &Profile::telemetry},
+    {"services", &Profile::services},
+};
 
 std::vector<PluginUse> &uses_of(std::string_view group, Profile &profile) {
-  if (group == "transports") return profile.transports;
-  if (group == "tools") return profile.tools;
-  if (group == "policies") return profile.policies;
-  if (group == "telemetry") return profile.telemetry;
-  return profile.services;
+  const Group *row = std::find_if(std::begin(kGroups), std::end(kGroups),
+                                  [&](const Group &known) { return known.name == group; });
+  return profile.*row->uses;
 }
 
 // Expands ${env:NAME} in one string of a plugin's configuration. `unused`: whoever loads the
@@ -75,90 +85,130 @@ bool unused(std::string_view group, ProfileUse use) {
   return use == ProfileUse::none || (use == ProfileUse::but_transports && group == "transports");
 }
 
-std::string wrong_sha256(std::string &text) {
-  for (char &c : text)
-    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-  const bool hex = text.find_first_not_of("0123456789abcdef") == std::string::npos;
-  return hex && text.size() == 64 ? std::string() : "64 hexadecimal digits are needed";
+// Sets of groups.
+enum : unsigned { kTools = 1, kPolicies = 2, kTelemetry = 4, kAnyGroup = ~0u };
+
+unsigned set_of(std::string_view group) {
+  static constexpr std::pair<std::string_view, unsigned> kSets[] = {
+      {"tools", kTools}, {"policies", kPolicies}, {"telemetry", kTelemetry}};
+  for (const auto &[name, set] : kSets)
+    if (name == group) return set;
+  return 0;
 }
 
-// Takes the keys that are ours; the others are the plugin's.
+// One instance: the keys of the host; all other keys belong to the plugin.
 struct PluginReader {
-  Context &context;
-  const std::string_view group;
-  const std::string &path;
-  PluginUse use;
+  const unsigned group;
+  PluginUse use{};
   bool enabled = true;
+  std::string with_rules{};  // replaces the plugin if the profile has rules
   Node config{Kind::table, {}};
 
-  std::string with_rules{};  // the plugin that takes this one's place when there are rules
-
-  bool judges() const { return group == "policies" || group == "telemetry"; }
-
-  void take(const Member &member) {
-    Diagnostics &diagnostics = context.diagnostics;
-    const std::string key = join(path, member.name);
-    if (member.name == "plugin") {
-      auto text = diagnostics.string(member.value, key);
-      if (text && text->find('/') != std::string::npos)
-        use.plugin = resolve_path(*text, member.value.place, context);
-      else if (text && !text->empty())
-        use.plugin = std::move(*text);
-      else if (text)
-        diagnostics.error(member.value.place, key, "the name or path of a plugin is needed");
-    } else if (member.name == "with_rules" && group == "policies") {
-      auto text = diagnostics.string(member.value, key);
-      if (text && !text->empty())
-        with_rules = text->find('/') == std::string::npos
-                         ? std::move(*text)
-                         : resolve_path(*text, member.value.place, context);
-      else if (text)
-        diagnostics.error(member.value.place, key, "the name or path of a plugin is needed");
-    } else if (member.name == "rules" && group == "policies") {
-      static_cast<void>(diagnostics.boolean(member.value, key));  // give_rules() looks at it
-    } else if (member.name == kRulesMember && group == "policies") {
-      diagnostics.error(member.place, key,
-                        "this is made of the profile's rules; write them as [security.rules...]");
-    } else if (member.name == "required" || member.name == "enabled" || member.name == "disabled") {
-      const auto flag = diagnostics.boolean(member.value, key);
-      if (!flag) return;
-      if (member.name == "required")
-        use.required = *flag;
-      else if (*flag == (member.name == "disabled"))
-        enabled = false;
-    } else if (member.name == "sha256") {
-      auto text = diagnostics.string(member.value, key);
-      if (!text) return;
-      if (std::string why = wrong_sha256(*text); !why.empty())
-        diagnostics.error(member.value.place, key, std::move(why));
-      else
-        use.sha256 = std::move(*text);
-    } else if (member.name == "compartment" && group == "tools") {
-      read_compartment(member, key, &use.compartment, context);
-    } else if (member.name == "compartment" && judges()) {
-      auto text = diagnostics.string(member.value, key);
-      if (text && *text != "own" && *text != "endpoint")
-        diagnostics.error(member.value.place, key, "\"own\" or \"endpoint\" is needed");
-      else if (text)
-        use.compartment = std::move(*text);
-    } else if (member.name == "grants") {
-      auto list = diagnostics.strings(member.value, key);
-      if (!list) return;
-      for (const std::string &grant : *list) {
-        const bool network = granted_port(grant) && (judges() || group == "tools");
-        if (network || (grant == "control" && !judges())) continue;
-        const std::string_view known = judges()           ? "network, network:PORT"
-                                       : group == "tools" ? "control, network, network:PORT"
-                                                          : "control";
-        diagnostics.error(member.value.place, key,
-                          in_quotes(grant) + " is not known; allowed: " + std::string(known));
-      }
-      use.grants = std::move(*list);
-    } else {
-      config.members.push_back(member);
-    }
-  }
+  operator PluginUse &() { return use; }
+  bool judges() const { return (group & (kPolicies | kTelemetry)) != 0; }
 };
+using PluginKey = Key<PluginReader>;
+
+// The name or path of a plugin.
+std::optional<std::string> plugin_name(const Given &given) {
+  auto text = given.diagnostics().string(given.value(), given.path);
+  if (text && text->find('/') != std::string::npos)
+    return resolve_path(*text, given.value().place, given.context);
+  if (!text || !text->empty()) return text;
+  given.reject("the name or path of a plugin is needed");
+  return std::nullopt;
+}
+
+void read_plugin_name(const PluginKey &, const Given &given, PluginReader &reader) {
+  if (auto name = plugin_name(given)) reader.use.plugin = *std::move(name);
+}
+
+void read_with_rules(const PluginKey &, const Given &given, PluginReader &reader) {
+  if (auto name = plugin_name(given)) reader.with_rules = *std::move(name);
+}
+
+void check_rules(const PluginKey &, const Given &given, PluginReader &) {
+  given.diagnostics().boolean(given.value(), given.path);  // give_rules() uses the value
+}
+
+void reject_rules_member(const PluginKey &, const Given &given, PluginReader &) {
+  given.reject_key("this is made of the profile's rules; write them as [security.rules...]");
+}
+
+void read_enabled(const PluginKey &, const Given &given, PluginReader &reader) {
+  const auto on = given.diagnostics().boolean(given.value(), given.path);
+  if (on && !*on) reader.enabled = false;
+}
+
+void read_disabled(const PluginKey &, const Given &given, PluginReader &reader) {
+  const auto off = given.diagnostics().boolean(given.value(), given.path);
+  if (off && *off) reader.enabled = false;
+}
+
+void read_sha256(const PluginKey &, const Given &given, PluginReader &reader) {
+  auto text = given.diagnostics().string(given.value(), given.path);
+  if (!text) return;
+  for (char &c : *text)
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  if (text->size() != 64 || text->find_first_not_of("0123456789abcdef") != std::string::npos)
+    given.reject("64 hexadecimal digits are needed");
+  else
+    reader.use.sha256 = *std::move(text);
+}
+
+void read_tools_compartment(const PluginKey &, const Given &given, PluginReader &reader) {
+  read_compartment(given.member, given.path, &reader.use.compartment, given.context);
+}
+
+std::string refused_own_compartment(const std::string &text) {
+  return text == "own" || text == "endpoint" ? "" : "\"own\" or \"endpoint\" is needed";
+}
+
+void read_grants(const PluginKey &, const Given &given, PluginReader &reader) {
+  auto list = given.diagnostics().strings(given.value(), given.path);
+  if (!list) return;
+  const bool tools = (reader.group & kTools) != 0;
+  for (const std::string &grant : *list) {
+    const bool network = granted_port(grant) && (reader.judges() || tools);
+    if (network || (grant == "control" && !reader.judges())) continue;
+    const std::string_view known = reader.judges() ? "network, network:PORT"
+                                   : tools         ? "control, network, network:PORT"
+                                                   : "control";
+    given.reject(in_quotes(grant) + " is not known; allowed: " + std::string(known));
+  }
+  reader.use.grants = *std::move(list);
+}
+
+struct HostKey {
+  PluginKey key;
+  unsigned groups = kAnyGroup;  // in other groups it belongs to the plugin
+};
+constexpr HostKey kKeys[] = {
+    {custom<PluginReader>("plugin", read_plugin_name)},
+    {custom<PluginReader>("with_rules", read_with_rules), kPolicies},
+    {custom<PluginReader>("rules", check_rules), kPolicies},
+    {custom<PluginReader>(kRulesMember, reject_rules_member), kPolicies},
+    {flag<&PluginUse::required, PluginReader>("required")},
+    {custom<PluginReader>("enabled", read_enabled)},
+    {custom<PluginReader>("disabled", read_disabled)},
+    {custom<PluginReader>("sha256", read_sha256)},
+    {custom<PluginReader>("compartment", read_tools_compartment), kTools},
+    {text<&PluginUse::compartment, PluginReader>("compartment", refused_own_compartment),
+     kPolicies | kTelemetry},
+    {custom<PluginReader>("grants", read_grants)},
+};
+
+void read_member(const Member &member, const std::string &path, Context &context,
+                 PluginReader &reader) {
+  const HostKey *row = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const HostKey &known) {
+    return known.key.name == member.name &&
+           (known.groups == kAnyGroup || (known.groups & reader.group) != 0);
+  });
+  if (row == std::end(kKeys))
+    reader.config.members.push_back(member);
+  else
+    row->key.read(row->key, {member, join(path, member.name), context}, reader);
+}
 
 }  // namespace
 
@@ -191,9 +241,9 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
     return;
   }
   if (!diagnostics.is_table(instance.value, path)) return;
-  PluginReader reader{context, group, path, {}};
+  PluginReader reader{set_of(group)};
   const std::size_t errors = diagnostics.count();
-  for (const Member &member : instance.value.members) reader.take(member);
+  for (const Member &member : instance.value.members) read_member(member, path, context, reader);
   if (!reader.enabled) return;
   if (reader.use.plugin.empty() && instance.value.find("plugin") == nullptr) {
     diagnostics.error(
@@ -232,7 +282,13 @@ void keep_highest_policies(const Node &table, Context &context) {
 }  // namespace
 
 std::span<const std::string_view> plugin_groups() {
-  return kGroups;
+  static constexpr auto kNames = [] {
+    std::array<std::string_view, std::size(kGroups)> out;
+    std::transform(std::begin(kGroups), std::end(kGroups), out.begin(),
+                   [](const Group &group) { return group.name; });
+    return out;
+  }();
+  return kNames;
 }
 
 void read_plugins(std::string_view group, const Node &table, bool rules, Context &context) {

@@ -7,7 +7,7 @@
 #include "layers/canonical.hpp"
 #include "layers/profile_test_util.hpp"
 #include "profile/difference.hpp"
-#include "profile/sections.hpp"
+#include "profile/settings.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::profiles;
@@ -130,8 +130,8 @@ TEST_CASE("a reload names every key of the gateway that has another value") {
 }
 
 TEST_CASE("a reload names every limit that has another value") {
-  for (const LimitKey &key : limit_keys()) {
-    const std::uint64_t value = key.get(Limits{});
+  for (const Key<Limits> &key : limit_keys()) {
+    const std::uint64_t value = std::stoull(key.show(key, Limits{}));
     const std::string other = std::to_string(value > key.least ? value - 1 : value + 1);
     INFO(key.name);
     CHECK(names_it(reported("[limits]\n" + std::string(key.name) + " = " + other + "\n"), "limits",

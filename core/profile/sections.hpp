@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "profile/diagnostics.hpp"
 #include "profile/layer.hpp"
@@ -12,7 +13,9 @@
 
 namespace bulkhead::profiles {
 
-// What one load works on.
+struct RuleLayer;
+
+// The state of one load.
 struct Context {
   const ProfileEnvironment &environment;
   Diagnostics &diagnostics;
@@ -24,34 +27,8 @@ struct Context {
 std::span<const std::string_view> section_names();
 bool known_section(std::string_view name);
 
-// One key of [limits]: exactly one of the members is set.
-struct LimitKey {
-  std::string_view name;
-  std::uint64_t Limits::*wide;
-  std::uint32_t Limits::*narrow;
-  std::uint64_t least, most;
-  std::uint64_t get(const Limits &limits) const {
-    return wide != nullptr ? limits.*wide : limits.*narrow;
-  }
-};
-std::span<const LimitKey> limit_keys();
-
-struct ExposeKey {
-  std::string_view name;
-  bool Expose::*flag;
-};
-std::span<const ExposeKey> expose_keys();
-
-void read_naming(const Node &table, Context &context);
-void read_expose(const Node &table, Context &context);
-void read_limits(const Node &table, Context &context);
-void read_gateway(const Node &table, Context &context);
-void read_connectors(const Node &table, Context &context);
-void read_plugin_dirs(const Node &array, Context &context);
-void read_state_dir(const Node &text, Context &context);
-void read_isolation(const Node &table, Context &context);
-void read_approval(const Node &table, Context &context);
-void read_pins(const Node &table, Context &context);
+// Reads a merged tree into context.profile. `rules`: the rules of all layers.
+void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context &context);
 
 // The kinds of plugin tables: "transports", "tools", "policies", "telemetry", "services".
 std::span<const std::string_view> plugin_groups();

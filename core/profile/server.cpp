@@ -1,9 +1,8 @@
-#include "profile/server.hpp"
+#include "profile/server_reader.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "profile/expand.hpp"
@@ -12,7 +11,6 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::size_t kEntries = 1000;  // of args, env and tool lists, each
 constexpr std::size_t kHeaders = 100;
 constexpr std::size_t kHeaderBytes = 16 * 1024;  // of a value
 
@@ -32,447 +30,407 @@ bool control_character(std::string_view text) {
   });
 }
 
-class ServerReader {
- public:
-  ServerReader(const Member &entry, Context &context)
-      : entry_(entry),
-        context_(context),
-        diagnostics_(context.diagnostics),
-        path_(join("mcpServers", entry.name)) {
-    server_.name = entry.name;
-    server_.origin = diagnostics_.origin(entry.place);
-  }
-
-  void read() {
-    const std::size_t errors = diagnostics_.count();
-    if (!diagnostics_.is_table(entry_.value, path_)) return;
-    collect();
-    read_switches();
-    read_wire();
-    read_stdio();
-    read_http();
-    read_tools();
-    read_times();
-    if (diagnostics_.count() != errors) return;
-    disable_if_unmet();
-    context_.profile.servers.push_back(std::move(server_));
-  }
-
- private:
-  const Member *given(std::string_view key) const {
-    const auto found = given_.find(key);
-    return found == given_.end() ? nullptr : found->second;
-  }
-  std::string at(const Member &member) const { return join(path_, member.name); }
-  void wrong(const Member &member, std::string what) {
-    diagnostics_.error(member.place, at(member), std::move(what));
-  }
-
-  void collect() {
-    std::string ignored;
-    for (const Member &member : entry_.value.members) {
-      const std::string_view key = server_key(member.name);
-      if (!key.empty()) {
-        const auto [old, fresh] = given_.emplace(key, &member);
-        if (!fresh)
-          wrong(member, "means the same as " + in_quotes(old->second->name) + " in line " +
-                            std::to_string(old->second->place.line) + "; give one of them");
-      } else if (ignored_server_key(member.name)) {
-        ignored += (ignored.empty() ? "" : ", ") + member.name;
-      } else {
-        diagnostics_.unknown_key(member, path_, server_keys());
-      }
-    }
-    if (!ignored.empty())
-      diagnostics_.note(entry_.place, "server " + in_quotes(entry_.name) +
-                                          ": these keys have no meaning here and are ignored: " +
-                                          printable(ignored, 400));
-    if (const Member *file = given("envFile"))
-      wrong(*file,
-            "env files are not read; put the variables into env, or into the environment of "
-            "the gateway");
-  }
-
-  void read_switches() {
-    const Member *disabled = given("disabled");
-    const Member *enabled = given("enabled");
-    std::optional<bool> off, on;
-    if (disabled != nullptr) off = diagnostics_.boolean(disabled->value, at(*disabled));
-    if (enabled != nullptr) on = diagnostics_.boolean(enabled->value, at(*enabled));
-    if (off && on && *off == *on) wrong(*enabled, "contradicts \"disabled\"; give one of them");
-    server_.disabled = off.value_or(!on.value_or(true));
-    if (const Member *unsupported = given("unsupported_stdio")) {
-      const auto flag = diagnostics_.boolean(unsupported->value, at(*unsupported));
-      if (flag.value_or(false) && !server_.disabled) {
-        server_.disabled = true;
-        diagnostics_.note(entry_.place, "server " + in_quotes(entry_.name) +
-                                            " is disabled: it is marked unsupported_stdio");
-      }
-    }
-  }
-
-  // type, and which of command and url belongs to it.
-  void read_wire() {
-    const Member *command = given("command");
-    const Member *url = given("url");
-    if (command != nullptr && url != nullptr) {
-      wrong(*url, "a server has a command or a url, not both");
-      return;
-    }
-    if (command == nullptr && url == nullptr) {
-      diagnostics_.error(entry_.place, path_, "a \"command\" or a \"url\" is needed");
-      return;
-    }
-    server_.type = command != nullptr ? "stdio" : "http";
-    const Member *type = given("type");
-    if (type == nullptr) return;
-    const auto text = diagnostics_.string(type->value, at(*type));
-    if (!text) return;
-    const std::string_view canonical = canonical_type(*text);
-    if (canonical.empty()) {
-      own_type(*type, *text);
-    } else if ((canonical == "stdio") != (command != nullptr)) {
-      wrong(*type, in_quotes(*text) + " does not go with " +
-                       (command != nullptr ? "a command" : "a url") + "; leave the type out, or " +
-                       (command != nullptr ? "write \"stdio\"" : "write \"http\" or \"sse\""));
-    } else {
-      server_.type = canonical;
-    }
-  }
-
-  void own_type(const Member &type, const std::string &text) {
-    const auto &connectors = context_.profile.connectors;
-    if (connectors.contains(text)) {
-      server_.type = text;
-      own_type_ = true;
-      return;
-    }
-    std::string allowed = "stdio, http (also streamable-http), sse";
-    for (const auto &[name, plugin] : connectors)
-      if (canonical_type(name).empty()) allowed += ", " + name;
-    wrong(type, in_quotes(text) + " is not known; allowed: " + printable(allowed, 400));
-  }
-
-  void read_stdio() {
-    if (const Member *command = given("command")) {
-      auto text = diagnostics_.string(command->value, at(*command));
-      if (text && text->empty())
-        wrong(*command, "the command is empty");
-      else if (text)
-        server_.command = std::move(*text);
-    }
-    if (const Member *args = given("args")) {
-      if (given("command") == nullptr) wrong(*args, "only a server with a command has args");
-      auto list = diagnostics_.strings(args->value, at(*args));
-      if (list) fill_in_inputs(&*list);
-      if (list && few(*args, list->size())) server_.args = std::move(*list);
-    }
-    if (const Member *cwd = given("cwd")) {
-      if (given("command") == nullptr) wrong(*cwd, "only a server with a command has a cwd");
-      if (auto text = diagnostics_.string(cwd->value, at(*cwd))) server_.cwd = std::move(*text);
-    }
-    if (const Member *env = given("env")) read_env(*env);
-    read_child_rules([this](std::string_view key) { return given(key); }, path_, context_,
-                     &server_);
-  }
-
-  // Nothing else in arguments is a reference of ours.
-  void fill_in_inputs(std::vector<std::string> *args) {
-    if (context_.literal) return;
-    for (std::string &arg : *args) {
-      if (server_.disabled || arg.find("${input:") == std::string::npos) continue;
-      Expanded result = expand(arg, ExpandMode::inputs, context_.environment, entry_.name);
-      if (result.problems.empty())
-        arg = std::move(result.text);
-      else
-        for (Expanded::Problem &problem : result.problems)
-          unmet_.push_back(std::move(problem.what));
-    }
-  }
-
-  bool few(const Member &member, std::size_t count, std::size_t most = kEntries) {
-    if (count <= most) return true;
-    wrong(member, "more than " + std::to_string(most) + " entries");
-    return false;
-  }
-
-  void read_env(const Member &env) {
-    if (given("command") == nullptr) wrong(env, "only a server with a command has an env");
-    if (!diagnostics_.is_table(env.value, at(env)) || !few(env, env.value.members.size())) return;
-    for (const Member &variable : env.value.members) {
-      const std::string path = join(at(env), variable.name);
-      if (variable.name.empty() ||
-          variable.name.find_first_of(std::string("=\0", 2)) != std::string::npos) {
-        diagnostics_.error(variable.place, path, "this is no name of an environment variable");
-        continue;
-      }
-      const auto text = diagnostics_.string(variable.value, path);
-      if (!text) continue;
-      if (auto value = expanded(*text, variable.value.place, path))
-        server_.env.emplace(variable.name, std::move(value->text));
-    }
-  }
-
-  // A value with its references resolved.
-  struct Value {
-    std::string text;
-    bool referred = false;    // it comes from the environment, in part or whole
-    bool unresolved = false;  // it holds references still: of a disabled server
-  };
-
-  // References of a disabled server stay as they are, since its variables may be missing for that
-  // very reason.
-  std::optional<Value> expanded(const std::string &text, const Place &place,
-                                const std::string &path) {
-    if (server_.disabled) return Value{text, false, true};
-    if (context_.literal) return checked(Value{text, false, false}, place, path);
-    Expanded result = expand(text, ExpandMode::all, context_.environment, entry_.name);
-    if (result.problems.empty())
-      return checked(Value{std::move(result.text), result.referred, false}, place, path);
-    const bool only_unmet = std::all_of(
-        result.problems.begin(), result.problems.end(), [&](const Expanded::Problem &problem) {
-          return problem.asked || (problem.missing && may_lack(place));
-        });
-    if (only_unmet) {
-      for (Expanded::Problem &problem : result.problems) unmet_.push_back(std::move(problem.what));
-      return Value{text, true, true};
-    }
-    for (const Expanded::Problem &problem : result.problems)
-      diagnostics_.error(place, path, "server " + in_quotes(entry_.name) + ": " + problem.what,
-                         problem.missing ? kMissingVariable : kInvalidSchema);
-    return std::nullopt;
-  }
-
-  // What the corporation's layer says must hold as it is written, or nothing starts.
-  bool may_lack(const Place &place) const {
-    if (context_.environment.use == ProfileUse::none) return true;
-    return !diagnostics_.corp(place) && !diagnostics_.corp(entry_.place);
-  }
-
-  // A value that cannot be used: a mistake of the file. One that comes from the environment
-  // disables this server instead, as one that is missing does.
-  void unusable(const Value &value, const Place &place, const std::string &path,
-                const std::string &what) {
-    if (value.referred && may_lack(place))
-      unmet_.push_back(path.substr(path_.size() + 1) + ", which the environment gives: " + what);
-    else
-      diagnostics_.error(place, path, what);
-  }
-
-  // Without what it needs from the environment: this server is disabled, and no other.
-  void disable_if_unmet() {
-    if (unmet_.empty()) return;
-    constexpr std::size_t named = 5;
-    std::vector<std::string> reasons;  // without those that are there already
-    for (std::string &what : unmet_)
-      if (std::find(reasons.begin(), reasons.end(), what) == reasons.end())
-        reasons.push_back(std::move(what));
-    std::string why;
-    for (std::size_t i = 0; i < std::min(reasons.size(), named); ++i)
-      why += (i == 0 ? "" : "; ") + reasons[i];
-    if (reasons.size() > named) why += "; and " + std::to_string(reasons.size() - named) + " more";
-    server_.disabled = true;
-    server_.unmet = true;
-    server_.disabled_reason = why;
-    diagnostics_.note(entry_.place, "server " + in_quotes(entry_.name) + " is disabled: " + why);
-  }
-
-  std::optional<Value> checked(Value value, const Place &place, const std::string &path) {
-    if (value.text.find('\0') == std::string::npos) return value;
-    diagnostics_.error(place, path, "the value holds a NUL character");
-    return std::nullopt;
-  }
-
-  void read_http() {
-    if (const Member *url = given("url")) read_url(*url);
-    if (const Member *headers = given("headers")) read_headers(*headers);
-    read_bearer();
-  }
-
-  void read_url(const Member &url) {
-    const auto text = diagnostics_.string(url.value, at(url));
-    if (!text) return;
-    auto value = expanded(*text, url.value.place, at(url));
-    if (!value) return;
-    if (!value->unresolved) {
-      if (const std::string why = refused_url(value->text, own_type_); !why.empty())
-        return unusable(*value, url.value.place, at(url), why);
-    }
-    server_.url = std::move(value->text);
-  }
-
-  void read_headers(const Member &headers) {
-    if (given("url") == nullptr) wrong(headers, "only a server with a url has headers");
-    if (!diagnostics_.is_table(headers.value, at(headers))) return;
-    if (!few(headers, headers.value.members.size(), kHeaders)) return;
-    for (const Member &header : headers.value.members) {
-      const std::string path = join(at(headers), header.name);
-      if (!header_name(header.name)) {
-        diagnostics_.error(header.place, path, "this is no name of an HTTP header");
-      } else if (reserved_header(header.name)) {
-        diagnostics_.error(header.place, path,
-                           "this header is set by the gateway itself; a configuration cannot");
-      } else if (const auto text = diagnostics_.string(header.value, path)) {
-        auto value = expanded(*text, header.value.place, path);
-        if (value) add_header(header.name, std::move(*value), header.value.place, path);
-      }
-    }
-  }
-
-  void add_header(const std::string &name, Value value, const Place &place,
-                  const std::string &path) {
-    if (control_character(value.text)) {
-      return unusable(value, place, path,
-                      "the value of the header holds a control character (a line break?)");
-    }
-    if (value.text.size() > kHeaderBytes) {
-      return unusable(value, place, path,
-                      "the value has more than " + std::to_string(kHeaderBytes) + " bytes");
-    }
-    for (const auto &[other, text] : server_.headers) {
-      if (lowered(other) != lowered(name)) continue;
-      diagnostics_.error(place, path, "the header " + in_quotes(other) + " is there already");
-      return;
-    }
-    server_.headers.emplace(name, std::move(value.text));
-  }
-
-  void read_bearer() {
-    const Member *literal = given("bearerToken");
-    const Member *variable = given("bearer_token_env_var");
-    if (literal != nullptr && variable != nullptr)
-      wrong(*variable, "means the same as \"bearerToken\"; give one of them");
-    const Member *token = literal != nullptr ? literal : variable;
-    if (token == nullptr) return;
-    if (given("url") == nullptr) wrong(*token, "only a server with a url has a bearer token");
-    const auto text = diagnostics_.string(token->value, at(*token));
-    if (!text) return;
-    auto value = literal == nullptr ? bearer_variable(*token, *text)
-                                    : expanded(*text, token->value.place, at(*token));
-    if (value) add_bearer(*token, std::move(*value));
-  }
-
-  // Codex's spelling: the name of the variable, without a default.
-  std::optional<Value> bearer_variable(const Member &token, const std::string &name) {
-    const std::string reference = "${env:" + name + "}";
-    if (server_.disabled || context_.literal) return Value{reference, true, true};
-    const bool good = name.find_first_of(":}") == std::string::npos;
-    Expanded result = expand(reference, ExpandMode::all, context_.environment);
-    if (good && result.problems.empty()) return Value{std::move(result.text), true, false};
-    const bool missing = good && result.problems.front().missing;
-    std::string what = missing ? "the environment variable " + printable(name) +
-                                     " is not set; set it, or write bearerToken"
-                               : "the name of an environment variable is needed here";
-    if (missing && may_lack(token.value.place)) {
-      unmet_.push_back(std::move(what));
-      return Value{reference, true, true};
-    }
-    diagnostics_.error(token.value.place, at(token),
-                       "server " + in_quotes(entry_.name) + ": " + what,
-                       missing ? kMissingVariable : kInvalidSchema);
-    return std::nullopt;
-  }
-
-  void add_bearer(const Member &token, Value value) {
-    if (value.text.empty())
-      return unusable(value, token.value.place, at(token), "the token is empty");
-    value.text.insert(0, "Bearer ");
-    add_header("Authorization", std::move(value), token.value.place, at(token));
-  }
-
-  void read_tools() {
-    if (const Member *allow = given("allowTools")) {
-      auto list = diagnostics_.strings(allow->value, at(*allow));
-      const bool all = list && std::find(list->begin(), list->end(), "*") != list->end();
-      if (list && few(*allow, list->size()) && !all) server_.allow_tools = std::move(*list);
-    }
-    if (const Member *deny = given("denyTools")) {
-      auto list = diagnostics_.strings(deny->value, at(*deny));
-      if (list && few(*deny, list->size())) server_.deny_tools = std::move(*list);
-    }
-  }
-
-  void read_times() {
-    if (const Member *timeout = given("timeout")) {
-      server_.timeout_ms = milliseconds(*timeout, at(*timeout));
-      if (server_.timeout_ms && *server_.timeout_ms < 1000)
-        diagnostics_.note(timeout->place, "server " + in_quotes(entry_.name) +
-                                              ": its time-out is " +
-                                              std::to_string(*server_.timeout_ms) +
-                                              " milliseconds, less than a second");
-    }
-    if (const Member *seconds = given("tool_timeout_sec")) {
-      if (given("timeout") != nullptr)
-        wrong(*seconds, "means the same as \"timeout\"; give one of them");
-      server_.timeout_ms = from_seconds(*seconds);
-    }
-    if (const Member *connect = given("connect_timeout"))
-      server_.connect_timeout_ms = milliseconds(*connect, at(*connect));
-    if (const Member *seconds = given("startup_timeout_sec")) {
-      if (given("connect_timeout") != nullptr)
-        wrong(*seconds, "means the same as \"connect_timeout\"; give one of them");
-      server_.connect_timeout_ms = from_seconds(*seconds);
-    }
-    if (const Member *tools = given("tool_timeouts")) read_tool_timeouts(*tools);
-    if (const Member *flight = given("max_in_flight"))
-      if (const auto value = diagnostics_.integer(flight->value, at(*flight), 1, 65'536))
-        server_.max_in_flight = static_cast<std::uint32_t>(*value);
-    if (const Member *compartment = given("compartment")) {
-      read_compartment(*compartment, at(*compartment), &server_.compartment, context_);
-    }
-    if (const Member *session = given("session")) {
-      static constexpr std::string_view kScopes[] = {"shared", "per-client"};
-      if (const auto scope = diagnostics_.one_of(session->value, at(*session), kScopes))
-        server_.session = *scope == "shared" ? SessionScope::shared : SessionScope::per_client;
-    }
-  }
-
-  void read_tool_timeouts(const Member &tools) {
-    if (!diagnostics_.is_table(tools.value, at(tools))) return;
-    if (!few(tools, tools.value.members.size())) return;
-    for (const Member &tool : tools.value.members)
-      if (const auto value = milliseconds(tool, join(at(tools), tool.name)))
-        server_.tool_timeouts_ms.emplace(tool.name, *value);
-  }
-
-  std::optional<std::uint64_t> milliseconds(const Member &member, const std::string &path) {
-    const auto value = diagnostics_.integer(member.value, path, 1, 86'400'000);
-    if (!value) return std::nullopt;
-    return clamped(*value, member, path);
-  }
-
-  // Codex writes seconds, with a fraction.
-  std::optional<std::uint64_t> from_seconds(const Member &member) {
-    double seconds = 0;
-    const std::string &text = member.value.text;
-    if (member.value.kind == Kind::number)
-      std::from_chars(text.data(), text.data() + text.size(), seconds);
-    if (seconds >= 0.001 && seconds <= 86'400)
-      return clamped(static_cast<std::uint64_t>(std::llround(seconds * 1000)), member, at(member));
-    wrong(member, "a number of seconds from 0.001 to 86400 is needed");
-    return std::nullopt;
-  }
-
-  std::uint64_t clamped(std::uint64_t value, const Member &member, const std::string &path) {
-    const std::uint64_t most = context_.profile.limits.timeout_ceiling_ms;
-    if (value <= most) return value;
-    diagnostics_.note(member.place, path + ": " + std::to_string(value) +
-                                        " ms is more than limits.timeout_ceiling_ms allows; " +
-                                        std::to_string(most) + " ms is used");
-    return most;
-  }
-
-  const Member &entry_;
-  Context &context_;
-  Diagnostics &diagnostics_;
-  const std::string path_;
-  std::map<std::string_view, const Member *> given_;  // by our key
-  ServerDef server_;
-  std::vector<std::string> unmet_;  // what it needs from the environment and does not get
-  bool own_type_ = false;           // a type of [connectors] that is none of ours
-};
-
 }  // namespace
+
+ServerReader::ServerReader(const Member &entry, Context &context)
+    : entry_(entry),
+      context_(context),
+      diagnostics_(context.diagnostics),
+      path_(join("mcpServers", entry.name)) {
+  server_.name = entry.name;
+  server_.origin = diagnostics_.origin(entry.place);
+}
+
+void ServerReader::read() {
+  const std::size_t errors = diagnostics_.count();
+  if (!diagnostics_.is_table(entry_.value, path_)) return;
+  collect();
+  read_switches();
+  read_type();
+  read_keys();
+  check_sandbox();
+  if (diagnostics_.count() != errors) return;
+  disable_if_unmet();
+  context_.profile.servers.push_back(std::move(server_));
+}
+
+const Member *ServerReader::given(std::string_view key) const {
+  const auto found = given_.find(key);
+  return found == given_.end() ? nullptr : found->second;
+}
+
+void ServerReader::wrong(const Member &member, std::string what) {
+  diagnostics_.error(member.place, at(member), std::move(what));
+}
+
+void ServerReader::collect() {
+  std::string ignored;
+  for (const Member &member : entry_.value.members) {
+    const std::string_view key = server_key(member.name);
+    if (!key.empty()) {
+      const auto [old, fresh] = given_.emplace(key, &member);
+      if (!fresh)
+        wrong(member, "means the same as " + in_quotes(old->second->name) + " in line " +
+                          std::to_string(old->second->place.line) + "; give one of them");
+    } else if (ignored_server_key(member.name)) {
+      ignored += (ignored.empty() ? "" : ", ") + member.name;
+    } else {
+      diagnostics_.unknown_key(member, path_, server_keys());
+    }
+  }
+  if (!ignored.empty())
+    diagnostics_.note(entry_.place, "server " + in_quotes(entry_.name) +
+                                        ": these keys have no meaning here and are ignored: " +
+                                        printable(ignored, 400));
+}
+
+void ServerReader::read_switches() {
+  const Member *disabled = given("disabled");
+  const Member *enabled = given("enabled");
+  std::optional<bool> off, on;
+  if (disabled != nullptr) off = diagnostics_.boolean(disabled->value, at(*disabled));
+  if (enabled != nullptr) on = diagnostics_.boolean(enabled->value, at(*enabled));
+  if (off && on && *off == *on) wrong(*enabled, "contradicts \"disabled\"; give one of them");
+  server_.disabled = off.value_or(!on.value_or(true));
+  if (const Member *unsupported = given("unsupported_stdio")) {
+    const auto flag = diagnostics_.boolean(unsupported->value, at(*unsupported));
+    if (flag.value_or(false) && !server_.disabled) {
+      server_.disabled = true;
+      diagnostics_.note(entry_.place, "server " + in_quotes(entry_.name) +
+                                          " is disabled: it is marked unsupported_stdio");
+    }
+  }
+}
+
+// The type, which a command or a url decides.
+void ServerReader::read_type() {
+  const Member *command = given("command");
+  const Member *url = given("url");
+  if (command != nullptr && url != nullptr) {
+    wrong(*url, "a server has a command or a url, not both");
+    return;
+  }
+  if (command == nullptr && url == nullptr) {
+    diagnostics_.error(entry_.place, path_, "a \"command\" or a \"url\" is needed");
+    return;
+  }
+  server_.type = command != nullptr ? "stdio" : "http";
+  const Member *type = given("type");
+  if (type == nullptr) return;
+  const auto text = diagnostics_.string(type->value, at(*type));
+  if (!text) return;
+  const std::string_view canonical = canonical_type(*text);
+  if (canonical.empty()) {
+    read_own_type(*type, *text);
+  } else if ((canonical == "stdio") != (command != nullptr)) {
+    wrong(*type, in_quotes(*text) + " does not go with " +
+                     (command != nullptr ? "a command" : "a url") + "; leave the type out, or " +
+                     (command != nullptr ? "write \"stdio\"" : "write \"http\" or \"sse\""));
+  } else {
+    server_.type = canonical;
+  }
+}
+
+void ServerReader::read_own_type(const Member &type, const std::string &text) {
+  const auto &connectors = context_.profile.connectors;
+  if (connectors.contains(text)) {
+    server_.type = text;
+    own_type_ = true;
+    return;
+  }
+  std::string allowed = "stdio, http (also streamable-http), sse";
+  for (const auto &[name, plugin] : connectors)
+    if (canonical_type(name).empty()) allowed += ", " + name;
+  wrong(type, in_quotes(text) + " is not known; allowed: " + printable(allowed, 400));
+}
+
+void ServerReader::read_command(const Member &command) {
+  auto text = diagnostics_.string(command.value, at(command));
+  if (text && text->empty())
+    wrong(command, "the command is empty");
+  else if (text)
+    server_.command = std::move(*text);
+}
+
+void ServerReader::read_args(const Member &args) {
+  auto list = diagnostics_.strings(args.value, at(args));
+  if (list) fill_in_inputs(&*list);
+  if (list && few(args, list->size(), kServerEntries)) server_.args = std::move(*list);
+}
+
+void ServerReader::read_cwd(const Member &cwd) {
+  if (auto text = diagnostics_.string(cwd.value, at(cwd))) server_.cwd = std::move(*text);
+}
+
+void ServerReader::reject_env_file(const Member &file) {
+  wrong(file,
+        "env files are not read; put the variables into env, or into the environment of the "
+        "gateway");
+}
+
+// Only ${input:...} is a reference in arguments.
+void ServerReader::fill_in_inputs(std::vector<std::string> *args) {
+  if (context_.literal) return;
+  for (std::string &arg : *args) {
+    if (server_.disabled || arg.find("${input:") == std::string::npos) continue;
+    Expanded result = expand(arg, ExpandMode::inputs, context_.environment, entry_.name);
+    if (result.problems.empty())
+      arg = std::move(result.text);
+    else
+      for (Expanded::Problem &problem : result.problems) unmet_.push_back(std::move(problem.what));
+  }
+}
+
+bool ServerReader::few(const Member &member, std::size_t count, std::size_t most) {
+  if (count <= most) return true;
+  wrong(member, "more than " + std::to_string(most) + " entries");
+  return false;
+}
+
+void ServerReader::read_env(const Member &env) {
+  if (!diagnostics_.is_table(env.value, at(env)) ||
+      !few(env, env.value.members.size(), kServerEntries))
+    return;
+  for (const Member &variable : env.value.members) {
+    const std::string path = join(at(env), variable.name);
+    if (variable.name.empty() ||
+        variable.name.find_first_of(std::string("=\0", 2)) != std::string::npos) {
+      diagnostics_.error(variable.place, path, "this is no name of an environment variable");
+      continue;
+    }
+    const auto text = diagnostics_.string(variable.value, path);
+    if (!text) continue;
+    if (auto value = expanded(*text, variable.value.place, path))
+      server_.env.emplace(variable.name, std::move(value->text));
+  }
+}
+
+// References of a disabled server stay as they are, since its variables may be missing for that
+// very reason.
+std::optional<ServerReader::Value> ServerReader::expanded(const std::string &text,
+                                                          const Place &place,
+                                                          const std::string &path) {
+  if (server_.disabled) return Value{text, false, true};
+  if (context_.literal) return checked(Value{text, false, false}, place, path);
+  Expanded result = expand(text, ExpandMode::all, context_.environment, entry_.name);
+  if (result.problems.empty())
+    return checked(Value{std::move(result.text), result.referred, false}, place, path);
+  const bool only_unmet = std::all_of(
+      result.problems.begin(), result.problems.end(), [&](const Expanded::Problem &problem) {
+        return problem.asked || (problem.missing && may_lack(place));
+      });
+  if (only_unmet) {
+    for (Expanded::Problem &problem : result.problems) unmet_.push_back(std::move(problem.what));
+    return Value{text, true, true};
+  }
+  for (const Expanded::Problem &problem : result.problems)
+    diagnostics_.error(place, path, "server " + in_quotes(entry_.name) + ": " + problem.what,
+                       problem.missing ? kMissingVariable : kInvalidSchema);
+  return std::nullopt;
+}
+
+// Values of the corporation's layer must hold as they are written, or nothing starts.
+bool ServerReader::may_lack(const Place &place) const {
+  if (context_.environment.use == ProfileUse::none) return true;
+  return !diagnostics_.corp(place) && !diagnostics_.corp(entry_.place);
+}
+
+// A value that cannot be used is an error of the file. A value from the environment disables this
+// server instead, like a missing one.
+void ServerReader::unusable(const Value &value, const Place &place, const std::string &path,
+                            const std::string &what) {
+  if (value.referred && may_lack(place))
+    unmet_.push_back(path.substr(path_.size() + 1) + ", which the environment gives: " + what);
+  else
+    diagnostics_.error(place, path, what);
+}
+
+// A server that lacks something from the environment is disabled, and no other server.
+void ServerReader::disable_if_unmet() {
+  if (unmet_.empty()) return;
+  constexpr std::size_t named = 5;
+  std::vector<std::string> reasons;  // without those that are there already
+  for (std::string &what : unmet_)
+    if (std::find(reasons.begin(), reasons.end(), what) == reasons.end())
+      reasons.push_back(std::move(what));
+  std::string why;
+  for (std::size_t i = 0; i < std::min(reasons.size(), named); ++i)
+    why += (i == 0 ? "" : "; ") + reasons[i];
+  if (reasons.size() > named) why += "; and " + std::to_string(reasons.size() - named) + " more";
+  server_.disabled = true;
+  server_.unmet = true;
+  server_.disabled_reason = why;
+  diagnostics_.note(entry_.place, "server " + in_quotes(entry_.name) + " is disabled: " + why);
+}
+
+std::optional<ServerReader::Value> ServerReader::checked(Value value, const Place &place,
+                                                         const std::string &path) {
+  if (value.text.find('\0') == std::string::npos) return value;
+  diagnostics_.error(place, path, "the value holds a NUL character");
+  return std::nullopt;
+}
+
+void ServerReader::read_url(const Member &url) {
+  const auto text = diagnostics_.string(url.value, at(url));
+  if (!text) return;
+  auto value = expanded(*text, url.value.place, at(url));
+  if (!value) return;
+  if (!value->unresolved) {
+    if (const std::string why = refused_url(value->text, own_type_); !why.empty())
+      return unusable(*value, url.value.place, at(url), why);
+  }
+  server_.url = std::move(value->text);
+}
+
+void ServerReader::read_headers(const Member &headers) {
+  if (!diagnostics_.is_table(headers.value, at(headers))) return;
+  if (!few(headers, headers.value.members.size(), kHeaders)) return;
+  for (const Member &header : headers.value.members) {
+    const std::string path = join(at(headers), header.name);
+    if (!header_name(header.name)) {
+      diagnostics_.error(header.place, path, "this is no name of an HTTP header");
+    } else if (reserved_header(header.name)) {
+      diagnostics_.error(header.place, path,
+                         "this header is set by the gateway itself; a configuration cannot");
+    } else if (const auto text = diagnostics_.string(header.value, path)) {
+      auto value = expanded(*text, header.value.place, path);
+      if (value) add_header(header.name, std::move(*value), header.value.place, path);
+    }
+  }
+}
+
+void ServerReader::add_header(const std::string &name, Value value, const Place &place,
+                              const std::string &path) {
+  if (control_character(value.text)) {
+    return unusable(value, place, path,
+                    "the value of the header holds a control character (a line break?)");
+  }
+  if (value.text.size() > kHeaderBytes) {
+    return unusable(value, place, path,
+                    "the value has more than " + std::to_string(kHeaderBytes) + " bytes");
+  }
+  for (const auto &[other, text] : server_.headers) {
+    if (lowered(other) != lowered(name)) continue;
+    diagnostics_.error(place, path, "the header " + in_quotes(other) + " is there already");
+    return;
+  }
+  server_.headers.emplace(name, std::move(value.text));
+}
+
+void ServerReader::read_bearer_token(const Member &token) {
+  const auto text = diagnostics_.string(token.value, at(token));
+  if (!text) return;
+  if (auto value = expanded(*text, token.value.place, at(token)))
+    add_bearer(token, std::move(*value));
+}
+
+void ServerReader::read_bearer_variable(const Member &variable) {
+  if (given("bearerToken") != nullptr)
+    return wrong(variable, "means the same as \"bearerToken\"; give one of them");
+  const auto text = diagnostics_.string(variable.value, at(variable));
+  if (!text) return;
+  if (auto value = bearer_variable(variable, *text)) add_bearer(variable, std::move(*value));
+}
+
+// Codex's spelling: the name of the variable, without a default.
+std::optional<ServerReader::Value> ServerReader::bearer_variable(const Member &token,
+                                                                 const std::string &name) {
+  const std::string reference = "${env:" + name + "}";
+  if (server_.disabled || context_.literal) return Value{reference, true, true};
+  const bool good = name.find_first_of(":}") == std::string::npos;
+  Expanded result = expand(reference, ExpandMode::all, context_.environment);
+  if (good && result.problems.empty()) return Value{std::move(result.text), true, false};
+  const bool missing = good && result.problems.front().missing;
+  std::string what = missing ? "the environment variable " + printable(name) +
+                                   " is not set; set it, or write bearerToken"
+                             : "the name of an environment variable is needed here";
+  if (missing && may_lack(token.value.place)) {
+    unmet_.push_back(std::move(what));
+    return Value{reference, true, true};
+  }
+  diagnostics_.error(token.value.place, at(token), "server " + in_quotes(entry_.name) + ": " + what,
+                     missing ? kMissingVariable : kInvalidSchema);
+  return std::nullopt;
+}
+
+void ServerReader::add_bearer(const Member &token, Value value) {
+  if (value.text.empty())
+    return unusable(value, token.value.place, at(token), "the token is empty");
+  value.text.insert(0, "Bearer ");
+  add_header("Authorization", std::move(value), token.value.place, at(token));
+}
+
+void ServerReader::read_allow_tools(const Member &tools) {
+  auto list = diagnostics_.strings(tools.value, at(tools));
+  const bool all = list && std::find(list->begin(), list->end(), "*") != list->end();
+  if (list && few(tools, list->size(), kServerEntries) && !all)
+    server_.allow_tools = std::move(*list);
+}
+
+void ServerReader::read_timeout(const Member &timeout) {
+  server_.timeout_ms = milliseconds(timeout, at(timeout));
+  if (server_.timeout_ms && *server_.timeout_ms < 1000)
+    diagnostics_.note(timeout.place, "server " + in_quotes(entry_.name) + ": its time-out is " +
+                                         std::to_string(*server_.timeout_ms) +
+                                         " milliseconds, less than a second");
+}
+
+void ServerReader::read_timeout_seconds(const Member &seconds) {
+  if (given("timeout") != nullptr)
+    wrong(seconds, "means the same as \"timeout\"; give one of them");
+  server_.timeout_ms = from_seconds(seconds);
+}
+
+void ServerReader::read_connect_timeout(const Member &timeout) {
+  server_.connect_timeout_ms = milliseconds(timeout, at(timeout));
+}
+
+void ServerReader::read_startup_seconds(const Member &seconds) {
+  if (given("connect_timeout") != nullptr)
+    wrong(seconds, "means the same as \"connect_timeout\"; give one of them");
+  server_.connect_timeout_ms = from_seconds(seconds);
+}
+
+void ServerReader::read_server_compartment(const Member &compartment) {
+  read_compartment(compartment, at(compartment), &server_.compartment, context_);
+}
+
+void ServerReader::read_tool_timeouts(const Member &tools) {
+  if (!diagnostics_.is_table(tools.value, at(tools))) return;
+  if (!few(tools, tools.value.members.size(), kServerEntries)) return;
+  for (const Member &tool : tools.value.members)
+    if (const auto value = milliseconds(tool, join(at(tools), tool.name)))
+      server_.tool_timeouts_ms.emplace(tool.name, *value);
+}
+
+std::optional<std::uint64_t> ServerReader::milliseconds(const Member &member,
+                                                        const std::string &path) {
+  const auto value = diagnostics_.integer(member.value, path, 1, 86'400'000);
+  if (!value) return std::nullopt;
+  return clamped(*value, member, path);
+}
+
+// Codex writes seconds, with a fraction.
+std::optional<std::uint64_t> ServerReader::from_seconds(const Member &member) {
+  double seconds = 0;
+  const std::string &text = member.value.text;
+  if (member.value.kind == Kind::number)
+    std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (seconds >= 0.001 && seconds <= 86'400)
+    return clamped(static_cast<std::uint64_t>(std::llround(seconds * 1000)), member, at(member));
+  wrong(member, "a number of seconds from 0.001 to 86400 is needed");
+  return std::nullopt;
+}
+
+std::uint64_t ServerReader::clamped(std::uint64_t value, const Member &member,
+                                    const std::string &path) {
+  const std::uint64_t most = context_.profile.limits.timeout_ceiling_ms;
+  if (value <= most) return value;
+  diagnostics_.note(member.place, path + ": " + std::to_string(value) +
+                                      " ms is more than limits.timeout_ceiling_ms allows; " +
+                                      std::to_string(most) + " ms is used");
+  return most;
+}
 
 void read_server(const Member &entry, Context &context) {
   ServerReader(entry, context).read();

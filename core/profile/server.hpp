@@ -1,7 +1,6 @@
 // One entry of mcpServers. Internal to core/profile.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,11 +24,6 @@ std::string lowered(std::string_view text);  // ASCII only
 bool reserved_header(std::string_view name);
 // Why this is no URL for a server; empty: it is one. Does not repeat the URL.
 std::string refused_url(std::string_view url, bool any_scheme);
-
-// The keys that only a server with a command has: its sandbox, when it runs, how many of it.
-// `given` finds the member of a key, or null.
-void read_child_rules(const std::function<const Member *(std::string_view)> &given,
-                      const std::string &path, Context &context, ServerDef *server);
 
 // "http" or "stdio", for a list, of a definition that nothing else is read of.
 std::string listed_type(const Node &server);

@@ -1,88 +1,12 @@
-// What may stand in an entry of mcpServers: keys and their spellings, types, headers, URLs.
+// Values of a server: keys of other programs, types, headers, URLs.
 #include <algorithm>
 #include <charconv>
-#include <vector>
 
 #include "profile/server.hpp"
 
 namespace bulkhead::profiles {
 
 namespace {
-
-struct Spelling {
-  std::string_view written, key;
-};
-
-// Every spelling of a key that clients use. The first of a key is ours.
-constexpr Spelling kSpellings[] = {
-    {"type", "type"},
-    {"transport", "type"},
-    {"transportType", "type"},
-    {"transport_type", "type"},
-    {"command", "command"},
-    {"args", "args"},
-    {"env", "env"},
-    {"cwd", "cwd"},
-    {"sandbox", "sandbox"},
-    {"sandbox_paths", "sandbox_paths"},
-    {"sandboxPaths", "sandbox_paths"},
-    {"network", "network"},
-    {"memory_bytes", "memory_bytes"},
-    {"memoryBytes", "memory_bytes"},
-    {"processes", "processes"},
-    {"cache_bytes", "cache_bytes"},
-    {"cacheBytes", "cache_bytes"},
-    {"start", "start"},
-    {"idle_stop_ms", "idle_stop_ms"},
-    {"idleStopMs", "idle_stop_ms"},
-    {"pool_size", "pool_size"},
-    {"poolSize", "pool_size"},
-    {"pool_safe_tools", "pool_safe_tools"},
-    {"poolSafeTools", "pool_safe_tools"},
-    {"url", "url"},
-    {"httpUrl", "url"},
-    {"http_url", "url"},
-    {"serverUrl", "url"},
-    {"server_url", "url"},
-    {"headers", "headers"},
-    {"http_headers", "headers"},
-    {"httpHeaders", "headers"},
-    {"bearerToken", "bearerToken"},
-    {"bearer_token", "bearerToken"},
-    {"bearer_token_env_var", "bearer_token_env_var"},
-    {"disabled", "disabled"},
-    {"enabled", "enabled"},
-    {"allowTools", "allowTools"},
-    {"allow_tools", "allowTools"},
-    {"includeTools", "allowTools"},
-    {"include_tools", "allowTools"},
-    {"enabled_tools", "allowTools"},
-    {"tools", "allowTools"},
-    {"denyTools", "denyTools"},
-    {"deny_tools", "denyTools"},
-    {"excludeTools", "denyTools"},
-    {"exclude_tools", "denyTools"},
-    {"disabledTools", "denyTools"},
-    {"disabled_tools", "denyTools"},
-    {"timeout", "timeout"},
-    {"timeout_ms", "timeout"},
-    {"tool_timeout_sec", "tool_timeout_sec"},
-    {"tool_timeouts", "tool_timeouts"},
-    {"toolTimeouts", "tool_timeouts"},
-    {"connect_timeout", "connect_timeout"},
-    {"connectTimeout", "connect_timeout"},
-    {"connect_timeout_ms", "connect_timeout"},
-    {"startup_timeout_ms", "connect_timeout"},
-    {"startup_timeout_sec", "startup_timeout_sec"},
-    {"session", "session"},
-    {"compartment", "compartment"},
-    {"max_in_flight", "max_in_flight"},
-    {"maxInFlight", "max_in_flight"},
-    {"unsupported_stdio", "unsupported_stdio"},
-    {"unsupportedStdio", "unsupported_stdio"},
-    {"envFile", "envFile"},
-    {"env_file", "envFile"},
-};
 
 constexpr std::string_view kIgnored[] = {
     "alwaysAllow",
@@ -172,23 +96,6 @@ std::string lowered(std::string_view text) {
   for (char &c : out)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return out;
-}
-
-std::string_view server_key(std::string_view spelling) {
-  for (const Spelling &s : kSpellings)
-    if (s.written == spelling) return s.key;
-  return {};
-}
-
-std::span<const std::string_view> server_keys() {
-  static const std::vector<std::string_view> keys = [] {
-    std::vector<std::string_view> out;
-    for (const Spelling &s : kSpellings)
-      if (std::find(out.begin(), out.end(), s.key) == out.end() && s.key != "envFile")
-        out.push_back(s.key);
-    return out;
-  }();
-  return keys;
 }
 
 bool ignored_server_key(std::string_view name) {

@@ -1,9 +1,11 @@
 #include "profile/show.hpp"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "profile/secrets.hpp"
 #include "profile/server.hpp"
+#include "profile/settings.hpp"
 
 namespace bulkhead::profiles {
 
@@ -70,24 +72,37 @@ class Shower {
       if (known.contains(entry.name)) server(entry.value, join("mcpServers", entry.name));
   }
 
+  struct KeyWriter {
+    std::string_view key;
+    void (Shower::*write)(const Node &value, const std::string &path);
+  };
+
   void server(const Node &table, const std::string &path) {
+    static constexpr KeyWriter kWriters[] = {
+        {"env", &Shower::pairs}, {"headers", &Shower::pairs}, {"bearerToken", &Shower::secret},
+        {"url", &Shower::url},   {"args", &Shower::args},
+    };
     for (const Member &member : table.members) {
       const std::string_view key = server_key(member.name);
+      if (key.empty()) continue;  // ignored keys of other programs
       const std::string here = join(path, member.name);
-      if (key.empty()) continue;  // ignored ones of other programs
-      if (key == "env" || key == "headers") {
-        for (const Member &value : member.value.members)
-          add(value.value.place, join(here, value.name), std::string(kMask));
-      } else if (key == "bearerToken") {
-        add(member.value.place, here, std::string(kMask));
-      } else if (key == "url") {
-        add(member.value.place, here, masked_url(member.value.text));
-      } else if (key == "args") {
-        args(member.value, here);
-      } else {
+      const auto row = std::find_if(std::begin(kWriters), std::end(kWriters),
+                                    [&](const KeyWriter &writer) { return writer.key == key; });
+      if (row == std::end(kWriters))
         settings(member.value, here, false);
-      }
+      else
+        (this->*row->write)(member.value, here);
     }
+  }
+
+  void pairs(const Node &table, const std::string &path) {
+    for (const Member &value : table.members) secret(value.value, join(path, value.name));
+  }
+  void secret(const Node &value, const std::string &path) {
+    add(value.place, path, std::string(kMask));
+  }
+  void url(const Node &value, const std::string &path) {
+    add(value.place, path, masked_url(value.text));
   }
 
   void args(const Node &array, const std::string &path) {
@@ -106,31 +121,10 @@ class Shower {
   }
 
   void defaults(const Node &root) {
-    const Profile &profile = context_.profile;
-    const Node *naming = root.find("naming");
-    const Naming &n = profile.naming;
-    missing(naming, "naming", "separator", n.separator);
-    missing(naming, "naming", "prefix", n.prefix ? "always" : "never");
-    missing(naming, "naming", "scheme", n.scheme);
-    missing(naming, "naming", "long_names", n.shorten ? "shorten" : "error");
-    missing(naming, "naming", "max_length", std::to_string(n.max_length));
-    missing(naming, "naming", "names", n.strict_names ? "strict" : "any");
-    missing(naming, "naming", "bad_names", n.bad_names_error ? "error" : "skip");
-    for (const ExposeKey &key : expose_keys())
-      missing(root.find("expose"), "expose", key.name, profile.expose.*key.flag ? "true" : "false");
-    for (const LimitKey &key : limit_keys())
-      missing(root.find("limits"), "limits", key.name, std::to_string(key.get(profile.limits)));
-    const Node *approval = root.find("approval");
-    missing(approval, "approval", "elicitation", profile.approval.elicitation ? "true" : "false");
-    missing(approval, "approval", "api", profile.approval.api ? "true" : "false");
-    const Node *pins = root.find("pins");
-    constexpr std::string_view modes[] = {"off", "watch", "enforce"};
-    missing(pins, "pins", "mode", std::string(modes[static_cast<int>(profile.pins.mode)]));
-    missing(pins, "pins", "new_tools", profile.pins.accept_new ? "accept" : "hold");
-    missing(root.find("gateway"), "gateway", "name", profile.server_name);
-    missing(root.find("gateway"), "gateway", "metrics_listen", profile.metrics_listen);
-    missing(root.find("gateway"), "gateway", "unknown_params",
-            std::string(to_string(profile.unknown_params)));
+    for (Setting &setting : settings_of(context_.profile))
+      if (setting.value)
+        missing(root.find(setting.section), setting.section, setting.key,
+                *std::move(setting.value));
     missing(&root, "", "state_dir", "");  // whoever loads the profile says where
   }
 

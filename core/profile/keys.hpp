@@ -1,0 +1,177 @@
+// Tables of keys: one row for each key of a table of the profile. A row reads a value into its
+// member; unknown keys, `profile show` and the tests of the documentation use the same rows.
+// Internal to the rooms of profiles.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "profile/sections.hpp"
+
+namespace bulkhead::profiles {
+
+// One member of a table that is read.
+struct Given {
+  const Member &member;
+  const std::string &path;  // "naming.prefix"
+  Context &context;
+
+  Diagnostics &diagnostics() const { return context.diagnostics; }
+  const Node &value() const { return member.value; }
+  // An error at the value, or at the key.
+  void reject(std::string what) const {
+    diagnostics().error(member.value.place, path, std::move(what));
+  }
+  void reject_key(std::string what) const {
+    diagnostics().error(member.place, path, std::move(what));
+  }
+};
+
+// T: what the table is read into.
+template <class T>
+struct Key {
+  std::string_view name;
+  void (*read)(const Key &key, const Given &given, T &target) = nullptr;
+  // The member in the syntax of the profile; null: `profile show` has no default for it.
+  std::string (*show)(const Key &key, const T &source) = nullptr;
+  void (*copy)(const T &from, T &to) = nullptr;  // of a number
+  std::uint64_t least = 0, most = 0;             // of a number; `most` entries of a list
+  std::span<const Word> words = {};              // of a choice
+  std::string (*refused)(const std::string &text) = nullptr;  // of a text: why; empty: it is valid
+};
+
+template <class T>
+struct MemberPointer;
+template <class C, class V>
+struct MemberPointer<V C::*> {
+  using Class = C;
+  using Value = V;
+};
+template <auto member>
+using ClassOf = typename MemberPointer<decltype(member)>::Class;
+template <auto member>
+using ValueOf = typename MemberPointer<decltype(member)>::Value;
+
+// The member of a target, which is of the member's class or converts to it.
+template <auto member, class T>
+ValueOf<member> &member_of(T &target) {
+  return static_cast<ClassOf<member> &>(target).*member;
+}
+
+// true or false
+template <auto member, class T = ClassOf<member>>
+constexpr Key<T> flag(std::string_view name) {
+  Key<T> key{name};
+  key.read = [](const Key<T> &, const Given &given, T &target) {
+    if (const auto on = given.diagnostics().boolean(given.value(), given.path))
+      member_of<member>(target) = *on;
+  };
+  if constexpr (std::is_same_v<T, ClassOf<member>>)
+    key.show = [](const Key<T> &, const T &source) -> std::string {
+      return source.*member ? "true" : "false";
+    };
+  return key;
+}
+
+// A whole number.
+template <auto member, class T = ClassOf<member>>
+constexpr Key<T> number(std::string_view name, std::uint64_t least, std::uint64_t most) {
+  Key<T> key{name};
+  key.least = least;
+  key.most = most;
+  key.read = [](const Key<T> &row, const Given &given, T &target) {
+    const auto value = given.diagnostics().integer(given.value(), given.path, row.least, row.most);
+    if (value) member_of<member>(target) = static_cast<ValueOf<member>>(*value);
+  };
+  if constexpr (std::is_same_v<T, ClassOf<member>>) {
+    key.show = [](const Key<T> &, const T &source) { return std::to_string(source.*member); };
+    key.copy = [](const T &from, T &to) { to.*member = from.*member; };
+  }
+  return key;
+}
+
+// One of several words; a member of any type that their values convert to.
+template <auto member, class T = ClassOf<member>>
+constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
+  Key<T> key{name};
+  key.words = words;
+  key.read = [](const Key<T> &row, const Given &given, T &target) {
+    if (const auto value = given.diagnostics().one_of(given.value(), given.path, row.words))
+      member_of<member>(target) = static_cast<ValueOf<member>>(*value);
+  };
+  if constexpr (std::is_same_v<T, ClassOf<member>>)
+    key.show = [](const Key<T> &row, const T &source) {
+      return std::string(word_of(row.words, static_cast<int>(source.*member)));
+    };
+  return key;
+}
+
+// A string. `refused` returns the reason why a text is invalid, or nothing.
+template <auto member, class T = ClassOf<member>>
+constexpr Key<T> text(std::string_view name, std::string (*refused)(const std::string &)) {
+  Key<T> key{name};
+  key.refused = refused;
+  key.read = [](const Key<T> &row, const Given &given, T &target) {
+    auto value = given.diagnostics().string(given.value(), given.path);
+    if (!value) return;
+    if (std::string why = row.refused(*value); !why.empty())
+      given.reject(std::move(why));
+    else
+      member_of<member>(target) = *std::move(value);
+  };
+  if constexpr (std::is_same_v<T, ClassOf<member>>)
+    key.show = [](const Key<T> &, const T &source) { return source.*member; };
+  return key;
+}
+
+// An array of at most `most` strings.
+template <auto member, class T = ClassOf<member>>
+constexpr Key<T> texts(std::string_view name, std::size_t most) {
+  Key<T> key{name};
+  key.most = most;
+  key.read = [](const Key<T> &row, const Given &given, T &target) {
+    auto list = given.diagnostics().strings(given.value(), given.path);
+    if (!list) return;
+    if (list->size() > row.most)
+      given.reject_key("more than " + std::to_string(row.most) + " entries");
+    else
+      member_of<member>(target) = *std::move(list);
+  };
+  return key;
+}
+
+// Everything else.
+template <class T>
+constexpr Key<T> custom(std::string_view name,
+                        void (*read)(const Key<T> &key, const Given &given, T &target)) {
+  return {name, read};
+}
+
+template <class T>
+std::vector<std::string_view> names_of(std::span<const Key<T>> keys) {
+  std::vector<std::string_view> out;
+  for (const Key<T> &key : keys) out.push_back(key.name);
+  return out;
+}
+
+// Reads the members of a table by their rows; reports the others.
+template <class T>
+void read_keys(const Node &table, const std::string &path, std::span<const Key<T>> keys, T &target,
+               Context &context) {
+  if (!context.diagnostics.is_table(table, path)) return;
+  for (const Member &member : table.members) {
+    const auto row = std::find_if(keys.begin(), keys.end(),
+                                  [&](const Key<T> &key) { return key.name == member.name; });
+    if (row == keys.end())
+      context.diagnostics.unknown_key(member, path, names_of(keys));
+    else
+      row->read(*row, {member, join(path, member.name), context}, target);
+  }
+}
+
+}  // namespace bulkhead::profiles

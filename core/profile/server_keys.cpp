@@ -1,0 +1,122 @@
+// The keys of a server: one row for each, with its spellings, its reader and its limits.
+#include <algorithm>
+
+#include "profile/keys.hpp"
+#include "profile/server_reader.hpp"
+
+namespace bulkhead::profiles {
+
+namespace {
+
+enum class Needs : std::uint8_t { nothing, command, url };
+
+struct ServerKey {
+  Key<ServerReader> key;         // without a reader: read before the others
+  std::string_view others;       // further spellings, which other programs use
+  Needs needs = Needs::nothing;  // what the server must have
+  std::string_view noun = "";    // "only a server with a command has NOUN"
+  bool listed = true;            // false: known only so that it is rejected with a reason
+};
+
+template <auto method>
+constexpr Key<ServerReader> read_with(std::string_view name) {
+  return {name, [](const Key<ServerReader> &, const Given &given, ServerReader &reader) {
+            (reader.*method)(given.member);
+          }};
+}
+
+constexpr Word kStarts[] = {{"eager", false}, {"lazy", true}};
+constexpr Word kScopes[] = {{"shared", static_cast<int>(SessionScope::shared)},
+                            {"per-client", static_cast<int>(SessionScope::per_client)}};
+
+// In the order of messages; values are read in this order, too.
+constexpr ServerKey kKeys[] = {
+    {{"type"}, "transport transportType transport_type"},
+    {read_with<&ServerReader::read_command>("command"), ""},
+    {read_with<&ServerReader::read_args>("args"), "", Needs::command, "args"},
+    {read_with<&ServerReader::read_env>("env"), "", Needs::command, "an env"},
+    {read_with<&ServerReader::read_cwd>("cwd"), "", Needs::command, "a cwd"},
+    {read_with<&ServerReader::read_sandbox>("sandbox"), ""},
+    {read_with<&ServerReader::read_sandbox_paths>("sandbox_paths"), "sandboxPaths", Needs::command,
+     "this"},
+    {flag<&SandboxRules::network, ServerReader>("network"), "", Needs::command, "this"},
+    {number<&SandboxRules::memory_bytes, ServerReader>("memory_bytes", 16u << 20, 1ull << 50),
+     "memoryBytes", Needs::command, "this"},
+    {number<&SandboxRules::processes, ServerReader>("processes", 1, 100'000), "", Needs::command,
+     "this"},
+    {read_with<&ServerReader::read_cache_bytes>("cache_bytes"), "cacheBytes", Needs::command,
+     "this"},
+    {choice<&ServerDef::lazy, ServerReader>("start", kStarts), "", Needs::command, "this"},
+    {read_with<&ServerReader::read_idle_stop>("idle_stop_ms"), "idleStopMs", Needs::command,
+     "this"},
+    {number<&ServerDef::pool_size, ServerReader>("pool_size", 1, 64), "poolSize", Needs::command,
+     "this"},
+    {texts<&ServerDef::pool_safe_tools, ServerReader>("pool_safe_tools", kServerEntries),
+     "poolSafeTools", Needs::command, "this"},
+    {read_with<&ServerReader::read_url>("url"), "httpUrl http_url serverUrl server_url"},
+    {read_with<&ServerReader::read_headers>("headers"), "http_headers httpHeaders", Needs::url,
+     "headers"},
+    {read_with<&ServerReader::read_bearer_token>("bearerToken"), "bearer_token", Needs::url,
+     "a bearer token"},
+    {read_with<&ServerReader::read_bearer_variable>("bearer_token_env_var"), "", Needs::url,
+     "a bearer token"},
+    {{"disabled"}, ""},
+    {{"enabled"}, ""},
+    {read_with<&ServerReader::read_allow_tools>("allowTools"),
+     "allow_tools includeTools include_tools enabled_tools tools"},
+    {texts<&ServerDef::deny_tools, ServerReader>("denyTools", kServerEntries),
+     "deny_tools excludeTools exclude_tools disabledTools disabled_tools"},
+    {read_with<&ServerReader::read_timeout>("timeout"), "timeout_ms"},
+    {read_with<&ServerReader::read_timeout_seconds>("tool_timeout_sec"), ""},
+    {read_with<&ServerReader::read_tool_timeouts>("tool_timeouts"), "toolTimeouts"},
+    {read_with<&ServerReader::read_connect_timeout>("connect_timeout"),
+     "connectTimeout connect_timeout_ms startup_timeout_ms"},
+    {read_with<&ServerReader::read_startup_seconds>("startup_timeout_sec"), ""},
+    {choice<&ServerDef::session, ServerReader>("session", kScopes), ""},
+    {read_with<&ServerReader::read_server_compartment>("compartment"), ""},
+    {number<&ServerDef::max_in_flight, ServerReader>("max_in_flight", 1, 65'536), "maxInFlight"},
+    {{"unsupported_stdio"}, "unsupportedStdio"},
+    {read_with<&ServerReader::reject_env_file>("envFile"), "env_file", Needs::nothing, "", false},
+};
+
+bool has_word(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    if (words.substr(0, end) == word) return true;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view server_key(std::string_view spelling) {
+  for (const ServerKey &row : kKeys)
+    if (row.key.name == spelling || has_word(row.others, spelling)) return row.key.name;
+  return {};
+}
+
+std::span<const std::string_view> server_keys() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> out;
+    for (const ServerKey &row : kKeys)
+      if (row.listed) out.push_back(row.key.name);
+    return out;
+  }();
+  return names;
+}
+
+void ServerReader::read_keys() {
+  for (const ServerKey &row : kKeys) {
+    const Member *member = given(row.key.name);
+    if (member == nullptr || row.key.read == nullptr) continue;
+    const std::string noun(row.noun);
+    if (row.needs == Needs::command && given("command") == nullptr)
+      wrong(*member, "only a server with a command has " + noun);
+    if (row.needs == Needs::url && given("url") == nullptr)
+      wrong(*member, "only a server with a url has " + noun);
+    row.key.read(row.key, {*member, at(*member), context_}, *this);
+  }
+}
+
+}  // namespace bulkhead::profiles

@@ -1,0 +1,32 @@
+// Sections with a fixed set of keys: gateway, naming, expose, limits, isolation, approval, pins.
+// Internal to the rooms of profiles.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/keys.hpp"
+
+namespace bulkhead::profiles {
+
+void read_gateway(const Node &table, Context &context);
+void read_naming(const Node &table, Context &context);
+void read_expose(const Node &table, Context &context);
+void read_limits(const Node &table, Context &context);
+void read_isolation(const Node &table, Context &context);
+void read_approval(const Node &table, Context &context);
+void read_pins(const Node &table, Context &context);
+
+std::span<const Key<Limits>> limit_keys();
+
+struct Setting {
+  std::string_view section, key;
+  std::optional<std::string> value;  // in the syntax of the profile; none: not a single value
+};
+// Every key of these sections, with its value in this profile.
+std::vector<Setting> settings_of(const Profile &profile);
+
+}  // namespace bulkhead::profiles
