@@ -1,6 +1,7 @@
 // [mcpServers.NAME.capsem]: keys of another program's profiles, as other spellings of ours.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "formats/capsem_profile.hpp"
 #include "profile/server.hpp"
@@ -9,9 +10,6 @@ namespace bulkhead::profiles {
 
 namespace {
 
-constexpr std::string_view kKeys[] = {"allowed_tools", "credential_refs", "editable", "enabled",
-                                      "rules"};
-
 Node &table_at(Node &table, std::string_view name, const Place &place) {
   for (Member &member : table.members)
     if (member.name == name) return member.value;
@@ -19,12 +17,13 @@ Node &table_at(Node &table, std::string_view name, const Place &place) {
   return table.members.back().value;
 }
 
-class Taker {
+class CapsemKeys {
  public:
-  Taker(Node &layer, bool v2, bool rules, Diagnostics &diagnostics)
+  CapsemKeys(Node &layer, bool v2, bool rules, Diagnostics &diagnostics)
       : layer_(layer), v2_(v2), rules_(rules), diagnostics_(diagnostics) {}
 
-  void take(Member &server) {
+  // Replaces the member "capsem" of a server by keys of the profile.
+  void translate(Member &server) {
     if (server.value.kind != Kind::table) return;
     const auto at = std::find_if(server.value.members.begin(), server.value.members.end(),
                                  [](const Member &member) { return member.name == "capsem"; });
@@ -33,28 +32,51 @@ class Taker {
     server.value.members.erase(at);
     path_ = join(join("mcpServers", server.name), "capsem");
     if (!diagnostics_.is_table(capsem.value, path_)) return;
-    for (const Member &member : capsem.value.members) take_key(server, member);
+    for (const Member &member : capsem.value.members) translate_key(server, member);
   }
 
  private:
-  void take_key(Member &server, const Member &member) {
-    const std::string at = join(path_, member.name);
-    if (member.name == "allowed_tools") {
-      const auto list = diagnostics_.strings(member.value, at);
-      if (list && !list->empty()) allow(server, member);  // an empty one means nothing
-    } else if (member.name == "enabled") {
-      if (diagnostics_.boolean(member.value, at)) put(server, "enabled", member);
-    } else if (member.name == "editable") {
-      diagnostics_.boolean(member.value, at);  // no layer changes another's servers anyway
-    } else if (member.name == "credential_refs") {
-      if (!member.value.items.empty() || !member.value.members.empty())
-        diagnostics_.note(member.place, at + " has no meaning here: give the server its "
-                                             "credentials in env or headers, as ${env:NAME}");
-    } else if (member.name == "rules") {
-      if (diagnostics_.is_table(member.value, at)) take_rules(server, member);
-    } else {
-      diagnostics_.unknown_key(member, path_, kKeys);
+  struct Key {
+    std::string_view name;
+    void (CapsemKeys::*translate)(Member &server, const Member &member, const std::string &at);
+  };
+
+  void translate_key(Member &server, const Member &member) {
+    static constexpr Key kKeys[] = {
+        {"allowed_tools", &CapsemKeys::translate_allowed_tools},
+        {"credential_refs", &CapsemKeys::note_credentials},
+        {"editable", &CapsemKeys::check_editable},
+        {"enabled", &CapsemKeys::translate_enabled},
+        {"rules", &CapsemKeys::translate_rules},
+    };
+    std::vector<std::string_view> names;
+    for (const Key &key : kKeys) {
+      if (key.name == member.name)
+        return (this->*key.translate)(server, member, join(path_, member.name));
+      names.push_back(key.name);
     }
+    diagnostics_.unknown_key(member, path_, names);
+  }
+
+  // An empty list allows all tools.
+  void translate_allowed_tools(Member &server, const Member &member, const std::string &at) {
+    const auto list = diagnostics_.strings(member.value, at);
+    if (list && !list->empty()) allow(server, member);
+  }
+
+  void translate_enabled(Member &server, const Member &member, const std::string &at) {
+    if (diagnostics_.boolean(member.value, at)) put(server, "enabled", member);
+  }
+
+  // No layer changes the servers of another one in any case.
+  void check_editable(Member &, const Member &member, const std::string &at) {
+    diagnostics_.boolean(member.value, at);
+  }
+
+  void note_credentials(Member &, const Member &member, const std::string &at) {
+    if (member.value.items.empty() && member.value.members.empty()) return;
+    diagnostics_.note(member.place, at + " has no meaning here: give the server its credentials "
+                                         "in env or headers, as ${env:NAME}");
   }
 
   void put(Member &server, std::string_view key, const Member &member) {
@@ -79,11 +101,10 @@ class Taker {
   }
 
   // Rules of one server: their conditions get its name.
-  void take_rules(const Member &server, const Member &rules) {
-    if (rules.value.members.empty()) return;
+  void translate_rules(Member &server, const Member &rules, const std::string &at) {
+    if (!diagnostics_.is_table(rules.value, at) || rules.value.members.empty()) return;
     if (!rules_) {
-      diagnostics_.note(rules.place,
-                        join(path_, "rules") + " is left out: this file gives servers only");
+      diagnostics_.note(rules.place, at + " is left out: this file gives servers only");
       return;
     }
     Node &security = table_at(layer_, "security", rules.place);
@@ -125,13 +146,13 @@ void ask_by_default(Node &layer) {
 }  // namespace
 
 void take_capsem_keys(Node &layer, bool v2, bool rules, Diagnostics &diagnostics) {
-  Taker taker(layer, v2, rules, diagnostics);
+  CapsemKeys keys(layer, v2, rules, diagnostics);
   for (std::size_t i = 0; i < layer.members.size(); ++i) {
     if (layer.members[i].name != "mcpServers" || layer.members[i].value.kind != Kind::table)
       continue;
-    // The layer's own members may grow meanwhile.
+    // Translating adds members to the layer.
     Node servers = std::move(layer.members[i].value);
-    for (Member &server : servers.members) taker.take(server);
+    for (Member &server : servers.members) keys.translate(server);
     layer.members[i].value = std::move(servers);
   }
   if (v2) ask_by_default(layer);

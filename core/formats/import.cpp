@@ -91,28 +91,60 @@ class ServerWriter {
  private:
   void comment(const std::string &text) { comments_ += "# " + printable(text, 400) + '\n'; }
 
+  struct KeyWriter {
+    std::string_view key;
+    bool (ServerWriter::*write)(const Node &value);  // false: written as it is
+  };
+
   void write_key(const Member &member) {
+    static constexpr KeyWriter kWriters[] = {
+        {"envFile", &ServerWriter::note_env_file},    {"env", &ServerWriter::write_env},
+        {"headers", &ServerWriter::write_headers},    {"url", &ServerWriter::write_url},
+        {"bearerToken", &ServerWriter::write_bearer}, {"type", &ServerWriter::drop_type},
+    };
     const std::string_view key = server_key(member.name);
-    const Node &value = member.value;
-    const bool text = value.kind == Kind::string;
     if (key.empty()) {
       if (!ignored_server_key(member.name)) comment("not copied: " + in_quotes(member.name));
-    } else if (key == "envFile") {
-      comment("its env file is not read here; put the variables of it into env");
-    } else if (key == "env" && value.kind == Kind::table) {
-      for (const Member &variable : value.members) write_pair(variable, &env_);
-    } else if (key == "headers" && value.kind == Kind::table) {
-      for (const Member &header : value.members) write_header(header);
-    } else if (key == "url" && text) {
-      url_ = clean_url(value.text);
-      keys_ += "url = " + toml_string(url_) + '\n';
-    } else if (key == "bearerToken" && text) {
-      keys_ += "bearerToken = " + toml_string(clean("bearerToken", value.text)) + '\n';
-    } else if (key == "type" && value.text == "stdio" && entry_.value.find("command") != nullptr) {
-      // Some clients always write it, others never: the same server would look like two.
-    } else {
-      write_plain(key, value);
+      return;
     }
+    for (const KeyWriter &writer : kWriters)
+      if (writer.key == key && (this->*writer.write)(member.value)) return;
+    write_plain(key, member.value);
+  }
+
+  bool note_env_file(const Node &) {
+    comment("its env file is not read here; put the variables of it into env");
+    return true;
+  }
+
+  bool write_env(const Node &value) {
+    if (value.kind != Kind::table) return false;
+    for (const Member &variable : value.members) write_pair(variable, &env_);
+    return true;
+  }
+
+  bool write_headers(const Node &value) {
+    if (value.kind != Kind::table) return false;
+    for (const Member &header : value.members) write_header(header);
+    return true;
+  }
+
+  bool write_url(const Node &value) {
+    if (value.kind != Kind::string) return false;
+    url_ = clean_url(value.text);
+    keys_ += "url = " + toml_string(url_) + '\n';
+    return true;
+  }
+
+  bool write_bearer(const Node &value) {
+    if (value.kind != Kind::string) return false;
+    keys_ += "bearerToken = " + toml_string(clean("bearerToken", value.text)) + '\n';
+    return true;
+  }
+
+  // Some clients always write it, others never: the same server would look like two.
+  bool drop_type(const Node &value) {
+    return value.text == "stdio" && entry_.value.find("command") != nullptr;
   }
 
   void write_header(const Member &header) {

@@ -42,21 +42,25 @@ class Canonical {
         client_(shared_ && is_client_file(layer.file)) {}
 
   Node make(Node &&root) {
+    static constexpr Spelling kSpellings[] = {
+        {"mcpServers", &Canonical::add_servers},
+        {"mcp_servers", &Canonical::add_servers},
+        {"servers", &Canonical::add_servers},
+        {"mcp.servers", &Canonical::add_servers},
+        {"mcp", &Canonical::unwrap},
+        {"inputs", &Canonical::drop_inputs},
+        {"policy", &Canonical::add_short_policy},
+        {"policies", &Canonical::add_policies},
+        {"$schema", &Canonical::drop},
+    };
     Node out(Kind::table, root.place);
     for (Member &member : root.members) {
-      if (server_section(member.name)) {
-        take_servers(std::move(member), member.name);
-      } else if (member.name == "mcp") {
-        take_wrapper(std::move(member));
-      } else if (member.name == "inputs") {
-        take_inputs(member);
-      } else if (member.name == "policy") {
-        take_policy(std::move(member));
-      } else if (member.name == "policies") {
-        take_policies(std::move(member));
-      } else if (member.name != "$schema") {
+      const Spelling *row = std::find_if(std::begin(kSpellings), std::end(kSpellings),
+                                         [&](const Spelling &s) { return s.name == member.name; });
+      if (row == std::end(kSpellings))
         out.members.push_back(std::move(member));
-      }
+      else
+        (this->*row->read)(std::move(member), "");
     }
     if (has_servers_ && shared_) leave_out_foreign(out);
     if (has_servers_) out.members.push_back(std::move(servers_));
@@ -65,7 +69,16 @@ class Canonical {
   }
 
  private:
-  void take_servers(Member &&section, const std::string &path) {
+  // A key at the top of a layer that does not stay as it is. `above`: the path before its name.
+  struct Spelling {
+    std::string_view name;
+    void (Canonical::*read)(Member &&member, const std::string &above);
+  };
+
+  void drop(Member &&, const std::string &) {}
+
+  void add_servers(Member &&section, const std::string &above) {
+    const std::string path = above + section.name;
     if (!diagnostics_.is_table(section.value, path)) return;
     if (!has_servers_) {
       servers_.name = "mcpServers";
@@ -85,14 +98,14 @@ class Canonical {
   }
 
   // VS Code's settings: "mcp": { "servers": {...}, "inputs": [...] }.
-  void take_wrapper(Member &&wrapper) {
+  void unwrap(Member &&wrapper, const std::string &) {
     static constexpr std::string_view kKnown[] = {"servers", "mcpServers", "inputs"};
     if (!diagnostics_.is_table(wrapper.value, "mcp")) return;
     for (Member &member : wrapper.value.members) {
       if (server_section(member.name))
-        take_servers(std::move(member), "mcp." + member.name);
+        add_servers(std::move(member), "mcp.");
       else if (member.name == "inputs")
-        take_inputs(member);
+        drop_inputs(std::move(member), "mcp.");
       else if (shared_ && (client_ || nearest(member.name, kKnown).empty()))
         foreign(member, "mcp.");
       else
@@ -123,18 +136,18 @@ class Canonical {
   }
 
   // Questions of an editor to its user. References to them are refused where they stand.
-  void take_inputs(const Member &inputs) {
+  void drop_inputs(Member &&inputs, const std::string &) {
     if (inputs.value.kind != Kind::array)
       diagnostics_.error(inputs.place, inputs.name, "an array is needed here");
   }
 
-  void take_policies(Member &&section) {
+  void add_policies(Member &&section, const std::string &) {
     if (!diagnostics_.is_table(section.value, "policies")) return;
     open_policies(section.place);
     for (Member &entry : section.value.members) add_policy(std::move(entry));
   }
 
-  void take_policy(Member &&policy) {
+  void add_short_policy(Member &&policy, const std::string &) {
     if (!diagnostics_.is_table(policy.value, "policy")) return;
     open_policies(policy.place);
     add_policy(std::move(policy));

@@ -119,53 +119,93 @@ class EntryReader {
       entry_.others.emplace_back("", std::string(to_string(member_.value.kind)));
       return std::move(entry_);
     }
-    for (const Member &member : member_.value.members) take(member);
+    for (const Member &member : member_.value.members) read_key(member);
     return std::move(entry_);
   }
 
  private:
-  // A key whose value has another shape than it should is shown as it is, among the others.
-  void take(const Member &member) {
+  struct KeyReader {
+    std::string_view key;
+    bool (EntryReader::*read)(const Node &value);  // false: shown among the other keys
+  };
+
+  void read_key(const Member &member) {
+    static constexpr KeyReader kReaders[] = {
+        {"command", &EntryReader::read_command},
+        {"args", &EntryReader::read_args},
+        {"cwd", &EntryReader::read_cwd},
+        {"url", &EntryReader::read_url},
+        {"env", &EntryReader::read_env},
+        {"headers", &EntryReader::read_headers},
+        {"bearerToken", &EntryReader::read_bearer},
+        {"bearer_token_env_var", &EntryReader::read_bearer_variable},
+    };
     const std::string_view key = server_key(member.name);
-    const Node &value = member.value;
-    const bool text = value.kind == Kind::string;
-    if (key == "command" && text && entry_.command.empty()) {
-      entry_.command = value.text;
-    } else if (key == "args" && value.kind == Kind::array && entry_.args.empty()) {
-      for (const Node &item : value.items) entry_.args.push_back(text_of(item));
-    } else if (key == "cwd" && text) {
-      entry_.cwd = project_cwd(&value, *file_);
-    } else if (key == "url" && text && entry_.url.empty()) {
-      entry_.url = value.text;
-      add_references(value.text);
-    } else if (key == "env" && value.kind == Kind::table) {
-      take_pairs(value, &entry_.env);
-    } else if (key == "headers" && value.kind == Kind::table) {
-      take_pairs(value, &entry_.headers);
-    } else if (key == "bearerToken") {
-      entry_.headers.emplace_back("Authorization", "Bearer " + text_of(value));
-      add_references(text_of(value));
-    } else {
-      const bool variable = key == "bearer_token_env_var";
-      if (variable) add_variable(text_of(value));
-      const bool masked =
-          key == "env" || key == "headers" || (!variable && credential_name(member.name));
-      std::string json;
-      // What the sandbox opens, and whether there is one, is shown whatever it looks like.
-      const bool opens = key.starts_with("sandbox");
-      append_canonical(json, opens ? value : without_credentials(value, masked));
-      entry_.others.emplace_back(member.name, std::move(json));
-    }
+    for (const KeyReader &reader : kReaders)
+      if (reader.key == key && (this->*reader.read)(member.value)) return;
+    add_other(member, key);
   }
 
-  void take_pairs(const Node &table, std::vector<std::pair<std::string, std::string>> *to) {
+  bool read_command(const Node &value) {
+    if (value.kind != Kind::string || !entry_.command.empty()) return false;
+    entry_.command = value.text;
+    return true;
+  }
+
+  bool read_args(const Node &value) {
+    if (value.kind != Kind::array || !entry_.args.empty()) return false;
+    for (const Node &item : value.items) entry_.args.push_back(text_of(item));
+    return true;
+  }
+
+  bool read_cwd(const Node &value) {
+    if (value.kind != Kind::string) return false;
+    entry_.cwd = project_cwd(&value, *file_);
+    return true;
+  }
+
+  bool read_url(const Node &value) {
+    if (value.kind != Kind::string || !entry_.url.empty()) return false;
+    entry_.url = value.text;
+    add_references(value.text);
+    return true;
+  }
+
+  bool read_env(const Node &value) { return read_pairs(value, &entry_.env); }
+  bool read_headers(const Node &value) { return read_pairs(value, &entry_.headers); }
+
+  bool read_bearer(const Node &value) {
+    entry_.headers.emplace_back("Authorization", "Bearer " + text_of(value));
+    add_references(text_of(value));
+    return true;
+  }
+
+  bool read_bearer_variable(const Node &value) {
+    add_variable(text_of(value));
+    return false;
+  }
+
+  // Every other key, and keys whose value has the wrong type.
+  void add_other(const Member &member, std::string_view key) {
+    // The keys of the sandbox and the name of a variable are shown whatever they look like.
+    const bool plain = key.starts_with("sandbox");
+    const bool masked = key == "env" || key == "headers" ||
+                        (key != "bearer_token_env_var" && credential_name(member.name));
+    std::string json;
+    append_canonical(json, plain ? member.value : without_credentials(member.value, masked));
+    entry_.others.emplace_back(member.name, std::move(json));
+  }
+
+  bool read_pairs(const Node &table, std::vector<std::pair<std::string, std::string>> *to) {
+    if (table.kind != Kind::table) return false;
     for (const Member &pair : table.members) {
       to->emplace_back(pair.name, text_of(pair.value));
       add_references(to->back().second);
     }
+    return true;
   }
 
-  // Every "${...}", whatever its form: what expand() refuses is shown here all the same.
+  // Every "${...}", whatever its form, including those that expand() rejects.
   void add_references(std::string_view text) {
     for (std::size_t open; (open = text.find("${")) != std::string_view::npos;) {
       text.remove_prefix(open + 2);
