@@ -66,7 +66,7 @@ std::string CorpLayer::where(const Place &place) const {
 
 // ---- reading -----------------------------------------------------------------------------------
 
-void CorpLayer::take(Node &layer, std::uint16_t index) {
+void CorpLayer::read_directives(Node &layer, std::uint16_t index) {
   index_ = index;
   for (const Member &member : layer.members) {
     if (member.name != "directives") continue;
@@ -81,14 +81,14 @@ void CorpLayer::take(Node &layer, std::uint16_t index) {
     }
   }
   std::erase_if(layer.members, [](const Member &member) { return member.name == "directives"; });
-  holds_.insert(holds_.end(), fixed_.begin(), fixed_.end());
-  for (std::size_t i = 0; i < directives_.size(); ++i) refuse_own(i, layer);
+  holds_.insert(holds_.end(), section_locks_.begin(), section_locks_.end());
+  for (std::size_t i = 0; i < directives_.size(); ++i) reject_own_removals(i, layer);
   hold_servers(layer);
   hold_policies(layer);
 }
 
 // What would take away what this file itself gives, unless by mistake.
-void CorpLayer::refuse_own(std::size_t number, Node &layer) {
+void CorpLayer::reject_own_removals(std::size_t number, Node &layer) {
   const Directive &directive = directives_[number];
   if (directive.operation != Operation::forbid && directive.operation != Operation::remove) return;
   const auto wrong = [&](const CorpPath &what, const Place &place) {
@@ -154,13 +154,13 @@ void CorpLayer::read(const Node &node, const std::string &at) {
                            "as a key of this file, and \"lock\" it");
   // Errors beyond the most that are kept are not counted.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
-  if (!whole || diagnostics_.count() > errors || refused_by_earlier(directive, at)) return;
+  if (!whole || diagnostics_.count() > errors || conflicts_with_earlier(directive, at)) return;
   if (value != nullptr) directive.value = *value;
   if (!gives && directive.operation != Operation::remove) hold(directive);
   directives_.push_back(std::move(directive));
 }
 
-bool CorpLayer::refused_by_earlier(const Directive &directive, const std::string &at) {
+bool CorpLayer::conflicts_with_earlier(const Directive &directive, const std::string &at) {
   const bool holding =
       directive.operation == Operation::lock || directive.operation == Operation::forbid;
   for (const Hold &held : holds_) {
@@ -172,7 +172,7 @@ bool CorpLayer::refused_by_earlier(const Directive &directive, const std::string
     if (!late) continue;
     diagnostics_.error(directive.place, at,
                        std::string(name_of(directive.operation)) + " " + to_string(directive.path) +
-                           " comes too late: " + held.says,
+                           " comes too late: " + held.reason,
                        held.forbids ? kForbidden : kLocked);
     return true;
   }
@@ -184,9 +184,9 @@ void CorpLayer::hold(const Directive &directive) {
   held.path = directive.path;
   held.forbids = directive.operation == Operation::forbid;
   held.place = directive.place;
-  held.says = std::string("the corporation's profile ") + (held.forbids ? "forbids " : "locks ") +
+  held.reason = std::string("the corporation's profile ") + (held.forbids ? "forbids " : "locks ") +
               to_string(directive.path) + " (" + where(directive.place) + ")";
-  if (!directive.reason.empty()) held.says += ": " + directive.reason;
+  if (!directive.reason.empty()) held.reason += ": " + directive.reason;
   holds_.push_back(held);
   held.implied = true;
   for (CorpPath &other : other_spellings(directive.path)) {
@@ -200,9 +200,9 @@ bool CorpLayer::holds(const CorpPath &path) const {
                      [&](const Hold &held) { return covers(held.path, path); });
 }
 
-void CorpLayer::fix(const Fixed &fixed) {
+void CorpLayer::lock_section(const LockedSection &fixed) {
   for (const CorpPath &path : fixed.paths)
-    fixed_.push_back({path, false, false, false,
+    section_locks_.push_back({path, false, false, false,
                       "editable." + fixed.name + " is false in the corporation's profile (" +
                           where(fixed.place) + ")",
                       fixed.place});
@@ -254,29 +254,29 @@ void CorpLayer::hold_policies(const Node &layer) {
 
 // ---- layers above ------------------------------------------------------------------------------
 
-void CorpLayer::screen(Node &layer, const Node &below, bool gives_way) {
+void CorpLayer::screen(Node &layer, const Node &below, bool tolerant) {
   for (const Hold &held : holds_) {
     if (held.keeps_values) keep_values(held, layer, below);
     std::vector<Touch> touches = find_touches(layer, held.path, below);
-    refuse(held, touches, gives_way);
-    refuse_names(held, layer, below, gives_way);
+    reject(held, touches, tolerant);
+    reject_names(held, layer, below, tolerant);
   }
 }
 
-void CorpLayer::refuse(const Hold &held, std::vector<Touch> &touches, bool gives_way) {
+void CorpLayer::reject(const Hold &held, std::vector<Touch> &touches, bool tolerant) {
   for (const Touch &touch : touches) {
     const Place &place = touch.member().place;
-    if (held.quiet || gives_way)
-      diagnostics_.note(place, to_string(touch.path) + " is left out: " + held.says);
+    if (held.tolerated || tolerant)
+      diagnostics_.note(place, to_string(touch.path) + " is left out: " + held.reason);
     else
-      diagnostics_.error(place, to_string(touch.path), held.says,
+      diagnostics_.error(place, to_string(touch.path), held.reason,
                          held.forbids ? kForbidden : kLocked);
   }
-  if (held.quiet || gives_way) erase_all(touches);
+  if (held.tolerated || tolerant) erase_all(touches);
 }
 
 // Of a section that is the corporation's: another value for what is in it already gives way, and
-// the layer is used without. What the layer has beside that is left to refuse(): it would be
+// the layer is used without. What the layer has beside that is left to reject(): it would be
 // missed.
 void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
   const std::string &name = held.path.front();
@@ -291,7 +291,7 @@ void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
       touches.push_back({&section.value, i, {name, entry}});
     }
     for (const Touch &touch : touches) {
-      diagnostics_.note(touch.member().place, to_string(touch.path) + " is left out: " + held.says);
+      diagnostics_.note(touch.member().place, to_string(touch.path) + " is left out: " + held.reason);
     }
     erase_all(touches);
   }
@@ -309,7 +309,7 @@ bool CorpLayer::locked_by_directive(const CorpPath &path) const {
 
 // A server and a tools plugin of one name take each other's place, and a tools plugin is a server
 // like others where no others may come.
-void CorpLayer::refuse_names(const Hold &held, Node &layer, const Node &below, bool gives_way) {
+void CorpLayer::reject_names(const Hold &held, Node &layer, const Node &below, bool tolerant) {
   const bool tools = held.path.front() == "tools";
   const bool all = is_all_servers(held.path);
   if (!tools && !all && (held.path.front() != "mcpServers" || held.path.size() == 1)) return;
@@ -326,7 +326,7 @@ void CorpLayer::refuse_names(const Hold &held, Node &layer, const Node &below, b
       const bool more = all && other_tools(section.value.members[i], known);
       if (named || any || more) touches.push_back({&section.value, i, {section.name, name}});
     }
-    refuse(held, touches, gives_way);
+    reject(held, touches, tolerant);
   }
 }
 
@@ -362,8 +362,8 @@ void CorpLayer::add(Directive &directive, Node &root, std::vector<RuleLayer> *ru
     replace(directive, root, rules);
     return;
   }
-  if (!put(directive, root)) return;
-  if (is_rule_section(directive.path.front())) put(directive, own_rules(rules).sections);
+  if (!set_value(directive, root)) return;
+  if (is_rule_section(directive.path.front())) set_value(directive, own_rules(rules).sections);
   directive.trace = "added";
 }
 
@@ -390,7 +390,7 @@ void CorpLayer::replace(Directive &directive, Node &root, std::vector<RuleLayer>
   for (const Touch &touch : there) {
     Directive one = directive;
     one.path = touch.path;
-    put(one, own_rules(rules).sections);
+    set_value(one, own_rules(rules).sections);
   }
 }
 
@@ -415,7 +415,7 @@ void CorpLayer::remove(Directive &directive, Node &root, std::vector<RuleLayer> 
   }
 }
 
-bool CorpLayer::put(const Directive &directive, Node &root) {
+bool CorpLayer::set_value(const Directive &directive, Node &root) {
   Node *table = &root;
   for (std::size_t i = 0; i < directive.path.size(); ++i) {
     if (table->kind != Kind::table) {
@@ -455,7 +455,7 @@ void CorpLayer::report(Profile *profile, std::vector<ProfileHold> *holds) const 
     profile->shown.push_back({"directives[" + std::to_string(i) + "]", std::move(text),
                               diagnostics_.origin(directive.place)});
   }
-  for (const Hold &held : holds_) holds->push_back({held.path, held.forbids, held.says});
+  for (const Hold &held : holds_) holds->push_back({held.path, held.forbids, held.reason});
 }
 
 }  // namespace bulkhead::profiles

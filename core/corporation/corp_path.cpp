@@ -32,7 +32,7 @@ bool is_plugin_group(std::string_view name) {
 }
 
 // One name from the front of the text, with the dot behind it.
-bool take_part(std::string_view *text, CorpPath *out) {
+bool consume_part(std::string_view *text, CorpPath *out) {
   std::string part;
   if (text->starts_with('"')) {
     const std::size_t end = text->find('"', 1);
@@ -116,7 +116,7 @@ std::optional<CorpPath> parse_corp_path(std::string_view text, std::string *why)
     return std::nullopt;
   }
   while (!text.empty()) {
-    if (take_part(&text, &out) && out.size() <= kCorpPathParts) continue;
+    if (consume_part(&text, &out) && out.size() <= kCorpPathParts) continue;
     *why =
         "this is no path: names are separated by dots, those with dots or spaces in them are in "
         "double quotes, and at most " +

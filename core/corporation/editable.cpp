@@ -30,8 +30,8 @@ const std::vector<Section> &sections() {
 
 }  // namespace
 
-std::vector<Fixed> read_editable(const Node &layer, Diagnostics &diagnostics) {
-  std::vector<Fixed> out;
+std::vector<LockedSection> read_editable(const Node &layer, Diagnostics &diagnostics) {
+  std::vector<LockedSection> out;
   const Node *table = layer.find("editable");
   if (table == nullptr || !diagnostics.is_table(*table, "editable")) return out;
   for (const Member &member : table->members) {

@@ -10,13 +10,13 @@
 namespace bulkhead::profiles {
 
 // A section that may not be edited, as the paths of the keys that it means here.
-struct Fixed {
+struct LockedSection {
   std::vector<std::vector<std::string>> paths;  // none: it means nothing here
   std::string name;
   Place place;
 };
 
 // What of a canonical layer's [editable] is false; mistakes in it are reported.
-std::vector<Fixed> read_editable(const Node &layer, Diagnostics &diagnostics);
+std::vector<LockedSection> read_editable(const Node &layer, Diagnostics &diagnostics);
 
 }  // namespace bulkhead::profiles

@@ -35,7 +35,7 @@ bool decode(std::string_view text, T *out) {
 }
 
 // One line from the front of the text, without its end.
-std::optional<std::string_view> take_line(std::string_view *text) {
+std::optional<std::string_view> consume_line(std::string_view *text) {
   if (text->empty()) return std::nullopt;
   const std::size_t end = std::min(text->find('\n'), text->size());
   std::string_view line = text->substr(0, end);
@@ -56,10 +56,10 @@ struct Parts {
 
 bool parse(std::string_view text, Parts *out) {
   if (text.size() > kMinisignBytes) return false;
-  const auto comment = take_line(&text);
-  const auto signature = take_line(&text);
-  const auto trusted = take_line(&text);
-  const auto global = take_line(&text);
+  const auto comment = consume_line(&text);
+  const auto signature = consume_line(&text);
+  const auto trusted = consume_line(&text);
+  const auto global = consume_line(&text);
   if (!comment || !signature || !trusted || !global || !text.empty()) return false;
   if (!comment->starts_with(kUntrusted) || !trusted->starts_with(kTrusted)) return false;
   out->trusted_comment = trusted->substr(kTrusted.size());
@@ -96,7 +96,7 @@ bool comment_signed_by(const Parts &parts, const MinisignKey &key) {
 Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text) {
   std::vector<MinisignKey> out;
   if (text.size() > kMinisignBytes) return fail(BH_E_INVALID, "the file of keys is too large");
-  while (const auto line = take_line(&text)) {
+  while (const auto line = consume_line(&text)) {
     if (line->empty() || line->starts_with(kUntrusted)) continue;
     KeyBytes bytes;
     if (!decode(*line, &bytes) || !is_algorithm(bytes.algorithm, "Ed"))

@@ -65,7 +65,7 @@ class CapsemKeys {
   }
 
   void translate_enabled(Member &server, const Member &member, const std::string &at) {
-    if (diagnostics_.boolean(member.value, at)) put(server, "enabled", member);
+    if (diagnostics_.boolean(member.value, at)) add_key(server, "enabled", member);
   }
 
   // No layer changes the servers of another one in any case.
@@ -79,7 +79,7 @@ class CapsemKeys {
                                          "in env or headers, as ${env:NAME}");
   }
 
-  void put(Member &server, std::string_view key, const Member &member) {
+  void add_key(Member &server, std::string_view key, const Member &member) {
     for (const Member &other : server.value.members) {
       const std::string_view known = server_key(other.name);
       if (known != key && !(key == "enabled" && known == "disabled")) continue;
@@ -92,7 +92,7 @@ class CapsemKeys {
   }
 
   void allow(Member &server, const Member &list) {
-    put(server, "allowTools", list);
+    add_key(server, "allowTools", list);
     if (!v2_ || !rules_) return;
     Node &security = table_at(layer_, "security", list.place);
     Node &servers = table_at(security, "servers", list.place);
@@ -145,7 +145,7 @@ void ask_by_default(Node &layer) {
 
 }  // namespace
 
-void take_capsem_keys(Node &layer, bool v2, bool rules, Diagnostics &diagnostics) {
+void translate_capsem_keys(Node &layer, bool v2, bool rules, Diagnostics &diagnostics) {
   CapsemKeys keys(layer, v2, rules, diagnostics);
   for (std::size_t i = 0; i < layer.members.size(); ++i) {
     if (layer.members[i].name != "mcpServers" || layer.members[i].value.kind != Kind::table)

@@ -136,13 +136,13 @@ class Reader {
       if (member.name == "security") clean_security(member.value);
       if (member.name == "mcpServers") check_servers(member.value);
       if (section->use == Use::foreign)
-        note_left_out(member);
+        note_dropped(member);
       else if (section->use == Use::kept)
         out.members.push_back(std::move(member));
     }
-    if (!left_out_.empty())
+    if (!dropped_.empty())
       diagnostics_.note(root.place, "these sections have no meaning here and are left out: " +
-                                        printable(left_out_, 400));
+                                        printable(dropped_, 400));
     return out;
   }
 
@@ -207,22 +207,22 @@ class Reader {
         if (member.name == "rules" && !contains(kTypes, entry.name))
           diagnostics_.unknown_key(entry, "security.rules", kTypes);
         else if (entry.name != ours)
-          add_left_out(join("security", member.name) + "." + entry.name);
+          add_dropped(join("security", member.name) + "." + entry.name);
       }
       std::erase_if(member.value.members, [&](const Member &entry) { return entry.name != ours; });
     }
   }
 
-  void note_left_out(const Member &member) {
-    if (!member.value.members.empty()) add_left_out(member.name);
+  void note_dropped(const Member &member) {
+    if (!member.value.members.empty()) add_dropped(member.name);
   }
-  void add_left_out(const std::string &name) {
-    left_out_ += (left_out_.empty() ? "" : ", ") + name;
+  void add_dropped(const std::string &name) {
+    dropped_ += (dropped_.empty() ? "" : ", ") + name;
   }
 
   const bool corp_;
   Diagnostics &diagnostics_;
-  std::string left_out_;
+  std::string dropped_;
 };
 
 bool strings_only(const Node &node) {
@@ -231,7 +231,7 @@ bool strings_only(const Node &node) {
                      [](const Node &item) { return item.kind == Kind::string; });
 }
 
-void unite(Node &base, Node &&over) {
+void merge_lists(Node &base, Node &&over) {
   for (Node &item : over.items) {
     const bool there = std::any_of(base.items.begin(), base.items.end(),
                                    [&](const Node &old) { return old.text == item.text; });
@@ -263,7 +263,7 @@ void merge_extended(Node &base, Node &&over) {
       merge_extended(found->value, std::move(member.value));
       found->value.place = member.place;
     } else if (strings_only(found->value) && strings_only(member.value) && member.name != "args") {
-      unite(found->value, std::move(member.value));
+      merge_lists(found->value, std::move(member.value));
     } else {
       found->value = std::move(member.value);
     }

@@ -24,6 +24,6 @@ void merge_extended(Node &base, Node &&over);
 // allowed_tools, enabled, rules. `v2`: a list of allowed tools is a rule, too, and what no rule
 // decides is asked about. `rules`: without, the layer may give servers only, and a note says what
 // is left out.
-void take_capsem_keys(Node &layer, bool v2, bool rules, Diagnostics &diagnostics);
+void translate_capsem_keys(Node &layer, bool v2, bool rules, Diagnostics &diagnostics);
 
 }  // namespace bulkhead::profiles

@@ -42,13 +42,13 @@ std::vector<Candidate> candidates(const std::string &home, const std::string &cw
       {"Gemini CLI", home + "/.gemini/settings.json", {plain}},
   };
   if (!folder) return out;
-  const Candidate theirs[] = {
+  const Candidate folder_files[] = {
       {"Claude Code", cwd + "/.mcp.json", {plain}},
       {"VS Code", cwd + "/.vscode/mcp.json", code},
       {"Cursor", cwd + "/.cursor/mcp.json", {plain}},
       {"Gemini CLI", cwd + "/.gemini/settings.json", {plain}},
   };
-  out.insert(out.end(), std::begin(theirs), std::end(theirs));
+  out.insert(out.end(), std::begin(folder_files), std::end(folder_files));
   return out;
 }
 
@@ -70,7 +70,7 @@ std::string command_of(const Node &server) {
   return out;
 }
 
-void look_at(const Candidate &candidate, const Section &section, const Node &root,
+void add_section(const Candidate &candidate, const Section &section, const Node &root,
              std::vector<FoundConfig> *out) {
   const Node *table = section_of(root, section);
   if (table == nullptr || table->members.empty()) return;
@@ -82,21 +82,21 @@ void look_at(const Candidate &candidate, const Section &section, const Node &roo
   out->push_back(std::move(found));
 }
 
-void look(const Candidate &candidate, const std::string &cwd, std::vector<FoundConfig> *out) {
+void search(const Candidate &candidate, const std::string &cwd, std::vector<FoundConfig> *out) {
   Node root;
   std::string error;
   if (!read_client_file(candidate.file, &root, &error)) {
     if (!error.empty()) out->push_back({candidate.client, candidate.file, {}, {}, error});
     return;
   }
-  for (const Section &section : candidate.sections) look_at(candidate, section, root, out);
+  for (const Section &section : candidate.sections) add_section(candidate, section, root, out);
   const Node *projects = candidate.has_projects ? section_of(root, {"projects"}) : nullptr;
   if (projects == nullptr) return;
   std::size_t others = 0;
   for (const Member &project : projects->members) {
     if (project.name == cwd || others == kOtherProjects) continue;
     const std::size_t before = out->size();
-    look_at(candidate, {"projects", project.name, "mcpServers"}, root, out);
+    add_section(candidate, {"projects", project.name, "mcpServers"}, root, out);
     if (out->size() == before) continue;
     out->back().other_project = project.name;
     ++others;
@@ -139,7 +139,7 @@ std::vector<FoundConfig> find_client_configs(const std::string &home, const std:
     // Started in the home folder, the user's files and the folder's are the same.
     bool seen = false;
     for (const FoundConfig &found : out) seen = seen || found.file == candidate.file;
-    if (!seen) profiles::look(candidate, cwd, &out);
+    if (!seen) profiles::search(candidate, cwd, &out);
   }
   return out;
 }

@@ -25,7 +25,7 @@ bool loopback(std::string_view authority) {
 }
 
 // The gateway is what its clients are told to use, so they have it in their settings.
-bool is_ourselves(const Node &server, const std::vector<std::string> &listens) {
+bool is_this_gateway(const Node &server, const std::vector<std::string> &listens) {
   for (const Member &member : server.members) {
     if (member.value.kind != Kind::string) continue;
     const std::string_view key = server_key(member.name), text = member.value.text;
@@ -41,9 +41,9 @@ bool is_ourselves(const Node &server, const std::vector<std::string> &listens) {
   return false;
 }
 
-std::string why_not(const Member &entry, const Node *tools,
+std::string rejection(const Member &entry, const Node *tools,
                     const std::vector<std::string> &listens) {
-  if (entry.value.kind == Kind::table && is_ourselves(entry.value, listens))
+  if (entry.value.kind == Kind::table && is_this_gateway(entry.value, listens))
     return "it is this gateway";
   if (tools != nullptr && tools->find(entry.name) != nullptr) return "a tools plugin has that name";
   return {};
@@ -58,7 +58,7 @@ bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
   ParseOptions options;
   options.duplicates = true;
   if (!parse_layer(layer, index, options, &root, diagnostics)) {
-    std::string why = diagnostics.count() > before ? diagnostics.take_back(before) : "not readable";
+    std::string why = diagnostics.count() > before ? diagnostics.retract_errors(before) : "not readable";
     if (why.starts_with(": ")) why.erase(0, 2);  // the path of the file as a whole
     diagnostics.note({index, 0, 0}, "its servers are left out: " + why);
     return false;
@@ -75,7 +75,7 @@ void screen_detected(Node &tree, const Node &below, const std::vector<std::strin
   const Node *tools = below.find("tools");
   for (Member &section : tree.members) {
     std::erase_if(section.value.members, [&](const Member &entry) {
-      const std::string why = why_not(entry, tools, listens);
+      const std::string why = rejection(entry, tools, listens);
       if (!why.empty())
         diagnostics.note(entry.place, "server " + in_quotes(entry.name) + " is left out: " + why);
       return !why.empty();

@@ -53,7 +53,7 @@ class Chain {
     chain_.push_back(std::move(layer));
     while (one && !one->extends.empty()) {
       seen_.push_back(one->id);
-      auto parent = step(*one);
+      auto parent = find_parent(*one);
       if (!parent) return std::unexpected(std::move(parent.error()));
       one = identify(*parent);
       chain_.push_back(*std::move(parent));
@@ -64,27 +64,27 @@ class Chain {
   }
 
  private:
-  std::expected<ProfileLayer, ProfileError> step(const Identity &one) {
+  std::expected<ProfileLayer, ProfileError> find_parent(const Identity &one) {
     const ProfileLayer &layer = chain_.back();
-    const auto wrong = [&](std::string what) {
+    const auto reject = [&](std::string what) {
       return std::unexpected(refuse(layer, one.place, std::move(what)));
     };
     const std::string name = in_quotes(one.extends);
-    if (!is_profile_id(one.extends)) return wrong(name + " is no id of a profile");
+    if (!is_profile_id(one.extends)) return reject(name + " is no id of a profile");
     if (std::find(seen_.begin(), seen_.end(), one.extends) != seen_.end())
-      return wrong("the profile extends itself, by way of " + name);
+      return reject("the profile extends itself, by way of " + name);
     if (chain_.size() >= kProfileChain)
-      return wrong("more than " + std::to_string(kProfileChain) +
+      return reject("more than " + std::to_string(kProfileChain) +
                    " profiles extend each other; this one would be " + name);
     auto parent = find_(one.extends);
-    if (!parent) return wrong("the profile " + name + " is not there: " + parent.error().text);
+    if (!parent) return reject("the profile " + name + " is not there: " + parent.error().text);
     parent->name = layer.name;
     const auto what = identify(*parent);
     if (what && (!what->v2 || what->id != one.extends))
-      return wrong(parent->file + " is no profile of " + std::string(kV2Schema) + " with the id " +
+      return reject(parent->file + " is no profile of " + std::string(kV2Schema) + " with the id " +
                    name);
     if (what && !one.extends_revision.empty() && what->revision != one.extends_revision)
-      return wrong("revision " + printable(one.extends_revision) + " of " + name +
+      return reject("revision " + printable(one.extends_revision) + " of " + name +
                    " is needed, and " + parent->file + " is revision " + printable(what->revision));
     return *std::move(parent);
   }

@@ -164,8 +164,8 @@ class ServerWriter {
 
   void write_plain(std::string_view key, const Node &value) {
     Node copy = value;
-    if (copy.kind == Kind::string) copy.text = placed(copy.text);
-    for (Node &item : copy.items) item.text = placed(item.text);
+    if (copy.kind == Kind::string) copy.text = expand_folders(copy.text);
+    for (Node &item : copy.items) item.text = expand_folders(item.text);
     if (key == "args") warn_about_args(copy);
     bool refers = copy.text.find("${") != std::string::npos;
     for (const Node &item : copy.items)
@@ -183,7 +183,7 @@ class ServerWriter {
   }
 
   // VS Code's words for folders, where they are known.
-  std::string placed(std::string text) const {
+  std::string expand_folders(std::string text) const {
     const std::size_t folder = config_.file.rfind("/.vscode/");
     if (folder != std::string::npos)
       replace_all(text, "${workspaceFolder}", config_.file.substr(0, folder));
@@ -213,7 +213,7 @@ class ServerWriter {
 
   // A value of env or headers: the credential itself stays where it is.
   std::string clean(const std::string &key, const std::string &original) {
-    std::string text = without_inputs(placed(original));
+    std::string text = without_inputs(expand_folders(original));
     const bool secret = credential_name(key) || credential_value(text);
     if (!secret || text.empty() || only_references(text)) return text;
     const std::string scheme(auth_scheme(text));
@@ -231,7 +231,7 @@ class ServerWriter {
   }
 
   std::string clean_url(const std::string &original) {
-    std::string url = without_inputs(placed(original));
+    std::string url = without_inputs(expand_folders(original));
     url = url.substr(0, url.find('#'));
     const std::size_t scheme = url.find("://");
     std::string out = scheme == std::string::npos ? "" : url.substr(0, scheme + 3);
@@ -321,9 +321,9 @@ class Importer {
   std::string take() {
     std::string head =
         "# A Bulkhead profile, made by \"bulkhead import\".\nschema = \"bulkhead.profile/1\"\n";
-    if (!listed_.empty()) {
+    if (!secret_lines_.empty()) {
       head += "\n# Credentials are not copied. Set these variables before you start:\n";
-      for (const std::string &line : listed_) head += "#   " + printable(line, 1000) + '\n';
+      for (const std::string &line : secret_lines_) head += "#   " + printable(line, 1000) + '\n';
     }
     return head + out_;
   }
@@ -363,8 +363,8 @@ class Importer {
     bodies_[name] = writer.body();
     out_ += text + '\n';
     for (const std::string &line : writer.secrets()) {
-      if (std::find(listed_.begin(), listed_.end(), line) != listed_.end()) continue;
-      listed_.push_back(line);
+      if (std::find(secret_lines_.begin(), secret_lines_.end(), line) != secret_lines_.end()) continue;
+      secret_lines_.push_back(line);
       if (secrets_ != nullptr) secrets_->push_back(line);
     }
   }
@@ -391,7 +391,7 @@ class Importer {
   std::string out_;
   Variables variables_;
   std::map<std::string, std::string> bodies_;  // by name, to see what two clients both have
-  std::vector<std::string> listed_;
+  std::vector<std::string> secret_lines_;
 };
 
 }  // namespace

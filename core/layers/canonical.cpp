@@ -87,8 +87,8 @@ class Canonical {
       has_servers_ = true;
     }
     for (Member &entry : section.value.members) {
-      const auto [old, fresh] = lines_.emplace(entry.name, entry.place.line);
-      if (fresh) {
+      const auto [old, added] = lines_.emplace(entry.name, entry.place.line);
+      if (added) {
         servers_.value.members.push_back(std::move(entry));
         continue;
       }
@@ -107,7 +107,7 @@ class Canonical {
       else if (member.name == "inputs")
         drop_inputs(std::move(member), "mcp.");
       else if (shared_ && (client_ || nearest(member.name, kKnown).empty()))
-        foreign(member, "mcp.");
+        note_foreign(member, "mcp.");
       else
         diagnostics_.unknown_key(member, "mcp", kKnown);
     }
@@ -118,17 +118,17 @@ class Canonical {
   void leave_out_foreign(Node &out) {
     std::erase_if(out.members, [this](const Member &member) {
       const bool ours = in(section_names(), member.name);
-      const bool theirs = client_ ? !ours || in(kClientWords, member.name)
+      const bool foreign_key = client_ ? !ours || in(kClientWords, member.name)
                                   : !ours && nearest(member.name, section_names()).empty();
-      if (theirs) foreign(member, "");
-      return theirs;
+      if (foreign_key) note_foreign(member, "");
+      return foreign_key;
     });
     if (foreign_ == 0) return;
     diagnostics_.note(foreign_place_, "not read, since they belong to another program: " +
                                           foreign_names_ + (foreign_ > 6 ? " and others" : ""));
   }
 
-  void foreign(const Member &member, const std::string &path) {
+  void note_foreign(const Member &member, const std::string &path) {
     if (foreign_ == 0) foreign_place_ = member.place;
     if (++foreign_ <= 6) {
       foreign_names_ += (foreign_names_.empty() ? "" : ", ") + path + printable(member.name);
@@ -205,9 +205,9 @@ void merge_instances(Node &base, Node &&over, Whole whole) {
 }
 
 // The keys of one plugin's configuration mean nothing to another plugin.
-bool other_plugin(const Node &old, const Node &fresh) {
+bool other_plugin(const Node &old, const Node &added) {
   const Node *was = old.find("plugin");
-  const Node *is = fresh.find("plugin");
+  const Node *is = added.find("plugin");
   return is != nullptr && (was == nullptr || was->text != is->text);
 }
 

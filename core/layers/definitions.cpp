@@ -45,14 +45,14 @@ class DefinitionReader {
     if (std::string why = refused_name(entry.name, scratch_.naming, false); !why.empty()) {
       return refuse(entry.name, std::move(why));
     }
-    if (std::string why = held_back(entry); !why.empty()) {
+    if (std::string why = hold_reason(entry); !why.empty()) {
       return refuse(entry.name, std::move(why));
     }
     const auto same = [&](const ServerDef &def) { return def.name == entry.name; };
     if (std::any_of(out_.servers.begin(), out_.servers.end(), same)) {
       return refuse(entry.name, "a definition of this name is there already");
     }
-    take(entry, std::move(source));
+    add(entry, std::move(source));
   }
 
   GivenServers take_result() { return std::move(out_); }
@@ -66,7 +66,7 @@ class DefinitionReader {
   }
 
   // What the profile's layers say against this server, or a key of it; empty: nothing.
-  std::string held_back(const Member &entry) const {
+  std::string hold_reason(const Member &entry) const {
     if (scratch_.server_holds.empty()) return {};
     Node servers(Kind::table, entry.place), layer(Kind::table, entry.place);
     servers.members.push_back(entry);
@@ -76,7 +76,7 @@ class DefinitionReader {
     return {};
   }
 
-  void take(const Member &entry, std::string source) {
+  void add(const Member &entry, std::string source) {
     Diagnostics diagnostics(layers_);
     const ProfileEnvironment environment{[](const std::string &) { return std::nullopt; }, ""};
     Context context{environment, diagnostics, scratch_, true};

@@ -40,7 +40,7 @@ const Node *find(const Node &root, std::string_view name) {
 }
 
 // What the file means but for this server.
-std::string rest_of(Node root, std::string_view name) {
+std::string json_without(Node root, std::string_view name) {
   const Member *section = servers_section(root);
   if (section != nullptr) {
     const std::string key = section->name;
@@ -65,7 +65,7 @@ Result<std::string> checked(const ProfileLayer &file, const Node &before, std::s
     next.text = *text;
     const Result<Node> after = read(next);
     if (after && (find(*after, name) != nullptr) == has_it &&
-        rest_of(*after, name) == rest_of(before, name))
+        json_without(*after, name) == json_without(before, name))
       return *std::move(text);
   }
   return fail(BH_E_UNSUPPORTED,

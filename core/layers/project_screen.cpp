@@ -18,7 +18,7 @@ const Member *member_of(const Node *table, std::string_view name) {
   return nullptr;
 }
 
-bool switched_off(const Node &plugin) {
+bool is_disabled(const Node &plugin) {
   const Node *enabled = plugin.find("enabled");
   const Node *disabled = plugin.find("disabled");
   return (enabled != nullptr && enabled->kind == Kind::boolean && !enabled->flag) ||
@@ -26,7 +26,7 @@ bool switched_off(const Node &plugin) {
 }
 
 // Clients are told to start us by such a file; we would start ourselves for ever.
-bool starts_ourselves(const Node &server) {
+bool starts_this_gateway(const Node &server) {
   for (const Member &member : server.members) {
     if (server_key(member.name) != "command" || member.value.kind != Kind::string) continue;
     const std::string_view command = member.value.text;
@@ -36,7 +36,7 @@ bool starts_ourselves(const Node &server) {
 }
 
 // The definition's working folder must not depend on where the gateway was started.
-void fix_folder(Member &entry, const std::string &file) {
+void resolve_cwd(Member &entry, const std::string &file) {
   Node &server = entry.value;
   bool command = false;
   for (Member &member : server.members) {
@@ -68,7 +68,7 @@ class Screen {
       }
       Member servers{section.name, section.place, Node(Kind::table, section.value.place)};
       for (Member &entry : section.value.members) {
-        if (!possible(entry)) continue;
+        if (!may_add(entry)) continue;
         const bool used = approved(entry);
         // Each costs memory and lines of every list; the approved ones are counted by themselves.
         if ((used ? servers.value.members.size() : unapproved->size()) >= kProjectServers) {
@@ -79,7 +79,7 @@ class Screen {
           unapproved->push_back({std::move(entry)});
           continue;
         }
-        fix_folder(entry, layer_.file);
+        resolve_cwd(entry, layer_.file);
         servers.value.members.push_back(std::move(entry));
       }
       out.members.push_back(std::move(servers));
@@ -96,7 +96,7 @@ class Screen {
 
  private:
   // What a person has in a profile of their own stays; a repository does not replace it.
-  bool possible(const Member &entry) {
+  bool may_add(const Member &entry) {
     const std::string name = "server " + in_quotes(entry.name) + " of the project is left out: ";
     const Member *server = member_of(below_.find("mcpServers"), entry.name);
     const Member *tools = member_of(below_.find("tools"), entry.name);
@@ -104,11 +104,11 @@ class Screen {
       diagnostics_.note(entry.place, name + "your profile has a server of that name");
       return false;
     }
-    if (tools != nullptr && !switched_off(tools->value)) {
+    if (tools != nullptr && !is_disabled(tools->value)) {
       diagnostics_.note(entry.place, name + "a tools plugin has that name");
       return false;
     }
-    if (entry.value.kind == Kind::table && starts_ourselves(entry.value)) {
+    if (entry.value.kind == Kind::table && starts_this_gateway(entry.value)) {
       diagnostics_.note(entry.place, name + "it would start this gateway again");
       return false;
     }

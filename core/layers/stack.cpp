@@ -28,10 +28,10 @@ void refuse_directives(Node &layer, Diagnostics &diagnostics) {
 
 bool LayerStack::merge() {
   read_all();
-  look_at_switches();
+  read_switches();
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     if (layers_[i].detected) read_detected_layer(i);
-    if (read_[i].there) add(i);
+    if (read_[i].readable) add(i);
   }
   // What is left of a broken file would only produce errors that follow from the first.
   if (diagnostics_.failed()) return false;
@@ -46,23 +46,23 @@ void LayerStack::report(Profile *profile, std::vector<ProfileHold> *holds) const
   for (const ProfileHold &hold : all)
     if (hold.path.front() == "mcpServers") profile->server_holds.push_back(hold);
   // Whoever drives the gateway is no less the user than the file that says this.
-  if (!fixed_.empty()) all.push_back({{"mcpServers"}, false, fixed_});
+  if (!servers_locked_.empty()) all.push_back({{"mcpServers"}, false, servers_locked_});
   if (holds != nullptr) holds->insert(holds->end(), all.begin(), all.end());
 }
 
 // One that is no person's own file: what is wrong with it must not stop the gateway.
-bool LayerStack::gives_way(std::size_t index) const {
+bool LayerStack::is_tolerant(std::size_t index) const {
   const ProfileLayer &layer = layers_[index];
   return layer.lenient || layer.project || layer.detected;
 }
 
 // Other programs' files are nobody's business where they are not used.
 void LayerStack::read_detected_layer(std::size_t index) {
-  if (!detects_ || !fixed_.empty()) return;
+  if (!detects_ || !servers_locked_.empty()) return;
   Layer &layer = read_[index];
   const auto number = static_cast<std::uint16_t>(index);
-  layer.there = read_detected(layers_[index], number, &layer.tree, diagnostics_);
-  if (layer.there) take_capsem_keys(layer.tree, false, false, diagnostics_);
+  layer.readable = read_detected(layers_[index], number, &layer.tree, diagnostics_);
+  if (layer.readable) translate_capsem_keys(layer.tree, false, false, diagnostics_);
 }
 
 void LayerStack::read_all() {
@@ -74,7 +74,7 @@ void LayerStack::read_all() {
     if (layers_[i].detected ||
         !parse_layer(layers_[i], static_cast<std::uint16_t>(i), {}, &tree, diagnostics_))
       continue;
-    layer.v2 = !gives_way(i) && is_v2(tree);
+    layer.v2 = !is_tolerant(i) && is_v2(tree);
     if (layer.v2) tree = from_v2(std::move(tree), layers_[i].corp, diagnostics_);
     tree = canonical_layer(std::move(tree), layers_[i], diagnostics_);
     if (extends) {
@@ -89,37 +89,37 @@ void LayerStack::read_all() {
       continue;
     }
     // A project's definitions are compared with what was approved as they were written.
-    if (!layers_[i].project) take_capsem_keys(tree, layer.v2, !gives_way(i), diagnostics_);
+    if (!layers_[i].project) translate_capsem_keys(tree, layer.v2, !is_tolerant(i), diagnostics_);
     layer.tree = std::move(tree);
-    layer.there = true;
+    layer.readable = true;
   }
 }
 
 // What says how other layers are used is looked at before any of them is.
-void LayerStack::look_at_switches() {
+void LayerStack::read_switches() {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
-    if (!read_[i].there || gives_way(i)) continue;
+    if (!read_[i].readable || is_tolerant(i)) continue;
     Node &tree = read_[i].tree;
-    add_listens(tree, &listens_);
+    add_listens(tree, &listen_addresses_);
     const Node *detects = tree.find(kDetects);
     const bool wanted = detects != nullptr
                             ? diagnostics_.boolean(*detects, std::string(kDetects)).value_or(false)
                             : detects_ || read_[i].v2;
     if (!above_corp(i) || !corp_.holds({std::string(kDetects)})) detects_ = wanted;
-    for (const Fixed &fixed : read_editable(tree, diagnostics_)) {
+    for (const LockedSection &fixed : read_editable(tree, diagnostics_)) {
       if (layers_[i].corp)
-        corp_.fix(fixed);
+        corp_.lock_section(fixed);
       else if (fixed.name == "mcpServers")
-        fixed_ = "editable.mcpServers is false (" + diagnostics_.origin(fixed.place).file + ":" +
+        servers_locked_ = "editable.mcpServers is false (" + diagnostics_.origin(fixed.place).file + ":" +
                  std::to_string(fixed.place.line) + ")";
     }
-    if (layers_[i].corp) take_corp(i);
+    if (layers_[i].corp) read_corp_layer(i);
   }
 }
 
-void LayerStack::take_corp(std::size_t index) {
+void LayerStack::read_corp_layer(std::size_t index) {
   Node &tree = read_[index].tree;
-  corp_.take(tree, static_cast<std::uint16_t>(index));
+  corp_.read_directives(tree, static_cast<std::uint16_t>(index));
   corp_at_ = index;
   const Node *dirs = tree.find(kPluginDirs);
   if (dirs != nullptr && dirs->kind == Kind::array) corp_dirs_ = dirs->items;
@@ -143,7 +143,7 @@ void LayerStack::leave_out_servers(Node &tree) {
   for (const Member &section : tree.members) {
     if (section.name != "mcpServers") continue;
     for (const Member &entry : section.value.members)
-      diagnostics_.note(entry.place, "server " + in_quotes(entry.name) + " is left out: " + fixed_);
+      diagnostics_.note(entry.place, "server " + in_quotes(entry.name) + " is left out: " + servers_locked_);
   }
   std::erase_if(tree.members, [](const Member &member) { return member.name == "mcpServers"; });
 }
@@ -154,13 +154,13 @@ void LayerStack::add(std::size_t index) {
   Node tree = std::move(read_[index].tree);
   // Those of a project file are left out below, with whatever else is not its servers.
   if (!layer.corp && !layer.project) refuse_directives(tree, diagnostics_);
-  if (above_corp(index)) corp_.screen(tree, root, gives_way(index));
-  if (gives_way(index) && !fixed_.empty()) leave_out_servers(tree);
+  if (above_corp(index)) corp_.screen(tree, root, is_tolerant(index));
+  if (is_tolerant(index) && !servers_locked_.empty()) leave_out_servers(tree);
   if (layer.project) {
     tree = screen_project(std::move(tree), layer, root, &unapproved, diagnostics_);
-    take_capsem_keys(tree, false, false, diagnostics_);
+    translate_capsem_keys(tree, false, false, diagnostics_);
   }
-  if (layer.detected) screen_detected(tree, root, listens_, diagnostics_);
+  if (layer.detected) screen_detected(tree, root, listen_addresses_, diagnostics_);
   collect_rules(tree, number, &rules);
   merge_layer(root, std::move(tree));
 }

@@ -32,18 +32,18 @@ class LayerStack {
 
  private:
   struct Layer {
-    bool there = false;  // false: not readable, or part of the next one
+    bool readable = false;  // false: not readable, or part of the next one
     bool v2 = false;
     Node tree;  // canonical
   };
 
   void read_all();
   void read_detected_layer(std::size_t index);
-  void look_at_switches();
-  void take_corp(std::size_t index);
+  void read_switches();
+  void read_corp_layer(std::size_t index);
   bool above_corp(std::size_t index) const;
   void keep_corp_dirs();
-  bool gives_way(std::size_t index) const;
+  bool is_tolerant(std::size_t index) const;
   void add(std::size_t index);
   void leave_out_servers(Node &tree);
 
@@ -53,9 +53,9 @@ class LayerStack {
   std::optional<std::size_t> corp_at_;  // from where its directives are known
   std::vector<Node> corp_dirs_;         // its plugin_dirs
   std::vector<Layer> read_;
-  std::vector<std::string> listens_;  // of the transports of all layers
+  std::vector<std::string> listen_addresses_;  // of the transports of all layers
   bool detects_ = false;
-  std::string fixed_;  // why nobody adds servers; empty: they can be added
+  std::string servers_locked_;  // why nobody adds servers; empty: they can be added
 };
 
 }  // namespace bulkhead::profiles

@@ -44,7 +44,7 @@ void ServerReader::read_sandbox_mode(const Member &mode, const std::string &path
 // would limit the server is an error that names the key for it.
 void ServerReader::read_sandbox(const Member &sandbox) {
   if (sandbox.value.kind != Kind::table) {
-    if (given("command") == nullptr) wrong(sandbox, "only a server with a command has this");
+    if (find("command") == nullptr) reject(sandbox, "only a server with a command has this");
     return read_sandbox_mode(sandbox, at(sandbox));
   }
   std::string others;
@@ -56,7 +56,7 @@ void ServerReader::read_sandbox(const Member &sandbox) {
                              " of the server, beside \"sandbox\"");
     } else if (member.name != "mode" && member.name != "ipc") {
       others.append(others.empty() ? "" : ", ").append(in_quotes(member.name));
-    } else if (given("command") == nullptr) {
+    } else if (find("command") == nullptr) {
       diagnostics_.error(member.place, path, "only a server with a command has this");
     } else {
       read_sandbox_member(member, path);
@@ -115,7 +115,7 @@ void ServerReader::read_cache_bytes(const Member &bytes) {
   constexpr std::uint64_t least = 1u << 20;
   const auto value = diagnostics_.integer(bytes.value, at(bytes), 0, 1ull << 50);
   if (value && *value != 0 && *value < least)
-    wrong(bytes, "less than 1 MiB is not possible; 0 is no bound");
+    reject(bytes, "less than 1 MiB is not possible; 0 is no bound");
   server_.sandbox.cache_bytes = value.value_or(server_.sandbox.cache_bytes);
 }
 
@@ -123,9 +123,9 @@ void ServerReader::read_cache_bytes(const Member &bytes) {
 void ServerReader::check_sandbox() {
   if (server_.sandbox.mode != SandboxMode::off) return;
   for (const std::string_view key : {"sandbox_paths", "network", "processes", "cache_bytes"}) {
-    const Member *member = given(key);
+    const Member *member = find(key);
     if (member == nullptr || (key == "network" && server_.sandbox.network)) continue;
-    wrong(*member, "needs a sandbox, but \"sandbox\" is \"off\"");
+    reject(*member, "needs a sandbox, but \"sandbox\" is \"off\"");
   }
   if (ipc_ != nullptr && !server_.sandbox.host_ipc)
     diagnostics_.error(ipc_->place, join(join(path_, "sandbox"), "ipc"),
@@ -138,7 +138,7 @@ void ServerReader::read_idle_stop(const Member &milliseconds) {
   if (!value) return;
   server_.idle_stop_ms = *value;
   if (!server_.lazy && *value != 0)
-    wrong(milliseconds, "only a server with start = \"lazy\" is ended when it is idle");
+    reject(milliseconds, "only a server with start = \"lazy\" is ended when it is idle");
 }
 
 }  // namespace bulkhead::profiles

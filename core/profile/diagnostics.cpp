@@ -239,7 +239,7 @@ bool Diagnostics::lenient(const Place &place) const {
   return place.layer < layers_.size() && layers_[place.layer].lenient;
 }
 
-std::string Diagnostics::take_back(std::size_t kept) {
+std::string Diagnostics::retract_errors(std::size_t kept) {
   const ProfileError &first = errors_[kept].error;
   std::string text = first.path + ": " + first.what;
   errors_.resize(kept);

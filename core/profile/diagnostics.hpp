@@ -66,7 +66,7 @@ class Diagnostics {
   // True for what the corporation's layer says.
   bool corp(const Place &place) const;
   // Takes back the errors after the first `kept`, of which there are some; the first one's text.
-  std::string take_back(std::size_t kept);
+  std::string retract_errors(std::size_t kept);
   std::vector<ProfileError> take_errors();  // in the order of layers and lines
   std::vector<std::string> take_notes() { return std::move(notes_); }
 

@@ -20,7 +20,7 @@ constexpr std::string_view fixed_limits[] = {
     "request_read_ms",    "shutdown_grace_ms", "stderr_bytes"};
 
 // Until the restart, what does a policy that changed do? Nobody may take the new one for in force.
-std::string until_then(const PluginUse *was, const PluginUse *is) {
+std::string until_restart(const PluginUse *was, const PluginUse *is) {
   if (was == nullptr) return "; it is not asked until then";
   if (is == nullptr) return "; it decides until then";
   if (was->plugin == is->plugin) return "; it decides as before until then";
@@ -41,7 +41,7 @@ const PluginUse *find_same(const std::vector<PluginUse> &uses, const PluginUse &
 }
 
 // A file that cannot be read does not count as changed.
-bool other_file(const PluginFile &was, const PluginFile &is) {
+bool file_differs(const PluginFile &was, const PluginFile &is) {
   return !is.mark.empty() && was.mark != is.mark;
 }
 
@@ -59,7 +59,7 @@ void keep_fixed_files(std::string_view group, const std::vector<PluginUse> &now,
     const PluginUse *was = find_same(now, use);
     if (was == nullptr) continue;
     const PluginFile file = std::exchange(use.file, was->file);
-    if (!other_file(was->file, file)) continue;
+    if (!file_differs(was->file, file)) continue;
     out->push_back(std::string(group) + "." + use.id + std::string(file_restart) +
                    (group == "policies" ? "; its old code decides until then" : ""));
   }
@@ -72,7 +72,7 @@ void keep_connector_files(const Profile &now, Profile *next, std::vector<std::st
     const bool same = plugin != now.connectors.end() && next_plugin != next->connectors.end() &&
                       plugin->second == next_plugin->second;
     const PluginFile is = std::exchange(next->connector_files[type], was);
-    if (same && other_file(was, is)) {
+    if (same && file_differs(was, is)) {
       out->push_back("connectors." + type + std::string(file_restart));
     }
   }
@@ -83,7 +83,7 @@ void keep_uses(std::string_view group, const std::vector<PluginUse> &now,
   const auto note = [&](const PluginUse *was, const PluginUse *is) {
     const std::string &id = (was == nullptr ? is : was)->id;
     out->push_back(std::string(group) + "." + id + std::string(restart) +
-                   (group == "policies" ? until_then(was, is) : ""));
+                   (group == "policies" ? until_restart(was, is) : ""));
   };
   const std::size_t before = out->size();
   for (const PluginUse &use : *next) {
@@ -115,7 +115,7 @@ void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out)
 
 // Those of *next that differ from what runs in their configuration alone; in *next they are put
 // back.
-std::vector<PluginUse> take_reloads(const std::vector<PluginUse> &now,
+std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
                                     std::vector<PluginUse> *next) {
   std::vector<PluginUse> out;
   for (PluginUse &use : *next) {
@@ -191,7 +191,7 @@ std::vector<std::string> changed_files(const std::vector<PluginUse> &was,
   std::vector<std::string> out;
   for (const PluginUse &use : is) {
     const PluginUse *before = find_same(was, use);
-    if (before == nullptr || !other_file(before->file, use.file)) continue;
+    if (before == nullptr || !file_differs(before->file, use.file)) continue;
     out.push_back("tools." + use.id + ": file changed; new version runs");
   }
   return out;
@@ -202,7 +202,7 @@ std::vector<std::string> keep_files(const std::vector<PluginUse> &now, std::vect
   std::vector<std::string> out;
   for (PluginUse &use : *next) {
     const PluginUse *was = find_same(now, use);
-    if (was == nullptr || !here(use) || !other_file(was->file, use.file)) continue;
+    if (was == nullptr || !here(use) || !file_differs(was->file, use.file)) continue;
     PluginUse same = use;
     same.file = was->file;
     if (!same_use(*was, same)) continue;  // loaded again, from the new file
@@ -221,7 +221,7 @@ std::vector<std::string> keep_fixed(const Profile &now, Profile *next, bool relo
   keep_fixed_files("services", now.services, &next->services, &out);
   keep_connector_files(now, next, &out);
   std::vector<PluginUse> reloaded;
-  if (reload_policies) reloaded = take_reloads(now.policies, &next->policies);
+  if (reload_policies) reloaded = extract_reloads(now.policies, &next->policies);
   keep_uses("transports", now.transports, &next->transports, &out);
   keep_uses("policies", now.policies, &next->policies, &out);
   keep_uses("telemetry", now.telemetry, &next->telemetry, &out);

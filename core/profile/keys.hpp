@@ -16,7 +16,7 @@
 namespace bulkhead::profiles {
 
 // One member of a table that is read.
-struct Given {
+struct KeyValue {
   const Member &member;
   const std::string &path;  // "naming.prefix"
   Context &context;
@@ -36,7 +36,7 @@ struct Given {
 template <class T>
 struct Key {
   std::string_view name;
-  void (*read)(const Key &key, const Given &given, T &target) = nullptr;
+  void (*read)(const Key &key, const KeyValue &input, T &target) = nullptr;
   // The member in the syntax of the profile; null: `profile show` has no default for it.
   std::string (*show)(const Key &key, const T &source) = nullptr;
   void (*copy)(const T &from, T &to) = nullptr;  // of a number
@@ -67,8 +67,8 @@ ValueOf<member> &member_of(T &target) {
 template <auto member, class T = ClassOf<member>>
 constexpr Key<T> flag(std::string_view name) {
   Key<T> key{name};
-  key.read = [](const Key<T> &, const Given &given, T &target) {
-    if (const auto on = given.diagnostics().boolean(given.value(), given.path))
+  key.read = [](const Key<T> &, const KeyValue &input, T &target) {
+    if (const auto on = input.diagnostics().boolean(input.value(), input.path))
       member_of<member>(target) = *on;
   };
   if constexpr (std::is_same_v<T, ClassOf<member>>)
@@ -84,8 +84,8 @@ constexpr Key<T> number(std::string_view name, std::uint64_t least, std::uint64_
   Key<T> key{name};
   key.least = least;
   key.most = most;
-  key.read = [](const Key<T> &row, const Given &given, T &target) {
-    const auto value = given.diagnostics().integer(given.value(), given.path, row.least, row.most);
+  key.read = [](const Key<T> &row, const KeyValue &input, T &target) {
+    const auto value = input.diagnostics().integer(input.value(), input.path, row.least, row.most);
     if (value) member_of<member>(target) = static_cast<ValueOf<member>>(*value);
   };
   if constexpr (std::is_same_v<T, ClassOf<member>>) {
@@ -100,8 +100,8 @@ template <auto member, class T = ClassOf<member>>
 constexpr Key<T> choice(std::string_view name, std::span<const Word> words) {
   Key<T> key{name};
   key.words = words;
-  key.read = [](const Key<T> &row, const Given &given, T &target) {
-    if (const auto value = given.diagnostics().one_of(given.value(), given.path, row.words))
+  key.read = [](const Key<T> &row, const KeyValue &input, T &target) {
+    if (const auto value = input.diagnostics().one_of(input.value(), input.path, row.words))
       member_of<member>(target) = static_cast<ValueOf<member>>(*value);
   };
   if constexpr (std::is_same_v<T, ClassOf<member>>)
@@ -116,11 +116,11 @@ template <auto member, class T = ClassOf<member>>
 constexpr Key<T> text(std::string_view name, std::string (*refused)(const std::string &)) {
   Key<T> key{name};
   key.refused = refused;
-  key.read = [](const Key<T> &row, const Given &given, T &target) {
-    auto value = given.diagnostics().string(given.value(), given.path);
+  key.read = [](const Key<T> &row, const KeyValue &input, T &target) {
+    auto value = input.diagnostics().string(input.value(), input.path);
     if (!value) return;
     if (std::string why = row.refused(*value); !why.empty())
-      given.reject(std::move(why));
+      input.reject(std::move(why));
     else
       member_of<member>(target) = *std::move(value);
   };
@@ -134,11 +134,11 @@ template <auto member, class T = ClassOf<member>>
 constexpr Key<T> texts(std::string_view name, std::size_t most) {
   Key<T> key{name};
   key.most = most;
-  key.read = [](const Key<T> &row, const Given &given, T &target) {
-    auto list = given.diagnostics().strings(given.value(), given.path);
+  key.read = [](const Key<T> &row, const KeyValue &input, T &target) {
+    auto list = input.diagnostics().strings(input.value(), input.path);
     if (!list) return;
     if (list->size() > row.most)
-      given.reject_key("more than " + std::to_string(row.most) + " entries");
+      input.reject_key("more than " + std::to_string(row.most) + " entries");
     else
       member_of<member>(target) = *std::move(list);
   };
@@ -148,7 +148,7 @@ constexpr Key<T> texts(std::string_view name, std::size_t most) {
 // Everything else.
 template <class T>
 constexpr Key<T> custom(std::string_view name,
-                        void (*read)(const Key<T> &key, const Given &given, T &target)) {
+                        void (*read)(const Key<T> &key, const KeyValue &input, T &target)) {
   return {name, read};
 }
 

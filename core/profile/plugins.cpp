@@ -110,62 +110,62 @@ struct PluginReader {
 using PluginKey = Key<PluginReader>;
 
 // The name or path of a plugin.
-std::optional<std::string> plugin_name(const Given &given) {
-  auto text = given.diagnostics().string(given.value(), given.path);
+std::optional<std::string> plugin_name(const KeyValue &input) {
+  auto text = input.diagnostics().string(input.value(), input.path);
   if (text && text->find('/') != std::string::npos)
-    return resolve_path(*text, given.value().place, given.context);
+    return resolve_path(*text, input.value().place, input.context);
   if (!text || !text->empty()) return text;
-  given.reject("the name or path of a plugin is needed");
+  input.reject("the name or path of a plugin is needed");
   return std::nullopt;
 }
 
-void read_plugin_name(const PluginKey &, const Given &given, PluginReader &reader) {
-  if (auto name = plugin_name(given)) reader.use.plugin = *std::move(name);
+void read_plugin_name(const PluginKey &, const KeyValue &input, PluginReader &reader) {
+  if (auto name = plugin_name(input)) reader.use.plugin = *std::move(name);
 }
 
-void read_with_rules(const PluginKey &, const Given &given, PluginReader &reader) {
-  if (auto name = plugin_name(given)) reader.with_rules = *std::move(name);
+void read_with_rules(const PluginKey &, const KeyValue &input, PluginReader &reader) {
+  if (auto name = plugin_name(input)) reader.with_rules = *std::move(name);
 }
 
-void check_rules(const PluginKey &, const Given &given, PluginReader &) {
-  given.diagnostics().boolean(given.value(), given.path);  // give_rules() uses the value
+void check_rules(const PluginKey &, const KeyValue &input, PluginReader &) {
+  input.diagnostics().boolean(input.value(), input.path);  // give_rules() uses the value
 }
 
-void reject_rules_member(const PluginKey &, const Given &given, PluginReader &) {
-  given.reject_key("this is made of the profile's rules; write them as [security.rules...]");
+void reject_rules_member(const PluginKey &, const KeyValue &input, PluginReader &) {
+  input.reject_key("this is made of the profile's rules; write them as [security.rules...]");
 }
 
-void read_enabled(const PluginKey &, const Given &given, PluginReader &reader) {
-  const auto on = given.diagnostics().boolean(given.value(), given.path);
+void read_enabled(const PluginKey &, const KeyValue &input, PluginReader &reader) {
+  const auto on = input.diagnostics().boolean(input.value(), input.path);
   if (on && !*on) reader.enabled = false;
 }
 
-void read_disabled(const PluginKey &, const Given &given, PluginReader &reader) {
-  const auto off = given.diagnostics().boolean(given.value(), given.path);
+void read_disabled(const PluginKey &, const KeyValue &input, PluginReader &reader) {
+  const auto off = input.diagnostics().boolean(input.value(), input.path);
   if (off && *off) reader.enabled = false;
 }
 
-void read_sha256(const PluginKey &, const Given &given, PluginReader &reader) {
-  auto text = given.diagnostics().string(given.value(), given.path);
+void read_sha256(const PluginKey &, const KeyValue &input, PluginReader &reader) {
+  auto text = input.diagnostics().string(input.value(), input.path);
   if (!text) return;
   for (char &c : *text)
     if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
   if (text->size() != 64 || text->find_first_not_of("0123456789abcdef") != std::string::npos)
-    given.reject("64 hexadecimal digits are needed");
+    input.reject("64 hexadecimal digits are needed");
   else
     reader.use.sha256 = *std::move(text);
 }
 
-void read_tools_compartment(const PluginKey &, const Given &given, PluginReader &reader) {
-  read_compartment(given.member, given.path, &reader.use.compartment, given.context);
+void read_tools_compartment(const PluginKey &, const KeyValue &input, PluginReader &reader) {
+  read_compartment(input.member, input.path, &reader.use.compartment, input.context);
 }
 
 std::string refused_own_compartment(const std::string &text) {
   return text == "own" || text == "endpoint" ? "" : "\"own\" or \"endpoint\" is needed";
 }
 
-void read_grants(const PluginKey &, const Given &given, PluginReader &reader) {
-  auto list = given.diagnostics().strings(given.value(), given.path);
+void read_grants(const PluginKey &, const KeyValue &input, PluginReader &reader) {
+  auto list = input.diagnostics().strings(input.value(), input.path);
   if (!list) return;
   const bool tools = (reader.group & kTools) != 0;
   for (const std::string &grant : *list) {
@@ -174,7 +174,7 @@ void read_grants(const PluginKey &, const Given &given, PluginReader &reader) {
     const std::string_view known = reader.judges() ? "network, network:PORT"
                                    : tools         ? "control, network, network:PORT"
                                                    : "control";
-    given.reject(in_quotes(grant) + " is not known; allowed: " + std::string(known));
+    input.reject(in_quotes(grant) + " is not known; allowed: " + std::string(known));
   }
   reader.use.grants = *std::move(list);
 }

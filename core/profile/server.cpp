@@ -54,12 +54,12 @@ void ServerReader::read() {
   context_.profile.servers.push_back(std::move(server_));
 }
 
-const Member *ServerReader::given(std::string_view key) const {
-  const auto found = given_.find(key);
-  return found == given_.end() ? nullptr : found->second;
+const Member *ServerReader::find(std::string_view key) const {
+  const auto found = members_.find(key);
+  return found == members_.end() ? nullptr : found->second;
 }
 
-void ServerReader::wrong(const Member &member, std::string what) {
+void ServerReader::reject(const Member &member, std::string what) {
   diagnostics_.error(member.place, at(member), std::move(what));
 }
 
@@ -68,9 +68,9 @@ void ServerReader::collect() {
   for (const Member &member : entry_.value.members) {
     const std::string_view key = server_key(member.name);
     if (!key.empty()) {
-      const auto [old, fresh] = given_.emplace(key, &member);
+      const auto [old, fresh] = members_.emplace(key, &member);
       if (!fresh)
-        wrong(member, "means the same as " + in_quotes(old->second->name) + " in line " +
+        reject(member, "means the same as " + in_quotes(old->second->name) + " in line " +
                           std::to_string(old->second->place.line) + "; give one of them");
     } else if (ignored_server_key(member.name)) {
       ignored += (ignored.empty() ? "" : ", ") + member.name;
@@ -85,14 +85,14 @@ void ServerReader::collect() {
 }
 
 void ServerReader::read_switches() {
-  const Member *disabled = given("disabled");
-  const Member *enabled = given("enabled");
+  const Member *disabled = find("disabled");
+  const Member *enabled = find("enabled");
   std::optional<bool> off, on;
   if (disabled != nullptr) off = diagnostics_.boolean(disabled->value, at(*disabled));
   if (enabled != nullptr) on = diagnostics_.boolean(enabled->value, at(*enabled));
-  if (off && on && *off == *on) wrong(*enabled, "contradicts \"disabled\"; give one of them");
+  if (off && on && *off == *on) reject(*enabled, "contradicts \"disabled\"; give one of them");
   server_.disabled = off.value_or(!on.value_or(true));
-  if (const Member *unsupported = given("unsupported_stdio")) {
+  if (const Member *unsupported = find("unsupported_stdio")) {
     const auto flag = diagnostics_.boolean(unsupported->value, at(*unsupported));
     if (flag.value_or(false) && !server_.disabled) {
       server_.disabled = true;
@@ -104,10 +104,10 @@ void ServerReader::read_switches() {
 
 // The type, which a command or a url decides.
 void ServerReader::read_type() {
-  const Member *command = given("command");
-  const Member *url = given("url");
+  const Member *command = find("command");
+  const Member *url = find("url");
   if (command != nullptr && url != nullptr) {
-    wrong(*url, "a server has a command or a url, not both");
+    reject(*url, "a server has a command or a url, not both");
     return;
   }
   if (command == nullptr && url == nullptr) {
@@ -115,15 +115,15 @@ void ServerReader::read_type() {
     return;
   }
   server_.type = command != nullptr ? "stdio" : "http";
-  const Member *type = given("type");
+  const Member *type = find("type");
   if (type == nullptr) return;
   const auto text = diagnostics_.string(type->value, at(*type));
   if (!text) return;
   const std::string_view canonical = canonical_type(*text);
   if (canonical.empty()) {
-    read_own_type(*type, *text);
+    read_custom_type(*type, *text);
   } else if ((canonical == "stdio") != (command != nullptr)) {
-    wrong(*type, in_quotes(*text) + " does not go with " +
+    reject(*type, in_quotes(*text) + " does not go with " +
                      (command != nullptr ? "a command" : "a url") + "; leave the type out, or " +
                      (command != nullptr ? "write \"stdio\"" : "write \"http\" or \"sse\""));
   } else {
@@ -131,31 +131,31 @@ void ServerReader::read_type() {
   }
 }
 
-void ServerReader::read_own_type(const Member &type, const std::string &text) {
+void ServerReader::read_custom_type(const Member &type, const std::string &text) {
   const auto &connectors = context_.profile.connectors;
   if (connectors.contains(text)) {
     server_.type = text;
-    own_type_ = true;
+    custom_type_ = true;
     return;
   }
   std::string allowed = "stdio, http (also streamable-http), sse";
   for (const auto &[name, plugin] : connectors)
     if (canonical_type(name).empty()) allowed += ", " + name;
-  wrong(type, in_quotes(text) + " is not known; allowed: " + printable(allowed, 400));
+  reject(type, in_quotes(text) + " is not known; allowed: " + printable(allowed, 400));
 }
 
 void ServerReader::read_command(const Member &command) {
   auto text = diagnostics_.string(command.value, at(command));
   if (text && text->empty())
-    wrong(command, "the command is empty");
+    reject(command, "the command is empty");
   else if (text)
     server_.command = std::move(*text);
 }
 
 void ServerReader::read_args(const Member &args) {
   auto list = diagnostics_.strings(args.value, at(args));
-  if (list) fill_in_inputs(&*list);
-  if (list && few(args, list->size(), kServerEntries)) server_.args = std::move(*list);
+  if (list) expand_inputs(&*list);
+  if (list && within_limit(args, list->size(), kServerEntries)) server_.args = std::move(*list);
 }
 
 void ServerReader::read_cwd(const Member &cwd) {
@@ -163,13 +163,13 @@ void ServerReader::read_cwd(const Member &cwd) {
 }
 
 void ServerReader::reject_env_file(const Member &file) {
-  wrong(file,
+  reject(file,
         "env files are not read; put the variables into env, or into the environment of the "
         "gateway");
 }
 
 // Only ${input:...} is a reference in arguments.
-void ServerReader::fill_in_inputs(std::vector<std::string> *args) {
+void ServerReader::expand_inputs(std::vector<std::string> *args) {
   if (context_.literal) return;
   for (std::string &arg : *args) {
     if (server_.disabled || arg.find("${input:") == std::string::npos) continue;
@@ -181,15 +181,15 @@ void ServerReader::fill_in_inputs(std::vector<std::string> *args) {
   }
 }
 
-bool ServerReader::few(const Member &member, std::size_t count, std::size_t most) {
+bool ServerReader::within_limit(const Member &member, std::size_t count, std::size_t most) {
   if (count <= most) return true;
-  wrong(member, "more than " + std::to_string(most) + " entries");
+  reject(member, "more than " + std::to_string(most) + " entries");
   return false;
 }
 
 void ServerReader::read_env(const Member &env) {
   if (!diagnostics_.is_table(env.value, at(env)) ||
-      !few(env, env.value.members.size(), kServerEntries))
+      !within_limit(env, env.value.members.size(), kServerEntries))
     return;
   for (const Member &variable : env.value.members) {
     const std::string path = join(at(env), variable.name);
@@ -217,7 +217,7 @@ std::optional<ServerReader::Value> ServerReader::expanded(const std::string &tex
     return checked(Value{std::move(result.text), result.referred, false}, place, path);
   const bool only_unmet = std::all_of(
       result.problems.begin(), result.problems.end(), [&](const Expanded::Problem &problem) {
-        return problem.asked || (problem.missing && may_lack(place));
+        return problem.asked || (problem.missing && may_be_unset(place));
       });
   if (only_unmet) {
     for (Expanded::Problem &problem : result.problems) unmet_.push_back(std::move(problem.what));
@@ -230,16 +230,16 @@ std::optional<ServerReader::Value> ServerReader::expanded(const std::string &tex
 }
 
 // Values of the corporation's layer must hold as they are written, or nothing starts.
-bool ServerReader::may_lack(const Place &place) const {
+bool ServerReader::may_be_unset(const Place &place) const {
   if (context_.environment.use == ProfileUse::none) return true;
   return !diagnostics_.corp(place) && !diagnostics_.corp(entry_.place);
 }
 
 // A value that cannot be used is an error of the file. A value from the environment disables this
 // server instead, like a missing one.
-void ServerReader::unusable(const Value &value, const Place &place, const std::string &path,
+void ServerReader::reject_value(const Value &value, const Place &place, const std::string &path,
                             const std::string &what) {
-  if (value.referred && may_lack(place))
+  if (value.referred && may_be_unset(place))
     unmet_.push_back(path.substr(path_.size() + 1) + ", which the environment gives: " + what);
   else
     diagnostics_.error(place, path, what);
@@ -276,15 +276,15 @@ void ServerReader::read_url(const Member &url) {
   auto value = expanded(*text, url.value.place, at(url));
   if (!value) return;
   if (!value->unresolved) {
-    if (const std::string why = refused_url(value->text, own_type_); !why.empty())
-      return unusable(*value, url.value.place, at(url), why);
+    if (const std::string why = refused_url(value->text, custom_type_); !why.empty())
+      return reject_value(*value, url.value.place, at(url), why);
   }
   server_.url = std::move(value->text);
 }
 
 void ServerReader::read_headers(const Member &headers) {
   if (!diagnostics_.is_table(headers.value, at(headers))) return;
-  if (!few(headers, headers.value.members.size(), kHeaders)) return;
+  if (!within_limit(headers, headers.value.members.size(), kHeaders)) return;
   for (const Member &header : headers.value.members) {
     const std::string path = join(at(headers), header.name);
     if (!header_name(header.name)) {
@@ -302,11 +302,11 @@ void ServerReader::read_headers(const Member &headers) {
 void ServerReader::add_header(const std::string &name, Value value, const Place &place,
                               const std::string &path) {
   if (control_character(value.text)) {
-    return unusable(value, place, path,
+    return reject_value(value, place, path,
                     "the value of the header holds a control character (a line break?)");
   }
   if (value.text.size() > kHeaderBytes) {
-    return unusable(value, place, path,
+    return reject_value(value, place, path,
                     "the value has more than " + std::to_string(kHeaderBytes) + " bytes");
   }
   for (const auto &[other, text] : server_.headers) {
@@ -325,8 +325,8 @@ void ServerReader::read_bearer_token(const Member &token) {
 }
 
 void ServerReader::read_bearer_variable(const Member &variable) {
-  if (given("bearerToken") != nullptr)
-    return wrong(variable, "means the same as \"bearerToken\"; give one of them");
+  if (find("bearerToken") != nullptr)
+    return reject(variable, "means the same as \"bearerToken\"; give one of them");
   const auto text = diagnostics_.string(variable.value, at(variable));
   if (!text) return;
   if (auto value = bearer_variable(variable, *text)) add_bearer(variable, std::move(*value));
@@ -344,7 +344,7 @@ std::optional<ServerReader::Value> ServerReader::bearer_variable(const Member &t
   std::string what = missing ? "the environment variable " + printable(name) +
                                    " is not set; set it, or write bearerToken"
                              : "the name of an environment variable is needed here";
-  if (missing && may_lack(token.value.place)) {
+  if (missing && may_be_unset(token.value.place)) {
     unmet_.push_back(std::move(what));
     return Value{reference, true, true};
   }
@@ -355,7 +355,7 @@ std::optional<ServerReader::Value> ServerReader::bearer_variable(const Member &t
 
 void ServerReader::add_bearer(const Member &token, Value value) {
   if (value.text.empty())
-    return unusable(value, token.value.place, at(token), "the token is empty");
+    return reject_value(value, token.value.place, at(token), "the token is empty");
   value.text.insert(0, "Bearer ");
   add_header("Authorization", std::move(value), token.value.place, at(token));
 }
@@ -363,7 +363,7 @@ void ServerReader::add_bearer(const Member &token, Value value) {
 void ServerReader::read_allow_tools(const Member &tools) {
   auto list = diagnostics_.strings(tools.value, at(tools));
   const bool all = list && std::find(list->begin(), list->end(), "*") != list->end();
-  if (list && few(tools, list->size(), kServerEntries) && !all)
+  if (list && within_limit(tools, list->size(), kServerEntries) && !all)
     server_.allow_tools = std::move(*list);
 }
 
@@ -376,8 +376,8 @@ void ServerReader::read_timeout(const Member &timeout) {
 }
 
 void ServerReader::read_timeout_seconds(const Member &seconds) {
-  if (given("timeout") != nullptr)
-    wrong(seconds, "means the same as \"timeout\"; give one of them");
+  if (find("timeout") != nullptr)
+    reject(seconds, "means the same as \"timeout\"; give one of them");
   server_.timeout_ms = from_seconds(seconds);
 }
 
@@ -386,8 +386,8 @@ void ServerReader::read_connect_timeout(const Member &timeout) {
 }
 
 void ServerReader::read_startup_seconds(const Member &seconds) {
-  if (given("connect_timeout") != nullptr)
-    wrong(seconds, "means the same as \"connect_timeout\"; give one of them");
+  if (find("connect_timeout") != nullptr)
+    reject(seconds, "means the same as \"connect_timeout\"; give one of them");
   server_.connect_timeout_ms = from_seconds(seconds);
 }
 
@@ -397,7 +397,7 @@ void ServerReader::read_server_compartment(const Member &compartment) {
 
 void ServerReader::read_tool_timeouts(const Member &tools) {
   if (!diagnostics_.is_table(tools.value, at(tools))) return;
-  if (!few(tools, tools.value.members.size(), kServerEntries)) return;
+  if (!within_limit(tools, tools.value.members.size(), kServerEntries)) return;
   for (const Member &tool : tools.value.members)
     if (const auto value = milliseconds(tool, join(at(tools), tool.name)))
       server_.tool_timeouts_ms.emplace(tool.name, *value);
@@ -418,7 +418,7 @@ std::optional<std::uint64_t> ServerReader::from_seconds(const Member &member) {
     std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (seconds >= 0.001 && seconds <= 86'400)
     return clamped(static_cast<std::uint64_t>(std::llround(seconds * 1000)), member, at(member));
-  wrong(member, "a number of seconds from 0.001 to 86400 is needed");
+  reject(member, "a number of seconds from 0.001 to 86400 is needed");
   return std::nullopt;
 }
 

@@ -20,8 +20,8 @@ struct ServerKey {
 
 template <auto method>
 constexpr Key<ServerReader> read_with(std::string_view name) {
-  return {name, [](const Key<ServerReader> &, const Given &given, ServerReader &reader) {
-            (reader.*method)(given.member);
+  return {name, [](const Key<ServerReader> &, const KeyValue &input, ServerReader &reader) {
+            (reader.*method)(input.member);
           }};
 }
 
@@ -108,13 +108,13 @@ std::span<const std::string_view> server_keys() {
 
 void ServerReader::read_keys() {
   for (const ServerKey &row : kKeys) {
-    const Member *member = given(row.key.name);
+    const Member *member = find(row.key.name);
     if (member == nullptr || row.key.read == nullptr) continue;
     const std::string noun(row.noun);
-    if (row.needs == Needs::command && given("command") == nullptr)
-      wrong(*member, "only a server with a command has " + noun);
-    if (row.needs == Needs::url && given("url") == nullptr)
-      wrong(*member, "only a server with a url has " + noun);
+    if (row.needs == Needs::command && find("command") == nullptr)
+      reject(*member, "only a server with a command has " + noun);
+    if (row.needs == Needs::url && find("url") == nullptr)
+      reject(*member, "only a server with a url has " + noun);
     row.key.read(row.key, {*member, at(*member), context_}, *this);
   }
 }

@@ -53,27 +53,27 @@ class ServerReader {
     bool unresolved = false;  // still holds references: of a disabled server
   };
 
-  const Member *given(std::string_view key) const;
+  const Member *find(std::string_view key) const;
   std::string at(const Member &member) const { return join(path_, member.name); }
-  void wrong(const Member &member, std::string what);
+  void reject(const Member &member, std::string what);
   void collect();
   void read_keys();
   void read_switches();
   void read_type();
-  void read_own_type(const Member &type, const std::string &text);
+  void read_custom_type(const Member &type, const std::string &text);
   void read_sandbox_mode(const Member &mode, const std::string &path);
   void read_sandbox_member(const Member &member, const std::string &path);
   void add_sandbox_path(const std::string &text, const Place &place, const std::string &path,
                         std::vector<std::string> *out);
   void check_sandbox();
-  void fill_in_inputs(std::vector<std::string> *args);
-  bool few(const Member &member, std::size_t count, std::size_t most);
+  void expand_inputs(std::vector<std::string> *args);
+  bool within_limit(const Member &member, std::size_t count, std::size_t most);
   std::optional<Value> expanded(const std::string &text, const Place &place,
                                 const std::string &path);
   std::optional<Value> checked(Value value, const Place &place, const std::string &path);
   std::optional<Value> bearer_variable(const Member &token, const std::string &name);
-  bool may_lack(const Place &place) const;
-  void unusable(const Value &value, const Place &place, const std::string &path,
+  bool may_be_unset(const Place &place) const;
+  void reject_value(const Value &value, const Place &place, const std::string &path,
                 const std::string &what);
   void disable_if_unmet();
   void add_header(const std::string &name, Value value, const Place &place,
@@ -87,10 +87,10 @@ class ServerReader {
   Context &context_;
   Diagnostics &diagnostics_;
   const std::string path_;
-  std::map<std::string_view, const Member *> given_;  // by our spelling of the key
+  std::map<std::string_view, const Member *> members_;  // by our spelling of the key
   ServerDef server_;
   std::vector<std::string> unmet_;  // what the environment does not give
-  bool own_type_ = false;           // a type that only [connectors] has
+  bool custom_type_ = false;           // a type that only [connectors] has
   const Member *ipc_ = nullptr;     // of the table "sandbox"
 };
 

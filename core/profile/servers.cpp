@@ -21,7 +21,7 @@ Places places_of(const Node *tools, const Profile &profile) {
 
 // A server takes the place of a tools plugin of the same name that a lower layer has; two of one
 // layer cannot both be meant.
-bool settle_with_tools(const Member &entry, const Places &tools, Context &context) {
+bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &context) {
   const auto found = tools.find(entry.name);
   if (found == tools.end()) return true;
   const Place &place = found->second;
@@ -44,7 +44,7 @@ bool settle_with_tools(const Member &entry, const Places &tools, Context &contex
 }
 
 // Of a lenient layer: with the mistake as its reason.
-void list_wrong(const Member &entry, std::string_view what, Context &context) {
+void add_invalid(const Member &entry, std::string_view what, Context &context) {
   Diagnostics &diagnostics = context.diagnostics;
   ServerDef server;
   server.name = entry.name;
@@ -57,12 +57,12 @@ void list_wrong(const Member &entry, std::string_view what, Context &context) {
   context.profile.servers.push_back(std::move(server));
 }
 
-void read_one(const Member &entry, Context &context) {
+void read_entry(const Member &entry, Context &context) {
   Diagnostics &diagnostics = context.diagnostics;
   const std::size_t before = diagnostics.count();
   read_server(entry, context);
   if (diagnostics.count() > before && diagnostics.lenient(entry.place))
-    list_wrong(entry, diagnostics.take_back(before), context);
+    add_invalid(entry, diagnostics.retract_errors(before), context);
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ void read_servers(const Node &table, const Node *tools, Context &context) {
   for (const Member &entry : table.members) {
     const std::string why = refused_name(entry.name, naming, false);
     if (why.empty()) {
-      if (settle_with_tools(entry, running, context)) read_one(entry, context);
+      if (resolve_tools_conflict(entry, running, context)) read_entry(entry, context);
     } else if (naming.bad_names_error && !diagnostics.lenient(entry.place)) {
       diagnostics.error(entry.place, join("mcpServers", entry.name),
                         "the server is refused: " + why);

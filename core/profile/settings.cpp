@@ -44,14 +44,14 @@ std::string refused_tool_name(std::string_view name) {
   return {};
 }
 
-void read_aliases(const Key<Naming> &, const Given &given, Naming &naming) {
-  Diagnostics &diagnostics = given.diagnostics();
-  const Node &table = given.value();
-  if (!diagnostics.is_table(table, given.path)) return;
+void read_aliases(const Key<Naming> &, const KeyValue &input, Naming &naming) {
+  Diagnostics &diagnostics = input.diagnostics();
+  const Node &table = input.value();
+  if (!diagnostics.is_table(table, input.path)) return;
   if (table.members.size() > Naming::max_aliases)
-    return given.reject("there are more than " + std::to_string(Naming::max_aliases) + " aliases");
+    return input.reject("there are more than " + std::to_string(Naming::max_aliases) + " aliases");
   for (const Member &member : table.members) {
-    const std::string at = join(given.path, member.name);
+    const std::string at = join(input.path, member.name);
     auto tool = diagnostics.string(member.value, at);
     if (!tool) continue;
     std::string why = refused_tool_name(member.name);

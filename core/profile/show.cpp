@@ -11,9 +11,9 @@ namespace bulkhead::profiles {
 
 namespace {
 
-class Shower {
+class ShownWriter {
  public:
-  explicit Shower(Context &context) : context_(context) {}
+  explicit ShownWriter(Context &context) : context_(context) {}
 
   void root(const Node &root) {
     for (const Member &section : root.members) {
@@ -74,13 +74,13 @@ class Shower {
 
   struct KeyWriter {
     std::string_view key;
-    void (Shower::*write)(const Node &value, const std::string &path);
+    void (ShownWriter::*write)(const Node &value, const std::string &path);
   };
 
   void server(const Node &table, const std::string &path) {
     static constexpr KeyWriter kWriters[] = {
-        {"env", &Shower::pairs}, {"headers", &Shower::pairs}, {"bearerToken", &Shower::secret},
-        {"url", &Shower::url},   {"args", &Shower::args},
+        {"env", &ShownWriter::pairs}, {"headers", &ShownWriter::pairs}, {"bearerToken", &ShownWriter::secret},
+        {"url", &ShownWriter::url},   {"args", &ShownWriter::args},
     };
     for (const Member &member : table.members) {
       const std::string_view key = server_key(member.name);
@@ -134,7 +134,7 @@ class Shower {
 }  // namespace
 
 void show(const Node &root, Context &context) {
-  Shower(context).root(root);
+  ShownWriter(context).root(root);
 }
 
 }  // namespace bulkhead::profiles
