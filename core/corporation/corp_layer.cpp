@@ -17,7 +17,7 @@ bool is_rule_section(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What a policy answers when nothing else decides has two spellings, and rules have four.
+// The default verdict of a policy has two spellings, and rules have four.
 std::vector<CorpPath> other_spellings(const CorpPath &path) {
   static const CorpPath kShort{"security", "default"};
   static const CorpPath kLong{"security", "capabilities", "mcp_tools"};
@@ -28,18 +28,18 @@ std::vector<CorpPath> other_spellings(const CorpPath &path) {
   return {};
 }
 
-// What says how the layers are read has done so before directives change values.
+// Keys that control how layers are read take effect before directives change values.
 bool is_switch(std::string_view section) {
   return section == "editable" || section == "detect_servers";
 }
 
-// All servers, and no key of theirs.
+// All servers, and not a key of them.
 bool is_all_servers(const CorpPath &path) {
   return path.front() == "mcpServers" &&
          (path.size() == 1 || (path.size() == 2 && path.back() == "*"));
 }
 
-// True if a layer's tools plugin is another one than what `known` has of its name.
+// True if a layer's tools plugin differs from the one of that name in `known`.
 bool other_tools(const Member &member, const Node *known) {
   const Node *old = known == nullptr ? nullptr : known->find(member.name);
   if (old == nullptr) return true;
@@ -87,7 +87,7 @@ void CorpLayer::read_directives(Node &layer, std::uint16_t index) {
   hold_policies(layer);
 }
 
-// What would take away what this file itself gives, unless by mistake.
+// Rejects a directive that would remove values of this file, since that must be a mistake.
 void CorpLayer::reject_own_removals(std::size_t number, Node &layer) {
   const Directive &directive = directives_[number];
   if (directive.operation != Operation::forbid && directive.operation != Operation::remove) return;
@@ -152,7 +152,7 @@ void CorpLayer::read(const Node &node, const std::string &at) {
                        in_quotes(directive.path.front()) +
                            " says how the layers are read, before directives change values: set it "
                            "as a key of this file, and \"lock\" it");
-  // Errors beyond the most that are kept are not counted.
+  // Errors above kProfileErrors are not counted.
   const bool whole = !directive.path.empty() && gives == (value != nullptr);
   if (!whole || diagnostics_.count() > errors || conflicts_with_earlier(directive, at)) return;
   if (value != nullptr) directive.value = *value;
@@ -164,8 +164,8 @@ bool CorpLayer::conflicts_with_earlier(const Directive &directive, const std::st
   const bool holding =
       directive.operation == Operation::lock || directive.operation == Operation::forbid;
   for (const Hold &held : holds_) {
-    if (held.implied && holding) continue;  // who holds each spelling says the same again
-    // A wider lock takes nothing away from a narrower one.
+    if (held.implied && holding) continue;  // each spelling is held again
+    // A wider lock does not conflict with a narrower one.
     const bool late = directive.operation == Operation::lock
                           ? covers(held.path, directive.path)
                           : paths_meet(held.path, directive.path);
@@ -185,7 +185,7 @@ void CorpLayer::hold(const Directive &directive) {
   held.forbids = directive.operation == Operation::forbid;
   held.place = directive.place;
   held.reason = std::string("the corporation's profile ") + (held.forbids ? "forbids " : "locks ") +
-              to_string(directive.path) + " (" + where(directive.place) + ")";
+                to_string(directive.path) + " (" + where(directive.place) + ")";
   if (!directive.reason.empty()) held.reason += ": " + directive.reason;
   holds_.push_back(held);
   held.implied = true;
@@ -203,12 +203,13 @@ bool CorpLayer::holds(const CorpPath &path) const {
 void CorpLayer::lock_section(const LockedSection &fixed) {
   for (const CorpPath &path : fixed.paths)
     section_locks_.push_back({path, false, false, false,
-                      "editable." + fixed.name + " is false in the corporation's profile (" +
-                          where(fixed.place) + ")",
-                      fixed.place});
+                              "editable." + fixed.name +
+                                  " is false in the corporation's profile (" + where(fixed.place) +
+                                  ")",
+                              fixed.place});
 }
 
-// A server that the corporation gives is that one, whoever else has one of its name.
+// A server of the corporation cannot be replaced by another layer.
 void CorpLayer::hold_servers(const Node &layer) {
   const auto hold_name = [&](const std::string &name, const Place &place) {
     holds_.push_back({{"mcpServers", name},
@@ -231,8 +232,8 @@ void CorpLayer::hold_servers(const Node &layer) {
   }
 }
 
-// Rules are worth what the policy is worth that judges by them, and a policy that asks elsewhere
-// what the service is worth by which it does.
+// Rules depend on the policy that evaluates them, and a policy with an external decision point
+// depends on the service that connects it: both are held.
 void CorpLayer::hold_policies(const Node &layer) {
   const Place *place = nullptr;
   for (const Member &member : layer.members)
@@ -275,9 +276,8 @@ void CorpLayer::reject(const Hold &held, std::vector<Touch> &touches, bool toler
   if (held.tolerated || tolerant) erase_all(touches);
 }
 
-// Of a section that is the corporation's: another value for what is in it already gives way, and
-// the layer is used without. What the layer has beside that is left to reject(): it would be
-// missed.
+// In a held section, changed values of existing entries are dropped with a note. Additional entries
+// are left to reject(), since dropping them silently would mislead.
 void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
   const std::string &name = held.path.front();
   const Node *known = below.find(name);
@@ -291,7 +291,8 @@ void CorpLayer::keep_values(const Hold &held, Node &layer, const Node &below) {
       touches.push_back({&section.value, i, {name, entry}});
     }
     for (const Touch &touch : touches) {
-      diagnostics_.note(touch.member().place, to_string(touch.path) + " is left out: " + held.reason);
+      diagnostics_.note(touch.member().place,
+                        to_string(touch.path) + " is left out: " + held.reason);
     }
     erase_all(touches);
   }
@@ -307,8 +308,8 @@ bool CorpLayer::locked_by_directive(const CorpPath &path) const {
   });
 }
 
-// A server and a tools plugin of one name take each other's place, and a tools plugin is a server
-// like others where no others may come.
+// A server and a tools plugin of the same name replace each other, and a tools plugin counts as a
+// server where servers cannot be added.
 void CorpLayer::reject_names(const Hold &held, Node &layer, const Node &below, bool tolerant) {
   const bool tools = held.path.front() == "tools";
   const bool all = is_all_servers(held.path);
@@ -382,7 +383,7 @@ void CorpLayer::replace(Directive &directive, Node &root, std::vector<RuleLayer>
     member.value = directive.value;
   }
   if (there.empty() || !is_rule_section(directive.path.front())) return;
-  // Their rules go, ours come in the corporation's name.
+  // The replaced rules are removed; the new ones belong to the corporation's layer.
   for (RuleLayer &layer : *rules) {
     std::vector<Touch> old = find_members(layer.sections, directive.path);
     erase_all(old);

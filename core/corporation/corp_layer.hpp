@@ -1,5 +1,5 @@
-// What a corp layer says about the layers above it: directives, servers and rules that stay.
-// docs/corp.md describes it. Internal to core/profile.
+// The corporation's layer binds the layers above it: directives, and servers and rules that no
+// other layer changes (docs/corp.md). Internal to the rooms of profiles.
 #pragma once
 
 #include <string>
@@ -19,24 +19,24 @@ class CorpLayer {
  public:
   explicit CorpLayer(Diagnostics &diagnostics) : diagnostics_(diagnostics) {}
 
-  // Takes the directives out of the corp layer, a canonical one.
+  // Removes the directives from the canonical corp layer and applies their holds.
   void read_directives(Node &layer, std::uint16_t index);
 
-  // Before take(): a section of the corp layer that may not be edited is locked.
+  // Before read_directives(): locks a section that [editable] of the corp layer excludes.
   void lock_section(const LockedSection &fixed);
 
-  // After take(): true if the path, or something above it, stays as it is.
+  // After read_directives(): true if the path, or a part that contains it, is held.
   bool holds(const CorpPath &path) const;
 
-  // Of a layer above it, before that is merged over `below`: what is locked or forbidden is an
-  // error at its place. In a layer that is no person's own file (`tolerant`), and for servers that
-  // the corp layer merely has as well, it is left out with a note instead.
+  // Checks a layer above the corp layer before it is merged over `below`: locked or forbidden
+  // values are errors at their places. In a layer that no person writes (`tolerant`), and for
+  // servers that the corp layer has too, they are dropped with a note instead.
   void screen(Node &layer, const Node &below, bool tolerant);
 
-  // After all layers are merged: what is added, replaced, removed and forbidden.
+  // After all layers are merged: adds, replaces and removes values.
   void apply(Node &root, std::vector<RuleLayer> *rules);
 
-  // What each directive did, and the holds, for those who look at the profile.
+  // Reports the effect of each directive, and the holds, for `profile show`.
   void report(Profile *profile, std::vector<ProfileHold> *holds) const;
 
  private:
@@ -49,16 +49,16 @@ class CorpLayer {
     Node value;  // of add and replace
     std::string reason;
     Place place;
-    std::string trace;  // what came of it
+    std::string trace;  // its effect
   };
   struct Hold {
     CorpPath path;
     bool forbids = false;
-    bool tolerated = false;    // what touches it gives way instead of being wrong
-    bool implied = false;  // another spelling of what a directive names
+    bool tolerated = false;  // a conflicting value is dropped with a note, not an error
+    bool implied = false;    // another spelling of a directive's path
     std::string reason;
     Place place;
-    bool keeps_values = false;  // another value for what it holds gives way; more is wrong
+    bool keeps_values = false;  // changed values are dropped; additions are errors
   };
 
   void read(const Node &node, const std::string &at);

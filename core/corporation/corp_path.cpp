@@ -31,7 +31,7 @@ bool is_plugin_group(std::string_view name) {
   return std::find(groups.begin(), groups.end(), name) != groups.end();
 }
 
-// One name from the front of the text, with the dot behind it.
+// Consumes one name and the dot after it.
 bool consume_part(std::string_view *text, CorpPath *out) {
   std::string part;
   if (text->starts_with('"')) {
@@ -53,7 +53,7 @@ bool consume_part(std::string_view *text, CorpPath *out) {
   return !text->empty();
 }
 
-// The spellings that canonical_layer() gives other names to.
+// Renames the spellings that canonical_layer() renames.
 void make_canonical(CorpPath *path) {
   std::string &first = path->front();
   if (first == "mcp_servers" || first == "servers") first = "mcpServers";
@@ -63,26 +63,25 @@ void make_canonical(CorpPath *path) {
   }
 }
 
-// True if a layer that gives this member of the table at `depth` replaces all that `below` has in
-// it.
+// True if this member of the table at `depth` replaces the same member of `below` completely.
 bool replaces_whole(const Member &member, const CorpPath &path, std::size_t depth,
                     const Node &below) {
   const std::string &section = path.front();
   if (depth == 1 && section == "mcpServers") return true;
   if (depth == 1 && is_plugin_group(section)) {
-    // Switching it off leaves nothing of it either.
+    // Disabling an instance removes it completely.
     if (member.value.find("enabled") != nullptr || member.value.find("disabled") != nullptr)
       return true;
     const Node *plugin = member.value.find("plugin");
     const Node *old = below.find("plugin");
     return plugin != nullptr && (old == nullptr || old->text != plugin->text);
   }
-  // Rules replace each other whole, in each of their spellings.
+  // Rules replace each other completely, in each of their spellings.
   if (section == "security") return depth == 3 && path[1] == "rules";
   return (depth == 2 && section == "profiles") || (depth == 1 && section == "default");
 }
 
-// Goes down a tree along a path.
+// Walks a tree along a path.
 struct Walk {
   const CorpPath &path;
   bool exact;  // only what is at the end of the path
@@ -159,7 +158,7 @@ std::vector<Touch> find_members(Node &root, const CorpPath &path) {
 }
 
 void erase_all(std::vector<Touch> &touches) {
-  // Those of one table come one after the other, in its order.
+  // Touches of one table are adjacent and in its order.
   for (std::size_t i = touches.size(); i-- > 0;) {
     std::vector<Member> &members = touches[i].parent->members;
     members.erase(members.begin() + static_cast<std::ptrdiff_t>(touches[i].index));

@@ -17,7 +17,7 @@ std::unexpected<Error> refuse(std::string_view file, const std::string &why, con
   return fail(BH_E_DENIED, std::string(file) + ": " + why + " [" + code + "]");
 }
 
-// The text as a table; an error in the words of the parser.
+// The text as a table, or the first error of the parser.
 Result<Node> read_tree(std::string_view text, std::string_view file) {
   const std::vector<ProfileLayer> layers{{"corp", std::string(file), std::string(text)}};
   Diagnostics diagnostics(layers);
@@ -33,7 +33,7 @@ const std::string *text_of(const Node *table, std::string_view name) {
   return value != nullptr && value->kind == Kind::string ? &value->text : nullptr;
 }
 
-// What the catalogue says of one revision.
+// The catalogue's entry for one revision.
 struct Entry {
   std::string status, hash, current;
 };
@@ -66,7 +66,7 @@ Result<Entry> find_entry(const Node &catalogue, const SignedCorp &given, const s
   return Entry{*status, *hash, *current};
 }
 
-// What the entry says, before anything is refused.
+// The entry before its checks.
 CorpRevision revision_of(const Entry &entry, const std::string &id, const std::string &revision) {
   return {id, revision, entry.current, entry.status == "deprecated", entry.status == "revoked"};
 }
@@ -86,7 +86,7 @@ Result<void> check_entry(const SignedCorp &given, const Entry &entry, const std:
       "catalogue");
 }
 
-// What corp.pub says: keys, and which profiles this machine takes (none: any of the catalogue).
+// The content of corp.pub: keys, and the accepted profiles (none: any of the catalogue).
 struct Trust {
   std::string keys;
   std::vector<std::string> ids;
@@ -128,7 +128,7 @@ Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen) {
   if (!listed) return refuse(given.catalogue_file, listed.error().text, "signature");
   const auto payload = verify_minisign(given.payload, given.payload_signature, *keys);
   if (!payload) return refuse(given.payload_file, payload.error().text, "signature");
-  // From here on both are the administrator's words.
+  // From here on, both texts are authentic.
   const auto catalogue = read_tree(given.catalogue, given.catalogue_file);
   if (!catalogue) return fail(BH_E_DENIED, catalogue.error().text);
   const auto profile = read_tree(given.payload, given.payload_file);

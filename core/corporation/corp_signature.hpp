@@ -1,6 +1,6 @@
-// A signed corp profile: what has to be true of it before a byte of it is used (docs/corp.md).
+// Verification of a signed corp profile before it is used (docs/corp.md).
 //
-// Thread: any. Nothing here touches files.
+// Thread: any. No file is accessed.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ inline constexpr std::size_t kCatalogueBytes = 2u << 20;
 struct SignedCorp {
   std::string_view payload, payload_signature;      // the profile
   std::string_view catalogue, catalogue_signature;  // JSON
-  // minisign's public keys; lines "id ID" name the profiles that may be this one.
+  // Public keys of minisign; lines "id ID" list the accepted profiles.
   std::string_view keys;
   std::string_view payload_file, catalogue_file;  // names, for messages
 };
@@ -29,11 +29,10 @@ struct CorpRevision {
 };
 
 // The catalogue is signed; the payload is signed, has the hash that the catalogue gives, and its id
-// and revision are those of the entry; the entry is not revoked. An error says which of these is
-// wrong, with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]" at its end.
-// `seen`, if given, gets what the catalogue says of the payload's revision as soon as both
-// signatures hold and there is an entry, also where the payload is refused then; else its id is
-// empty.
+// and revision are those of the entry; the entry is not revoked. An error names the failed check
+// and ends with "[signature]", "[catalogue]", "[hash]", "[identity]" or "[revoked]". `seen`, if
+// given, receives the catalogue's entry for the payload's revision once both signatures are valid,
+// even if the payload is rejected afterwards; otherwise its id is empty.
 Result<CorpRevision> check_corp(const SignedCorp &given, CorpRevision *seen = nullptr);
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// [editable]: which sections of a profile others may add to. Internal to core/profile.
+// [editable]: the sections of a profile that others may change. Internal to the rooms of profiles.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace bulkhead::profiles {
 
-// A section that may not be edited, as the paths of the keys that it means here.
+// A section that may not be edited, and the paths of its keys.
 struct LockedSection {
-  std::vector<std::vector<std::string>> paths;  // none: it means nothing here
+  std::vector<std::vector<std::string>> paths;  // none: no meaning here
   std::string name;
   Place place;
 };
 
-// What of a canonical layer's [editable] is false; mistakes in it are reported.
+// The sections that [editable] of a canonical layer sets to false; errors in it are reported.
 std::vector<LockedSection> read_editable(const Node &layer, Diagnostics &diagnostics);
 
 }  // namespace bulkhead::profiles

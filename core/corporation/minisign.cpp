@@ -24,7 +24,7 @@ struct SignatureBytes {
 };
 static_assert(sizeof(KeyBytes) == 42 && sizeof(SignatureBytes) == 74);
 
-// Exactly as many bytes as `out` has, in base64 with padding and nothing else.
+// Decodes base64 with padding; the result must fill `out` exactly.
 template <class T>
 bool decode(std::string_view text, T *out) {
   std::size_t size = 0;
@@ -34,7 +34,7 @@ bool decode(std::string_view text, T *out) {
          size == sizeof(T);
 }
 
-// One line from the front of the text, without its end.
+// Consumes one line; returns it without its end.
 std::optional<std::string_view> consume_line(std::string_view *text) {
   if (text->empty()) return std::nullopt;
   const std::size_t end = std::min(text->find('\n'), text->size());

@@ -1,5 +1,5 @@
 // Signatures in minisign's format: Ed25519 over the bytes ("Ed") or over their BLAKE2b-512 ("ED",
-// what minisign makes today), and a second one over the first and the trusted comment.
+// the current default), and a second signature over the first one and the trusted comment.
 //
 // Thread: any. Texts are bounded by their readers.
 #pragma once
@@ -23,11 +23,11 @@ struct MinisignKey {
 };
 
 // The keys of a text: a line in base64 each (minisign's *.pub), lines that begin with "untrusted
-// comment:" and empty ones are left out. An error: one that is none, none at all, or too many.
+// comment:" and empty lines are skipped. An error: an invalid line, no key, or too many.
 Result<std::vector<MinisignKey>> read_minisign_keys(std::string_view text);
 
-// The trusted comment, if one of the keys has made this signature of exactly these bytes.
-// BH_E_INVALID: it is no signature; BH_E_DENIED: it is not of these bytes or not by these keys.
+// The trusted comment, if the signature is valid for these bytes and one of the keys.
+// BH_E_INVALID: not a signature; BH_E_DENIED: of other bytes or by another key.
 Result<std::string> verify_minisign(std::string_view bytes, std::string_view signature,
                                     const std::vector<MinisignKey> &keys);
 

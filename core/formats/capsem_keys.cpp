@@ -1,4 +1,4 @@
-// [mcpServers.NAME.capsem]: keys of another program's profiles, as other spellings of ours.
+// [mcpServers.NAME.capsem]: keys of capsem profiles, translated to keys of the profile.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -68,7 +68,7 @@ class CapsemKeys {
     if (diagnostics_.boolean(member.value, at)) add_key(server, "enabled", member);
   }
 
-  // No layer changes the servers of another one in any case.
+  // No layer can change the servers of another layer anyway.
   void check_editable(Member &, const Member &member, const std::string &at) {
     diagnostics_.boolean(member.value, at);
   }
@@ -100,7 +100,7 @@ class CapsemKeys {
     entry.members.push_back({"allowed_tools", list.place, list.value});
   }
 
-  // Rules of one server: their conditions get its name.
+  // Rules of one server: the server's name is added to their conditions.
   void translate_rules(Member &server, const Member &rules, const std::string &at) {
     if (!diagnostics_.is_table(rules.value, at) || rules.value.members.empty()) return;
     if (!rules_) {
@@ -108,7 +108,7 @@ class CapsemKeys {
       return;
     }
     Node &security = table_at(layer_, "security", rules.place);
-    if (security.kind != Kind::table) return;  // said later
+    if (security.kind != Kind::table) return;  // reported later
     Node &all = table_at(security, "rules", rules.place);
     if (all.kind != Kind::table) return;
     Node &mcp = table_at(all, "mcp", rules.place);
@@ -132,7 +132,7 @@ class CapsemKeys {
   std::string path_;
 };
 
-// There, what nobody has said anything about is asked about.
+// The default verdict of capsem is "ask".
 void ask_by_default(Node &layer) {
   Node &security = table_at(layer, "security", layer.place);
   if (security.kind != Kind::table) return;

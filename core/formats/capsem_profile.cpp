@@ -184,14 +184,14 @@ class Reader {
   void check_servers(const Node &table) {
     if (table.kind != Kind::table) return;
     for (const Member &server : table.members) {
-      if (server.value.kind != Kind::table) continue;  // said later
+      if (server.value.kind != Kind::table) continue;  // reported later
       for (const Member &member : server.value.members)
         if (!contains(kServerKeys, member.name))
           diagnostics_.unknown_key(member, join("mcpServers", server.name), kServerKeys);
     }
   }
 
-  // What is not about MCP is for the other program's own network.
+  // Rules of other kinds control the network of the other program.
   void clean_security(Node &security) {
     static constexpr std::string_view kKeys[] = {"capabilities", "rules"};
     static constexpr std::string_view kTypes[] = {"mcp", "http", "dns", "model", "hook"};
@@ -216,9 +216,7 @@ class Reader {
   void note_dropped(const Member &member) {
     if (!member.value.members.empty()) add_dropped(member.name);
   }
-  void add_dropped(const std::string &name) {
-    dropped_ += (dropped_.empty() ? "" : ", ") + name;
-  }
+  void add_dropped(const std::string &name) { dropped_ += (dropped_.empty() ? "" : ", ") + name; }
 
   const bool corp_;
   Diagnostics &diagnostics_;

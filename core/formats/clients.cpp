@@ -12,7 +12,7 @@ namespace profiles {
 
 namespace {
 
-constexpr std::size_t kClientBytes = 64u << 20;  // Claude Code keeps its history in the same file
+constexpr std::size_t kClientBytes = 64u << 20;  // Claude Code stores its history in the same file
 constexpr std::size_t kClientValues = 1'000'000;
 constexpr std::size_t kOtherProjects = 200;  // shown at most
 
@@ -22,7 +22,7 @@ struct Candidate {
   const char *client;
   std::string file;
   std::vector<Section> sections;
-  bool has_projects = false;  // sections projects.FOLDER.mcpServers
+  bool has_projects = false;  // has sections projects.FOLDER.mcpServers
 };
 
 std::vector<Candidate> candidates(const std::string &home, const std::string &cwd, bool folder) {
@@ -52,7 +52,7 @@ std::vector<Candidate> candidates(const std::string &home, const std::string &cw
   return out;
 }
 
-// What a person would see in a list of processes, or the address.
+// The command line as a process list shows it, or the address.
 std::string command_of(const Node &server) {
   std::vector<std::string> words;
   std::string url;
@@ -71,7 +71,7 @@ std::string command_of(const Node &server) {
 }
 
 void add_section(const Candidate &candidate, const Section &section, const Node &root,
-             std::vector<FoundConfig> *out) {
+                 std::vector<FoundConfig> *out) {
   const Node *table = section_of(root, section);
   if (table == nullptr || table->members.empty()) return;
   FoundConfig found{candidate.client, candidate.file, section, {}, {}};
@@ -108,7 +108,7 @@ void search(const Candidate &candidate, const std::string &cwd, std::vector<Foun
 bool read_client_file(const std::string &path, Node *out, std::string *error) {
   auto text = read_whole(path, kClientBytes, true);
   if (!text) {
-    // Most people have one or two of these clients.
+    // Most users have one or two of these clients.
     if (text.error().code != BH_E_NOT_FOUND) *error = text.error().text;
     return false;
   }
@@ -136,7 +136,7 @@ std::vector<FoundConfig> find_client_configs(const std::string &home, const std:
                                              bool folder) {
   std::vector<FoundConfig> out;
   for (const profiles::Candidate &candidate : profiles::candidates(home, cwd, folder)) {
-    // Started in the home folder, the user's files and the folder's are the same.
+    // If `cwd` is the home folder, both sets have the same files.
     bool seen = false;
     for (const FoundConfig &found : out) seen = seen || found.file == candidate.file;
     if (!seen) profiles::search(candidate, cwd, &out);

@@ -1,4 +1,4 @@
-// The files in which other MCP clients keep their servers. Internal to core/profile.
+// Settings files of other MCP clients. Internal to core/formats.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace bulkhead::profiles {
 
-// Reads and parses a client's file: larger than a profile, names given twice allowed (the last one
-// counts, as for the clients). On failure *error says why.
+// Reads and parses a client's file. It may be larger than a profile and have duplicate names (the
+// last one counts, as for the clients). On failure *error has the reason.
 bool read_client_file(const std::string &path, Node *out, std::string *error);
 
 // The table at these keys, or null.

@@ -24,7 +24,7 @@ bool loopback(std::string_view authority) {
          authority.starts_with("[::1]");
 }
 
-// The gateway is what its clients are told to use, so they have it in their settings.
+// Clients of the gateway have it in their settings.
 bool is_this_gateway(const Node &server, const std::vector<std::string> &listens) {
   for (const Member &member : server.members) {
     if (member.value.kind != Kind::string) continue;
@@ -42,7 +42,7 @@ bool is_this_gateway(const Node &server, const std::vector<std::string> &listens
 }
 
 std::string rejection(const Member &entry, const Node *tools,
-                    const std::vector<std::string> &listens) {
+                      const std::vector<std::string> &listens) {
   if (entry.value.kind == Kind::table && is_this_gateway(entry.value, listens))
     return "it is this gateway";
   if (tools != nullptr && tools->find(entry.name) != nullptr) return "a tools plugin has that name";
@@ -58,8 +58,9 @@ bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
   ParseOptions options;
   options.duplicates = true;
   if (!parse_layer(layer, index, options, &root, diagnostics)) {
-    std::string why = diagnostics.count() > before ? diagnostics.retract_errors(before) : "not readable";
-    if (why.starts_with(": ")) why.erase(0, 2);  // the path of the file as a whole
+    std::string why =
+        diagnostics.count() > before ? diagnostics.retract_errors(before) : "not readable";
+    if (why.starts_with(": ")) why.erase(0, 2);  // the empty path of the whole file
     diagnostics.note({index, 0, 0}, "its servers are left out: " + why);
     return false;
   }

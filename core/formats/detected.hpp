@@ -1,5 +1,5 @@
-// Servers that other programs have in their settings, as the lowest layers of a profile. Internal
-// to core/profile.
+// Detected layers: servers in the settings of other programs, as the lowest layers of a profile.
+// Internal to the rooms of profiles.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace bulkhead::profiles {
 
-// The servers of such a file and nothing else of it. False, with a note: it cannot be read.
+// Reads only the servers of such a file. False, with a note: not readable.
 bool read_detected(const ProfileLayer &layer, std::uint16_t index, Node *out,
                    Diagnostics &diagnostics);
 
-// Leaves out, with notes, what would start this gateway again or call it by its own address
-// (`listens`), and what has the name of a tools plugin.
+// Drops, with notes, servers that start this gateway or connect to one of its own addresses
+// (`listens`), and servers with the name of a tools plugin.
 void screen_detected(Node &tree, const Node &below, const std::vector<std::string> &listens,
                      Diagnostics &diagnostics);
 
-// Appends what the transports of a canonical layer listen on.
+// Appends the listen addresses of a canonical layer's transports.
 void add_listens(const Node &tree, std::vector<std::string> *out);
 
 }  // namespace bulkhead::profiles

@@ -15,7 +15,7 @@ namespace {
 struct Identity {
   bool v2 = false;
   std::string id, revision, extends, extends_revision;
-  Place place;  // of what it extends
+  Place place;  // of extends_profile_id
 };
 
 std::string text_of(const Node &root, std::string_view name) {
@@ -75,17 +75,18 @@ class Chain {
       return reject("the profile extends itself, by way of " + name);
     if (chain_.size() >= kProfileChain)
       return reject("more than " + std::to_string(kProfileChain) +
-                   " profiles extend each other; this one would be " + name);
+                    " profiles extend each other; this one would be " + name);
     auto parent = find_(one.extends);
     if (!parent) return reject("the profile " + name + " is not there: " + parent.error().text);
     parent->name = layer.name;
     const auto what = identify(*parent);
     if (what && (!what->v2 || what->id != one.extends))
       return reject(parent->file + " is no profile of " + std::string(kV2Schema) + " with the id " +
-                   name);
+                    name);
     if (what && !one.extends_revision.empty() && what->revision != one.extends_revision)
       return reject("revision " + printable(one.extends_revision) + " of " + name +
-                   " is needed, and " + parent->file + " is revision " + printable(what->revision));
+                    " is needed, and " + parent->file + " is revision " +
+                    printable(what->revision));
     return *std::move(parent);
   }
 

@@ -1,4 +1,4 @@
-// Profiles that extend others: extends_profile_id of the format "capsem.profile.v2".
+// Inheritance of profiles: extends_profile_id of the format "capsem.profile.v2".
 #pragma once
 
 #include <expected>
@@ -10,16 +10,16 @@
 
 namespace bulkhead {
 
-inline constexpr std::size_t kProfileChain = 8;  // profiles that extend each other, all together
+inline constexpr std::size_t kProfileChain = 8;  // length of a chain of profiles
 
-// Finds the file of a profile by its id; BH_E_NOT_FOUND: nobody has it.
+// Finds the file of a profile by its id; BH_E_NOT_FOUND: no such profile.
 using FindProfile = std::function<Result<ProfileLayer>(const std::string &id)>;
 
-// The layer behind those that it extends, the first ancestor first, as load_profile() takes them:
-// one layer if it extends nothing. An error: an ancestor is not there or is not what its name says,
-// the chain comes back to itself, or it has more than kProfileChain profiles.
+// The layer after its ancestors, the first ancestor first, as load_profile() expects them: one
+// layer if it extends nothing. An error: an ancestor is missing or has another id, the chain is a
+// cycle, or it has more than kProfileChain profiles.
 //
-// A layer whose text cannot be read comes back alone; load_profile() says what is wrong with it.
+// A layer that cannot be parsed is returned alone; load_profile() reports its errors.
 std::expected<std::vector<ProfileLayer>, ProfileError> with_ancestors(ProfileLayer layer,
                                                                       const FindProfile &find);
 

@@ -1,4 +1,4 @@
-// Servers of other clients as a TOML profile, without their credentials.
+// Writes servers of other clients as a TOML profile, without credentials.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,8 +17,8 @@ namespace profiles {
 
 namespace {
 
-// Names of variables for credentials: SERVER_KEY, or KEY that begins with SERVER_; the same for the
-// same pair, never for two.
+// Names of variables for credentials: SERVER_KEY, or KEY if it begins with SERVER_; unique for each
+// pair.
 class Variables {
  public:
   std::string name(const std::string &server, const std::string &key) {
@@ -43,7 +43,8 @@ std::string_view auth_scheme(std::string_view value) {
   return {};
 }
 
-// True if nothing but references without defaults (and an authorization scheme) is in the value.
+// True if the value consists of references without defaults, after an optional authorization
+// scheme.
 bool only_references(std::string_view value) {
   value.remove_prefix(auth_scheme(value).size());
   while (value.starts_with("${")) {
@@ -85,7 +86,7 @@ class ServerWriter {
   }
   std::string table() const { return "mcpServers." + toml_key(name_); }
   const std::vector<std::string> &secrets() const { return secrets_; }
-  // The load that proves the text must find a URL where the whole URL is a reference.
+  // Whether the validation must use a URL as the value of variables.
   bool url_is_reference() const { return url_.starts_with("${"); }
 
  private:
@@ -182,7 +183,7 @@ class ServerWriter {
       comment("args hold what looks like a credential; better pass it in env, if the server can");
   }
 
-  // VS Code's words for folders, where they are known.
+  // Expands VS Code's variables for folders, if known.
   std::string expand_folders(std::string text) const {
     const std::size_t folder = config_.file.rfind("/.vscode/");
     if (folder != std::string::npos)
@@ -197,7 +198,7 @@ class ServerWriter {
   }
   void list(const std::string &name) { secrets_.push_back(name + " from " + config_.file); }
 
-  // "${input:id}" asks a person; here it becomes a variable.
+  // "${input:id}" prompts the user; here it becomes a variable.
   std::string without_inputs(std::string text) {
     static constexpr std::string_view kOpen = "${input:";
     for (std::size_t at = text.find(kOpen); at != std::string::npos; at = text.find(kOpen, at)) {
@@ -211,7 +212,7 @@ class ServerWriter {
     return text;
   }
 
-  // A value of env or headers: the credential itself stays where it is.
+  // A value of env or headers without its credential.
   std::string clean(const std::string &key, const std::string &original) {
     std::string text = without_inputs(expand_folders(original));
     const bool secret = credential_name(key) || credential_value(text);
@@ -253,7 +254,7 @@ class ServerWriter {
     return out;
   }
 
-  // Path or query, part by part; what masked_url() would hide becomes a variable.
+  // Path or query: each part that masked_url() would mask becomes a variable.
   std::string clean_parts(const std::string &text, char separator, const std::string &what) {
     std::string out;
     std::size_t from = 0;
@@ -282,7 +283,7 @@ class ServerWriter {
   std::vector<std::string> secrets_;
 };
 
-// A name that the loader takes with its default naming.
+// A name that is valid with the default naming.
 std::string loadable_name(const std::string &name) {
   std::string out;
   for (const char c : name) {
@@ -363,7 +364,8 @@ class Importer {
     bodies_[name] = writer.body();
     out_ += text + '\n';
     for (const std::string &line : writer.secrets()) {
-      if (std::find(secret_lines_.begin(), secret_lines_.end(), line) != secret_lines_.end()) continue;
+      if (std::find(secret_lines_.begin(), secret_lines_.end(), line) != secret_lines_.end())
+        continue;
       secret_lines_.push_back(line);
       if (secrets_ != nullptr) secrets_->push_back(line);
     }
@@ -390,7 +392,7 @@ class Importer {
   std::vector<std::string> *secrets_;
   std::string out_;
   Variables variables_;
-  std::map<std::string, std::string> bodies_;  // by name, to see what two clients both have
+  std::map<std::string, std::string> bodies_;  // by name, to find servers of two clients
   std::vector<std::string> secret_lines_;
 };
 

@@ -12,8 +12,8 @@ namespace bulkhead::profiles {
 
 namespace {
 
-// Files that are a client's own, whatever else is in them. There these words of ours mean something
-// else (Gemini CLI has "tools", "telemetry" and "security", for example).
+// Files that belong to a client. In these files, the words below have another meaning (Gemini CLI
+// has "tools", "telemetry" and "security", for example).
 constexpr std::string_view kClientFiles[] = {"settings.json", ".claude.json",
                                              "claude_desktop_config.json"};
 constexpr std::string_view kClientWords[] = {"tools",   "telemetry", "security", "schema",
@@ -69,7 +69,7 @@ class Canonical {
   }
 
  private:
-  // A key at the top of a layer that does not stay as it is. `above`: the path before its name.
+  // A key at the top of a layer that is translated. `above`: the path before its name.
   struct Spelling {
     std::string_view name;
     void (Canonical::*read)(Member &&member, const std::string &above);
@@ -113,13 +113,13 @@ class Canonical {
     }
   }
 
-  // A JSON file with servers may be another program's, which keeps more in it. What is nearly a
-  // word of ours is a mistake all the same, unless the file is known to be a client's.
+  // A JSON file with servers may belong to another program and have more keys. A key that resembles
+  // a section is reported as a typing error, unless the file is known to belong to a client.
   void leave_out_foreign(Node &out) {
     std::erase_if(out.members, [this](const Member &member) {
       const bool ours = in(section_names(), member.name);
       const bool foreign_key = client_ ? !ours || in(kClientWords, member.name)
-                                  : !ours && nearest(member.name, section_names()).empty();
+                                       : !ours && nearest(member.name, section_names()).empty();
       if (foreign_key) note_foreign(member, "");
       return foreign_key;
     });
@@ -135,7 +135,7 @@ class Canonical {
     }
   }
 
-  // Questions of an editor to its user. References to them are refused where they stand.
+  // Prompts of an editor. References to them are rejected at their places.
   void drop_inputs(Member &&inputs, const std::string &) {
     if (inputs.value.kind != Kind::array)
       diagnostics_.error(inputs.place, inputs.name, "an array is needed here");
@@ -162,7 +162,7 @@ class Canonical {
   }
 
   void add_policy(Member &&entry) {
-    // Names inside [policies] are unique; only the short form can meet its long one.
+    // Names inside [policies] are unique; only [policy] can collide with [policies.policy].
     if (entry.name != "policy" || !has_default_policy_) {
       has_default_policy_ = has_default_policy_ || entry.name == "policy";
       policies_.value.members.push_back(std::move(entry));
@@ -173,8 +173,8 @@ class Canonical {
   }
 
   Diagnostics &diagnostics_;
-  const bool shared_;  // JSON, which another program may have written
-  const bool client_;  // and certainly has
+  const bool shared_;  // JSON that another program may share
+  const bool client_;  // a known file of a client
   std::size_t foreign_ = 0;
   Place foreign_place_{};
   std::string foreign_names_;
@@ -183,7 +183,7 @@ class Canonical {
   std::unordered_map<std::string, std::uint32_t> lines_;
 };
 
-// `whole`: says of two tables of the same name whether the new one replaces the old one whole.
+// `whole`: true if the second of two tables of the same name replaces the first one completely.
 template <class Whole>
 void merge_instances(Node &base, Node &&over, Whole whole) {
   std::unordered_map<std::string, std::size_t> index;
@@ -204,7 +204,7 @@ void merge_instances(Node &base, Node &&over, Whole whole) {
   }
 }
 
-// The keys of one plugin's configuration mean nothing to another plugin.
+// A different plugin has different configuration keys.
 bool other_plugin(const Node &old, const Node &added) {
   const Node *was = old.find("plugin");
   const Node *is = added.find("plugin");

@@ -1,4 +1,4 @@
-// One layer brought into the shape that all layers merge in. Internal to core/profile.
+// Canonical form of a layer, and the merge of canonical layers. Internal to core/layers.
 #pragma once
 
 #include <string_view>
@@ -9,9 +9,9 @@
 namespace bulkhead::profiles {
 
 // The other spellings of the server section ("servers", "mcp.servers", mcp = { servers } ...)
-// become "mcpServers", [policy] becomes [policies.policy]; "inputs" and "$schema" go. From a JSON
-// file with servers that may be another program's (no project file, no lenient layer) go the keys
-// that are none of ours, with one note.
+// become "mcpServers", [policy] becomes [policies.policy]; "inputs" and "$schema" are dropped. Keys
+// of other programs are dropped from a JSON file with servers that another program may share (no
+// project file, no lenient layer), with one note.
 Node canonical_layer(Node &&root, const ProfileLayer &layer, Diagnostics &diagnostics);
 
 // Merges a canonical layer over those below it, by the rules of ProfileLayer.

@@ -18,7 +18,7 @@ class DefinitionReader {
   DefinitionReader(const std::vector<ProfileLayer> &layers, const Profile &profile)
       : layers_(layers) {
     scratch_.server_holds = profile.server_holds;
-    // What read_server() looks at.
+    // Used by read_server().
     scratch_.naming = profile.naming;
     scratch_.limits = profile.limits;
     scratch_.connectors = profile.connectors;
@@ -65,7 +65,7 @@ class DefinitionReader {
     return nullptr;
   }
 
-  // What the profile's layers say against this server, or a key of it; empty: nothing.
+  // Why the profile's layers hold this server or a key of it; empty: they do not.
   std::string hold_reason(const Member &entry) const {
     if (scratch_.server_holds.empty()) return {};
     Node servers(Kind::table, entry.place), layer(Kind::table, entry.place);
@@ -122,7 +122,7 @@ Result<GivenServers> read_definitions(std::string_view json, const Profile &prof
     return fail(BH_E_INVALID, "the definitions cannot be read: " +
                                   (errors.empty() ? std::string("no JSON") : errors.front().what));
   }
-  // A text that closes the wrapper's brace by itself would bring members of its own.
+  // A text that closes the wrapper's brace would add members of its own.
   if (root.members.size() != 1 || root.members[0].value.kind != Kind::array) {
     return fail(BH_E_INVALID, "the definitions must be a JSON array of objects");
   }

@@ -1,4 +1,4 @@
-// Server definitions that come while the gateway runs, from a plugin or a program that drives it.
+// Server definitions that a plugin or a controlling program sends at run time.
 #pragma once
 
 #include <string>
@@ -21,9 +21,9 @@ struct GivenServers {
 };
 
 // Reads a JSON array of definitions: "name", "source" and the members of a server of mcpServers,
-// values taken as they are (nothing is expanded). What is wrong in itself is refused, the others go
-// on; so is what server_holds of `profile` keep from it. An error: no array of objects, or too
-// large (kProfileBytes, kGivenServers). Names, limits and types of servers are those of `profile`.
+// values as they are (nothing is expanded). Invalid definitions, and those that server_holds of
+// `profile` forbid, are rejected one by one. An error: not an array of objects, or too large
+// (kProfileBytes, kGivenServers). Naming, limits and types of servers are those of `profile`.
 Result<GivenServers> read_definitions(std::string_view json, const Profile &profile);
 
 }  // namespace bulkhead

@@ -17,7 +17,7 @@ std::size_t offset_of(std::string_view text, const Place &place) {
   return std::min(at + place.column - 1, text.size());
 }
 
-// Behind the string that begins at `i`.
+// The position after the string that begins at `i`.
 std::size_t skip_string(std::string_view text, std::size_t i) {
   for (++i; i < text.size() && text[i] != '"'; ++i) {
     if (text[i] == '\\') ++i;
@@ -25,7 +25,7 @@ std::size_t skip_string(std::string_view text, std::size_t i) {
   return std::min(i + 1, text.size());
 }
 
-// Behind the blanks and comments that begin at `i`.
+// The position after the white space and comments that begin at `i`.
 std::size_t skip_space(std::string_view text, std::size_t i) {
   for (;;) {
     i = std::min(text.find_first_not_of(blanks, i), text.size());
@@ -39,7 +39,7 @@ std::size_t skip_space(std::string_view text, std::size_t i) {
   }
 }
 
-// Behind the value that begins at `i`.
+// The position after the value that begins at `i`.
 std::size_t skip_value(std::string_view text, std::size_t i) {
   std::size_t depth = 0;
   while (i < text.size()) {
@@ -55,7 +55,7 @@ std::size_t skip_value(std::string_view text, std::size_t i) {
     }
     if (c == '{' || c == '[') ++depth;
     if (c == '}' || c == ']') {
-      if (depth == 0) return i;  // of what this is in: a number or a word has ended
+      if (depth == 0) return i;  // the end of the enclosing value: a number or a word has ended
       if (--depth == 0) return i + 1;
     }
     if (depth == 0 && (c == ',' || blanks.find(c) != std::string_view::npos)) return i;
@@ -105,14 +105,14 @@ std::string object_of(const NewServer &server) {
   return out + '}';
 }
 
-// What is between the object's '{' and its first member, where that is a new line and its indent.
+// The text between the object's '{' and its first member, if it is a line break and an indent.
 std::string_view indent_of(std::string_view text, std::size_t object) {
   const std::size_t end = std::min(text.find_first_not_of(blanks, object + 1), text.size());
   const std::string_view space = text.substr(object + 1, end - object - 1);
   return space.find('\n') == std::string_view::npos ? std::string_view{} : space;
 }
 
-// `member` as the first one of the object whose '{' is at `object`.
+// Inserts `member` as the first one of the object whose '{' is at `object`.
 std::string inserted(std::string_view text, std::size_t object, bool empty,
                      const std::string &member) {
   const std::string indent(empty ? std::string_view{} : indent_of(text, object));

@@ -24,7 +24,7 @@ Result<Node> read(const ProfileLayer &file) {
   Diagnostics diagnostics(layers);
   Node root;
   if (file.text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    root.kind = Kind::table;  // nothing in it yet: TOML
+    root.kind = Kind::table;  // an empty file: TOML
     return root;
   }
   if (parse_layer(layers.front(), 0, {}, &root, diagnostics)) return root;
@@ -39,7 +39,7 @@ const Node *find(const Node &root, std::string_view name) {
   return section == nullptr ? nullptr : section->value.find(name);
 }
 
-// What the file means but for this server.
+// The content of the file except this server, as JSON.
 std::string json_without(Node root, std::string_view name) {
   const Member *section = servers_section(root);
   if (section != nullptr) {
@@ -57,7 +57,7 @@ std::string json_without(Node root, std::string_view name) {
   return out;
 }
 
-// `text` is what `file` becomes: with or without the server, and the same otherwise.
+// Verifies that `text` differs from `file` in this server only.
 Result<std::string> checked(const ProfileLayer &file, const Node &before, std::string_view name,
                             std::optional<std::string> text, bool has_it) {
   if (text) {

@@ -1,5 +1,5 @@
-// A server's table in the text of a profile, added and removed. Internal to core/profile; who calls
-// these compares what the text means before and after.
+// Adding and removing a server's table in the text of a profile. Callers verify the content of the
+// result. Internal to core/layers.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@
 
 namespace bulkhead::profiles {
 
-// The table of the servers, which may be spelt in several ways; null: there is none.
+// The table of servers, in any of its spellings; null: none.
 const Member *servers_section(const Node &root);
 
-// `root`: the text as it was read.
+// `root`: the parsed text.
 std::string add_to_toml(std::string_view text, const Node &root, const NewServer &server);
 std::optional<std::string> add_to_json(std::string_view text, const Node &root,
                                        const NewServer &server);
-// Nothing: it is not written in a way that can be removed here.
+// nullopt: the syntax cannot be edited automatically.
 std::optional<std::string> remove_from_toml(std::string_view text, const Node &root,
                                             std::string_view name);
 std::optional<std::string> remove_from_json(std::string_view text, const Node &root,

@@ -8,11 +8,11 @@
 namespace bulkhead::profiles {
 namespace {
 
-// Where the lines begin that begin a table: outside of strings and values, with '[' first.
+// The positions of table headers: lines that begin with '[' outside of strings and values.
 std::vector<std::size_t> header_lines(std::string_view text) {
   std::vector<std::size_t> out;
   std::size_t line = 0, depth = 0;
-  bool fresh = true;  // nothing but blanks since the line has begun
+  bool fresh = true;  // only white space since the beginning of the line
   for (std::size_t i = 0; i < text.size();) {
     const char c = text[i];
     if (c == '"' || c == '\'') {
@@ -61,12 +61,12 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-// Where the line before this one begins.
+// The beginning of the previous line.
 std::size_t line_before(std::string_view text, std::size_t at) {
   return at < 2 ? 0 : text.rfind('\n', at - 2) + 1;
 }
 
-// The end of a table's own lines: comments and blank lines before the next one belong to that.
+// The end of a table's lines: comments and blank lines before the next table belong to that table.
 std::size_t end_of_table(std::string_view text, std::size_t from, std::size_t next) {
   while (next > from) {
     const std::size_t before = line_before(text, next);
@@ -80,7 +80,7 @@ struct Lines {
   std::size_t begin, end;
 };
 
-// The lines of this server's tables; those of neighbours as one.
+// The ranges of this server's tables; adjacent ranges are joined.
 std::vector<Lines> tables_of(std::string_view text, std::string_view section,
                              std::string_view name) {
   std::vector<std::size_t> headers = header_lines(text);
@@ -131,9 +131,9 @@ std::string add_to_toml(std::string_view text, const Node &root, const NewServer
 std::optional<std::string> remove_from_toml(std::string_view text, const Node &root,
                                             std::string_view name) {
   std::string out;
-  std::size_t kept = 0;  // up to here the text has been dealt with
+  std::size_t kept = 0;  // the text up to here has been processed
   for (const Lines &lines : tables_of(text, servers_section(root)->name, name)) {
-    // One blank line is enough between what is left.
+    // Leave one blank line between the remaining parts.
     const std::size_t before = line_before(text, lines.begin);
     const bool ends_blank = lines.end == text.size() || is_blank(line_at(text, lines.end));
     const bool begins_blank =

@@ -22,7 +22,8 @@ std::variant<Profile, std::vector<ProfileError>> load_profile(
   if (!stack.merge()) return diagnostics.take_errors();
   Profile profile;
   for (const ProfileLayer &layer : layers) {
-    // A profile can hold credentials. One of a repository belongs to what servers work on.
+    // A profile can hold credentials, so servers cannot see it. Project files are part of the
+    // repository that servers work on.
     if (!layer.file.empty() && !layer.project && !layer.detected)
       profile.own_paths.push_back(layer.file);
   }

@@ -1,4 +1,4 @@
-// Shared by the tests of core/profile.
+// Shared by the tests of the rooms of profiles.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -85,7 +85,7 @@ void append_canonical(std::string &out, const Node &node) {
   }
 }
 
-// A string, or the JSON of whatever else is there.
+// A string, or the JSON of another value.
 std::string text_of(const Node &node) {
   if (node.kind == Kind::string) return node.text;
   std::string out;
@@ -93,7 +93,7 @@ std::string text_of(const Node &node) {
   return out;
 }
 
-// For people: strings that look like credentials, or stand under such a name, are masked.
+// A copy for display: strings that look like credentials, or have such a name, are masked.
 Node without_credentials(Node node, bool masked) {
   if (node.kind == Kind::string && (masked || credential_value(node.text))) node.text = kMask;
   for (Node &item : node.items) item = without_credentials(std::move(item), masked);
@@ -187,7 +187,7 @@ class EntryReader {
 
   // Every other key, and keys whose value has the wrong type.
   void add_other(const Member &member, std::string_view key) {
-    // The keys of the sandbox and the name of a variable are shown whatever they look like.
+    // The keys of the sandbox and the name of a variable are never masked.
     const bool plain = key.starts_with("sandbox");
     const bool masked = key == "env" || key == "headers" ||
                         (key != "bearer_token_env_var" && credential_name(member.name));

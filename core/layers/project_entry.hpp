@@ -1,5 +1,4 @@
-// What an approval is for. Internal to core/profile: one definition for who shows it and who uses
-// it.
+// The subject of an approval, shared by its display and its check. Internal to core/layers.
 #pragma once
 
 #include <string>
@@ -11,8 +10,8 @@ namespace bulkhead::profiles {
 // ProjectEntry::serialisation of one member of mcpServers.
 std::string project_serialisation(const Member &entry, const std::string &file);
 
-// The working folder of a server of this file: its cwd, from the folder of the file on. `cwd`: the
-// string node, or null when the definition has none.
+// The working directory of a server: its cwd relative to the folder of the file. `cwd`: the string
+// node, or null if the definition has none.
 std::string project_cwd(const Node *cwd, const std::string &file);
 
 }  // namespace bulkhead::profiles

@@ -25,7 +25,7 @@ bool is_disabled(const Node &plugin) {
          (disabled != nullptr && disabled->kind == Kind::boolean && disabled->flag);
 }
 
-// Clients are told to start us by such a file; we would start ourselves for ever.
+// Such a file may configure clients to start this gateway, which would start itself recursively.
 bool starts_this_gateway(const Node &server) {
   for (const Member &member : server.members) {
     if (server_key(member.name) != "command" || member.value.kind != Kind::string) continue;
@@ -35,7 +35,7 @@ bool starts_this_gateway(const Node &server) {
   return false;
 }
 
-// The definition's working folder must not depend on where the gateway was started.
+// The working directory must not depend on where the gateway was started.
 void resolve_cwd(Member &entry, const std::string &file) {
   Node &server = entry.value;
   bool command = false;
@@ -70,7 +70,8 @@ class Screen {
       for (Member &entry : section.value.members) {
         if (!may_add(entry)) continue;
         const bool used = approved(entry);
-        // Each costs memory and lines of every list; the approved ones are counted by themselves.
+        // Each server costs memory and lines of every list; approved servers have a limit of their
+        // own.
         if ((used ? servers.value.members.size() : unapproved->size()) >= kProjectServers) {
           ++over;
           continue;
@@ -95,7 +96,7 @@ class Screen {
   }
 
  private:
-  // What a person has in a profile of their own stays; a repository does not replace it.
+  // A repository cannot replace an entry of the user's own profile.
   bool may_add(const Member &entry) {
     const std::string name = "server " + in_quotes(entry.name) + " of the project is left out: ";
     const Member *server = member_of(below_.find("mcpServers"), entry.name);
@@ -126,7 +127,7 @@ class Screen {
   Diagnostics &diagnostics_;
 };
 
-// For a shell, as one word.
+// The text as one word of a shell.
 std::string shell_word(std::string_view text) {
   const auto plain = [](char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||

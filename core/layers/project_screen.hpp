@@ -1,4 +1,4 @@
-// What of a project file's layer is used. Internal to core/profile.
+// Filter for the layer of a project file. Internal to core/layers.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace bulkhead::profiles {
 
-// A server that stays out because nobody has approved it.
+// A server that is not approved.
 struct Unapproved {
   Member entry;
 };
 
-// Of a canonical project layer: only mcpServers, of these only the approved ones, and of these only
-// those whose name no layer below has. `below`: the merged layers under it. What is left out
-// because it is not approved goes to *unapproved, everything else is noted.
+// Keeps only mcpServers of a canonical project layer, and of these the approved servers whose name
+// no lower layer has. `below`: the merged lower layers. Servers without approval go to *unapproved;
+// all other dropped members are noted.
 Node screen_project(Node &&root, const ProfileLayer &layer, const Node &below,
                     std::vector<Unapproved> *unapproved, Diagnostics &diagnostics);
 
-// Puts the servers that are not approved into the profile, disabled, with what to run, and without
-// anything of their definition.
+// Adds the servers without approval to the profile: disabled, with the command that approves them,
+// and without their definition.
 void add_unapproved(const std::vector<Unapproved> &unapproved, Context &context);
 
 }  // namespace bulkhead::profiles

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kDetects = "detect_servers";
 constexpr std::string_view kPluginDirs = "plugin_dirs";
 
-// The corporation alone has directives.
+// Only the corporation's layer has directives.
 void refuse_directives(Node &layer, Diagnostics &diagnostics) {
   for (const Member &member : layer.members)
     if (member.name == "directives")
@@ -33,7 +33,7 @@ bool LayerStack::merge() {
     if (layers_[i].detected) read_detected_layer(i);
     if (read_[i].readable) add(i);
   }
-  // What is left of a broken file would only produce errors that follow from the first.
+  // The rest of an invalid file would only produce consequential errors.
   if (diagnostics_.failed()) return false;
   keep_corp_dirs();
   corp_.apply(root, &rules);
@@ -45,18 +45,18 @@ void LayerStack::report(Profile *profile, std::vector<ProfileHold> *holds) const
   corp_.report(profile, &all);
   for (const ProfileHold &hold : all)
     if (hold.path.front() == "mcpServers") profile->server_holds.push_back(hold);
-  // Whoever drives the gateway is no less the user than the file that says this.
+  // The lock binds files and not a program that controls the gateway, so it is not in server_holds.
   if (!servers_locked_.empty()) all.push_back({{"mcpServers"}, false, servers_locked_});
   if (holds != nullptr) holds->insert(holds->end(), all.begin(), all.end());
 }
 
-// One that is no person's own file: what is wrong with it must not stop the gateway.
+// A layer that no person writes: its errors must not stop the gateway.
 bool LayerStack::is_tolerant(std::size_t index) const {
   const ProfileLayer &layer = layers_[index];
   return layer.lenient || layer.project || layer.detected;
 }
 
-// Other programs' files are nobody's business where they are not used.
+// Files of other programs are not even parsed if they are not used.
 void LayerStack::read_detected_layer(std::size_t index) {
   if (!detects_ || !servers_locked_.empty()) return;
   Layer &layer = read_[index];
@@ -88,14 +88,15 @@ void LayerStack::read_all() {
       base = std::move(tree);
       continue;
     }
-    // A project's definitions are compared with what was approved as they were written.
+    // Definitions of a project are compared with the approved ones as written, so they stay
+    // unchanged.
     if (!layers_[i].project) translate_capsem_keys(tree, layer.v2, !is_tolerant(i), diagnostics_);
     layer.tree = std::move(tree);
     layer.readable = true;
   }
 }
 
-// What says how other layers are used is looked at before any of them is.
+// Keys that control how other layers are used are read before these layers.
 void LayerStack::read_switches() {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     if (!read_[i].readable || is_tolerant(i)) continue;
@@ -110,8 +111,8 @@ void LayerStack::read_switches() {
       if (layers_[i].corp)
         corp_.lock_section(fixed);
       else if (fixed.name == "mcpServers")
-        servers_locked_ = "editable.mcpServers is false (" + diagnostics_.origin(fixed.place).file + ":" +
-                 std::to_string(fixed.place.line) + ")";
+        servers_locked_ = "editable.mcpServers is false (" + diagnostics_.origin(fixed.place).file +
+                          ":" + std::to_string(fixed.place.line) + ")";
     }
     if (layers_[i].corp) read_corp_layer(i);
   }
@@ -129,7 +130,7 @@ bool LayerStack::above_corp(std::size_t index) const {
   return corp_at_.has_value() && index > *corp_at_;
 }
 
-// A plugin that the corporation names is that of its folders, whatever folders others add.
+// Plugins are searched in the folders of the corporation first.
 void LayerStack::keep_corp_dirs() {
   for (Member &member : root.members) {
     if (member.name != kPluginDirs || member.value.kind != Kind::array) continue;
@@ -143,7 +144,8 @@ void LayerStack::leave_out_servers(Node &tree) {
   for (const Member &section : tree.members) {
     if (section.name != "mcpServers") continue;
     for (const Member &entry : section.value.members)
-      diagnostics_.note(entry.place, "server " + in_quotes(entry.name) + " is left out: " + servers_locked_);
+      diagnostics_.note(entry.place,
+                        "server " + in_quotes(entry.name) + " is left out: " + servers_locked_);
   }
   std::erase_if(tree.members, [](const Member &member) { return member.name == "mcpServers"; });
 }
@@ -152,7 +154,7 @@ void LayerStack::add(std::size_t index) {
   const ProfileLayer &layer = layers_[index];
   const auto number = static_cast<std::uint16_t>(index);
   Node tree = std::move(read_[index].tree);
-  // Those of a project file are left out below, with whatever else is not its servers.
+  // screen_project() drops everything but the servers of a project file.
   if (!layer.corp && !layer.project) refuse_directives(tree, diagnostics_);
   if (above_corp(index)) corp_.screen(tree, root, is_tolerant(index));
   if (is_tolerant(index) && !servers_locked_.empty()) leave_out_servers(tree);

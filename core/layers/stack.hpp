@@ -1,5 +1,5 @@
-// The layers of a load on their way into one tree: read, checked against each other, merged.
-// Internal to core/profile.
+// The layers of a load: parsing, checks against each other, merge into one tree. Internal to
+// core/layers.
 #pragma once
 
 #include <optional>
@@ -20,14 +20,14 @@ class LayerStack {
   LayerStack(const std::vector<ProfileLayer> &layers, Diagnostics &diagnostics)
       : layers_(layers), diagnostics_(diagnostics), corp_(diagnostics), read_(layers.size()) {}
 
-  // False: there are errors.
+  // False: errors were reported.
   bool merge();
 
   Node root{Kind::table, {}};
   std::vector<RuleLayer> rules;
   std::vector<Unapproved> unapproved;
 
-  // After merge(): what directives did, and what the layers keep from other changes.
+  // After merge(): the effect of directives, and the holds of the layers.
   void report(Profile *profile, std::vector<ProfileHold> *holds) const;
 
  private:
@@ -50,12 +50,12 @@ class LayerStack {
   const std::vector<ProfileLayer> &layers_;
   Diagnostics &diagnostics_;
   CorpLayer corp_;
-  std::optional<std::size_t> corp_at_;  // from where its directives are known
+  std::optional<std::size_t> corp_at_;  // index of the corp layer, once read
   std::vector<Node> corp_dirs_;         // its plugin_dirs
   std::vector<Layer> read_;
   std::vector<std::string> listen_addresses_;  // of the transports of all layers
   bool detects_ = false;
-  std::string servers_locked_;  // why nobody adds servers; empty: they can be added
+  std::string servers_locked_;  // why servers cannot be added; empty: they can
 };
 
 }  // namespace bulkhead::profiles

@@ -17,7 +17,7 @@ constexpr std::string_view kServers = "mcpServers";
 
 Result<Node> read(const ProfileLayer &layer) {
   std::vector<ProfileLayer> layers{layer};
-  layers[0].lenient = true;  // nobody's file but ours
+  layers[0].lenient = true;  // only the gateway writes the file
   Diagnostics diagnostics(layers);
   Node root(Kind::table, {});
   if (layer.text.find_first_not_of(" \t\r\n") == std::string::npos) return root;
@@ -94,7 +94,7 @@ class JsonObject {
     name(key);
     *out_ += value;
   }
-  // What is as it is by default is left out.
+  // Default values are omitted.
   void number(std::string_view key, std::uint64_t value, std::uint64_t usual) {
     if (value != usual) json(key, std::to_string(value));
   }
@@ -139,7 +139,7 @@ Result<std::string> without_server(const ProfileLayer &layer, std::string_view n
 namespace profiles {
 namespace {
 
-// What else the profile can say of a server, by the names that it has there.
+// Further keys of a server, by their names in the profile.
 void add_process(JsonObject &object, const ServerDef &def, std::string *out) {
   const SandboxRules usual;
   const SandboxRules &box = def.sandbox;

@@ -1,5 +1,5 @@
-// BLAKE3 (hash mode, 32 bytes), since Debian has no C or C++ library of it. For texts of a few MiB
-// at most: portable code, one block at a time.
+// BLAKE3 (hash mode, 32 bytes): Debian has no C or C++ library for it. Portable code, one block at
+// a time, for texts of a few MiB.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace bulkhead {
 
-// The digest as 64 small hexadecimal digits. Thread: any.
+// 64 hexadecimal digits in lower case. Thread: any.
 std::string blake3_hex(std::string_view bytes);
 
 }  // namespace bulkhead

@@ -34,7 +34,7 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// Levenshtein distance without regard to case; both words are short (bounded by the caller).
+// Levenshtein distance, ignoring case; both words are short (bounded by the caller).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -75,7 +75,7 @@ std::string printable(std::string_view text, std::size_t most) {
   const bool cut = text.size() > most;
   if (cut) {
     text = text.substr(0, most);
-    // Not in the middle of a character.
+    // Do not cut a character.
     while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80)
       text.remove_suffix(1);
     if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0) text.remove_suffix(1);

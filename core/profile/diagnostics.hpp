@@ -1,4 +1,5 @@
-// Errors and notes of one load, and the typed readers that produce them. Internal to core/profile.
+// Errors and notes of one load, and the typed readers that produce them. Internal to the rooms of
+// profiles.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +20,12 @@ inline constexpr std::string_view kLocked = "locked";
 inline constexpr std::string_view kForbidden = "forbidden";
 inline constexpr std::string_view kMissingVariable = "missing_env_var";
 
-// Text of a file made fit for a line of a terminal: control characters become '?', what is over
-// `most` bytes is cut.
+// Text for one line of a terminal: control characters become '?', and text above `most` bytes is
+// truncated.
 std::string printable(std::string_view text, std::size_t most = 80);
 std::string in_quotes(std::string_view text);  // printable(), in double quotes
 
-// The known word nearest to this one (case does not count), or empty when none is near.
+// The known word nearest to this one (ignoring case); empty: none is similar.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
 // One word of a choice, and the value it stands for.
@@ -47,7 +48,7 @@ class Diagnostics {
                    std::span<const std::string_view> known);
   void note(const Place &place, std::string_view text);
 
-  // Typed readers: nullopt after reporting what is there and what is needed.
+  // Typed readers; nullopt after reporting the actual and the expected type.
   std::optional<std::string> string(const Node &node, const std::string &path);
   std::optional<bool> boolean(const Node &node, const std::string &path);
   std::optional<std::uint64_t> integer(const Node &node, const std::string &path,
@@ -61,11 +62,11 @@ class Diagnostics {
   Origin origin(const Place &place) const;
   bool failed() const noexcept { return !errors_.empty(); }
   std::size_t count() const noexcept { return errors_.size(); }
-  // True for what belongs to a lenient layer.
+  // True for a place in a lenient layer.
   bool lenient(const Place &place) const;
-  // True for what the corporation's layer says.
+  // True for a place in the corporation's layer.
   bool corp(const Place &place) const;
-  // Takes back the errors after the first `kept`, of which there are some; the first one's text.
+  // Removes the errors after the first `kept` (at least one) and returns the text of the first.
   std::string retract_errors(std::size_t kept);
   std::vector<ProfileError> take_errors();  // in the order of layers and lines
   std::vector<std::string> take_notes() { return std::move(notes_); }

@@ -12,14 +12,15 @@ namespace {
 constexpr std::string_view restart = ": needs a restart";
 constexpr std::string_view file_restart = ": file changed; needs a restart";
 
-// Plugins keep a pointer to these, or have taken their bounds from them; stderr_bytes is part of
-// the definition that a connector was given for each server.
+// Plugins have a pointer to these limits or have copied them; stderr_bytes is part of each server's
+// definition, which its connector already has.
 constexpr std::string_view fixed_limits[] = {
     "message_bytes",      "header_bytes",      "sessions",       "session_idle_ms",
     "event_buffer_bytes", "write_queue_bytes", "write_stall_ms", "connect_timeout_ms",
     "request_read_ms",    "shutdown_grace_ms", "stderr_bytes"};
 
-// Until the restart, what does a policy that changed do? Nobody may take the new one for in force.
+// The effect of a changed policy until the restart, so that the new one does not seem to be in
+// force.
 std::string until_restart(const PluginUse *was, const PluginUse *is) {
   if (was == nullptr) return "; it is not asked until then";
   if (is == nullptr) return "; it decides until then";
@@ -94,7 +95,7 @@ void keep_uses(std::string_view group, const std::vector<PluginUse> &now,
     if (find(*next, use.id) == nullptr) note(&use, nullptr);
   }
   const auto same_id = [](const PluginUse &a, const PluginUse &b) { return a.id == b.id; };
-  // Policies are asked one after the other.
+  // Policies are evaluated in order.
   const bool same_order = group != "policies" ||
                           std::equal(now.begin(), now.end(), next->begin(), next->end(), same_id);
   if (out->size() == before && !same_order) {
@@ -113,10 +114,10 @@ void keep_limits(const Limits &now, Limits *next, std::vector<std::string> *out)
   }
 }
 
-// Those of *next that differ from what runs in their configuration alone; in *next they are put
-// back.
+// Uses of *next that differ from the running ones only in their configuration; in *next they are
+// reset.
 std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
-                                    std::vector<PluginUse> *next) {
+                                       std::vector<PluginUse> *next) {
   std::vector<PluginUse> out;
   for (PluginUse &use : *next) {
     for (const PluginUse &was : now) {
@@ -130,7 +131,7 @@ std::vector<PluginUse> extract_reloads(const std::vector<PluginUse> &now,
   return out;
 }
 
-// A new type of servers is fine; another plugin for a type that is in use is not.
+// A new server type can be added; the plugin of an existing type cannot change.
 void keep_connectors(const Profile &now, Profile *next, std::vector<std::string> *out) {
   for (const auto &[type, plugin] : now.connectors) {
     std::string &is = next->connectors[type];
@@ -150,7 +151,7 @@ bool same_server(const ServerDef &was, const ServerDef &is) {
 
 bool same_wire(const ServerDef &was, const ServerDef &is) {
   ServerDef a = was, b = is;
-  // Whatever a definition has beside these is part of the connection.
+  // All other members of a definition affect the connection.
   for (ServerDef *def : {&a, &b}) {
     def->allow_tools.reset();
     def->deny_tools.clear();

@@ -1,4 +1,4 @@
-// What differs between the profile that runs and the next one.
+// Differences between the running profile and the next one.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,10 @@
 
 namespace bulkhead {
 
-// True if the connections to a server that was defined as `was` may go on as they are: what differs
-// at most are tool lists, time-outs of calls and bounds.
+// True if the connections to a server that was defined as `was` can be kept: at most tool lists,
+// time-outs of calls and limits differ.
 bool same_wire(const ServerDef &was, const ServerDef &is);
-// True if nothing of them differs but where they were written.
+// True if only the origins differ.
 bool same_server(const ServerDef &was, const ServerDef &is);
 bool same_use(const PluginUse &was, const PluginUse &is);
 

@@ -19,8 +19,8 @@ bool variable_name(std::string_view name) {
   return true;
 }
 
-// The definitions travel as JSON, so that a variable must be text. Overlong forms and surrogates
-// are refused too.
+// Definitions are sent as JSON, so a value must be valid UTF-8, without overlong forms and
+// surrogates.
 bool valid_utf8(std::string_view text) {
   std::size_t i = 0;
   while (i < text.size()) {
@@ -45,7 +45,7 @@ bool valid_utf8(std::string_view text) {
   return true;
 }
 
-// Words that VS Code replaces itself and that are no variables of the environment.
+// Variables of VS Code, which are not environment variables.
 bool editor_word(std::string_view name) {
   for (const std::string_view word : {"workspaceFolder", "workspaceFolderBasename", "userHome",
                                       "cwd", "pathSeparator", "file", "fileDirname"})
@@ -53,8 +53,8 @@ bool editor_word(std::string_view name) {
   return false;
 }
 
-// The text of a reference for a message. What is no plain word may be part of a credential that
-// happens to hold "${".
+// The text of a reference for a message. Other characters may belong to a credential that contains
+// "${".
 std::string reference(std::string_view body) {
   for (const char c : body) {
     const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
@@ -68,7 +68,7 @@ void add(Expanded &out, std::string what, bool missing = false) {
   out.problems.push_back({std::move(what), missing});
 }
 
-// What an editor asks a person for, a gateway takes from the environment.
+// Prompts of an editor become environment variables.
 void resolve_input(std::string_view id, std::string_view server,
                    const ProfileEnvironment &environment, Expanded &out) {
   const std::string name = variable_for(server, id);

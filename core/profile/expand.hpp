@@ -1,4 +1,4 @@
-// References to variables in values. Internal to core/profile.
+// References to variables in values. Internal to the rooms of profiles.
 #pragma once
 
 #include <string>
@@ -18,16 +18,16 @@ enum class ExpandMode : std::uint8_t {
 struct Expanded {
   struct Problem {
     std::string what;
-    bool missing = false;  // a variable that is not set, or not text
-    bool asked = false;    // it is one that an editor would ask a person for
+    bool missing = false;  // the variable is not set, or its value is not text
+    bool asked = false;    // an editor would prompt for it
   };
   std::string text;
   bool referred = false;  // the text held a reference: never show the result
   std::vector<Problem> problems;
 };
 
-// One pass: what a variable holds is not looked at again. The problems name variables, never
-// values. An editor's ${input:ID} is the variable that variable_for() names for `server`.
+// One pass: values of variables are not expanded again. Problems contain names of variables, never
+// values. ${input:ID} reads the variable that variable_for() names for `server`.
 Expanded expand(std::string_view text, ExpandMode mode, const ProfileEnvironment &environment,
                 std::string_view server = {});
 

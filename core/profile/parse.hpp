@@ -1,4 +1,4 @@
-// Text into a tree. Internal to core/profile.
+// Parsers: text into a tree. Internal to the rooms of profiles.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace bulkhead::profiles {
 struct ParseOptions {
   std::size_t max_bytes = kProfileBytes;
   std::size_t max_values = kProfileValues;
-  bool duplicates = false;  // false: a name given twice in an object is an error; true: last wins
+  bool duplicates = false;  // names in an object; false: an error; true: the last one wins
 };
 
 // Reads a layer's text into a table. False after reporting to `diagnostics`.

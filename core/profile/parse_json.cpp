@@ -1,5 +1,5 @@
-// JSON with comments and trailing commas (as in VS Code's files), by RapidJSON's reader, into a
-// tree that knows its places.
+// Parser for JSON with comments and trailing commas (as in VS Code's files): RapidJSON's reader
+// fills a tree with places.
 #include <algorithm>
 #include <tuple>
 
@@ -19,7 +19,7 @@ class Stream {
   Ch Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   Ch Take() { return at_ < text_.size() ? text_[at_++] : '\0'; }
   std::size_t Tell() const { return at_; }
-  // Only in-situ parsing writes; the reader's templates name these all the same.
+  // Used by in-situ parsing only, but required by the reader's templates.
   Ch *PutBegin() { return nullptr; }
   void Put(Ch) {}
   void Flush() {}
@@ -43,7 +43,7 @@ std::size_t skip_comment(std::string_view text, std::size_t i) {
   return i;
 }
 
-// Places for offsets that only grow.
+// Converts increasing offsets to places.
 class Lines {
  public:
   Lines(std::string_view text, std::uint16_t layer) : text_(text), layer_(layer) {}
@@ -112,8 +112,8 @@ class Handler {
   const Place &error_place() const noexcept { return error_place_; }
 
  private:
-  // Where the token began that the reader has just finished: what lies between it and the last one
-  // is white space, comments and punctuation.
+  // The beginning of the token that the reader has just read: between it and the previous one are
+  // white space, comments and punctuation.
   std::size_t token_start() const {
     std::size_t i = end_;
     while (i < text_.size()) {
@@ -167,7 +167,7 @@ class Handler {
           "more than " + std::to_string(kProfileDepth) + " objects and arrays inside each other",
           "too_large");
     open_.push_back(last_);
-    end_ = start_ + 1;  // the reader has not taken the bracket yet
+    end_ = start_ + 1;  // the reader has not consumed the bracket yet
     return true;
   }
 
@@ -225,8 +225,8 @@ class Handler {
   Place error_place_;
 };
 
-// The offset of a number that RapidJSON 1.1.0 must not see (CVE-2024-38517 needs a long exponent;
-// long digits cost time for nothing), or npos.
+// The offset of a number that RapidJSON 1.1.0 must not parse (CVE-2024-38517 needs a long exponent;
+// long digits waste time), or npos.
 std::size_t oversized_number(std::string_view text) {
   std::size_t i = 0;
   while (i < text.size()) {

@@ -14,10 +14,9 @@ namespace {
 
 constexpr std::size_t kDotsPerLine = 100;
 
-// Finds a line with too many dots outside of strings and comments: toml++ has no bound of its
-// own for the length of dotted keys and would recurse once per part. Returns 0 if there is none.
-// It gives the better message; the bound that holds, should this and toml++ ever read a text
-// differently, is the one of cmake/BulkheadToml.cmake in parse_key().
+// Finds a line with too many dots outside of strings and comments: toml++ does not limit the length
+// of dotted keys and recurses once per part. Returns 0 if there is none. This check has the better
+// message; the binding limit is in parse_key() (cmake/BulkheadToml.cmake).
 std::uint32_t overlong_key_line(std::string_view text) {
   std::uint32_t line = 1;
   std::size_t dots = 0;
@@ -44,7 +43,7 @@ std::uint32_t overlong_key_line(std::string_view text) {
   return 0;
 }
 
-// toml++ puts the offending text between quotes; a number there may be an unquoted credential.
+// toml++ quotes the offending text, which may be an unquoted credential.
 std::string without_values(std::string_view text) {
   std::string out;
   std::size_t i = 0;
@@ -98,7 +97,7 @@ class Converter {
       member.place = place(key.source());
       if (!convert(value, &member.value, depth + 1)) return false;
     }
-    // toml++ sorts by name; people think in the order of their file.
+    // toml++ sorts by name; messages use the order of the file.
     std::sort(out->members.begin(), out->members.end(), [](const Member &a, const Member &b) {
       return std::tie(a.place.line, a.place.column, a.name) <
              std::tie(b.place.line, b.place.column, b.name);

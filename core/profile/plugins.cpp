@@ -49,8 +49,8 @@ std::vector<PluginUse> &uses_of(std::string_view group, Profile &profile) {
   return profile.*row->uses;
 }
 
-// Expands ${env:NAME} in one string of a plugin's configuration. `unused`: whoever loads the
-// profile does not start this plugin.
+// Expands ${env:NAME} in one string of a plugin's configuration. `unused`: the
+// caller does not start this plugin.
 void expand_string(Node &node, const std::string &path, bool unused, Context &context) {
   Expanded result = expand(node.text, ExpandMode::env_only, context.environment);
   bool kept = false;
@@ -235,7 +235,7 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
   Diagnostics &diagnostics = context.diagnostics;
   Naming any = context.profile.naming;
   any.strict_names = false;
-  if (group != "tools") any.prefix = false;  // only these become names of servers
+  if (group != "tools") any.prefix = false;  // only tools plugins become servers
   if (std::string why = refused_name(instance.name, any, true); !why.empty()) {
     diagnostics.error(instance.place, path, "the instance is refused: " + why);
     return;
@@ -260,7 +260,8 @@ void read_plugin(std::string_view group, const Member &instance, bool rules, Con
   uses_of(group, context.profile).push_back(std::move(reader.use));
 }
 
-// The highest layer's replace those below it. They are asked in the order of the file.
+// The policies of the highest layer replace those of lower layers; they are evaluated in the order
+// of the file.
 void keep_highest_policies(const Node &table, Context &context) {
   auto &policies = context.profile.policies;
   std::unordered_map<std::string_view, Place> places;

@@ -17,8 +17,8 @@ using namespace profiles;
 
 constexpr std::size_t kDigestDigits = 32;
 
-// Objects with their members by name, so that the order of a file makes no difference. Depth is
-// bounded by kProfileDepth.
+// Objects with their members sorted by name, so that the order of a file does not matter. Depth is
+// limited by kProfileDepth.
 void append_canonical(std::string &out, const Node &node) {
   if (node.kind == Kind::table) {
     std::vector<const Member *> members;
@@ -121,7 +121,7 @@ Contents contents_of(const PluginUse &use) {
   std::vector<ProfileLayer> layers(1);
   layers[0].text = use.config_json;
   ParseOptions options;
-  // Each key of the rules comes a second time, with its line.
+  // Each key of the rules is repeated with its line.
   options.max_values = 4 * kProfileValues;
   Diagnostics diagnostics(layers);
   Node config;
@@ -133,7 +133,7 @@ Contents contents_of(const PluginUse &use) {
   return out;
 }
 
-// Which plugin it is, and under what terms.
+// The plugin and the conditions under which it runs.
 std::string terms_of(const PluginUse &use) {
   std::string out;
   for (const std::string &text : {use.id, use.plugin, use.sha256, use.compartment}) {
@@ -160,7 +160,7 @@ PolicyMark mark_of(const std::vector<PluginUse> &policies) {
     all += terms_of(use) + contents.own + '\n';
     append_entries(all, contents.rules);
     append_entries(all, contents.settings);
-    // Of several policies each is given all rules, unless it wants none.
+    // Each policy receives all rules, unless it has rules = false.
     mark.rules = std::max(mark.rules, static_cast<std::uint32_t>(contents.rules.size()));
   }
   mark.digest = blake3_hex(all).substr(0, kDigestDigits);

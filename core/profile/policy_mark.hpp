@@ -1,8 +1,8 @@
-// What the policies of a profile judge by: as a digest that two processes can compare, and as the
-// difference between two profiles, in words for people.
+// The policies and rules of a profile as a digest that two processes can compare, and the
+// difference between two profiles as text.
 //
-// Nothing here knows what a rule means. A rule is a named table of a section of rules
-// (rule_sections.hpp), wherever its layer is; the rest of these sections are settings.
+// Rules are not interpreted. A rule is a named table of a section of rules (rule_sections.hpp) in
+// any layer; the rest of these sections are settings.
 //
 // Thread: any.
 #pragma once
@@ -15,13 +15,13 @@
 namespace bulkhead {
 
 // The digest covers which plugins decide, in which order, and their configuration, but not the
-// files and lines that it comes from; values that look like credentials by their name are left
-// out. Generation 1, no change.
+// files and lines that it comes from, and not values whose name looks like a credential. Generation
+// 1, no change.
 PolicyMark first_policy_mark(const std::vector<PluginUse> &policies);
 
-// The mark of the policies that take the place of `was`: `mark` itself where nothing differs, else
-// the next generation. Its `changes` say what differs: "3 rules added", "policies.lists:
-// configuration changed".
+// The mark of the policies that replace `was`: `mark` itself if nothing differs, else the next
+// generation. Its `changes` list the differences: "3 rules added", "policies.lists: configuration
+// changed".
 PolicyMark next_policy_mark(const PolicyMark &mark, const std::vector<PluginUse> &was,
                             const std::vector<PluginUse> &is);
 

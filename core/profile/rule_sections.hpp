@@ -1,7 +1,6 @@
-// The sections with a policy's rules: [security], [corp], [profiles], [default]. What is in them
-// means something to the policy plugin alone: each layer's come to it as they were written, with
-// the places of all keys, as the member "profile_rules" of its configuration. Internal to
-// core/profile.
+// Sections with rules of policies: [security], [corp], [profiles], [default]. Only policy plugins
+// interpret them: they receive the sections of each layer as written, with the places of all keys,
+// as the member "profile_rules" of their configuration. Internal to the rooms of profiles.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +22,11 @@ struct RuleLayer {
   Node sections;
 };
 
-// Appends what this layer, merged with nothing, has of them.
+// Appends the rule sections of this layer.
 void collect_rules(const Node &layer, std::uint16_t index, std::vector<RuleLayer> *out);
 
-// After the plugins are read: gives the rules to the policies, but those that say rules = false in
-// `table`, their section (null: there is none). An error when nobody gets them.
+// After the plugins are read: adds the rules to the configuration of the policies, except those
+// with rules = false in `table`, their section (null: none). An error if no policy receives them.
 //
 //   "profile_rules": [{"layer": "file", "file": "/etc/b.toml",
 //                      "sections": {"security": {"rules": {"mcp": {"x": {"if": "true"}}}}},

@@ -11,7 +11,7 @@ constexpr std::string_view kNameParts[] = {
     "private", "credential", "authori", "bearer", "signature",  "webhook",
 };
 
-// These only as a whole name or as its last word.
+// Words that count only as the whole name or its last word.
 constexpr std::string_view kLastWords[] = {"pat", "auth", "pass", "pw", "jwt", "dsn"};
 
 constexpr std::string_view kValueStarts[] = {
@@ -27,7 +27,7 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
-// A ':' that no port follows: "user:pass" of a password with a '/' in it, "user:pass/word@host".
+// A ':' that is not followed by a port: "user:pass" of "user:pass/word@host".
 bool half_userinfo(std::string_view authority) {
   const std::size_t colon = authority.find(':');
   return colon != std::string_view::npos && !authority.starts_with('[') &&
@@ -150,7 +150,7 @@ std::string masked_url(std::string_view original) {
 
 namespace {
 
-// JSON as an argument: a name or a string in it that looks like a credential.
+// JSON as an argument: true if a name or string in it looks like a credential.
 bool json_credential(std::string_view arg) {
   if (!arg.starts_with('{') && !arg.starts_with('[')) return false;
   while (true) {
@@ -166,7 +166,7 @@ bool json_credential(std::string_view arg) {
 
 std::vector<std::string> masked_args(const std::vector<std::string> &args) {
   std::vector<std::string> out;
-  bool next = false;  // the last one was an option that takes a credential
+  bool next = false;  // the previous argument was an option with a credential
   for (const std::string &arg : args) {
     const std::size_t split = arg.find_first_of("=:");
     const bool option = arg.starts_with('-');

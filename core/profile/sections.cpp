@@ -56,7 +56,7 @@ void read_plugin_dirs(const Node &array, Context &context) {
   if (!dirs) return;
   context.profile.plugin_dirs.clear();
   for (std::size_t i = 0; i < dirs->size(); ++i) {
-    // Not all need be of one layer.
+    // The items may belong to different layers.
     const std::string &dir = (*dirs)[i];
     const Place &place = array.items[i].place;
     if (dir.empty())
@@ -110,7 +110,7 @@ constexpr Section kSections[] = {
     {"detect_servers"},
 };
 
-// Reports unknown sections; a whole settings file of an editor gets one message, not a hundred.
+// Reports unknown sections; for the settings file of an editor, one message instead of a hundred.
 void check_sections(const Node &root, Diagnostics &diagnostics) {
   std::vector<const Member *> unknown;
   for (const Member &member : root.members)

@@ -1,4 +1,4 @@
-// The sections of a merged profile, one reader each. Internal to core/profile.
+// The sections of a merged profile, one reader each. Internal to the rooms of profiles.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ struct Context {
   const ProfileEnvironment &environment;
   Diagnostics &diagnostics;
   Profile &profile;
-  bool literal = false;  // ${...} in values of servers is text like any other
+  bool literal = false;  // ${...} in values of servers is plain text
 };
 
 // The keys at the top of a canonical layer: sections, and keys outside all sections.
@@ -30,23 +30,23 @@ bool known_section(std::string_view name);
 // Reads a merged tree into context.profile. `rules`: the rules of all layers.
 void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context &context);
 
-// The kinds of plugin tables: "transports", "tools", "policies", "telemetry", "services".
+// Groups of plugin tables: "transports", "tools", "policies", "telemetry", "services".
 std::span<const std::string_view> plugin_groups();
-// `rules`: the profile has some for its policy.
+// `rules`: the profile has rules.
 void read_plugins(std::string_view group, const Node &table, bool rules, Context &context);
 
-// After naming, limits, connectors and plugins. `tools`: the table of tools plugins, or null when
-// there is none.
+// After naming, limits, connectors and plugins. `tools`: the table of tools plugins, or null.
 void read_servers(const Node &table, const Node *tools, Context &context);
 
-// Why a name cannot be that of a server; empty: it can. `builtin_too`: "builtin" is allowed.
+// Why a name is invalid for a server; empty: it is valid. `builtin_too`: "builtin" is allowed.
 std::string refused_name(std::string_view name, const Naming &naming, bool builtin_too);
 
-// "own", or a name of [a-z0-9-]{1,32} that several share; not one of the program's without plugins.
+// "own", or a shared name of [a-z0-9-]{1,32}; not "endpoint" or "supervisor".
 void read_compartment(const Member &member, const std::string &path, std::string *out,
                       Context &context);
 
-// A path of the profile: "~/" is the home folder, a relative one starts at the folder of its file.
+// Resolves a path of the profile: "~/" is the home folder; a relative path starts at the folder of
+// its file.
 std::string resolve_path(const std::string &path, const Place &place, const Context &context);
 
 }  // namespace bulkhead::profiles

@@ -71,7 +71,7 @@ void ServerReader::collect() {
       const auto [old, fresh] = members_.emplace(key, &member);
       if (!fresh)
         reject(member, "means the same as " + in_quotes(old->second->name) + " in line " +
-                          std::to_string(old->second->place.line) + "; give one of them");
+                           std::to_string(old->second->place.line) + "; give one of them");
     } else if (ignored_server_key(member.name)) {
       ignored += (ignored.empty() ? "" : ", ") + member.name;
     } else {
@@ -124,8 +124,8 @@ void ServerReader::read_type() {
     read_custom_type(*type, *text);
   } else if ((canonical == "stdio") != (command != nullptr)) {
     reject(*type, in_quotes(*text) + " does not go with " +
-                     (command != nullptr ? "a command" : "a url") + "; leave the type out, or " +
-                     (command != nullptr ? "write \"stdio\"" : "write \"http\" or \"sse\""));
+                      (command != nullptr ? "a command" : "a url") + "; leave the type out, or " +
+                      (command != nullptr ? "write \"stdio\"" : "write \"http\" or \"sse\""));
   } else {
     server_.type = canonical;
   }
@@ -164,8 +164,8 @@ void ServerReader::read_cwd(const Member &cwd) {
 
 void ServerReader::reject_env_file(const Member &file) {
   reject(file,
-        "env files are not read; put the variables into env, or into the environment of the "
-        "gateway");
+         "env files are not read; put the variables into env, or into the environment of the "
+         "gateway");
 }
 
 // Only ${input:...} is a reference in arguments.
@@ -238,7 +238,7 @@ bool ServerReader::may_be_unset(const Place &place) const {
 // A value that cannot be used is an error of the file. A value from the environment disables this
 // server instead, like a missing one.
 void ServerReader::reject_value(const Value &value, const Place &place, const std::string &path,
-                            const std::string &what) {
+                                const std::string &what) {
   if (value.referred && may_be_unset(place))
     unmet_.push_back(path.substr(path_.size() + 1) + ", which the environment gives: " + what);
   else
@@ -249,7 +249,7 @@ void ServerReader::reject_value(const Value &value, const Place &place, const st
 void ServerReader::disable_if_unmet() {
   if (unmet_.empty()) return;
   constexpr std::size_t named = 5;
-  std::vector<std::string> reasons;  // without those that are there already
+  std::vector<std::string> reasons;  // without duplicates
   for (std::string &what : unmet_)
     if (std::find(reasons.begin(), reasons.end(), what) == reasons.end())
       reasons.push_back(std::move(what));
@@ -303,11 +303,11 @@ void ServerReader::add_header(const std::string &name, Value value, const Place 
                               const std::string &path) {
   if (control_character(value.text)) {
     return reject_value(value, place, path,
-                    "the value of the header holds a control character (a line break?)");
+                        "the value of the header holds a control character (a line break?)");
   }
   if (value.text.size() > kHeaderBytes) {
     return reject_value(value, place, path,
-                    "the value has more than " + std::to_string(kHeaderBytes) + " bytes");
+                        "the value has more than " + std::to_string(kHeaderBytes) + " bytes");
   }
   for (const auto &[other, text] : server_.headers) {
     if (lowered(other) != lowered(name)) continue;

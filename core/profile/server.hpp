@@ -1,4 +1,4 @@
-// One entry of mcpServers. Internal to core/profile.
+// One entry of mcpServers. Internal to the rooms of profiles.
 #pragma once
 
 #include <span>
@@ -9,26 +9,26 @@
 
 namespace bulkhead::profiles {
 
-// The key that a spelling stands for ("httpUrl" -> "url"); empty: no key of a server.
+// The canonical name of a key ("httpUrl" -> "url"); empty: not a key of a server.
 std::string_view server_key(std::string_view spelling);
-// Our spelling of every key.
+// The canonical names of all keys.
 std::span<const std::string_view> server_keys();
-// True for keys of other programs that mean nothing here and are left out with a note.
+// True for keys of other programs that have no meaning here and are ignored with a note.
 bool ignored_server_key(std::string_view name);
-// "stdio", "http" or "sse" for the spellings people use; empty: none of them.
+// "stdio", "http" or "sse" for their common spellings; empty: another type.
 std::string_view canonical_type(std::string_view type);
 
 std::string lowered(std::string_view text);  // ASCII only
 
 // Headers that the gateway itself sets; any case.
 bool reserved_header(std::string_view name);
-// Why this is no URL for a server; empty: it is one. Does not repeat the URL.
+// Why a URL is invalid for a server; empty: it is valid. Does not repeat the URL.
 std::string refused_url(std::string_view url, bool any_scheme);
 
-// "http" or "stdio", for a list, of a definition that nothing else is read of.
+// "http" or "stdio", for the list entry of a definition that is not read otherwise.
 std::string listed_type(const Node &server);
 
-// Adds the server to the profile, or reports what is wrong with it.
+// Adds the server to the profile, or reports its errors.
 void read_server(const Member &entry, Context &context);
 
 }  // namespace bulkhead::profiles

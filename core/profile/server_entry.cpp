@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t max_number_bytes = 64;
 
-// Lists of the API that mean nothing when they are empty, and the name, which stands elsewhere.
+// Lists of the API that have no effect if empty, and the name, which is stored separately.
 bool drops(const Member &member) {
   const bool list = member.name == "allowed_tools" || member.name == "credential_refs";
   return member.name == "id" ||
@@ -37,7 +37,7 @@ bool is_number(std::string_view text) {
          text.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
 }
 
-// Takes one value, and what is in it, from the front of the list.
+// Builds a tree from the list.
 class TreeReader {
  public:
   explicit TreeReader(const std::vector<ServerEntry::Value> &values) : values_(values) {}

@@ -1,5 +1,5 @@
-// A server's definition on its way from the process that reads a request to the one that keeps the
-// profile: values, no text that anybody would have to parse again.
+// A server's definition as values: the process that reads a request sends it to the one that has
+// the profile, which does not parse text again.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace bulkhead {
 struct ServerEntry {
   static constexpr std::size_t max_values = 10'000;
 
-  // A tree as a list: each value stands before those that are in it.
+  // A tree in preorder.
   struct Value {
     std::uint8_t kind = 0;   // a profiles::Kind
     bool flag = false;       // of a boolean
-    std::uint32_t size = 0;  // how many of the following are directly in this array or table
+    std::uint32_t size = 0;  // number of direct items or members
     std::string name;        // of a table's member
     std::string text;        // of a string or number
   };
@@ -38,9 +38,9 @@ void archive(Ar &ar, ServerEntry &v) {
   ar(id, values);
 }
 
-// Reads one JSON object: "id" (the server's name) and the members of a server of mcpServers, of
-// which "allowed_tools" is another spelling of allowTools in which an empty list hides nothing.
-// BH_E_INVALID: it is no such object. Whether it is a good server is for load_profile().
+// Reads one JSON object: "id" (the server's name) and the members of a server of mcpServers.
+// "allowed_tools" means allowTools, except that an empty list allows all tools. BH_E_INVALID: not
+// such an object. load_profile() validates the server.
 Result<ServerEntry> read_server_entry(std::string_view json);
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// Internal to core/profile.
+// Conversion of a ServerEntry. Internal to the rooms of profiles.
 #pragma once
 
 #include "profile/server_entry.hpp"
@@ -6,7 +6,7 @@
 
 namespace bulkhead::profiles {
 
-// The definition as a table. It may come from a process that was taken over: false, if it is no
+// The definition as a table. The entry may come from a compromised process: false if it is not a
 // tree, is deeper than kProfileDepth, or has more than max_values.
 bool to_tree(const ServerEntry &entry, Node *out);
 

@@ -1,4 +1,4 @@
-// The reader of one entry of mcpServers. Internal to core/profile; server_keys.cpp has its keys.
+// The reader of one entry of mcpServers. Internal to core/profile.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ inline constexpr std::size_t kServerEntries = 1000;  // of args, env and tool li
 class ServerReader {
  public:
   ServerReader(const Member &entry, Context &context);
-  // Adds the server to the profile, or reports what is wrong with it.
+  // Adds the server to the profile, or reports its errors.
   void read();
 
   // The targets of the keys.
@@ -74,7 +74,7 @@ class ServerReader {
   std::optional<Value> bearer_variable(const Member &token, const std::string &name);
   bool may_be_unset(const Place &place) const;
   void reject_value(const Value &value, const Place &place, const std::string &path,
-                const std::string &what);
+                    const std::string &what);
   void disable_if_unmet();
   void add_header(const std::string &name, Value value, const Place &place,
                   const std::string &path);
@@ -90,7 +90,7 @@ class ServerReader {
   std::map<std::string_view, const Member *> members_;  // by our spelling of the key
   ServerDef server_;
   std::vector<std::string> unmet_;  // what the environment does not give
-  bool custom_type_ = false;           // a type that only [connectors] has
+  bool custom_type_ = false;        // a type that only [connectors] has
   const Member *ipc_ = nullptr;     // of the table "sandbox"
 };
 

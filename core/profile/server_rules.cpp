@@ -45,7 +45,7 @@ constexpr std::string_view kIgnored[] = {
     "capabilities",
 };
 
-// Parameters of the wire; letting a configuration set them would break framing or sessions.
+// Headers of the connection; a configuration that sets them would break framing or sessions.
 constexpr std::string_view kReservedHeaders[] = {
     "accept",
     "mcp-session-id",
@@ -63,7 +63,7 @@ constexpr std::string_view kReservedHeaders[] = {
     "expect",
 };
 
-// "host", "host:port", "[v6]:port"; empty when it is good.
+// "host", "host:port", "[v6]:port"; empty: valid.
 std::string refused_authority(std::string_view authority) {
   if (authority.find('@') != std::string_view::npos)
     return "a url cannot hold user:password@; use headers (Authorization)";

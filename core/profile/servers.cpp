@@ -1,4 +1,4 @@
-// The section mcpServers as a whole: names, and what else has them.
+// The section mcpServers: names, and conflicts with tools plugins.
 #include <string_view>
 #include <unordered_map>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Places = std::unordered_map<std::string_view, Place>;
 
-// The tools plugins that run, with their places.
+// The enabled tools plugins, with their places.
 Places places_of(const Node *tools, const Profile &profile) {
   Places all, out;
   if (tools != nullptr)
@@ -19,8 +19,8 @@ Places places_of(const Node *tools, const Profile &profile) {
   return out;
 }
 
-// A server takes the place of a tools plugin of the same name that a lower layer has; two of one
-// layer cannot both be meant.
+// A server replaces a tools plugin of the same name in a lower layer; in the same layer, the name
+// is an error.
 bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &context) {
   const auto found = tools.find(entry.name);
   if (found == tools.end()) return true;
@@ -43,7 +43,7 @@ bool resolve_tools_conflict(const Member &entry, const Places &tools, Context &c
   return true;
 }
 
-// Of a lenient layer: with the mistake as its reason.
+// Lists an invalid server of a lenient layer as disabled, with the error as the reason.
 void add_invalid(const Member &entry, std::string_view what, Context &context) {
   Diagnostics &diagnostics = context.diagnostics;
   ServerDef server;

@@ -37,7 +37,7 @@ class ShownWriter {
     return node.kind == Kind::string ? node.text : out;
   }
 
-  // A plugin's or the gateway's own settings. `secret`: a key above looks like a credential.
+  // Settings of a plugin or the gateway. `secret`: a parent's name looks like a credential.
   void settings(const Node &node, const std::string &path, bool secret) {
     if (node.kind == Kind::table) {
       for (const Member &member : node.members)
@@ -58,7 +58,7 @@ class ShownWriter {
       add(node.place, path, text && !plain ? masked_url(node.text) : text_of(node));
   }
 
-  // Numbers and switches are no credentials ("max_tokens = 5", "keys = true").
+  // Numbers and booleans are not credentials ("max_tokens = 5", "keys = true").
   static bool hides(const Member &member) {
     const Kind kind = member.value.kind;
     return kind != Kind::number && kind != Kind::boolean && member.name != "sha256" &&
@@ -79,8 +79,9 @@ class ShownWriter {
 
   void server(const Node &table, const std::string &path) {
     static constexpr KeyWriter kWriters[] = {
-        {"env", &ShownWriter::pairs}, {"headers", &ShownWriter::pairs}, {"bearerToken", &ShownWriter::secret},
-        {"url", &ShownWriter::url},   {"args", &ShownWriter::args},
+        {"env", &ShownWriter::pairs},          {"headers", &ShownWriter::pairs},
+        {"bearerToken", &ShownWriter::secret}, {"url", &ShownWriter::url},
+        {"args", &ShownWriter::args},
     };
     for (const Member &member : table.members) {
       const std::string_view key = server_key(member.name);
@@ -125,7 +126,7 @@ class ShownWriter {
       if (setting.value)
         missing(root.find(setting.section), setting.section, setting.key,
                 *std::move(setting.value));
-    missing(&root, "", "state_dir", "");  // whoever loads the profile says where
+    missing(&root, "", "state_dir", "");  // the caller of the loader has the default
   }
 
   Context &context_;

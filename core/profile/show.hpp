@@ -1,4 +1,4 @@
-// Values with their origin, for people. Internal to core/profile.
+// Values with their origins, for `profile show`. Internal to the rooms of profiles.
 #pragma once
 
 #include "profile/sections.hpp"
@@ -6,7 +6,7 @@
 namespace bulkhead::profiles {
 
 // Fills profile.shown from the merged tree; defaults have the layer "default". References are shown
-// as they were written; credentials as "***".
+// as written, credentials as "***".
 void show(const Node &root, Context &context);
 
 }  // namespace bulkhead::profiles

@@ -1,4 +1,4 @@
-// "127.0.0.1:9464" and "[::1]:9464" as the system wants them.
+// Parser for addresses: "127.0.0.1:9464", "[::1]:9464".
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace bulkhead {
 
-// The bytes of a sockaddr; none: it is not an IPv4 address, or an IPv6 one in brackets, with a port
-// from 1 on.
+// The bytes of a sockaddr; nullopt: not an IPv4 address, or an IPv6 address in brackets, with a
+// port above 0.
 std::optional<std::string> tcp_sockaddr(std::string_view text);
 
 }  // namespace bulkhead

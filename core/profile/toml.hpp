@@ -1,6 +1,6 @@
-// toml++ with one set of settings for the whole program: two would be two definitions of the same
-// templates, of which the linker keeps any one. Who includes this is compiled with the corrected
-// copy (cmake/BulkheadToml.cmake), and catches UnexpectedToml. Internal to core/.
+// toml++ with one set of settings for the whole program: two sets would violate the one-definition
+// rule. A file that includes this is compiled with the corrected copy (cmake/BulkheadToml.cmake)
+// and catches UnexpectedToml. Internal to core/.
 #pragma once
 
 namespace bulkhead::profiles {

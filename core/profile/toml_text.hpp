@@ -1,4 +1,4 @@
-// TOML as text. Internal to core/profile.
+// Writing TOML. Internal to the rooms of profiles.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace bulkhead::profiles {
 
-// Behind the string that begins at `i`, of one line or several; one that does not end ends with its
-// line, or with the text.
+// The position after the string that begins at `i`, of one line or several; an unterminated string
+// ends with its line, or with the text.
 std::size_t skip_toml_string(std::string_view text, std::size_t i);
 
-std::string toml_string(std::string_view text);  // in one line, whatever the text holds
+std::string toml_string(std::string_view text);  // in one line
 std::string toml_key(std::string_view name);     // bare where possible
-// The value in one line; tables inline. Empty: TOML has no such value (null, a table with one).
+// The value in one line; tables inline. Empty: TOML has no such value (null, a table with null).
 std::string toml_value(const Node &node);
 
 }  // namespace bulkhead::profiles

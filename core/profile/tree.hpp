@@ -1,5 +1,5 @@
-// The document tree of a profile: TOML and JSON read into one shape, each value with its place.
-// Internal to core/profile.
+// The document tree of a profile, for TOML and JSON; each value has its place. Internal to the
+// rooms of profiles.
 #pragma once
 
 #include <cstdint>
