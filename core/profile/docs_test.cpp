@@ -78,4 +78,11 @@ TEST_CASE("docs/profile.md names every key") {
   }
   for (const std::string_view group : plugin_groups())
     CHECK(text.find("[" + std::string(group) + ".ID]") != std::string::npos);
+  const std::size_t begin = text.find("\n## Plugins: ");
+  REQUIRE(begin != std::string::npos);
+  const std::string plugins = text.substr(begin, text.find("\n## ", begin + 1) - begin);
+  for (const std::string_view key : plugin_keys()) {
+    INFO(key);
+    CHECK(plugins.find("`" + std::string(key) + "`") != std::string::npos);
+  }
 }

@@ -292,6 +292,13 @@ std::span<const std::string_view> plugin_groups() {
   return kNames;
 }
 
+std::vector<std::string_view> plugin_keys() {
+  std::vector<std::string_view> out;
+  for (const HostKey &row : kKeys)
+    if (row.key.name != kRulesMember) out.push_back(row.key.name);
+  return out;
+}
+
 void read_plugins(std::string_view group, const Node &table, bool rules, Context &context) {
   if (!context.diagnostics.is_table(table, std::string(group))) return;
   for (const Member &instance : table.members) read_plugin(group, instance, rules, context);

@@ -32,6 +32,8 @@ void read_profile(const Node &root, const std::vector<RuleLayer> &rules, Context
 
 // Groups of plugin tables: "transports", "tools", "policies", "telemetry", "services".
 std::span<const std::string_view> plugin_groups();
+// The keys of these tables that the host reads; all others belong to the plugin.
+std::vector<std::string_view> plugin_keys();
 // `rules`: the profile has rules.
 void read_plugins(std::string_view group, const Node &table, bool rules, Context &context);
 
