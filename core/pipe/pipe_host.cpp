@@ -32,80 +32,46 @@ Error to_error(const bh_error *error) {
   return {error->code, std::string(bh::text(*error))};
 }
 
-PipeHost &host(void *ctx) noexcept {
-  return Seat::owner_of<PipeHost>(ctx);
-}
-
 }  // namespace
 
-// What the two plugins see of the host.
-struct PipeHost::Tables {
-  static bh_status session_open(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error) {
-    const bh_status status = host(ctx).open_session(*peer, out);
+struct PipeHost::Receiver {
+  PipeHost &host;
+
+  static Receiver of(void *ctx) noexcept { return {Seat::owner_of<PipeHost>(ctx)}; }
+
+  bh_status session_open(const bh_peer &peer, bh_session *out, bh_error *error) const {
+    const bh_status status = host.open_session(peer, out);
     return status == BH_OK ? BH_OK : bh::fail(error, status, "a pipe has one client");
   }
-  static bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
-                           bh_delivery *out) {
-    if (session != only_session || !host(ctx).session_open_) return BH_STALE;
-    host(ctx).deliver(stream, bh::view(message), out);
+  bh_status deliver_message(const bh_incoming &in, bh_delivery *out) const {
+    if (in.session == 0) return BH_E_UNSUPPORTED;  // a pipe has one conversation
+    if (in.session != only_session || !host.session_open_) return BH_STALE;
+    host.deliver(bh::view(in.message), out);
     return BH_OK;
   }
-  static bh_status deliver_message(void *ctx, const bh_incoming *in, bh_delivery *out) {
-    if (in->session == 0) return BH_E_UNSUPPORTED;  // a pipe has one conversation
-    return deliver(ctx, in->session, in->stream, in->message, out);
-  }
-  static void stream_gone(void *, bh_session, std::uint64_t) {}
-  static void session_close(void *ctx, bh_session, std::uint32_t how) {
-    host(ctx).session_close(how);
-  }
-  static bh_status check_revision(void *, bh_session, bh_str) { return BH_OK; }
-  static void output_full(void *ctx, bh_session, std::uint32_t full) {
-    host(ctx).output_full(full != 0);
-  }
-  static void finished(void *) {}                              // session_close has said it
-  static void set_process_name(void *, bh_session, bh_str) {}  // a relay has one parent
+  void stream_gone(bh_session, std::uint64_t) const {}
+  void session_close(bh_session, std::uint32_t how) const { host.session_close(how); }
+  bh_status check_revision(bh_session, std::string_view) const { return BH_OK; }
+  void finished() const {}                                      // session_close() reports it
+  void set_process_name(bh_session, std::string_view) const {}  // a relay has one parent
+  void output_full(bool full) const { host.output_full(full); }
 
-  static void message(void *ctx, bh_lane lane, std::uint64_t exchange, bh_str text) {
-    host(ctx).route_->message(lane, exchange, bh::view(text));
+  void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view text) const {
+    host.route_->message(lane, exchange, text);
   }
-  static void exchange_failed(void *ctx, bh_lane lane, std::uint64_t exchange,
-                              const bh_error *error) {
-    host(ctx).route_->exchange_failed(lane, exchange, to_error(error));
+  void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error) const {
+    host.route_->exchange_failed(lane, exchange, to_error(error));
   }
-  static void lane_down(void *ctx, bh_lane lane, const bh_error *error) {
-    host(ctx).route_->lane_down(lane, to_error(error));
+  void lane_down(bh_lane lane, const bh_error *error) const {
+    host.route_->lane_down(lane, to_error(error));
   }
-  static void lane_closed(void *, bh_lane) {}
-  static void lane_connected(void *ctx, bh_lane lane) { host(ctx).route_->connected(lane); }
-  static void lane_full(void *ctx, bh_lane lane, std::uint32_t full) {
-    host(ctx).route_->lane_full(lane, full != 0);
-  }
-
-  static const bh_host_transport *transport() {
-    static const bh_host_transport table{sizeof table,   0,
-                                         &limits,        session_open,
-                                         deliver,        stream_gone,
-                                         session_close,  check_revision,
-                                         finished,       set_process_name,
-                                         deliver_message};
-    return &table;
-  }
-  static const bh_host_connector *connector() {
-    static const bh_host_connector table{sizeof table,    0,         &limits,    message,
-                                         exchange_failed, lane_down, lane_closed};
-    return &table;
-  }
-  static const bh_host_wire *wire() {
-    static const bh_host_wire table{sizeof table, 0, lane_connected, lane_full};
-    return &table;
-  }
-  static const bh_host_flow *flow() {
-    static const bh_host_flow table{sizeof table, 0, output_full};
-    return &table;
-  }
+  void lane_closed(bh_lane) const {}
+  void lane_connected(bh_lane lane) const { host.route_->connected(lane); }
+  void lane_full(bh_lane lane, bool full) const { host.route_->lane_full(lane, full); }
 };
 
-PipeHost::PipeHost(Options options) : options_(std::move(options)) {}
+PipeHost::PipeHost(Options options)
+    : options_(std::move(options)), connector_tables_(limits), transport_tables_(limits) {}
 
 PipeHost::~PipeHost() {
   // The transport first: it still writes what waits for the client.
@@ -126,14 +92,8 @@ Result<void> PipeHost::start() {
   reactor_ = std::move(*reactor);
   route_ = std::make_unique<Route>(*reactor_, static_cast<Ends &>(*this), options_.endpoint,
                                    options_.limits);
-  connector_ = std::make_unique<Seat>(*reactor_, options_.log,
-                                      Seat::Tables{{BH_EXT_HOST_CONNECTOR, Tables::connector()},
-                                                   {BH_EXT_HOST_WIRE, Tables::wire()}},
-                                      this);
-  transport_ = std::make_unique<Seat>(*reactor_, options_.log,
-                                      Seat::Tables{{BH_EXT_HOST_TRANSPORT, Tables::transport()},
-                                                   {BH_EXT_HOST_FLOW, Tables::flow()}},
-                                      this);
+  connector_ = std::make_unique<Seat>(*reactor_, options_.log, connector_tables_, this);
+  transport_ = std::make_unique<Seat>(*reactor_, options_.log, transport_tables_, this);
   if (auto up = connector_->start(*options_.connector(), options_.connector_config); !up) return up;
   if (auto up = transport_->start(*options_.transport(), options_.transport_config); !up) return up;
   connector_table_ = connector_->ext<bh_connector>(BH_EXT_CONNECTOR);
@@ -176,7 +136,7 @@ bh_status PipeHost::open_session(const bh_peer &peer, bh_session *out) {
   return BH_OK;
 }
 
-void PipeHost::deliver(std::uint64_t, std::string_view text, bh_delivery *out) {
+void PipeHost::deliver(std::string_view text, bh_delivery *out) {
   out->kind = route_->from_client(text) ? BH_DELIVERED_ANSWER : BH_DELIVERED_NOTHING;
   out->flags = 0;
 }

@@ -12,6 +12,8 @@
 #include "bulkhead/abi/ext/draft/flow.h"
 #include "bulkhead/abi/ext/draft/wire.h"
 #include "bulkhead/abi/ext/transport.h"
+#include "host_tables/extensions.hpp"
+#include "host_tables/table_set.hpp"
 #include "pipe/route.hpp"
 #include "pipe/seat.hpp"
 
@@ -42,12 +44,17 @@ class PipeHost final : private Ends {
   void request_stop() noexcept;
 
  private:
-  struct Tables;
+  // What the two plugins call.
+  struct Receiver;
+  using ConnectorTables = host_tables::TableSet<host_tables::ConnectorTable<Receiver>,
+                                                host_tables::WireTable<Receiver>>;
+  using TransportTables = host_tables::TableSet<host_tables::TransportTable<Receiver>,
+                                                host_tables::FlowTable<Receiver>>;
   explicit PipeHost(Options options);
   Result<void> start();
 
   bh_status open_session(const bh_peer &peer, bh_session *out);
-  void deliver(std::uint64_t stream, std::string_view text, bh_delivery *out);
+  void deliver(std::string_view text, bh_delivery *out);
   void session_close(std::uint32_t how);
   void output_full(bool full);
   bool output_waits() const noexcept { return client_full_ && session_open_; }
@@ -63,6 +70,8 @@ class PipeHost final : private Ends {
   void done(std::string_view failure) override;
 
   const Options options_;
+  const ConnectorTables connector_tables_;
+  const TransportTables transport_tables_;
   std::unique_ptr<Reactor> reactor_;
   std::unique_ptr<Seat> transport_, connector_;
   const bh_transport *transport_table_ = nullptr;

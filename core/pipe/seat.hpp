@@ -1,5 +1,5 @@
 // A linked-in plugin and the small bh_host that it sees: the reactor, the log, and the tables that
-// its owner gives.
+// its owner gives (host_tables).
 //
 // Why not plugin/Instance: that one brings secrets, folders, sockets, children and the check of
 // configurations along, which is most of a program that has to be small. Nothing here is loaded or
@@ -14,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/result.hpp"
 #include "bulkhead/abi/plugin.h"
@@ -25,11 +24,12 @@ namespace bulkhead::pipe {
 class Seat {
  public:
   using Log = std::function<void(std::int32_t level, std::string_view text)>;
-  // Extension id and table; a table's first argument is the Seat.
-  using Tables = std::vector<std::pair<std::string_view, const void *>>;
 
-  // `owner` is for the functions of the tables: see owner_of().
-  Seat(Reactor &reactor, Log log, Tables tables, void *owner);
+  // `tables`: a host_tables::TableSet. Its functions get the Seat as ctx, and find `owner` with
+  // owner_of().
+  template <class Set>
+  Seat(Reactor &reactor, Log log, const Set &tables, void *owner)
+      : Seat(reactor, std::move(log), &tables, find_in<Set>, owner) {}
   ~Seat();
   Seat(const Seat &) = delete;
   Seat &operator=(const Seat &) = delete;
@@ -44,6 +44,10 @@ class Seat {
   }
   void *self() const noexcept { return plugin_->self; }
 
+  // For host_tables::ReactorTables. Arguments are not checked: the plugin is a part of the program.
+  static Seat &of(void *ctx) noexcept { return *static_cast<Seat *>(ctx); }
+  Reactor &reactor() const noexcept { return reactor_; }
+  static bh_status check_call(bool, const char *) noexcept { return BH_OK; }
   template <class T>
   static T &owner_of(void *ctx) noexcept {
     return *static_cast<T *>(static_cast<Seat *>(ctx)->owner_);
@@ -51,10 +55,18 @@ class Seat {
 
  private:
   struct Functions;
+  using FindTable = const void *(*)(const void *tables, std::string_view id);
+
+  template <class Set>
+  static const void *find_in(const void *tables, std::string_view id) {
+    return static_cast<const Set *>(tables)->find(id);
+  }
+  Seat(Reactor &reactor, Log log, const void *tables, FindTable find_table, void *owner);
 
   Reactor &reactor_;
   const Log log_;
-  const Tables tables_;
+  const void *const tables_;
+  const FindTable find_table_;  // in tables_
   void *const owner_;
   bh_host host_{};
   const bh_plugin *plugin_ = nullptr;

@@ -6,6 +6,7 @@
 
 #include "bulkhead/abi/ext/draft/listen.h"
 #include "bulkhead/cpp/basics.hpp"
+#include "host_tables/reactor_tables.hpp"
 #include "plugin/secrets.hpp"
 #include "plugin/text.hpp"
 
@@ -21,8 +22,6 @@ bool is_metric_name(std::string_view name) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
   });
 }
-
-constexpr std::uint32_t all_events = BH_FD_READ | BH_FD_WRITE;
 
 }  // namespace
 
@@ -40,18 +39,19 @@ bh_host HostFunctions::host_of(Instance &instance) {
 }
 
 const void *HostFunctions::get_ext(void *ctx, const char *id) noexcept {
-  static constexpr bh_host_executor executor{
-      sizeof(bh_host_executor), 0, now_ns, post, defer, timer_start, timer_cancel, run_blocking};
-  static constexpr bh_host_fd fd{sizeof(bh_host_fd), 0, watch, modify, unwatch};
+  using Tables = host_tables::ReactorTables<Instance>;
   static constexpr bh_host_secrets secrets{sizeof(bh_host_secrets), 0, secret_get, secret_put};
   static constexpr bh_host_metrics metrics{sizeof(bh_host_metrics), 0, counter, add};
   static constexpr bh_host_listen listening{sizeof(bh_host_listen), 0, listen, will_dial, dial,
                                             listen_for_all};
   static constexpr bh_host_store store{sizeof(bh_host_store), 0, folder};
   static constexpr std::pair<std::string_view, const void *> tables[] = {
-      {BH_EXT_HOST_EXECUTOR, &executor}, {BH_EXT_HOST_FD, &fd},
-      {BH_EXT_HOST_STORE, &store},       {BH_EXT_HOST_LISTEN, &listening},
-      {BH_EXT_HOST_SECRETS, &secrets},   {BH_EXT_HOST_METRICS, &metrics}};
+      {BH_EXT_HOST_EXECUTOR, &Tables::executor},
+      {BH_EXT_HOST_FD, &Tables::fd},
+      {BH_EXT_HOST_STORE, &store},
+      {BH_EXT_HOST_LISTEN, &listening},
+      {BH_EXT_HOST_SECRETS, &secrets},
+      {BH_EXT_HOST_METRICS, &metrics}};
   if (id == nullptr) return nullptr;
   for (const auto &[name, table] : tables) {
     if (name == id) return table;
@@ -86,12 +86,9 @@ std::int32_t HostFunctions::log_enabled(void *ctx, std::int32_t level) noexcept 
   return context.log && level >= context.log_level ? 1 : 0;
 }
 
-// Says so when a plugin calls a host function in a way that it must not.
-bool HostFunctions::misused(Instance &instance, bool wrong, const char *function) noexcept {
-  if (!wrong) return false;
-  instance.log(BH_LOG_PLUGIN_MISBEHAVES,
-               std::string(function) + " was called with wrong arguments");
-  return true;
+// Logs a call with wrong arguments.
+bool HostFunctions::misused(const Instance &instance, bool wrong, const char *function) noexcept {
+  return wrong && instance.report_misuse(function) != BH_OK;
 }
 
 Result<std::string> HostFunctions::find_secret(Instance &instance, std::string_view name) {
@@ -288,66 +285,6 @@ bh_str HostFunctions::folder(void *ctx) noexcept {
     return {nullptr, 0};
   }
   return {instance.folder_.data(), instance.folder_.size()};
-}
-
-std::uint64_t HostFunctions::now_ns(void *ctx) noexcept {
-  return Instance::of(ctx).context_->reactor->now_ns();
-}
-
-bh_status HostFunctions::post(void *ctx, void (*fn)(void *), void *arg) noexcept {
-  Instance &instance = Instance::of(ctx);
-  if (misused(instance, fn == nullptr, "executor.post")) return BH_E_INVALID;
-  if (instance.ended_.load(std::memory_order_acquire)) return BH_STALE;
-  return instance.context_->reactor->post(&instance, fn, arg);
-}
-
-void HostFunctions::defer(void *ctx, void (*fn)(void *), void *arg) noexcept {
-  Instance &instance = Instance::of(ctx);
-  if (misused(instance, fn == nullptr, "executor.defer")) return;
-  if (instance.ended_.load(std::memory_order_relaxed)) return;
-  instance.context_->reactor->defer(&instance, fn, arg);
-}
-
-bh_timer HostFunctions::timer_start(void *ctx, std::uint64_t delay_ms, void (*fn)(void *),
-                                    void *arg) noexcept {
-  Instance &instance = Instance::of(ctx);
-  if (misused(instance, fn == nullptr, "executor.timer_start")) return 0;
-  if (instance.ended_.load(std::memory_order_relaxed)) return 0;
-  return instance.context_->reactor->timer_start(&instance, delay_ms, fn, arg);
-}
-
-bh_status HostFunctions::timer_cancel(void *ctx, bh_timer timer) noexcept {
-  return Instance::of(ctx).context_->reactor->timer_cancel(timer);
-}
-
-bh_status HostFunctions::run_blocking(void *ctx, void (*work)(void *), void (*done)(void *),
-                                      void *arg) noexcept {
-  Instance &instance = Instance::of(ctx);
-  if (misused(instance, work == nullptr || done == nullptr, "executor.run_blocking")) {
-    return BH_E_INVALID;
-  }
-  if (instance.ended_.load(std::memory_order_acquire)) return BH_STALE;
-  return instance.context_->reactor->run_blocking(&instance, work, done, arg);
-}
-
-bh_status HostFunctions::watch(void *ctx, std::int32_t fd, std::uint32_t events,
-                               void (*fn)(void *, std::int32_t, std::uint32_t), void *arg,
-                               bh_watch *out) noexcept {
-  Instance &instance = Instance::of(ctx);
-  const bool wrong = fd < 0 || (events & ~all_events) != 0 || fn == nullptr || out == nullptr;
-  if (misused(instance, wrong, "fd.watch")) return BH_E_INVALID;
-  if (instance.ended_.load(std::memory_order_relaxed)) return BH_STALE;
-  return instance.context_->reactor->watch(&instance, fd, events, fn, arg, out);
-}
-
-bh_status HostFunctions::modify(void *ctx, bh_watch watch, std::uint32_t events) noexcept {
-  Instance &instance = Instance::of(ctx);
-  if (misused(instance, (events & ~all_events) != 0, "fd.modify")) return BH_E_INVALID;
-  return instance.context_->reactor->modify(watch, events);
-}
-
-bh_status HostFunctions::unwatch(void *ctx, bh_watch watch) noexcept {
-  return Instance::of(ctx).context_->reactor->unwatch(watch);
 }
 
 }  // namespace bulkhead

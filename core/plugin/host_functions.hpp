@@ -50,23 +50,6 @@ struct HostFunctions {
   // bh.host.store/1
   static bh_str folder(void *ctx) noexcept;
 
-  // bh.host.executor/1
-  static std::uint64_t now_ns(void *ctx) noexcept;
-  static bh_status post(void *ctx, void (*fn)(void *), void *arg) noexcept;
-  static void defer(void *ctx, void (*fn)(void *), void *arg) noexcept;
-  static bh_timer timer_start(void *ctx, std::uint64_t delay_ms, void (*fn)(void *),
-                              void *arg) noexcept;
-  static bh_status timer_cancel(void *ctx, bh_timer timer) noexcept;
-  static bh_status run_blocking(void *ctx, void (*work)(void *), void (*done)(void *),
-                                void *arg) noexcept;
-
-  // bh.host.fd/1
-  static bh_status watch(void *ctx, std::int32_t fd, std::uint32_t events,
-                         void (*fn)(void *, std::int32_t, std::uint32_t), void *arg,
-                         bh_watch *out) noexcept;
-  static bh_status modify(void *ctx, bh_watch watch, std::uint32_t events) noexcept;
-  static bh_status unwatch(void *ctx, bh_watch watch) noexcept;
-
   // bh.host.spawn/1 (child_functions.cpp); null: not granted
   static const bh_host_spawn *spawn_table(Instance &instance);
   static bh_status child_spawn(void *ctx, const bh_spawn *request, bh_child *out,
@@ -76,7 +59,7 @@ struct HostFunctions {
 
  private:
   static Spawner *spawner_of(Instance &instance);
-  static bool misused(Instance &instance, bool wrong, const char *function) noexcept;
+  static bool misused(const Instance &instance, bool wrong, const char *function) noexcept;
 };
 
 }  // namespace bulkhead

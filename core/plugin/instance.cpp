@@ -238,6 +238,11 @@ void Instance::log(std::int32_t level, std::string_view text) const noexcept {
   }
 }
 
+bh_status Instance::report_misuse(const char *function) const noexcept {
+  log(BH_LOG_PLUGIN_MISBEHAVES, std::string(function) + " was called with wrong arguments");
+  return BH_E_INVALID;
+}
+
 }  // namespace bulkhead
 
 void std::default_delete<bulkhead::Instance>::operator()(bulkhead::Instance *instance) const {

@@ -120,6 +120,13 @@ class Instance {
 
   // The instance behind a bh_host.ctx, and a slot for the part of core that owns it.
   static Instance &of(void *ctx) noexcept { return *static_cast<Instance *>(ctx); }
+  Reactor &reactor() const noexcept { return *context_->reactor; }
+  // BH_OK, or why a call of the plugin is refused: BH_E_INVALID (`wrong`, and logged), or BH_STALE
+  // (it was stopped). Any thread.
+  bh_status check_call(bool wrong, const char *function) const noexcept {
+    if (wrong) return report_misuse(function);
+    return ended_.load(std::memory_order_acquire) ? BH_STALE : BH_OK;
+  }
   void *user = nullptr;
 
  private:
@@ -131,6 +138,7 @@ class Instance {
   Result<void> adopt(const bh_plugin *plugin);
   Result<void> step(InstanceState from, InstanceState to, const char *name, bool may);
   void log(std::int32_t level, std::string_view text) const noexcept;
+  bh_status report_misuse(const char *function) const noexcept;
   void release_held() noexcept;
   std::string who() const;
   std::string about(std::string_view what, const bh_error &error, bh_status status) const;

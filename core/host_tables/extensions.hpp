@@ -1,0 +1,269 @@
+// The host's side of the extensions, made from a class: each function finds the receiver of its
+// plugin by ctx and calls a member of it. Functions that the ABI tags [any] are posted to the event
+// loop if they come from another thread; what is posted owns its data.
+//
+// Receiver: a class with `static R of(void *ctx)`, which returns a reference or a small value, and
+// the members that the tables name; every host has one of its own. Calls are direct: no virtual
+// function, no allocation except for what is posted.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bulkhead/abi/ext/connector.h"
+#include "bulkhead/abi/ext/draft/event.h"
+#include "bulkhead/abi/ext/draft/flow.h"
+#include "bulkhead/abi/ext/draft/http.h"
+#include "bulkhead/abi/ext/draft/wire.h"
+#include "bulkhead/abi/ext/policy.h"
+#include "bulkhead/abi/ext/telemetry.h"
+#include "bulkhead/abi/ext/tools.h"
+#include "bulkhead/abi/ext/transport.h"
+#include "bulkhead/cpp/basics.hpp"
+#include "reactor/post_owned.hpp"
+
+namespace bulkhead::host_tables {
+
+// Runs f(receiver) on the loop's thread in a later turn. Receiver: reactor(), owner() (for
+// Reactor::forget()).
+template <class Receiver, class F>
+bh_status post(void *ctx, F f) {
+  auto &&receiver = Receiver::of(ctx);
+  return post_owned(receiver.reactor(), receiver.owner(),
+                    [ctx, f = std::move(f)] { f(Receiver::of(ctx)); });
+}
+
+// The same, at once on the loop's thread. Receiver: on_loop_thread(), too.
+template <class Receiver, class F>
+bh_status on_loop(void *ctx, F f) {
+  auto &&receiver = Receiver::of(ctx);
+  if (!receiver.on_loop_thread()) return post<Receiver>(ctx, std::move(f));
+  f(receiver);
+  return BH_OK;
+}
+
+// Receiver: session_open, deliver_message, stream_gone, session_close, check_revision, finished,
+// set_process_name, with the arguments of the table.
+template <class Receiver>
+struct TransportTable {
+  static constexpr std::string_view id = BH_EXT_HOST_TRANSPORT;
+  const bh_host_transport table;
+
+  explicit TransportTable(const bh_limits &limits) noexcept
+      : table{sizeof table,   0,
+              &limits,        session_open,
+              deliver,        stream_gone,
+              session_close,  check_revision,
+              finished,       set_process_name,
+              deliver_message} {}
+
+ private:
+  static bh_status session_open(void *ctx, const bh_peer *peer, bh_session *out, bh_error *error) {
+    return Receiver::of(ctx).session_open(*peer, out, error);
+  }
+  static bh_status deliver_message(void *ctx, const bh_incoming *message, bh_delivery *out) {
+    return Receiver::of(ctx).deliver_message(*message, out);
+  }
+  // For transports built before minor 2.
+  static bh_status deliver(void *ctx, bh_session session, std::uint64_t stream, bh_str message,
+                           bh_delivery *out) {
+    if (session == 0) return BH_STALE;
+    bh_incoming incoming{};
+    incoming.size = sizeof incoming;
+    incoming.session = session;
+    incoming.stream = stream;
+    incoming.message = message;
+    return deliver_message(ctx, &incoming, out);
+  }
+  static void stream_gone(void *ctx, bh_session session, std::uint64_t stream) {
+    Receiver::of(ctx).stream_gone(session, stream);
+  }
+  static void session_close(void *ctx, bh_session session, std::uint32_t how) {
+    Receiver::of(ctx).session_close(session, how);
+  }
+  static bh_status check_revision(void *ctx, bh_session session, bh_str revision) {
+    return Receiver::of(ctx).check_revision(session, bh::view(revision));
+  }
+  static void finished(void *ctx) { Receiver::of(ctx).finished(); }
+  static void set_process_name(void *ctx, bh_session session, bh_str name) {
+    Receiver::of(ctx).set_process_name(session, bh::view(name));
+  }
+};
+
+// Receiver: output_full(full).
+template <class Receiver>
+struct FlowTable {
+  static constexpr std::string_view id = BH_EXT_HOST_FLOW;
+  const bh_host_flow table;
+
+  explicit FlowTable(const bh_limits &) noexcept : table{sizeof table, 0, output_full} {}
+
+ private:
+  static void output_full(void *ctx, bh_session, std::uint32_t full) {
+    Receiver::of(ctx).output_full(full != 0);
+  }
+};
+
+// Receiver: lane_message(lane, exchange, text), lane_exchange_failed(lane, exchange, const bh_error
+// *), lane_down(lane, const bh_error *), lane_closed(lane).
+template <class Receiver>
+struct ConnectorTable {
+  static constexpr std::string_view id = BH_EXT_HOST_CONNECTOR;
+  const bh_host_connector table;
+
+  explicit ConnectorTable(const bh_limits &limits) noexcept
+      : table{sizeof table, 0, &limits, message, exchange_failed, lane_down, lane_closed} {}
+
+ private:
+  static void message(void *ctx, bh_lane lane, std::uint64_t exchange, bh_str text) {
+    Receiver::of(ctx).lane_message(lane, exchange, bh::view(text));
+  }
+  static void exchange_failed(void *ctx, bh_lane lane, std::uint64_t exchange,
+                              const bh_error *error) {
+    Receiver::of(ctx).lane_exchange_failed(lane, exchange, error);
+  }
+  static void lane_down(void *ctx, bh_lane lane, const bh_error *error) {
+    Receiver::of(ctx).lane_down(lane, error);
+  }
+  static void lane_closed(void *ctx, bh_lane lane) { Receiver::of(ctx).lane_closed(lane); }
+};
+
+// Receiver: lane_connected(lane), lane_full(lane, full).
+template <class Receiver>
+struct WireTable {
+  static constexpr std::string_view id = BH_EXT_HOST_WIRE;
+  const bh_host_wire table;
+
+  explicit WireTable(const bh_limits &) noexcept
+      : table{sizeof table, 0, lane_connected, lane_full} {}
+
+ private:
+  static void lane_connected(void *ctx, bh_lane lane) { Receiver::of(ctx).lane_connected(lane); }
+  static void lane_full(void *ctx, bh_lane lane, std::uint32_t full) {
+    Receiver::of(ctx).lane_full(lane, full != 0);
+  }
+};
+
+// Receiver: call_complete(call, kind, json) -> bh_status, call_progress(call, value, total,
+// message), list_changed(kind), resource_updated(uri).
+template <class Receiver>
+struct ToolsTable {
+  static constexpr std::string_view id = BH_EXT_HOST_TOOLS;
+  const bh_host_tools table;
+
+  explicit ToolsTable(const bh_limits &) noexcept
+      : table{sizeof table, 0, complete, progress, list_changed, resource_updated} {}
+
+ private:
+  static bh_status complete(void *ctx, bh_call call, const bh_result *result) {
+    bh::Buf json(result->json);
+    const std::uint32_t kind = result->kind;
+    auto &&receiver = Receiver::of(ctx);
+    if (receiver.on_loop_thread()) return receiver.call_complete(call, kind, json.view());
+    return post<Receiver>(ctx, [call, kind, json = std::move(json)](auto &&to) {
+      static_cast<void>(to.call_complete(call, kind, json.view()));
+    });
+  }
+  static void progress(void *ctx, bh_call call, double value, double total, bh_str message) {
+    on_loop<Receiver>(ctx,
+                      [call, value, total, text = std::string(bh::view(message))](auto &&receiver) {
+                        receiver.call_progress(call, value, total, text);
+                      });
+  }
+  static void list_changed(void *ctx, std::uint32_t kind) {
+    on_loop<Receiver>(ctx, [kind](auto &&receiver) { receiver.list_changed(kind); });
+  }
+  static void resource_updated(void *ctx, bh_str uri) {
+    on_loop<Receiver>(ctx, [text = std::string(bh::view(uri))](auto &&receiver) {
+      receiver.resource_updated(text);
+    });
+  }
+};
+
+// Receiver: call_event(call, kind, detail).
+template <class Receiver>
+struct EventTable {
+  static constexpr std::string_view id = BH_EXT_HOST_EVENT;
+  const bh_host_event table;
+
+  explicit EventTable(const bh_limits &) noexcept : table{sizeof table, 0, event} {}
+
+ private:
+  static void event(void *ctx, bh_call call, std::uint32_t kind, bh_str detail) {
+    if (detail.n > BH_EVENT_BYTES) return;
+    on_loop<Receiver>(ctx, [call, kind, text = std::string(bh::view(detail))](auto &&receiver) {
+      receiver.call_event(call, kind, text);
+    });
+  }
+};
+
+// Always posted: a policy may call these from inside the question that they answer.
+// Receiver: static copy(const bh_verdict &), which owns its texts; policy_decided(number, copy),
+// policy_filtered(question, listed), policy_changed().
+template <class Receiver>
+struct PolicyTable {
+  static constexpr std::string_view id = BH_EXT_HOST_POLICY;
+  const bh_host_policy table;
+
+  explicit PolicyTable(const bh_limits &) noexcept
+      : table{sizeof table, 0, decided, changed, filtered} {}
+
+ private:
+  static bh_status decided(void *ctx, std::uint64_t number, const bh_verdict *verdict) {
+    return post<Receiver>(ctx, [number, copy = Receiver::copy(*verdict)](auto &&receiver) {
+      receiver.policy_decided(number, copy);
+    });
+  }
+  static void changed(void *ctx) {
+    post<Receiver>(ctx, [](auto &&receiver) { receiver.policy_changed(); });
+  }
+  static bh_status filtered(void *ctx, std::uint64_t question, std::uint32_t listed) {
+    return post<Receiver>(ctx, [question, listed](auto &&receiver) {
+      receiver.policy_filtered(question, listed == 1);
+    });
+  }
+};
+
+// Always posted: batch() may call it, and the calls that wait for it may offer more records.
+// Receiver: records_committed(below).
+template <class Receiver>
+struct TelemetryTable {
+  static constexpr std::string_view id = BH_EXT_HOST_TELEMETRY;
+  const bh_host_telemetry table;
+
+  explicit TelemetryTable(const bh_limits &) noexcept : table{sizeof table, 0, committed} {}
+
+ private:
+  static void committed(void *ctx, std::uint64_t below) {
+    post<Receiver>(ctx, [below](auto &&receiver) { receiver.records_committed(below); });
+  }
+};
+
+// Receiver: http_service(void **self) -> const bh_http_service *; static http_missing: the error
+// text if there is none.
+template <class Receiver>
+struct HttpTable {
+  static constexpr std::string_view id = BH_EXT_HOST_HTTP;
+  const bh_host_http table;
+
+  explicit HttpTable(const bh_limits &) noexcept : table{sizeof table, 0, start, cancel} {}
+
+ private:
+  static bh_status start(void *ctx, const bh_http_request *request, const bh_http_handler *handler,
+                         void *user, bh_http_id *out, bh_error *error) {
+    void *self = nullptr;
+    const bh_http_service *service = Receiver::of(ctx).http_service(&self);
+    if (service == nullptr) return bh::fail(error, BH_E_UNSUPPORTED, Receiver::http_missing);
+    return service->start(self, request, handler, user, out, error);
+  }
+  static bh_status cancel(void *ctx, bh_http_id id) {
+    void *self = nullptr;
+    const bh_http_service *service = Receiver::of(ctx).http_service(&self);
+    return service == nullptr ? BH_STALE : service->cancel(self, id);
+  }
+};
+
+}  // namespace bulkhead::host_tables
