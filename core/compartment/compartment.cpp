@@ -261,16 +261,13 @@ class Runner final : public link::Channel::Receiver {
     if (!reactor) return std::unexpected(reactor.error());
     reactor_ = std::move(*reactor);
     reactor_->on_rest(give_back_memory);
-    HostContext context;
-    context.reactor = reactor_.get();
-    context.name = "bulkhead";
-    context.version = BULKHEAD_VERSION;
-    context.state_dir = slice.profile.state_dir;
-    context.log = send_log;
-    context.log_level = slice.log_level;
-    context.services = services_;
-    plugins_ = std::make_unique<PluginHost>(std::move(slice), context, std::move(checked),
-                                            std::move(groups_));
+    PluginRuntimeOptions options;
+    options.checked_plugins = std::move(checked);
+    options.services = services_;
+    options.log = send_log;
+    options.log_level = slice.log_level;
+    options.groups = std::move(groups_);
+    plugins_ = std::make_unique<PluginHost>(std::move(slice), *reactor_, std::move(options));
     if (auto started = plugins_->start(); !started) return started;
     listen_to_supervisor(*reactor_);
     ready_.telemetry = plugins_->telemetry_needs();

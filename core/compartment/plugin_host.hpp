@@ -4,29 +4,27 @@
 // Owner: the compartment. Thread: the reactor's.
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "bulkhead/abi/ext/draft/http.h"
 #include "compartment/slice.hpp"
+#include "host_tables/extensions.hpp"
+#include "host_tables/table_set.hpp"
 #include "link/far.hpp"
 #include "link/far_policy.hpp"
 #include "link/far_telemetry.hpp"
-#include "plugin/instance.hpp"
-#include "sandbox/spawn.hpp"
+#include "plugin_base/plugin_runtime.hpp"
 
 namespace bulkhead {
 
 class PluginHost {
  public:
-  // `context` has reactor, log and services set.
-  // `groups`: for the programs that it may start, see Spawner.
-  PluginHost(Slice slice, HostContext context, std::map<std::string, CheckedLibrary> checked,
-             std::shared_ptr<ServerGroups> groups = nullptr);
+  // `options`: log, log_level, services, and what this process has for plugins and the programs
+  // that it may start; the rest is set here.
+  PluginHost(Slice slice, Reactor &reactor, PluginRuntimeOptions options);
   ~PluginHost();
   PluginHost(const PluginHost &) = delete;
   PluginHost &operator=(const PluginHost &) = delete;
@@ -47,38 +45,43 @@ class PluginHost {
   // shutdown grace.
   void stop();
 
-  // For the host tables.
-  struct Part {
-    PluginHost *host = nullptr;
-    std::uint32_t number = 0;
-    std::unique_ptr<Instance> instance;
-    bool started = false;
-  };
-  link::Far &far() noexcept { return *far_; }
-  link::FarPolicy *far_policy() noexcept { return far_policy_.get(); }
-  link::FarTelemetry *far_telemetry() noexcept { return far_telemetry_.get(); }
   // BH_TELEMETRY_... of the plugin; 0: it is not of that kind, or has failed.
   std::uint32_t telemetry_needs() const;
-  Reactor &reactor() noexcept { return *context_.reactor; }
-  bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread_; }
-  const bh_http_service *http_service(void **self);
 
  private:
-  Result<void> bring_up(Part &part, const PluginUse &use);
+  struct Part : PluginPart {
+    PluginHost *host = nullptr;
+    std::uint32_t number = 0;
+  };
+  // What the plugins call. There is no client here, so no transport's table.
+  struct Receiver;
+  using Tables = host_tables::TableSet<
+      host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,
+      host_tables::PolicyTable<Receiver>, host_tables::EventTable<Receiver>,
+      host_tables::TelemetryTable<Receiver>, host_tables::HttpTable<Receiver>>;
+
+  PluginRuntimeOptions complete(PluginRuntimeOptions options);
+  void make_parts();
+  Result<void> bring_up(Part &part);
+  Result<void> note_failure(Part &part, const Error &error, const std::string &text);
   const char *find_tables(std::uint32_t number);
+  const bh_http_service *http_service(void **self);
+  void wait_for(std::uint64_t timeout_ms, const std::function<bool()> &done);
   void log(std::int32_t level, const std::string &component, const std::string &text) const;
 
   Slice slice_;
-  HostContext context_;
-  const std::map<std::string, CheckedLibrary> checked_;
+  Reactor &reactor_;
   const std::thread::id thread_ = std::this_thread::get_id();
-  bh_limits limits_{};
-  std::unique_ptr<Spawner> spawner_;          // of a compartment that may start programs
-  std::vector<std::unique_ptr<Part>> parts_;  // by the slice's numbers; services when asked for
+  const bh_limits limits_;
+  const Tables tables_;
+  const decltype(PluginRuntimeOptions::log) log_;
+  PluginRuntime runtime_;
+  std::vector<std::unique_ptr<Part>> parts_;  // by the slice's numbers
   std::vector<link::FarPlugin> plugins_;
   std::unique_ptr<link::Far> far_;
   std::unique_ptr<link::FarPolicy> far_policy_;
   std::unique_ptr<link::FarTelemetry> far_telemetry_;
+  bool services_loaded_ = false;  // when asked for first
   bool stopped_ = false;
 };
 

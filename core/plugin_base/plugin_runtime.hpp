@@ -1,0 +1,102 @@
+// The plugins of a host that loads them: from a library to a started instance and back. The runtime
+// owns what all instances of one host share: the bh_host services, the spawner for child processes,
+// the fingerprints of secrets. Which tables a host offers is its own choice (host_tables).
+//
+// Owner: HostImpl, or the PluginHost of a compartment. Thread: the reactor's, except prints().
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bulkhead/abi/ext/draft/http.h"
+#include "plugin/instance.hpp"
+#include "profile/profile.hpp"
+#include "sandbox/spawn.hpp"
+
+namespace bulkhead {
+
+// What a host knows of one plugin instance. Instance::user points here.
+struct PluginPart {
+  PluginUse use;
+  bool starts_children = false;  // has bh.host.spawn/1: the connector of stdio servers
+  bool keeps_records = false;    // has bh.host.sign/1 and bh.host.mask/1: telemetry
+  std::string failure;           // why it does not run
+  std::unique_ptr<Instance> instance;
+
+  bool runs() const noexcept { return instance != nullptr && failure.empty(); }
+  // The profile grants this to the instance.
+  bool granted(std::string_view grant) const noexcept;
+};
+
+struct PluginRuntimeOptions {
+  // Plugins linked into the program, by name; preferred to files.
+  std::vector<std::pair<std::string, bh_plugin_entry_fn>> static_plugins;
+  // Files that were opened and checked before the process was confined, by the plugin's name in the
+  // profile; preferred to the profile's folders.
+  std::map<std::string, CheckedLibrary> checked_plugins;
+  HostServices services;
+  std::function<void(std::int32_t level, std::string_view component, std::string_view text)> log;
+  std::int32_t log_level = 1;
+  // The table of the host for an extension, or null.
+  std::function<const void *(const PluginPart &part, std::string_view id)> find_table;
+  bool spawns = false;  // parts may start children; what the spawner does:
+  bool adopt_orphans = false;
+  std::shared_ptr<ServerGroups> groups;
+  std::function<void()> on_servers_missing;
+};
+
+class PluginRuntime {
+ public:
+  // `profile` is read at each load: a reload may change its folders and limits.
+  PluginRuntime(Reactor &reactor, const Profile &profile, PluginRuntimeOptions options);
+  PluginRuntime(const PluginRuntime &) = delete;
+  PluginRuntime &operator=(const PluginRuntime &) = delete;
+
+  // Loads the library of part.use, creates the instance and configures it. On failure there is no
+  // instance. The part must not move afterwards.
+  Result<void> load(PluginPart &part);
+  // Starts what was loaded. Both keep the reason of a failure in the part.
+  static Result<void> start(PluginPart &part);
+  // Stops the instance if it was started.
+  static void stop(PluginPart &part);
+  // Stops all, the last one first. Parts: a container of pointers.
+  template <class Parts>
+  static void stop_all(Parts &parts) {
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) stop(**part);
+  }
+
+  // What bh.host.mask/1 masks from now on.
+  void set_prints(std::shared_ptr<const SecretPrints> prints) { prints_ = std::move(prints); }
+  std::shared_ptr<const SecretPrints> prints() const { return prints_.load(); }
+  // See Spawner::missing().
+  std::vector<std::string> servers_missing() const;
+
+ private:
+  void make_spawner();
+  Result<std::unique_ptr<Instance>> create(PluginPart &part);
+
+  const Profile &profile_;
+  PluginRuntimeOptions options_;
+  std::unique_ptr<Spawner> spawner_;
+  std::atomic<std::shared_ptr<const SecretPrints>> prints_;
+  HostContext context_;
+};
+
+// The HTTP client of the first part that runs and provides one, or null.
+const bh_http_service *http_service_of(const PluginPart &part, void **self);
+template <class Parts>
+const bh_http_service *find_http_service(const Parts &parts, void **self) {
+  for (const auto &part : parts) {
+    if (const bh_http_service *service = http_service_of(*part, self)) return service;
+  }
+  return nullptr;
+}
+
+}  // namespace bulkhead
