@@ -63,13 +63,13 @@ TEST_CASE("compartment: no client connects there, so there is no transport's tab
 
 TEST_CASE("compartment: a required plugin that fails is an error, except a connector") {
   seen().clear();
-  Compartment tools(PluginKind::tools, 1'000, "\"fail\"");
+  Compartment tools(PluginKind::tools, 1'000, testing::fail_config);
   CHECK_FALSE(tools.host->start().has_value());
-  Compartment optional(PluginKind::tools, 1'000, "\"fail\"", false);
+  Compartment optional(PluginKind::tools, 1'000, testing::fail_config, false);
   CHECK(optional.host->start().has_value());
   REQUIRE(optional.lines.size() == 1);
   CHECK(optional.lines[0].ends_with("(going on without it)"));
-  Compartment connector(PluginKind::connector, 1'000, "\"refuse\"");
+  Compartment connector(PluginKind::connector, 1'000, testing::refuse_config);
   CHECK(connector.host->start().has_value());
   CHECK(connector.lines.size() == 1);
 }

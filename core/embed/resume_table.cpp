@@ -5,10 +5,6 @@
 namespace bulkhead {
 namespace {
 
-Part &part_of(void *ctx) noexcept {
-  return *static_cast<Part *>(Instance::of(ctx).user);
-}
-
 // Of one transport, which knows whether the session is still open.
 std::string context_of(const Part &part, std::string_view id, std::string_view principal) {
   return std::string(id) + '\n' + part.use.id + '\n' + std::string(principal);
@@ -84,11 +80,6 @@ void taken(void *ctx, bh_session session, std::uint64_t n) {
 
 bh_host_resume resume_functions() noexcept {
   return {sizeof(bh_host_resume), 0, seal, reopen, carry, note, settled, keep, taken};
-}
-
-// One that was idle for longer would have ended anyway.
-bool HostImpl::reopens_sessions() const noexcept {
-  return reactor_->now_ns() - created_ns_ < profile_.limits.session_idle_ms * 1'000'000u;
 }
 
 }  // namespace bulkhead

@@ -96,13 +96,13 @@ TEST_CASE("runtime: the reason of a failure is kept in the part") {
     CHECK_FALSE(part.runs());
   }
   SECTION("a refused configuration") {
-    PluginPart &part = world.part("a", "\"refuse\"");
+    PluginPart &part = world.part("a", testing::refuse_config);
     CHECK_FALSE(world.runtime->load(part).has_value());
     CHECK_THAT(part.failure, Contains("refused by the test"));
     CHECK(part.instance == nullptr);
   }
   SECTION("a failed start") {
-    PluginPart &part = world.part("a", "\"fail\"");
+    PluginPart &part = world.part("a", testing::fail_config);
     REQUIRE(world.runtime->load(part).has_value());
     CHECK_FALSE(PluginRuntime::start(part).has_value());
     CHECK_THAT(part.failure, Contains("failed by the test"));
@@ -151,7 +151,7 @@ TEST_CASE("runtime: the HTTP service is the first part that runs and provides on
   World world;
   void *self = nullptr;
   CHECK(find_http_service(world.parts, &self) == nullptr);
-  PluginPart &failed = world.part("a", "\"fail\"");
+  PluginPart &failed = world.part("a", testing::fail_config);
   REQUIRE(world.runtime->load(failed).has_value());
   CHECK_FALSE(PluginRuntime::start(failed).has_value());
   CHECK(find_http_service(world.parts, &self) == nullptr);

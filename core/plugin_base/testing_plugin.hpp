@@ -26,7 +26,10 @@ inline std::vector<Seen> &seen() {
   return all;
 }
 
-// Its configuration: "" or "refuse" or "fail" (in start).
+// Its configuration: {}, or one of those below.
+inline const std::string refuse_config = R"({"refuse":true})";  // in configure()
+inline const std::string fail_config = R"({"fail":true})";      // in start()
+
 class NotingPlugin {
  public:
   static constexpr bh::Info info{.id = "noting",
@@ -41,11 +44,11 @@ class NotingPlugin {
   bh_status configure(bh_str json, bh_error *error) {
     config_ = bh::view(json);
     note("configure");
-    return config_ == "\"refuse\"" ? bh::fail(error, BH_E_INVALID, "refused by the test") : BH_OK;
+    return config_ == refuse_config ? bh::fail(error, BH_E_INVALID, "refused by the test") : BH_OK;
   }
   bh_status start(bh_error *error) {
     note("start");
-    return config_ == "\"fail\"" ? bh::fail(error, BH_E_IO, "failed by the test") : BH_OK;
+    return config_ == fail_config ? bh::fail(error, BH_E_IO, "failed by the test") : BH_OK;
   }
   void stop() { note("stop"); }
   const void *get_ext(const char *id) noexcept {

@@ -1,0 +1,37 @@
+// The tables that plugins of the host get from get_ext(). Their ctx is the Instance.
+#pragma once
+
+#include <string_view>
+
+#include "bulkhead/abi/ext/draft/control.h"
+#include "bulkhead/abi/ext/draft/resume.h"
+#include "host_tables/extensions.hpp"
+#include "host_tables/table_set.hpp"
+
+namespace bulkhead {
+
+struct Part;
+
+class HostTables {
+ public:
+  explicit HostTables(const bh_limits &limits);
+  // Null: not offered to this plugin.
+  const void *find(const Part &part, std::string_view id) const noexcept;
+
+ private:
+  struct Receiver;
+  // Everything but the tables of a pipe.
+  host_tables::TableSet<host_tables::TransportTable<Receiver>,
+                        host_tables::ConnectorTable<Receiver>, host_tables::ToolsTable<Receiver>,
+                        host_tables::PolicyTable<Receiver>, host_tables::HttpTable<Receiver>,
+                        host_tables::EventTable<Receiver>, host_tables::TelemetryTable<Receiver>>
+      tables_;
+  const bh_host_resume resume_;
+  const bh_host_control control_;
+};
+
+Part &part_of(void *ctx) noexcept;
+bh_host_resume resume_functions() noexcept;    // resume_table.cpp
+bh_host_control control_functions() noexcept;  // control_table.cpp
+
+}  // namespace bulkhead

@@ -1,0 +1,40 @@
+// What the classes of the host share. Owner: HostImpl. Thread: the reactor's, except log() and
+// stop_requested.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string_view>
+#include <thread>
+
+#include "bulkhead/abi/host.h"
+#include "host.hpp"
+#include "profile/profile.hpp"
+#include "reactor/reactor.hpp"
+#include "route/router.hpp"
+
+namespace bulkhead {
+
+struct HostCore {
+  HostCore(Profile first_profile, HostOptions host_options);
+
+  // Filtered by options.log_level.
+  void log(std::int32_t level, std::string_view component, std::string_view text) const;
+  bool on_loop_thread() const noexcept { return std::this_thread::get_id() == thread; }
+  // Nothing that a reload has removed is left.
+  bool drained() const;
+  // The process of that compartment is unresponsive or violates the link's protocol.
+  void report_unhealthy(const std::string &compartment) const;
+
+  Profile profile;  // in force now
+  HostOptions options;
+  const bh_limits limits;  // of the first profile: plugins keep pointers to them
+  // Functions that the host's classes post belong to this object in the reactor.
+  std::unique_ptr<Reactor> reactor;
+  std::unique_ptr<Router> router;  // null after the shutdown
+  std::thread::id thread = std::this_thread::get_id();
+  std::atomic<bool> stop_requested{false};
+  bool started = false, stopped = false;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,211 @@
+#include "embed/host_plugins.hpp"
+
+#include <sodium/randombytes.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "embed/profile_prints.hpp"
+
+namespace bulkhead {
+
+// ---- loading ---------------------------------------------------------------------------------
+
+Result<void> HostPlugins::load(PluginRuntimeOptions options, MakeStub make_stub) {
+  runtime_.emplace(*core_.reactor, core_.profile, std::move(options));
+  make_stub_ = std::move(make_stub);
+  use_prints();
+  const Profile &profile = core_.profile;
+  if (auto added = add("telemetry", profile.telemetry, &telemetry_); !added) return added;
+  if (auto added = add("policies", profile.policies, &policies_); !added) return added;
+  if (auto added = add("tools", profile.tools, &tools_); !added) return added;
+  return add("transports", profile.transports, &transports_);
+}
+
+Result<void> HostPlugins::add(std::string_view group, const std::vector<PluginUse> &uses,
+                              Parts *parts) {
+  for (const PluginUse &use : uses) {
+    auto part = make(group, use);
+    if (!part.has_value()) return std::unexpected(part.error());
+    parts->push_back(std::move(*part));
+  }
+  return {};
+}
+
+std::unique_ptr<Part> HostPlugins::new_part(const PluginUse &use) {
+  auto part = std::make_unique<Part>();
+  part->host = &host_;
+  part->use = use;
+  return part;
+}
+
+// A plugin of another process is not loaded here.
+Result<std::unique_ptr<Part>> HostPlugins::make(std::string_view group, const PluginUse &use) {
+  auto part = new_part(use);
+  part->keeps_records = group == "telemetry";
+  if (make_stub_(group, *part)) return part;
+  return load_part(std::move(part));
+}
+
+// A part that the profile can do without is kept with its failure, so that status can show it.
+Result<std::unique_ptr<Part>> HostPlugins::load_part(std::unique_ptr<Part> part) {
+  auto loaded = runtime_->load(*part);
+  if (loaded.has_value()) return part;
+  if (part->use.required) return std::unexpected(loaded.error());
+  report_skipped(*part);
+  return part;
+}
+
+void HostPlugins::report_skipped(const Part &part) const {
+  core_.log(BH_LOG_WARN, part.use.id, part.failure + " (going on without it, as the profile says)");
+}
+
+Result<Part *> HostPlugins::connector_for(const std::string &type) {
+  const auto at = core_.profile.connectors.find(type);
+  if (at == core_.profile.connectors.end()) {
+    return fail(BH_E_NOT_FOUND, "no connector is configured for servers of type \"" + type +
+                                    "\" (connectors." + type + ")");
+  }
+  for (const auto &part : connectors_) {
+    if (part->use.plugin == at->second) {
+      if (!part->failure.empty()) return fail(BH_E_UNAVAILABLE, part->failure);
+      return part.get();
+    }
+  }
+  PluginUse use;
+  const std::size_t slash = at->second.rfind('/');
+  use.id = slash == std::string::npos ? at->second : at->second.substr(slash + 1);
+  use.plugin = at->second;
+  use.config_json = "{}";
+  use.required = false;
+  auto part = new_part(use);
+  part->starts_children = connects_children(use.plugin);
+  connectors_.push_back(*load_part(std::move(part)));  // not required: the failure is kept
+  Part &made = *connectors_.back();
+  if (core_.started) static_cast<void>(start(made));
+  if (!made.failure.empty()) return fail(BH_E_UNAVAILABLE, made.failure);
+  return &made;
+}
+
+// Only the plugin that the profile names as the connector of stdio servers gets bh.host.spawn/1.
+bool HostPlugins::connects_children(const std::string &plugin) const {
+  const Profile &profile = core_.profile;
+  const auto is_connector_of = [&](const std::string &type) {
+    const auto at = profile.connectors.find(type);
+    return at != profile.connectors.end() && at->second == plugin;
+  };
+  return is_connector_of("stdio") ||
+         std::any_of(profile.servers.begin(), profile.servers.end(), [&](const ServerDef &def) {
+           return !def.command.empty() && is_connector_of(def.type);
+         });
+}
+
+void HostPlugins::load_services() {
+  services_loaded_ = true;  // also on failure: not for each request
+  for (const PluginUse &use : core_.profile.services) {
+    auto part = load_part(new_part(use));
+    if (!part.has_value()) {
+      core_.log(BH_LOG_ERROR, use.id, part.error().text);
+      continue;
+    }
+    services_.push_back(std::move(*part));
+    if (auto up = start(*services_.back()); !up.has_value()) {
+      core_.log(BH_LOG_ERROR, use.id, up.error().text);
+    }
+  }
+}
+
+const bh_http_service *HostPlugins::http_service(void **self) {
+  if (!services_loaded_ && !core_.stopped) load_services();
+  return find_http_service(services_, self);
+}
+
+void HostPlugins::use_prints() {
+  if (prints_key_.empty()) {
+    prints_key_.resize(32);
+    ::randombytes_buf(prints_key_.data(), prints_key_.size());  // ends the process where it cannot
+  }
+  runtime_->set_prints(std::make_shared<const SecretPrints>(prints_of(core_.profile, prints_key_)));
+}
+
+// ---- starting and stopping -------------------------------------------------------------------
+
+Result<void> HostPlugins::start(Part &part) {
+  auto started = PluginRuntime::start(part);
+  if (started.has_value() || part.use.required) return started;
+  if (part.upstream != nullptr) {
+    part.upstream->unusable = part.failure;
+    part.upstream->tools = nullptr;
+  }
+  report_skipped(part);
+  return {};
+}
+
+Result<void> HostPlugins::start_all() {
+  for (const Parts *parts : {&telemetry_, &policies_, &connectors_, &tools_, &transports_}) {
+    for (const auto &part : *parts) {
+      if (auto up = start(*part); !up.has_value()) return up;
+    }
+  }
+  return {};
+}
+
+void HostPlugins::stop_users() {
+  for (Parts *parts : {&transports_, &connectors_, &tools_, &leaving_}) {
+    PluginRuntime::stop_all(*parts);
+  }
+}
+
+void HostPlugins::stop_recorders() {
+  for (Parts *parts : {&telemetry_, &policies_, &services_}) PluginRuntime::stop_all(*parts);
+}
+
+void HostPlugins::clear() {
+  while (!ended_.empty()) forget_ended();
+  for (Parts *parts :
+       {&transports_, &connectors_, &tools_, &leaving_, &telemetry_, &policies_, &services_}) {
+    parts->clear();
+  }
+}
+
+// ---- reload ----------------------------------------------------------------------------------
+
+std::unique_ptr<Part> HostPlugins::take_tools(const Part *part) {
+  const auto at = std::find_if(tools_.begin(), tools_.end(),
+                               [&](const auto &mine) { return mine.get() == part; });
+  auto taken = std::move(*at);
+  tools_.erase(at);
+  return taken;
+}
+
+void HostPlugins::exchange_tools(Parts next) {
+  for (auto &part : std::exchange(tools_, std::move(next))) leaving_.push_back(std::move(part));
+}
+
+// Plugins that are no longer in the profile end once no call runs in them.
+void HostPlugins::end_left() {
+  Parts ended;
+  std::erase_if(leaving_, [&](std::unique_ptr<Part> &part) {
+    if (part->upstream != nullptr && core_.router->draining().has(part->upstream)) return false;
+    part->upstream = nullptr;  // it has ended, and the plugin may still report changes of its lists
+    ended.push_back(std::move(part));
+    return true;
+  });
+  if (ended.empty()) return;
+  PluginRuntime::stop_all(ended);
+  // What they have posted before is run first, and reads their parts.
+  ended_.push_back(std::move(ended));
+  const auto forget = [](void *self) { static_cast<HostPlugins *>(self)->forget_ended(); };
+  if (core_.reactor->post(&core_, forget, this) != BH_OK) forget_ended();
+}
+
+void HostPlugins::forget_ended() {
+  for (std::unique_ptr<Part> &part : ended_.front()) {
+    const bool abandoned = part->instance != nullptr && part->instance->abandoned();
+    part->instance.reset();
+    if (abandoned) static_cast<void>(part.release());  // its work in the pool may still use it
+  }
+  ended_.pop_front();
+}
+
+}  // namespace bulkhead

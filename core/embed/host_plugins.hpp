@@ -1,0 +1,80 @@
+// The plugins of the host, by kind: loading, starting, and the end of those that a reload removes.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "embed/host_core.hpp"
+#include "embed/part.hpp"
+
+namespace bulkhead {
+
+class HostPlugins {
+ public:
+  HostPlugins(HostCore &core, HostImpl &host) : core_(core), host_(host) {}
+
+  // Loads the plugins of the profile, except connectors and services; those are loaded for their
+  // first user. `make_stub`: gives a part its stub if it runs in a compartment, and returns whether
+  // it does.
+  using MakeStub = std::function<bool(std::string_view group, Part &part)>;
+  Result<void> load(PluginRuntimeOptions options, MakeStub make_stub);
+  // Starts them; an error: one that the profile requires cannot.
+  Result<void> start_all();
+  // In reverse order of start; telemetry and policies apart, since the last records come after the
+  // others.
+  void stop_users();
+  void stop_recorders();
+  void clear();
+
+  Result<std::unique_ptr<Part>> make(std::string_view group, const PluginUse &use);
+  Result<void> start(Part &part);
+  // The connector for servers of this type.
+  Result<Part *> connector_for(const std::string &type);
+  // The plugin that answers bh.host.http/1, or null.
+  const bh_http_service *http_service(void **self);
+
+  // What the plugins here mask: the secrets of the present profile.
+  void use_prints();
+  std::shared_ptr<const SecretPrints> prints() const { return runtime_->prints(); }
+  std::vector<std::string> servers_missing() const {
+    return runtime_ ? runtime_->servers_missing() : std::vector<std::string>();
+  }
+
+  // Makes `next` the tools plugins; the others end when their last call has ended.
+  void exchange_tools(Parts next);
+  void end_left();
+
+  const Parts &transports() const noexcept { return transports_; }
+  const Parts &connectors() const noexcept { return connectors_; }
+  const Parts &tools() const noexcept { return tools_; }
+  const Parts &policies() const noexcept { return policies_; }
+  const Parts &telemetry() const noexcept { return telemetry_; }
+  const Parts &services() const noexcept { return services_; }
+  // Takes a tools plugin out for exchange_tools().
+  std::unique_ptr<Part> take_tools(const Part *part);
+
+ private:
+  std::unique_ptr<Part> new_part(const PluginUse &use);
+  Result<std::unique_ptr<Part>> load_part(std::unique_ptr<Part> part);
+  Result<void> add(std::string_view group, const std::vector<PluginUse> &uses, Parts *parts);
+  void report_skipped(const Part &part) const;
+  bool connects_children(const std::string &plugin) const;
+  void load_services();
+  void forget_ended();
+
+  HostCore &core_;
+  HostImpl &host_;
+  std::string prints_key_;
+  MakeStub make_stub_;
+  std::optional<PluginRuntime> runtime_;  // outlives the parts
+  Parts transports_, connectors_, tools_, policies_, telemetry_, services_;
+  Parts leaving_;            // tools plugins that a reload removed, until their last call has ended
+  std::deque<Parts> ended_;  // those that have stopped, until what they have posted has run
+  bool services_loaded_ = false;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,30 @@
+// One plugin of the host, in this process or in a compartment.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "link/near_policy.hpp"
+#include "link/near_telemetry.hpp"
+#include "plugin_base/plugin_runtime.hpp"
+#include "route/session.hpp"
+
+namespace bulkhead {
+
+class HostImpl;
+class Upstream;
+
+struct Part : PluginPart {
+  HostImpl *host = nullptr;
+  bool finished = false;           // a transport: no further clients can connect
+  std::unique_ptr<ClientEnd> end;  // a transport: receives the messages of its sessions
+  Upstream *upstream = nullptr;    // a tools plugin: the server that it is
+  std::string compartment;         // where it runs; empty: here
+  // Its stub, if it is a policy or telemetry plugin of a compartment.
+  std::unique_ptr<link::NearPolicy> near_policy;
+  std::unique_ptr<link::NearTelemetry> near_telemetry;
+};
+using Parts = std::vector<std::unique_ptr<Part>>;
+
+}  // namespace bulkhead

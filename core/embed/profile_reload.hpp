@@ -1,0 +1,41 @@
+// Hot reload of the profile: what has not changed stays, what is new is made first, and then the
+// router gets the new set of servers in one step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "embed/host_core.hpp"
+#include "embed/host_plugins.hpp"
+#include "embed/policies.hpp"
+#include "embed/remote_plugins.hpp"
+#include "embed/servers.hpp"
+
+namespace bulkhead {
+
+class ProfileReload {
+ public:
+  ProfileReload(HostCore &core, HostPlugins &plugins, RemotePlugins &remote, Policies &policies,
+                Servers &servers)
+      : core_(core), plugins_(plugins), remote_(remote), policies_(policies), servers_(servers) {}
+
+  // Makes `next` the profile. `servers`: all that are to run, those that plugins have added
+  // included. On an error nothing was changed.
+  Result<ApplyReport> apply(Profile next, std::vector<ServerDef> servers);
+
+ private:
+  struct NextTools;
+
+  void use_tool_files(Profile *next, ApplyReport *report) const;
+  void use_policy_mark(Profile *next, ApplyReport *report) const;
+  Result<void> load_tools(const Profile &next, NextTools *out);
+  void exchange_servers(std::vector<ServerDef> servers, NextTools tools, ApplyReport *report);
+
+  HostCore &core_;
+  HostPlugins &plugins_;
+  RemotePlugins &remote_;
+  Policies &policies_;
+  Servers &servers_;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,64 @@
+// Servers and plugins that run in other processes (compartments): their stubs, and what the stubs
+// report to the router.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "embed/host_core.hpp"
+#include "embed/part.hpp"
+#include "link/near.hpp"
+
+namespace bulkhead {
+
+class RemotePlugins final : private link::NearEvents {
+ public:
+  using Uses = std::map<std::string, RemoteUse>;  // by remote_name()
+
+  // `policies`, `telemetry` and `tools` are the host's plugins of these kinds.
+  RemotePlugins(HostCore &core, const Parts &policies, const Parts &telemetry, const Parts &tools);
+
+  const Uses &uses() const noexcept { return uses_; }
+  Uses exchange_uses(Uses next) { return std::exchange(uses_, std::move(next)); }
+  // Null: it runs in this process.
+  const RemoteUse *find(std::string_view group, const std::string &id) const;
+
+  // The upstream sends through the stub of its compartment. False: it runs in this process.
+  bool connect_upstream(Upstream &upstream, bool tools);
+  // The process of this compartment is up (again); see Host::attach().
+  void attach(const std::string &compartment, OwnedFd trunk);
+  void give_up(const std::string &compartment, const std::string &reason);
+  void expect_telemetry(const std::string &compartment, std::uint32_t needs);
+  // For the status of a plugin in a compartment.
+  std::string state(const Part &part) const;
+  // After the router has ended.
+  void clear() { nears_.clear(); }
+
+ private:
+  link::Near &near(const std::string &compartment);
+  link::NearPolicy *find_policy(const std::string &compartment) const;
+  link::NearTelemetry *find_telemetry(const std::string &compartment) const;
+  std::vector<Upstream *> upstreams_of(const std::string &plugin) const;
+
+  void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) override;
+  void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) override;
+  void lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) override;
+  void lane_closed(bh_lane lane) override;
+  void call_complete(bh_call call, std::uint32_t kind, std::string_view json) override;
+  void call_failed(bh_call call, const Error &error) override;
+  void call_progress(bh_call call, double value, double total, std::string_view message) override;
+  void call_event(bh_call call, std::uint32_t kind, std::string_view detail) override;
+  void tools_changed(const std::string &plugin, std::uint32_t kind) override;
+  void tools_began(const std::string &plugin) override;
+  void resource_updated(const std::string &plugin, std::string_view uri) override;
+
+  HostCore &core_;
+  const Parts &policies_, &telemetry_, &tools_;
+  Uses uses_;
+  std::map<std::string, std::unique_ptr<link::Near>> nears_;  // by compartment
+};
+
+}  // namespace bulkhead

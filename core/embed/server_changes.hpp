@@ -1,0 +1,66 @@
+// Servers that plugins add while the gateway runs (bh.host.control/1), beside those of the profile.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bulkhead/abi/ext/draft/control.h"
+#include "embed/host_core.hpp"
+#include "embed/part.hpp"
+#include "embed/profile_reload.hpp"
+#include "layers/definitions.hpp"
+#include "reactor/once_per_turn.hpp"
+
+namespace bulkhead {
+
+class ServerChanges {
+ public:
+  ServerChanges(HostCore &core, ProfileReload &reload);
+
+  // See bh_host_control. Applied at the end of this turn: the caller may be inside the router or a
+  // plugin.
+  bh_status replace_servers(Part &part, std::string_view definitions, std::uint64_t wait_ms,
+                            bh_control_done done, void *arg, bh_error *error);
+  // The servers of this profile, then those that plugins have added and whose names are free.
+  // `refused`: why others are not among them.
+  std::vector<ServerDef> all_servers(const Profile &profile,
+                                     std::vector<std::string> *refused) const;
+  // Something has ended that a change may wait for; looked at once, at the end of the turn.
+  void check_later();
+  // The host stops.
+  void drop();
+
+ private:
+  struct Added {
+    const Part *part = nullptr;
+    std::vector<ServerDef> servers;
+  };
+  // One replace_servers whose `done` has not been called.
+  struct Change {
+    ServerChanges *changes = nullptr;
+    Part *part = nullptr;
+    GivenServers given;
+    bool applied = false, over = false;
+    std::uint64_t wait_ms = 0, timer = 0;
+    ApplyReport report;
+    bh_control_done done = nullptr;
+    void *arg = nullptr;
+  };
+
+  void apply_all();
+  void check();
+  void refuse_taken(const std::vector<ServerDef> &servers, Change *change) const;
+  std::string report(const Change &change) const;
+
+  HostCore &core_;
+  ProfileReload &reload_;
+  std::vector<Added> added_;
+  std::vector<std::unique_ptr<Change>> changes_;
+  bool check_pending_ = false;
+};
+
+}  // namespace bulkhead

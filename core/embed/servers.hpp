@@ -1,0 +1,45 @@
+// The servers of the host: upstreams of the router, made from the profile's servers and tools
+// plugins.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "embed/host_core.hpp"
+#include "embed/host_plugins.hpp"
+#include "embed/remote_plugins.hpp"
+
+namespace bulkhead {
+
+class Servers {
+ public:
+  Servers(HostCore &core, HostPlugins &plugins, RemotePlugins &remote)
+      : core_(core), plugins_(plugins), remote_(remote) {}
+
+  // Those of the profile. Once, before the start.
+  Result<void> add_all();
+  // Servers whose connector did not start become unusable.
+  void drop_failed_connectors();
+
+  // ---- reload: what becomes of a server or tools plugin ----
+  NextUpstream next(const ServerDef &def, ApplyReport *report);
+  NextUpstream next(Part &tools, bool fresh, ApplyReport *report);
+  void set_running(std::vector<ServerDef> servers) { running_ = std::move(servers); }
+  // Connectors write the standard error of servers there.
+  void make_log_folder() const;
+
+ private:
+  ServerDef complete(const ServerDef &def) const;
+  std::unique_ptr<Upstream> make(const ServerDef &def);
+  std::unique_ptr<Upstream> make(Part &tools);
+
+  HostCore &core_;
+  HostPlugins &plugins_;
+  RemotePlugins &remote_;
+  std::vector<ServerDef> running_;  // of the profile, and those that plugins have added
+};
+
+const ServerDef *find_server(const std::vector<ServerDef> &servers, std::string_view name);
+
+}  // namespace bulkhead

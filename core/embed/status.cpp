@@ -1,0 +1,104 @@
+// The status of the host: servers, plugins, counters.
+#include "bulkhead/cpp/basics.hpp"
+#include "embed/host_impl.hpp"
+
+namespace bulkhead {
+
+std::string_view to_string(ServerState state) noexcept {
+  switch (state) {
+    case ServerState::connecting:
+      return "connecting";
+    case ServerState::ready:
+      return "ready";
+    case ServerState::idle:
+      return "idle";
+    case ServerState::failed:
+      return "failed";
+    case ServerState::disabled:
+      return "disabled";
+  }
+  return "";
+}
+
+namespace {
+
+using Counters = std::vector<std::pair<std::string, std::uint64_t>>;
+
+void append_counters(const std::string &id, const Counters &counters, Counters *out) {
+  for (const auto &[name, value] : counters) out->emplace_back(id + "." + name, value);
+}
+
+PluginStatus plugin_status(const Part &part, const RemotePlugins &remote) {
+  PluginStatus plugin;
+  plugin.id = part.use.id;
+  plugin.plugin = part.use.plugin;
+  plugin.state = part.failure.empty() ? "started" : "failed: " + part.failure;
+  if (!part.compartment.empty()) plugin.state = remote.state(part);
+  if (part.instance != nullptr) {
+    const Library &library = part.instance->library();
+    plugin.path = library.path();
+    plugin.version = library.manifest().version;
+    plugin.provides = library.manifest().provides;
+  }
+  return plugin;
+}
+
+void append_router_counters(Router &router, Counters *out) {
+  const RouterCounters &c = router.counters();
+  out->insert(out->end(), {{"calls", c.calls},
+                           {"refused_messages", c.refused_messages},
+                           {"refused_by_policy", c.refused_by_policy},
+                           {"policy_timeouts", c.policy_timeouts},
+                           {"approvals_asked", c.approvals_asked},
+                           {"approvals_allowed", c.approvals_allowed},
+                           {"approvals_denied", c.approvals_denied},
+                           {"approvals_expired", c.approvals_expired},
+                           {"approvals_waiting", router.desk().size()},
+                           {"timeouts", c.timeouts},
+                           {"bad_upstream_messages", c.bad_upstream_messages},
+                           {"stray_answers", c.stray_answers},
+                           {"refused_asks", c.refused_asks},
+                           {"dropped_events", c.dropped_events},
+                           {"dropped_members", c.dropped_members},
+                           {"dropped_records", router.recorder().dropped()},
+                           {"dropped_details", c.dropped_details},
+                           {"refused_unrecorded", c.refused_unrecorded},
+                           {"answers_withheld", c.answers_withheld}});
+}
+
+}  // namespace
+
+HostStatus HostImpl::status() const {
+  HostStatus status;
+  if (core_.router == nullptr) return status;
+  Router &router = *core_.router;
+  status.policy_mark = core_.profile.policy_mark;
+  for (const auto &upstream : router.upstreams()) status.servers.push_back(upstream->status());
+  for (const Parts *parts : {&plugins_.transports(), &plugins_.connectors(), &plugins_.tools(),
+                             &plugins_.policies(), &plugins_.telemetry(), &plugins_.services()}) {
+    for (const auto &part : *parts) {
+      status.plugins.push_back(plugin_status(*part, remote_));
+      const auto *stub = part->near_telemetry.get();
+      if (stub != nullptr) append_counters(part->use.id, stub->counters(), &status.counters);
+      const auto *instance = part->instance.get();
+      if (instance != nullptr)
+        append_counters(part->use.id, instance->counters(), &status.counters);
+    }
+  }
+  status.servers_missing = plugins_.servers_missing();
+  for (const auto &part : plugins_.transports()) {
+    if (part->end == nullptr) continue;
+    const auto *transport = part->instance->ext<bh_transport>(BH_EXT_TRANSPORT);
+    status.endpoints.emplace_back(bh::view(transport->endpoint(part->instance->self())));
+  }
+  append_router_counters(router, &status.counters);
+  status.collisions = router.views().collisions();
+  status.sessions = router.clients().count();
+  status.in_flight = router.in_flight();
+  status.calls = router.counters().calls;
+  status.settled = settled() && policies_.settled();
+  status.drained = drained();
+  return status;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,43 @@
+#include "embed/telemetry_sinks.hpp"
+
+namespace bulkhead {
+
+void TelemetrySinks::use() {
+  Recorder &recorder = core_.router->recorder();
+  for (const auto &part : parts_) {
+    if (link::NearTelemetry *near = part->near_telemetry.get()) {
+      near->set_earlier_below(recorder.earlier_below());
+      recorder.add_sink(&link::NearTelemetry::table(), near, true);
+      continue;
+    }
+    if (!part->runs()) continue;
+    const auto *telemetry = part->instance->ext(BH_EXT_TELEMETRY, &bh_telemetry::batch);
+    if (telemetry != nullptr) recorder.add_sink(telemetry, part->instance->self());
+  }
+  const auto &identity = core_.profile.identity;
+  recorder.identify(identity.profile, identity.user);
+}
+
+bool TelemetrySinks::idle() {
+  core_.router->recorder().flush();
+  for (const auto &part : parts_) {
+    if (part->near_telemetry != nullptr && !part->near_telemetry->idle()) return false;
+  }
+  return true;
+}
+
+void TelemetrySinks::telemetry_taken() {
+  Recorder &recorder = core_.router->recorder();
+  for (const auto &part : parts_) {
+    const link::NearTelemetry *near = part->near_telemetry.get();
+    if (near != nullptr) recorder.set_acknowledged(near, near->acknowledged_below());
+  }
+  recorder.flush();
+  core_.router->records_committed();
+}
+void TelemetrySinks::telemetry_committed(const link::NearTelemetry &near, std::uint64_t below) {
+  core_.router->recorder().set_committed(&near, below);
+  core_.router->records_committed();
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,32 @@
+// The telemetry plugins of the host as receivers of the router's records.
+#pragma once
+
+#include <string>
+
+#include "embed/host_core.hpp"
+#include "embed/part.hpp"
+
+namespace bulkhead {
+
+class TelemetrySinks final : public link::TelemetryEvents {
+ public:
+  // `parts`: the telemetry plugins.
+  TelemetrySinks(HostCore &core, const Parts &parts) : core_(core), parts_(parts) {}
+
+  // Connects the started plugins with the recorder. Once.
+  void use();
+  // Flushes the recorder. True: all records were accepted, or there is no receiver.
+  bool idle();
+
+ private:
+  void telemetry_taken() override;
+  void telemetry_committed(const link::NearTelemetry &near, std::uint64_t below) override;
+  void process_useless(const std::string &compartment) override {
+    core_.report_unhealthy(compartment);
+  }
+
+  HostCore &core_;
+  const Parts &parts_;
+};
+
+}  // namespace bulkhead
