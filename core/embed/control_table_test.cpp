@@ -13,7 +13,7 @@ using namespace bulkhead;
 namespace {
 
 // What the test does in the plugin's place.
-struct Seat {
+struct Stub {
   const bh_host *host = nullptr;
   const bh_host_control *control = nullptr;
   bh_session session = 0;
@@ -42,7 +42,7 @@ struct Seat {
     const bh_status status = control->replace_servers(
         host->ctx, bh::str(definitions), wait_ms,
         [](void *arg, bh_str report) {
-          static_cast<Seat *>(arg)->reports.emplace_back(bh::view(report));
+          static_cast<Stub *>(arg)->reports.emplace_back(bh::view(report));
         },
         this, &error);
     if (why != nullptr) *why = bh::text(error);
@@ -64,60 +64,60 @@ struct Seat {
     return status;
   }
 };
-Seat seat;
+Stub stub;
 
-class SeatPlugin {
+class StubTransport {
  public:
-  static constexpr bh::Info info{.id = "seat",
-                                 .name = "Seat",
+  static constexpr bh::Info info{.id = "stub",
+                                 .name = "Stub",
                                  .version = "1",
                                  .vendor = "test",
                                  .config_schema = {},
                                  .provides = {BH_EXT_TRANSPORT}};
-  explicit SeatPlugin(const bh_host *host) {
-    seat = Seat{};
-    seat.host = host;
-    seat.control =
+  explicit StubTransport(const bh_host *host) {
+    stub = Stub{};
+    stub.host = host;
+    stub.control =
         static_cast<const bh_host_control *>(host->get_ext(host->ctx, BH_EXT_HOST_CONTROL));
   }
   bh_status configure(bh_str, bh_error *) { return BH_OK; }
   bh_status start(bh_error *) { return BH_OK; }
   void stop() noexcept {}
   const void *get_ext(const char *id) noexcept {
-    return bh::is(id, BH_EXT_TRANSPORT) ? bh::transport_table<SeatPlugin>() : nullptr;
+    return bh::is(id, BH_EXT_TRANSPORT) ? bh::transport_table<StubTransport>() : nullptr;
   }
   bh_status listen(bh_error *) { return BH_OK; }
   void stop_accepting() {}
   bh_status send(const bh_outgoing &message) {
     std::string text;
     for (std::uint32_t i = 0; i < message.part_count; ++i) text += bh::view(message.parts[i]);
-    seat.got.push_back(text);
+    stub.got.push_back(text);
     return BH_OK;
   }
   void session_ended(bh_session, bh_str) {}
-  bh_str endpoint() { return bh::str("seat"); }
+  bh_str endpoint() { return bh::str("stub"); }
 };
-BH_PLUGIN(SeatPlugin)
+BH_PLUGIN(StubTransport)
 
-struct Seated : World {
-  explicit Seated(bool granted = true) {
+struct ControlWorld : World {
+  explicit ControlWorld(bool granted = true) {
     profile.connectors["stdio"] = profile.connectors["http"] = "fake-connector";
     PluginUse use;
-    use.id = use.plugin = "seat";
+    use.id = use.plugin = "stub";
     use.config_json = "{}";
     if (granted) use.grants = {"control"};
     profile.transports = {use};
     HostOptions options;
     options.static_plugins = {{"fake-connector", bh_static_entry_FakeConnector},
-                              {"seat", bh_static_entry_SeatPlugin}};
+                              {"stub", bh_static_entry_StubTransport}};
     host = *Host::create(profile, std::move(options));
     REQUIRE(host->start().has_value());
     REQUIRE(turn_until([&] { return host->settled(); }));
   }
   std::string report() {
-    REQUIRE(turn_until([&] { return !seat.reports.empty(); }));
-    const std::string out = seat.reports.front();
-    seat.reports.erase(seat.reports.begin());
+    REQUIRE(turn_until([&] { return !stub.reports.empty(); }));
+    const std::string out = stub.reports.front();
+    stub.reports.erase(stub.reports.begin());
     CHECK(mcp::valid_json(out));
     return out;
   }
@@ -127,44 +127,44 @@ struct Seated : World {
 
 TEST_CASE("control: only for instances that the profile names") {
   {
-    Seated with;
-    CHECK(seat.control != nullptr);
+    ControlWorld with;
+    CHECK(stub.control != nullptr);
   }
-  Seated without(false);
-  CHECK(seat.control == nullptr);
+  ControlWorld without(false);
+  CHECK(stub.control == nullptr);
 }
 
 TEST_CASE("control: what the profile's layers keep from others is refused") {
-  Seated w;
-  seat.open();
+  ControlWorld w;
+  stub.open();
   Profile held = w.profile;
   held.server_holds = {{{"mcpServers", "shell"}, true, "no shells"},
                        {{"mcpServers", "*", "sandbox"}, false, "sandboxes stay"}};
   REQUIRE(w.host->apply(held).has_value());
-  REQUIRE(seat.replace(R"([{"name":"shell","command":"fake"},
+  REQUIRE(stub.replace(R"([{"name":"shell","command":"fake"},
       {"name":"loose","command":"fake","sandbox":"off"},{"name":"g","command":"fake"}])") ==
           BH_PENDING);
   const std::string report = w.report();
   CHECK(report.find(R"("refused":[{"name":"shell","reason":"no shells"},)"
                     R"({"name":"loose","reason":"sandboxes stay"}])") != std::string::npos);
-  CHECK(seat.servers().find(R"("name":"g")") != std::string::npos);
+  CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
   // Those that are there go when a reload brings it.
   held.server_holds = {{{"mcpServers"}, false, "ours only"}};
   REQUIRE(w.host->apply(held).has_value());
-  CHECK(seat.servers().find(R"("name":"g")") == std::string::npos);
-  CHECK(seat.servers().find(R"("name":"a")") != std::string::npos);
+  CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
+  CHECK(stub.servers().find(R"("name":"a")") != std::string::npos);
 }
 
 TEST_CASE("control: a list of definitions replaces the one before, and nothing of the profile") {
-  Seated w;
-  seat.open();
+  ControlWorld w;
+  stub.open();
   w.up.tools["g"] = R"([{"name":"say","description":"d"}])";
-  REQUIRE(seat.replace(R"([{"name":"g","command":"fake","source":"claude"},
+  REQUIRE(stub.replace(R"([{"name":"g","command":"fake","source":"claude"},
       {"name":"h","url":"http://u:p@127.0.0.1:1/x?token=t#f","enabled":false},
       {"name":"a","command":"taken"},{"name":"x__y","command":"c"},{"name":"","command":"c"},
       {"name":"builtin","command":"c"},{"name":"t","command":"c","enviroment":{}},
       {"name":"g","command":"twice"},{"command":"nameless"}])") == BH_PENDING);
-  CHECK(seat.reports.empty());  // never from inside
+  CHECK(stub.reports.empty());  // never from inside
   const std::string report = w.report();
   CHECK(report.find(R"("added":2,"changed":0,"removed":0,"unchanged":2,"ready":1,"failed":[])") !=
         std::string::npos);
@@ -173,7 +173,7 @@ TEST_CASE("control: a list of definitions replaces the one before, and nothing o
     INFO(refused << " in " << report);
     CHECK(report.find(refused) != std::string::npos);
   }
-  const std::string servers = seat.servers();
+  const std::string servers = stub.servers();
   CHECK(servers.find(R"({"name":"g","type":"stdio","url":"","enabled":true,"source":"claude",)"
                      R"("is_stdio":true,"state":"ready","reason":"","connected":true,)"
                      R"("restarts":0,"tool_count":1,"resource_count":0,"prompt_count":0})") !=
@@ -184,87 +184,87 @@ TEST_CASE("control: a list of definitions replaces the one before, and nothing o
   CHECK(servers.find(R"("name":"a")") != std::string::npos);
 
   std::string items;
-  REQUIRE(seat.items(BH_LIST_TOOLS, &items) == BH_OK);
+  REQUIRE(stub.items(BH_LIST_TOOLS, &items) == BH_OK);
   CHECK(items.find(R"({"server":"g","name":"g__say","original_name":"say",)"
                    R"("item":{"name":"say","description":"d"}})") != std::string::npos);
   CHECK(items.find(R"("server":"a","name":"a__x")") != std::string::npos);
 
   // The same list again, one more, one less.
   const std::size_t lanes = w.up.lanes.size();
-  REQUIRE(seat.replace(R"([{"name":"g","command":"fake","source":"claude"}])") == BH_PENDING);
+  REQUIRE(stub.replace(R"([{"name":"g","command":"fake","source":"claude"}])") == BH_PENDING);
   CHECK(w.report().find(R"("added":0,"changed":0,"removed":1,"unchanged":3,"ready":1)") !=
         std::string::npos);
   CHECK(w.up.lanes.size() == lanes);
   // A reload of the profile leaves what was given.
   w.profile.servers = {server("b")};
   REQUIRE(w.host->apply(w.profile).has_value());
-  CHECK(seat.servers().find(R"("name":"g")") != std::string::npos);
-  CHECK(seat.servers().find(R"("name":"a")") == std::string::npos);
-  REQUIRE(seat.replace("[]") == BH_PENDING);
+  CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
+  CHECK(stub.servers().find(R"("name":"a")") == std::string::npos);
+  REQUIRE(stub.replace("[]") == BH_PENDING);
   CHECK(w.report().find(R"("removed":1)") != std::string::npos);
-  CHECK(seat.servers().find(R"("name":"g")") == std::string::npos);
+  CHECK(stub.servers().find(R"("name":"g")") == std::string::npos);
 }
 
 TEST_CASE("control: the report waits for the old server's end, at most as long as was said") {
-  Seated w;
-  seat.open();
+  ControlWorld w;
+  stub.open();
   w.up.tools["g"] = R"([{"name":"say"}])";
-  seat.replace(R"([{"name":"g","command":"fake","timeout":1500}])");
+  stub.replace(R"([{"name":"g","command":"fake","timeout":1500}])");
   w.report();
   std::string items;
-  REQUIRE(seat.items(BH_LIST_TOOLS, &items) == BH_OK);
+  REQUIRE(stub.items(BH_LIST_TOOLS, &items) == BH_OK);
   CHECK(items.find(R"("original_name":"say","timeout_ms":1500,)") != std::string::npos);
-  seat.send(R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"g__say"}})");
+  stub.send(R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"g__say"}})");
   const std::string id = FakeUpstreams::id_of(w.up.last("g"));
   const bh_lane lane = w.up.lane("g").handle;
   w.up.hold_tools = true;
-  seat.replace(R"([{"name":"g","command":"other"}])", nullptr, 50);
+  stub.replace(R"([{"name":"g","command":"other"}])", nullptr, 50);
   CHECK(w.report().find(R"("changed":1,"removed":0,"unchanged":2,"ready":0,"failed":[{"name":"g",)"
                         R"("reason":"still connecting"}])") != std::string::npos);
-  seat.got.clear();
+  stub.got.clear();
   w.up.say_on(lane, R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})");
-  REQUIRE(seat.got.size() == 1);
-  CHECK(seat.got[0].find(R"("id":7,"result")") != std::string::npos);
+  REQUIRE(stub.got.size() == 1);
+  CHECK(stub.got[0].find(R"("id":7,"result")") != std::string::npos);
 }
 
 TEST_CASE("control: what is no list changes nothing; values are not expanded nor repeated") {
-  Seated w;
-  seat.open();
+  ControlWorld w;
+  stub.open();
   std::string why;
   for (const char *text : {"", "{}", "[1]", "[", "[]}", R"([],"more":[])", "[]} //", "nonsense"}) {
     INFO(text);
-    CHECK(seat.replace(text, &why) == BH_E_INVALID);
+    CHECK(stub.replace(text, &why) == BH_E_INVALID);
     CHECK_FALSE(why.empty());
   }
-  seat.replace(R"([{"name":"g","command":"fake","env":{"T":"${env:SECRET-canary}"}},
+  stub.replace(R"([{"name":"g","command":"fake","env":{"T":"${env:SECRET-canary}"}},
                    {"name":"bad","url":"ftp://canary:pw@x/","headers":{"X":"canary"}}])");
   const std::string report = w.report();
   CHECK(report.find("canary") == std::string::npos);
   CHECK(report.find(R"("refused":[{"name":"bad")") != std::string::npos);
-  CHECK(seat.servers().find(R"("name":"g")") != std::string::npos);
-  for (int i = 0; i < 16; ++i) CHECK(seat.replace("[]") == BH_PENDING);
-  CHECK(seat.replace("[]") == BH_E_LIMIT);
+  CHECK(stub.servers().find(R"("name":"g")") != std::string::npos);
+  for (int i = 0; i < 16; ++i) CHECK(stub.replace("[]") == BH_PENDING);
+  CHECK(stub.replace("[]") == BH_E_LIMIT);
   for (int i = 0; i < 16; ++i) w.report();
 }
 
 TEST_CASE("control: items of nobody's session, of another's, and before the first list") {
-  Seated w;
+  ControlWorld w;
   std::string items;
-  CHECK(seat.items(BH_LIST_TOOLS, &items) == BH_STALE);
+  CHECK(stub.items(BH_LIST_TOOLS, &items) == BH_STALE);
   bh_peer peer{};
   peer.size = sizeof peer;
-  REQUIRE(seat.transport()->session_open(seat.host->ctx, &peer, &seat.session, nullptr) == BH_OK);
-  CHECK(seat.items(BH_LIST_TOOLS, &items) == BH_E_UNAVAILABLE);
-  seat.open();
-  CHECK(seat.items(99, &items) == BH_E_INVALID);
-  REQUIRE(seat.items(BH_LIST_PROMPTS, &items) == BH_OK);
+  REQUIRE(stub.transport()->session_open(stub.host->ctx, &peer, &stub.session, nullptr) == BH_OK);
+  CHECK(stub.items(BH_LIST_TOOLS, &items) == BH_E_UNAVAILABLE);
+  stub.open();
+  CHECK(stub.items(99, &items) == BH_E_INVALID);
+  REQUIRE(stub.items(BH_LIST_PROMPTS, &items) == BH_OK);
   CHECK(items == "[]");
   w.up.hold_tools = true;
-  seat.replace(R"([{"name":"g","command":"fake"}])", nullptr, 5000);
+  stub.replace(R"([{"name":"g","command":"fake"}])", nullptr, 5000);
   w.turn(10);
-  CHECK(seat.items(BH_LIST_TOOLS, &items) == BH_WOULD_BLOCK);
+  CHECK(stub.items(BH_LIST_TOOLS, &items) == BH_WOULD_BLOCK);
   Client other(*w.host);
-  const bh_session mine = std::exchange(seat.session, seat.session + 1);
-  CHECK(seat.items(BH_LIST_TOOLS, &items) == BH_STALE);
-  seat.session = mine;
+  const bh_session mine = std::exchange(stub.session, stub.session + 1);
+  CHECK(stub.items(BH_LIST_TOOLS, &items) == BH_STALE);
+  stub.session = mine;
 }

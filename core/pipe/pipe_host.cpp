@@ -37,7 +37,7 @@ Error to_error(const bh_error *error) {
 struct PipeHost::Receiver {
   PipeHost &host;
 
-  static Receiver of(void *ctx) noexcept { return {Seat::owner_of<PipeHost>(ctx)}; }
+  static Receiver of(void *ctx) noexcept { return {LinkedPlugin::owner_of<PipeHost>(ctx)}; }
 
   bh_status session_open(const bh_peer &peer, bh_session *out, bh_error *error) const {
     const bh_status status = host.open_session(peer, out);
@@ -92,8 +92,8 @@ Result<void> PipeHost::start() {
   reactor_ = std::move(*reactor);
   route_ = std::make_unique<Route>(*reactor_, static_cast<Ends &>(*this), options_.endpoint,
                                    options_.limits);
-  connector_ = std::make_unique<Seat>(*reactor_, options_.log, connector_tables_, this);
-  transport_ = std::make_unique<Seat>(*reactor_, options_.log, transport_tables_, this);
+  connector_ = std::make_unique<LinkedPlugin>(*reactor_, options_.log, connector_tables_, this);
+  transport_ = std::make_unique<LinkedPlugin>(*reactor_, options_.log, transport_tables_, this);
   if (auto up = connector_->start(*options_.connector(), options_.connector_config); !up) return up;
   if (auto up = transport_->start(*options_.transport(), options_.transport_config); !up) return up;
   connector_table_ = connector_->ext<bh_connector>(BH_EXT_CONNECTOR);

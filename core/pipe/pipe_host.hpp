@@ -14,8 +14,8 @@
 #include "bulkhead/abi/ext/transport.h"
 #include "host_tables/extensions.hpp"
 #include "host_tables/table_set.hpp"
+#include "pipe/linked_plugin.hpp"
 #include "pipe/route.hpp"
-#include "pipe/seat.hpp"
 
 namespace bulkhead::pipe {
 
@@ -27,7 +27,7 @@ struct Options {
   // as the transport states it.
   std::function<std::string(std::string_view process_name)> definition;
   RouteLimits limits;
-  Seat::Log log;
+  LinkedPlugin::Log log;
 };
 
 class PipeHost final : private Ends {
@@ -73,7 +73,7 @@ class PipeHost final : private Ends {
   const ConnectorTables connector_tables_;
   const TransportTables transport_tables_;
   std::unique_ptr<Reactor> reactor_;
-  std::unique_ptr<Seat> transport_, connector_;
+  std::unique_ptr<LinkedPlugin> transport_, connector_;
   const bh_transport *transport_table_ = nullptr;
   const bh_flow *flow_ = nullptr;
   const bh_connector *connector_table_ = nullptr;

@@ -1,13 +1,13 @@
-#include "pipe/seat.hpp"
+#include "pipe/linked_plugin.hpp"
 
 #include "bulkhead/cpp/basics.hpp"
 #include "host_tables/reactor_tables.hpp"
 
 namespace bulkhead::pipe {
 
-struct Seat::Functions {
+struct LinkedPlugin::Functions {
   static const void *get_ext(void *ctx, const char *id) noexcept {
-    using Tables = host_tables::ReactorTables<Seat>;
+    using Tables = host_tables::ReactorTables<LinkedPlugin>;
     if (id == nullptr) return nullptr;
     const std::string_view wanted(id);
     if (wanted == BH_EXT_HOST_EXECUTOR) return &Tables::executor;
@@ -22,7 +22,8 @@ struct Seat::Functions {
   }
 };
 
-Seat::Seat(Reactor &reactor, Log log, const void *tables, FindTable find_table, void *owner)
+LinkedPlugin::LinkedPlugin(Reactor &reactor, Log log, const void *tables, FindTable find_table,
+                           void *owner)
     : reactor_(reactor),
       log_(std::move(log)),
       tables_(tables),
@@ -38,13 +39,13 @@ Seat::Seat(Reactor &reactor, Log log, const void *tables, FindTable find_table, 
   host_.log_enabled = Functions::log_enabled;
 }
 
-Seat::~Seat() {
+LinkedPlugin::~LinkedPlugin() {
   if (plugin_ == nullptr) return;
   stop();
   plugin_->destroy(plugin_->self);
 }
 
-Result<void> Seat::start(const bh_entry &entry, std::string_view config_json) {
+Result<void> LinkedPlugin::start(const bh_entry &entry, std::string_view config_json) {
   const bh_descriptor *descriptor = entry.descriptor(0);
   const auto refused = [&](bh_status status, const bh_error &error) {
     return fail(status, std::string(descriptor->id) + ": " + std::string(bh::text(error)));
@@ -64,7 +65,7 @@ Result<void> Seat::start(const bh_entry &entry, std::string_view config_json) {
   return {};
 }
 
-void Seat::stop() {
+void LinkedPlugin::stop() {
   if (std::exchange(started_, false)) plugin_->stop(plugin_->self);
   reactor_.forget(this);
 }

@@ -21,18 +21,18 @@
 
 namespace bulkhead::pipe {
 
-class Seat {
+class LinkedPlugin {
  public:
   using Log = std::function<void(std::int32_t level, std::string_view text)>;
 
-  // `tables`: a host_tables::TableSet. Its functions get the Seat as ctx, and find `owner` with
-  // owner_of().
+  // `tables`: a host_tables::TableSet. Its functions get the LinkedPlugin as ctx, and find `owner`
+  // with owner_of().
   template <class Set>
-  Seat(Reactor &reactor, Log log, const Set &tables, void *owner)
-      : Seat(reactor, std::move(log), &tables, find_in<Set>, owner) {}
-  ~Seat();
-  Seat(const Seat &) = delete;
-  Seat &operator=(const Seat &) = delete;
+  LinkedPlugin(Reactor &reactor, Log log, const Set &tables, void *owner)
+      : LinkedPlugin(reactor, std::move(log), &tables, find_in<Set>, owner) {}
+  ~LinkedPlugin();
+  LinkedPlugin(const LinkedPlugin &) = delete;
+  LinkedPlugin &operator=(const LinkedPlugin &) = delete;
 
   // Makes the library's first plugin, configures and starts it. Once.
   Result<void> start(const bh_entry &entry, std::string_view config_json);
@@ -45,12 +45,12 @@ class Seat {
   void *self() const noexcept { return plugin_->self; }
 
   // For host_tables::ReactorTables. Arguments are not checked: the plugin is a part of the program.
-  static Seat &of(void *ctx) noexcept { return *static_cast<Seat *>(ctx); }
+  static LinkedPlugin &of(void *ctx) noexcept { return *static_cast<LinkedPlugin *>(ctx); }
   Reactor &reactor() const noexcept { return reactor_; }
   static bh_status check_call(bool, const char *) noexcept { return BH_OK; }
   template <class T>
   static T &owner_of(void *ctx) noexcept {
-    return *static_cast<T *>(static_cast<Seat *>(ctx)->owner_);
+    return *static_cast<T *>(static_cast<LinkedPlugin *>(ctx)->owner_);
   }
 
  private:
@@ -61,7 +61,7 @@ class Seat {
   static const void *find_in(const void *tables, std::string_view id) {
     return static_cast<const Set *>(tables)->find(id);
   }
-  Seat(Reactor &reactor, Log log, const void *tables, FindTable find_table, void *owner);
+  LinkedPlugin(Reactor &reactor, Log log, const void *tables, FindTable find_table, void *owner);
 
   Reactor &reactor_;
   const Log log_;
