@@ -49,12 +49,14 @@ bh_status ServerChanges::replace_servers(Part &part, std::string_view definition
   if (changes_.size() >= max_changes) {
     return bh::fail(error, BH_E_LIMIT, "too many changes of the servers are under way");
   }
-  auto given = read_definitions(definitions, core_.profile);
-  if (!given.has_value()) return bh::fail(error, given.error().code, given.error().text);
+  auto defined = read_definitions(definitions, core_.profile);
+  if (!defined.has_value()) {
+    return bh::fail(error, defined.error().code, defined.error().text);
+  }
   auto change = std::make_unique<Change>();
   change->changes = this;
   change->part = &part;
-  change->given = std::move(*given);
+  change->defined = std::move(*defined);
   change->wait_ms = wait_ms;
   change->done = done;
   change->arg = arg;
@@ -72,7 +74,7 @@ void ServerChanges::apply_all() {
     auto mine = std::find_if(added_.begin(), added_.end(),
                              [&](const Added &g) { return g.part == change->part; });
     if (mine == added_.end()) mine = added_.insert(added_.end(), Added{change->part, {}});
-    mine->servers = change->given.servers;
+    mine->servers = change->defined.servers;
     std::vector<std::string> refused;
     std::vector<ServerDef> servers = all_servers(core_.profile, &refused);
     refuse_taken(servers, change.get());
@@ -94,11 +96,11 @@ void ServerChanges::apply_all() {
 
 // Definitions whose names the profile has, or another plugin has added.
 void ServerChanges::refuse_taken(const std::vector<ServerDef> &servers, Change *change) const {
-  std::erase_if(change->given.servers, [&](const ServerDef &def) {
+  std::erase_if(change->defined.servers, [&](const ServerDef &def) {
     const auto same = [&](const ServerDef &other) { return other.name == def.name; };
     const auto at = std::find_if(servers.begin(), servers.end(), same);
     if (at != servers.end() && *at == def) return false;
-    change->given.refused.push_back({def.name, "the profile has a server of that name"});
+    change->defined.refused.push_back({def.name, "the profile has a server of that name"});
     return true;
   });
 }
@@ -144,7 +146,7 @@ std::string ServerChanges::report(const Change &change) const {
   std::uint32_t ready = 0;
   for (const auto &upstream : core_.router->upstreams()) {
     const auto same = [&](const ServerDef &def) { return def.name == upstream->name(); };
-    const auto &mine = change.given.servers;
+    const auto &mine = change.defined.servers;
     if (std::none_of(mine.begin(), mine.end(), same)) continue;
     const ServerStatus status = upstream->status();
     if (status.state == ServerState::ready) ++ready;
@@ -153,7 +155,7 @@ std::string ServerChanges::report(const Change &change) const {
       entry(&failed, status.name, status.reason.empty() ? "still connecting" : status.reason);
     }
   }
-  for (const auto &r : change.given.refused) entry(&refused, r.name, r.reason);
+  for (const auto &r : change.defined.refused) entry(&refused, r.name, r.reason);
   const ApplyReport &applied = change.report;
   return "{\"added\":" + std::to_string(applied.added.size()) +
          ",\"changed\":" + std::to_string(applied.changed.size() + applied.adjusted.size()) +

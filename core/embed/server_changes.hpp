@@ -43,7 +43,7 @@ class ServerChanges {
   struct Change {
     ServerChanges *changes = nullptr;
     Part *part = nullptr;
-    GivenServers given;
+    DefinedServers defined;
     bool applied = false, over = false;
     std::uint64_t wait_ms = 0, timer = 0;
     ApplyReport report;

@@ -55,7 +55,7 @@ class DefinitionReader {
     add(entry, std::move(source));
   }
 
-  GivenServers take_result() { return std::move(out_); }
+  DefinedServers take_result() { return std::move(out_); }
 
  private:
   static Node *member(Node &node, std::string_view name) {
@@ -103,13 +103,13 @@ class DefinitionReader {
 
   const std::vector<ProfileLayer> &layers_;
   Profile scratch_;
-  GivenServers out_;
+  DefinedServers out_;
 };
 
 }  // namespace
 }  // namespace profiles
 
-Result<GivenServers> read_definitions(std::string_view json, const Profile &profile) {
+Result<DefinedServers> read_definitions(std::string_view json, const Profile &profile) {
   using namespace profiles;
   std::vector<ProfileLayer> layers(1);
   layers[0].name = "given";

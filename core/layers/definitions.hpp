@@ -12,7 +12,7 @@ namespace bulkhead {
 
 inline constexpr std::size_t kGivenServers = 1000;
 
-struct GivenServers {
+struct DefinedServers {
   std::vector<ServerDef> servers;
   struct Refused {
     std::string name, reason;  // the reason holds no credential
@@ -24,6 +24,6 @@ struct GivenServers {
 // values as they are (nothing is expanded). Invalid definitions, and those that server_holds of
 // `profile` forbid, are rejected one by one. An error: not an array of objects, or too large
 // (kProfileBytes, kGivenServers). Naming, limits and types of servers are those of `profile`.
-Result<GivenServers> read_definitions(std::string_view json, const Profile &profile);
+Result<DefinedServers> read_definitions(std::string_view json, const Profile &profile);
 
 }  // namespace bulkhead
