@@ -8,8 +8,8 @@
 
 #include "bulkhead/cpp/messages.hpp"
 #include "fixture.hpp"
-#include "link/far.hpp"
-#include "link/near.hpp"
+#include "link/client_stub.hpp"
+#include "link/server_stub.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::link;
@@ -19,7 +19,7 @@ using connector_http::testing::Server;
 
 namespace {
 
-struct Heard final : NearEvents {
+struct Heard final : ClientStubEvents {
   std::vector<std::string> messages, failures;
   void lane_message(bh_lane, std::uint64_t, std::string_view message) override {
     messages.emplace_back(message);
@@ -40,15 +40,15 @@ struct Heard final : NearEvents {
   void resource_updated(const std::string &, std::string_view) override {}
 };
 
-// The compartment: the plugin, its host, and the far end that stands for the router there.
+// The compartment: the plugin, its host, and the server stub that stands for the router there.
 struct Compartment {
   bh::testing::FakeHost host;
   bh_limits limits = bh::testing::limits();
   bh_host_connector table{};
   const bh_plugin *plugin = nullptr;
-  std::vector<FarPlugin> plugins{1};
+  std::vector<ServedPlugin> plugins{1};
   std::map<std::string, std::string> definitions;
-  std::unique_ptr<Far> far;
+  std::unique_ptr<ServerStub> server;
 
   Compartment(Reactor &reactor, const std::string &url)
       : definitions{{"s", R"({"type":"http","url":")" + url + "\"}"}} {
@@ -72,14 +72,14 @@ struct Compartment {
     plugins[0].connector =
         static_cast<const bh_connector *>(plugin->get_ext(plugin->self, BH_EXT_CONNECTOR));
     plugins[0].self = plugin->self;
-    far = std::make_unique<Far>(reactor, limits, plugins, definitions);
+    server = std::make_unique<ServerStub>(reactor, limits, plugins, definitions);
   }
   ~Compartment() {
     plugin->stop(plugin->self);
     plugin->destroy(plugin->self);
   }
-  static Far &of(void *ctx) {
-    return *static_cast<Compartment *>(bh::testing::FakeHost::self(ctx).user)->far;
+  static ServerStub &of(void *ctx) {
+    return *static_cast<Compartment *>(bh::testing::FakeHost::self(ctx).user)->server;
   }
 };
 
@@ -94,11 +94,11 @@ TEST_CASE("headers arrive at a server over HTTP through a link; unsound ones do 
   const auto reactor = std::move(*Reactor::create());
   Compartment compartment(*reactor, server.url());
   Heard heard;
-  Near near(*reactor, "aggregator", compartment.limits, heard);
+  ClientStub client(*reactor, "aggregator", compartment.limits, heard);
   auto trunk = socket_pair();
   REQUIRE(trunk.has_value());
-  compartment.far->attach(std::move(trunk->second));
-  near.attach(std::move(trunk->first));
+  compartment.server->attach(std::move(trunk->second));
+  client.attach(std::move(trunk->first));
   const auto until = [&](const std::function<bool()> &done) {
     for (int i = 0; i < 2000 && !done(); ++i) {
       reactor->poll(1);
@@ -107,12 +107,12 @@ TEST_CASE("headers arrive at a server over HTTP through a link; unsound ones do 
     return done();
   };
 
-  void *self = near.plugin("connector-http"), *lane = nullptr;
+  void *self = client.plugin("connector-http"), *lane = nullptr;
   bh_lane_info info{};
   info.size = sizeof info;
   info.server = bh::str("s");
   info.connect_timeout_ms = 3000;
-  REQUIRE(Near::connector().lane_open(self, 1, &info, &lane, nullptr) == BH_OK);
+  REQUIRE(ClientStub::connector().lane_open(self, 1, &info, &lane, nullptr) == BH_OK);
   bh_error error = bh::make_error();
   const auto send = [&](std::uint64_t exchange, const std::string &text, std::uint32_t flags,
                         const std::vector<bh_header> &headers) {
@@ -126,7 +126,7 @@ TEST_CASE("headers arrive at a server over HTTP through a link; unsound ones do 
     message.parts = &part;
     message.headers = headers.data();
     message.header_count = static_cast<std::uint32_t>(headers.size());
-    return Near::connector().lane_send(self, lane, &message, &error);
+    return ClientStub::connector().lane_send(self, lane, &message, &error);
   };
   const auto header = [](std::string_view name, std::string_view value) {
     return bh_header{bh::str(name), bh::str(value)};

@@ -29,7 +29,8 @@ namespace {
 
 constexpr int slice_timeout_ms = 10'000;
 
-// Far more than is ever needed: what hostile code in one compartment can take from the machine.
+// ServerStub more than is ever needed: what hostile code in one compartment can take from the
+// machine.
 constexpr std::uint64_t most_memory = 4ULL << 30, most_threads = 512;
 
 // What a program that is started, or a library that calls out, may find in its environment.

@@ -20,26 +20,26 @@ struct PluginHost::Receiver {
   bool on_loop_thread() const noexcept { return std::this_thread::get_id() == host.thread_; }
 
   void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) const {
-    host.far_->message(lane, exchange, message);
+    host.stub_->message(lane, exchange, message);
   }
   void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const bh_error *error) const {
-    host.far_->exchange_failed(lane, exchange, error);
+    host.stub_->exchange_failed(lane, exchange, error);
   }
-  void lane_down(bh_lane lane, const bh_error *error) const { host.far_->lane_down(lane, error); }
-  void lane_closed(bh_lane lane) const { host.far_->lane_closed(lane); }
+  void lane_down(bh_lane lane, const bh_error *error) const { host.stub_->lane_down(lane, error); }
+  void lane_closed(bh_lane lane) const { host.stub_->lane_closed(lane); }
 
   bh_status call_complete(bh_call call, std::uint32_t kind, std::string_view json) const {
-    return host.far_->complete(call, kind, json);
+    return host.stub_->complete(call, kind, json);
   }
   void call_progress(bh_call call, double value, double total, std::string_view message) const {
-    host.far_->progress(call, value, total, message);
+    host.stub_->progress(call, value, total, message);
   }
   void call_event(bh_call call, std::uint32_t kind, std::string_view detail) const {
-    host.far_->event(call, kind, detail);
+    host.stub_->event(call, kind, detail);
   }
-  void list_changed(std::uint32_t kind) const { host.far_->list_changed(part.number, kind); }
+  void list_changed(std::uint32_t kind) const { host.stub_->list_changed(part.number, kind); }
   void resource_updated(std::string_view uri) const {
-    host.far_->resource_updated(part.number, uri);
+    host.stub_->resource_updated(part.number, uri);
   }
 
   struct Verdict {
@@ -54,17 +54,17 @@ struct PluginHost::Receiver {
             std::string(bh::view(verdict.arguments))};
   }
   void policy_decided(std::uint64_t number, const Verdict &verdict) const {
-    if (host.far_policy_ == nullptr) return;
-    host.far_policy_->decided(number, verdict.kind, verdict.text, verdict.rewritten);
+    if (host.policy_stub_ == nullptr) return;
+    host.policy_stub_->decided(number, verdict.kind, verdict.text, verdict.rewritten);
   }
   void policy_filtered(std::uint64_t number, bool listed) const {
-    if (host.far_policy_ != nullptr) host.far_policy_->filtered(number, listed);
+    if (host.policy_stub_ != nullptr) host.policy_stub_->filtered(number, listed);
   }
   void policy_changed() const {
-    if (host.far_policy_ != nullptr) host.far_policy_->changed();
+    if (host.policy_stub_ != nullptr) host.policy_stub_->changed();
   }
   void records_committed(std::uint64_t below) const {
-    if (host.far_telemetry_ != nullptr) host.far_telemetry_->committed(below);
+    if (host.telemetry_stub_ != nullptr) host.telemetry_stub_->committed(below);
   }
 
   static constexpr std::string_view http_missing =
@@ -81,13 +81,13 @@ PluginHost::PluginHost(Slice slice, Reactor &reactor, PluginRuntimeOptions optio
       runtime_(reactor, slice_.profile, complete(std::move(options))) {
   runtime_.set_prints(std::make_shared<const SecretPrints>(slice_.prints));
   make_parts();
-  far_ = std::make_unique<link::Far>(reactor_, limits_, plugins_, slice_.definitions);
+  stub_ = std::make_unique<link::ServerStub>(reactor_, limits_, plugins_, slice_.definitions);
   for (std::uint32_t i = 0; i < slice_.plugins.size(); ++i) {
     const PluginKind kind = slice_.plugins[i].kind;
     if (kind == PluginKind::policy) {
-      far_policy_ = std::make_unique<link::FarPolicy>(reactor_, limits_, plugins_[i]);
+      policy_stub_ = std::make_unique<link::PolicyServerStub>(reactor_, limits_, plugins_[i]);
     } else if (kind == PluginKind::telemetry) {
-      far_telemetry_ = std::make_unique<link::FarTelemetry>(reactor_, plugins_[i]);
+      telemetry_stub_ = std::make_unique<link::TelemetryServerStub>(reactor_, plugins_[i]);
     }
   }
 }
@@ -117,15 +117,15 @@ void PluginHost::make_parts() {
 }
 
 void PluginHost::attach(OwnedFd trunk, std::function<void()> on_lost) {
-  if (far_policy_ != nullptr) return far_policy_->attach(std::move(trunk), std::move(on_lost));
-  if (far_telemetry_ != nullptr) {
-    return far_telemetry_->attach(std::move(trunk), std::move(on_lost));
+  if (policy_stub_ != nullptr) return policy_stub_->attach(std::move(trunk), std::move(on_lost));
+  if (telemetry_stub_ != nullptr) {
+    return telemetry_stub_->attach(std::move(trunk), std::move(on_lost));
   }
-  far_->attach(std::move(trunk), std::move(on_lost));
+  stub_->attach(std::move(trunk), std::move(on_lost));
 }
 
 std::uint32_t PluginHost::telemetry_needs() const {
-  return far_telemetry_ == nullptr ? 0 : far_telemetry_->needs();
+  return telemetry_stub_ == nullptr ? 0 : telemetry_stub_->needs();
 }
 
 PluginHost::~PluginHost() {
@@ -179,7 +179,7 @@ Result<void> PluginHost::start() {
 // What it is not, if it is not what the profile takes it for; else null.
 const char *PluginHost::find_tables(std::uint32_t number) {
   const Instance &instance = *parts_[number]->instance;
-  link::FarPlugin &plugin = plugins_[number];
+  link::ServedPlugin &plugin = plugins_[number];
   switch (slice_.plugins[number].kind) {
     case PluginKind::connector:
       plugin.connector = instance.ext<bh_connector>(BH_EXT_CONNECTOR);
@@ -224,16 +224,16 @@ void PluginHost::stop() {
   stopped_ = true;
   // Calls that were begun end here; a gateway that stops has cancelled them, or has closed the
   // trunk.
-  far_->drain();
-  wait_for(slice_.profile.limits.drain_ms, [this] { return far_->drained(); });
-  far_->close_lanes();
+  stub_->drain();
+  wait_for(slice_.profile.limits.drain_ms, [this] { return stub_->drained(); });
+  stub_->close_lanes();
   // Children get their grace twice: for the closed stdin and for SIGTERM.
   wait_for(2 * slice_.profile.limits.shutdown_grace_ms + 1'000,
-           [this] { return far_->lanes() == 0; });
+           [this] { return stub_->lanes() == 0; });
   PluginRuntime::stop_all(parts_);
-  far_.reset();
-  far_policy_.reset();
-  far_telemetry_.reset();
+  stub_.reset();
+  policy_stub_.reset();
+  telemetry_stub_.reset();
   parts_.clear();
 }
 

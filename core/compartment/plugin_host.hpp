@@ -1,5 +1,5 @@
-// A process that has plugins but no router: connectors, tools and services behind the far end of a
-// link, or one policy or telemetry plugin behind that of its own kind.
+// A process that has plugins but no router: connectors, tools and services behind the server stub
+// of a link, or one policy or telemetry plugin behind that of its own kind.
 //
 // Owner: the compartment. Thread: the reactor's.
 #pragma once
@@ -13,9 +13,9 @@
 #include "compartment/slice.hpp"
 #include "host_tables/extensions.hpp"
 #include "host_tables/table_set.hpp"
-#include "link/far.hpp"
-#include "link/far_policy.hpp"
-#include "link/far_telemetry.hpp"
+#include "link/policy_server_stub.hpp"
+#include "link/server_stub.hpp"
+#include "link/telemetry_server_stub.hpp"
 #include "plugin_base/plugin_runtime.hpp"
 
 namespace bulkhead {
@@ -35,7 +35,7 @@ class PluginHost {
   // that grows.
   std::vector<std::string> servers_missing() const;
   std::function<void()> on_servers_missing;
-  // See Far::attach().
+  // See ServerStub::attach().
   void attach(OwnedFd trunk, std::function<void()> on_lost);
   // For lanes that are opened from now on.
   void set_definitions(std::map<std::string, std::string> definitions) {
@@ -77,10 +77,10 @@ class PluginHost {
   const decltype(PluginRuntimeOptions::log) log_;
   PluginRuntime runtime_;
   std::vector<std::unique_ptr<Part>> parts_;  // by the slice's numbers
-  std::vector<link::FarPlugin> plugins_;
-  std::unique_ptr<link::Far> far_;
-  std::unique_ptr<link::FarPolicy> far_policy_;
-  std::unique_ptr<link::FarTelemetry> far_telemetry_;
+  std::vector<link::ServedPlugin> plugins_;
+  std::unique_ptr<link::ServerStub> stub_;
+  std::unique_ptr<link::PolicyServerStub> policy_stub_;
+  std::unique_ptr<link::TelemetryServerStub> telemetry_stub_;
   bool services_loaded_ = false;  // when asked for first
   bool stopped_ = false;
 };

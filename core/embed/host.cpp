@@ -134,11 +134,11 @@ bool HostImpl::make_stub(std::string_view group, Part &part) {
   if (use == nullptr) return false;
   part.compartment = use->compartment;
   if (group == "policies") {
-    part.near_policy = std::make_unique<link::NearPolicy>(*core_.reactor, part.compartment,
-                                                          core_.limits, policies_);
+    part.policy_stub = std::make_unique<link::PolicyClientStub>(*core_.reactor, part.compartment,
+                                                                core_.limits, policies_);
   } else if (group == "telemetry") {
-    part.near_telemetry = std::make_unique<link::NearTelemetry>(*core_.reactor, part.compartment,
-                                                                part.use.required, sinks_);
+    part.telemetry_stub = std::make_unique<link::TelemetryClientStub>(
+        *core_.reactor, part.compartment, part.use.required, sinks_);
   }
   return true;
 }

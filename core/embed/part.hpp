@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "link/near_policy.hpp"
-#include "link/near_telemetry.hpp"
+#include "link/policy_client_stub.hpp"
+#include "link/telemetry_client_stub.hpp"
 #include "plugin_base/plugin_runtime.hpp"
 #include "route/session.hpp"
 
@@ -22,8 +22,8 @@ struct Part : PluginPart {
   Upstream *upstream = nullptr;    // a tools plugin: the server that it is
   std::string compartment;         // where it runs; empty: here
   // Its stub, if it is a policy or telemetry plugin of a compartment.
-  std::unique_ptr<link::NearPolicy> near_policy;
-  std::unique_ptr<link::NearTelemetry> near_telemetry;
+  std::unique_ptr<link::PolicyClientStub> policy_stub;
+  std::unique_ptr<link::TelemetryClientStub> telemetry_stub;
 };
 using Parts = std::vector<std::unique_ptr<Part>>;
 

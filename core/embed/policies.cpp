@@ -30,8 +30,8 @@ Result<void> Policies::use() {
   std::vector<PolicyStack::Engine> engines;
   bool watched = false;
   for (const auto &part : parts_) {
-    if (part->near_policy != nullptr) {
-      engines.push_back({&link::NearPolicy::table(), part->near_policy.get()});
+    if (part->policy_stub != nullptr) {
+      engines.push_back({&link::PolicyClientStub::table(), part->policy_stub.get()});
       continue;
     }
     const auto *policy = part->instance == nullptr
@@ -166,13 +166,13 @@ void Policies::rules_changed() {
 void Policies::unanswered(std::uint64_t number, bool late) {
   stack_.forget(number);
   for (const auto &part : parts_) {
-    if (part->near_policy != nullptr) part->near_policy->unanswered(number, late);
+    if (part->policy_stub != nullptr) part->policy_stub->unanswered(number, late);
   }
 }
 
 bool Policies::settled() const {
   return std::none_of(parts_.begin(), parts_.end(), [](const auto &part) {
-    return part->near_policy != nullptr && part->near_policy->is_awaited();
+    return part->policy_stub != nullptr && part->policy_stub->is_awaited();
   });
 }
 

@@ -22,71 +22,72 @@ const RemoteUse *RemotePlugins::find(std::string_view group, const std::string &
 bool RemotePlugins::connect_upstream(Upstream &upstream, bool tools) {
   const auto at = uses_.find(upstream.name());
   if (at == uses_.end()) return false;
-  link::Near &link = near(at->second.compartment);
+  link::ClientStub &link = stub(at->second.compartment);
   upstream.self = tools ? link.fresh_tools(at->second.plugin) : link.plugin(at->second.plugin);
   if (tools) {
-    upstream.tools = &link::Near::tools();
+    upstream.tools = &link::ClientStub::tools();
   } else {
-    upstream.connector = &link::Near::connector();
+    upstream.connector = &link::ClientStub::connector();
   }
   return true;
 }
 
 std::string RemotePlugins::state(const Part &part) const {
   std::string failure;
-  if (part.near_policy != nullptr) {
-    failure = part.near_policy->failure();
-  } else if (part.near_telemetry != nullptr) {
-    failure = part.near_telemetry->failure();
+  if (part.policy_stub != nullptr) {
+    failure = part.policy_stub->failure();
+  } else if (part.telemetry_stub != nullptr) {
+    failure = part.telemetry_stub->failure();
   } else {
     const RemoteUse &use = uses_.at(part.use.id);
-    const auto near = nears_.find(use.compartment);
-    if (near != nears_.end()) failure = near->second->failure(use.plugin);
+    const auto stub = stubs_.find(use.compartment);
+    if (stub != stubs_.end()) failure = stub->second->failure(use.plugin);
   }
   return failure.empty() ? "in compartment " + part.compartment : "failed: " + failure;
 }
 
-link::Near &RemotePlugins::near(const std::string &compartment) {
-  auto &near = nears_[compartment];
-  if (near == nullptr) {
-    link::NearEvents &events = *this;
-    near = std::make_unique<link::Near>(*core_.reactor, compartment, core_.limits, events);
+link::ClientStub &RemotePlugins::stub(const std::string &compartment) {
+  auto &stub = stubs_[compartment];
+  if (stub == nullptr) {
+    link::ClientStubEvents &events = *this;
+    stub = std::make_unique<link::ClientStub>(*core_.reactor, compartment, core_.limits, events);
   }
-  return *near;
+  return *stub;
 }
 
 // A policy or telemetry plugin has a compartment, and so a trunk, to itself.
-link::NearPolicy *RemotePlugins::find_policy(const std::string &compartment) const {
+link::PolicyClientStub *RemotePlugins::find_policy(const std::string &compartment) const {
   for (const auto &part : policies_) {
-    if (part->compartment == compartment) return part->near_policy.get();
+    if (part->compartment == compartment) return part->policy_stub.get();
   }
   return nullptr;
 }
-link::NearTelemetry *RemotePlugins::find_telemetry(const std::string &compartment) const {
+link::TelemetryClientStub *RemotePlugins::find_telemetry(const std::string &compartment) const {
   for (const auto &part : telemetry_) {
-    if (part->compartment == compartment) return part->near_telemetry.get();
+    if (part->compartment == compartment) return part->telemetry_stub.get();
   }
   return nullptr;
 }
 
 void RemotePlugins::attach(const std::string &compartment, OwnedFd trunk) {
-  if (link::NearPolicy *policy = find_policy(compartment)) return policy->attach(std::move(trunk));
-  if (link::NearTelemetry *telemetry = find_telemetry(compartment)) {
+  if (link::PolicyClientStub *policy = find_policy(compartment))
+    return policy->attach(std::move(trunk));
+  if (link::TelemetryClientStub *telemetry = find_telemetry(compartment)) {
     return telemetry->attach(std::move(trunk));
   }
-  near(compartment).attach(std::move(trunk));
+  stub(compartment).attach(std::move(trunk));
 }
 
 void RemotePlugins::give_up(const std::string &compartment, const std::string &reason) {
-  if (link::NearPolicy *policy = find_policy(compartment)) return policy->give_up(reason);
-  if (link::NearTelemetry *telemetry = find_telemetry(compartment)) {
+  if (link::PolicyClientStub *policy = find_policy(compartment)) return policy->give_up(reason);
+  if (link::TelemetryClientStub *telemetry = find_telemetry(compartment)) {
     return telemetry->give_up(reason);
   }
-  near(compartment).give_up(reason);
+  stub(compartment).give_up(reason);
 }
 
 void RemotePlugins::expect_telemetry(const std::string &compartment, std::uint32_t needs) {
-  if (link::NearTelemetry *telemetry = find_telemetry(compartment)) telemetry->expect(needs);
+  if (link::TelemetryClientStub *telemetry = find_telemetry(compartment)) telemetry->expect(needs);
 }
 
 void RemotePlugins::lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) {

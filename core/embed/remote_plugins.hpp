@@ -10,11 +10,11 @@
 
 #include "embed/host_core.hpp"
 #include "embed/part.hpp"
-#include "link/near.hpp"
+#include "link/client_stub.hpp"
 
 namespace bulkhead {
 
-class RemotePlugins final : private link::NearEvents {
+class RemotePlugins final : private link::ClientStubEvents {
  public:
   using Uses = std::map<std::string, RemoteUse>;  // by remote_name()
 
@@ -35,12 +35,12 @@ class RemotePlugins final : private link::NearEvents {
   // For the status of a plugin in a compartment.
   std::string state(const Part &part) const;
   // After the router has ended.
-  void clear() { nears_.clear(); }
+  void clear() { stubs_.clear(); }
 
  private:
-  link::Near &near(const std::string &compartment);
-  link::NearPolicy *find_policy(const std::string &compartment) const;
-  link::NearTelemetry *find_telemetry(const std::string &compartment) const;
+  link::ClientStub &stub(const std::string &compartment);
+  link::PolicyClientStub *find_policy(const std::string &compartment) const;
+  link::TelemetryClientStub *find_telemetry(const std::string &compartment) const;
   std::vector<Upstream *> upstreams_of(const std::string &plugin) const;
 
   void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) override;
@@ -58,7 +58,7 @@ class RemotePlugins final : private link::NearEvents {
   HostCore &core_;
   const Parts &policies_, &telemetry_, &tools_;
   Uses uses_;
-  std::map<std::string, std::unique_ptr<link::Near>> nears_;  // by compartment
+  std::map<std::string, std::unique_ptr<link::ClientStub>> stubs_;  // by compartment
 };
 
 }  // namespace bulkhead

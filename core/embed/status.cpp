@@ -78,7 +78,7 @@ HostStatus HostImpl::status() const {
                              &plugins_.policies(), &plugins_.telemetry(), &plugins_.services()}) {
     for (const auto &part : *parts) {
       status.plugins.push_back(plugin_status(*part, remote_));
-      const auto *stub = part->near_telemetry.get();
+      const auto *stub = part->telemetry_stub.get();
       if (stub != nullptr) append_counters(part->use.id, stub->counters(), &status.counters);
       const auto *instance = part->instance.get();
       if (instance != nullptr)

@@ -5,9 +5,9 @@ namespace bulkhead {
 void TelemetrySinks::use() {
   Recorder &recorder = core_.router->recorder();
   for (const auto &part : parts_) {
-    if (link::NearTelemetry *near = part->near_telemetry.get()) {
-      near->set_earlier_below(recorder.earlier_below());
-      recorder.add_sink(&link::NearTelemetry::table(), near, true);
+    if (link::TelemetryClientStub *stub = part->telemetry_stub.get()) {
+      stub->set_earlier_below(recorder.earlier_below());
+      recorder.add_sink(&link::TelemetryClientStub::table(), stub, true);
       continue;
     }
     if (!part->runs()) continue;
@@ -21,7 +21,7 @@ void TelemetrySinks::use() {
 bool TelemetrySinks::idle() {
   core_.router->recorder().flush();
   for (const auto &part : parts_) {
-    if (part->near_telemetry != nullptr && !part->near_telemetry->idle()) return false;
+    if (part->telemetry_stub != nullptr && !part->telemetry_stub->idle()) return false;
   }
   return true;
 }
@@ -29,14 +29,15 @@ bool TelemetrySinks::idle() {
 void TelemetrySinks::telemetry_taken() {
   Recorder &recorder = core_.router->recorder();
   for (const auto &part : parts_) {
-    const link::NearTelemetry *near = part->near_telemetry.get();
-    if (near != nullptr) recorder.set_acknowledged(near, near->acknowledged_below());
+    const link::TelemetryClientStub *stub = part->telemetry_stub.get();
+    if (stub != nullptr) recorder.set_acknowledged(stub, stub->acknowledged_below());
   }
   recorder.flush();
   core_.router->records_committed();
 }
-void TelemetrySinks::telemetry_committed(const link::NearTelemetry &near, std::uint64_t below) {
-  core_.router->recorder().set_committed(&near, below);
+void TelemetrySinks::telemetry_committed(const link::TelemetryClientStub &stub,
+                                         std::uint64_t below) {
+  core_.router->recorder().set_committed(&stub, below);
   core_.router->records_committed();
 }
 

@@ -20,7 +20,7 @@ class TelemetrySinks final : public link::TelemetryEvents {
 
  private:
   void telemetry_taken() override;
-  void telemetry_committed(const link::NearTelemetry &near, std::uint64_t below) override;
+  void telemetry_committed(const link::TelemetryClientStub &stub, std::uint64_t below) override;
   void process_useless(const std::string &compartment) override {
     core_.report_unhealthy(compartment);
   }

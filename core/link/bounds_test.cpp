@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "bulkhead/cpp/basics.hpp"
-#include "link/far.hpp"
+#include "link/client_stub.hpp"
 #include "link/frames.hpp"
-#include "link/near.hpp"
+#include "link/server_stub.hpp"
 #include "link/texts.hpp"
 
 using namespace bulkhead;
@@ -49,7 +49,7 @@ struct Peer final : Channel::Receiver {
   }
 };
 
-struct Heard final : NearEvents {
+struct Heard final : ClientStubEvents {
   std::vector<bh_lane> closed;
   void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
   void lane_exchange_failed(bh_lane, std::uint64_t, const Error &) override {}
@@ -113,28 +113,28 @@ TEST_CASE("what comes in has a bound of its own") {
   CHECK(small.got.size() == 1);
 }
 
-TEST_CASE("a lane ends in time, also when the far end never says so") {
+TEST_CASE("a lane ends in time, also when the server stub never says so") {
   Loop loop;
   Heard heard;
   const bh_limits limits = limits_for_tests();  // no grace
-  Near near(*loop.reactor, "far", limits, heard);
+  ClientStub client(*loop.reactor, "compartment", limits, heard);
   Ends ends = pair();
-  Peer far(*loop.reactor, std::move(ends.two));
-  near.attach(std::move(ends.one));
-  void *self = near.plugin("connector");
+  Peer server(*loop.reactor, std::move(ends.two));
+  client.attach(std::move(ends.one));
+  void *self = client.plugin("connector");
   bh_lane_info info{};
   info.size = sizeof info;
   info.server = bh::str("s");
   void *lane = nullptr;
   bh_error error = bh::make_error();
-  REQUIRE(Near::connector().lane_open(self, 7, &info, &lane, &error) == BH_OK);
-  REQUIRE(loop.until([&] { return far.fds.size() == 1; }));
-  Near::connector().lane_close(self, lane);
+  REQUIRE(ClientStub::connector().lane_open(self, 7, &info, &lane, &error) == BH_OK);
+  REQUIRE(loop.until([&] { return server.fds.size() == 1; }));
+  ClientStub::connector().lane_close(self, lane);
   CHECK(heard.closed.empty());
   CHECK(loop.until([&] { return heard.closed == std::vector<bh_lane>{7}; }));
 }
 
-TEST_CASE("lanes and calls of a near end that was taken over are bounded") {
+TEST_CASE("lanes and calls of a client stub that was taken over are bounded") {
   Loop loop;
   const bh_limits limits = limits_for_tests();
   static int lanes = 0, calls = 0;
@@ -156,16 +156,16 @@ TEST_CASE("lanes and calls of a near end that was taken over are bounded") {
     return static_cast<bh_status>(BH_PENDING);
   };
   tools.call_cancel = [](void *, bh_call) {};
-  std::vector<FarPlugin> plugins(2);
+  std::vector<ServedPlugin> plugins(2);
   plugins[0].id = "connector";
   plugins[0].connector = &connector;
   plugins[1].id = "tools";
   plugins[1].tools = &tools;
   const std::map<std::string, std::string> definitions{{"s", "{}"}};
-  Far far(*loop.reactor, limits, plugins, definitions);
+  ServerStub server(*loop.reactor, limits, plugins, definitions);
   Ends trunk = pair();
-  Peer near(*loop.reactor, std::move(trunk.one));
-  far.attach(std::move(trunk.two));
+  Peer client(*loop.reactor, std::move(trunk.one));
+  server.attach(std::move(trunk.two));
 
   Frame open;
   open.kind = lane_open;
@@ -175,26 +175,26 @@ TEST_CASE("lanes and calls of a near end that was taken over are bounded") {
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
   files.rlim_cur = files.rlim_max;
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &files) == 0);
-  for (std::size_t i = 0; i <= Far::max_lanes; ++i) {
+  for (std::size_t i = 0; i <= ServerStub::max_lanes; ++i) {
     Ends lane = pair();
     peers.push_back(std::make_unique<Peer>(*loop.reactor, std::move(lane.one)));
-    REQUIRE(near.channel->send(open, to_bytes(LaneText{"connector", "s"}), lane.two.get()) ==
+    REQUIRE(client.channel->send(open, to_bytes(LaneText{"connector", "s"}), lane.two.get()) ==
             BH_OK);
     if (i % 32 == 0) loop.reactor->poll(0);
   }
   CHECK(loop.until([&] { return peers.back()->ended; }));
   CHECK(peers.back()->count(FrameKind::lane_down, static_cast<std::uint32_t>(BH_E_LIMIT)) == 1);
-  CHECK(lanes == static_cast<int>(Far::max_lanes));
-  CHECK(far.lanes() == Far::max_lanes);
+  CHECK(lanes == static_cast<int>(ServerStub::max_lanes));
+  CHECK(server.lanes() == ServerStub::max_lanes);
 
   Frame call;
   call.kind = call_begin;
   const std::string text = to_bytes(CallText{"tools", "", "", ""});
-  for (std::size_t i = 0; i <= Far::max_calls; ++i) {
+  for (std::size_t i = 0; i <= ServerStub::max_calls; ++i) {
     call.exchange = i + 1;
-    REQUIRE(near.channel->send(call, text) == BH_OK);
+    REQUIRE(client.channel->send(call, text) == BH_OK);
   }
-  CHECK(loop.until([&] { return near.count(call_refused) == 1; }));
-  CHECK(near.count(call_refused, static_cast<std::uint32_t>(BH_E_LIMIT)) == 1);
-  CHECK(calls == static_cast<int>(Far::max_calls));
+  CHECK(loop.until([&] { return client.count(call_refused) == 1; }));
+  CHECK(client.count(call_refused, static_cast<std::uint32_t>(BH_E_LIMIT)) == 1);
+  CHECK(calls == static_cast<int>(ServerStub::max_calls));
 }

@@ -23,8 +23,9 @@ struct Frame {
   std::uint32_t bytes = 0;  // of the payload that follows; set by send()
   std::uint16_t kind = 0;
   std::uint16_t has_fd = 0;  // 1: a descriptor comes with it; set by send()
-  std::uint32_t plugin = 0;  // far to near: a number that plugin_named has given an id
-  std::uint32_t code = 0;    // a status, a message kind, flags: as `kind` has it
+  std::uint32_t plugin =
+      0;                   // server stub to client stub: a number that plugin_named has given an id
+  std::uint32_t code = 0;  // a status, a message kind, flags: as `kind` has it
   std::uint64_t exchange = 0;
   std::uint64_t value = 0;  // a deadline, a delay: as `kind` has it
 };

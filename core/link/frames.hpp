@@ -1,7 +1,8 @@
 // What goes over the sockets of one link. A link forwards the tables of bh.connector/1 and
-// bh.tools/1, or of one bh.policy/1 or bh.telemetry/1, to plugins in another process: the *near*
-// end is where the router is, the *far* end where the plugins are. One trunk per link; one socket
-// more per lane, made by the near end, so that a large message holds up its own server only.
+// bh.tools/1, or of one bh.policy/1 or bh.telemetry/1, to plugins in another process: the *client
+// stub* is where the router is, the *server stub* where the plugins are. One trunk per link; one
+// socket more per lane, made by the client stub, so that a large message holds up its own server
+// only.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@
 namespace bulkhead::link {
 
 enum FrameKind : std::uint16_t {
-  // Trunk, near to far. Plugins are named by their instance ids: during a reload this end may still
+  // Trunk, client stub to server stub. Plugins are named by their instance ids: during a reload
+  // this end may still
   // talk to the process of before, where a number is another plugin's.
   lane_open = 1,  // fd: the lane's socket; payload: archived LaneText; value: connect time-out, ms
   call_begin,     // exchange; code: flags; value: deadline; payload: archived CallText
@@ -20,7 +22,8 @@ enum FrameKind : std::uint16_t {
   tools_wanted,  // payload: a plugin's id; answered with plugin_named and its lists, if it is there
   calls_ended,   // the answer to calls_draining: no further frame but call_cancel follows
 
-  // Trunk, far to near. `plugin` says which, by a number that this trunk has given an id.
+  // Trunk, server stub to client stub. `plugin` says which, by a number that this trunk has given
+  // an id.
   plugin_named = 15,  // payload: the id
   tools_list,         // code: list kind; value: 1 if the plugin has such items; payload: JSON array
   tools_listed,       // all four have come; from now on changes come by tools_list + tools_changed;
@@ -34,26 +37,27 @@ enum FrameKind : std::uint16_t {
   resource_updated,   // payload: URI
   calls_draining,     // this process ends once its calls have; answered with calls_ended
 
-  // A lane's socket, near to far.
+  // A lane's socket, client stub to server stub.
   lane_send = 32,   // code: see lane_code(); value: deadline; exchange; payload: the message
   lane_initialize,  // the same, with BH_LANE_INITIALIZE
   lane_ready,       // payload: revision
   lane_abandon,     // exchange
   lane_close,
 
-  // A lane's socket, far to near.
+  // A lane's socket, server stub to client stub.
   lane_message = 48,  // exchange; payload
   lane_failed,        // exchange; code: status; value: retry after, ms; payload: text
   lane_down,          // code: status; value: retry after, ms; payload: text
   lane_closed,
 
-  // A policy's trunk, near to far. exchange: the number that is asked under, and answered.
+  // A policy's trunk, client stub to server stub. exchange: the number that is asked under, and
+  // answered.
   policy_decide = 64,  // payload: archived PolicyText of `value` bytes, then the arguments
   policy_observe,      // the same, then the result
   policy_filter,       // the same, then nothing
   policy_forget,       // nobody waits for the answer any more
 
-  // A policy's trunk, far to near.
+  // A policy's trunk, server stub to client stub.
   policy_needs = 80,  // first; code: BH_POLICY_... bits. Or plugin_failed
   policy_waits,       // the plugin has seen the question and answers later
   policy_verdict,     // code: BH_VERDICT_...; payload: archived VerdictText of `value` bytes, then
@@ -62,10 +66,11 @@ enum FrameKind : std::uint16_t {
   policy_filtered,    // code: 1: list it
   policy_changed,     // the rules are others
 
-  // A telemetry plugin's trunk, near to far.
+  // A telemetry plugin's trunk, client stub to server stub.
   telemetry_batch = 96,  // code: how many; payload: that many archived RecordText
 
-  // A telemetry plugin's trunk, far to near: it lives, and records below the number `exchange` are
+  // A telemetry plugin's trunk, server stub to client stub: it lives, and records below the number
+  // `exchange` are
   // taken (0: none), or committed if it commits. Or plugin_failed.
   telemetry_taken = 112,
   telemetry_needs,    // first; code: BH_TELEMETRY_... bits. Or plugin_failed

@@ -1,4 +1,4 @@
-// Headers of messages over a link, from an honest near end and from one that was taken over.
+// Headers of messages over a link, from an honest client stub and from one that was taken over.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "bulkhead/cpp/messages.hpp"
-#include "link/far.hpp"
+#include "link/client_stub.hpp"
 #include "link/frames.hpp"
-#include "link/near.hpp"
+#include "link/server_stub.hpp"
 #include "link/texts.hpp"
 
 using namespace bulkhead;
@@ -44,7 +44,7 @@ struct Wire {
   }
 };
 
-struct Heard final : NearEvents {
+struct Heard final : ClientStubEvents {
   std::vector<std::pair<std::uint64_t, Error>> failed;
   bool down = false;
   void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
@@ -62,7 +62,7 @@ struct Heard final : NearEvents {
   void resource_updated(const std::string &, std::string_view) override {}
 };
 
-// Keeps the frames of a far end, for a test that plays the near end.
+// Keeps the frames of a server stub, for a test that plays the client stub.
 struct Frames final : Channel::Receiver {
   std::vector<std::pair<Frame, std::string>> got;
   bool ended = false;
@@ -77,9 +77,9 @@ struct Link {
   bh_limits limits{};
   Wire wire;
   bh_connector table{};
-  std::vector<FarPlugin> plugins{1};
+  std::vector<ServedPlugin> plugins{1};
   std::map<std::string, std::string> definitions{{"s", "{}"}};
-  std::unique_ptr<Far> far;
+  std::unique_ptr<ServerStub> server;
 
   Link() {
     limits.size = sizeof limits;
@@ -92,7 +92,7 @@ struct Link {
     plugins[0].id = "connector";
     plugins[0].connector = &table;
     plugins[0].self = &wire;
-    far = std::make_unique<Far>(*reactor, limits, plugins, definitions);
+    server = std::make_unique<ServerStub>(*reactor, limits, plugins, definitions);
   }
   bool until(const std::function<bool()> &done) {
     for (int i = 0; i < 2000 && !done(); ++i) reactor->poll(5);
@@ -111,15 +111,15 @@ std::pair<OwnedFd, OwnedFd> pair() {
 TEST_CASE("headers arrive beyond a link with their message, and with no other") {
   Link link;
   Heard heard;
-  Near near(*link.reactor, "far", link.limits, heard);
+  ClientStub client(*link.reactor, "compartment", link.limits, heard);
   auto [one, two] = pair();
-  link.far->attach(std::move(two));
-  near.attach(std::move(one));
-  void *self = near.plugin("connector"), *lane = nullptr;
+  link.server->attach(std::move(two));
+  client.attach(std::move(one));
+  void *self = client.plugin("connector"), *lane = nullptr;
   bh_lane_info info{};
   info.size = sizeof info;
   info.server = bh::str("s");
-  REQUIRE(Near::connector().lane_open(self, 1, &info, &lane, nullptr) == BH_OK);
+  REQUIRE(ClientStub::connector().lane_open(self, 1, &info, &lane, nullptr) == BH_OK);
 
   const auto send = [&](std::uint64_t exchange, std::uint32_t flags, std::string_view text,
                         const Pairs &pairs, bh_error *error = nullptr) {
@@ -135,7 +135,7 @@ TEST_CASE("headers arrive beyond a link with their message, and with no other") 
     message.parts = parts;
     message.headers = headers.data();
     message.header_count = static_cast<std::uint32_t>(headers.size());
-    return Near::connector().lane_send(self, lane, &message, error);
+    return ClientStub::connector().lane_send(self, lane, &message, error);
   };
   const Pairs some = {{"Mcp-Method", "tools/call"}, {"Mcp-Param-Empty", ""}};
   CHECK(send(1, BH_LANE_INITIALIZE, "{1}", some) == BH_OK);
@@ -169,12 +169,12 @@ TEST_CASE("headers arrive beyond a link with their message, and with no other") 
   CHECK_FALSE(heard.down);
 }
 
-TEST_CASE("headers of a near end that was taken over are bounded and checked") {
+TEST_CASE("headers of a client stub that was taken over are bounded and checked") {
   Link link;
-  auto [trunk, far_trunk] = pair();
+  auto [trunk, server_trunk] = pair();
   Frames on_trunk, on_lane;
   Channel trunk_channel(*link.reactor, std::move(trunk), on_trunk, 1u << 20, 1u << 20, false);
-  link.far->attach(std::move(far_trunk));
+  link.server->attach(std::move(server_trunk));
   auto [near_lane, far_lane] = pair();
   Channel lane(*link.reactor, std::move(near_lane), on_lane, 1u << 20, 1u << 20, false);
   Frame open;

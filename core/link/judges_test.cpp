@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "bulkhead/cpp/basics.hpp"
-#include "link/far_policy.hpp"
-#include "link/far_telemetry.hpp"
 #include "link/frames.hpp"
-#include "link/near_policy.hpp"
-#include "link/near_telemetry.hpp"
+#include "link/policy_client_stub.hpp"
+#include "link/policy_server_stub.hpp"
+#include "link/telemetry_client_stub.hpp"
+#include "link/telemetry_server_stub.hpp"
 #include "link/texts.hpp"
 
 using namespace bulkhead;
@@ -99,7 +99,7 @@ struct Heard final : PolicyEvents, TelemetryEvents {
   }
   void policy_changed() override { said.push_back({"changed", {}}); }
   void telemetry_taken() override { ++taken; }
-  void telemetry_committed(const NearTelemetry &, std::uint64_t below) override {
+  void telemetry_committed(const TelemetryClientStub &, std::uint64_t below) override {
     committed = below;
   }
   void process_useless(const std::string &compartment) override { ended.push_back(compartment); }
@@ -119,11 +119,11 @@ struct NearWorld : Loop {
   Heard heard;
   Peer peer;
   bh_limits limits = small_limits();
-  NearPolicy near{*reactor, "policy", limits, heard};
-  const bh_policy &table = NearPolicy::table();
+  PolicyClientStub client{*reactor, "policy", limits, heard};
+  const bh_policy &table = PolicyClientStub::table();
 
   void ready() {
-    near.attach(peer.open(*reactor));
+    client.attach(peer.open(*reactor));
     peer.say(policy_needs, 0, BH_POLICY_DECIDES);
     REQUIRE(until([&] { return !heard.said.empty(); }));
     heard.said.clear();
@@ -132,28 +132,29 @@ struct NearWorld : Loop {
     const bh_policy_request request = request_of(number);
     bh_verdict verdict{};
     bh_error error = bh::make_error();
-    const bh_status status = table.decide(&near, &request, &verdict, &error);
+    const bh_status status = table.decide(&client, &request, &verdict, &error);
     if (why != nullptr) *why = bh::text(error);
     return status;
   }
   bh_status filter(std::uint64_t number) {
     const bh_policy_request request = request_of(number);
-    return table.filter(&near, &request);
+    return table.filter(&client, &request);
   }
 };
 
 }  // namespace
 
-TEST_CASE("near: questions before the process is there wait for it, and everything is asked") {
+TEST_CASE(
+    "client stub: questions before the process is there wait for it, and everything is asked") {
   NearWorld w;
-  CHECK(w.table.needs(&w.near) == 127);
+  CHECK(w.table.needs(&w.client) == 127);
   CHECK(w.decide(1) == BH_PENDING);
-  w.near.attach(w.peer.open(*w.reactor));
+  w.client.attach(w.peer.open(*w.reactor));
   w.turn();
   CHECK(w.peer.got.empty());
   w.peer.say(policy_needs, 0, BH_POLICY_DECIDES);
   REQUIRE(w.until([&] { return !w.peer.got.empty(); }));
-  CHECK(w.table.needs(&w.near) == BH_POLICY_DECIDES);
+  CHECK(w.table.needs(&w.client) == BH_POLICY_DECIDES);
   const Peer::Got &got = w.peer.got[0];
   CHECK(got.frame.kind == policy_decide);
   CHECK(got.payload.substr(got.frame.value) == R"({"a":1})");
@@ -164,17 +165,17 @@ TEST_CASE("near: questions before the process is there wait for it, and everythi
   CHECK(w.heard.said[1].text == "{}");
 }
 
-TEST_CASE("near: of what waited, events that the policy does not judge are allowed") {
+TEST_CASE("client stub: of what waited, events that the policy does not judge are allowed") {
   NearWorld w;
   const auto ask = [&](std::uint64_t number, std::uint32_t event) {
     bh_policy_request request = request_of(number);
     request.event = event;
     bh_verdict verdict{};
-    return w.table.decide(&w.near, &request, &verdict, nullptr);
+    return w.table.decide(&w.client, &request, &verdict, nullptr);
   };
   CHECK(ask(1, BH_EVENT_NOTIFICATION) == BH_PENDING);
   CHECK(ask(2, BH_EVENT_INPUT_REQUEST) == BH_PENDING);
-  w.near.attach(w.peer.open(*w.reactor));
+  w.client.attach(w.peer.open(*w.reactor));
   w.peer.say(policy_needs, 0, BH_POLICY_DECIDES | BH_POLICY_JUDGES_INPUT);
   REQUIRE(w.until([&] { return !w.peer.got.empty() && w.heard.said.size() == 2; }));
   CHECK(w.heard.said[0].what == "decided");
@@ -184,7 +185,7 @@ TEST_CASE("near: of what waited, events that the policy does not judge are allow
   CHECK(w.peer.got[0].frame.exchange == 2);
 }
 
-TEST_CASE("near: answers that nobody waits for, or of another kind, are dropped") {
+TEST_CASE("client stub: answers that nobody waits for, or of another kind, are dropped") {
   NearWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -195,7 +196,7 @@ TEST_CASE("near: answers that nobody waits for, or of another kind, are dropped"
   w.peer.say(policy_refused, 2);
   w.turn();
   CHECK(w.heard.said.empty());
-  w.near.unanswered(1, false);
+  w.client.unanswered(1, false);
   w.peer.verdict(1, BH_VERDICT_ALLOW);  // late
   w.peer.say(FrameKind::policy_filtered, 2, 1);
   w.peer.say(FrameKind::policy_filtered, 2, 0);
@@ -208,7 +209,8 @@ TEST_CASE("near: answers that nobody waits for, or of another kind, are dropped"
   CHECK(w.heard.ended.empty());
 }
 
-TEST_CASE("near: a process that ends refuses what is pending; then calls are refused at once") {
+TEST_CASE(
+    "client stub: a process that ends refuses what is pending; then calls are refused at once") {
   NearWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -226,23 +228,25 @@ TEST_CASE("near: a process that ends refuses what is pending; then calls are ref
   w.heard.said.clear();
   w.ready();
   CHECK(w.decide(5) == BH_PENDING);
-  w.near.give_up("it is no good");
+  w.client.give_up("it is no good");
   CHECK(w.heard.said.back().what == "refused");
   CHECK(w.decide(6, &why) == BH_E_UNAVAILABLE);
   CHECK(why.find("it is no good") != std::string::npos);
 }
 
-TEST_CASE("near: a process that has not seen a question in its time hangs; one that has does not") {
+TEST_CASE(
+    "client stub: a process that has not seen a question in its time hangs; one that has does "
+    "not") {
   NearWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
   REQUIRE(w.decide(2) == BH_PENDING);
   w.peer.say(policy_waits, 1);
   w.turn();
-  w.near.unanswered(1, true);
+  w.client.unanswered(1, true);
   w.turn();
   CHECK(w.heard.ended.empty());
-  w.near.unanswered(2, true);
+  w.client.unanswered(2, true);
   CHECK(w.heard.ended.empty());  // never from inside
   REQUIRE(w.decide(3) == BH_PENDING);
   REQUIRE(w.until([&] { return !w.heard.ended.empty(); }));
@@ -252,7 +256,7 @@ TEST_CASE("near: a process that has not seen a question in its time hangs; one t
   REQUIRE(w.until([&] { return w.peer.ended; }));
 }
 
-TEST_CASE("near: what no policy sends ends its process, and what was asked is refused") {
+TEST_CASE("client stub: what no policy sends ends its process, and what was asked is refused") {
   NearWorld w;
   w.ready();
   REQUIRE(w.decide(1) == BH_PENDING);
@@ -274,11 +278,11 @@ TEST_CASE("near: what no policy sends ends its process, and what was asked is re
   CHECK(w.heard.said[0].what == "refused");
 }
 
-TEST_CASE("near: bytes that are no frame are a broken link") {
+TEST_CASE("client stub: bytes that are no frame are a broken link") {
   NearWorld w;
   auto pair = socket_pair();
   REQUIRE(pair.has_value());
-  w.near.attach(std::move(pair->second));
+  w.client.attach(std::move(pair->second));
   REQUIRE(w.decide(1) == BH_PENDING);
   const std::string noise(96, '\xee');
   REQUIRE(::send(pair->first.get(), noise.data(), noise.size(), MSG_NOSIGNAL) == 96);
@@ -286,7 +290,7 @@ TEST_CASE("near: bytes that are no frame are a broken link") {
   CHECK(w.heard.said[0].what == "refused");
 }
 
-TEST_CASE("near: texts and what waits for the process are bounded") {
+TEST_CASE("client stub: texts and what waits for the process are bounded") {
   NearWorld w;
   const std::string large(400u << 10, 'x');
   bh_policy_request request = request_of(1);
@@ -295,20 +299,20 @@ TEST_CASE("near: texts and what waits for the process are bounded") {
   std::size_t held = 0;
   for (; held < 100; ++held) {
     request.exchange = held + 1;
-    if (w.table.decide(&w.near, &request, &verdict, nullptr) != BH_PENDING) break;
+    if (w.table.decide(&w.client, &request, &verdict, nullptr) != BH_PENDING) break;
   }
   CHECK(held == 2);  // of 1 MiB
   // And those are larger than a message may be.
-  w.near.attach(w.peer.open(*w.reactor));
+  w.client.attach(w.peer.open(*w.reactor));
   w.peer.say(policy_needs, 0, BH_POLICY_DECIDES);
   REQUIRE(w.until([&] { return w.heard.said.size() == 3; }));
   CHECK(w.peer.got.empty());
-  CHECK(w.table.decide(&w.near, &request, &verdict, nullptr) == BH_E_LIMIT);
+  CHECK(w.table.decide(&w.client, &request, &verdict, nullptr) == BH_E_LIMIT);
 }
 
 namespace {
 
-// The plugin behind the far end.
+// The plugin behind the server stub.
 struct Judge {
   std::vector<std::uint64_t> asked;
   bh_status status = BH_OK;
@@ -341,17 +345,17 @@ struct FarWorld : Loop {
   Judge judge;
   Peer peer;
   bh_limits limits = small_limits();
-  FarPlugin plugin;
-  std::unique_ptr<FarPolicy> far;
+  ServedPlugin plugin;
+  std::unique_ptr<PolicyServerStub> server;
 
   FarWorld() {
     plugin.policy = &Judge::table();
     plugin.self = &judge;
-    far = std::make_unique<FarPolicy>(*reactor, limits, plugin);
+    server = std::make_unique<PolicyServerStub>(*reactor, limits, plugin);
     attach();
   }
   void attach() {
-    far->attach(peer.open(*reactor));
+    server->attach(peer.open(*reactor));
     REQUIRE(until([&] { return !peer.got.empty(); }));
     CHECK(peer.got[0].frame.kind == policy_needs);
     peer.got.clear();
@@ -368,7 +372,7 @@ struct FarWorld : Loop {
 
 }  // namespace
 
-TEST_CASE("far: what a plugin says at once") {
+TEST_CASE("server stub: what a plugin says at once") {
   FarWorld w;
   SECTION("a verdict") {
     w.ask(policy_decide, 5);
@@ -394,7 +398,7 @@ TEST_CASE("far: what a plugin says at once") {
   }
 }
 
-TEST_CASE("far: what a plugin says later, and what nobody waits for") {
+TEST_CASE("server stub: what a plugin says later, and what nobody waits for") {
   FarWorld w;
   w.judge.status = BH_PENDING;
   w.ask(policy_decide, 5);
@@ -402,9 +406,9 @@ TEST_CASE("far: what a plugin says later, and what nobody waits for") {
   const std::uint64_t number = w.judge.asked.back();
   w.peer.got.clear();
   SECTION("once") {
-    w.far->filtered(number, true);  // of the wrong kind
-    w.far->decided(number, BH_VERDICT_BLOCK, {}, {});
-    w.far->decided(number, BH_VERDICT_ALLOW, {}, {});
+    w.server->filtered(number, true);  // of the wrong kind
+    w.server->decided(number, BH_VERDICT_BLOCK, {}, {});
+    w.server->decided(number, BH_VERDICT_ALLOW, {}, {});
     CHECK(w.answer().frame.exchange == 5);
     w.turn();
     REQUIRE(w.peer.got.size() == 1);
@@ -413,7 +417,7 @@ TEST_CASE("far: what a plugin says later, and what nobody waits for") {
   SECTION("forgotten") {
     w.peer.say(policy_forget, 5);
     w.turn();
-    w.far->decided(number, BH_VERDICT_ALLOW, {}, {});
+    w.server->decided(number, BH_VERDICT_ALLOW, {}, {});
     w.turn();
     CHECK(w.peer.got.empty());
   }
@@ -423,19 +427,19 @@ TEST_CASE("far: what a plugin says later, and what nobody waits for") {
     CHECK(w.answer().frame.kind == policy_waits);
     CHECK(w.judge.asked.back() != number);
     w.peer.got.clear();
-    w.far->decided(number, BH_VERDICT_ALLOW, {}, {});
+    w.server->decided(number, BH_VERDICT_ALLOW, {}, {});
     w.turn();
     CHECK(w.peer.got.empty());
-    w.far->decided(w.judge.asked.back(), BH_VERDICT_ALLOW, {}, {});
+    w.server->decided(w.judge.asked.back(), BH_VERDICT_ALLOW, {}, {});
     CHECK(w.answer().frame.exchange == 5);
   }
   SECTION("more than a message may hold") {
-    w.far->decided(number, BH_VERDICT_REWRITE, {}, std::string(1u << 20, 'x'));
+    w.server->decided(number, BH_VERDICT_REWRITE, {}, std::string(1u << 20, 'x'));
     CHECK(w.answer().frame.kind == policy_refused);
   }
 }
 
-TEST_CASE("far: damaged questions are not asked") {
+TEST_CASE("server stub: damaged questions are not asked") {
   FarWorld w;
   w.peer.say(policy_decide, 5, 0, "abc", 4);
   w.peer.say(policy_decide, 5, 0, std::string(40, '\xff'), 40);
@@ -475,7 +479,7 @@ std::vector<std::uint64_t> numbers_in(std::string_view payload, std::uint32_t co
   return out;
 }
 
-std::uint32_t offer(NearTelemetry &near, std::uint64_t first, std::uint32_t n) {
+std::uint32_t offer(TelemetryClientStub &client, std::uint64_t first, std::uint32_t n) {
   std::vector<bh_record> records(n);
   std::vector<const bh_record *> pointers;
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -484,7 +488,7 @@ std::uint32_t offer(NearTelemetry &near, std::uint64_t first, std::uint32_t n) {
     records[i].name = bh::str("tool");
     pointers.push_back(&records[i]);
   }
-  return NearTelemetry::table().batch(&near, pointers.data(), n);
+  return TelemetryClientStub::table().batch(&client, pointers.data(), n);
 }
 
 }  // namespace
@@ -492,29 +496,29 @@ std::uint32_t offer(NearTelemetry &near, std::uint64_t first, std::uint32_t n) {
 TEST_CASE("telemetry: a bounded number waits for a process that is not there, and comes once") {
   Loop w;
   Heard heard;
-  NearTelemetry near(*w.reactor, "telemetry", true, heard);
-  CHECK(offer(near, 100, 5000) == NearTelemetry::max_records);
-  CHECK(offer(near, 9000, 1) == 0);
-  CHECK(near.idle());  // nobody is there to wait for
+  TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
+  CHECK(offer(client, 100, 5000) == TelemetryClientStub::max_records);
+  CHECK(offer(client, 9000, 1) == 0);
+  CHECK(client.idle());  // nobody is there to wait for
   Book book;
-  FarPlugin plugin;
+  ServedPlugin plugin;
   plugin.telemetry = &Book::table();
   plugin.self = &book;
-  FarTelemetry far(*w.reactor, plugin);
+  TelemetryServerStub server(*w.reactor, plugin);
   auto pair = socket_pair();
-  far.attach(std::move(pair->first));
-  near.attach(std::move(pair->second));
-  CHECK_FALSE(near.idle());
-  REQUIRE(w.until([&] { return near.kept() == 0; }));
+  server.attach(std::move(pair->first));
+  client.attach(std::move(pair->second));
+  CHECK_FALSE(client.idle());
+  REQUIRE(w.until([&] { return client.kept() == 0; }));
   CHECK(heard.taken > 0);
-  REQUIRE(book.numbers.size() == NearTelemetry::max_records);
+  REQUIRE(book.numbers.size() == TelemetryClientStub::max_records);
   CHECK(book.numbers.front() == 100);
-  CHECK(book.numbers.back() == 100 + NearTelemetry::max_records - 1);
+  CHECK(book.numbers.back() == 100 + TelemetryClientStub::max_records - 1);
   SECTION("one that takes little gets the rest again") {
     book.numbers.clear();
     book.at_most = 2;
-    CHECK(offer(near, 9000, 5) == 5);
-    REQUIRE(w.until([&] { return near.kept() == 0; }));
+    CHECK(offer(client, 9000, 5) == 5);
+    REQUIRE(w.until([&] { return client.kept() == 0; }));
     CHECK(book.numbers == std::vector<std::uint64_t>{9000, 9001, 9002, 9003, 9004});
   }
   SECTION("so does one of several frames, in their order") {
@@ -522,10 +526,10 @@ TEST_CASE("telemetry: a bounded number waits for a process that is not there, an
     book.at_most = 2;
     std::vector<std::uint64_t> all;
     for (std::uint64_t frame = 0; frame < 3; ++frame) {
-      CHECK(offer(near, 9000 + 3 * frame, 3) == 3);  // a frame each
+      CHECK(offer(client, 9000 + 3 * frame, 3) == 3);  // a frame each
       for (std::uint64_t i = 0; i < 3; ++i) all.push_back(9000 + 3 * frame + i);
     }
-    REQUIRE(w.until([&] { return near.kept() == 0; }));
+    REQUIRE(w.until([&] { return client.kept() == 0; }));
     CHECK(book.numbers == all);
   }
   CHECK(heard.ended.empty());
@@ -534,38 +538,38 @@ TEST_CASE("telemetry: a bounded number waits for a process that is not there, an
 TEST_CASE("telemetry: what the plugin wants and counts is known on the other side") {
   Loop w;
   Heard heard;
-  NearTelemetry near(*w.reactor, "telemetry", true, heard);
-  const auto needs = [&] { return NearTelemetry::table().needs(&near); };
+  TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
+  const auto needs = [&] { return TelemetryClientStub::table().needs(&client); };
   // Not known yet: all that it may be.
   CHECK(needs() ==
         (BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS));
   Book book;
-  FarPlugin plugin;
+  ServedPlugin plugin;
   plugin.telemetry = &Book::table();
   plugin.self = &book;
   std::uint64_t written = 7;
   plugin.counters = [&] {
     return std::vector<std::pair<std::string, std::uint64_t>>{{"written", written}};
   };
-  FarTelemetry far(*w.reactor, plugin);
+  TelemetryServerStub server(*w.reactor, plugin);
   auto pair = socket_pair();
-  far.attach(std::move(pair->first));
-  near.attach(std::move(pair->second));
+  server.attach(std::move(pair->first));
+  client.attach(std::move(pair->second));
   REQUIRE(w.until([&] { return needs() == (BH_TELEMETRY_TEXTS | BH_TELEMETRY_BLOCKS); }));
-  REQUIRE(w.until([&] { return near.counters().size() == 1; }));
-  CHECK(near.counters()[0] == std::pair<std::string, std::uint64_t>{"written", 7});
+  REQUIRE(w.until([&] { return client.counters().size() == 1; }));
+  CHECK(client.counters()[0] == std::pair<std::string, std::uint64_t>{"written", 7});
   written = 8;
-  REQUIRE(w.until([&] { return near.counters()[0].second == 8; }));
+  REQUIRE(w.until([&] { return client.counters()[0].second == 8; }));
   Peer peer;
   SECTION("a process that ends takes neither along") {
-    near.attach(peer.open(*w.reactor));
+    client.attach(peer.open(*w.reactor));
     peer.channel.reset();
-    REQUIRE(w.until([&] { return near.idle(); }));
+    REQUIRE(w.until([&] { return client.idle(); }));
     CHECK(needs() == (BH_TELEMETRY_TEXTS | BH_TELEMETRY_BLOCKS));
-    CHECK(near.counters().size() == 1);
+    CHECK(client.counters().size() == 1);
   }
   SECTION("counters that no plugin can have end the process") {
-    near.attach(peer.open(*w.reactor));
+    client.attach(peer.open(*w.reactor));
     CountersText bad;
     bad.values = {{"Not a\nname", 1}};
     peer.say(FrameKind::telemetry_counters, 0, 0, to_bytes(bad));
@@ -576,11 +580,11 @@ TEST_CASE("telemetry: what the plugin wants and counts is known on the other sid
 TEST_CASE("telemetry: one that is required and silent may be one that commits") {
   Loop w;
   Heard heard;
-  const auto commits = [](NearTelemetry &near) {
-    return (NearTelemetry::table().needs(&near) & BH_TELEMETRY_COMMITS) != 0;
+  const auto commits = [](TelemetryClientStub &client) {
+    return (TelemetryClientStub::table().needs(&client) & BH_TELEMETRY_COMMITS) != 0;
   };
-  NearTelemetry required(*w.reactor, "telemetry", true, heard);
-  NearTelemetry other(*w.reactor, "telemetry", false, heard);
+  TelemetryClientStub required(*w.reactor, "telemetry", true, heard);
+  TelemetryClientStub other(*w.reactor, "telemetry", false, heard);
   CHECK(commits(required));
   CHECK(commits(other));
   required.give_up("it ended five times");
@@ -589,12 +593,12 @@ TEST_CASE("telemetry: one that is required and silent may be one that commits") 
   CHECK_FALSE(commits(other));
   SECTION("an earlier process of it has said that it does not") {
     required.expect(BH_TELEMETRY_TEXTS);
-    CHECK(NearTelemetry::table().needs(&required) == BH_TELEMETRY_TEXTS);
+    CHECK(TelemetryClientStub::table().needs(&required) == BH_TELEMETRY_TEXTS);
     required.expect(BH_TELEMETRY_COMMITS);  // it has spoken already
     CHECK_FALSE(commits(required));
   }
   SECTION("an earlier process has said that it does, and it is not started any more") {
-    NearTelemetry next(*w.reactor, "telemetry", false, heard);
+    TelemetryClientStub next(*w.reactor, "telemetry", false, heard);
     next.expect(BH_TELEMETRY_COMMITS | BH_TELEMETRY_EVENTS);
     next.give_up("it ended five times");
     CHECK(commits(next));
@@ -604,7 +608,7 @@ TEST_CASE("telemetry: one that is required and silent may be one that commits") 
 TEST_CASE("telemetry: all of a record arrives") {
   Loop w;
   Heard heard;
-  NearTelemetry near(*w.reactor, "telemetry", true, heard);
+  TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
   struct Reader {
     std::string request, response, trace, reason, id;
     std::uint64_t params = 0, result = 0;
@@ -627,13 +631,13 @@ TEST_CASE("telemetry: all of a record arrives") {
         return n;
       },
       nullptr};
-  FarPlugin plugin;
+  ServedPlugin plugin;
   plugin.telemetry = &table;
   plugin.self = &reader;
-  FarTelemetry far(*w.reactor, plugin);
+  TelemetryServerStub server(*w.reactor, plugin);
   auto pair = socket_pair();
-  far.attach(std::move(pair->first));
-  near.attach(std::move(pair->second));
+  server.attach(std::move(pair->first));
+  client.attach(std::move(pair->second));
   bh_record record{};
   record.size = sizeof record;
   record.number = 5;
@@ -648,8 +652,8 @@ TEST_CASE("telemetry: all of a record arrives") {
   record.action = BH_VERDICT_REWRITE;
   record.flags = BH_RECORD_REQUEST_CUT;
   const bh_record *pointer = &record;
-  REQUIRE(NearTelemetry::table().batch(&near, &pointer, 1) == 1);
-  REQUIRE(w.until([&] { return near.kept() == 0; }));
+  REQUIRE(TelemetryClientStub::table().batch(&client, &pointer, 1) == 1);
+  REQUIRE(w.until([&] { return client.kept() == 0; }));
   CHECK(reader.request == large);
   CHECK(reader.response == "{}");
   CHECK(reader.trace == "t");
@@ -665,24 +669,24 @@ TEST_CASE("telemetry: what was not heard of as taken goes to the next process") 
   Loop w;
   Heard heard;
   Peer peer;
-  NearTelemetry near(*w.reactor, "telemetry", true, heard);
-  near.attach(peer.open(*w.reactor));
-  CHECK(offer(near, 10, 3) == 3);
+  TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
+  client.attach(peer.open(*w.reactor));
+  CHECK(offer(client, 10, 3) == 3);
   REQUIRE(w.until([&] { return peer.got.size() == 1; }));
   CHECK(peer.got[0].frame.code == 3);
   peer.say(FrameKind::telemetry_taken, 11);
-  REQUIRE(w.until([&] { return near.kept() == 2; }));
+  REQUIRE(w.until([&] { return client.kept() == 2; }));
   peer.channel.reset();
-  REQUIRE(w.until([&] { return near.idle(); }));
+  REQUIRE(w.until([&] { return client.idle(); }));
   peer.got.clear();
-  near.attach(peer.open(*w.reactor));
+  client.attach(peer.open(*w.reactor));
   REQUIRE(w.until([&] { return peer.got.size() == 1; }));
   CHECK(peer.got[0].frame.code == 2);
   CHECK(numbers_in(peer.got[0].payload, 2) == std::vector<std::uint64_t>{11, 12});
   SECTION("taking what was never sent ends the process") {
     peer.say(FrameKind::telemetry_taken, 1000);
     REQUIRE(w.until([&] { return !heard.ended.empty(); }));
-    CHECK(near.kept() == 2);
+    CHECK(client.kept() == 2);
   }
   SECTION("so does what no telemetry sends") {
     peer.say(policy_verdict, 1);
@@ -694,12 +698,12 @@ TEST_CASE("telemetry: a damaged batch ends the link, and the plugin sees none of
   Loop w;
   Peer peer;
   Book book;
-  FarPlugin plugin;
+  ServedPlugin plugin;
   plugin.telemetry = &Book::table();
   plugin.self = &book;
-  FarTelemetry far(*w.reactor, plugin);
+  TelemetryServerStub server(*w.reactor, plugin);
   bool lost = false;
-  far.attach(peer.open(*w.reactor), [&] { lost = true; });
+  server.attach(peer.open(*w.reactor), [&] { lost = true; });
   SECTION("cut") {
     const std::string record = to_bytes(RecordText{});
     peer.say(telemetry_batch, 0, 2, record + record.substr(1));
@@ -719,17 +723,17 @@ TEST_CASE("telemetry: what a plugin leaves waits in a bounded number of bytes") 
   Peer peer;
   Book book;
   book.at_most = 0;
-  FarPlugin plugin;
+  ServedPlugin plugin;
   plugin.telemetry = &Book::table();
   plugin.self = &book;
-  FarTelemetry far(*w.reactor, plugin);
+  TelemetryServerStub server(*w.reactor, plugin);
   bool lost = false;
-  far.attach(peer.open(*w.reactor), [&] { lost = true; });
+  server.attach(peer.open(*w.reactor), [&] { lost = true; });
   const std::string text(BH_RECORD_TEXT_BYTES, 'x');
   RecordText large;
   large.request = text;
   const std::string one = to_bytes(large);
-  const std::uint64_t fit = FarTelemetry::max_waiting_bytes / one.size();
+  const std::uint64_t fit = TelemetryServerStub::max_waiting_bytes / one.size();
   const auto say = [&] {
     peer.say(telemetry_batch, 0, 1, one);
     w.turn();
@@ -744,7 +748,7 @@ TEST_CASE("telemetry: what a plugin leaves waits in a bounded number of bytes") 
 TEST_CASE("telemetry: of a plugin that commits a record counts as taken when it is committed") {
   Loop w;
   Heard heard;
-  NearTelemetry near(*w.reactor, "telemetry", true, heard);
+  TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
   struct Slow {
     std::uint32_t taken = 0;
   } slow;
@@ -755,21 +759,21 @@ TEST_CASE("telemetry: of a plugin that commits a record counts as taken when it 
         return n;
       },
       [](void *) -> std::uint32_t { return BH_TELEMETRY_COMMITS | BH_TELEMETRY_EVENTS; }};
-  FarPlugin plugin;
+  ServedPlugin plugin;
   plugin.telemetry = &table;
   plugin.self = &slow;
-  FarTelemetry far(*w.reactor, plugin);
+  TelemetryServerStub server(*w.reactor, plugin);
   auto pair = socket_pair();
-  far.attach(std::move(pair->first));
-  near.attach(std::move(pair->second));
-  CHECK(offer(near, 10, 3) == 3);
+  server.attach(std::move(pair->first));
+  client.attach(std::move(pair->second));
+  CHECK(offer(client, 10, 3) == 3);
   REQUIRE(w.until([&] { return slow.taken == 3; }));
-  CHECK(near.kept() == 3);
-  far.committed(12);
-  REQUIRE(w.until([&] { return near.kept() == 1; }));
+  CHECK(client.kept() == 3);
+  server.committed(12);
+  REQUIRE(w.until([&] { return client.kept() == 1; }));
   CHECK(heard.committed == 12);
-  far.committed(1000);  // more than it has
-  REQUIRE(w.until([&] { return near.kept() == 0; }));
+  server.committed(1000);  // more than it has
+  REQUIRE(w.until([&] { return client.kept() == 0; }));
   CHECK(heard.committed == 13);
   CHECK(heard.ended.empty());
 }
@@ -777,7 +781,7 @@ TEST_CASE("telemetry: of a plugin that commits a record counts as taken when it 
 TEST_CASE("telemetry: a plugin that asks for calls only gets nothing else") {
   Loop w;
   Heard heard;
-  NearTelemetry near(*w.reactor, "telemetry", true, heard);
+  TelemetryClientStub client(*w.reactor, "telemetry", true, heard);
   bh_record records[2] = {};
   const bh_record *pointers[2];
   for (std::uint32_t i = 0; i < 2; ++i) {
@@ -787,16 +791,16 @@ TEST_CASE("telemetry: a plugin that asks for calls only gets nothing else") {
     pointers[i] = &records[i];
   }
   // Before it is known what is wanted.
-  CHECK(NearTelemetry::table().batch(&near, pointers, 2) == 2);
+  CHECK(TelemetryClientStub::table().batch(&client, pointers, 2) == 2);
   Book book;
-  FarPlugin plugin;
+  ServedPlugin plugin;
   plugin.telemetry = &Book::table();
   plugin.self = &book;
-  FarTelemetry far(*w.reactor, plugin);
+  TelemetryServerStub server(*w.reactor, plugin);
   auto pair = socket_pair();
-  far.attach(std::move(pair->first));
-  near.attach(std::move(pair->second));
-  REQUIRE(w.until([&] { return near.kept() == 0; }));
+  server.attach(std::move(pair->first));
+  client.attach(std::move(pair->second));
+  REQUIRE(w.until([&] { return client.kept() == 0; }));
   CHECK(book.numbers == std::vector<std::uint64_t>{6});
 }
 
@@ -804,24 +808,24 @@ TEST_CASE("telemetry: what the next endpoint offers again reaches the plugin onc
   Loop w;
   Heard heard;
   Book book;
-  FarPlugin plugin;
+  ServedPlugin plugin;
   plugin.telemetry = &Book::table();
   plugin.self = &book;
-  FarTelemetry far(*w.reactor, plugin);
+  TelemetryServerStub server(*w.reactor, plugin);
   {
-    NearTelemetry first(*w.reactor, "telemetry", true, heard);
+    TelemetryClientStub first(*w.reactor, "telemetry", true, heard);
     auto pair = socket_pair();
-    far.attach(std::move(pair->first));
+    server.attach(std::move(pair->first));
     first.attach(std::move(pair->second));
     CHECK(offer(first, 10, 3) == 3);
     REQUIRE(w.until([&] { return first.kept() == 0; }));
     CHECK(first.acknowledged_below() == 13);
   }
-  NearTelemetry second(*w.reactor, "telemetry", true, heard);
+  TelemetryClientStub second(*w.reactor, "telemetry", true, heard);
   SECTION("numbers of the endpoint before this one") {
     second.set_earlier_below(15);
     auto pair = socket_pair();
-    far.attach(std::move(pair->first));
+    server.attach(std::move(pair->first));
     second.attach(std::move(pair->second));
     CHECK(offer(second, 11, 6) == 6);
     REQUIRE(w.until([&] { return second.kept() == 0; }));
@@ -830,7 +834,7 @@ TEST_CASE("telemetry: what the next endpoint offers again reaches the plugin onc
   }
   SECTION("the clock went back: these are others") {
     auto pair = socket_pair();
-    far.attach(std::move(pair->first));
+    server.attach(std::move(pair->first));
     second.attach(std::move(pair->second));
     CHECK(offer(second, 5, 2) == 2);
     REQUIRE(w.until([&] { return second.kept() == 0; }));

@@ -1,5 +1,5 @@
-// Tools plugins over a link: who is meant, also while a reload exchanges the process at the far
-// end.
+// Tools plugins over a link: who is meant, also while a reload exchanges the process of the server
+// stub.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "bulkhead/cpp/basics.hpp"
-#include "link/far.hpp"
-#include "link/near.hpp"
+#include "link/client_stub.hpp"
+#include "link/server_stub.hpp"
 
 using namespace bulkhead;
 using namespace bulkhead::link;
 
 namespace {
 
-// What a near end hears of calls and lists.
-struct Heard final : NearEvents {
+// What a client stub hears of calls and lists.
+struct Heard final : ClientStubEvents {
   std::vector<std::string> results, errors;
   std::vector<std::pair<std::string, std::uint32_t>> changes;
   void lane_message(bh_lane, std::uint64_t, std::string_view) override {}
@@ -45,7 +45,7 @@ struct Heard final : NearEvents {
 // A tools plugin that lists one tool, named like itself, and answers every call with its name.
 struct Tool {
   std::string id;
-  Far **far = nullptr;
+  ServerStub **server = nullptr;
   std::size_t cancelled = 0;
   bool answers = true;
   std::vector<std::string> calls;  // method and name
@@ -64,7 +64,7 @@ struct Tool {
       tool.pending.push_back(call);
       return BH_PENDING;
     }
-    (*tool.far)->complete(call, BH_RESULT_OK, tool.id);
+    (*tool.server)->complete(call, BH_RESULT_OK, tool.id);
     return BH_OK;
   }
   static void call_cancel(void *self, bh_call) { ++static_cast<Tool *>(self)->cancelled; }
@@ -86,23 +86,23 @@ bh_limits limits_for_tests() {
 // One life of the other process.
 struct Process {
   std::vector<std::unique_ptr<Tool>> tools;
-  std::vector<FarPlugin> plugins;
+  std::vector<ServedPlugin> plugins;
   std::map<std::string, std::string> definitions;
-  std::unique_ptr<Far> far;
-  Far *at = nullptr;
+  std::unique_ptr<ServerStub> server;
+  ServerStub *at = nullptr;
 
   Process(Reactor &reactor, const bh_limits &limits, const std::vector<std::string> &ids) {
     for (const std::string &id : ids) {
       tools.push_back(std::make_unique<Tool>());
       tools.back()->id = id;
-      tools.back()->far = &at;
-      FarPlugin &plugin = plugins.emplace_back();
+      tools.back()->server = &at;
+      ServedPlugin &plugin = plugins.emplace_back();
       plugin.id = id;
       plugin.tools = &tool_table;
       plugin.self = tools.back().get();
     }
-    far = std::make_unique<Far>(reactor, limits, plugins, definitions);
-    at = far.get();
+    server = std::make_unique<ServerStub>(reactor, limits, plugins, definitions);
+    at = server.get();
   }
 };
 
@@ -110,14 +110,14 @@ struct Link {
   std::unique_ptr<Reactor> reactor = std::move(*Reactor::create());
   bh_limits limits = limits_for_tests();
   Heard heard;
-  Near near{*reactor, "files", limits, heard};
+  ClientStub client{*reactor, "files", limits, heard};
   bh_call last_call = 0;
 
   void attach(Process &process) {
     auto pair = socket_pair();
     REQUIRE(pair.has_value());
-    process.far->attach(std::move(pair->second));
-    near.attach(std::move(pair->first));
+    process.server->attach(std::move(pair->second));
+    client.attach(std::move(pair->first));
   }
   bool until(const std::function<bool()> &done) {
     for (int i = 0; i < 2000 && !done(); ++i) reactor->poll(5);
@@ -129,13 +129,13 @@ struct Link {
     info.method = bh::str(method);
     info.name = bh::str(name);
     bh_error error = bh::make_error();
-    REQUIRE(Near::tools().call_begin(self, ++last_call, &info, &error) == BH_PENDING);
+    REQUIRE(ClientStub::tools().call_begin(self, ++last_call, &info, &error) == BH_PENDING);
   }
   // The tools that it lists; "pending".
   std::string listed(void *self) {
     bh_buf buf{};
     bh_error error = bh::make_error();
-    const bh_status status = Near::tools().list(self, BH_LIST_TOOLS, &buf, &error);
+    const bh_status status = ClientStub::tools().list(self, BH_LIST_TOOLS, &buf, &error);
     const bh::Buf owned(buf);
     return status == BH_PENDING ? "pending" : std::string(owned.view());
   }
@@ -148,14 +148,14 @@ using Names = std::vector<std::string>;
 TEST_CASE("a call runs in the plugin of its id, wherever the next process has it") {
   Link link;
   Process before(*link.reactor, link.limits, {"notes"});
-  void *notes = link.near.fresh_tools("notes");
+  void *notes = link.client.fresh_tools("notes");
   link.attach(before);
   REQUIRE(link.until([&] { return link.listed(notes) != "pending"; }));
   link.call(notes);
   REQUIRE(link.until([&] { return link.heard.results.size() == 1; }));
 
   Process after(*link.reactor, link.limits, {"archive", "notes"});
-  void *archive = link.near.fresh_tools("archive");
+  void *archive = link.client.fresh_tools("archive");
   link.attach(after);
   REQUIRE(link.until([&] { return link.listed(archive) != "pending"; }));
   link.call(notes);
@@ -177,7 +177,7 @@ TEST_CASE("a call for a plugin that the other process does not run is refused, n
   Link link;
   Process process(*link.reactor, link.limits, {"notes"});
   link.attach(process);
-  link.call(link.near.plugin("gone"));
+  link.call(link.client.plugin("gone"));
   REQUIRE(link.until([&] { return link.heard.errors.size() == 1; }));
   CHECK(link.heard.errors[0].find("does not run plugin \"gone\"") != std::string::npos);
   bh_lane_info info{};
@@ -185,7 +185,8 @@ TEST_CASE("a call for a plugin that the other process does not run is refused, n
   info.server = bh::str("s");
   void *lane = nullptr;
   bh_error error = bh::make_error();
-  REQUIRE(Near::connector().lane_open(link.near.plugin("gone"), 1, &info, &lane, &error) == BH_OK);
+  REQUIRE(ClientStub::connector().lane_open(link.client.plugin("gone"), 1, &info, &lane, &error) ==
+          BH_OK);
   REQUIRE(link.until([&] { return link.heard.errors.size() == 2; }));
   CHECK(link.heard.errors[1].find("does not run plugin \"gone\"") != std::string::npos);
 }
@@ -193,10 +194,10 @@ TEST_CASE("a call for a plugin that the other process does not run is refused, n
 TEST_CASE("lists that came before their plugin was known here are asked for") {
   Link link;
   Process process(*link.reactor, link.limits, {"archive", "notes"});
-  void *notes = link.near.fresh_tools("notes");
+  void *notes = link.client.fresh_tools("notes");
   link.attach(process);
   REQUIRE(link.until([&] { return link.listed(notes) != "pending"; }));
-  void *archive = link.near.fresh_tools("archive");
+  void *archive = link.client.fresh_tools("archive");
   CHECK(link.listed(archive) == "pending");
   REQUIRE(link.until([&] { return link.listed(archive) != "pending"; }));
   CHECK(link.listed(archive) == R"([{"name":"archive"}])");
@@ -206,10 +207,10 @@ TEST_CASE("lists that came before their plugin was known here are asked for") {
 TEST_CASE("a plugin that was made anew lists nothing of before, and all kinds are read again") {
   Link link;
   Process process(*link.reactor, link.limits, {"notes"});
-  void *notes = link.near.fresh_tools("notes");
+  void *notes = link.client.fresh_tools("notes");
   link.attach(process);
   REQUIRE(link.until([&] { return link.listed(notes) != "pending"; }));
-  CHECK(link.near.fresh_tools("notes") == notes);
+  CHECK(link.client.fresh_tools("notes") == notes);
   CHECK(link.listed(notes) == "pending");
   link.heard.changes.clear();
   REQUIRE(link.until([&] { return link.heard.changes.size() == 4; }));
@@ -223,9 +224,9 @@ TEST_CASE("a call is cancelled in the plugin that runs it") {
   Process process(*link.reactor, link.limits, {"archive", "notes"});
   process.tools[1]->answers = false;
   link.attach(process);
-  void *notes = link.near.plugin("notes");
+  void *notes = link.client.plugin("notes");
   link.call(notes);
-  Near::tools().call_cancel(notes, link.last_call);
+  ClientStub::tools().call_cancel(notes, link.last_call);
   REQUIRE(link.until([&] { return process.tools[1]->cancelled == 1; }));
   CHECK(process.tools[0]->cancelled == 0);
 }
@@ -235,13 +236,13 @@ TEST_CASE("an ending process finishes its calls beside the next one, which gets 
   Process before(*link.reactor, link.limits, {"notes"});
   before.tools[0]->answers = false;
   link.attach(before);
-  void *notes = link.near.plugin("notes");
+  void *notes = link.client.plugin("notes");
   link.call(notes);
   REQUIRE(link.until([&] { return before.tools[0]->pending.size() == 1; }));
-  // Sent before the near end knows.
+  // Sent before the client stub knows.
   link.call(notes);
-  before.far->drain();
-  CHECK(!before.far->drained());
+  before.server->drain();
+  CHECK(!before.server->drained());
   REQUIRE(link.until([&] { return link.listed(notes) != "pending"; }));
   Process after(*link.reactor, link.limits, {"notes"});
   after.tools[0]->id = "next";
@@ -249,13 +250,13 @@ TEST_CASE("an ending process finishes its calls beside the next one, which gets 
   link.call(notes);
   REQUIRE(link.until([&] { return link.heard.results.size() == 2; }));
   CHECK(link.heard.results == Names{"next", "next"});
-  CHECK(!before.far->drained());
-  Near::tools().call_cancel(notes, 1);
+  CHECK(!before.server->drained());
+  ClientStub::tools().call_cancel(notes, 1);
   REQUIRE(link.until([&] { return before.tools[0]->cancelled == 1; }));
   CHECK(after.tools[0]->cancelled == 0);
-  before.far->complete(before.tools[0]->pending[0], BH_RESULT_OK, "last");
-  REQUIRE(link.until([&] { return before.far->drained(); }));
-  before.far.reset();
+  before.server->complete(before.tools[0]->pending[0], BH_RESULT_OK, "last");
+  REQUIRE(link.until([&] { return before.server->drained(); }));
+  before.server.reset();
   REQUIRE(link.until([&] { return link.heard.results.size() == 3; }));
   CHECK(link.heard.results.back() == "last");
   CHECK(link.heard.errors.empty());
@@ -267,13 +268,13 @@ TEST_CASE("a process that ends before its calls have loses these only") {
   Process before(*link.reactor, link.limits, {"notes"});
   before.tools[0]->answers = false;
   link.attach(before);
-  void *notes = link.near.plugin("notes");
+  void *notes = link.client.plugin("notes");
   link.call(notes);
   REQUIRE(link.until([&] { return before.tools[0]->pending.size() == 1; }));
   Process after(*link.reactor, link.limits, {"notes"});
   link.attach(after);
   link.call(notes);
-  before.far.reset();
+  before.server.reset();
   REQUIRE(link.until([&] { return link.heard.results.size() + link.heard.errors.size() == 2; }));
   CHECK(link.heard.results == Names{"notes"});
   CHECK(link.heard.errors.size() == 1);
@@ -282,8 +283,8 @@ TEST_CASE("a process that ends before its calls have loses these only") {
 TEST_CASE("processes that end without end are not kept") {
   Link link;
   std::vector<std::unique_ptr<Process>> all;
-  void *notes = link.near.plugin("notes");
-  constexpr std::size_t lives = 8, kept = 4;  // kept: Near::max_ending
+  void *notes = link.client.plugin("notes");
+  constexpr std::size_t lives = 8, kept = 4;  // kept: ClientStub::max_ending
   for (std::size_t i = 0; i < lives; ++i) {
     all.push_back(
         std::make_unique<Process>(*link.reactor, link.limits, std::vector<std::string>{"notes"}));
@@ -300,22 +301,22 @@ TEST_CASE("a large answer is in the socket before its process counts as drained"
   constexpr std::size_t bytes = 8u << 20;
   link.limits.message_bytes = 2 * bytes;
   link.limits.write_queue_bytes = 4 * bytes;
-  Near near(*link.reactor, "files", link.limits, link.heard);
+  ClientStub client(*link.reactor, "files", link.limits, link.heard);
   Process process(*link.reactor, link.limits, {"notes"});
   process.tools[0]->answers = false;
   auto pair = socket_pair();
   REQUIRE(pair.has_value());
-  process.far->attach(std::move(pair->second));
-  near.attach(std::move(pair->first));
-  link.call(near.plugin("notes"));
-  link.call(near.plugin("notes"));
+  process.server->attach(std::move(pair->second));
+  client.attach(std::move(pair->first));
+  link.call(client.plugin("notes"));
+  link.call(client.plugin("notes"));
   REQUIRE(link.until([&] { return process.tools[0]->pending.size() == 2; }));
-  process.far->drain();
+  process.server->drain();
   for (const bh_call call : process.tools[0]->pending) {
-    process.far->complete(call, BH_RESULT_OK, std::string(bytes, 'x'));
+    process.server->complete(call, BH_RESULT_OK, std::string(bytes, 'x'));
   }
-  REQUIRE(link.until([&] { return process.far->drained(); }));
-  process.far.reset();
+  REQUIRE(link.until([&] { return process.server->drained(); }));
+  process.server.reset();
   REQUIRE(link.until([&] { return link.heard.results.size() + link.heard.errors.size() == 2; }));
   CHECK(link.heard.errors.empty());
   for (const std::string &result : link.heard.results) CHECK(result.size() == bytes);
@@ -324,31 +325,31 @@ TEST_CASE("a large answer is in the socket before its process counts as drained"
 TEST_CASE("subscriptions go over a link, and updates come back") {
   Link link;
   Process process(*link.reactor, link.limits, {"archive", "notes"});
-  void *archive = link.near.fresh_tools("archive"), *notes = link.near.fresh_tools("notes");
-  CHECK(Near::tools().features(notes) == 0);  // it is not known yet
+  void *archive = link.client.fresh_tools("archive"), *notes = link.client.fresh_tools("notes");
+  CHECK(ClientStub::tools().features(notes) == 0);  // it is not known yet
   link.attach(process);
   REQUIRE(link.until([&] { return link.heard.began.size() == 2; }));
-  CHECK(Near::tools().features(archive) == 0);
-  CHECK(Near::tools().features(notes) == BH_TOOLS_SUBSCRIBE);
+  CHECK(ClientStub::tools().features(archive) == 0);
+  CHECK(ClientStub::tools().features(notes) == BH_TOOLS_SUBSCRIBE);
   link.call(notes, "resources/subscribe", "note:///1");
   REQUIRE(link.until([&] { return link.heard.results.size() == 1; }));
   CHECK(process.tools[1]->calls == Names{"resources/subscribe note:///1"});
-  process.far->resource_updated(1, "note:///1");
+  process.server->resource_updated(1, "note:///1");
   REQUIRE(link.until([&] { return link.heard.updates.size() == 1; }));
   CHECK(link.heard.updates[0] == "notes note:///1");
 }
 
-TEST_CASE("what a near end that is gone has subscribed to, the plugin watches no more") {
+TEST_CASE("what a client stub that is gone has subscribed to, the plugin watches no more") {
   Link link;
   Process process(*link.reactor, link.limits, {"archive", "notes"});
   link.attach(process);
-  void *notes = link.near.plugin("notes");
+  void *notes = link.client.plugin("notes");
   for (const char *uri : {"note:///1", "note:///2"}) link.call(notes, "resources/subscribe", uri);
   link.call(notes, "resources/unsubscribe", "note:///1");
   REQUIRE(link.until([&] { return link.heard.results.size() == 3; }));
   auto pair = socket_pair();
   REQUIRE(pair.has_value());
-  process.far->attach(std::move(pair->second));
+  process.server->attach(std::move(pair->second));
   CHECK(process.tools[1]->calls.back() == "resources/unsubscribe note:///2");
   CHECK(process.tools[1]->calls.size() == 4);
   CHECK(process.tools[0]->calls.empty());

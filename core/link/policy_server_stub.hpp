@@ -1,5 +1,5 @@
-// The far end of a policy's link: questions of the near end become calls of the plugin, and what it
-// says, at once or later, becomes frames.
+// The server stub of a policy's link: questions of the client stub become calls of the plugin, and
+// what it says, at once or later, becomes frames.
 //
 // Owner: the compartment. Thread: the reactor's.
 #pragma once
@@ -13,22 +13,22 @@
 
 #include "bulkhead/abi/ext/policy.h"
 #include "link/channel.hpp"
-#include "link/far.hpp"
 #include "link/frames.hpp"
+#include "link/server_stub.hpp"
 #include "link/texts.hpp"
 
 namespace bulkhead::link {
 
-class FarPolicy {
+class PolicyServerStub {
  public:
   // `limits` and `plugin` outlive this.
-  FarPolicy(Reactor &reactor, const bh_limits &limits, const FarPlugin &plugin);
-  ~FarPolicy();
-  FarPolicy(const FarPolicy &) = delete;
-  FarPolicy &operator=(const FarPolicy &) = delete;
+  PolicyServerStub(Reactor &reactor, const bh_limits &limits, const ServedPlugin &plugin);
+  ~PolicyServerStub();
+  PolicyServerStub(const PolicyServerStub &) = delete;
+  PolicyServerStub &operator=(const PolicyServerStub &) = delete;
 
-  // The near end is there (again); what the one before has asked is forgotten. `on_lost` is called
-  // once if this trunk ends before another takes its place.
+  // The client stub is there (again); what the one before has asked is forgotten. `on_lost` is
+  // called once if this trunk ends before another takes its place.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
 
   // What the plugin calls through its host table; `number` as in its request. Never from inside a
@@ -52,7 +52,7 @@ class FarPolicy {
 
   Reactor &reactor_;
   const bh_limits &limits_;
-  const FarPlugin &plugin_;
+  const ServedPlugin &plugin_;
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;

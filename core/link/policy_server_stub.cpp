@@ -1,4 +1,4 @@
-#include "link/far_policy.hpp"
+#include "link/policy_server_stub.hpp"
 
 #include <utility>
 
@@ -7,8 +7,8 @@
 namespace bulkhead::link {
 namespace {
 
-constexpr std::uint64_t max_head_bytes = 256u << 10;  // see near_policy.cpp
-// Numbers of the near end have 50 bits and the highest; what is between them says which link.
+constexpr std::uint64_t max_head_bytes = 256u << 10;  // see policy_client_stub.cpp
+// Numbers of the client stub have 50 bits and the highest; what is between them says which link.
 constexpr std::uint64_t link_shift = 50, link_bits = 13;
 constexpr std::uint64_t link_mask = ((1ULL << link_bits) - 1) << link_shift;
 
@@ -27,29 +27,30 @@ bh_policy_request request_of(const PolicyText &text) {
 
 }  // namespace
 
-struct FarPolicy::Receiver final : Channel::Receiver {
-  explicit Receiver(FarPolicy &owner) : far(owner) {}
+struct PolicyServerStub::Receiver final : Channel::Receiver {
+  explicit Receiver(PolicyServerStub &owner) : stub(owner) {}
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
-    far.on_frame(frame, payload);
+    stub.on_frame(frame, payload);
   }
   void closed(Channel &, std::string_view) override {
-    const auto on_lost = std::exchange(far.on_lost_, nullptr);
-    far.trunk_.reset();
-    far.open_.clear();
+    const auto on_lost = std::exchange(stub.on_lost_, nullptr);
+    stub.trunk_.reset();
+    stub.open_.clear();
     if (on_lost) on_lost();
   }
-  FarPolicy &far;
+  PolicyServerStub &stub;
 };
 
-FarPolicy::FarPolicy(Reactor &reactor, const bh_limits &limits, const FarPlugin &plugin)
+PolicyServerStub::PolicyServerStub(Reactor &reactor, const bh_limits &limits,
+                                   const ServedPlugin &plugin)
     : reactor_(reactor),
       limits_(limits),
       plugin_(plugin),
       receiver_(std::make_unique<Receiver>(*this)) {}
 
-FarPolicy::~FarPolicy() = default;
+PolicyServerStub::~PolicyServerStub() = default;
 
-void FarPolicy::attach(OwnedFd trunk, std::function<void()> on_lost) {
+void PolicyServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
   ++link_;
   open_.clear();
   on_lost_ = std::move(on_lost);
@@ -60,11 +61,11 @@ void FarPolicy::attach(OwnedFd trunk, std::function<void()> on_lost) {
   say(FrameKind::policy_needs, 0, plugin_.policy->needs(plugin_.self));
 }
 
-std::uint64_t FarPolicy::plugin_number(std::uint64_t exchange) const noexcept {
+std::uint64_t PolicyServerStub::plugin_number(std::uint64_t exchange) const noexcept {
   return (exchange & ~link_mask) | ((link_ << link_shift) & link_mask);
 }
 
-void FarPolicy::on_frame(const Frame &frame, std::string_view payload) {
+void PolicyServerStub::on_frame(const Frame &frame, std::string_view payload) {
   if (frame.kind == FrameKind::policy_forget) {
     open_.erase(plugin_number(frame.exchange));
     return;
@@ -79,7 +80,8 @@ void FarPolicy::on_frame(const Frame &frame, std::string_view payload) {
   ask(frame, request, payload.substr(frame.value));
 }
 
-void FarPolicy::ask(const Frame &frame, const bh_policy_request &asked, std::string_view text) {
+void PolicyServerStub::ask(const Frame &frame, const bh_policy_request &asked,
+                           std::string_view text) {
   bh_policy_request request = asked;
   bh_verdict verdict{};
   verdict.size = sizeof verdict;
@@ -114,32 +116,32 @@ void FarPolicy::ask(const Frame &frame, const bh_policy_request &asked, std::str
 
 // ---- what the plugin says later --------------------------------------------------------------
 
-bool FarPolicy::take_open(std::uint64_t number, bool filter) {
+bool PolicyServerStub::take_open(std::uint64_t number, bool filter) {
   const auto at = open_.find(number);
   if (at == open_.end() || at->second != filter) return false;
   open_.erase(at);
   return true;
 }
 
-void FarPolicy::decided(std::uint64_t number, std::uint32_t verdict, const VerdictText &text,
-                        std::string_view rewritten) {
+void PolicyServerStub::decided(std::uint64_t number, std::uint32_t verdict, const VerdictText &text,
+                               std::string_view rewritten) {
   if (take_open(number, false)) say_verdict(number & ~link_mask, verdict, text, rewritten);
 }
 
-void FarPolicy::filtered(std::uint64_t number, bool listed) {
+void PolicyServerStub::filtered(std::uint64_t number, bool listed) {
   if (take_open(number, true)) {
     say(FrameKind::policy_filtered, number & ~link_mask, listed ? 1 : 0);
   }
 }
 
-void FarPolicy::changed() {
+void PolicyServerStub::changed() {
   say(FrameKind::policy_changed, 0);
 }
 
 // ---- frames ----------------------------------------------------------------------------------
 
-void FarPolicy::say(FrameKind kind, std::uint64_t exchange, std::uint32_t code,
-                    std::string_view payload) {
+void PolicyServerStub::say(FrameKind kind, std::uint64_t exchange, std::uint32_t code,
+                           std::string_view payload) {
   if (trunk_ == nullptr) return;
   Frame frame;
   frame.kind = kind;
@@ -148,8 +150,8 @@ void FarPolicy::say(FrameKind kind, std::uint64_t exchange, std::uint32_t code,
   trunk_->send(frame, payload);
 }
 
-void FarPolicy::say_verdict(std::uint64_t exchange, std::uint32_t verdict, const VerdictText &text,
-                            std::string_view rewritten) {
+void PolicyServerStub::say_verdict(std::uint64_t exchange, std::uint32_t verdict,
+                                   const VerdictText &text, std::string_view rewritten) {
   if (trunk_ == nullptr) return;
   const std::string head = to_bytes(text);
   Frame frame;

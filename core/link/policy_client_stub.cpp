@@ -1,4 +1,4 @@
-#include "link/near_policy.hpp"
+#include "link/policy_client_stub.hpp"
 
 #include <utility>
 
@@ -28,30 +28,30 @@ PolicyText text_of(const bh_policy_request &r) {
 
 }  // namespace
 
-struct NearPolicy::Receiver final : Channel::Receiver {
-  explicit Receiver(NearPolicy &owner) : near(owner) {}
+struct PolicyClientStub::Receiver final : Channel::Receiver {
+  explicit Receiver(PolicyClientStub &owner) : stub(owner) {}
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
-    near.on_frame(frame, payload);
+    stub.on_frame(frame, payload);
   }
-  void closed(Channel &, std::string_view reason) override { near.lost(reason); }
-  NearPolicy &near;
+  void closed(Channel &, std::string_view reason) override { stub.lost(reason); }
+  PolicyClientStub &stub;
 };
 
-NearPolicy::NearPolicy(Reactor &reactor, std::string compartment, const bh_limits &limits,
-                       PolicyEvents &events)
+PolicyClientStub::PolicyClientStub(Reactor &reactor, std::string compartment,
+                                   const bh_limits &limits, PolicyEvents &events)
     : reactor_(reactor),
       compartment_(std::move(compartment)),
       limits_(limits),
       events_(events),
       receiver_(std::make_unique<Receiver>(*this)) {}
 
-NearPolicy::~NearPolicy() {
+PolicyClientStub::~PolicyClientStub() {
   reactor_.forget(this);
 }
 
 // ---- the other process -----------------------------------------------------------------------
 
-void NearPolicy::attach(OwnedFd trunk) {
+void PolicyClientStub::attach(OwnedFd trunk) {
   if (trunk_ != nullptr) lost("it was replaced");
   failure_.clear();
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
@@ -59,19 +59,19 @@ void NearPolicy::attach(OwnedFd trunk) {
                                      limits_.write_queue_bytes + max_head_bytes, false);
 }
 
-void NearPolicy::give_up(std::string reason) {
+void PolicyClientStub::give_up(std::string reason) {
   failure_ = "compartment \"" + compartment_ + "\": " + std::move(reason);
   refuse_pending(failure_);
 }
 
-void NearPolicy::lost(std::string_view why) {
+void PolicyClientStub::lost(std::string_view why) {
   trunk_.reset();
   ready_ = false;
   was_lost_ = true;
   refuse_pending("compartment \"" + compartment_ + "\": " + std::string(why));
 }
 
-void NearPolicy::refuse_pending(std::string_view why) {
+void PolicyClientStub::refuse_pending(std::string_view why) {
   const auto pending = std::exchange(pending_, {});
   held_.clear();
   held_bytes_ = 0;
@@ -84,12 +84,12 @@ void NearPolicy::refuse_pending(std::string_view why) {
   }
 }
 
-void NearPolicy::useless(std::string_view why) {
+void PolicyClientStub::useless(std::string_view why) {
   lost(why);
   events_.process_useless(compartment_);
 }
 
-void NearPolicy::unanswered(std::uint64_t number, bool late) {
+void PolicyClientStub::unanswered(std::uint64_t number, bool late) {
   const auto at = pending_.find(number);
   if (at == pending_.end()) return;
   const bool seen = at->second.seen;
@@ -110,7 +110,7 @@ void NearPolicy::unanswered(std::uint64_t number, bool late) {
 
 // ---- what it says ----------------------------------------------------------------------------
 
-void NearPolicy::on_frame(const Frame &frame, std::string_view payload) {
+void PolicyClientStub::on_frame(const Frame &frame, std::string_view payload) {
   const auto at = pending_.find(frame.exchange);
   const bool asked = at != pending_.end();
   switch (frame.kind) {
@@ -144,7 +144,7 @@ void NearPolicy::on_frame(const Frame &frame, std::string_view payload) {
 }
 
 // False: damaged. One that nobody waits for is dropped.
-bool NearPolicy::on_verdict(const Frame &frame, std::string_view payload) {
+bool PolicyClientStub::on_verdict(const Frame &frame, std::string_view payload) {
   VerdictText text;
   if (frame.value > payload.size()) return false;
   if (!from_bytes(payload.substr(0, frame.value), &text)) return false;
@@ -164,8 +164,8 @@ bool NearPolicy::on_verdict(const Frame &frame, std::string_view payload) {
 
 // ---- asking ----------------------------------------------------------------------------------
 
-bh_status NearPolicy::ask(Frame frame, const bh_policy_request &request, bh_str text,
-                          bh_error *error) {
+bh_status PolicyClientStub::ask(Frame frame, const bh_policy_request &request, bh_str text,
+                                bh_error *error) {
   if (!failure_.empty()) return bh::fail(error, BH_E_UNAVAILABLE, failure_);
   if (trunk_ == nullptr && was_lost_) {
     return bh::fail(error, BH_E_UNAVAILABLE,
@@ -192,18 +192,18 @@ bh_status NearPolicy::ask(Frame frame, const bh_policy_request &request, bh_str 
   return BH_PENDING;
 }
 
-bool NearPolicy::send(const Frame &frame, std::string_view head, std::string_view text) {
+bool PolicyClientStub::send(const Frame &frame, std::string_view head, std::string_view text) {
   const bh_str parts[] = {bh::str(head), bh::str(text)};
   return trunk_ != nullptr && trunk_->send(frame, parts, 2) == BH_OK;
 }
 
-bool NearPolicy::judges(std::uint32_t event) const noexcept {
+bool PolicyClientStub::judges(std::uint32_t event) const noexcept {
   if (event == BH_EVENT_CALL) return true;
   const bool note = event == BH_EVENT_NOTIFICATION;
   return (needs_ & (note ? BH_POLICY_JUDGES_NOTIFICATIONS : BH_POLICY_JUDGES_INPUT)) != 0;
 }
 
-void NearPolicy::send_held() {
+void PolicyClientStub::send_held() {
   const auto held = std::exchange(held_, {});
   held_bytes_ = 0;
   for (const Held &one : held) {
@@ -229,37 +229,37 @@ void NearPolicy::send_held() {
 
 // ---- the table -------------------------------------------------------------------------------
 
-struct NearPolicyFunctions {
-  static NearPolicy &self(void *self) { return *static_cast<NearPolicy *>(self); }
+struct PolicyClientStubFunctions {
+  static PolicyClientStub &self(void *self) { return *static_cast<PolicyClientStub *>(self); }
 
-  static std::uint32_t needs(void *near) { return self(near).needs_; }
+  static std::uint32_t needs(void *stub) { return self(stub).needs_; }
 
-  static bh_status decide(void *near, const bh_policy_request *request, bh_verdict *,
+  static bh_status decide(void *stub, const bh_policy_request *request, bh_verdict *,
                           bh_error *error) {
     Frame frame;
     frame.kind = FrameKind::policy_decide;
-    return self(near).ask(frame, *request, request->arguments, error);
+    return self(stub).ask(frame, *request, request->arguments, error);
   }
-  static bh_status observe(void *near, const bh_policy_request *request, bh_str result,
+  static bh_status observe(void *stub, const bh_policy_request *request, bh_str result,
                            bh_verdict *, bh_error *error) {
     Frame frame;
     frame.kind = FrameKind::policy_observe;
-    return self(near).ask(frame, *request, result, error);
+    return self(stub).ask(frame, *request, result, error);
   }
-  static bh_status filter(void *near, const bh_policy_request *request) {
+  static bh_status filter(void *stub, const bh_policy_request *request) {
     Frame frame;
     frame.kind = FrameKind::policy_filter;
-    return self(near).ask(frame, *request, {}, nullptr);
+    return self(stub).ask(frame, *request, {}, nullptr);
   }
 };
 
-const bh_policy &NearPolicy::table() noexcept {
+const bh_policy &PolicyClientStub::table() noexcept {
   static constexpr bh_policy table{sizeof(bh_policy),
                                    0,
-                                   NearPolicyFunctions::needs,
-                                   NearPolicyFunctions::decide,
-                                   NearPolicyFunctions::observe,
-                                   NearPolicyFunctions::filter,
+                                   PolicyClientStubFunctions::needs,
+                                   PolicyClientStubFunctions::decide,
+                                   PolicyClientStubFunctions::observe,
+                                   PolicyClientStubFunctions::filter,
                                    nullptr};
   return table;
 }

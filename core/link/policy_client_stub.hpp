@@ -1,5 +1,5 @@
-// The near end of a policy's link: to the router, the policy of another process looks like one that
-// answers everything later.
+// The client stub of a policy's link: to the router, the policy of another process looks like one
+// that answers everything later.
 //
 // Whatever happens to that process is a refusal. Questions asked before it was there for the first
 // time wait for it; while it is being started again they are refused at once. One whose time is
@@ -32,14 +32,14 @@ class PolicyEvents {
   virtual void process_useless(const std::string &compartment) = 0;
 };
 
-class NearPolicy {
+class PolicyClientStub {
  public:
   // limits: message_bytes bounds a text, write_queue_bytes what waits for the other process.
-  NearPolicy(Reactor &reactor, std::string compartment, const bh_limits &limits,
-             PolicyEvents &events);
-  ~NearPolicy();
-  NearPolicy(const NearPolicy &) = delete;
-  NearPolicy &operator=(const NearPolicy &) = delete;
+  PolicyClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
+                   PolicyEvents &events);
+  ~PolicyClientStub();
+  PolicyClientStub(const PolicyClientStub &) = delete;
+  PolicyClientStub &operator=(const PolicyClientStub &) = delete;
 
   // The other process is there (again).
   void attach(OwnedFd trunk);
@@ -48,7 +48,7 @@ class NearPolicy {
   // The router has given up waiting for this answer; late: after the time it had.
   void unanswered(std::uint64_t number, bool late);
 
-  // The table; its `self` is the NearPolicy.
+  // The table; its `self` is the PolicyClientStub.
   static const bh_policy &table() noexcept;
   // It will decide, and no process of it has said yet that it can.
   bool is_awaited() const noexcept { return !ready_ && failure_.empty(); }
@@ -57,7 +57,7 @@ class NearPolicy {
 
  private:
   struct Receiver;
-  friend struct NearPolicyFunctions;
+  friend struct PolicyClientStubFunctions;
 
   struct Pending {
     bool filter = false;

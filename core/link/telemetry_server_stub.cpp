@@ -1,4 +1,4 @@
-#include "link/far_telemetry.hpp"
+#include "link/telemetry_server_stub.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -47,23 +47,23 @@ bh_record record_of(const RecordText &text) {
 
 }  // namespace
 
-struct FarTelemetry::Receiver final : Channel::Receiver {
-  explicit Receiver(FarTelemetry &owner) : far(owner) {}
+struct TelemetryServerStub::Receiver final : Channel::Receiver {
+  explicit Receiver(TelemetryServerStub &owner) : stub(owner) {}
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
-    far.on_frame(frame, payload);
+    stub.on_frame(frame, payload);
   }
-  void closed(Channel &, std::string_view) override { far.lost(); }
-  FarTelemetry &far;
+  void closed(Channel &, std::string_view) override { stub.lost(); }
+  TelemetryServerStub &stub;
 };
 
-FarTelemetry::FarTelemetry(Reactor &reactor, const FarPlugin &plugin)
+TelemetryServerStub::TelemetryServerStub(Reactor &reactor, const ServedPlugin &plugin)
     : reactor_(reactor), plugin_(plugin), receiver_(std::make_unique<Receiver>(*this)) {}
 
-FarTelemetry::~FarTelemetry() {
+TelemetryServerStub::~TelemetryServerStub() {
   reactor_.forget(this);
 }
 
-void FarTelemetry::attach(OwnedFd trunk, std::function<void()> on_lost) {
+void TelemetryServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
   offer();  // the last chance of what an endpoint that has ended had sent
   forget_waiting();
   known_taken_ = std::max(known_taken_, taken_);
@@ -71,9 +71,9 @@ void FarTelemetry::attach(OwnedFd trunk, std::function<void()> on_lost) {
   taken_ = committed_ = 0;
   on_lost_ = std::move(on_lost);
   reactor_.timer_cancel(std::exchange(counters_timer_, 0));
-  trunk_ =
-      std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
-                                2 * NearTelemetry::max_bytes, 4 * NearTelemetry::max_bytes, false);
+  trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
+                                     2 * TelemetryClientStub::max_bytes,
+                                     4 * TelemetryClientStub::max_bytes, false);
   counters_said_.clear();
   Frame frame;
   frame.kind = FrameKind::plugin_failed;
@@ -88,7 +88,7 @@ void FarTelemetry::attach(OwnedFd trunk, std::function<void()> on_lost) {
   say_counters();
 }
 
-std::uint32_t FarTelemetry::needs() const {
+std::uint32_t TelemetryServerStub::needs() const {
   const bh_telemetry *table = plugin_.telemetry;
   const bool asks =
       table != nullptr && BH_HAS(bh_telemetry, table, needs) && table->needs != nullptr;
@@ -96,11 +96,11 @@ std::uint32_t FarTelemetry::needs() const {
 }
 
 // Now, and whenever they have changed, looked at once in counters_ms.
-void FarTelemetry::say_counters() {
+void TelemetryServerStub::say_counters() {
   counters_timer_ = reactor_.timer_start(
       this, counters_ms,
       [](void *arg) {
-        auto &self = *static_cast<FarTelemetry *>(arg);
+        auto &self = *static_cast<TelemetryServerStub *>(arg);
         self.counters_timer_ = 0;
         if (self.trunk_ == nullptr) return;
         // It lives, however long its disk takes.
@@ -118,15 +118,15 @@ void FarTelemetry::say_counters() {
   counters_said_ = std::move(text.values);
 }
 
-void FarTelemetry::lost() {
+void TelemetryServerStub::lost() {
   trunk_.reset();
   if (const auto on_lost = std::exchange(on_lost_, nullptr)) on_lost();
 }
 
-void FarTelemetry::on_frame(const Frame &frame, std::string_view payload) {
+void TelemetryServerStub::on_frame(const Frame &frame, std::string_view payload) {
   if (plugin_.telemetry == nullptr) return;
-  const std::size_t room =
-      NearTelemetry::max_records - std::min(waiting_records_, NearTelemetry::max_records);
+  const std::size_t room = TelemetryClientStub::max_records -
+                           std::min(waiting_records_, TelemetryClientStub::max_records);
   if (frame.kind != FrameKind::telemetry_batch || frame.code > room ||
       payload.size() > max_waiting_bytes - waiting_bytes_) {
     return lost();
@@ -147,14 +147,14 @@ void FarTelemetry::on_frame(const Frame &frame, std::string_view payload) {
   say_taken();
 }
 
-void FarTelemetry::forget_waiting() {
+void TelemetryServerStub::forget_waiting() {
   waiting_.clear();
   waiting_records_ = 0;
   waiting_bytes_ = 0;
 }
 
 // Those behind the first `from` into records_, which borrow from the payload. False: it is damaged.
-bool FarTelemetry::read(std::string_view payload, std::uint32_t count, std::uint32_t from) {
+bool TelemetryServerStub::read(std::string_view payload, std::uint32_t count, std::uint32_t from) {
   records_.clear();
   ArchiveReader reader(payload);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -166,7 +166,7 @@ bool FarTelemetry::read(std::string_view payload, std::uint32_t count, std::uint
 }
 
 // One call of the plugin: how many of records_ are done with.
-std::uint32_t FarTelemetry::offer_read() {
+std::uint32_t TelemetryServerStub::offer_read() {
   std::vector<const bh_record *> wanted;
   wanted.reserve(records_.size());
   const bool events = (needs() & BH_TELEMETRY_EVENTS) != 0;
@@ -185,7 +185,7 @@ std::uint32_t FarTelemetry::offer_read() {
   return static_cast<std::uint32_t>(done);
 }
 
-void FarTelemetry::offer() {
+void TelemetryServerStub::offer() {
   if (plugin_.telemetry == nullptr) return;
   while (!waiting_.empty()) {
     Waiting &first = waiting_.front();
@@ -203,23 +203,23 @@ void FarTelemetry::offer() {
   say_taken();
 }
 
-void FarTelemetry::offer_later() {
+void TelemetryServerStub::offer_later() {
   timer_ = reactor_.timer_start(
       this, retry_ms,
       [](void *arg) {
-        auto &self = *static_cast<FarTelemetry *>(arg);
+        auto &self = *static_cast<TelemetryServerStub *>(arg);
         self.timer_ = 0;
         self.offer();
       },
       this);
 }
 
-void FarTelemetry::committed(std::uint64_t below) {
+void TelemetryServerStub::committed(std::uint64_t below) {
   committed_ = std::max(committed_, std::min(below, taken_));
   say_taken();
 }
 
-void FarTelemetry::say_taken() {
+void TelemetryServerStub::say_taken() {
   if (trunk_ == nullptr) return;
   Frame frame;
   frame.kind = FrameKind::telemetry_taken;

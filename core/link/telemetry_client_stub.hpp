@@ -1,5 +1,5 @@
-// The near end of a telemetry plugin's link: to the recorder, the plugin of another process looks
-// like one that takes records, as many as may be unacknowledged at once.
+// The client stub of a telemetry plugin's link: to the recorder, the plugin of another process
+// looks like one that takes records, as many as may be unacknowledged at once.
 //
 // Records that were not heard of as taken when the other process ended are sent to the next one.
 // Nothing here ever waits: what finds no room stays with the recorder, which bounds and counts.
@@ -20,7 +20,7 @@
 
 namespace bulkhead::link {
 
-class NearTelemetry;
+class TelemetryClientStub;
 
 class TelemetryEvents {
  public:
@@ -29,12 +29,12 @@ class TelemetryEvents {
   virtual void telemetry_taken() = 0;
   // Records below this number are committed: of a plugin that commits, and before
   // telemetry_taken().
-  virtual void telemetry_committed(const NearTelemetry &near, std::uint64_t below) = 0;
+  virtual void telemetry_committed(const TelemetryClientStub &stub, std::uint64_t below) = 0;
   // See PolicyEvents.
   virtual void process_useless(const std::string &compartment) = 0;
 };
 
-class NearTelemetry {
+class TelemetryClientStub {
  public:
   static constexpr std::size_t max_records = 4096;  // not acknowledged
   static constexpr std::uint64_t max_bytes = 8u << 20;
@@ -45,10 +45,11 @@ class NearTelemetry {
 
   // `required`: it may be one that commits until it says that it is not, or that is told of it,
   // however long that takes; otherwise for first_word_ms, and not when it is given up.
-  NearTelemetry(Reactor &reactor, std::string compartment, bool required, TelemetryEvents &events);
-  ~NearTelemetry();
-  NearTelemetry(const NearTelemetry &) = delete;
-  NearTelemetry &operator=(const NearTelemetry &) = delete;
+  TelemetryClientStub(Reactor &reactor, std::string compartment, bool required,
+                      TelemetryEvents &events);
+  ~TelemetryClientStub();
+  TelemetryClientStub(const TelemetryClientStub &) = delete;
+  TelemetryClientStub &operator=(const TelemetryClientStub &) = delete;
 
   void attach(OwnedFd trunk);
   void give_up(std::string reason);
@@ -61,7 +62,7 @@ class NearTelemetry {
   // All below this number have been acknowledged.
   std::uint64_t acknowledged_below() const noexcept { return acknowledged_; }
 
-  // The table; its `self` is the NearTelemetry.
+  // The table; its `self` is the TelemetryClientStub.
   static const bh_telemetry &table() noexcept;
   // Why it takes nothing; empty: it does, or that is not known yet.
   const std::string &failure() const noexcept { return failure_; }

@@ -1,7 +1,7 @@
-// The near end of a link: to the router, the plugins of another process look like any others.
+// The client stub of a link: to the router, the plugins of another process look like any others.
 //
 // Lanes may be opened while the other process is being started (again): what is sent waits in the
-// lane's own socket, whose far end goes over as soon as there is a trunk.
+// lane's own socket, whose server stub goes over as soon as there is a trunk.
 //
 // Owner: the Host. Thread: the reactor's.
 #pragma once
@@ -24,9 +24,9 @@
 namespace bulkhead::link {
 
 // What the router is told.
-class NearEvents {
+class ClientStubEvents {
  public:
-  virtual ~NearEvents() = default;
+  virtual ~ClientStubEvents() = default;
   virtual void lane_message(bh_lane lane, std::uint64_t exchange, std::string_view message) = 0;
   virtual void lane_exchange_failed(bh_lane lane, std::uint64_t exchange, const Error &error) = 0;
   virtual void lane_down(bh_lane lane, const Error &error, std::uint32_t retry_after_ms) = 0;
@@ -44,13 +44,14 @@ class NearEvents {
   virtual void resource_updated(const std::string &plugin, std::string_view uri) = 0;
 };
 
-class Near {
+class ClientStub {
  public:
   // `compartment` is for texts. limits: message_bytes bounds a frame, write_queue_bytes a queue.
-  Near(Reactor &reactor, std::string compartment, const bh_limits &limits, NearEvents &events);
-  ~Near();
-  Near(const Near &) = delete;
-  Near &operator=(const Near &) = delete;
+  ClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
+             ClientStubEvents &events);
+  ~ClientStub();
+  ClientStub(const ClientStub &) = delete;
+  ClientStub &operator=(const ClientStub &) = delete;
 
   // The other process is there (again). A process before it may still answer the calls that it has
   // begun, until its own trunk ends.
@@ -73,7 +74,7 @@ class Near {
   struct Plugin;
   struct Lane;
   struct Trunk;
-  friend struct NearFunctions;
+  friend struct ClientStubFunctions;
 
   void on_trunk(Trunk &trunk, const Frame &frame, std::string_view payload);
   void on_plugin(const Frame &frame, std::string_view payload);
@@ -98,7 +99,7 @@ class Near {
   Reactor &reactor_;
   const std::string compartment_;
   const bh_limits &limits_;
-  NearEvents &events_;
+  ClientStubEvents &events_;
   std::unique_ptr<Trunk> trunk_;
   // Trunks of processes that end, oldest first: they carry answers, and no new calls.
   static constexpr std::size_t max_ending = 4;

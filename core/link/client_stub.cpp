@@ -1,4 +1,4 @@
-#include "link/near.hpp"
+#include "link/client_stub.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -37,8 +37,8 @@ bh_status send_behind(Channel &channel, const Frame &frame, std::string_view arc
 
 }  // namespace
 
-struct Near::Plugin {
-  Near *near = nullptr;
+struct ClientStub::Plugin {
+  ClientStub *stub = nullptr;
   std::string id;
   std::optional<std::uint32_t> number;  // on the present trunk, once it is named there
   std::string failure;
@@ -51,19 +51,19 @@ struct Near::Plugin {
   std::array<List, list_kinds> lists;
 };
 
-struct Near::Lane final : Channel::Receiver {
-  Near *near = nullptr;
+struct ClientStub::Lane final : Channel::Receiver {
+  ClientStub *stub = nullptr;
   Plugin *plugin = nullptr;
   bh_lane handle = 0;
   std::string server;
   std::uint64_t connect_timeout_ms = 0;
   std::unique_ptr<Channel> channel;
-  OwnedFd far;  // until it has gone over
+  OwnedFd server_end;  // until it has gone over
   bool down = false, closing = false;
   std::uint64_t close_timer = 0;
 
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
-    NearEvents &events = near->events_;
+    ClientStubEvents &events = stub->events_;
     switch (frame.kind) {
       case lane_message:
         if (!closing && !down) events.lane_message(handle, frame.exchange, payload);
@@ -75,46 +75,47 @@ struct Near::Lane final : Channel::Receiver {
         }
         return;
       case FrameKind::lane_down:
-        return near->lane_lost(*this, {static_cast<bh_status>(frame.code), std::string(payload)},
+        return stub->lane_lost(*this, {static_cast<bh_status>(frame.code), std::string(payload)},
                                clamp_ms(frame.value));
       case FrameKind::lane_closed:
-        if (closing) near->end_lane(*this);
+        if (closing) stub->end_lane(*this);
         return;
       default:
         return;
     }
   }
   void closed(Channel &, std::string_view reason) override {
-    if (closing) return near->end_lane(*this);
-    near->lane_lost(*this, {BH_E_IO, near->about(reason)}, 0);
+    if (closing) return stub->end_lane(*this);
+    stub->lane_lost(*this, {BH_E_IO, stub->about(reason)}, 0);
   }
 };
 
-struct Near::Trunk final : Channel::Receiver {
-  explicit Trunk(Near &owner) : near(owner) {}
+struct ClientStub::Trunk final : Channel::Receiver {
+  explicit Trunk(ClientStub &owner) : stub(owner) {}
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
-    near.on_trunk(*this, frame, payload);
+    stub.on_trunk(*this, frame, payload);
   }
-  void closed(Channel &, std::string_view reason) override { near.trunk_lost(*this, reason); }
-  Near &near;
+  void closed(Channel &, std::string_view reason) override { stub.trunk_lost(*this, reason); }
+  ClientStub &stub;
   std::unique_ptr<Channel> channel;
   std::unordered_set<bh_call> calls;  // in flight
 };
 
-Near::Near(Reactor &reactor, std::string compartment, const bh_limits &limits, NearEvents &events)
+ClientStub::ClientStub(Reactor &reactor, std::string compartment, const bh_limits &limits,
+                       ClientStubEvents &events)
     : reactor_(reactor), compartment_(std::move(compartment)), limits_(limits), events_(events) {}
 
-Near::~Near() {
+ClientStub::~ClientStub() {
   reactor_.forget(this);
 }
 
-std::string Near::about(std::string_view what) const {
+std::string ClientStub::about(std::string_view what) const {
   return "compartment \"" + compartment_ + "\": " + std::string(what);
 }
 
 // ---- the trunk -------------------------------------------------------------------------------
 
-void Near::attach(OwnedFd trunk) {
+void ClientStub::attach(OwnedFd trunk) {
   if (trunk_ != nullptr) {
     retire_trunk();
     lose_lanes({BH_E_IO, about("it was replaced")});
@@ -126,13 +127,13 @@ void Near::attach(OwnedFd trunk) {
       std::make_unique<Channel>(reactor_, std::move(trunk), *trunk_, limits_.message_bytes + 4096,
                                 limits_.write_queue_bytes, false);
   for (auto &[lane, owned] : lanes_) {
-    if (lane->far) hand_over(*lane);
+    if (lane->server_end) hand_over(*lane);
   }
   send_waiting();
 }
 
 // False: too many wait.
-bool Near::wait(const Frame &frame, std::string_view payload) {
+bool ClientStub::wait(const Frame &frame, std::string_view payload) {
   if (waiting_.size() >= max_waiting ||
       waiting_bytes_ + payload.size() > limits_.write_queue_bytes) {
     return false;
@@ -142,7 +143,7 @@ bool Near::wait(const Frame &frame, std::string_view payload) {
   return true;
 }
 
-void Near::send_waiting() {
+void ClientStub::send_waiting() {
   waiting_bytes_ = 0;
   for (const Waiting &one : std::exchange(waiting_, {})) {
     if (trunk_ != nullptr && trunk_->channel->send(one.frame, one.payload) == BH_OK) {
@@ -154,18 +155,18 @@ void Near::send_waiting() {
   }
 }
 
-void Near::fail_waiting(const Error &error) {
+void ClientStub::fail_waiting(const Error &error) {
   waiting_bytes_ = 0;
   for (const Waiting &one : std::exchange(waiting_, {})) {
     events_.call_failed(one.frame.exchange, error);
   }
 }
 
-void Near::give_up(const std::string &reason) {
+void ClientStub::give_up(const std::string &reason) {
   gave_up_ = about(reason);
   std::vector<Lane *> waiting;
   for (auto &[lane, owned] : lanes_) {
-    if (lane->far && !lane->down) waiting.push_back(lane);
+    if (lane->server_end && !lane->down) waiting.push_back(lane);
   }
   for (Lane *lane : waiting) {
     if (lanes_.contains(lane)) lane_lost(*lane, {BH_E_UNAVAILABLE, gave_up_}, 0);
@@ -175,13 +176,13 @@ void Near::give_up(const std::string &reason) {
 }
 
 // The process at its end begins no further call; new ones wait for the next process.
-void Near::retire_trunk() {
+void ClientStub::retire_trunk() {
   for (auto &[id, plugin] : plugins_) plugin->number.reset();
   ending_.push_back(std::move(trunk_));
   if (ending_.size() > max_ending) trunk_lost(*ending_.front(), "it was replaced");
 }
 
-void Near::trunk_lost(Trunk &trunk, std::string_view reason) {
+void ClientStub::trunk_lost(Trunk &trunk, std::string_view reason) {
   if (&trunk == trunk_.get()) {
     const std::unique_ptr<Trunk> lost = std::move(trunk_);
     for (auto &[id, plugin] : plugins_) plugin->number.reset();
@@ -196,16 +197,16 @@ void Near::trunk_lost(Trunk &trunk, std::string_view reason) {
   fail_calls(*lost, reason);
 }
 
-void Near::fail_calls(Trunk &trunk, std::string_view reason) {
+void ClientStub::fail_calls(Trunk &trunk, std::string_view reason) {
   const Error error{BH_E_IO, about(reason)};
   for (const bh_call call : std::exchange(trunk.calls, {})) events_.call_failed(call, error);
 }
 
 // The lanes' own sockets say the same, unless the other process lives and only the trunk is bad.
-void Near::lose_lanes(const Error &error) {
+void ClientStub::lose_lanes(const Error &error) {
   std::vector<Lane *> open;
   for (auto &[lane, owned] : lanes_) {
-    if (!lane->far) open.push_back(lane);
+    if (!lane->server_end) open.push_back(lane);
   }
   for (Lane *lane : open) {
     if (!lanes_.contains(lane)) continue;
@@ -217,7 +218,7 @@ void Near::lose_lanes(const Error &error) {
   }
 }
 
-Near::Trunk *Near::trunk_of(bh_call call) {
+ClientStub::Trunk *ClientStub::trunk_of(bh_call call) {
   if (trunk_ != nullptr && trunk_->calls.contains(call)) return trunk_.get();
   for (const auto &trunk : ending_) {
     if (trunk->calls.contains(call)) return trunk.get();
@@ -225,7 +226,7 @@ Near::Trunk *Near::trunk_of(bh_call call) {
   return nullptr;
 }
 
-void Near::on_trunk(Trunk &trunk, const Frame &frame, std::string_view payload) {
+void ClientStub::on_trunk(Trunk &trunk, const Frame &frame, std::string_view payload) {
   switch (frame.kind) {
     case FrameKind::call_complete:
     case call_refused:
@@ -246,7 +247,7 @@ void Near::on_trunk(Trunk &trunk, const Frame &frame, std::string_view payload) 
   }
 }
 
-void Near::on_plugin(const Frame &frame, std::string_view payload) {
+void ClientStub::on_plugin(const Frame &frame, std::string_view payload) {
   if (frame.kind == plugin_named) return name(frame.plugin, payload);
   Plugin *plugin = find(frame.plugin);
   if (plugin == nullptr) return;
@@ -276,7 +277,7 @@ void Near::on_plugin(const Frame &frame, std::string_view payload) {
   }
 }
 
-void Near::on_call(Trunk &trunk, const Frame &frame, std::string_view payload) {
+void ClientStub::on_call(Trunk &trunk, const Frame &frame, std::string_view payload) {
   switch (frame.kind) {
     case FrameKind::call_complete:
       if (trunk.calls.erase(frame.exchange) == 1) {
@@ -301,14 +302,14 @@ void Near::on_call(Trunk &trunk, const Frame &frame, std::string_view payload) {
   }
 }
 
-void Near::on_refused(Trunk &trunk, const Frame &frame, std::string_view payload) {
+void ClientStub::on_refused(Trunk &trunk, const Frame &frame, std::string_view payload) {
   if (trunk.calls.erase(frame.exchange) == 0) return;
   if (frame.code == static_cast<std::uint32_t>(BH_WOULD_BLOCK)) return begin_again(frame, payload);
   events_.call_failed(frame.exchange, {static_cast<bh_status>(frame.code), std::string(payload)});
 }
 
 // The process that has refused the call is being replaced, and has not begun it.
-void Near::begin_again(const Frame &refused, std::string_view payload) {
+void ClientStub::begin_again(const Frame &refused, std::string_view payload) {
   Frame again;
   again.kind = FrameKind::call_begin;
   again.code = refused.plugin;
@@ -324,21 +325,21 @@ void Near::begin_again(const Frame &refused, std::string_view payload) {
 
 // ---- lanes -----------------------------------------------------------------------------------
 
-void Near::hand_over(Lane &lane) {
+void ClientStub::hand_over(Lane &lane) {
   Frame frame;
   frame.kind = FrameKind::lane_open;
   frame.value = lane.connect_timeout_ms;
   const std::string text = to_bytes(LaneText{lane.plugin->id, lane.server});
-  if (trunk_->channel->send(frame, text, lane.far.get()) == BH_OK) lane.far.reset();
+  if (trunk_->channel->send(frame, text, lane.server_end.get()) == BH_OK) lane.server_end.reset();
 }
 
-void Near::lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms) {
+void ClientStub::lane_lost(Lane &lane, const Error &error, std::uint32_t retry_after_ms) {
   if (lane.down) return;
   lane.down = true;
   if (!lane.closing) events_.lane_down(lane.handle, error, retry_after_ms);
 }
 
-void Near::end_lane(Lane &lane) {
+void ClientStub::end_lane(Lane &lane) {
   const bh_lane handle = lane.handle;
   reactor_.timer_cancel(lane.close_timer);
   lanes_.erase(&lane);
@@ -347,7 +348,7 @@ void Near::end_lane(Lane &lane) {
 
 // ---- plugins ---------------------------------------------------------------------------------
 
-Near::Plugin *Near::find(std::uint32_t number) {
+ClientStub::Plugin *ClientStub::find(std::uint32_t number) {
   const auto at = std::find_if(plugins_.begin(), plugins_.end(),
                                [&](const auto &entry) { return entry.second->number == number; });
   return at == plugins_.end() ? nullptr : at->second.get();
@@ -355,28 +356,28 @@ Near::Plugin *Near::find(std::uint32_t number) {
 
 // The other process may know plugins that this one does not: after a reload it is often there
 // first. What such a one lists is dropped, and asked for when it is known here.
-void Near::name(std::uint32_t number, std::string_view id) {
+void ClientStub::name(std::uint32_t number, std::string_view id) {
   if (Plugin *other = find(number)) other->number.reset();
   const auto at = plugins_.find(id);
   if (at != plugins_.end()) at->second->number = number;
 }
 
-std::string_view Near::failure(const std::string &id) const {
+std::string_view ClientStub::failure(const std::string &id) const {
   const auto at = plugins_.find(id);
   return at == plugins_.end() ? std::string_view() : at->second->failure;
 }
 
-void *Near::plugin(const std::string &id) {
+void *ClientStub::plugin(const std::string &id) {
   auto &plugin = plugins_[id];
   if (plugin == nullptr) {
     plugin = std::make_unique<Plugin>();
-    plugin->near = this;
+    plugin->stub = this;
     plugin->id = id;
   }
   return plugin.get();
 }
 
-void *Near::fresh_tools(const std::string &id) {
+void *ClientStub::fresh_tools(const std::string &id) {
   auto &fresh = *static_cast<Plugin *>(plugin(id));
   fresh.failure = gave_up_;
   fresh.listed = false;
@@ -392,32 +393,32 @@ void *Near::fresh_tools(const std::string &id) {
 
 // ---- the tables ------------------------------------------------------------------------------
 
-struct NearFunctions {
-  using Plugin = Near::Plugin;
-  using Lane = Near::Lane;
+struct ClientStubFunctions {
+  using Plugin = ClientStub::Plugin;
+  using Lane = ClientStub::Lane;
 
   static bh_status lane_open(void *self, bh_lane handle, const bh_lane_info *info, void **out,
                              bh_error *error) {
     auto &plugin = *static_cast<Plugin *>(self);
-    Near &near = *plugin.near;
-    if (!near.gave_up_.empty()) return bh::fail(error, BH_E_UNAVAILABLE, near.gave_up_);
+    ClientStub &stub = *plugin.stub;
+    if (!stub.gave_up_.empty()) return bh::fail(error, BH_E_UNAVAILABLE, stub.gave_up_);
     auto pair = socket_pair();
     if (!pair) return bh::fail(error, pair.error().code, pair.error().text);
     auto lane = std::make_unique<Lane>();
-    lane->near = &near;
+    lane->stub = &stub;
     lane->plugin = &plugin;
     lane->handle = handle;
     lane->server = bh::view(info->server);
     lane->connect_timeout_ms = info->connect_timeout_ms;
-    lane->far = std::move(pair->second);
-    lane->channel = std::make_unique<Channel>(near.reactor_, std::move(pair->first), *lane,
-                                              near.limits_.message_bytes + max_header_bytes,
-                                              near.limits_.write_queue_bytes, false);
-    lane->channel->accept(near.limits_.message_bytes);
+    lane->server_end = std::move(pair->second);
+    lane->channel = std::make_unique<Channel>(stub.reactor_, std::move(pair->first), *lane,
+                                              stub.limits_.message_bytes + max_header_bytes,
+                                              stub.limits_.write_queue_bytes, false);
+    lane->channel->accept(stub.limits_.message_bytes);
     *out = lane.get();
     Lane &made = *lane;
-    near.lanes_.emplace(lane.get(), std::move(lane));
-    if (near.trunk_ != nullptr) near.hand_over(made);
+    stub.lanes_.emplace(lane.get(), std::move(lane));
+    if (stub.trunk_ != nullptr) stub.hand_over(made);
     return BH_OK;
   }
 
@@ -439,7 +440,7 @@ struct NearFunctions {
     if (status == BH_E_LIMIT) {
       return bh::fail(error, BH_E_LIMIT, "it reads too slowly: its queue is full");
     }
-    return bh::fail(error, BH_E_UNAVAILABLE, lane.near->about("it has ended"));
+    return bh::fail(error, BH_E_UNAVAILABLE, lane.stub->about("it has ended"));
   }
 
   static void lane_ready(void *, void *self, bh_str revision) {
@@ -461,15 +462,15 @@ struct NearFunctions {
     Frame frame;
     frame.kind = FrameKind::lane_close;
     // What never went over, or cannot hear it any more, is gone already.
-    Near &near = *lane.near;
-    if (lane.far || lane.channel->send(frame) != BH_OK) return near.end_lane(lane);
+    ClientStub &stub = *lane.stub;
+    if (lane.server_end || lane.channel->send(frame) != BH_OK) return stub.end_lane(lane);
     // A child gets its grace twice: for the closed stdin and for SIGTERM. Who does not say by then
     // that it has ended is not believed to say it later.
-    lane.close_timer = near.reactor_.timer_start(
-        &near, 2 * near.limits_.shutdown_grace_ms + close_margin_ms,
+    lane.close_timer = stub.reactor_.timer_start(
+        &stub, 2 * stub.limits_.shutdown_grace_ms + close_margin_ms,
         [](void *arg) {
           auto &late = *static_cast<Lane *>(arg);
-          late.near->end_lane(late);
+          late.stub->end_lane(late);
         },
         &lane);
   }
@@ -485,7 +486,7 @@ struct NearFunctions {
 
   static bh_status call_begin(void *self, bh_call call, const bh_call_info *info, bh_error *error) {
     auto &plugin = *static_cast<Plugin *>(self);
-    Near &near = *plugin.near;
+    ClientStub &stub = *plugin.stub;
     if (!plugin.failure.empty()) return bh::fail(error, BH_E_UNAVAILABLE, plugin.failure);
     Frame frame;
     frame.kind = FrameKind::call_begin;
@@ -494,29 +495,29 @@ struct NearFunctions {
     frame.value = info->deadline_ns;
     const CallText text{plugin.id, std::string(bh::view(info->method)),
                         std::string(bh::view(info->name)), std::string(bh::view(info->arguments))};
-    if (near.trunk_ == nullptr) {
-      if (near.wait(frame, to_bytes(text))) return BH_PENDING;
+    if (stub.trunk_ == nullptr) {
+      if (stub.wait(frame, to_bytes(text))) return BH_PENDING;
       return bh::fail(error, BH_E_LIMIT,
-                      near.about("it is being started again, and too many calls wait for it"));
+                      stub.about("it is being started again, and too many calls wait for it"));
     }
-    if (near.trunk_->channel->send(frame, to_bytes(text)) != BH_OK) {
-      return bh::fail(error, BH_E_LIMIT, near.about("it reads too slowly: its queue is full"));
+    if (stub.trunk_->channel->send(frame, to_bytes(text)) != BH_OK) {
+      return bh::fail(error, BH_E_LIMIT, stub.about("it reads too slowly: its queue is full"));
     }
-    near.trunk_->calls.insert(call);
+    stub.trunk_->calls.insert(call);
     return BH_PENDING;
   }
 
   static void call_cancel(void *self, bh_call call) {
     const auto &plugin = *static_cast<Plugin *>(self);
-    Near &near = *plugin.near;
-    const auto waits = std::find_if(near.waiting_.begin(), near.waiting_.end(),
+    ClientStub &stub = *plugin.stub;
+    const auto waits = std::find_if(stub.waiting_.begin(), stub.waiting_.end(),
                                     [call](const auto &one) { return one.frame.exchange == call; });
-    if (waits != near.waiting_.end()) {
-      near.waiting_bytes_ -= waits->payload.size();
-      near.waiting_.erase(waits);
+    if (waits != stub.waiting_.end()) {
+      stub.waiting_bytes_ -= waits->payload.size();
+      stub.waiting_.erase(waits);
       return;
     }
-    Near::Trunk *trunk = near.trunk_of(call);
+    ClientStub::Trunk *trunk = stub.trunk_of(call);
     if (trunk == nullptr) return;
     Frame frame;
     frame.kind = FrameKind::call_cancel;
@@ -527,18 +528,24 @@ struct NearFunctions {
   static std::uint32_t features(void *self) { return static_cast<Plugin *>(self)->features; }
 };
 
-const bh_connector &Near::connector() noexcept {
-  static constexpr bh_connector table{sizeof(bh_connector),      0,
-                                      NearFunctions::lane_open,  NearFunctions::lane_send,
-                                      NearFunctions::lane_ready, NearFunctions::lane_abandon,
-                                      NearFunctions::lane_close};
+const bh_connector &ClientStub::connector() noexcept {
+  static constexpr bh_connector table{sizeof(bh_connector),
+                                      0,
+                                      ClientStubFunctions::lane_open,
+                                      ClientStubFunctions::lane_send,
+                                      ClientStubFunctions::lane_ready,
+                                      ClientStubFunctions::lane_abandon,
+                                      ClientStubFunctions::lane_close};
   return table;
 }
 
-const bh_tools &Near::tools() noexcept {
-  static constexpr bh_tools table{sizeof(bh_tools),           0,
-                                  NearFunctions::list,        NearFunctions::call_begin,
-                                  NearFunctions::call_cancel, NearFunctions::features};
+const bh_tools &ClientStub::tools() noexcept {
+  static constexpr bh_tools table{sizeof(bh_tools),
+                                  0,
+                                  ClientStubFunctions::list,
+                                  ClientStubFunctions::call_begin,
+                                  ClientStubFunctions::call_cancel,
+                                  ClientStubFunctions::features};
   return table;
 }
 

@@ -1,5 +1,5 @@
-// The far end of a link: frames of the near end become calls of real plugins, and what these say
-// becomes frames.
+// The server stub of a link: frames of the client stub become calls of real plugins, and what these
+// say becomes frames.
 //
 // Owner: the compartment. Thread: the reactor's; tools plugins may complete calls on any thread.
 #pragma once
@@ -26,8 +26,8 @@
 namespace bulkhead::link {
 
 // One plugin of this process, as far as links are concerned; null tables: it failed, see `failure`.
-struct FarPlugin {
-  std::string id;  // of the instance: what the near end says
+struct ServedPlugin {
+  std::string id;  // of the instance: what the client stub says
   const bh_connector *connector = nullptr;
   const bh_tools *tools = nullptr;
   const bh_policy *policy = nullptr;
@@ -38,21 +38,21 @@ struct FarPlugin {
   std::function<std::vector<std::pair<std::string, std::uint64_t>>()> counters;
 };
 
-class Far {
+class ServerStub {
  public:
-  // Beyond these a near end that was taken over gets no more; an honest one stays far below.
+  // Beyond these a client stub that was taken over gets no more; an honest one stays far below.
   static constexpr std::size_t max_lanes = 1024, max_calls = 4096, max_subscriptions = 65'536;
 
-  // definitions: what bh_lane_info gives for each server; the near end never sees them. `limits`,
-  // `plugins` and `definitions` outlive this.
-  Far(Reactor &reactor, const bh_limits &limits, const std::vector<FarPlugin> &plugins,
-      const std::map<std::string, std::string> &definitions);
-  ~Far();
-  Far(const Far &) = delete;
-  Far &operator=(const Far &) = delete;
+  // definitions: what bh_lane_info gives for each server; the client stub never sees them.
+  // `limits`, `plugins` and `definitions` outlive this.
+  ServerStub(Reactor &reactor, const bh_limits &limits, const std::vector<ServedPlugin> &plugins,
+             const std::map<std::string, std::string> &definitions);
+  ~ServerStub();
+  ServerStub(const ServerStub &) = delete;
+  ServerStub &operator=(const ServerStub &) = delete;
 
-  // The near end is there (again): lanes and calls of the one before end. `on_lost` is called once
-  // if this trunk ends before another takes its place.
+  // The client stub is there (again): lanes and calls of the one before end. `on_lost` is called
+  // once if this trunk ends before another takes its place.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
   void close_lanes();  // in good order; lanes() says how many are still ending
   std::size_t lanes() const noexcept { return lanes_.size(); }
@@ -68,10 +68,10 @@ class Far {
   void list_changed(std::uint32_t plugin, std::uint32_t kind);
   void resource_updated(std::uint32_t plugin, std::string_view uri);
 
-  // Begins no further call: the near end keeps them for the next process.
+  // Begins no further call: the client stub keeps them for the next process.
   void drain();
-  // True once the near end sends no more calls, those that were begun have ended, and their answers
-  // are in the socket; or if there is no near end.
+  // True once the client stub sends no more calls, those that were begun have ended, and their
+  // answers are in the socket; or if there is no client stub.
   bool drained() const;
 
  private:
@@ -93,29 +93,29 @@ class Far {
   void send_list(std::uint32_t plugin, std::uint32_t kind);
   void close(Lane &lane);
   static void refuse_lane(Channel &lane);
-  const FarPlugin *find(std::uint32_t number) const;
+  const ServedPlugin *find(std::uint32_t number) const;
   std::optional<std::uint32_t> find(std::string_view id) const;
 
   Reactor &reactor_;
   const bh_limits &limits_;
-  const std::vector<FarPlugin> &plugins_;
+  const std::vector<ServedPlugin> &plugins_;
   const std::map<std::string, std::string> &definitions_;
   std::unique_ptr<TrunkReceiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
   Slots<std::shared_ptr<Lane>> lanes_;
-  // Calls under way. Plugins know them by a number of ours, since a restarted near end may use its
-  // own numbers again.
+  // Calls under way. Plugins know them by a number of ours, since a restarted client stub may use
+  // its own numbers again.
   struct Call {
     std::uint64_t exchange = 0;
     std::uint32_t plugin = 0;
-    bool wanted = true;  // the near end that asked is still there
+    bool wanted = true;  // the client stub that asked is still there
   };
   Slots<Call> calls_;
   bool draining_ = false;
-  bool calls_ended_ = false;  // the near end has said so on the present trunk
+  bool calls_ended_ = false;  // the client stub has said so on the present trunk
   std::unordered_map<std::uint64_t, bh_call> by_exchange_;
-  // What the near end has asked plugins to watch: number and URI. It ends with the near end.
+  // What the client stub has asked plugins to watch: number and URI. It ends with the client stub.
   std::set<std::pair<std::uint32_t, std::string>> subscriptions_;
 };
 

@@ -1,4 +1,4 @@
-#include "link/near_telemetry.hpp"
+#include "link/telemetry_client_stub.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -52,17 +52,17 @@ bool is_counter_name(std::string_view name) noexcept {
 
 }  // namespace
 
-struct NearTelemetry::Receiver final : Channel::Receiver {
-  explicit Receiver(NearTelemetry &owner) : near(owner) {}
+struct TelemetryClientStub::Receiver final : Channel::Receiver {
+  explicit Receiver(TelemetryClientStub &owner) : stub(owner) {}
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
-    near.on_frame(frame, payload);
+    stub.on_frame(frame, payload);
   }
-  void closed(Channel &, std::string_view) override { near.lost(); }
-  NearTelemetry &near;
+  void closed(Channel &, std::string_view) override { stub.lost(); }
+  TelemetryClientStub &stub;
 };
 
-NearTelemetry::NearTelemetry(Reactor &reactor, std::string compartment, bool required,
-                             TelemetryEvents &events)
+TelemetryClientStub::TelemetryClientStub(Reactor &reactor, std::string compartment, bool required,
+                                         TelemetryEvents &events)
     : reactor_(reactor),
       compartment_(std::move(compartment)),
       required_(required),
@@ -71,18 +71,18 @@ NearTelemetry::NearTelemetry(Reactor &reactor, std::string compartment, bool req
   first_word_timer_ = reactor_.timer_start(
       this, first_word_ms,
       [](void *arg) {
-        auto &self = *static_cast<NearTelemetry *>(arg);
+        auto &self = *static_cast<TelemetryClientStub *>(arg);
         self.first_word_timer_ = 0;
         self.not_known();
       },
       this);
 }
 
-NearTelemetry::~NearTelemetry() {
+TelemetryClientStub::~TelemetryClientStub() {
   reactor_.forget(this);
 }
 
-void NearTelemetry::attach(OwnedFd trunk) {
+void TelemetryClientStub::attach(OwnedFd trunk) {
   failure_.clear();
   // All that may be unacknowledged fits, so that nothing is ever refused by the channel.
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_, 2 * max_bytes,
@@ -91,12 +91,12 @@ void NearTelemetry::attach(OwnedFd trunk) {
   send_from(0);
 }
 
-void NearTelemetry::give_up(std::string reason) {
+void TelemetryClientStub::give_up(std::string reason) {
   failure_ = "compartment \"" + compartment_ + "\": " + std::move(reason);
   not_known();
 }
 
-void NearTelemetry::expect(std::uint32_t needs) {
+void TelemetryClientStub::expect(std::uint32_t needs) {
   if (has_said_) return;
   needs_ = needs;
   has_said_ = true;
@@ -104,18 +104,18 @@ void NearTelemetry::expect(std::uint32_t needs) {
 }
 
 // And nothing comes soon. Of one that the profile demands nothing may go unrecorded.
-void NearTelemetry::not_known() {
+void TelemetryClientStub::not_known() {
   if (has_said_ || required_) return;
   needs_ &= ~std::uint32_t{BH_TELEMETRY_COMMITS | BH_TELEMETRY_BLOCKS};
   events_.telemetry_taken();
 }
 
-void NearTelemetry::lost() {
+void TelemetryClientStub::lost() {
   trunk_.reset();
   reactor_.timer_cancel(std::exchange(timer_, 0));
 }
 
-std::uint32_t NearTelemetry::batch(const bh_record *const *records, std::uint32_t n) {
+std::uint32_t TelemetryClientStub::batch(const bh_record *const *records, std::uint32_t n) {
   const std::size_t first = frames_.size();
   if (kept_ == 0) heard_ns_ = reactor_.now_ns();
   std::uint32_t taken = 0;
@@ -138,7 +138,7 @@ std::uint32_t NearTelemetry::batch(const bh_record *const *records, std::uint32_
   return taken;
 }
 
-void NearTelemetry::send_from(std::size_t index) {
+void TelemetryClientStub::send_from(std::size_t index) {
   for (; index < frames_.size(); ++index) {
     const Kept &kept = frames_[index];
     Frame frame;
@@ -150,7 +150,7 @@ void NearTelemetry::send_from(std::size_t index) {
   if (kept_ != 0 && timer_ == 0) watch_silence();
 }
 
-void NearTelemetry::on_frame(const Frame &frame, std::string_view payload) {
+void TelemetryClientStub::on_frame(const Frame &frame, std::string_view payload) {
   heard_ns_ = reactor_.now_ns();
   if (frame.kind == FrameKind::plugin_failed) {
     failure_ = "compartment \"" + compartment_ + "\": " + std::string(payload);
@@ -170,7 +170,7 @@ void NearTelemetry::on_frame(const Frame &frame, std::string_view payload) {
 }
 
 // False: it cannot have taken that.
-bool NearTelemetry::acknowledge(std::uint64_t number) {
+bool TelemetryClientStub::acknowledge(std::uint64_t number) {
   if (!frames_.empty() && number > frames_.back().places.back().number + 1) return false;
   const std::size_t before = kept_;
   acknowledged_ = std::max(acknowledged_, number);
@@ -188,7 +188,7 @@ bool NearTelemetry::acknowledge(std::uint64_t number) {
   return true;
 }
 
-void NearTelemetry::drop_front() {
+void TelemetryClientStub::drop_front() {
   bytes_ -= frames_.front().bytes.size();
   spare_ = std::move(frames_.front());
   frames_.pop_front();
@@ -199,7 +199,7 @@ void NearTelemetry::drop_front() {
 }
 
 // False: no plugin has those. They are kept when its process ends, and shown.
-bool NearTelemetry::take_counters(std::string_view payload) {
+bool TelemetryClientStub::take_counters(std::string_view payload) {
   CountersText text;
   if (!from_bytes(payload, &text) || text.values.size() > max_counters) return false;
   for (const auto &[name, value] : text.values) {
@@ -209,11 +209,11 @@ bool NearTelemetry::take_counters(std::string_view payload) {
   return true;
 }
 
-void NearTelemetry::watch_silence() {
+void TelemetryClientStub::watch_silence() {
   timer_ = reactor_.timer_start(
       this, silence_ms / 4,
       [](void *arg) {
-        auto &self = *static_cast<NearTelemetry *>(arg);
+        auto &self = *static_cast<TelemetryClientStub *>(arg);
         self.timer_ = 0;
         if (self.trunk_ == nullptr || self.kept_ == 0) return;
         if (self.reactor_.now_ns() - self.heard_ns_ < silence_ms * 1'000'000u) {
@@ -225,13 +225,13 @@ void NearTelemetry::watch_silence() {
       this);
 }
 
-const bh_telemetry &NearTelemetry::table() noexcept {
+const bh_telemetry &TelemetryClientStub::table() noexcept {
   static constexpr bh_telemetry table{
       sizeof(bh_telemetry), 0,
       [](void *self, const bh_record *const *records, std::uint32_t n) {
-        return static_cast<NearTelemetry *>(self)->batch(records, n);
+        return static_cast<TelemetryClientStub *>(self)->batch(records, n);
       },
-      [](void *self) { return static_cast<NearTelemetry *>(self)->needs_; }};
+      [](void *self) { return static_cast<TelemetryClientStub *>(self)->needs_; }};
   return table;
 }
 

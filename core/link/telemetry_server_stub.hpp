@@ -1,5 +1,5 @@
-// The far end of a telemetry plugin's link: takes batches over, offers them to the plugin until it
-// has taken them, and says so.
+// The server stub of a telemetry plugin's link: takes batches over, offers them to the plugin until
+// it has taken them, and says so.
 //
 // Owner: the compartment. Thread: the reactor's.
 #pragma once
@@ -15,27 +15,27 @@
 
 #include "bulkhead/abi/ext/telemetry.h"
 #include "link/channel.hpp"
-#include "link/far.hpp"
-#include "link/near_telemetry.hpp"
+#include "link/server_stub.hpp"
+#include "link/telemetry_client_stub.hpp"
 #include "link/texts.hpp"
 
 namespace bulkhead::link {
 
-class FarTelemetry {
+class TelemetryServerStub {
  public:
   static constexpr std::uint64_t retry_ms = 200;  // after the plugin has left some
   static constexpr std::uint64_t counters_ms = 500;
-  // Of frames that the plugin has not taken all of: twice what a near end keeps. One that sends
-  // more is no near end of ours, and lost.
-  static constexpr std::uint64_t max_waiting_bytes = 2 * NearTelemetry::max_bytes;
+  // Of frames that the plugin has not taken all of: twice what a client stub keeps. One that sends
+  // more is no client stub of ours, and lost.
+  static constexpr std::uint64_t max_waiting_bytes = 2 * TelemetryClientStub::max_bytes;
 
   // `plugin` outlives this.
-  FarTelemetry(Reactor &reactor, const FarPlugin &plugin);
-  ~FarTelemetry();
-  FarTelemetry(const FarTelemetry &) = delete;
-  FarTelemetry &operator=(const FarTelemetry &) = delete;
+  TelemetryServerStub(Reactor &reactor, const ServedPlugin &plugin);
+  ~TelemetryServerStub();
+  TelemetryServerStub(const TelemetryServerStub &) = delete;
+  TelemetryServerStub &operator=(const TelemetryServerStub &) = delete;
 
-  // See FarPolicy::attach(). The near end sends again what it has not heard of as taken.
+  // See PolicyServerStub::attach(). The client stub sends again what it has not heard of as taken.
   void attach(OwnedFd trunk, std::function<void()> on_lost = nullptr);
   // What the plugin says; see bh_host_telemetry. What it has committed counts as taken only then.
   void committed(std::uint64_t below);
@@ -62,11 +62,11 @@ class FarTelemetry {
   void say_taken();
 
   Reactor &reactor_;
-  const FarPlugin &plugin_;
+  const ServedPlugin &plugin_;
   const std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<Channel> trunk_;
   std::function<void()> on_lost_;
-  std::deque<Waiting> waiting_;              // at most what a near end may have unacknowledged
+  std::deque<Waiting> waiting_;              // at most what a client stub may have unacknowledged
   std::size_t waiting_records_ = 0;          // in them, not taken
   std::uint64_t waiting_bytes_ = 0;          // of them, at most max_waiting_bytes
   std::vector<bh_record> records_;           // those of the frame that is looked at

@@ -1,4 +1,4 @@
-#include "link/far.hpp"
+#include "link/server_stub.hpp"
 
 #include "bulkhead/abi/ext/draft/event.h"
 #include "bulkhead/cpp/basics.hpp"
@@ -10,12 +10,13 @@
 namespace bulkhead::link {
 namespace {
 
-// During a reload the near end may name a plugin of the next process, or of the one before.
+// During a reload the client stub may name a plugin of the next process, or of the one before.
 std::string absent(const std::string &id) {
   return "this compartment does not run plugin \"" + id + "\" now";
 }
 
-// Takes the headers from the front of a message's payload. False: no near end of ours sends that.
+// Takes the headers from the front of a message's payload. False: no client stub of ours sends
+// that.
 bool take_headers(std::uint32_t bytes, std::string_view *payload, std::vector<bh_header> *out) {
   if (bytes == 0) return true;
   HeadersText text;
@@ -28,16 +29,16 @@ bool take_headers(std::uint32_t bytes, std::string_view *payload, std::vector<bh
 
 }  // namespace
 
-struct Far::Lane final : Channel::Receiver {
-  Far *far = nullptr;
+struct ServerStub::Lane final : Channel::Receiver {
+  ServerStub *stub = nullptr;
   bh_lane handle = 0;
-  const FarPlugin *plugin = nullptr;
+  const ServedPlugin *plugin = nullptr;
   void *wire = nullptr;  // the plugin's; null: not open, or closing
   bool closing = false;  // the plugin has been told; its lane_closed is to come
   std::unique_ptr<Channel> channel;
 
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd) override {
-    if (frame.kind == FrameKind::lane_close) return far->close(*this);
+    if (frame.kind == FrameKind::lane_close) return stub->close(*this);
     if (wire == nullptr) return;
     switch (frame.kind) {
       case FrameKind::lane_send:
@@ -51,7 +52,7 @@ struct Far::Lane final : Channel::Receiver {
         return;
     }
   }
-  void closed(Channel &, std::string_view) override { far->close(*this); }
+  void closed(Channel &, std::string_view) override { stub->close(*this); }
 
   void pass_on(const Frame &frame, std::string_view payload) {
     bh_error error = bh::make_error();
@@ -59,7 +60,7 @@ struct Far::Lane final : Channel::Receiver {
     if (!take_headers(header_bytes(frame.code), &payload, &headers)) {
       bh::fail(&error, BH_E_INVALID, "the headers of a message cannot be read");
       if (message_kind(frame.code) == BH_LANE_REQUEST) {
-        far->exchange_failed(handle, frame.exchange, &error);
+        stub->exchange_failed(handle, frame.exchange, &error);
       }
       return;
     }
@@ -75,43 +76,44 @@ struct Far::Lane final : Channel::Receiver {
     message.part_count = 1;
     message.parts = &part;
     const bh_lane lane = handle;
-    Far &owner = *far;
+    ServerStub &owner = *stub;
     if (plugin->connector->lane_send(plugin->self, wire, &message, &error) == BH_OK) return;
-    // The router asked for an answer at once; this is as near as another process comes to it.
+    // The router asked for an answer at once; this is as stub as another process comes to it.
     if (message.kind == BH_LANE_REQUEST) owner.exchange_failed(lane, frame.exchange, &error);
   }
 };
 
-struct Far::TrunkReceiver final : Channel::Receiver {
-  explicit TrunkReceiver(Far &owner) : far(owner) {}
+struct ServerStub::TrunkReceiver final : Channel::Receiver {
+  explicit TrunkReceiver(ServerStub &owner) : stub(owner) {}
   void frame(Channel &, const Frame &frame, std::string_view payload, OwnedFd fd) override {
-    far.on_trunk(frame, payload, std::move(fd));
+    stub.on_trunk(frame, payload, std::move(fd));
   }
   void closed(Channel &, std::string_view) override {
-    const auto on_lost = std::exchange(far.on_lost_, nullptr);
-    far.trunk_lost();
+    const auto on_lost = std::exchange(stub.on_lost_, nullptr);
+    stub.trunk_lost();
     if (on_lost) on_lost();
   }
-  Far &far;
+  ServerStub &stub;
 };
 
-Far::Far(Reactor &reactor, const bh_limits &limits, const std::vector<FarPlugin> &plugins,
-         const std::map<std::string, std::string> &definitions)
+ServerStub::ServerStub(Reactor &reactor, const bh_limits &limits,
+                       const std::vector<ServedPlugin> &plugins,
+                       const std::map<std::string, std::string> &definitions)
     : reactor_(reactor),
       limits_(limits),
       plugins_(plugins),
       definitions_(definitions),
       receiver_(std::make_unique<TrunkReceiver>(*this)) {}
 
-Far::~Far() {
+ServerStub::~ServerStub() {
   reactor_.forget(this);
 }
 
-const FarPlugin *Far::find(std::uint32_t number) const {
+const ServedPlugin *ServerStub::find(std::uint32_t number) const {
   return number < plugins_.size() ? &plugins_[number] : nullptr;
 }
 
-std::optional<std::uint32_t> Far::find(std::string_view id) const {
+std::optional<std::uint32_t> ServerStub::find(std::string_view id) const {
   for (std::uint32_t number = 0; number < plugins_.size(); ++number) {
     if (plugins_[number].id == id) return number;
   }
@@ -120,7 +122,7 @@ std::optional<std::uint32_t> Far::find(std::string_view id) const {
 
 // ---- the trunk -------------------------------------------------------------------------------
 
-void Far::attach(OwnedFd trunk, std::function<void()> on_lost) {
+void ServerStub::attach(OwnedFd trunk, std::function<void()> on_lost) {
   if (trunk_ != nullptr) trunk_lost();
   on_lost_ = std::move(on_lost);
   trunk_ = std::make_unique<Channel>(reactor_, std::move(trunk), *receiver_,
@@ -129,24 +131,24 @@ void Far::attach(OwnedFd trunk, std::function<void()> on_lost) {
   for (std::uint32_t number = 0; number < plugins_.size(); ++number) send_plugin(number);
 }
 
-void Far::drain() {
+void ServerStub::drain() {
   draining_ = true;
   if (trunk_ != nullptr) send_draining();
 }
 
-void Far::send_draining() {
+void ServerStub::send_draining() {
   calls_ended_ = false;
   Frame frame;
   frame.kind = FrameKind::calls_draining;
   trunk_->send(frame);
 }
 
-bool Far::drained() const {
+bool ServerStub::drained() const {
   if (trunk_ == nullptr || !trunk_->open()) return true;
   return calls_ended_ && by_exchange_.empty() && trunk_->queued() == 0;
 }
 
-void Far::trunk_lost() {
+void ServerStub::trunk_lost() {
   trunk_.reset();
   close_lanes();
   by_exchange_.clear();
@@ -156,13 +158,13 @@ void Far::trunk_lost() {
     calls.emplace_back(id, call);
   });
   for (const auto &[id, call] : calls) {
-    const FarPlugin &plugin = plugins_[call.plugin];
+    const ServedPlugin &plugin = plugins_[call.plugin];
     if (plugin.tools != nullptr) plugin.tools->call_cancel(plugin.self, id);
   }
   end_subscriptions();
 }
 
-void Far::on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd) {
+void ServerStub::on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd) {
   switch (frame.kind) {
     case FrameKind::lane_open:
       if (fd) open_lane(frame, payload, std::move(fd));
@@ -185,9 +187,9 @@ void Far::on_trunk(const Frame &frame, std::string_view payload, OwnedFd fd) {
 
 // ---- lanes -----------------------------------------------------------------------------------
 
-void Far::open_lane(const Frame &frame, std::string_view payload, OwnedFd socket) {
+void ServerStub::open_lane(const Frame &frame, std::string_view payload, OwnedFd socket) {
   auto lane = std::make_shared<Lane>();
-  lane->far = this;
+  lane->stub = this;
   lane->channel = std::make_unique<Channel>(
       reactor_, std::move(socket), *lane, limits_.message_bytes, limits_.write_queue_bytes, false);
   lane->channel->accept(limits_.message_bytes + max_header_bytes);
@@ -202,10 +204,11 @@ void Far::open_lane(const Frame &frame, std::string_view payload, OwnedFd socket
   if (find_wire(frame, text, *lane, &error) != BH_OK) lane_down(handle, &error);
 }
 
-bh_status Far::find_wire(const Frame &frame, const LaneText &text, Lane &lane, bh_error *error) {
+bh_status ServerStub::find_wire(const Frame &frame, const LaneText &text, Lane &lane,
+                                bh_error *error) {
   const auto number = find(text.plugin);
   if (!number) return bh::fail(error, BH_E_UNAVAILABLE, absent(text.plugin));
-  const FarPlugin &plugin = plugins_[*number];
+  const ServedPlugin &plugin = plugins_[*number];
   if (plugin.connector == nullptr) {
     return bh::fail(error, BH_E_UNAVAILABLE,
                     plugin.failure.empty() ? "the plugin is not a connector" : plugin.failure);
@@ -228,7 +231,7 @@ bh_status Far::find_wire(const Frame &frame, const LaneText &text, Lane &lane, b
 }
 
 // It is closed at once.
-void Far::refuse_lane(Channel &lane) {
+void ServerStub::refuse_lane(Channel &lane) {
   Frame frame;
   frame.kind = FrameKind::lane_down;
   frame.code = static_cast<std::uint32_t>(BH_E_LIMIT);
@@ -236,7 +239,7 @@ void Far::refuse_lane(Channel &lane) {
   lane.flush();
 }
 
-void Far::close(Lane &lane) {
+void ServerStub::close(Lane &lane) {
   const std::shared_ptr<Lane> *held = lanes_.get(lane.handle);
   if (held == nullptr) return;
   const std::shared_ptr<Lane> keep = *held;
@@ -247,7 +250,7 @@ void Far::close(Lane &lane) {
   if (!lane.closing) lane_closed(lane.handle);  // it never opened
 }
 
-void Far::close_lanes() {
+void ServerStub::close_lanes() {
   std::vector<std::shared_ptr<Lane>> lanes;
   lanes_.for_each([&](bh_lane, std::shared_ptr<Lane> &lane) { lanes.push_back(lane); });
   for (const auto &lane : lanes) {
@@ -255,7 +258,7 @@ void Far::close_lanes() {
   }
 }
 
-void Far::message(bh_lane handle, std::uint64_t exchange, std::string_view message) {
+void ServerStub::message(bh_lane handle, std::uint64_t exchange, std::string_view message) {
   const std::shared_ptr<Lane> *lane = lanes_.get(handle);
   if (lane == nullptr || (*lane)->wire == nullptr) return;
   Frame frame;
@@ -268,7 +271,7 @@ void Far::message(bh_lane handle, std::uint64_t exchange, std::string_view messa
   lane_down(handle, &error);
 }
 
-void Far::exchange_failed(bh_lane handle, std::uint64_t exchange, const bh_error *error) {
+void ServerStub::exchange_failed(bh_lane handle, std::uint64_t exchange, const bh_error *error) {
   const std::shared_ptr<Lane> *lane = lanes_.get(handle);
   if (lane == nullptr) return;
   Frame frame;
@@ -279,7 +282,7 @@ void Far::exchange_failed(bh_lane handle, std::uint64_t exchange, const bh_error
   (*lane)->channel->send(frame, bh::text(*error));
 }
 
-void Far::lane_down(bh_lane handle, const bh_error *error) {
+void ServerStub::lane_down(bh_lane handle, const bh_error *error) {
   const std::shared_ptr<Lane> *lane = lanes_.get(handle);
   if (lane == nullptr) return;
   Frame frame;
@@ -289,7 +292,7 @@ void Far::lane_down(bh_lane handle, const bh_error *error) {
   (*lane)->channel->send(frame, bh::text(*error));
 }
 
-void Far::lane_closed(bh_lane handle) {
+void ServerStub::lane_closed(bh_lane handle) {
   const std::shared_ptr<Lane> *held = lanes_.get(handle);
   if (held == nullptr) return;
   const std::shared_ptr<Lane> lane = *held;
@@ -302,8 +305,8 @@ void Far::lane_closed(bh_lane handle) {
 
 // ---- tools -----------------------------------------------------------------------------------
 
-void Far::send_plugin(std::uint32_t number) {
-  const FarPlugin &plugin = plugins_[number];
+void ServerStub::send_plugin(std::uint32_t number) {
+  const ServedPlugin &plugin = plugins_[number];
   Frame frame;
   frame.plugin = number;
   frame.kind = FrameKind::plugin_named;
@@ -322,8 +325,8 @@ void Far::send_plugin(std::uint32_t number) {
   }
 }
 
-void Far::send_list(std::uint32_t number, std::uint32_t kind) {
-  const FarPlugin &plugin = plugins_[number];
+void ServerStub::send_list(std::uint32_t number, std::uint32_t kind) {
+  const ServedPlugin &plugin = plugins_[number];
   bh_buf buf{};
   bh_error error = bh::make_error();
   const bh_status status = plugin.tools->list(plugin.self, kind, &buf, &error);
@@ -341,8 +344,8 @@ void Far::send_list(std::uint32_t number, std::uint32_t kind) {
   trunk_->send(frame, owned.view());
 }
 
-void Far::list_changed(std::uint32_t number, std::uint32_t kind) {
-  const FarPlugin *plugin = find(number);
+void ServerStub::list_changed(std::uint32_t number, std::uint32_t kind) {
+  const ServedPlugin *plugin = find(number);
   if (trunk_ == nullptr || plugin == nullptr || plugin->tools == nullptr) return;
   if (kind < BH_LIST_TOOLS || kind > BH_LIST_PROMPTS) return;
   send_list(number, kind);
@@ -353,7 +356,7 @@ void Far::list_changed(std::uint32_t number, std::uint32_t kind) {
   trunk_->send(frame);
 }
 
-void Far::resource_updated(std::uint32_t number, std::string_view uri) {
+void ServerStub::resource_updated(std::uint32_t number, std::string_view uri) {
   if (trunk_ == nullptr || find(number) == nullptr) return;
   Frame frame;
   frame.kind = FrameKind::resource_updated;
@@ -362,7 +365,7 @@ void Far::resource_updated(std::uint32_t number, std::string_view uri) {
 }
 
 // False: there are too many.
-bool Far::note_subscription(std::uint32_t plugin, const CallText &text) {
+bool ServerStub::note_subscription(std::uint32_t plugin, const CallText &text) {
   if (text.method == "resources/unsubscribe") subscriptions_.erase({plugin, text.name});
   if (text.method != "resources/subscribe") return true;
   if (subscriptions_.size() >= max_subscriptions) return false;
@@ -370,10 +373,10 @@ bool Far::note_subscription(std::uint32_t plugin, const CallText &text) {
   return true;
 }
 
-// The near end that wanted them is gone; the next one says itself what it wants.
-void Far::end_subscriptions() {
+// The client stub that wanted them is gone; the next one says itself what it wants.
+void ServerStub::end_subscriptions() {
   for (const auto &[number, uri] : std::exchange(subscriptions_, {})) {
-    const FarPlugin &plugin = plugins_[number];
+    const ServedPlugin &plugin = plugins_[number];
     const bh_call call = calls_.insert({0, number, false});
     bh_call_info info{};
     info.size = sizeof info;
@@ -385,8 +388,8 @@ void Far::end_subscriptions() {
   }
 }
 
-// Whatever comes is answered: the near end waits.
-void Far::begin_call(const Frame &frame, std::string_view payload) {
+// Whatever comes is answered: the client stub waits.
+void ServerStub::begin_call(const Frame &frame, std::string_view payload) {
   if (draining_ && trunk_ != nullptr) {
     Frame later;
     later.kind = FrameKind::call_refused;
@@ -410,7 +413,7 @@ void Far::begin_call(const Frame &frame, std::string_view payload) {
 
 // The plugin has called complete(), it says. If that was on another thread, its result is posted
 // and comes before this.
-void Far::expect_completed(std::uint64_t exchange) {
+void ServerStub::expect_completed(std::uint64_t exchange) {
   const auto at = by_exchange_.find(exchange);
   if (at == by_exchange_.end()) return;
   post_owned(reactor_, this, [this, call = at->second] {
@@ -430,14 +433,14 @@ void Far::expect_completed(std::uint64_t exchange) {
   });
 }
 
-bh_status Far::call_plugin(const Frame &frame, std::string_view payload, bh_error *error) {
+bh_status ServerStub::call_plugin(const Frame &frame, std::string_view payload, bh_error *error) {
   CallText text;
   if (!from_bytes(payload, &text)) {
     return bh::fail(error, BH_E_INVALID, "the call cannot be read");
   }
   const auto number = find(text.plugin);
   if (!number) return bh::fail(error, BH_E_UNAVAILABLE, absent(text.plugin));
-  const FarPlugin &plugin = plugins_[*number];
+  const ServedPlugin &plugin = plugins_[*number];
   if (plugin.tools == nullptr) {
     return bh::fail(error, BH_E_UNAVAILABLE,
                     plugin.failure.empty() ? "the plugin has no tools" : plugin.failure);
@@ -464,15 +467,15 @@ bh_status Far::call_plugin(const Frame &frame, std::string_view payload, bh_erro
   return status;
 }
 
-void Far::cancel_call(std::uint64_t exchange) {
+void ServerStub::cancel_call(std::uint64_t exchange) {
   const auto at = by_exchange_.find(exchange);
   const Call *call = at == by_exchange_.end() ? nullptr : calls_.get(at->second);
   if (call == nullptr) return;
-  const FarPlugin &plugin = plugins_[call->plugin];
+  const ServedPlugin &plugin = plugins_[call->plugin];
   plugin.tools->call_cancel(plugin.self, at->second);
 }
 
-bh_status Far::complete(bh_call id, std::uint32_t kind, std::string_view json) {
+bh_status ServerStub::complete(bh_call id, std::uint32_t kind, std::string_view json) {
   const Call *found = calls_.get(id);
   if (found == nullptr) return BH_STALE;
   const Call call = *found;
@@ -491,7 +494,7 @@ bh_status Far::complete(bh_call id, std::uint32_t kind, std::string_view json) {
   return BH_OK;
 }
 
-void Far::progress(bh_call id, double value, double total, std::string_view message) {
+void ServerStub::progress(bh_call id, double value, double total, std::string_view message) {
   const Call *call = calls_.get(id);
   if (call == nullptr || !call->wanted || trunk_ == nullptr) return;
   Frame frame;
@@ -501,7 +504,7 @@ void Far::progress(bh_call id, double value, double total, std::string_view mess
   trunk_->send(frame, to_bytes(Progress{value, total, std::string(message)}));
 }
 
-void Far::event(bh_call id, std::uint32_t kind, std::string_view detail) {
+void ServerStub::event(bh_call id, std::uint32_t kind, std::string_view detail) {
   const Call *call = calls_.get(id);
   if (call == nullptr || trunk_ == nullptr || detail.size() > BH_EVENT_BYTES) return;
   Frame frame;
