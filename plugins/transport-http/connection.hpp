@@ -12,17 +12,23 @@
 #include <string_view>
 
 #include "bulkhead/cpp/host.hpp"
-#include "byte_buffer.hpp"
-#include "request_feed.hpp"
+#include "http-codec/byte_buffer.hpp"
+#include "http-codec/request_feed.hpp"
 
 namespace transport_http {
+
+using http_codec::ByteBuffer;
+using http_codec::Field;
+using http_codec::Method;
+using http_codec::RequestFeed;
+using http_codec::RequestHead;
 
 class Connection;
 struct Session;
 
 // Set once, before the first connection.
 struct ConnectionBounds {
-  FeedLimits feed;
+  http_codec::FeedLimits feed;
   std::uint64_t queue_bytes = 80ull << 20;    // unsent output
   std::uint64_t stall_ns = 60'000'000'000;    // a peer that takes nothing for so long is dropped
   std::uint64_t request_ns = 30'000'000'000;  // for a whole request

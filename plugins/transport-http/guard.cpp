@@ -7,9 +7,12 @@
 #include <charconv>
 #include <optional>
 
-#include "request_head.hpp"
+#include "http-codec/text.hpp"
 
 namespace transport_http {
+
+using http_codec::equal_ignoring_case;
+using http_codec::trim;
 
 namespace {
 
@@ -48,7 +51,7 @@ std::optional<HostPort> split(std::string_view text) noexcept {
 
 bool is_loopback_name(std::string_view host) noexcept {
   return std::any_of(loopback_names.begin(), loopback_names.end(),
-                     [&](std::string_view name) { return equals_ignoring_case(host, name); });
+                     [&](std::string_view name) { return equal_ignoring_case(host, name); });
 }
 
 bool is_address(std::string_view host) noexcept {
@@ -74,7 +77,7 @@ Guard::Guard(GuardConfig config, std::uint16_t port, bool by_address)
 
 bool Guard::host_allowed(std::string_view host) const noexcept {
   for (const std::string &local : local_) {
-    if (equals_ignoring_case(host, local)) return true;
+    if (equal_ignoring_case(host, local)) return true;
   }
   const auto parts = split(host);
   if (!parts) return false;
@@ -86,19 +89,19 @@ bool Guard::host_allowed(std::string_view host) const noexcept {
   if (port_fits && is_loopback_name(parts->host)) return true;
   if (by_address_ && port_fits && is_address(parts->host)) return true;
   return std::any_of(config_.hosts.begin(), config_.hosts.end(), [&](const std::string &allowed) {
-    return equals_ignoring_case(host, allowed) || equals_ignoring_case(parts->host, allowed);
+    return equal_ignoring_case(host, allowed) || equal_ignoring_case(parts->host, allowed);
   });
 }
 
 bool Guard::origin_allowed(std::string_view origin) const noexcept {
   if (origin.size() > max_origin) return false;
   for (const std::string &allowed : config_.origins) {
-    if (equals_ignoring_case(origin, allowed)) return true;
+    if (equal_ignoring_case(origin, allowed)) return true;
   }
   for (const std::string_view scheme :
        {std::string_view("http://"), std::string_view("https://")}) {
     if (origin.size() <= scheme.size() ||
-        !equals_ignoring_case(origin.substr(0, scheme.size()), scheme)) {
+        !equal_ignoring_case(origin.substr(0, scheme.size()), scheme)) {
       continue;
     }
     const auto parts = split(origin.substr(scheme.size()));
@@ -109,14 +112,14 @@ bool Guard::origin_allowed(std::string_view origin) const noexcept {
 
 // same-site is refused: another port or subdomain is another page, whose Origin would be looked at.
 bool Guard::fetch_site_allowed(std::string_view site) noexcept {
-  return site.empty() || equals_ignoring_case(site, "none") ||
-         equals_ignoring_case(site, "same-origin");
+  return site.empty() || equal_ignoring_case(site, "none") ||
+         equal_ignoring_case(site, "same-origin");
 }
 
 bool Guard::token_matches(std::string_view authorization) const noexcept {
   static constexpr std::string_view scheme = "bearer ";
   if (authorization.size() < scheme.size() ||
-      !equals_ignoring_case(authorization.substr(0, scheme.size()), scheme)) {
+      !equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) {
     return false;
   }
   const std::string_view given = trim(authorization.substr(scheme.size()));

@@ -3,18 +3,21 @@
 #include <algorithm>
 
 #include "bulkhead/cpp/basics.hpp"
-#include "request_head.hpp"
+#include "http-codec/text.hpp"
 
 namespace transport_http {
+
+using http_codec::equal_ignoring_case;
+using http_codec::trim;
 namespace {
 
 bool is_shown(std::string_view name) noexcept {
   constexpr std::string_view prefix = "mcp-", param = "param-";
-  if (!equals_ignoring_case(name.substr(0, prefix.size()), prefix)) return false;
+  if (!equal_ignoring_case(name.substr(0, prefix.size()), prefix)) return false;
   const std::string_view rest = name.substr(prefix.size());
-  return equals_ignoring_case(rest, "protocol-version") || equals_ignoring_case(rest, "method") ||
-         equals_ignoring_case(rest, "name") ||
-         equals_ignoring_case(rest.substr(0, param.size()), param);
+  return equal_ignoring_case(rest, "protocol-version") || equal_ignoring_case(rest, "method") ||
+         equal_ignoring_case(rest, "name") ||
+         equal_ignoring_case(rest.substr(0, param.size()), param);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ void Server::set_bounds() {
   bounds_.feed.head_bytes =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(limits.header_bytes, 1024, 1u << 20));
   bounds_.feed.body_bytes = limits.message_bytes;
-  body_budget_ = BodyBudget(std::max(unfinished_bytes, 2 * limits.message_bytes));
+  body_budget_ = http_codec::BodyBudget(std::max(unfinished_bytes, 2 * limits.message_bytes));
   bounds_.feed.budget = &body_budget_;
   bounds_.queue_bytes = limits.write_queue_bytes;
   bounds_.stall_ns = limits.write_stall_ms * ns_per_ms;

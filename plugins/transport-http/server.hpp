@@ -140,7 +140,7 @@ class Server final : public ConnectionOwner {
   const bh_host_metrics *metrics_;
   Config config_;
   ConnectionBounds bounds_;
-  BodyBudget body_budget_;
+  http_codec::BodyBudget body_budget_;
   std::size_t max_connections_ = 0;
   std::uint64_t sweep_min_ns_ = 0;  // coarseness of all time-outs
   Guard guard_;

@@ -13,16 +13,16 @@
 #include <string>
 #include <vector>
 
-#include "request_feed.hpp"
+#include "http-codec/request_feed.hpp"
 
 namespace {
 
 namespace http = boost::beast::http;
 using boost::beast::error_code;
-using transport_http::Field;
-using transport_http::RequestFeed;
+using http_codec::Field;
+using http_codec::RequestFeed;
 
-const transport_http::FeedLimits limits{.head_bytes = 1024, .body_bytes = 2048};
+const http_codec::FeedLimits limits{.head_bytes = 1024, .body_bytes = 2048};
 
 // Everything that a request says, as one text.
 std::string describe(const RequestFeed &feed) {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "byte_buffer.hpp"
+#include "http-codec/byte_buffer.hpp"
 
-namespace transport_http {
+namespace http_codec {
 
 class ChunkDecoder {
  public:
@@ -47,4 +47,4 @@ class ChunkDecoder {
   State state_ = State::size;
 };
 
-}  // namespace transport_http
+}  // namespace http_codec

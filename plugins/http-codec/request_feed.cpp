@@ -1,8 +1,8 @@
-#include "request_feed.hpp"
+#include "http-codec/request_feed.hpp"
 
 #include <algorithm>
 
-namespace transport_http {
+namespace http_codec {
 
 namespace {
 
@@ -158,4 +158,4 @@ void RequestFeed::next() noexcept {
   phase_ = Phase::head;
 }
 
-}  // namespace transport_http
+}  // namespace http_codec

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace transport_http {
+namespace http_codec {
 
 enum class Method : std::uint8_t { get, head, post, del, options, other };
 
@@ -99,13 +99,4 @@ class HeadParser {
   bool done_ = false;
 };
 
-// Is c a character of an HTTP token (a method or a field name)?
-bool is_token_char(char c) noexcept;
-// No control character but the tab: what may stand in a field value.
-bool is_field_text(std::string_view value) noexcept;
-// ASCII only; `lower` must be lower case.
-bool equals_ignoring_case(std::string_view text, std::string_view lower) noexcept;
-// Without blanks (space, tab) at both ends.
-std::string_view trim(std::string_view text) noexcept;
-
-}  // namespace transport_http
+}  // namespace http_codec

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace transport_http {
+namespace http_codec {
 
 class ByteBuffer {
  public:
@@ -81,4 +81,4 @@ class ByteBuffer {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace transport_http
+}  // namespace http_codec

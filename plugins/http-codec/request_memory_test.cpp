@@ -4,9 +4,9 @@
 #include <set>
 #include <string>
 
-#include "request_feed.hpp"
+#include "http-codec/request_feed.hpp"
 
-using namespace transport_http;
+using namespace http_codec;
 using Result = RequestFeed::Result;
 
 namespace {

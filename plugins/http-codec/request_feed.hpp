@@ -9,12 +9,13 @@
 #include <span>
 #include <string_view>
 
-#include "body_budget.hpp"
-#include "byte_buffer.hpp"
-#include "chunk_decoder.hpp"
-#include "request_head.hpp"
+#include "http-codec/body_budget.hpp"
+#include "http-codec/byte_buffer.hpp"
+#include "http-codec/chunk_decoder.hpp"
+#include "http-codec/request_head.hpp"
+#include "http-codec/text.hpp"
 
-namespace transport_http {
+namespace http_codec {
 
 struct FeedLimits {
   std::uint32_t head_bytes = 32u << 10;
@@ -86,8 +87,7 @@ class RequestFeed {
 
 // Content-Type: application/json, with or without parameters.
 inline bool is_json(const RequestFeed &feed) noexcept {
-  const std::string_view type = feed.text(Field::content_type);
-  return equals_ignoring_case(trim(type.substr(0, type.find(';'))), "application/json");
+  return is_media_type(feed.text(Field::content_type), "application/json");
 }
 
-}  // namespace transport_http
+}  // namespace http_codec

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace transport_http {
+namespace http_codec {
 
 // Thread: the reactor's.
 class BodyBudget {
@@ -34,4 +34,4 @@ class BodyBudget {
   std::uint64_t used_ = 0;
 };
 
-}  // namespace transport_http
+}  // namespace http_codec

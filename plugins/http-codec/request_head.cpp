@@ -1,38 +1,13 @@
-#include "request_head.hpp"
+#include "http-codec/request_head.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace transport_http {
+#include "http-codec/text.hpp"
+
+namespace http_codec {
 
 namespace {
-
-constexpr std::array<bool, 256> make_token_table() {
-  std::array<bool, 256> table{};
-  for (unsigned c = 'a'; c <= 'z'; ++c) table[c] = table[c - 32] = true;
-  for (unsigned c = '0'; c <= '9'; ++c) table[c] = true;
-  for (const char c : std::string_view("!#$%&'*+-.^_`|~"))
-    table[static_cast<unsigned char>(c)] = true;
-  return table;
-}
-constexpr auto token_table = make_token_table();
-
-constexpr std::uint64_t every_byte(std::uint8_t c) {
-  return 0x0101010101010101ull * c;
-}
-
-// Bit 7 of some byte is set if any of the eight is below 0x20 or is 0x7F. May also fire for what
-// follows such a byte, so the caller looks again.
-constexpr std::uint64_t maybe_control(std::uint64_t w) {
-  const std::uint64_t below = (w - every_byte(0x20)) & ~w;
-  const std::uint64_t rubout = w ^ every_byte(0x7F);
-  return (below | ((rubout - every_byte(1)) & ~rubout)) & every_byte(0x80);
-}
-
-constexpr bool is_control(char c) {
-  const auto u = static_cast<unsigned char>(c);
-  return (u < 0x20 && u != '\t') || u == 0x7F;
-}
 
 Method method_of(std::string_view name) noexcept {
   if (name == "POST") return Method::post;
@@ -43,26 +18,14 @@ Method method_of(std::string_view name) noexcept {
   return Method::other;
 }
 
-// Calls f for each element of a comma-separated list, blanks and parameters (after ';') removed.
-template <class F>
-void for_each_element(std::string_view list, F &&f) {
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    std::string_view element = list.substr(0, comma);
-    element = trim(element.substr(0, std::min(element.find(';'), element.size())));
-    if (!element.empty()) f(element);
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-}
-
 void take_accept(RequestHead &head, std::string_view value) noexcept {
   head.has_accept = true;
   for_each_element(value, [&](std::string_view type) {
     const bool any = type == "*/*";
-    if (any || equals_ignoring_case(type, "application/json") || type == "application/*") {
+    if (any || equal_ignoring_case(type, "application/json") || type == "application/*") {
       head.accepts_json = true;
     }
-    if (any || equals_ignoring_case(type, "text/event-stream") || type == "text/*") {
+    if (any || equal_ignoring_case(type, "text/event-stream") || type == "text/*") {
       head.accepts_events = true;
     }
   });
@@ -70,44 +33,12 @@ void take_accept(RequestHead &head, std::string_view value) noexcept {
 
 void take_connection(RequestHead &head, std::string_view value) noexcept {
   for_each_element(value, [&](std::string_view option) {
-    if (equals_ignoring_case(option, "close")) head.close = true;
-    if (equals_ignoring_case(option, "keep-alive")) head.keep_alive = true;
+    if (equal_ignoring_case(option, "close")) head.close = true;
+    if (equal_ignoring_case(option, "keep-alive")) head.keep_alive = true;
   });
 }
 
 }  // namespace
-
-bool is_token_char(char c) noexcept {
-  return token_table[static_cast<unsigned char>(c)];
-}
-
-bool is_field_text(std::string_view value) noexcept {
-  const char *p = value.data();
-  std::size_t n = value.size();
-  for (; n >= 8; p += 8, n -= 8) {
-    std::uint64_t word;
-    std::memcpy(&word, p, 8);
-    if (maybe_control(word) != 0 && std::any_of(p, p + 8, is_control)) return false;
-  }
-  return std::none_of(p, p + n, is_control);
-}
-
-bool equals_ignoring_case(std::string_view text, std::string_view lower) noexcept {
-  if (text.size() != lower.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-    if (c != lower[i]) return false;
-  }
-  return true;
-}
-
-std::string_view trim(std::string_view text) noexcept {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 HeadParser::Result HeadParser::advance(std::string_view data) noexcept {
   if (status_ != 0) return Result::error;
@@ -179,7 +110,7 @@ bool HeadParser::take_target(std::string_view target, std::uint32_t at) noexcept
   }
   if (target.front() != '/') {
     // Absolute form: a server has to understand it; its authority must be allowed like a Host.
-    if (target.size() < 8 || !equals_ignoring_case(target.substr(0, 7), "http://")) {
+    if (target.size() < 8 || !equal_ignoring_case(target.substr(0, 7), "http://")) {
       return refuse(400);
     }
     const std::size_t slash = target.find('/', 7);
@@ -203,7 +134,7 @@ bool HeadParser::take_field(std::string_view line, std::uint32_t at) noexcept {
   // Also refuses a folded line and a space before the colon: neither is a token character.
   if (colon == 0 || colon == line.size() || line[colon] != ':') return refuse(400);
   const std::string_view raw = line.substr(colon + 1);
-  if (!is_field_text(raw)) return refuse(400);
+  if (std::any_of(raw.begin(), raw.end(), is_control)) return refuse(400);
   const std::string_view value = trim(raw);
   return take_known(line.substr(0, colon), value,
                     at + static_cast<std::uint32_t>(value.data() - line.data()));
@@ -211,7 +142,7 @@ bool HeadParser::take_field(std::string_view line, std::uint32_t at) noexcept {
 
 bool HeadParser::take_known(std::string_view name, std::string_view value,
                             std::uint32_t at) noexcept {
-  const auto is = [&](std::string_view lower) { return equals_ignoring_case(name, lower); };
+  const auto is = [&](std::string_view lower) { return equal_ignoring_case(name, lower); };
   switch (name.size()) {
     case 4:
       if (is("host")) return keep(Field::host, value, at);
@@ -220,7 +151,7 @@ bool HeadParser::take_known(std::string_view name, std::string_view value,
       if (is("accept")) take_accept(head_, value);
       if (is("origin")) return keep(Field::origin, value, at);
       if (is("expect")) {
-        if (!equals_ignoring_case(value, "100-continue")) return refuse(417);
+        if (!equal_ignoring_case(value, "100-continue")) return refuse(417);
         head_.expects_continue = true;
       }
       break;
@@ -241,7 +172,7 @@ bool HeadParser::take_known(std::string_view name, std::string_view value,
       break;
     case 17:
       if (is("transfer-encoding")) {
-        if (head_.chunked || !equals_ignoring_case(value, "chunked")) return refuse(400);
+        if (head_.chunked || !equal_ignoring_case(value, "chunked")) return refuse(400);
         head_.chunked = true;
       }
       break;
@@ -277,4 +208,4 @@ bool HeadParser::finish() noexcept {
   return done_ = true;
 }
 
-}  // namespace transport_http
+}  // namespace http_codec

@@ -1,8 +1,10 @@
-#include "chunk_decoder.hpp"
+#include "http-codec/chunk_decoder.hpp"
 
-#include "request_head.hpp"
+#include <algorithm>
 
-namespace transport_http {
+#include "http-codec/text.hpp"
+
+namespace http_codec {
 
 ChunkDecoder::Result ChunkDecoder::feed(std::string_view &in, ByteBuffer &out) noexcept {
   while (state_ != State::done) {
@@ -58,7 +60,7 @@ bool ChunkDecoder::step(char c) noexcept {
       return (c == ':' || is_token_char(c)) && spend();
     case State::trailer_value:
       if (c == '\r') state_ = State::trailer_lf;
-      return c == '\r' || (is_field_text({&c, 1}) && spend());
+      return c == '\r' || (!is_control(c) && spend());
     case State::trailer_lf:
       state_ = State::trailer_start;
       return c == '\n';
@@ -72,4 +74,4 @@ bool ChunkDecoder::step(char c) noexcept {
   return false;
 }
 
-}  // namespace transport_http
+}  // namespace http_codec

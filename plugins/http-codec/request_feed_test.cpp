@@ -1,10 +1,10 @@
-#include "request_feed.hpp"
+#include "http-codec/request_feed.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
-using namespace transport_http;
+using namespace http_codec;
 using Result = RequestFeed::Result;
 using namespace std::string_literals;
 

@@ -1,0 +1,138 @@
+// Characters, names and lists of HTTP/1.1 heads. ASCII, no locale. Inline, since parsing a head is
+// mostly this.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace http_codec {
+
+namespace detail {
+
+constexpr std::array<bool, 256> make_token_table() {
+  std::array<bool, 256> table{};
+  for (unsigned c = 'a'; c <= 'z'; ++c) table[c] = table[c - 32] = true;
+  for (unsigned c = '0'; c <= '9'; ++c) table[c] = true;
+  for (const char c : std::string_view("!#$%&'*+-.^_`|~")) {
+    table[static_cast<unsigned char>(c)] = true;
+  }
+  return table;
+}
+inline constexpr auto token_table = make_token_table();
+
+inline std::uint64_t load_word(const char *p) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, p, sizeof word);
+  return word;
+}
+
+}  // namespace detail
+
+// True for a character of a token (a method or a field name).
+inline bool is_token_char(char c) noexcept {
+  return detail::token_table[static_cast<unsigned char>(c)];
+}
+
+inline std::size_t token_size(std::string_view text) noexcept {
+  std::size_t n = 0;
+  while (n < text.size() && is_token_char(text[n])) ++n;
+  return n;
+}
+
+// True for a control character that a field value cannot have: all but the tab.
+inline bool is_control(char c) noexcept {
+  const auto u = static_cast<unsigned char>(c);
+  return (u < 0x20 && u != '\t') || u == 0x7F;
+}
+
+// The first control character other than a tab, or `end`. Eight bytes at a time: the arithmetic
+// marks bytes exactly up to the first one, which is all that is used.
+inline const char *find_control(const char *p, const char *end) noexcept {
+  constexpr std::uint64_t ones = ~std::uint64_t{0} / 255, highs = ones * 128;
+  while (end - p >= 8) {
+    std::uint64_t x = detail::load_word(p);
+    if constexpr (std::endian::native == std::endian::big) x = __builtin_bswap64(x);
+    const std::uint64_t del = x ^ (ones * 0x7F);
+    const std::uint64_t marked = (((x - ones * 0x20) & ~x) | ((del - ones) & ~del)) & highs;
+    if (marked == 0) {
+      p += 8;
+      continue;
+    }
+    p += std::countr_zero(marked) / 8;
+    if (*p != '\t') return p;
+    ++p;
+  }
+  while (p < end && !is_control(*p)) ++p;
+  return p;
+}
+
+inline bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const int differs = a[i] ^ b[i];
+    if (differs == 0) continue;
+    const char lower = static_cast<char>(a[i] | 0x20);
+    if (differs != 0x20 || lower < 'a' || lower > 'z') return false;
+  }
+  return true;
+}
+
+// Compares a field name with one of lower-case letters and '-'. Setting bit 5 maps no other token
+// character to one of those, so that eight bytes are compared at a time.
+template <std::size_t N>
+bool is_name(std::string_view token, const char (&lower)[N]) noexcept {
+  constexpr std::size_t n = N - 1;
+  if (token.size() != n) return false;
+  std::size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const std::uint64_t word = detail::load_word(token.data() + i) | 0x2020202020202020u;
+    if (word != detail::load_word(lower + i)) return false;
+  }
+  for (; i < n; ++i) {
+    if ((token[i] | 0x20) != lower[i]) return false;
+  }
+  return true;
+}
+
+// Without blanks (space, tab) at both ends.
+inline std::string_view trim(std::string_view text) noexcept {
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// Calls f for each element of a comma-separated list, without blanks and parameters (after ';').
+template <class F>
+void for_each_element(std::string_view list, F &&f) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    std::string_view element = list.substr(0, comma);
+    element = trim(element.substr(0, std::min(element.find(';'), element.size())));
+    if (!element.empty()) f(element);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+}
+
+// True if a Content-Type names `type`, with or without parameters.
+inline bool is_media_type(std::string_view header, std::string_view type) noexcept {
+  return equal_ignoring_case(trim(header.substr(0, header.find(';'))), type);
+}
+
+// At most 18 digits and nothing else.
+inline bool parse_decimal(std::string_view text, std::uint64_t *out) noexcept {
+  if (text.empty() || text.size() > 18) return false;
+  std::uint64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return false;
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  *out = value;
+  return true;
+}
+
+}  // namespace http_codec
