@@ -22,6 +22,8 @@ constexpr std::uint64_t ns_per_ms = 1'000'000;
 // call.
 constexpr std::uint64_t trust_idle_ns = 1'000 * ns_per_ms;
 constexpr std::size_t kept_capacity = 64 * 1024;
+constexpr http_codec::ChunkLimits chunk_limits{.trailer_bytes = 4096, .extension_bytes = 4096};
+constexpr std::uint64_t chunk_bytes_max = std::uint64_t{1} << 40;
 
 // "Content-Length: N\r\n\r\n", or the blank line alone.
 std::string_view last_header(const HttpRequest &request, std::array<char, 48> *room) {
@@ -355,7 +357,7 @@ bool Connection::begin_body(const ResponseHead &head, std::string_view rest) {
   phase_ = head.framing == Framing::length    ? Phase::length
            : head.framing == Framing::chunked ? Phase::chunked
                                               : Phase::until_close;
-  chunks_.reset();
+  chunks_ = ChunkDecoder(chunk_limits);
   HttpSink *sink = sink_;
   if (!sink->on_head(head)) {
     if (sink_ == sink) cancel();
@@ -387,17 +389,18 @@ void Connection::take_body(std::string_view in) {
 }
 
 void Connection::take_chunked(std::string_view in) {
-  std::size_t at = 0;
   std::string_view piece;
   for (;;) {
-    switch (chunks_.next(in, &at, &piece)) {
-      case ParseResult::invalid:
+    switch (chunks_.next(in, chunk_bytes_max, piece)) {
+      case ChunkDecoder::Result::malformed:
+      case ChunkDecoder::Result::too_large:
         return protocol_error("a malformed chunk");
-      case ParseResult::complete:
-        surplus_ = at < in.size();
+      case ChunkDecoder::Result::done:
+        surplus_ = !in.empty();
         return complete();
-      case ParseResult::incomplete:
-        if (piece.empty()) return;
+      case ChunkDecoder::Result::more:
+        return;
+      case ChunkDecoder::Result::data:
         if (!hand_on(piece)) return;
         break;
     }

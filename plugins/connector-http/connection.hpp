@@ -4,9 +4,12 @@
 
 #include <sys/uio.h>
 
+#include "http-codec/chunk_decoder.hpp"
 #include "http1.hpp"
 
 namespace connector_http {
+
+using http_codec::ChunkDecoder;
 
 class Connection final : public HttpCall {
  public:
@@ -86,7 +89,7 @@ class Connection final : public HttpCall {
   std::string out_;  // what the socket has not taken yet
   std::size_t out_at_ = 0;
   std::string carry_;  // the start of a head
-  ChunkDecoder chunks_;
+  ChunkDecoder chunks_{{}};
 };
 
 }  // namespace connector_http

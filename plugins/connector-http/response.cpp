@@ -8,10 +8,6 @@
 namespace connector_http {
 namespace {
 
-constexpr std::uint32_t chunk_skip_max = 4096;
-constexpr std::uint32_t chunk_digits_max = 32;
-constexpr std::uint64_t chunk_bytes_max = std::uint64_t{1} << 40;
-
 constexpr std::array<bool, 256> make_token_table() {
   std::array<bool, 256> t{};
   for (int c = '0'; c <= '9'; ++c) t[static_cast<std::size_t>(c)] = true;
@@ -231,77 +227,6 @@ ParseResult parse_head(std::string_view in, ResponseHead *head, std::size_t *use
   *used = at;
   if (const char *bad = settle(head, fields)) return *why = bad, ParseResult::invalid;
   return ParseResult::complete;
-}
-
-bool ChunkDecoder::step(char c) noexcept {
-  switch (state_) {
-    case State::size: {
-      const char l = lower(c);
-      const int digit = c >= '0' && c <= '9' ? c - '0' : l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
-      if (digit >= 0) {
-        left_ = left_ * 16 + static_cast<std::uint64_t>(digit);
-        digits_ = true;
-        return left_ <= chunk_bytes_max && ++skipped_ <= chunk_digits_max;
-      }
-      if (!digits_) return false;
-      state_ = c == '\r' ? State::size_lf : State::extension;
-      skipped_ = 0;
-      return c == '\r' || c == ';' || c == ' ' || c == '\t';
-    }
-    case State::extension:
-      if (c == '\r') state_ = State::size_lf;
-      return c == '\r' || (!is_ctl(c) && ++skipped_ <= chunk_skip_max);
-    case State::size_lf:
-      state_ = left_ > 0 ? State::data : State::trailer;
-      skipped_ = 0;
-      trailer_line_ = false;
-      return c == '\n';
-    case State::data:
-      return false;  // handled by next()
-    case State::data_cr:
-      state_ = State::data_lf;
-      return c == '\r';
-    case State::data_lf:
-      state_ = State::size;
-      digits_ = false;
-      left_ = 0;
-      skipped_ = 0;
-      return c == '\n';
-    case State::trailer:
-      if (c == '\r') {
-        state_ = trailer_line_ ? State::trailer_lf : State::last_lf;
-        return true;
-      }
-      trailer_line_ = true;
-      return !is_ctl(c) && ++skipped_ <= chunk_skip_max;
-    case State::trailer_lf:
-      state_ = State::trailer;
-      trailer_line_ = false;
-      return c == '\n';
-    case State::last_lf:
-      done_ = true;
-      return c == '\n';
-  }
-  return false;
-}
-
-ParseResult ChunkDecoder::next(std::string_view in, std::size_t *at,
-                               std::string_view *piece) noexcept {
-  *piece = {};
-  while (*at < in.size()) {
-    if (state_ == State::data) {
-      const std::size_t n =
-          static_cast<std::size_t>(std::min<std::uint64_t>(left_, in.size() - *at));
-      *piece = in.substr(*at, n);
-      *at += n;
-      left_ -= n;
-      if (left_ == 0) state_ = State::data_cr;
-      return ParseResult::incomplete;
-    }
-    if (!step(in[(*at)++])) return ParseResult::invalid;
-    if (ended()) return ParseResult::complete;
-  }
-  return ParseResult::incomplete;
 }
 
 }  // namespace connector_http

@@ -1,4 +1,4 @@
-// HTTP/1.1 responses as bytes: the head, and the chunked coding. Sans I/O, no allocation.
+// The head of an HTTP/1.1 response. No I/O, no allocation.
 //
 // Strict where leniency invites confusion about where a message ends: bare LF, folded lines, two
 // framings at once, differing lengths and unknown transfer codings are refused.
@@ -36,34 +36,5 @@ bool is_media_type(std::string_view header, std::string_view type) noexcept;
 
 // ASCII, no locale.
 bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept;
-
-// Takes the chunked coding apart. Extensions and trailers are skipped (bounded by 4 KiB each).
-class ChunkDecoder {
- public:
-  // Looks at in from *at on. complete: the body ended, *at is behind it. incomplete with a
-  // non-empty *piece: a piece of the body, call again; with an empty one: feed more bytes.
-  ParseResult next(std::string_view in, std::size_t *at, std::string_view *piece) noexcept;
-  void reset() noexcept { *this = ChunkDecoder{}; }
-
- private:
-  enum class State : std::uint8_t {
-    size,
-    extension,
-    size_lf,
-    data,
-    data_cr,
-    data_lf,
-    trailer,
-    trailer_lf,
-    last_lf
-  };
-  bool step(char c) noexcept;
-  bool ended() const noexcept { return done_; }
-
-  State state_ = State::size;
-  bool digits_ = false, done_ = false, trailer_line_ = false;
-  std::uint32_t skipped_ = 0;
-  std::uint64_t left_ = 0;
-};
 
 }  // namespace connector_http

@@ -6,45 +6,64 @@
 
 namespace http_codec {
 
-ChunkDecoder::Result ChunkDecoder::feed(std::string_view &in, ByteBuffer &out) noexcept {
+namespace {
+
+// 60 bits: no overflow, and no endless row of zeros.
+constexpr std::uint32_t max_size_digits = 15;
+
+int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char lower = static_cast<char>(c | 0x20);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+}  // namespace
+
+ChunkDecoder::Result ChunkDecoder::next(std::string_view &in, std::uint64_t size_limit,
+                                        std::string_view &piece) noexcept {
   while (state_ != State::done) {
     if (in.empty()) return Result::more;
     if (state_ == State::data) {
       const std::size_t n = std::min<std::uint64_t>(size_, in.size());
-      if (!out.append(in.substr(0, n))) return Result::no_memory;
+      piece = in.substr(0, n);
       in.remove_prefix(n);
       size_ -= n;
       if (size_ == 0) state_ = State::data_cr;
-      continue;
+      return Result::data;
     }
     const char c = in.front();
     in.remove_prefix(1);
     if (!step(c)) return Result::malformed;
-    if (state_ == State::data && size_ > body_limit_ - out.size()) return Result::too_large;
+    if (state_ == State::data && size_ > size_limit) return Result::too_large;
   }
   return Result::done;
 }
 
 bool ChunkDecoder::take_size(char c) noexcept {
-  unsigned digit = 16;
-  if (c >= '0' && c <= '9') digit = static_cast<unsigned>(c - '0');
-  if (c >= 'a' && c <= 'f') digit = static_cast<unsigned>(c - 'a') + 10;
-  if (c >= 'A' && c <= 'F') digit = static_cast<unsigned>(c - 'A') + 10;
-  if (digit < 16) {
-    size_ = size_ * 16 + digit;
-    return ++digits_ <= 15;  // 60 bits: no overflow, and no row of zeros without end
+  if (const int digit = hex_digit(c); digit >= 0) {
+    size_ = size_ * 16 + static_cast<unsigned>(digit);
+    return ++line_bytes_ <= max_size_digits;
   }
-  state_ = State::size_lf;
-  return digits_ > 0 && c == '\r';
+  if (line_bytes_ == 0) return false;
+  line_bytes_ = 0;
+  state_ = State::extension;
+  return (c == '\r' || c == ';' || c == ' ' || c == '\t') && take_extension(c);
+}
+
+bool ChunkDecoder::take_extension(char c) noexcept {
+  if (c == '\r') state_ = State::size_lf;
+  return c == '\r' || (!is_control(c) && line_bytes_++ < limits_.extension_bytes);
 }
 
 bool ChunkDecoder::step(char c) noexcept {
   switch (state_) {
     case State::size:
       return take_size(c);
+    case State::extension:
+      return take_extension(c);
     case State::size_lf:
       state_ = size_ == 0 ? State::trailer_start : State::data;
-      digits_ = 0;
+      line_bytes_ = 0;
       return c == '\n';
     case State::data_cr:
       state_ = State::data_lf;

@@ -1,29 +1,35 @@
-// The chunked transfer coding, decoded byte by byte as it arrives. Strict: sizes are plain hex
-// digits, line ends are CR LF. Extensions are refused: no client sends them, and parsers that read
-// them differently are one way of smuggling. Trailers are checked and ignored.
+// The chunked transfer coding, decoded as it arrives. No copy: pieces of the body lie in the input.
+//
+// Strict: sizes are plain hex digits, line ends are CR LF, trailers are valid fields (and ignored).
+// Extensions are refused in requests: no client sends them, and parsers that read them differently
+// permit request smuggling. In responses, where some servers send them, they are skipped.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
-#include "http-codec/byte_buffer.hpp"
-
 namespace http_codec {
+
+struct ChunkLimits {
+  std::uint32_t trailer_bytes = 0;    // of all trailers
+  std::uint32_t extension_bytes = 0;  // of a chunk's extension; 0: extensions are refused
+};
 
 class ChunkDecoder {
  public:
-  enum class Result : std::uint8_t { more, done, malformed, too_large, no_memory };
+  enum class Result : std::uint8_t { more, data, done, malformed, too_large };
 
-  // body_limit: decoded bytes. trailer_limit: bytes of all trailers.
-  ChunkDecoder(std::uint64_t body_limit, std::uint32_t trailer_limit) noexcept
-      : body_limit_(body_limit), trailer_left_(trailer_limit) {}
+  explicit ChunkDecoder(const ChunkLimits &limits) noexcept
+      : limits_(limits), trailer_left_(limits.trailer_bytes) {}
 
-  // Removes from the front of `in` what belongs to the body and appends the data to `out`.
-  Result feed(std::string_view &in, ByteBuffer &out) noexcept;
+  // Consumes bytes from the front of `in`. data: `piece` is the next part of the body. more: all of
+  // `in` has been consumed. too_large: a chunk of more than `size_limit` bytes begins.
+  Result next(std::string_view &in, std::uint64_t size_limit, std::string_view &piece) noexcept;
 
  private:
   enum class State : std::uint8_t {
     size,
+    extension,
     size_lf,
     data,
     data_cr,
@@ -38,12 +44,13 @@ class ChunkDecoder {
 
   bool step(char c) noexcept;
   bool take_size(char c) noexcept;
+  bool take_extension(char c) noexcept;
   bool spend() noexcept { return trailer_left_-- > 0; }
 
-  std::uint64_t body_limit_;
-  std::uint64_t size_ = 0;  // of the chunk being read; then what is left of it
+  ChunkLimits limits_;
   std::uint32_t trailer_left_;
-  std::uint8_t digits_ = 0;
+  std::uint32_t line_bytes_ = 0;  // digits of the size, then bytes of the extension
+  std::uint64_t size_ = 0;        // of the chunk being read; then what is left of it
   State state_ = State::size;
 };
 

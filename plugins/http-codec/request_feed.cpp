@@ -70,7 +70,7 @@ RequestFeed::Result RequestFeed::head_done(std::string_view &in, std::string_vie
     phase_ = Phase::body;
     return feed_body(in);
   }
-  chunks_ = ChunkDecoder(limits_->body_bytes, limits_->head_bytes);
+  chunks_ = ChunkDecoder({.trailer_bytes = limits_->head_bytes});
   phase_ = Phase::chunks;
   return feed_chunks(in);
 }
@@ -84,19 +84,22 @@ RequestFeed::Result RequestFeed::feed_body(std::string_view &in) noexcept {
 }
 
 RequestFeed::Result RequestFeed::feed_chunks(std::string_view &in) noexcept {
-  switch (chunks_.feed(in, decoded_)) {
-    case ChunkDecoder::Result::more:
-      return charge(held_.capacity() + decoded_.capacity()) ? Result::more : fail(503);
-    case ChunkDecoder::Result::done:
-      return complete(held_.data(), decoded_.view());
-    case ChunkDecoder::Result::malformed:
-      return fail(400);
-    case ChunkDecoder::Result::too_large:
-      return fail(413);
-    case ChunkDecoder::Result::no_memory:
-      return fail(503);
+  std::string_view piece;
+  for (;;) {
+    switch (chunks_.next(in, limits_->body_bytes - decoded_.size(), piece)) {
+      case ChunkDecoder::Result::data:
+        if (!decoded_.append(piece)) return fail(503);
+        break;
+      case ChunkDecoder::Result::more:
+        return charge(held_.capacity() + decoded_.capacity()) ? Result::more : fail(503);
+      case ChunkDecoder::Result::done:
+        return complete(held_.data(), decoded_.view());
+      case ChunkDecoder::Result::malformed:
+        return fail(400);
+      case ChunkDecoder::Result::too_large:
+        return fail(413);
+    }
   }
-  return fail(500);
 }
 
 std::span<char> RequestFeed::room() noexcept {

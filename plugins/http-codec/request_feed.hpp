@@ -77,7 +77,7 @@ class RequestFeed {
   HeadParser parser_;
   ByteBuffer held_;     // head, and body unless chunked, of an unfinished request
   ByteBuffer decoded_;  // body of a chunked request
-  ChunkDecoder chunks_{0, 0};
+  ChunkDecoder chunks_{{}};
   const char *base_ = nullptr;
   std::string_view body_;
   std::uint64_t charged_ = 0;  // on the budget

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "failure.hpp"
+#include "http-codec/chunk_decoder.hpp"
 #include "peek.hpp"
 #include "response.hpp"
 #include "url.hpp"
@@ -15,6 +16,7 @@
 namespace {
 
 using namespace connector_http;
+using http_codec::ChunkDecoder;
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -22,22 +24,20 @@ void require(bool holds) {
 
 struct Decoded {
   std::string body;
-  ParseResult end = ParseResult::incomplete;
+  ChunkDecoder::Result end = ChunkDecoder::Result::more;
   friend bool operator==(const Decoded &, const Decoded &) = default;
 };
 
 Decoded decode(std::string_view in, std::size_t step) {
-  ChunkDecoder decoder;
+  ChunkDecoder decoder({.trailer_bytes = 4096, .extension_bytes = 4096});
   Decoded out;
-  std::string_view piece;
-  for (; !in.empty() && out.end == ParseResult::incomplete;) {
+  while (!in.empty() && out.end == ChunkDecoder::Result::more) {
     const std::string part(in.substr(0, step));
     in.remove_prefix(part.size());
-    std::size_t at = 0;
-    do {
-      out.end = decoder.next(part, &at, &piece);
+    std::string_view left = part, piece;
+    while ((out.end = decoder.next(left, 1u << 30, piece)) == ChunkDecoder::Result::data) {
       out.body.append(piece);
-    } while (out.end == ParseResult::incomplete && !piece.empty());
+    }
   }
   return out;
 }

@@ -135,39 +135,6 @@ TEST_CASE("heads that could be misread are refused") {
 
 namespace {
 
-std::string decode(std::string_view in, std::size_t step, ParseResult *end) {
-  ChunkDecoder decoder;
-  std::string out;
-  std::string_view piece;
-  for (std::size_t from = 0; from < in.size(); from += step) {
-    const std::string_view part = in.substr(from, step);
-    std::size_t at = 0;
-    do {
-      *end = decoder.next(part, &at, &piece);
-      out.append(piece);
-      if (*end != ParseResult::incomplete) return out;
-    } while (!piece.empty());
-  }
-  return out;
-}
-
-}  // namespace
-
-TEST_CASE("chunks are joined, in any pieces") {
-  const std::size_t step = GENERATE(1u, 2u, 3u, 7u, 1000u);
-  ParseResult end;
-  CHECK(decode("4\r\nWiki\r\nA;x=\"y\"\r\npedia in\r\n\r\n0\r\nT: u\r\n\r\n", step, &end) ==
-        "Wikipedia in\r\n");
-  CHECK(end == ParseResult::complete);
-  for (const char *bad : {"x\r\n", "\r\n", "4\nWiki", "4\r\nWikiX", "4\r\nWiki\r\r", "0\r\n\rX",
-                          "FFFFFFFFFFFFFFFF1\r\n", "-1\r\n", " 4\r\n"}) {
-    decode(bad, step, &end);
-    CHECK(end == ParseResult::invalid);
-  }
-}
-
-namespace {
-
 struct Read {
   std::vector<std::pair<std::string, std::string>> events;
   bool too_large = false;
