@@ -9,12 +9,18 @@
 #include <string_view>
 
 #include "bulkhead/abi/core.h"
-#include "response.hpp"
+#include "http-codec/request_head.hpp"
+#include "http-codec/response_head.hpp"
+#include "http-codec/text.hpp"
 #include "url.hpp"
 
 namespace connector_http {
 
-enum class Method : std::uint8_t { get, post, del };
+using http_codec::equal_ignoring_case;
+using http_codec::Framing;
+using http_codec::is_media_type;
+using http_codec::Method;
+using http_codec::ResponseHead;
 
 struct HttpRequest {
   Method method = Method::post;

@@ -319,10 +319,10 @@ bool Connection::take_head(std::string_view in, std::size_t *used) {
   ResponseHead head;
   const char *why = nullptr;
   switch (parse_head(in.substr(0, client_.limits_.header_bytes), &head, used, &why)) {
-    case ParseResult::invalid:
+    case http_codec::ParseResult::invalid:
       protocol_error(why);
       return false;
-    case ParseResult::incomplete:
+    case http_codec::ParseResult::incomplete:
       if (in.size() >= client_.limits_.header_bytes) {
         fail(BH_E_LIMIT, "the answer's head is longer than " +
                              std::to_string(client_.limits_.header_bytes) + " bytes");
@@ -330,7 +330,7 @@ bool Connection::take_head(std::string_view in, std::size_t *used) {
         carry_.assign(in);
       }
       return false;
-    case ParseResult::complete:
+    case http_codec::ParseResult::complete:
       break;
   }
   if (head.status == 101) return protocol_error("an upgrade that was not requested"), false;

@@ -5,9 +5,11 @@
 #include <array>
 
 #include "bulkhead/cpp/basics.hpp"
-#include "response.hpp"
+#include "http-codec/text.hpp"
 
 namespace connector_http {
+
+using http_codec::equal_ignoring_case;
 namespace {
 
 constexpr std::size_t headers_max = 100;

@@ -1,10 +1,14 @@
 #include "failure.hpp"
 
+#include "http-codec/text.hpp"
+
 #include <algorithm>
 
 #include "bulkhead/cpp/basics.hpp"
 
 namespace connector_http {
+
+using http_codec::equal_ignoring_case;
 namespace {
 
 constexpr std::size_t scope_bytes_max = 120;

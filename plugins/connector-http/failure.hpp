@@ -7,10 +7,12 @@
 #include <string_view>
 
 #include "bulkhead/abi/core.h"
-#include "response.hpp"
+#include "http-codec/response_head.hpp"
 #include "url.hpp"
 
 namespace connector_http {
+
+using http_codec::ResponseHead;
 
 // What is kept of such an answer's head.
 struct HttpFailure {

@@ -3,9 +3,11 @@
 #include <string_view>
 
 #include "bulkhead/cpp/messages.hpp"
-#include "response.hpp"
+#include "http-codec/text.hpp"
 
 namespace connector_http {
+
+using http_codec::equal_ignoring_case;
 namespace {
 
 bool may_be_set(std::string_view name) {

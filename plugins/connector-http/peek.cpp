@@ -4,9 +4,11 @@
 #include <charconv>
 #include <cstring>
 
-#include "response.hpp"
+#include "http-codec/text.hpp"
 
 namespace connector_http {
+
+using http_codec::equal_ignoring_case;
 namespace {
 
 constexpr auto npos = std::string_view::npos;

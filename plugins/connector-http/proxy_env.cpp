@@ -1,8 +1,10 @@
 #include "proxy_env.hpp"
 
-#include "response.hpp"
+#include "http-codec/text.hpp"
 
 namespace connector_http {
+
+using http_codec::equal_ignoring_case;
 namespace {
 
 std::string_view lookup(const char *(*get)(const char *), const char *a, const char *b) {

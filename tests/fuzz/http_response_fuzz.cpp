@@ -9,14 +9,14 @@
 
 #include "failure.hpp"
 #include "http-codec/chunk_decoder.hpp"
+#include "http-codec/response_head.hpp"
 #include "peek.hpp"
-#include "response.hpp"
 #include "url.hpp"
 
 namespace {
 
 using namespace connector_http;
-using http_codec::ChunkDecoder;
+using namespace http_codec;
 
 void require(bool holds) {
   if (!holds) std::abort();

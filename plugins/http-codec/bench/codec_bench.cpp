@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "response.hpp"
+#include "http-codec/response_head.hpp"
 
 namespace {
 
@@ -55,11 +55,11 @@ double best_ns(F &&f) {
 void measure(const char *name, std::string_view head) {
   std::uint64_t sum = 0;
   const double own = best_ns([&] {
-    connector_http::ResponseHead out;
+    http_codec::ResponseHead out;
     std::size_t used = 0;
     const char *why = nullptr;
-    if (connector_http::parse_head(head, &out, &used, &why) !=
-        connector_http::ParseResult::complete) {
+    if (http_codec::parse_head(head, &out, &used, &why) !=
+        http_codec::ParseResult::complete) {
       std::abort();
     }
     sum += out.content_length;

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace connector_http {
+namespace http_codec {
 
 enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
@@ -31,10 +31,4 @@ enum class ParseResult : std::uint8_t { complete, incomplete, invalid };
 ParseResult parse_head(std::string_view in, ResponseHead *head, std::size_t *used,
                        const char **why) noexcept;
 
-// True when a media type header names `type` ("application/json; charset=utf-8" does).
-bool is_media_type(std::string_view header, std::string_view type) noexcept;
-
-// ASCII, no locale.
-bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept;
-
-}  // namespace connector_http
+}  // namespace http_codec

@@ -1,59 +1,12 @@
-#include "response.hpp"
+#include "http-codec/response_head.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstring>
 
-namespace connector_http {
+#include "http-codec/text.hpp"
+
+namespace http_codec {
 namespace {
-
-constexpr std::array<bool, 256> make_token_table() {
-  std::array<bool, 256> t{};
-  for (int c = '0'; c <= '9'; ++c) t[static_cast<std::size_t>(c)] = true;
-  for (int c = 'a'; c <= 'z'; ++c) t[static_cast<std::size_t>(c)] = true;
-  for (int c = 'A'; c <= 'Z'; ++c) t[static_cast<std::size_t>(c)] = true;
-  for (char c : std::string_view("!#$%&'*+-.^_`|~")) t[static_cast<unsigned char>(c)] = true;
-  return t;
-}
-constexpr std::array<bool, 256> token_table = make_token_table();
-
-char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
-bool is_ctl(char c) noexcept {
-  const auto u = static_cast<unsigned char>(c);
-  return (u < 0x20 && u != '\t') || u == 0x7F;
-}
-
-// The first control byte other than a tab, eight bytes at a time: it ends the line, or it is an
-// error. A byte marked by the arithmetic is exact up to the first one, which is all that is used.
-const char *find_control(const char *p, const char *end) noexcept {
-  constexpr std::uint64_t ones = ~std::uint64_t{0} / 255, highs = ones * 128;
-  while (end - p >= 8) {
-    std::uint64_t x;
-    std::memcpy(&x, p, sizeof x);
-    if constexpr (std::endian::native == std::endian::big) x = __builtin_bswap64(x);
-    const std::uint64_t del = x ^ (ones * 0x7F);
-    const std::uint64_t marked = (((x - ones * 0x20) & ~x) | ((del - ones) & ~del)) & highs;
-    if (marked == 0) {
-      p += 8;
-      continue;
-    }
-    p += std::countr_zero(marked) / 8;
-    if (*p != '\t') return p;
-    ++p;
-  }
-  while (p < end && !is_ctl(*p)) ++p;
-  return p;
-}
-
-std::string_view trimmed(std::string_view s) noexcept {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
-  return s;
-}
 
 bool parse_number(std::string_view s, std::uint64_t *out) noexcept {
   if (s.empty() || s.size() > 15) return false;
@@ -64,17 +17,6 @@ bool parse_number(std::string_view s, std::uint64_t *out) noexcept {
   }
   *out = value;
   return true;
-}
-
-// Calls f for each element of a comma-separated list.
-template <class F>
-void each_element(std::string_view list, F &&f) {
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    f(trimmed(list.substr(0, comma)));
-    if (comma == std::string_view::npos) return;
-    list.remove_prefix(comma + 1);
-  }
 }
 
 struct Fields {
@@ -91,14 +33,14 @@ const char *take_length(std::string_view value, ResponseHead *head, Fields *fiel
 }
 
 void take_connection(std::string_view value, Fields *fields) noexcept {
-  each_element(value, [&](std::string_view option) {
+  for_each_element(value, [&](std::string_view option) {
     if (equal_ignoring_case(option, "close")) fields->close = true;
     if (equal_ignoring_case(option, "keep-alive")) fields->keep = true;
   });
 }
 
 void take_keep_alive(std::string_view value, ResponseHead *head) noexcept {
-  each_element(value, [&](std::string_view option) {
+  for_each_element(value, [&](std::string_view option) {
     std::uint64_t n = 0;
     if (option.size() > 8 && equal_ignoring_case(option.substr(0, 8), "timeout=") &&
         parse_number(option.substr(8), &n)) {
@@ -164,10 +106,10 @@ const char *take_status_line(std::string_view line, ResponseHead *head, Fields *
 
 const char *take_line(std::string_view line, ResponseHead *head, Fields *fields) noexcept {
   std::size_t colon = 0;
-  while (colon < line.size() && token_table[static_cast<unsigned char>(line[colon])]) ++colon;
+  while (colon < line.size() && is_token_char(line[colon])) ++colon;
   if (colon == 0 || colon == line.size() || line[colon] != ':') return "a malformed header line";
   const std::string_view value = line.substr(colon + 1);
-  return take_field(line.substr(0, colon), trimmed(value), head, fields);
+  return take_field(line.substr(0, colon), trim(value), head, fields);
 }
 
 const char *settle(ResponseHead *head, const Fields &fields) noexcept {
@@ -188,20 +130,6 @@ const char *settle(ResponseHead *head, const Fields &fields) noexcept {
 }
 
 }  // namespace
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const int differs = a[i] ^ b[i];
-    if (differs == 0) continue;
-    if (differs != 0x20 || lower(a[i]) != lower(b[i])) return false;
-  }
-  return true;
-}
-
-bool is_media_type(std::string_view header, std::string_view type) noexcept {
-  return equal_ignoring_case(trimmed(header.substr(0, header.find(';'))), type);
-}
 
 ParseResult parse_head(std::string_view in, ResponseHead *head, std::size_t *used,
                        const char **why) noexcept {
@@ -229,4 +157,4 @@ ParseResult parse_head(std::string_view in, ResponseHead *head, std::size_t *use
   return ParseResult::complete;
 }
 
-}  // namespace connector_http
+}  // namespace http_codec
