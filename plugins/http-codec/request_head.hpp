@@ -4,17 +4,26 @@
 // read differently (bare LF, folded lines, a space before the colon, two lengths, unknown transfer
 // codings) is refused with 400, never guessed.
 //
-// No I/O, no allocation. Only the fields that the transport acts upon are kept; the others are
-// checked and skipped.
+// Own instead of Boost.Beast's basic_parser (bench/codec_bench.cpp): 133 against 213 ns for a head of
+// 142 bytes and 313 against 482 ns for one of 346, if Beast keeps the same fields; 259 and 589 ns
+// with the scan of the raw head that has to precede it, since it accepts bare LF and folded lines.
+//
+// No I/O, no allocation. Only the fields that the users of this kit act upon are kept; the others
+// are checked and skipped.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string_view>
 
+#include "http-codec/head_lines.hpp"
+
 namespace http_codec {
 
 enum class Method : std::uint8_t { get, head, post, del, options, other };
+
+// "GET"; empty for Method::other.
+std::string_view name_of(Method method) noexcept;
 
 // A range of the request's bytes. An offset, not a pointer: the bytes may move while they arrive.
 struct Slice {
@@ -35,29 +44,24 @@ enum class Field : std::uint8_t {
   count_
 };
 
-struct RequestHead {
+struct RequestHead : MessageFields {
   Method method = Method::other;
   std::uint8_t minor = 1;  // HTTP/1.minor
-  bool chunked = false;
-  bool has_length = false;
-  bool close = false;       // Connection: close
-  bool keep_alive = false;  // Connection: keep-alive
   bool expects_continue = false;
   bool has_accept = false;
   bool accepts_json = false;
   bool accepts_events = false;
   std::uint8_t seen = 0;    // bit per Field
   std::uint32_t bytes = 0;  // of the whole head, its empty line included
-  std::uint64_t content_length = 0;
-  Slice path;       // from its '/' up to '?', or "*"
-  Slice query;      // after '?'
-  Slice authority;  // of an absolute-form target, else empty
+  Slice path;               // from its '/' up to '?', or "*"
+  Slice query;              // after '?'
+  Slice authority;          // of an absolute-form target, else empty
   std::array<Slice, static_cast<std::size_t>(Field::count_)> fields{};
   static_assert(static_cast<std::size_t>(Field::count_) <= 8, "bits of seen");
 
   bool has(Field field) const noexcept { return (seen >> static_cast<unsigned>(field) & 1u) != 0; }
   Slice operator[](Field field) const noexcept { return fields[static_cast<std::size_t>(field)]; }
-  bool persistent() const noexcept { return minor == 1 ? !close : keep_alive && !close; }
+  bool persistent() const noexcept { return MessageFields::persistent(minor == 0); }
 };
 
 class HeadParser {
@@ -72,28 +76,29 @@ class HeadParser {
   Result advance(std::string_view data) noexcept;
 
   const RequestHead &head() const noexcept { return head_; }
-  // The HTTP status of the refusal, after Result::error.
+  // The HTTP status of the refusal and its reason, after Result::error.
   int status() const noexcept { return status_; }
+  const char *why() const noexcept { return why_; }
 
  private:
-  bool take_line(std::string_view data, std::size_t end) noexcept;
-  bool take_request_line(std::string_view line, std::uint32_t at) noexcept;
-  bool take_target(std::string_view target, std::uint32_t at) noexcept;
-  bool take_field(std::string_view line, std::uint32_t at) noexcept;
-  bool take_known(std::string_view name, std::string_view value, std::uint32_t at) noexcept;
+  bool read_line(std::string_view line, std::uint32_t at) noexcept;
+  bool read_request_line(std::string_view line, std::uint32_t at) noexcept;
+  bool read_target(std::string_view target, std::uint32_t at) noexcept;
+  bool read_field(std::string_view name, std::string_view value, std::uint32_t at) noexcept;
   bool keep(Field field, std::string_view value, std::uint32_t at) noexcept;
-  bool take_length(std::string_view value) noexcept;
   bool finish() noexcept;
-  bool refuse(int status) noexcept {
+  bool check(const char *why) noexcept { return why == nullptr || refuse(400, why); }
+  bool refuse(int status, const char *why) noexcept {
     status_ = status;
+    why_ = why;
     return false;
   }
 
   RequestHead head_;
+  HeadLines lines_;
   std::uint32_t limit_;
-  std::uint32_t line_ = 0;     // where the line being read starts
-  std::uint32_t scanned_ = 0;  // no line feed before this, from line_ on
   int status_ = 0;
+  const char *why_ = nullptr;
   bool request_line_ = false;  // has been read
   bool skipped_line_ = false;  // one empty line before the request line is allowed
   bool done_ = false;

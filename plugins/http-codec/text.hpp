@@ -81,19 +81,20 @@ inline bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept
   return true;
 }
 
-// Compares a field name with one of lower-case letters and '-'. Setting bit 5 maps no other token
-// character to one of those, so that eight bytes are compared at a time.
+// Compares text without control characters with a lower-case literal of letters, digits and "-/+"
+// (no '_', '~' and the like): setting bit 5 maps no other character to one of those, so that eight
+// bytes are compared at a time.
 template <std::size_t N>
-bool is_name(std::string_view token, const char (&lower)[N]) noexcept {
+bool equals_lower(std::string_view text, const char (&lower)[N]) noexcept {
   constexpr std::size_t n = N - 1;
-  if (token.size() != n) return false;
+  if (text.size() != n) return false;
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8) {
-    const std::uint64_t word = detail::load_word(token.data() + i) | 0x2020202020202020u;
+    const std::uint64_t word = detail::load_word(text.data() + i) | 0x2020202020202020u;
     if (word != detail::load_word(lower + i)) return false;
   }
   for (; i < n; ++i) {
-    if ((token[i] | 0x20) != lower[i]) return false;
+    if ((text[i] | 0x20) != lower[i]) return false;
   }
   return true;
 }

@@ -1,0 +1,86 @@
+// What the heads of requests and of responses have in common: their lines, and the fields that
+// decide where a message ends and whether its connection persists.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "http-codec/text.hpp"
+
+namespace http_codec {
+
+// Splits a head into lines. Each byte is looked at once, however the head is cut into pieces. A
+// control character (but the tab), a bare CR and a bare LF are invalid.
+class HeadLines {
+ public:
+  enum class Step : std::uint8_t { line, more, invalid };
+
+  // `data`: everything received since the first byte of the head. line: without its CR LF.
+  Step next(std::string_view data, std::string_view &line) noexcept {
+    const char *const end = data.data() + data.size();
+    const char *const at = find_control(data.data() + scanned_, end);
+    scanned_ = static_cast<std::uint32_t>(at - data.data());
+    if (end - at < 2) return at == end || *at == '\r' ? Step::more : Step::invalid;
+    if (at[0] != '\r' || at[1] != '\n') return Step::invalid;
+    line = data.substr(start_, scanned_ - start_);
+    start_ = scanned_ += 2;
+    return Step::line;
+  }
+
+  // Where the next line starts.
+  std::uint32_t start() const noexcept { return start_; }
+
+ private:
+  std::uint32_t start_ = 0, scanned_ = 0;
+};
+
+// "Name: value". False: it is no field. Refuses a folded line and a space before the colon, too:
+// neither is a token.
+inline bool split_field(std::string_view line, std::string_view &name,
+                        std::string_view &value) noexcept {
+  const std::size_t colon = token_size(line);
+  if (colon == 0 || colon == line.size() || line[colon] != ':') return false;
+  name = line.substr(0, colon);
+  value = trim(line.substr(colon + 1));
+  return true;
+}
+
+// Functions that check return why a value is invalid, or null.
+struct MessageFields {
+  bool chunked = false;
+  bool has_length = false;
+  bool close = false;       // Connection: close
+  bool keep_alive = false;  // Connection: keep-alive
+  std::uint64_t content_length = 0;
+
+  // A list of lengths, even of equal ones, is invalid; so is a second field that differs.
+  const char *read_length(std::string_view value) noexcept {
+    std::uint64_t length = 0;
+    if (!parse_decimal(value, &length)) return "a malformed Content-Length";
+    if (has_length && length != content_length) return "two different Content-Length fields";
+    has_length = true;
+    content_length = length;
+    return nullptr;
+  }
+  const char *read_coding(std::string_view value) noexcept {
+    if (chunked || !equals_lower(value, "chunked")) {
+      return "a transfer coding other than chunked";
+    }
+    chunked = true;
+    return nullptr;
+  }
+  void read_connection(std::string_view value) noexcept {
+    for_each_element(value, [this](std::string_view option) {
+      if (equals_lower(option, "close")) close = true;
+      if (equals_lower(option, "keep-alive")) keep_alive = true;
+    });
+  }
+  const char *check_framing(bool http_1_0) const noexcept {
+    if (chunked && has_length) return "two framings for one body";
+    if (chunked && http_1_0) return "a transfer coding in HTTP/1.0";
+    return nullptr;
+  }
+  bool persistent(bool http_1_0) const noexcept { return !close && (!http_1_0 || keep_alive); }
+};
+
+}  // namespace http_codec
