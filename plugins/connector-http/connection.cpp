@@ -22,8 +22,6 @@ constexpr std::uint64_t ns_per_ms = 1'000'000;
 // call.
 constexpr std::uint64_t trust_idle_ns = 1'000 * ns_per_ms;
 constexpr std::size_t kept_capacity = 64 * 1024;
-constexpr http_codec::ChunkLimits chunk_limits{.trailer_bytes = 4096, .extension_bytes = 4096};
-constexpr std::uint64_t chunk_bytes_max = std::uint64_t{1} << 40;
 
 // "Content-Length: N\r\n\r\n", or the blank line alone.
 std::string_view last_header(const HttpRequest &request, std::array<char, 48> *room) {
@@ -58,7 +56,10 @@ void shrink(std::string *s) noexcept {
 }  // namespace
 
 Connection::Connection(Http1Client &client, Origin &origin, std::uint64_t connect_timeout_ms)
-    : client_(client), origin_(origin), connect_timeout_ms_(connect_timeout_ms) {}
+    : client_(client),
+      origin_(origin),
+      connect_timeout_ms_(connect_timeout_ms),
+      reader_(client.limits_.header_bytes) {}
 
 // ---- connecting
 // ----------------------------------------------------------------------------------
@@ -66,9 +67,8 @@ Connection::Connection(Http1Client &client, Origin &origin, std::uint64_t connec
 void Connection::begin(HttpSink &sink, std::uint64_t *unsent) {
   sink_ = &sink;
   unsent_ = unsent;
-  phase_ = Phase::head;
   received_ = surplus_ = keep_alive_ = false;
-  carry_.clear();
+  reader_.reset();
 }
 
 bh_status Connection::open(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent,
@@ -269,11 +269,11 @@ void Connection::on_event(void *arg, std::int32_t, std::uint32_t events) {
 
 void Connection::readable() {
   std::span<char> room;
-  if (phase_ == Phase::length) room = sink_->room();
+  if (reader_.missing() > 0) room = sink_->room();
   const bool direct = !room.empty();
   char *to = direct ? room.data() : client_.scratch_.get();
   const std::size_t size =
-      direct ? std::min<std::size_t>(room.size(), left_) : Http1Client::scratch_bytes;
+      direct ? std::min<std::size_t>(room.size(), reader_.missing()) : Http1Client::scratch_bytes;
   ssize_t n = 0;
   do {
     n = ::recv(fd_, to, size, MSG_DONTWAIT);
@@ -286,7 +286,7 @@ void Connection::readable() {
 
 // The peer closed or reset the connection while a call was under way.
 void Connection::ended(int error) {
-  if (phase_ == Phase::until_close && error == 0) return complete();
+  if (reader_.ends_with_connection() && error == 0) return complete();
   std::string text = error == 0 ? "the server closed the connection" : error_text(error);
   text += received_ ? " in the middle of its answer" : " before it answered";
   if (account_ > 0) {
@@ -298,73 +298,50 @@ void Connection::ended(int error) {
 }
 
 void Connection::consume(std::string_view in) {
-  if (phase_ != Phase::head) return take_body(in);
-  std::string joined;  // lives as long as the views into it
-  if (!carry_.empty()) {
-    const std::size_t from = carry_.size() > 3 ? carry_.size() - 3 : 0;
-    carry_.append(in);
-    if (carry_.find("\r\n\r\n", from) == std::string::npos) {
-      if (carry_.size() > client_.limits_.header_bytes) protocol_error("a head beyond the limit");
-      return;
+  using Result = http_codec::ResponseReader::Result;
+  std::string_view piece;
+  for (;;) {
+    switch (reader_.next(in, piece)) {
+      case Result::more:
+        return;
+      case Result::head:
+        if (!take_head(in)) return;
+        break;
+      case Result::body:
+        if (!hand_on(piece)) return;
+        break;
+      case Result::done:
+        surplus_ = !in.empty();
+        return complete();
+      case Result::invalid:
+        return protocol_error(reader_.why());
+      case Result::head_too_large:
+        return fail(BH_E_LIMIT, "the answer's head is longer than " +
+                                    std::to_string(client_.limits_.header_bytes) + " bytes");
     }
-    joined.swap(carry_);
-    in = joined;
   }
-  std::size_t used = 0;
-  while (take_head(in, &used)) in.remove_prefix(used);
 }
 
-// True: an interim response was skipped, look again.
-bool Connection::take_head(std::string_view in, std::size_t *used) {
-  ResponseHead head;
-  const char *why = nullptr;
-  switch (parse_head(in.substr(0, client_.limits_.header_bytes), &head, used, &why)) {
-    case http_codec::ParseResult::invalid:
-      protocol_error(why);
-      return false;
-    case http_codec::ParseResult::incomplete:
-      if (in.size() >= client_.limits_.header_bytes) {
-        fail(BH_E_LIMIT, "the answer's head is longer than " +
-                             std::to_string(client_.limits_.header_bytes) + " bytes");
-      } else {
-        carry_.assign(in);
-      }
-      return false;
-    case http_codec::ParseResult::complete:
-      break;
-  }
-  if (head.status == 101) return protocol_error("an upgrade that was not requested"), false;
-  if (head.status < 200) return true;
+// False when the call is over; else the body follows. `in`: what has come behind the head.
+bool Connection::take_head(std::string_view in) {
+  const ResponseHead &head = reader_.head();
   if (!head.content_encoding.empty() && !equal_ignoring_case(head.content_encoding, "identity")) {
     return protocol_error("a content encoding that was not requested"), false;
   }
   keep_alive_ = head.keep_alive;
   keep_alive_s_ = head.keep_alive_s;
-  begin_body(head, in.substr(*used));
-  return false;
-}
-
-bool Connection::begin_body(const ResponseHead &head, std::string_view rest) {
-  left_ = head.framing == Framing::length ? head.content_length : 0;
-  const bool whole =
-      head.framing == Framing::none || (head.framing == Framing::length && rest.size() >= left_);
-  if (whole) {
-    surplus_ = rest.size() > left_;
-    const std::string_view body = rest.substr(0, left_);
-    detach(true)->on_whole(head, body);
-    return true;
-  }
-  phase_ = head.framing == Framing::length    ? Phase::length
-           : head.framing == Framing::chunked ? Phase::chunked
-                                              : Phase::until_close;
-  chunks_ = ChunkDecoder(chunk_limits);
-  HttpSink *sink = sink_;
-  if (!sink->on_head(head)) {
-    if (sink_ == sink) cancel();
+  const bool known = head.framing == Framing::none || head.framing == Framing::length;
+  const std::uint64_t length = head.framing == Framing::length ? head.content_length : 0;
+  HttpSink *const sink = sink_;
+  if (known && in.size() >= length) {
+    surplus_ = in.size() > length;
+    detach(true)->on_whole(head, in.substr(0, length));
     return false;
   }
-  if (sink_ == sink && !rest.empty()) take_body(rest);
-  return true;
+  const bool wanted = sink->on_head(head);
+  if (sink_ != sink) return false;  // cancelled from inside
+  if (!wanted) cancel();
+  return wanted;
 }
 
 // False when the call is over.
@@ -374,37 +351,6 @@ bool Connection::hand_on(std::string_view piece) {
   if (sink_ != sink) return false;  // cancelled from inside
   if (!go_on) cancel();
   return go_on;
-}
-
-void Connection::take_body(std::string_view in) {
-  if (phase_ == Phase::chunked) return take_chunked(in);
-  if (phase_ == Phase::until_close) {
-    hand_on(in);
-    return;
-  }
-  const std::size_t n = static_cast<std::size_t>(std::min<std::uint64_t>(left_, in.size()));
-  surplus_ = n < in.size();
-  left_ -= n;
-  if (hand_on(in.substr(0, n)) && left_ == 0) complete();
-}
-
-void Connection::take_chunked(std::string_view in) {
-  std::string_view piece;
-  for (;;) {
-    switch (chunks_.next(in, chunk_bytes_max, piece)) {
-      case ChunkDecoder::Result::malformed:
-      case ChunkDecoder::Result::too_large:
-        return protocol_error("a malformed chunk");
-      case ChunkDecoder::Result::done:
-        surplus_ = !in.empty();
-        return complete();
-      case ChunkDecoder::Result::more:
-        return;
-      case ChunkDecoder::Result::data:
-        if (!hand_on(piece)) return;
-        break;
-    }
-  }
 }
 
 // ---- the end of a call
@@ -419,7 +365,6 @@ HttpSink *Connection::detach(bool reuse) {
   unsent_ = nullptr;
   client_.host_.timer_cancel(timer_);
   if (reuse && keep_alive_ && !surplus_ && whole_request_sent && state_ == State::busy) {
-    phase_ = Phase::head;
     state_ = State::idle;
     idle_since_ns_ = client_.host_.now_ns();
     client_.put_idle(this);

@@ -4,12 +4,10 @@
 
 #include <sys/uio.h>
 
-#include "http-codec/chunk_decoder.hpp"
+#include "http-codec/response_reader.hpp"
 #include "http1.hpp"
 
 namespace connector_http {
-
-using http_codec::ChunkDecoder;
 
 class Connection final : public HttpCall {
  public:
@@ -37,7 +35,6 @@ class Connection final : public HttpCall {
  private:
   friend class Http1Client;
   enum class State : std::uint8_t { resolving, connecting, idle, busy, closed };
-  enum class Phase : std::uint8_t { head, length, chunked, until_close };
 
   static void on_event(void *arg, std::int32_t fd, std::uint32_t events);
   static void on_timer(void *arg);
@@ -55,11 +52,7 @@ class Connection final : public HttpCall {
   void readable();
   void ended(int error);
   void consume(std::string_view in);
-  bool take_head(std::string_view in, std::size_t *used);
-  void interim(std::size_t status);
-  bool begin_body(const ResponseHead &head, std::string_view rest);
-  void take_body(std::string_view in);
-  void take_chunked(std::string_view in);
+  bool take_head(std::string_view in);
   bool hand_on(std::string_view piece);
   void complete();
   HttpSink *detach(bool reuse);
@@ -73,7 +66,6 @@ class Connection final : public HttpCall {
   bh_watch watch_ = 0;
   bh_timer timer_ = 0;
   State state_ = State::resolving;
-  Phase phase_ = Phase::head;
   bool keep_alive_ = false;
   bool surplus_ = false;  // bytes behind the response: never reuse
   bool received_ = false;
@@ -83,13 +75,11 @@ class Connection final : public HttpCall {
   std::size_t tried_ = 0;
   std::string failure_;  // why open() cannot go on
   std::uint64_t connect_timeout_ms_, deadline_ns_ = 0;
-  std::uint64_t left_ = 0;  // of a body of known length
   std::uint64_t idle_since_ns_ = 0;
   std::uint64_t account_ = 0;
   std::string out_;  // what the socket has not taken yet
   std::size_t out_at_ = 0;
-  std::string carry_;  // the start of a head
-  ChunkDecoder chunks_{{}};
+  http_codec::ResponseReader reader_;
 };
 
 }  // namespace connector_http

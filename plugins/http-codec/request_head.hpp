@@ -4,9 +4,10 @@
 // read differently (bare LF, folded lines, a space before the colon, two lengths, unknown transfer
 // codings) is refused with 400, never guessed.
 //
-// Own instead of Boost.Beast's basic_parser (bench/codec_bench.cpp): 133 against 213 ns for a head of
-// 142 bytes and 313 against 482 ns for one of 346, if Beast keeps the same fields; 259 and 589 ns
-// with the scan of the raw head that has to precede it, since it accepts bare LF and folded lines.
+// Own instead of Boost.Beast's basic_parser (bench/codec_bench.cpp): 133 against 213 ns for a head
+// of 142 bytes and 313 against 482 ns for one of 346, if Beast keeps the same fields; 259 and 589
+// ns with the scan of the raw head that has to precede it, since it accepts bare LF and folded
+// lines.
 //
 // No I/O, no allocation. Only the fields that the users of this kit act upon are kept; the others
 // are checked and skipped.

@@ -1,5 +1,6 @@
 // HTTP/1.1 responses: a head is judged the same from any longer prefix, its views stay inside, and
-// chunks decode to the same body however they are cut. The first byte chooses the cuts.
+// responses and chunks are read to the same end however they are cut. The first byte chooses the
+// cuts.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -9,7 +10,7 @@
 
 #include "failure.hpp"
 #include "http-codec/chunk_decoder.hpp"
-#include "http-codec/response_head.hpp"
+#include "http-codec/response_reader.hpp"
 #include "peek.hpp"
 #include "url.hpp"
 
@@ -42,6 +43,50 @@ Decoded decode(std::string_view in, std::size_t step) {
   return out;
 }
 
+struct Response {
+  std::string session, body;
+  int status = 0;
+  std::size_t rest = 0;
+  ResponseReader::Result end = ResponseReader::Result::more;
+  friend bool operator==(const Response &, const Response &) = default;
+};
+
+Response read(std::string_view in, std::size_t step) {
+  ResponseReader reader(512);
+  Response out;
+  std::string part;
+  while (!in.empty() && out.end == ResponseReader::Result::more) {
+    part.assign(in.substr(0, step));
+    in.remove_prefix(part.size());
+    std::string_view left = part, piece;
+    for (;;) {
+      out.end = reader.next(left, piece);
+      if (out.end == ResponseReader::Result::head) {
+        out.status = reader.head().status;
+        out.session = reader.head().session_id;
+      } else if (out.end == ResponseReader::Result::body) {
+        require(!piece.empty());
+        out.body.append(piece);
+      } else {
+        break;
+      }
+    }
+    out.rest = left.size() + in.size();
+  }
+  return out;
+}
+
+bool refused(const Response &response) {
+  return response.end == ResponseReader::Result::invalid ||
+         response.end == ResponseReader::Result::head_too_large;
+}
+
+// A head that arrives in pieces is parsed when its end has come; so it may not be refused before.
+bool same(const Response &whole, const Response &pieces) {
+  if (!refused(whole)) return whole == pieces;
+  return refused(pieces) || (pieces.end == ResponseReader::Result::more && pieces.status == 0);
+}
+
 void check_head(std::string_view in) {
   ResponseHead head, shorter;
   std::size_t used = 0, other = 0;
@@ -72,6 +117,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   const Decoded whole = decode(in, in.size());
   require(whole == decode(in, 1));
   require(whole == decode(in, std::max<std::size_t>(data[0], 1)));
+  const Response response = read(in, in.size());
+  require(same(response, read(in, 1)));
+  require(same(response, read(in, std::max<std::size_t>(data[0], 1))));
   is_response(in);
   answers_a_request(in);
   std::size_t at = 0;

@@ -1,0 +1,59 @@
+// Reads one response from the bytes of a connection: skips interim heads, parses the head, and
+// finds the end of the body. No I/O. Copies nothing but a head that arrives in pieces.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "http-codec/chunk_decoder.hpp"
+#include "http-codec/response_head.hpp"
+
+namespace http_codec {
+
+class ResponseReader {
+ public:
+  enum class Result : std::uint8_t { more, head, body, done, invalid, head_too_large };
+
+  explicit ResponseReader(std::uint64_t head_bytes) noexcept : head_bytes_(head_bytes) {}
+
+  // Prepares for the next response. The views of head() remain valid.
+  void reset() noexcept { phase_ = Phase::head; }
+
+  // Consumes bytes from the front of `in`; to be called until the result is none of head and body.
+  //   more   all of `in` has been consumed
+  //   head   head() is complete; its views are valid until next() is called for another response,
+  //          and as long as the bytes of `in` are
+  //   body   `piece` is the next part of the body; it lies in `in`
+  //   done   the response is complete; `in` is what follows it
+  Result next(std::string_view &in, std::string_view &piece);
+
+  const ResponseHead &head() const noexcept { return head_; }
+  // Why the response is invalid; a static text.
+  const char *why() const noexcept { return why_; }
+  // Missing bytes of a body of known length.
+  std::uint64_t missing() const noexcept { return phase_ == Phase::length ? left_ : 0; }
+  // True if the end of the connection is the end of the response.
+  bool ends_with_connection() const noexcept { return phase_ == Phase::until_close; }
+
+ private:
+  enum class Phase : std::uint8_t { head, length, chunked, until_close, done };
+
+  Result next_head(std::string_view &in);
+  Result next_chunk(std::string_view &in, std::string_view &piece) noexcept;
+  Result invalid(const char *why) noexcept {
+    why_ = why;
+    return Result::invalid;
+  }
+
+  std::uint64_t head_bytes_;
+  ResponseHead head_;
+  std::string held_;  // an unfinished head; then the head that the views point to
+  std::uint64_t left_ = 0;
+  ChunkDecoder chunks_{{}};
+  const char *why_ = nullptr;
+  Phase phase_ = Phase::head;
+  bool held_is_old_ = false;
+};
+
+}  // namespace http_codec
