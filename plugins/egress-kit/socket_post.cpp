@@ -7,13 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
-
 namespace egress {
-
-namespace http = boost::beast::http;
 
 namespace {
 
@@ -29,20 +23,13 @@ void guarded(F &&f) noexcept {
 
 }  // namespace
 
-struct SocketPost::Parser : http::response_parser<http::string_body> {
-  std::string unread;  // Beast wants a head in one piece
-};
-
 SocketPost::SocketPost(const bh::Host &host, int fd, std::string message, std::uint64_t max_body,
                        std::uint64_t timeout_ms, Done done)
     : host_(host),
       fd_(fd),
       message_(std::move(message)),
-      parser_(std::make_unique<Parser>()),
+      max_body_(max_body),
       done_(std::move(done)) {
-  parser_->header_limit(max_head_bytes);
-  parser_->body_limit(max_body);
-  parser_->eager(true);
   timer_ = host_.timer_start(
       timeout_ms,
       [](void *arg) {
@@ -94,41 +81,51 @@ bool SocketPost::read() {
     if (errno == EAGAIN || errno == EINTR) return true;
     return finish(std::strerror(errno)), false;
   }
-  boost::system::error_code error;
   if (n == 0) {
-    if (parser_->got_some()) parser_->put_eof(error);
-    return finish(error || !parser_->is_done() ? "closed without a whole answer" : ""), false;
+    return finish(reader_.ends_with_connection() ? "" : "closed without a whole answer"), false;
   }
-  std::string &unread = parser_->unread;
-  unread.append(bytes, static_cast<std::size_t>(n));
-  while (!unread.empty() && !parser_->is_done()) {
-    const std::size_t used = parser_->put(boost::asio::buffer(unread), error);
-    unread.erase(0, used);
-    if (error == http::error::need_more) {
-      if (unread.size() > max_head_bytes) return finish("the answer's head is too large"), false;
-      return true;
+  return consume({bytes, static_cast<std::size_t>(n)});
+}
+
+// False: it has ended.
+bool SocketPost::consume(std::string_view in) {
+  using Result = http_codec::ResponseReader::Result;
+  const http_codec::ResponseHead &head = reader_.head();
+  const auto invalid = [this](std::string_view why) {
+    finish("no HTTP answer that can be read: " + std::string(why));
+    return false;
+  };
+  std::string_view piece;
+  for (;;) {
+    switch (reader_.next(in, piece)) {
+      case Result::more:
+        return true;
+      case Result::head:
+        answer_.status = head.status;
+        answer_.retry_after = head.retry_after;
+        if (head.content_length > max_body_) return invalid("body limit exceeded");
+        break;
+      case Result::body:
+        if (piece.size() > max_body_ - answer_.body.size()) return invalid("body limit exceeded");
+        answer_.body.append(piece);
+        break;
+      case Result::done:
+        return finish(""), false;
+      case Result::invalid:
+        return invalid(reader_.why());
+      case Result::head_too_large:
+        return finish("the answer's head is too large"), false;
     }
-    if (error) return finish("no HTTP answer that can be read: " + error.message()), false;
-    if (used == 0) return true;
   }
-  if (parser_->is_done()) return finish(""), false;
-  return true;
 }
 
 void SocketPost::finish(std::string problem) {
   host_.unwatch(watch_);
   host_.timer_cancel(timer_);
-  Answer answer;
-  answer.problem = std::move(problem);
-  if (parser_->is_header_done()) {
-    const auto &message = parser_->get();
-    answer.status = message.result_int();
-    const auto header = message[http::field::retry_after];
-    answer.retry_after.assign(header.data(), header.size());
-  }
-  if (answer.problem.empty()) answer.body = std::move(parser_->get().body());
+  answer_.problem = std::move(problem);
+  if (!answer_.problem.empty()) answer_.body.clear();
   const Done done = std::move(done_);
-  done(std::move(answer));  // may destroy this
+  done(std::move(answer_));  // may destroy this
 }
 
 }  // namespace egress

@@ -2,15 +2,16 @@
 //
 // For compartments without a network, which the supervisor connects to a Unix socket. libcurl 7.88
 // (Debian 12) cannot be given a connected socket: it connects it once more and gives up. So the
-// bytes are written and read here, and Boost.Beast's parser takes the answer apart. Thread: [io].
+// bytes are written and read here. Thread: [io].
 #pragma once
 
 #include <bulkhead/cpp/host.hpp>
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
+
+#include "http-codec/response_reader.hpp"
 
 namespace egress {
 
@@ -35,18 +36,19 @@ class SocketPost {
   SocketPost &operator=(const SocketPost &) = delete;
 
  private:
-  struct Parser;  // keeps Beast's headers out of this one
-
   void on_ready(std::uint32_t events);
   bool write();
   bool read();
+  bool consume(std::string_view in);
   void finish(std::string problem);
 
   const bh::Host &host_;
   int fd_;
   const std::string message_;
   std::size_t written_ = 0;
-  std::unique_ptr<Parser> parser_;
+  const std::uint64_t max_body_;
+  http_codec::ResponseReader reader_{max_head_bytes};
+  Answer answer_;
   Done done_;
   bh_watch watch_ = 0;
   bh_timer timer_ = 0;
