@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "http-codec/head_writer.hpp"
+
 namespace transport_http {
 
 Connection::Connection(ConnectionOwner &owner, const bh::Host &host, const ConnectionBounds &bounds,
@@ -110,7 +112,7 @@ void Connection::on_partial() {
   if (!owner_.on_head(*this, feed_)) return feed_.next();  // what has come of it is not kept
   mode_ = Mode::reading;
   if (feed_.head().expects_continue && feed_.head().minor == 1) {
-    static constexpr std::string_view text = "HTTP/1.1 100 Continue\r\n\r\n";
+    const std::string_view text = http_codec::continue_head;
     iovec part{const_cast<char *>(text.data()), text.size()};
     write(&part, 1);
   }
