@@ -13,8 +13,9 @@
 #include <cstring>
 #include <optional>
 
-#include "common/http_text.hpp"
 #include "common/paths.hpp"
+#include "http-codec/head_writer.hpp"
+#include "http-codec/response_reader.hpp"
 
 namespace bulkhead::program {
 namespace {
@@ -26,29 +27,64 @@ std::uint64_t now_ms() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000u;
 }
 
-// Reads until the end; returns why it did not come to that.
-std::string read_answer(int fd, std::uint64_t wait_ms, std::string *out) {
-  const std::uint64_t deadline = now_ms() + wait_ms;
-  std::array<char, 16'384> buffer;
+// Stores what has come of the answer. True: it has ended, with found->error or without.
+bool consume(http_codec::ResponseReader &reader, std::string_view in, FoundGateway *found) {
+  using Result = http_codec::ResponseReader::Result;
+  std::string_view piece;
   for (;;) {
+    switch (reader.next(in, piece)) {
+      case Result::more:
+        return false;
+      case Result::head:
+        found->status = reader.head().status;
+        break;
+      case Result::body:
+        found->answer.append(piece);
+        if (found->answer.size() <= max_answer_bytes) break;
+        found->error = "answers more than is allowed";
+        return true;
+      case Result::done:
+        return true;
+      case Result::invalid:
+      case Result::head_too_large:
+        found->error = "answers something else";
+        return true;
+    }
+  }
+}
+
+void read_answer(int fd, std::uint64_t wait_ms, FoundGateway *found) {
+  const std::uint64_t deadline = now_ms() + wait_ms;
+  http_codec::ResponseReader reader(max_answer_head_bytes);
+  std::array<char, 16'384> buffer;
+  for (bool any = false;;) {
     const std::uint64_t now = now_ms();
     pollfd wait{fd, POLLIN, 0};
     if (now >= deadline || ::poll(&wait, 1, static_cast<int>(deadline - now)) == 0) {
-      return "does not answer";
+      found->error = "does not answer";
+      return;
     }
     const ssize_t n = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (n == 0) return out->empty() ? "refuses to answer this user" : "";
-    if (n < 0 && errno != EINTR && errno != EAGAIN) return describe_errno("reading", errno);
-    if (n > 0) out->append(buffer.data(), static_cast<std::size_t>(n));
-    if (out->size() > max_answer_bytes) return "answers more than is allowed";
+    if (n < 0 && errno != EINTR && errno != EAGAIN) {
+      found->error = describe_errno("reading", errno);
+      return;
+    }
+    if (n == 0) {
+      if (!any) found->error = "refuses to answer this user";
+      if (any && !reader.ends_with_connection()) found->error = "sends an incomplete answer";
+      return;
+    }
+    any = any || n > 0;
+    if (n > 0 && consume(reader, {buffer.data(), static_cast<std::size_t>(n)}, found)) return;
   }
 }
 
 std::string request_text(std::string_view method, std::string_view target, std::string_view body) {
-  std::string request(method);
-  request.append(" ").append(target).append(" HTTP/1.1\r\nHost: bulkhead\r\n");
-  request.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n\r\n");
-  return request.append(body);
+  std::string request;
+  http_codec::append_request_line(request, method, target);
+  http_codec::append_field(request, "Host", "bulkhead");
+  http_codec::append_field(request, "Content-Length", std::to_string(body.size()));
+  return request.append("\r\n").append(body);
 }
 
 std::optional<FoundGateway> ask(const std::string &path, const std::string &request,
@@ -62,19 +98,10 @@ std::optional<FoundGateway> ask(const std::string &path, const std::string &requ
   FoundGateway found;
   found.socket = path;
   if (::connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0) {
-    std::string text;
-    // A gateway that will not have us closes first; what it does not answer says so.
+    // A gateway that rejects this process closes first; that it sends no answer shows it.
     [[maybe_unused]] const ssize_t n = ::send(fd, request.data(), request.size(), MSG_NOSIGNAL);
-    found.error = read_answer(fd, wait_ms, &text);
-    if (found.error.empty()) {
-      auto reply = parse_reply(text);
-      if (reply) {
-        found.status = reply->status;
-        found.answer = std::move(reply->body);
-      } else {
-        found.error = reply.error().text;
-      }
-    }
+    read_answer(fd, wait_ms, &found);
+    if (!found.error.empty()) found.status = 0, found.answer.clear();
   } else if (errno == ECONNREFUSED || errno == ENOENT) {
     ::unlink(path.c_str());
     ::close(fd);

@@ -17,6 +17,7 @@ struct FoundGateway {
 };
 
 inline constexpr std::size_t max_answer_bytes = 16u << 20;
+inline constexpr std::size_t max_answer_head_bytes = 16u << 10;
 inline constexpr std::uint64_t status_wait_ms = 2'000;
 inline constexpr std::uint64_t reload_wait_ms = 30'000;
 

@@ -8,9 +8,73 @@
 #include <utility>
 
 #include "bulkhead/abi/host.h"
-#include "common/http_text.hpp"
+#include "http-codec/head_writer.hpp"
+#include "mcp/scan.hpp"
 
 namespace bulkhead::program {
+namespace {
+
+using http_codec::Field;
+using http_codec::RequestFeed;
+
+constexpr http_codec::FeedLimits feed_limits{.head_bytes = ControlServer::max_head_bytes,
+                                             .body_bytes = ControlServer::max_body_bytes,
+                                             .needs_host = false};
+
+ControlAnswer refusal(const RequestFeed &feed) {
+  switch (feed.status()) {
+    case 413:
+      return {413, error_body("the body is larger than " +
+                              std::to_string(ControlServer::max_body_bytes) + " bytes")};
+    case 431:
+      return {431, error_body("the head of the request is too large")};
+    default:
+      return {feed.status(), error_body(feed.why())};
+  }
+}
+
+// A request that this server refuses although it is valid HTTP; status 0: it does not.
+ControlAnswer refusal_of_head(const RequestFeed &feed) {
+  const http_codec::RequestHead &head = feed.head();
+  if (!feed.text(head.path).starts_with('/') || head.authority.n > 0) {
+    return {400, error_body("this is not an HTTP/1.1 request")};
+  }
+  if (head.chunked) return {501, error_body("send the body with a Content-Length")};
+  const bool of_page = head.has(Field::fetch_site) &&
+                       !http_codec::equal_ignoring_case(feed.text(Field::fetch_site), "none");
+  if (head.has(Field::origin) || of_page) {
+    return {403, error_body("this socket is not for web pages")};
+  }
+  return {0, {}};
+}
+
+// Unread bytes would make the kernel reset the connection, which can overtake the answer.
+void discard_input(int fd) {
+  std::array<char, 8192> buffer;
+  std::size_t left = ControlServer::max_head_bytes + ControlServer::max_body_bytes;
+  while (left > 0) {
+    const ssize_t n = ::recv(fd, buffer.data(), std::min(left, buffer.size()), 0);
+    if (n <= 0) return;
+    left -= static_cast<std::size_t>(n);
+  }
+}
+
+std::string http_answer(const ControlAnswer &answer) {
+  http_codec::HeadText<512> head;
+  head << http_codec::status_line(answer.status);
+  head.field("Content-Type", answer.type);
+  head.field("Content-Length", answer.body.size());
+  head << "Connection: close\r\n\r\n";
+  return std::string(head.view()) += answer.body;
+}
+
+}  // namespace
+
+std::string error_body(std::string_view why) {
+  std::string out = "{\"error\":";
+  mcp::append_quoted(&out, why);
+  return out + "}";
+}
 
 ControlServer::ControlServer(Reactor &reactor, int listener, Admit admit, Handler handler)
     : reactor_(reactor),
@@ -65,6 +129,7 @@ void ControlServer::start(int fd) {
   connection.server = this;
   connection.number = ++numbers_;
   connection.fd = fd;
+  connection.feed = std::make_unique<RequestFeed>(feed_limits);
   set_timer(connection, request_ms);
   const auto slot = static_cast<std::size_t>(free_slot - connections_.begin());
   admit_(fd, [server = std::weak_ptr(self_), slot, number = connection.number](bool may_ask) {
@@ -107,49 +172,43 @@ void ControlServer::on_ready(Connection &connection, std::uint32_t events) {
 
 void ControlServer::read_more(Connection &connection) {
   std::array<char, 8192> buffer;
-  bool ended = false;
-  while (!ended) {
+  while (connection.state == State::reading) {
     const ssize_t n = ::recv(connection.fd, buffer.data(), buffer.size(), 0);
     if (n > 0) {
-      connection.in.append(buffer.data(), static_cast<std::size_t>(n));
-      if (connection.in.size() > max_head_bytes + max_body_bytes) break;
-    } else if (n < 0 && errno == EAGAIN) {
-      break;
-    } else {
-      ended = n == 0 || errno != EINTR;
+      consume(connection, {buffer.data(), static_cast<std::size_t>(n)});
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+      return close(connection);  // gone before its request was complete
+    } else if (errno == EAGAIN) {
+      return;
     }
   }
-  take(connection);
-  // Gone before its request was whole.
-  if (ended && connection.state != State::answering) close(connection);
 }
 
 // Answers, or waits for more.
-void ControlServer::take(Connection &connection) {
-  const HttpHead head = parse_head(connection.in, max_head_bytes, max_body_bytes);
-  if (head.state == HttpHead::State::more) return;
-  if (head.state == HttpHead::State::bad) {
-    return answer(connection, {head.status, error_body(head.why)});
+void ControlServer::consume(Connection &connection, std::string_view in) {
+  const RequestFeed::Result result = connection.feed->feed(in);
+  if (result == RequestFeed::Result::error) return answer(connection, refusal(*connection.feed));
+  if (!connection.feed->head_known()) return;
+  const ControlAnswer refused = refusal_of_head(*connection.feed);
+  if (refused.status != 0) return answer(connection, refused);
+  if (result == RequestFeed::Result::request) return hand_over(connection);
+  const bool waits = connection.feed->head().expects_continue;
+  if (waits && !std::exchange(connection.told_to_continue, true) &&
+      ::send(connection.fd, http_codec::continue_head.data(), http_codec::continue_head.size(),
+             MSG_NOSIGNAL) < 0) {
+    close(connection);
   }
-  if (head.wants_continue && !std::exchange(connection.told_to_go_on, true) &&
-      connection.in.size() < head.head_bytes + head.body_bytes) {
-    static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-    if (::send(connection.fd, go_on.data(), go_on.size(), MSG_NOSIGNAL) < 0) {
-      return close(connection);
-    }
-  }
-  if (connection.in.size() < head.head_bytes + head.body_bytes) return;
-  ControlRequest request;
-  request.method = head.method;
-  request.path = head.target.substr(0, head.target.find('?'));
-  request.host = head.host;
-  request.body = connection.in.substr(head.head_bytes, head.body_bytes);
-  hand_over(connection, request);
 }
 
-void ControlServer::hand_over(Connection &connection, const ControlRequest &request) {
+void ControlServer::hand_over(Connection &connection) {
+  const auto feed = std::exchange(connection.feed, nullptr);
+  const std::string_view path = feed->text(feed->head().path);
+  ControlRequest request;
+  request.method = name_of(feed->head().method);
+  request.path = path;
+  request.host = feed->text(Field::host);
+  request.body = feed->body();
   connection.state = State::answering;
-  connection.in.clear();
   // While it works, only the client's end is of interest.
   reactor_.modify(connection.watch, 0);
   if (connection.timer != 0) reactor_.timer_cancel(connection.timer);
@@ -164,8 +223,9 @@ void ControlServer::hand_over(Connection &connection, const ControlRequest &requ
 }
 
 void ControlServer::answer(Connection &connection, const ControlAnswer &given) {
+  discard_input(connection.fd);
   connection.state = State::answering;
-  connection.answer = http_answer(given.status, given.body, given.type);
+  connection.answer = http_answer(given);
   connection.sent = 0;
   reactor_.modify(connection.watch, BH_FD_WRITE);
   set_timer(connection, answer_ms);

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "http-codec/request_feed.hpp"
 #include "reactor/reactor.hpp"
 
 namespace bulkhead::program {
@@ -29,10 +30,13 @@ struct ControlAnswer {
   std::string_view type = "application/json";
 };
 
+// {"error":"..."}
+std::string error_body(std::string_view why);
+
 class ControlServer {
  public:
   static constexpr std::size_t max_connections = 8;
-  static constexpr std::size_t max_head_bytes = 16u << 10;
+  static constexpr std::uint32_t max_head_bytes = 16u << 10;
   static constexpr std::size_t max_body_bytes = 1u << 20;
   static constexpr std::uint64_t request_ms = 5'000;
   static constexpr std::uint64_t answer_ms = 5'000;
@@ -61,11 +65,11 @@ class ControlServer {
     std::uint64_t number = 0;  // of the client; a slot is used again
     int fd = -1;
     State state = State::admitting;
-    std::string in;
+    std::unique_ptr<http_codec::RequestFeed> feed;
     std::string answer;
     std::size_t sent = 0;
     std::uint64_t watch = 0, timer = 0;
-    bool told_to_go_on = false;  // "100 Continue" is sent once
+    bool told_to_continue = false;  // "100 Continue" is sent once
   };
 
   void accept_all();
@@ -74,8 +78,8 @@ class ControlServer {
   Connection *find(std::size_t slot, std::uint64_t number);
   void on_ready(Connection &connection, std::uint32_t events);
   void read_more(Connection &connection);
-  void take(Connection &connection);
-  void hand_over(Connection &connection, const ControlRequest &request);
+  void consume(Connection &connection, std::string_view in);
+  void hand_over(Connection &connection);
   void answer(Connection &connection, const ControlAnswer &answer);
   void write_more(Connection &connection);
   void set_timer(Connection &connection, std::uint64_t ms);

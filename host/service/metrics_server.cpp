@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "common/http_text.hpp"
 #include "plugin/services.hpp"
 #include "profile/tcp_address.hpp"
 #include "service/metrics_text.hpp"

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/http_text.hpp"
 #include "mcp/scan.hpp"
 #include "profile/server_entry.hpp"
 #include "service/approval_json.hpp"

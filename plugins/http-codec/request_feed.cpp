@@ -156,7 +156,7 @@ RequestFeed::Result RequestFeed::fail(int status) noexcept {
 }
 
 void RequestFeed::next() noexcept {
-  parser_ = HeadParser(limits_->head_bytes);
+  parser_ = HeadParser(limits_->head_bytes, limits_->needs_host);
   release();
   phase_ = Phase::head;
 }

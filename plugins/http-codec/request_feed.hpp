@@ -21,6 +21,7 @@ struct FeedLimits {
   std::uint32_t head_bytes = 32u << 10;
   std::uint64_t body_bytes = 64ull << 20;
   BodyBudget *budget = nullptr;  // shared by all connections; null: none
+  bool needs_host = true;        // see HeadParser
 };
 
 class RequestFeed {
@@ -28,7 +29,7 @@ class RequestFeed {
   enum class Result : std::uint8_t { more, request, error };
 
   explicit RequestFeed(const FeedLimits &limits) noexcept
-      : limits_(&limits), parser_(limits.head_bytes) {}
+      : limits_(&limits), parser_(limits.head_bytes, limits.needs_host) {}
   ~RequestFeed() { release(); }
   RequestFeed(const RequestFeed &) = delete;
   RequestFeed &operator=(const RequestFeed &) = delete;
@@ -58,6 +59,8 @@ class RequestFeed {
   std::string_view text(Field field) const noexcept { return text(head()[field]); }
   std::string_view body() const noexcept { return body_; }
   int status() const noexcept { return status_; }
+  // Of an invalid head, after Result::error; a static text.
+  const char *why() const noexcept { return parser_.why() == nullptr ? "" : parser_.why(); }
 
  private:
   enum class Phase : std::uint8_t { head, body, chunks, complete, failed };

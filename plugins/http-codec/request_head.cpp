@@ -175,7 +175,7 @@ bool HeadParser::keep(Field field, std::string_view value, std::uint32_t at) noe
 bool HeadParser::finish() noexcept {
   head_.bytes = lines_.start();
   if (!check(head_.check_framing(head_.minor == 0))) return false;
-  if (head_.minor == 1 && !head_.has(Field::host)) return refuse(400, "no Host");
+  if (needs_host_ && head_.minor == 1 && !head_.has(Field::host)) return refuse(400, "no Host");
   return done_ = true;
 }
 

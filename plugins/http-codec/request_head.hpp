@@ -69,8 +69,10 @@ class HeadParser {
  public:
   enum class Result : std::uint8_t { more, done, error };
 
-  // limit: bytes of the whole head; beyond it the answer is 431.
-  explicit HeadParser(std::uint32_t limit) noexcept : limit_(limit) {}
+  // limit: bytes of the whole head; beyond it the answer is 431. needs_host: refuses HTTP/1.1
+  // without Host, as it has to over a network.
+  explicit HeadParser(std::uint32_t limit, bool needs_host = true) noexcept
+      : limit_(limit), needs_host_(needs_host) {}
 
   // `data` holds everything received since the request's first byte (and maybe what follows the
   // head); each byte is looked at once, however it is cut into pieces.
@@ -98,6 +100,7 @@ class HeadParser {
   RequestHead head_;
   HeadLines lines_;
   std::uint32_t limit_;
+  bool needs_host_;
   int status_ = 0;
   const char *why_ = nullptr;
   bool request_line_ = false;  // has been read
