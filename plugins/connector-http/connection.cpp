@@ -308,7 +308,7 @@ void Connection::consume(std::string_view in) {
         if (!take_head(in)) return;
         break;
       case Result::body:
-        if (!hand_on(piece)) return;
+        if (!deliver_body(piece)) return;
         break;
       case Result::done:
         surplus_ = !in.empty();
@@ -345,12 +345,12 @@ bool Connection::take_head(std::string_view in) {
 }
 
 // False when the call is over.
-bool Connection::hand_on(std::string_view piece) {
+bool Connection::deliver_body(std::string_view piece) {
   HttpSink *sink = sink_;
-  const bool go_on = sink->on_body(piece);
+  const bool wanted = sink->on_body(piece);
   if (sink_ != sink) return false;  // cancelled from inside
-  if (!go_on) cancel();
-  return go_on;
+  if (!wanted) cancel();
+  return wanted;
 }
 
 // ---- the end of a call

@@ -53,7 +53,7 @@ class Connection final : public HttpCall {
   void ended(int error);
   void consume(std::string_view in);
   bool take_head(std::string_view in);
-  bool hand_on(std::string_view piece);
+  bool deliver_body(std::string_view piece);
   void complete();
   HttpSink *detach(bool reuse);
   void protocol_error(const char *why);

@@ -23,7 +23,7 @@ struct Settings {
   std::uint64_t header_bytes = 32ull << 10;
   std::uint64_t write_queue_bytes = 80ull << 20;
   std::uint64_t connect_timeout_ms = 10'000;
-  std::uint64_t endpoint_wait_ms = 10'000;  // for the old pair's `endpoint` event
+  std::uint64_t endpoint_wait_ms = 10'000;  // for HTTP+SSE's `endpoint` event
   std::uint64_t delete_wait_ms = 1'000;     // for the answer to a session's DELETE, at most
   std::uint64_t hold_ms = 1'000;            // requests wait so long behind `initialized`
   std::uint64_t retry_ms = 1'000;           // before an event stream is opened again

@@ -79,7 +79,7 @@ bh_status parse_definition(std::string_view json, Definition *out, bh_error *err
     if (name != "http" && name != "sse" && name != "streamable-http" && name != "streamableHttp") {
       return refuse(error, "type is none of http, sse");
     }
-    out->old_pair_only = name == "sse";
+    out->http_sse_only = name == "sse";
   }
   const auto url = doc.FindMember("url");
   if (url == doc.MemberEnd() || !url->value.IsString()) return refuse(error, "url is missing");

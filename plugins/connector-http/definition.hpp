@@ -13,7 +13,7 @@ namespace connector_http {
 
 struct Definition {
   Url url;
-  bool old_pair_only = false;  // "sse"
+  bool http_sse_only = false;  // "sse"
   std::string headers;         // "Name: value\r\n" each, checked; holds credentials
   bool has_user_agent = false;
 };

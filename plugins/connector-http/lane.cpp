@@ -113,15 +113,15 @@ bh_status Lane::send(const bh_lane_message &message, LaneHeaders &&headers, bh_e
       return bh::fail(error, BH_E_UNAVAILABLE, "the conversation has ended");
     case Wire::seeking:
       return enqueue(message, std::move(headers), error);
-    case Wire::old_pair:
+    case Wire::http_sse:
       if (held_by_ != nullptr) return enqueue(message, std::move(headers), error);
       break;
     case Wire::streamable:
       if (held_by_ != nullptr) return enqueue(message, std::move(headers), error);
-      if (definition_.old_pair_only) {
+      if (definition_.http_sse_only) {
         bh_status s = enqueue(message, std::move(headers), error);
         if (s != BH_OK) return s;
-        s = seek_old_pair(error);
+        s = seek_http_sse(error);
         if (s != BH_OK) {
           queue_.clear();
           queued_bytes_ = 0;
@@ -149,7 +149,7 @@ bh_status Lane::start_post(const bh_lane_message &message, const LaneHeaders &he
   const bool initialize = (message.flags & BH_LANE_INITIALIZE) != 0;
   request.fresh_connection = initialize;
   Post *post = context_.take_post();
-  post->prepare(*this, message.kind, message.exchange, initialize, wire_ == Wire::old_pair);
+  post->prepare(*this, message.kind, message.exchange, initialize, wire_ == Wire::http_sse);
   const bh_status status = post->start(*route_, request, error);
   if (status != BH_OK) {
     context_.put_post(post);
@@ -179,7 +179,7 @@ bh_status Lane::enqueue(const bh_lane_message &message, LaneHeaders &&headers, b
 
 void Lane::send_queued() {
   while (!queue_.empty() && held_by_ == nullptr &&
-         (wire_ == Wire::streamable || wire_ == Wire::old_pair)) {
+         (wire_ == Wire::streamable || wire_ == Wire::http_sse)) {
     const Queued next = std::move(queue_.front());
     queue_.pop_front();
     queued_bytes_ -= next.size();
@@ -368,11 +368,11 @@ bool Lane::sweep(std::uint64_t now_ns) {
 // -------------------------------------------------------------------------------------
 
 void Lane::close() {
-  const bool say_goodbye = wire_ == Wire::streamable && !session_.empty();
+  const bool ends_session = wire_ == Wire::streamable && !session_.empty();
   wire_ = Wire::closed;
   halt();
   queue_.clear();
-  if (!say_goodbye) return finish_close();
+  if (!ends_session) return finish_close();
   const std::string head = "DELETE " + definition_.url.target + " HTTP/1.1\r\n" + common_headers();
   HttpRequest request;
   request.method = Method::del;

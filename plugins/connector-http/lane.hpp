@@ -68,7 +68,7 @@ class Lane {
   enum class Wire : std::uint8_t {
     streamable,
     seeking,  // GET is open, the `endpoint` event has not come
-    old_pair,
+    http_sse,
     down,
     closed
   };
@@ -106,7 +106,7 @@ class Lane {
 
   bool may_fall_back(const Post &post) const;
   void fall_back(Post &post);
-  bh_status seek_old_pair(bh_error *error);
+  bh_status seek_http_sse(bh_error *error);
   void seek_failed(const bh_error &error);
   void seek_timed_out();
   void take_endpoint(std::string_view reference);

@@ -40,7 +40,7 @@ void Lane::stream_ended(const EventStream::End &end) {
       return reopen_stream(end);
     case Wire::seeking:
       return seek_failed(end.error);
-    case Wire::old_pair: {
+    case Wire::http_sse: {
       // The pair's session ends with its stream.
       const std::string text = "lost the event stream: " + std::string(bh::text(end.error));
       return go_down(bh::make_error(end.too_large ? BH_E_LIMIT : BH_E_SESSION_LOST, text));
@@ -84,7 +84,7 @@ void Lane::reopen_stream(const EventStream::End &end) {
   start_timer(&stream_timer_, wait, &Lane::open_stream);
 }
 
-// ---- the old pair
+// ---- HTTP+SSE
 // --------------------------------------------------------------------------------
 
 bool Lane::may_fall_back(const Post &post) const {
@@ -104,10 +104,10 @@ void Lane::fall_back(Post &post) {
   queued_bytes_ += again.size();
   queue_.push_front(std::move(again));
   bh_error error = bh::make_error();
-  if (seek_old_pair(&error) != BH_OK) seek_failed(error);
+  if (seek_http_sse(&error) != BH_OK) seek_failed(error);
 }
 
-bh_status Lane::seek_old_pair(bh_error *error) {
+bh_status Lane::seek_http_sse(bh_error *error) {
   wire_ = Wire::seeking;
   const bh_status status = stream_.start(*route_, error);
   if (status != BH_OK) {
@@ -126,7 +126,7 @@ void Lane::seek_timed_out() {
 // Neither wire works. What the first try said is what the person should see.
 void Lane::seek_failed(const bh_error &error) {
   context_.host.timer_cancel(stream_timer_);
-  if (definition_.old_pair_only) return go_down(error);
+  if (definition_.http_sse_only) return go_down(error);
   wire_ = Wire::streamable;
   stream_.forget();
   const std::uint64_t exchange = initialize_.exchange;
@@ -162,7 +162,7 @@ void Lane::take_endpoint(std::string_view reference) {
   }
   post_url_ = std::move(*url);
   session_.clear();
-  wire_ = Wire::old_pair;
+  wire_ = Wire::http_sse;
   expect_initialized_ = true;
   initialize_kept_ = false;
   initialize_ = {};

@@ -18,12 +18,12 @@ constexpr std::size_t drained_bytes_max = 64 << 10;
 }  // namespace
 
 void Post::prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool initialize,
-                   bool old_pair) {
+                   bool http_sse) {
   lane_ = &lane;
   kind_ = kind;
   exchange_ = exchange;
   initialize_ = initialize;
-  old_pair_ = old_pair;
+  http_sse_ = http_sse;
   sent_session_ = lane.has_session();
   mode_ = Mode::none;
   answered_ = resuming_ = progressed_ = released_ = false;
@@ -53,7 +53,7 @@ void Post::cancel() noexcept {
 
 bool Post::overdue(std::uint64_t now_ns) const noexcept {
   if (answered_) return now_ns - answered_ns_ > context_.settings.lingering_ms * ns_per_ms;
-  const bool waits_for_answer = kind_ == BH_LANE_REQUEST && !old_pair_;
+  const bool waits_for_answer = kind_ == BH_LANE_REQUEST && !http_sse_;
   return !waits_for_answer && now_ns - began_ns_ > context_.settings.quiet_post_ms * ns_per_ms;
 }
 
@@ -68,10 +68,10 @@ bool Post::on_head(const ResponseHead &head) {
 }
 
 bool Post::success_head(const ResponseHead &head) {
-  if (initialize_ && !old_pair_ && !resuming_ && !lane_->take_session(head.session_id)) {
+  if (initialize_ && !http_sse_ && !resuming_ && !lane_->take_session(head.session_id)) {
     return refuse(BH_E_PROTOCOL, "the session id holds bytes that are not allowed");
   }
-  if (kind_ != BH_LANE_REQUEST || old_pair_) {
+  if (kind_ != BH_LANE_REQUEST || http_sse_) {
     mode_ = Mode::ignored;
     const bool ends = head.framing != Framing::until_close &&
                       !is_media_type(head.content_type, "text/event-stream");
@@ -197,7 +197,7 @@ bool Post::feed(std::string_view piece) {
 
 void Post::on_whole(const ResponseHead &head, std::string_view body) {
   call_ = nullptr;
-  const bool plain = kind_ == BH_LANE_REQUEST && head.status == 200 && !initialize_ && !old_pair_ &&
+  const bool plain = kind_ == BH_LANE_REQUEST && head.status == 200 && !initialize_ && !http_sse_ &&
                      !resuming_ && is_media_type(head.content_type, "application/json") &&
                      !body.empty() && body.size() <= context_.settings.message_bytes;
   if (plain) {  // the usual answer, straight from where it was received

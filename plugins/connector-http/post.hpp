@@ -21,9 +21,9 @@ class Post final : public HttpSink {
  public:
   explicit Post(Context &context) : context_(context) {}
 
-  // A POST of `kind` (BH_LANE_...). old_pair: only success or failure is of interest.
+  // A POST of `kind` (BH_LANE_...). http_sse: only success or failure is of interest.
   void prepare(Lane &lane, std::uint32_t kind, std::uint64_t exchange, bool initialize,
-               bool old_pair);
+               bool http_sse);
   // BH_OK: the lane will hear of the end. Else nothing was sent.
   bh_status start(HttpRoute &route, const HttpRequest &request, bh_error *error);
   // Ends it without a word to the host.
@@ -70,7 +70,7 @@ class Post final : public HttpSink {
   std::uint64_t began_ns_ = 0, answered_ns_ = 0;
   std::uint32_t kind_ = 0;
   Mode mode_ = Mode::none;
-  bool initialize_ = false, old_pair_ = false, sent_session_ = false;
+  bool initialize_ = false, http_sse_ = false, sent_session_ = false;
   bool answered_ = false;  // the response came on the event stream
   bool resuming_ = false;
   bool progressed_ = false;  // an event came since the last attempt

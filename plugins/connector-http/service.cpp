@@ -50,12 +50,12 @@ class ServiceCall final : public HttpCall {
                         std::uint32_t n, bh_str) {
     auto *self = static_cast<ServiceCall *>(user);
     ResponseHead head = translate(status, headers, n);
-    return self->go_on(self->sink_ != nullptr && self->sink_->on_head(head));
+    return self->status_for(self->sink_ != nullptr && self->sink_->on_head(head));
   }
 
   static bh_status body(void *user, bh_str piece) {
     auto *self = static_cast<ServiceCall *>(user);
-    return self->go_on(self->sink_ != nullptr && self->sink_->on_body(bh::view(piece)));
+    return self->status_for(self->sink_ != nullptr && self->sink_->on_body(bh::view(piece)));
   }
 
   static void done(void *user, const bh_error *error) {
@@ -66,8 +66,8 @@ class ServiceCall final : public HttpCall {
   }
 
   // A sink that says no has let go of the call; the service still ends it with on_done.
-  bh_status go_on(bool yes) noexcept {
-    if (yes) return BH_OK;
+  bh_status status_for(bool wanted) noexcept {
+    if (wanted) return BH_OK;
     sink_ = nullptr;
     return BH_E_CANCELLED;
   }

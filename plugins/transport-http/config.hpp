@@ -14,7 +14,7 @@ namespace transport_http {
 struct Config {
   std::string listen = "127.0.0.1:8808";  // host:port, [v6]:port or unix:/path
   std::string path = "/mcp";
-  std::string sse_path = "/sse";         // of the old pair; empty: not offered
+  std::string sse_path = "/sse";         // of HTTP+SSE; empty: not offered
   std::string message_path;              // beside sse_path: "/messages"
   std::uint64_t keep_alive_ms = 25'000;  // a silent event stream says something this often
   GuardConfig guard;                     // its token may still be "auto"

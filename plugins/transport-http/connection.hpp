@@ -73,7 +73,7 @@ struct ReplyContext {
 
 // Where the open request belongs.
 struct Attachment {
-  enum class Role : std::uint8_t { none, post, general, old_pair, sessionless };
+  enum class Role : std::uint8_t { none, post, general, http_sse, sessionless };
   Role role = Role::none;
   Session *session = nullptr;
   std::uint64_t stream = 0;

@@ -143,7 +143,7 @@ TEST_CASE("what a slow peer has not read is bounded") {
     CHECK(client.request(post(rig, "echo 1", id)).body == "echo 1");
     CHECK(rig.closed.empty());
   }
-  SECTION("the old pair: the session ends") {
+  SECTION("HTTP+SSE: the session ends") {
     Client slow(rig, 4096);
     slow.send(get(rig, {}, {}, "/sse"));
     REQUIRE(slow.wait_for("endpoint"));

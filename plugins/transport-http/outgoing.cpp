@@ -35,8 +35,9 @@ bh_status Server::send(const bh_outgoing &message) {
     return BH_OK;
   }
   const bool before = std::exchange(in_send_, true);
-  const bh_status status = session->kind == Session::Kind::old_pair ? send_old(*session, message)
-                                                                    : send_now(*session, message);
+  const bh_status status = session->kind == Session::Kind::http_sse
+                               ? send_http_sse(*session, message)
+                               : send_now(*session, message);
   in_send_ = before;
   return status;
 }

@@ -18,7 +18,7 @@ bool in_use(const Connection &c) noexcept {
 // A session's event stream for messages that belong to no call.
 bool listens(const Connection &c) noexcept {
   return c.attached.role == Attachment::Role::general ||
-         c.attached.role == Attachment::Role::old_pair;
+         c.attached.role == Attachment::Role::http_sse;
 }
 
 bool is_older(const Connection *a, const Connection *b) noexcept {

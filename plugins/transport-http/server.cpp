@@ -191,7 +191,7 @@ void Server::lost(Connection &c) {
     case Attachment::Role::general:
       session.general = nullptr;
       break;
-    case Attachment::Role::old_pair:
+    case Attachment::Role::http_sse:
       session.general = nullptr;
       close_session(session);
       return;
@@ -234,7 +234,7 @@ void Server::close_sessions(const std::vector<bh_session> &handles) {
 void Server::end_streams(Session &session, std::uint32_t how) {
   if (Connection *general = std::exchange(session.general, nullptr)) {
     general->attached = {};
-    if (session.kind == Session::Kind::old_pair) general->reply.persistent = false;
+    if (session.kind == Session::Kind::http_sse) general->reply.persistent = false;
     end_events(*general);
   }
   for (const Stream &stream : std::exchange(session.streams, {})) {

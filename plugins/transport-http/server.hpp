@@ -1,7 +1,7 @@
 // The server: connections, sessions and the routes between them. These sources share its parts:
 //   server.cpp      life, connections, the clock sweep
 //   streamable.cpp  requests: the guard, POST, GET and DELETE of Streamable HTTP
-//   old_pair.cpp    requests: GET /sse and POST /messages of 2024-11-05
+//   http_sse.cpp    requests: GET /sse and POST /messages of 2024-11-05
 //   sessionless.cpp requests that belong to no session
 //   outgoing.cpp    what the host sends
 //
@@ -49,7 +49,7 @@ class Server final : public ConnectionOwner {
   std::string_view endpoint() const noexcept { return endpoint_; }
 
  private:
-  enum class Route : std::uint8_t { none, streamable, old_events, old_messages };
+  enum class Route : std::uint8_t { none, streamable, http_sse_stream, http_sse_message };
 
   // ConnectionOwner
   std::span<char> scratch() noexcept override { return {scratch_.get(), scratch_bytes}; }
@@ -115,10 +115,10 @@ class Server final : public ConnectionOwner {
   void lost_sessionless(std::uint64_t stream);
   void end_sessionless();
 
-  // old_pair.cpp
-  void old_events(Connection &c);
-  void old_message(Connection &c, const RequestFeed &feed);
-  bh_status send_old(Session &session, const bh_outgoing &message);
+  // http_sse.cpp
+  void open_http_sse(Connection &c);
+  void post_http_sse(Connection &c, const RequestFeed &feed);
+  bh_status send_http_sse(Session &session, const bh_outgoing &message);
 
   // outgoing.cpp
   bh_status send_now(Session &session, const bh_outgoing &message);

@@ -47,7 +47,7 @@ struct HeldMessage {
 };
 
 struct Session {
-  enum class Kind : std::uint8_t { streamable, old_pair };
+  enum class Kind : std::uint8_t { streamable, http_sse };
 
   bh_session handle = 0;
   SessionId id;
@@ -61,7 +61,7 @@ struct Session {
   bool ended = false;      // forgotten; the object lives until the event's end
   std::uint64_t last_used_ns = 0;
   std::uint64_t next_stream = 1;
-  Connection *general = nullptr;  // the GET stream, or the old pair's stream
+  Connection *general = nullptr;  // the GET stream, or the stream of HTTP+SSE
   std::uint32_t general_sequence = 0;
   std::uint32_t general_written = 0;  // up to here events went out on some general stream
   std::vector<Stream> streams;

@@ -53,8 +53,8 @@ std::string_view refusal_text(int status) noexcept {
 Server::Route Server::route_of(std::string_view path) const noexcept {
   if (path == config_.path) return Route::streamable;
   if (!config_.sse_path.empty()) {
-    if (path == config_.sse_path) return Route::old_events;
-    if (path == config_.message_path) return Route::old_messages;
+    if (path == config_.sse_path) return Route::http_sse_stream;
+    if (path == config_.message_path) return Route::http_sse_message;
   }
   return Route::none;
 }
@@ -85,10 +85,10 @@ void Server::on_request(Connection &c, const RequestFeed &feed) {
     case Route::streamable:
       if (feed.head().method == Method::post) return post(c, feed);
       return feed.head().method == Method::get ? get(c, feed) : remove(c, feed);
-    case Route::old_events:
-      return old_events(c);
-    case Route::old_messages:
-      return old_message(c, feed);
+    case Route::http_sse_stream:
+      return open_http_sse(c);
+    case Route::http_sse_message:
+      return post_http_sse(c, feed);
     case Route::none:
       break;
   }
@@ -149,10 +149,10 @@ bool Server::admit_method(Connection &c, const RequestFeed &feed, Route route) {
   const Method method = feed.head().method;
   std::string_view allow = "Allow: GET, POST, DELETE, OPTIONS\r\n";
   bool allowed = method == Method::post || method == Method::get || method == Method::del;
-  if (route == Route::old_events) {
+  if (route == Route::http_sse_stream) {
     allow = "Allow: GET, OPTIONS\r\n";
     allowed = method == Method::get;
-  } else if (route == Route::old_messages) {
+  } else if (route == Route::http_sse_message) {
     allow = "Allow: POST, OPTIONS\r\n";
     allowed = method == Method::post;
   }

@@ -1,4 +1,4 @@
-// Event streams: upgrade, the general stream, resumption, the old pair.
+// Event streams: upgrade, the general stream, resumption, HTTP+SSE.
 #include "testing.hpp"
 
 using namespace transport_http::testing;
@@ -269,7 +269,7 @@ TEST_CASE("a silent answer becomes an event stream and is kept alive") {
   CHECK(client.response().has("data: at last\n\n"));
 }
 
-TEST_CASE("the old pair: endpoint event, answers and events on the stream, its end is the end") {
+TEST_CASE("HTTP+SSE: endpoint event, answers and events on the stream, its end is the end") {
   Rig rig;
   Client stream(rig);
   stream.send(get(rig, {}, {}, "/sse"));
@@ -305,7 +305,7 @@ TEST_CASE("the old pair: endpoint event, answers and events on the stream, its e
   CHECK(client.request(post(rig, "now", {}, {}, path)).status == 404);
 }
 
-TEST_CASE("the old pair can be moved and switched off") {
+TEST_CASE("HTTP+SSE can be moved and switched off") {
   SECTION("moved") {
     Rig rig(R"({"listen":"127.0.0.1:0","sse_path":"/old/events"})");
     Client client(rig);

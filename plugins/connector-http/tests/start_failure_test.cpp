@@ -69,7 +69,7 @@ TEST_CASE("a call that cannot be begun fails, and leaves the lane as it was") {
   REQUIRE(f.close(lane));
 }
 
-TEST_CASE("what waited for an old pair that could not be begun no longer counts") {
+TEST_CASE("what waited for an HTTP+SSE connection that could not be begun no longer counts") {
   bh_limits limits = bh::testing::limits();
   limits.write_queue_bytes = 1u << 20;
   Server server([](const Request &, Peer &) {});

@@ -17,7 +17,7 @@ std::uint64_t now_ms() {
 
 const std::string initialize_text = R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{}})";
 
-// The old pair: GET /sse gives the endpoint, POSTs to it are answered on the stream.
+// HTTP+SSE: GET /sse gives the endpoint, POSTs to it are answered on the stream.
 class OldServer {
  public:
   explicit OldServer(std::string endpoint, int post_status = 405)
@@ -308,7 +308,7 @@ TEST_CASE("neither wire works: the first reason is told") {
   REQUIRE(f.wait_events(2));
 }
 
-TEST_CASE("initialize refused with 401 is no reason to try the old pair") {
+TEST_CASE("initialize refused with 401 is no reason to try HTTP+SSE") {
   Server server([&](const Request &, Peer &peer) {
     peer.answer(401, "", "WWW-Authenticate: Bearer\r\n", "");
   });

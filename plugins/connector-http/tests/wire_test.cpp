@@ -172,7 +172,7 @@ TEST_CASE("definitions are checked") {
   bh_error e = bh::make_error();
   CHECK(parse_definition(R"({"type":"sse","url":"http://h/sse","headers":{"User-Agent":"u"}})", &d,
                          &e) == BH_OK);
-  CHECK(d.old_pair_only);
+  CHECK(d.http_sse_only);
   CHECK(d.has_user_agent);
   CHECK(d.headers == "User-Agent: u\r\n");
   for (const char *bad :

@@ -19,23 +19,23 @@ std::string_view session_of(std::string_view query) noexcept {
 
 }  // namespace
 
-void Server::old_events(Connection &c) {
+void Server::open_http_sse(Connection &c) {
   Session *session = open_session(c);
   if (session == nullptr) return;
-  session->kind = Session::Kind::old_pair;
+  session->kind = Session::Kind::http_sse;
   session->kept = session->announced = true;
   session->general = &c;
   sessions_.publish(*session);
-  c.attached = {Attachment::Role::old_pair, session, 0};
+  c.attached = {Attachment::Role::http_sse, session, 0};
   begin_events(c, {}, nullptr);
   const std::string text = config_.message_path + "?sessionId=" + session->id.text();
   const bh_str part = bh::str(text);
   send_event(c, {.name = "endpoint", .parts = {&part, 1}});
 }
 
-void Server::old_message(Connection &c, const RequestFeed &feed) {
+void Server::post_http_sse(Connection &c, const RequestFeed &feed) {
   Session *session = sessions_.find(session_of(feed.text(feed.head().query)));
-  if (session == nullptr || session->kind != Session::Kind::old_pair) {
+  if (session == nullptr || session->kind != Session::Kind::http_sse) {
     return respond_error(c, 404, -32001, "Session not found");
   }
   if (!is_json(feed)) {
@@ -61,7 +61,7 @@ void Server::old_message(Connection &c, const RequestFeed &feed) {
   respond(c, {.status = 202, .content_type = "text/plain", .parts = {&part, 1}});
 }
 
-bh_status Server::send_old(Session &session, const bh_outgoing &message) {
+bh_status Server::send_http_sse(Session &session, const bh_outgoing &message) {
   Connection *c = session.general;
   if (c == nullptr || message.stream != 0) return BH_STALE;
   if (message.part_count == 0) return BH_OK;  // ended without an answer; nobody waits here
