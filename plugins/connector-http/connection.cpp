@@ -9,12 +9,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <limits>
 
+#include "http-codec/head_writer.hpp"
+
 namespace connector_http {
 namespace {
+
+using HeadEnd = http_codec::HeadText<48>;
 
 constexpr std::size_t parts_inline = 12;
 constexpr std::uint64_t ns_per_ms = 1'000'000;
@@ -23,14 +26,12 @@ constexpr std::uint64_t ns_per_ms = 1'000'000;
 constexpr std::uint64_t trust_idle_ns = 1'000 * ns_per_ms;
 constexpr std::size_t kept_capacity = 64 * 1024;
 
-// "Content-Length: N\r\n\r\n", or the blank line alone.
-std::string_view last_header(const HttpRequest &request, std::array<char, 48> *room) {
-  if (request.method != Method::post) return "\r\n";
-  constexpr std::string_view name = "Content-Length: ", end = "\r\n\r\n";
-  std::memcpy(room->data(), name.data(), name.size());
-  char *at = std::to_chars(room->data() + name.size(), room->data() + 40, request.body_bytes).ptr;
-  std::memcpy(at, end.data(), end.size());
-  return {room->data(), static_cast<std::size_t>(at - room->data()) + end.size()};
+// The Content-Length and the blank line of a POST, the blank line alone of others.
+HeadEnd end_of_head(const HttpRequest &request) {
+  HeadEnd end;
+  if (request.method == Method::post) end.field("Content-Length", request.body_bytes);
+  end << "\r\n";
+  return end;
 }
 
 std::string error_text(int error) {
@@ -176,16 +177,16 @@ void Connection::set_unsent(std::uint64_t bytes) noexcept {
 }
 
 void Connection::queue_request(const HttpRequest &request, std::size_t skip) {
-  std::array<char, 48> room;
+  const HeadEnd end = end_of_head(request);
   const auto add = [&](std::string_view s) {
     const std::size_t cut = std::min(skip, s.size());
     skip -= cut;
     out_.append(s.substr(cut));
   };
-  out_.reserve(request.head.size() + room.size() + request.body_bytes -
+  out_.reserve(request.head.size() + end.view().size() + request.body_bytes -
                std::min<std::size_t>(skip, request.body_bytes));
   add(request.head);
-  add(last_header(request, &room));
+  add(end.view());
   for (std::uint32_t i = 0; i < request.part_count; ++i) {
     add({request.parts[i].p, static_cast<std::size_t>(request.parts[i].n)});
   }
@@ -193,10 +194,10 @@ void Connection::queue_request(const HttpRequest &request, std::size_t skip) {
 }
 
 bool Connection::send(const HttpRequest &request, HttpSink &sink, std::uint64_t *unsent) {
-  std::array<char, 48> room;
   std::array<iovec, parts_inline + 2> parts;
-  const std::string_view last = last_header(request, &room);
-  std::size_t total = request.head.size() + last.size() + request.body_bytes;
+  const HeadEnd end = end_of_head(request);
+  const std::string_view last = end.view();
+  const std::size_t total = request.head.size() + last.size() + request.body_bytes;
   parts[0] = {const_cast<char *>(request.head.data()), request.head.size()};
   parts[1] = {const_cast<char *>(last.data()), last.size()};
   std::size_t n = 2;

@@ -4,9 +4,14 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "context.hpp"
+#include "http-codec/head_writer.hpp"
 #include "peek.hpp"
 
 namespace connector_http {
+
+using http_codec::append_field;
+using http_codec::append_request_line;
+
 namespace {
 
 constexpr std::size_t session_bytes_max = 1024;
@@ -62,12 +67,14 @@ void Lane::halt() noexcept {
 // ---- heads
 // ---------------------------------------------------------------------------------------
 
-std::string Lane::common_headers(bool revision) const {
-  std::string out = "Host: " + definition_.url.authority() + "\r\n";
-  if (!definition_.has_user_agent) out += "User-Agent: " + context_.user_agent + "\r\n";
+std::string Lane::head(std::string_view method, std::string_view target, bool revision) const {
+  std::string out;
+  append_request_line(out, method, target);
+  append_field(out, "Host", definition_.url.authority());
+  if (!definition_.has_user_agent) append_field(out, "User-Agent", context_.user_agent);
   out += definition_.headers;
-  if (!session_.empty()) out += "Mcp-Session-Id: " + session_ + "\r\n";
-  if (revision && !revision_.empty()) out += "MCP-Protocol-Version: " + revision_ + "\r\n";
+  if (!session_.empty()) append_field(out, "Mcp-Session-Id", session_);
+  if (revision && !revision_.empty()) append_field(out, "MCP-Protocol-Version", revision_);
   return out;
 }
 
@@ -76,15 +83,15 @@ void Lane::build_heads() {
 }
 
 std::string Lane::post_head(const LaneHeaders &headers) const {
-  std::string head = "POST " + post_url_.target + " HTTP/1.1\r\n";
-  return head.append(common_headers(!headers.revision)).append(content_headers) += headers.lines;
+  return head("POST", post_url_.target, !headers.revision).append(content_headers) += headers.lines;
 }
 
 std::string Lane::get_head(std::string_view last_event_id) const {
-  std::string head = "GET " + definition_.url.target + " HTTP/1.1\r\n" + common_headers() +
-                     "Accept: text/event-stream\r\nCache-Control: no-store\r\n";
-  if (!last_event_id.empty()) head.append("Last-Event-ID: ").append(last_event_id).append("\r\n");
-  return head;
+  std::string out = head("GET", definition_.url.target);
+  append_field(out, "Accept", "text/event-stream");
+  append_field(out, "Cache-Control", "no-store");
+  if (!last_event_id.empty()) append_field(out, "Last-Event-ID", last_event_id);
+  return out;
 }
 
 bool Lane::take_session(std::string_view id) {
@@ -373,10 +380,10 @@ void Lane::close() {
   halt();
   queue_.clear();
   if (!ends_session) return finish_close();
-  const std::string head = "DELETE " + definition_.url.target + " HTTP/1.1\r\n" + common_headers();
+  const std::string text = head("DELETE", definition_.url.target);
   HttpRequest request;
   request.method = Method::del;
-  request.head = head;
+  request.head = text;
   request.target = definition_.url.target;
   if (route_->start(request, farewell_, &farewell_.call, nullptr) != BH_OK) return finish_close();
   start_timer(&close_timer_, context_.settings.delete_wait_ms, &Lane::finish_close);

@@ -91,7 +91,7 @@ class Lane {
   };
 
   void build_heads();
-  std::string common_headers(bool revision = true) const;
+  std::string head(std::string_view method, std::string_view target, bool revision = true) const;
   std::string post_head(const LaneHeaders &headers) const;
   bh_status send(const bh_lane_message &message, LaneHeaders &&headers, bh_error *error);
   bh_status start_post(const bh_lane_message &message, const LaneHeaders &headers, bh_error *error);

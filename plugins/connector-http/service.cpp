@@ -127,10 +127,6 @@ std::vector<bh_http_header> split_headers(std::string_view head) {
   return out;
 }
 
-constexpr std::string_view method_name(Method method) {
-  return method == Method::post ? "POST" : method == Method::get ? "GET" : "DELETE";
-}
-
 bh_status ServiceRoute::start(const HttpRequest &request, HttpSink &sink, HttpCall **out,
                               bh_error *error) {
   const std::string url = origin_ + std::string(request.target);
@@ -147,7 +143,7 @@ bh_status ServiceRoute::start(const HttpRequest &request, HttpSink &sink, HttpCa
   }
   bh_http_request wanted{};
   wanted.size = sizeof wanted;
-  wanted.method = bh::str(method_name(request.method));
+  wanted.method = bh::str(name_of(request.method));
   wanted.url = bh::str(url);
   wanted.headers = headers.data();
   wanted.header_count = static_cast<std::uint32_t>(headers.size());

@@ -11,6 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "http-codec/head_writer.hpp"
+#include "http-codec/text.hpp"
+
 namespace egress {
 namespace {
 
@@ -29,12 +32,6 @@ Address address_of(const std::string &path) {
   return out;
 }
 
-bool is_retry_after(std::string_view name) {
-  constexpr std::string_view wanted = "retry-after";
-  return std::equal(name.begin(), name.end(), wanted.begin(), wanted.end(),
-                    [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
-}
-
 // What goes out with every question; the endpoint's own headers follow.
 constexpr std::pair<std::string_view, std::string_view> usual_headers[] = {
     {"content-type", "application/json"},
@@ -47,12 +44,14 @@ std::string message_of(const Endpoint &endpoint, const std::string &body) {
   const std::size_t host = url.find("//") + 2, path = url.find_first_of("/?", host);
   std::string target = path == std::string::npos ? "/" : url.substr(path);
   if (target.front() == '?') target.insert(0, "/");
-  std::string out = "POST " + target + " HTTP/1.1\r\nhost: " + url.substr(host, path - host) +
-                    "\r\nconnection: close\r\ncontent-length: " + std::to_string(body.size()) +
-                    "\r\n";
+  std::string out;
+  http_codec::append_request_line(out, "POST", target);
   const auto add = [&](std::string_view name, std::string_view value) {
-    out.append(name).append(": ").append(value).append("\r\n");
+    http_codec::append_field(out, name, value);
   };
+  add("host", std::string_view(url).substr(host, path - host));
+  add("connection", "close");
+  add("content-length", std::to_string(body.size()));
   for (const auto &[name, value] : usual_headers) add(name, value);
   for (const auto &[name, value] : endpoint.headers) add(name, value);
   return out.append("\r\n").append(body);
@@ -196,7 +195,9 @@ bh_status Post::on_address(std::string_view address) {
 bh_status Post::on_head(std::uint32_t status, const bh_http_header *headers, std::uint32_t n) {
   answer_.status = status;
   for (std::uint32_t i = 0; i < n; ++i) {
-    if (is_retry_after(bh::view(headers[i].name))) take_retry_after(bh::view(headers[i].value));
+    const std::string_view name = bh::view(headers[i].name);
+    if (http_codec::equal_ignoring_case(name, "retry-after"))
+      take_retry_after(bh::view(headers[i].value));
   }
   return BH_OK;
 }
