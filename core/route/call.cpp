@@ -4,6 +4,14 @@
 
 namespace bulkhead {
 
+void CallEvents::clear_details() noexcept {
+  EventDetails &d = *details_;
+  d.decision = {};
+  if (d.answer.capacity() > max_kept) std::string().swap(d.answer);
+  d.failure = d.end = {};
+  d.cancellation = {};
+}
+
 void Account::clear(std::size_t max_capacity) noexcept {
   for (std::string *text : {&request, &response, &trace_id, &rule, &reason}) {
     if (text->capacity() > max_capacity) std::string().swap(*text);
@@ -29,6 +37,7 @@ void Call::clear() {
   parked = nullptr;
   exchange = nullptr;
   watches = nullptr;
+  events.clear();
 }
 
 Lane *lane_of(const Call &call) noexcept {

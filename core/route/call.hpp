@@ -9,6 +9,7 @@
 #include <string>
 
 #include "mcp/scan.hpp"
+#include "route/call_events.hpp"
 #include "route/numbered_table.hpp"
 #include "route/reply_to.hpp"
 #include "route/target.hpp"
@@ -87,6 +88,11 @@ struct Call : Numbered<Call> {
   Account account;
 
   Call *session_prev = nullptr, *session_next = nullptr;
+
+  // Of the CallLoop.
+  CallEvents events;
+  bool queued = false;
+  Call *queued_next = nullptr, *ended_next = nullptr;
 
   void clear();
 };

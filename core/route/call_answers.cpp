@@ -34,12 +34,25 @@ struct CallAnswers::Passed {
   std::string_view rule, error, response;
 };
 
-void CallAnswers::answered(Call &call, const Message &answer) {
+void CallAnswers::answered(Call &call, const Message &answer, std::string *owned) {
+  if (needs_.loop.running()) {
+    needs_.loop.post_answer(call, answer, owned);
+    return needs_.ends.leave_lane(call);
+  }
+  const CallLoop::Run run(needs_.loop);
+  take(call, answer);
+}
+
+void CallAnswers::handle(Call &call, CallEvent event) {
+  const EventDetails &details = call.events.details();
+  if (event == CallEvent::failed) return fail(call, details.failure);
+  take(call, {details.answer, &details.answer_scan});
+}
+
+void CallAnswers::take(Call &call, const Message &answer) {
   // While the stream is open: requests that the server no longer waits for are cancelled.
   if (call.open_asks != 0) {
-    const std::uint64_t id = call.id;
-    needs_.asks.call_ended(id, false);
-    if (needs_.calls.get(id) == nullptr) return;  // its client cancelled it meanwhile
+    needs_.asks.call_ended(call.id, false);
     call.open_asks = 0;
   }
   if (needs_.gate.observes() && !passes_policy(call, answer)) return;
@@ -72,31 +85,39 @@ void CallAnswers::pass(Call &call, const Message &answer) {
               answer[ok ? scan.result : scan.error]});
 }
 
-// The call is freed after its answer was sent: the splice borrows the client's id from it.
+// The call ends after its answer was sent: the splice borrows the client's id from it.
 void CallAnswers::send(Call &call, const Passed &passed) {
   const bh_str *parts = passed.splice.parts();
   if (parts == nullptr) {
     return needs_.ends.fail(call, code::internal_error, Splice::failure, BH_OUTCOME_ERROR);
   }
-  const std::uint64_t id = call.id;
   if (needs_.recorder.goes_first()) {
     needs_.ends.record(call, {passed.outcome, needs_.reactor.now_ns(), passed.bytes, passed.rule,
                               passed.error, passed.response});
   }
-  needs_.answers.answer(ReplyTo(call.request.reply), parts, passed.splice.count());
-  Call *still = needs_.calls.get(id);  // the client may have gone while it was answered
-  if (still == nullptr) return;
-  needs_.ends.finish(*still, passed.outcome, passed.bytes, passed.rule, passed.error,
+  needs_.answers.answer(call.request.reply, parts, passed.splice.count());
+  needs_.ends.finish(call, passed.outcome, passed.bytes, passed.rule, passed.error,
                      passed.response);
   needs_.on_ended();
 }
 
 void CallAnswers::fail_by_server(Call &call, std::int32_t error_code, std::string_view reason,
                                  std::uint32_t outcome) {
-  if (!needs_.gate.observes() || call.exchange == nullptr) {
+  CallFailure failure{error_code, outcome, std::string(reason), call.exchange != nullptr};
+  if (needs_.loop.running()) {
+    needs_.loop.post_failure(call, CallEvent::failed, std::move(failure));
+    return needs_.ends.leave_lane(call);
+  }
+  const CallLoop::Run run(needs_.loop);
+  fail(call, failure);
+}
+
+void CallAnswers::fail(Call &call, const CallFailure &failure) {
+  const auto &[error_code, outcome, reason, of_server] = failure;
+  if (!needs_.gate.observes() || !of_server) {
     return needs_.ends.fail(call, error_code, reason, outcome);
   }
-  const std::string message = error_message(Digits(call.exchange->id).view(), error_code, reason);
+  const std::string message = error_message(Digits(call.id).view(), error_code, reason);
   mcp::Scan scan;
   mcp::ScanError error;
   if (!mcp::scan(message, &scan, &error)) {
@@ -139,19 +160,15 @@ void CallAnswers::check_later(Call &call, const Message &answer) {
   refuse(call, Gate::failed("the pool for blocking work is full; try again later"));
 }
 
-// False: the call was refused, since too much waits, or has ended meanwhile.
+// False: the call was refused, since too much waits.
 bool CallAnswers::park(Call &call, const Message &answer, Stage stage) {
   if (!needs_.parking.park_answer(call, answer, stage)) {
     refuse(call, too_much());
     return false;
   }
   // The server is done: its place is free for others, and its end no longer concerns this call.
-  const std::uint64_t id = call.id;
-  Lane *lane = lane_of(call);
-  needs_.ends.detach(call);
-  lane->pump();
-  needs_.draining.look_later();
-  return needs_.calls.get(id) != nullptr;
+  needs_.ends.leave_lane(call);
+  return true;
 }
 
 void CallAnswers::checked(Call &call, bool duplicates) {
@@ -200,13 +217,11 @@ void CallAnswers::refuse(Call &call, const Gate::Decision &decision, std::int32_
   ++needs_.counters.refused_by_policy;
   std::string text = "MCP response blocked by policy";
   if (!decision.rule.empty()) text += " (" + decision.rule + ")";
-  const ReplyTo reply = call.request.reply;
-  const std::string id = call.request.id;
   const std::string why =
       decision.asks ? "needs approval, which a result cannot wait for" : decision.reason;
   if (!why.empty()) text += ": " + why;
   needs_.ends.finish(call, BH_OUTCOME_REFUSED, 0, decision.rule, why);
-  needs_.answers.error(reply, id, error_code, text);
+  needs_.answers.error(call.request.reply, call.request.id, error_code, text);
 }
 
 }  // namespace bulkhead

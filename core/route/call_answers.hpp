@@ -1,10 +1,12 @@
 // The answers of servers to calls: evaluated where a policy reads results, and passed on.
 //
-// Thread: I/O thread. Owned by the Router. A call may have ended when a function returns.
+// Thread: I/O thread. Owned by the Router. A call may have ended when a function returns; see
+// CallLoop.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -12,10 +14,10 @@
 #include "route/asks.hpp"
 #include "route/call.hpp"
 #include "route/call_ends.hpp"
+#include "route/call_loop.hpp"
 #include "route/call_parking.hpp"
 #include "route/client_answers.hpp"
 #include "route/counters.hpp"
-#include "route/draining.hpp"
 #include "route/duplicate_checks.hpp"
 #include "route/gate.hpp"
 #include "route/judge.hpp"
@@ -30,7 +32,7 @@ class CallAnswers {
   struct Needs {
     Reactor &reactor;
     RouterCounters &counters;
-    CallTable &calls;
+    CallLoop &loop;
     const Gate &gate;
     const Judge &judge;
     DuplicateChecks &checks;  // whose results come to checked()
@@ -38,7 +40,6 @@ class CallAnswers {
     const Recorder &recorder;
     ClientAnswers &answers;
     Asks &asks;
-    Draining &draining;
     CallEnds &ends;
     // The policy's answer under this number is no longer awaited; late: it timed out.
     std::function<void(std::uint64_t number, bool late)> on_unanswered;
@@ -47,13 +48,18 @@ class CallAnswers {
   };
   explicit CallAnswers(Needs needs) : needs_(std::move(needs)) {}
 
-  // A result or an error of the call's server.
-  void answered(Call &call, const Message &answer);
+  // ---- events; queued if a step runs. The call has left its lane when they return ----
+  // A result or an error of the call's server. owned: the bytes of the answer, if they may be
+  // moved.
+  void answered(Call &call, const Message &answer, std::string *owned = nullptr);
   // Fails a call at its server with a text that the server may have written in part: it is
   // evaluated like an error that the server sent.
   void fail_by_server(Call &call, std::int32_t error_code, std::string_view text,
                       std::uint32_t outcome);
+  // Handles such an event that was queued.
+  void handle(Call &call, CallEvent event);
 
+  // ---- in steps ----
   // The pool has checked a parked answer for duplicate members.
   void checked(Call &call, bool duplicates);
   // The policy has decided about a parked answer.
@@ -64,6 +70,8 @@ class CallAnswers {
  private:
   struct Passed;
 
+  void take(Call &call, const Message &answer);
+  void fail(Call &call, const CallFailure &failure);
   bool passes_policy(Call &call, const Message &answer);
   bool park(Call &call, const Message &answer, Stage stage);
   void check_later(Call &call, const Message &answer);

@@ -51,6 +51,14 @@ void CallEnds::detach(Call &call) {
   needs_.exchanges.close(*exchange);
 }
 
+void CallEnds::leave_lane(Call &call) {
+  Lane *lane = lane_of(call);
+  if (lane == nullptr) return;
+  detach(call);
+  lane->pump();
+  needs_.draining.look_later();
+}
+
 void CallEnds::drop(Exchange &exchange) {
   Lane &lane = *exchange.lane;
   lane.detach(exchange);
@@ -78,9 +86,9 @@ void CallEnds::free(Call &call) {
   release(call);
   needs_.recorder.forget(call);
   const std::uint64_t id = call.id;
-  const bool asked = call.open_asks != 0;
-  needs_.calls.close(call);
-  if (asked) needs_.asks.call_ended(id, true);
+  needs_.calls.retire(call);
+  needs_.loop.free_later(call);
+  if (call.open_asks != 0) needs_.asks.call_ended(id, true);
   if (lane != nullptr) lane->pump();
   needs_.draining.look_later();
 }
@@ -108,13 +116,12 @@ void CallEnds::fail(Call &call, std::int32_t error_code, std::string_view reason
   std::string text(error_code == code::internal_error ? failed_part(call.method)
                                                       : std::string_view());
   text += reason;
-  const ReplyTo reply = call.request.reply;
-  const std::string id = call.request.id;
   const std::string error =
       needs_.recorder.active() ? error_object(error_code, text) : std::string();
   const bool may_have_run = call.account.dispatched;
   finish(call, outcome, 0, {}, text, error);
-  needs_.answers.error(reply, id, error_code, text, 0, {}, may_have_run);
+  const ClientRequest &request = call.request;
+  needs_.answers.error(request.reply, request.id, error_code, text, 0, {}, may_have_run);
 }
 
 void CallEnds::fail_and_retract(Call &call, std::int32_t error_code, std::string_view text,
@@ -127,26 +134,46 @@ void CallEnds::fail_and_retract(Call &call, std::int32_t error_code, std::string
   place.retract({}, nullptr);
 }
 
+// ---- events ----------------------------------------------------------------------------------
+
 void CallEnds::cancel(Call &call, const Message &notification) {
+  if (needs_.loop.running()) return needs_.loop.post_cancellation(call, notification);
+  const CallLoop::Run run(needs_.loop);
+  end_cancelled(call, notification);
+}
+
+void CallEnds::end_cancelled(Call &call, const Message &notification) {
   const Place place(call);
-  const ReplyTo reply = call.request.reply;
-  const Session *session = call.session;
   finish(call, BH_OUTCOME_CANCELLED, 0, {}, "cancelled by the client");
-  if (place.sent && session != nullptr) {
-    needs_.attribution.given_up(*place.lane, place.exchange, *session);
+  if (place.sent && call.session != nullptr) {
+    needs_.attribution.given_up(*place.lane, place.exchange, *call.session);
   }
   place.retract(notification.bytes, notification.scan);
-  needs_.answers.none(reply);  // the place that waited for the answer is released
+  needs_.answers.none(call.request.reply);  // the place that waited for the answer is released
 }
 
 void CallEnds::end_session(Session &session) {
-  while (session.open_calls.head != nullptr) {
-    Call &call = *session.open_calls.head;
-    const Place place(call);
-    finish(call, BH_OUTCOME_CANCELLED, 0, {}, "the client has gone");
-    if (place.sent) needs_.attribution.given_up(*place.lane, place.exchange, session);
-    place.retract({}, nullptr);
+  if (needs_.loop.running()) {
+    for (Call *call = session.open_calls.head; call != nullptr; call = call->session_next) {
+      needs_.loop.post(*call, CallEvent::gone);
+    }
+    return;
   }
+  const CallLoop::Run run(needs_.loop);
+  while (session.open_calls.head != nullptr) end_gone(*session.open_calls.head);
+}
+
+void CallEnds::end_gone(Call &call) {
+  const Place place(call);
+  finish(call, BH_OUTCOME_CANCELLED, 0, {}, "the client has gone");
+  if (place.sent && call.session != nullptr) {
+    needs_.attribution.given_up(*place.lane, place.exchange, *call.session);
+  }
+  place.retract({}, nullptr);
+}
+
+void CallEnds::end_drained(Call &call, std::string_view text) {
+  end(call, {code::internal_error, BH_OUTCOME_ERROR, std::string(text)});
 }
 
 void CallEnds::end_all() {
@@ -158,9 +185,22 @@ void CallEnds::end_all() {
     const std::string ran =
         was_sent(*call) ? "server \"" + lane_of(*call)->upstream().name() + "\" may have run this"
                         : "this has not run";
-    fail_and_retract(*call, code::internal_error, "the gateway is stopping; " + ran,
-                     BH_OUTCOME_CANCELLED);
+    end(*call, {code::internal_error, BH_OUTCOME_CANCELLED, "the gateway is stopping; " + ran});
   }
+}
+
+void CallEnds::end(Call &call, const CallFailure &failure) {
+  if (needs_.loop.running()) return needs_.loop.post_failure(call, CallEvent::ended, failure);
+  const CallLoop::Run run(needs_.loop);
+  fail_and_retract(call, failure.error_code, failure.text, failure.outcome);
+}
+
+void CallEnds::handle(Call &call, CallEvent event) {
+  if (event == CallEvent::gone) return end_gone(call);
+  const EventDetails &details = call.events.details();
+  if (event == CallEvent::cancelled) return end_cancelled(call, details.cancellation.get());
+  const CallFailure &end = details.end;
+  fail_and_retract(call, end.error_code, end.text, end.outcome);
 }
 
 // ---- state -----------------------------------------------------------------------------------

@@ -13,6 +13,10 @@
 namespace bulkhead {
 namespace {
 
+Gate::Decision too_many_rounds() {
+  return Gate::failed("the rules changed each time the call was evaluated");
+}
+
 Gate::Decision no_place() {
   return Gate::failed("the pool for blocking work is full; try again later");
 }
@@ -67,7 +71,14 @@ Lane *lane_for(const CallInHand &hand) {
 // ---- beginning -------------------------------------------------------------------------------
 
 void Calls::begin(Session &s, Incoming &request, CallInHand &hand) {
-  if (Call *call = open(s, request, hand.target)) advance(*call, hand, Step::pins);
+  Call *call = open(s, request, hand.target);
+  if (call == nullptr) return;
+  if (loop().running()) {
+    call->parked = std::make_unique<ParkedCall>(parked(hand));
+    return loop().post(*call, CallEvent::begun);
+  }
+  const CallLoop::Run run(loop());
+  advance(*call, hand, Step::pins);
 }
 
 Call *Calls::open(Session &s, Incoming &request, const Target &target) {
@@ -114,8 +125,14 @@ Call *Calls::open(Session &s, Incoming &request, const Target &target) {
 
 // ---- the steps -------------------------------------------------------------------------------
 
-void Calls::advance(Call &call, CallInHand &hand, Step step) {
-  for (Next next = step; next.has_value();) next = run(call, hand, *next);
+void Calls::advance(Call &call, CallInHand &hand, Next next) {
+  while (next.has_value()) {
+    next = run(call, hand, *next);
+    // Between two steps the call waits for nothing: only what ends it has an effect.
+    if (!next.has_value() || call.events.empty()) continue;
+    handle_events(call);
+    if (call.ended()) return;
+  }
 }
 
 Calls::Next Calls::run(Call &call, CallInHand &hand, Step step) {
@@ -156,6 +173,10 @@ Calls::Next Calls::judge(Call &call, CallInHand &hand) {
     check_later(call, hand);
     return std::nullopt;
   }
+  if (++hand.judged > max_rounds) {
+    refuse(call, too_many_rounds());
+    return std::nullopt;
+  }
   const std::uint32_t flags = flags_of(call);
   const Gate::Decision decision = needs_.judge.decide(call, hand.message, hand.target, flags);
   if (decision.verdict == Gate::Verdict::pending) {
@@ -168,6 +189,8 @@ Calls::Next Calls::judge(Call &call, CallInHand &hand) {
 }
 
 Calls::Next Calls::apply(Call &call, CallInHand &hand, const Gate::Decision &decision) {
+  const bool refused = decision.verdict == Gate::Verdict::refuse && !decision.asks;
+  if (!refused && call.rules != rules_) return Step::pins;  // they were replaced meanwhile
   const Step on = call.waited ? Step::confirm : Step::record;
   if (decision.verdict == Gate::Verdict::allow) return on;
   if (decision.verdict == Gate::Verdict::rewrite) {
@@ -218,6 +241,7 @@ Calls::Next Calls::record(Call &call, const CallInHand &hand) {
     needs_.recorder.intent(call);
     if (call.account.intent != 0) {
       intents_.emplace_back(needs_.recorder.barrier(), call.id);
+      records_committed();  // a plugin may have committed it already
       return std::nullopt;
     }
     needs_.parking.take(call);
@@ -227,6 +251,7 @@ Calls::Next Calls::record(Call &call, const CallInHand &hand) {
 }
 
 Calls::Next Calls::send(Call &call, const CallInHand &hand) {
+  if (call.rules != rules_) return Step::pins;
   Lane &lane = *lane_for(hand);
   if (is_subscription(call.method) && !continues_subscription(call, hand)) return std::nullopt;
   Exchange *exchange = needs_.exchanges.open();
@@ -262,11 +287,56 @@ bool Calls::continues_subscription(Call &call, const CallInHand &hand) {
   }
   const std::string token(hand.message[hand.target.range]);
   if (!needs_.subscriptions.begin(call, lane, token)) return true;
-  const ReplyTo reply = call.request.reply;
-  const std::string id = call.request.id;
   needs_.ends.finish(call, BH_OUTCOME_OK, 0, {}, {}, "{}");
-  needs_.answers.result(reply, id, "{}");
+  needs_.answers.result(call.request.reply, call.request.id, "{}");
   return false;
+}
+
+// ---- queued events ---------------------------------------------------------------------------
+
+void Calls::handle_events(Call &call) {
+  while (!call.ended() && !call.events.empty()) handle(call, call.events.pop());
+}
+
+// An event that came too early or too late for the stage has no effect.
+void Calls::handle(Call &call, CallEvent event) {
+  CallEvents &events = call.events;
+  switch (event) {
+    case CallEvent::begun:
+      return resume(call, Step::pins);
+    case CallEvent::decided:
+      return take_decision(call, Gate::Decision(events.details().decision));
+    case CallEvent::checked:
+      return take_checked(call, events.details().duplicates);
+    case CallEvent::approved:
+      return take_approval(call, events.details().allowed, events.details().surface,
+                           ApprovalScope(events.details().scope));
+    case CallEvent::withdrawn:
+      return take_withdrawal(call, events.details().why);
+    case CallEvent::committed:
+      if (call.stage == Stage::recording) resume(call, Step::confirm);
+      return;
+    case CallEvent::again:
+      return resume(call, Step::pins);
+    case CallEvent::timed_out:
+      // Unless a step has armed the deadline of another stage.
+      if (call.deadline_tick == 0) take_time_out(call);
+      return;
+    case CallEvent::answered:
+    case CallEvent::failed:
+      return needs_.call_answers.handle(call, event);
+    case CallEvent::cancelled:
+    case CallEvent::gone:
+    case CallEvent::ended:
+      return needs_.ends.handle(call, event);
+    case CallEvent::count:
+      return;
+  }
+}
+
+void Calls::resume(Call &call, Step step) {
+  CallInHand hand = needs_.parking.take(call);
+  advance(call, hand, step);
 }
 
 // ---- parking ---------------------------------------------------------------------------------
@@ -294,11 +364,14 @@ void Calls::check_later(Call &call, const CallInHand &hand) {
 void Calls::checked(std::uint64_t id, bool duplicates) {
   Call *call = needs_.calls.get(id);
   if (call == nullptr) return;  // it ended while it waited
-  if (call->stage == Stage::checking) return call_checked(*call, duplicates);
-  if (call->stage == Stage::answer_checking) needs_.call_answers.checked(*call, duplicates);
+  if (loop().running()) return loop().post_checked(*call, duplicates);
+  const CallLoop::Run run(loop());
+  take_checked(*call, duplicates);
 }
 
-void Calls::call_checked(Call &call, bool duplicates) {
+void Calls::take_checked(Call &call, bool duplicates) {
+  if (call.stage == Stage::answer_checking) return needs_.call_answers.checked(call, duplicates);
+  if (call.stage != Stage::checking) return;
   Gate::Decision decision = Judge::duplicates_in("arguments hold");
   if (!duplicates) {
     call.rules = rules_;
@@ -313,25 +386,29 @@ void Calls::call_checked(Call &call, bool duplicates) {
 void Calls::decided(std::uint64_t id, const Gate::Decision &decision) {
   Call *call = needs_.calls.get(id);
   if (call == nullptr) return;
-  if (call->stage == Stage::deciding) return call_decided(*call, decision);
-  if (call->stage == Stage::answer_deciding) needs_.call_answers.decided(*call, decision);
+  if (loop().running()) return loop().post_decision(*call, decision);
+  const CallLoop::Run run(loop());
+  take_decision(*call, decision);
+}
+
+void Calls::take_decision(Call &call, const Gate::Decision &decision) {
+  if (call.stage == Stage::answer_deciding) return needs_.call_answers.decided(call, decision);
+  if (call.stage == Stage::deciding) call_decided(call, decision);
 }
 
 void Calls::call_decided(Call &call, const Gate::Decision &decision) {
   CallInHand hand = needs_.parking.take(call);
   needs_.judge.note(call, decision);
-  const bool refused = decision.verdict == Gate::Verdict::refuse && !decision.asks;
-  // The rules that decided have been replaced.
-  if (!refused && call.rules != rules_) return advance(call, hand, Step::pins);
-  if (const Next next = apply(call, hand, decision)) advance(call, hand, *next);
+  advance(call, hand, apply(call, hand, decision));
 }
 
 bool Calls::may_be_sent(Call &call) {
+  if (call.events.ends_call()) return false;
   if (call.rules == rules_) return true;
-  CallInHand hand = needs_.parking.take(call);
+  const CallLoop::Run run(loop());
   needs_.ends.detach(call);
   call.account.dispatched = false;
-  advance(call, hand, Step::pins);
+  loop().post(call, CallEvent::again);
   return false;
 }
 
@@ -340,10 +417,8 @@ void Calls::refuse(Call &call, const Gate::Decision &decision) {
   std::string text = "MCP request blocked by policy";
   if (!decision.rule.empty()) text += " (" + decision.rule + ")";
   if (!decision.reason.empty()) text += ": " + decision.reason;
-  const ReplyTo reply = call.request.reply;
-  const std::string id = call.request.id;
   needs_.ends.finish(call, BH_OUTCOME_REFUSED, 0, decision.rule, decision.reason);
-  needs_.answers.error(reply, id, code::invalid_request, text);
+  needs_.answers.error(call.request.reply, call.request.id, code::invalid_request, text);
 }
 
 // ---- people ----------------------------------------------------------------------------------
@@ -351,22 +426,30 @@ void Calls::refuse(Call &call, const Gate::Decision &decision) {
 void Calls::approval_given(std::uint64_t id, bool allow, ApprovalSurface surface,
                            const ApprovalScope &scope) {
   Call *call = needs_.calls.get(id);
-  if (call == nullptr || call->stage != Stage::approving) return;
+  if (call == nullptr) return;
+  if (loop().running()) return loop().post_approval(*call, allow, surface, scope);
+  const CallLoop::Run run(loop());
+  take_approval(*call, allow, surface, scope);
+}
+
+void Calls::take_approval(Call &call, bool allow, ApprovalSurface surface,
+                          const ApprovalScope &scope) {
+  if (call.stage != Stage::approving) return;
   const ApprovalEnd end = allow ? ApprovalEnd::allowed : ApprovalEnd::denied;
-  const auto question = needs_.desk.close(*call, end, surface, scope);
+  const auto question = needs_.desk.close(call, end, surface, scope);
   if (!question) return;
-  CallInHand hand = needs_.parking.take(*call);
+  CallInHand hand = needs_.parking.take(call);
   if (!allow) {
     ++needs_.counters.approvals_denied;
-    return refuse(*call, ApprovalDesk::unapproved(call->approved_rule, question->reason,
-                                                  "and a person has denied it"));
+    return refuse(call, ApprovalDesk::unapproved(call.approved_rule, question->reason,
+                                                 "and a person has denied it"));
   }
   ++needs_.counters.approvals_allowed;
   // The grant must not hold for a program that has replaced this server.
   if (!needs_.draining.has(&hand.target.lane->upstream())) needs_.desk.grant(*question, scope);
-  call->approved = true;
+  call.approved = true;
   // The rules may have been replaced while the person thought: what they refuse now is refused.
-  advance(*call, hand, Step::judge);
+  advance(call, hand, Step::judge);
 }
 
 Result<void> Calls::answer_approval(const ApprovalAnswer &answer) {
@@ -391,11 +474,18 @@ void Calls::form_lost(std::uint64_t id) {
 
 void Calls::withdraw(std::uint64_t id, std::string_view why) {
   Call *call = needs_.calls.get(id);
-  if (call == nullptr || call->stage != Stage::approving) return;
-  const auto question = needs_.desk.close(*call, ApprovalEnd::withdrawn);
+  if (call == nullptr) return;
+  if (loop().running()) return loop().post_withdrawal(*call, why);
+  const CallLoop::Run run(loop());
+  take_withdrawal(*call, why);
+}
+
+void Calls::take_withdrawal(Call &call, std::string_view why) {
+  if (call.stage != Stage::approving) return;
+  const auto question = needs_.desk.close(call, ApprovalEnd::withdrawn);
   if (!question) return;
-  needs_.parking.take(*call);
-  refuse(*call, ApprovalDesk::unapproved(call->approved_rule, question->reason, why));
+  needs_.parking.take(call);
+  refuse(call, ApprovalDesk::unapproved(call.approved_rule, question->reason, why));
 }
 
 void Calls::withdraw_questions(const Session &s) {
@@ -409,34 +499,33 @@ void Calls::withdraw_questions(const Session &s) {
 // ---- records ---------------------------------------------------------------------------------
 
 void Calls::records_committed() {
-  while (!intents_.empty() && needs_.recorder.is_committed(intents_.front().first)) {
-    const std::uint64_t id = intents_.front().second;
+  const CallLoop::Run run(loop());
+  while (!intents_.empty()) {
+    const auto [below, id] = intents_.front();
+    if (!needs_.recorder.is_committed(below)) return;
+    // A plugin that was asked may have called this function.
+    if (intents_.empty() || intents_.front().second != id) continue;
     intents_.pop_front();
-    Call *call = needs_.calls.get(id);
-    if (call == nullptr || call->stage != Stage::recording) continue;
-    CallInHand hand = needs_.parking.take(*call);
-    const bool same_rules = call->rules == rules_;
-    if (same_rules) {
-      // The server has its whole time, however long the disk took.
-      const Upstream &upstream = hand.target.lane->upstream();
-      needs_.deadlines.arm(*call, upstream.timeout_ms(call->method, call->name));
-    }
-    advance(*call, hand, same_rules ? Step::send : Step::pins);
+    if (Call *call = needs_.calls.get(id)) loop().post(*call, CallEvent::committed);
   }
 }
 
 // At once: its record would wait for the same disk.
 void Calls::refuse_unrecorded(Call &call, std::string_view text) {
   ++needs_.counters.refused_unrecorded;
-  const ReplyTo reply = call.request.reply;
-  const std::string id = call.request.id;
   needs_.ends.finish(call, BH_OUTCOME_ERROR, 0, {}, text, error_object(code::internal_error, text));
-  needs_.answers.unrecorded_error(reply, id, code::internal_error, text);
+  needs_.answers.unrecorded_error(call.request.reply, call.request.id, code::internal_error, text);
 }
 
 // ---- time ------------------------------------------------------------------------------------
 
 void Calls::timed_out(Call &call) {
+  if (loop().running()) return loop().post(call, CallEvent::timed_out);
+  const CallLoop::Run run(loop());
+  take_time_out(call);
+}
+
+void Calls::take_time_out(Call &call) {
   switch (call.stage) {
     case Stage::approving:
       return approval_expired(call);
@@ -478,10 +567,8 @@ void Calls::policy_timed_out(Call &call, bool about_answer) {
 
 void Calls::server_timed_out(Call &call) {
   ++needs_.counters.timeouts;
-  const Lane *lane = lane_of(call);
-  const std::string server = lane != nullptr ? lane->upstream().name() : std::string();
   needs_.ends.fail_and_retract(call, code::timeout,
-                               "server \"" + server + "\" did not answer " +
+                               "server \"" + call.server + "\" did not answer " +
                                    std::string(mcp::to_string(call.method)) +
                                    (call.name.empty() ? "" : " \"" + call.name + "\"") +
                                    " within " + std::to_string(call.timeout_ms) + " ms",

@@ -15,11 +15,11 @@
 //   answer_checking   the pool                           limits.policy_timeout_ms, longer by size
 //   answer_deciding   the policy                         likewise
 //
-// CallParking holds calls that wait, CallAnswers does what follows the server's answer, CallEnds
-// ends calls.
+// Steps do not nest: what arrives while one runs is queued on its call (call_events.hpp) and
+// handled after it; see CallLoop. CallParking holds calls that wait, CallAnswers does what follows
+// the server's answer, CallEnds ends calls.
 //
-// Thread: I/O thread. Owned by the Router. No reference to a call survives a step, which may end
-// it.
+// Thread: I/O thread. Owned by the Router.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,7 @@
 #include "route/call.hpp"
 #include "route/call_answers.hpp"
 #include "route/call_ends.hpp"
+#include "route/call_loop.hpp"
 #include "route/call_parking.hpp"
 #include "route/client_answers.hpp"
 #include "route/counters.hpp"
@@ -51,12 +52,17 @@
 
 namespace bulkhead {
 
-class Calls final : public Asks::Forms {
+class Calls final : public Asks::Forms, public CallLoop::Handler {
  public:
+  // How often the policy is asked in one step if it changes its rules each time; then the call is
+  // refused.
+  static constexpr std::uint32_t max_rounds = 8;
+
   struct Needs {
     const Limits &limits;
     RouterCounters &counters;
     CallTable &calls;
+    CallLoop &loop;
     ExchangeTable &exchanges;
     Deadlines &deadlines;
     const Gate &gate;
@@ -76,12 +82,13 @@ class Calls final : public Asks::Forms {
   };
   explicit Calls(Needs needs) : needs_(std::move(needs)) {}
 
-  // Starts the call. The request is answered now or later.
+  // Starts the call. The request is answered now or later. If a step of another call runs, the call
+  // waits for its end.
   void begin(Session &session, Incoming &request, CallInHand &hand);
   // The gateway is stopping: running calls continue, new ones are refused.
   void refuse_new_calls() noexcept { stopping_ = true; }
 
-  // ---- events that calls wait for ----
+  // ---- events that calls wait for; queued if a step runs ----
   // The rules were replaced, or need other facts: calls that wait are judged again before they are
   // sent.
   void rules_changed() noexcept { ++rules_; }
@@ -102,15 +109,17 @@ class Calls final : public Asks::Forms {
   void withdraw_questions(const Session &session);
   void records_committed();
   // The call's turn in its lane has come. False: the rules have changed and it has left the lane;
-  // it is submitted again, or has ended.
+  // it is submitted again, or has ended or is about to.
   bool may_be_sent(Call &call);
   void timed_out(Call &call);
+  // CallLoop::Handler
+  void handle_events(Call &call) override;
 
  private:
   enum class Step : std::uint8_t { pins, judge, confirm, record, send };
   using Next = std::optional<Step>;  // nothing: the call waits, or has ended
 
-  void advance(Call &call, CallInHand &hand, Step step);
+  void advance(Call &call, CallInHand &hand, Next next);
   Next run(Call &call, CallInHand &hand, Step step);
   Next check_pins(Call &call, const CallInHand &hand, Step then);
   Next judge(Call &call, CallInHand &hand);
@@ -124,15 +133,25 @@ class Calls final : public Asks::Forms {
   Call *open(Session &session, Incoming &request, const Target &target);
   bool park(Call &call, const CallInHand &hand, Stage stage);
   void check_later(Call &call, const CallInHand &hand);
+
+  // Events, outside of any step.
+  void handle(Call &call, CallEvent event);
+  void resume(Call &call, Step step);
+  void take_decision(Call &call, const Gate::Decision &decision);
+  void take_checked(Call &call, bool duplicates);
   void call_decided(Call &call, const Gate::Decision &decision);
-  void call_checked(Call &call, bool duplicates);
+  void take_approval(Call &call, bool allow, ApprovalSurface surface, const ApprovalScope &scope);
   void withdraw(std::uint64_t call, std::string_view why);
+  void take_withdrawal(Call &call, std::string_view why);
+  void take_time_out(Call &call);
   static std::uint32_t flags_of(Call &call) noexcept;
   void policy_timed_out(Call &call, bool about_answer);
   void approval_expired(Call &call);
   void server_timed_out(Call &call);
   void refuse(Call &call, const Gate::Decision &decision);
   void refuse_unrecorded(Call &call, std::string_view text);
+
+  CallLoop &loop() noexcept { return needs_.loop; }
 
   const Needs needs_;
   std::deque<std::pair<std::uint64_t, std::uint64_t>> intents_;  // record's barrier, call

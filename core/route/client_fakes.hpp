@@ -1,13 +1,20 @@
 // What tests of the client side share: a client that keeps what it is sent, and sessions of it.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bulkhead/cpp/basics.hpp"
 #include "route/sessions.hpp"
 
 namespace bulkhead {
+
+// Calls the function, if there is one, and only this time: for what a fake does from inside.
+inline void call_once(std::function<void()> &f) {
+  if (f) std::exchange(f, nullptr)();
+}
 
 struct FakeClient : ClientEnd {
   struct Sent {
@@ -19,11 +26,13 @@ struct FakeClient : ClientEnd {
   };
   std::vector<Sent> sent;
   std::vector<bh_session> ended;
+  std::function<void()> inside;  // the next send()
 
   void send(const bh_outgoing &m) override {
     std::string text;
     for (std::uint32_t i = 0; i < m.part_count; ++i) text.append(bh::view(m.parts[i]));
     sent.push_back({m.kind, m.session, m.stream, m.http_status, std::move(text)});
+    call_once(inside);
   }
   void session_ended(bh_session session, std::string_view) override { ended.push_back(session); }
 };

@@ -149,7 +149,7 @@ void Clients::end_sessionless(const Session &s) {
 void Clients::close(bh_session handle, std::uint32_t how) {
   Session *s = needs_.sessions.find(handle);
   if (s == nullptr) return;
-  if (needs_.answers.sending()) return close_later(*s, how);
+  if (needs_.answers.sending() || needs_.loop.running()) return close_later(*s, how);
   if (how == BH_SESSION_INPUT_ENDED) {
     end_input(*s);
   } else {
@@ -159,11 +159,14 @@ void Clients::close(bh_session handle, std::uint32_t how) {
   needs_.on_idle();
 }
 
-// From inside a transport's send(): its caller may be iterating over sessions. The end may go at
-// once.
+// From inside a transport's send(): its caller may be iterating over sessions. Or from inside a
+// step of a call: the session's calls get no further. The end may go at once.
 void Clients::close_later(Session &s, std::uint32_t how) {
   static NoClient no_client;
-  if (how != BH_SESSION_INPUT_ENDED) s.end = &no_client;
+  if (how != BH_SESSION_INPUT_ENDED) {
+    s.end = &no_client;
+    if (needs_.loop.running()) needs_.ends.end_session(s);
+  }
   closing_.emplace_back(s.handle, how);
   if (closing_.size() > 1) return;
   needs_.reactor.defer(this, [](void *arg) { static_cast<Clients *>(arg)->close_pending(); }, this);

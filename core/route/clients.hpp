@@ -19,6 +19,7 @@
 #include "reactor/reactor.hpp"
 #include "route/approval_desk.hpp"
 #include "route/asks.hpp"
+#include "route/call_loop.hpp"
 #include "route/calls.hpp"
 #include "route/client_messages.hpp"
 #include "route/recorder.hpp"
@@ -41,6 +42,7 @@ class Clients {
     ClientAnswers &answers;
     Views &views;
     Calls &calls;
+    const CallLoop &loop;
     CallEnds &ends;
     Asks &asks;
     ApprovalDesk &desk;

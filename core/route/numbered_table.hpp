@@ -17,12 +17,14 @@ namespace bulkhead {
 template <class T>
 class Numbered {
  public:
-  std::uint64_t id = 0;  // 0: the slot is free
+  std::uint64_t id = 0;  // 0: it has ended
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
   std::uint64_t timeout_ms = 0;     // of the deadline that was armed last
   std::uint64_t deadline_tick = 0;  // 0: not armed
   T *wheel_prev = nullptr, *wheel_next = nullptr;
+
+  bool ended() const noexcept { return id == 0; }
 
  private:
   friend T;
@@ -55,11 +57,19 @@ class NumberedTable {
   }
   // Disarms the object and frees its slot. The caller has removed it from all lists.
   void close(T &object) {
+    retire(object);
+    recycle(object);
+  }
+  // The two halves of close(): no number finds the object any more, but it keeps its members; then
+  // its slot is freed.
+  void retire(T &object) {
     disarm(object);
     object.id = 0;
+    --size_;
+  }
+  void recycle(T &object) {
     object.clear();
     free_.push_back(object.index);
-    --size_;
   }
   std::uint32_t size() const noexcept { return size_; }
   // Calls f(const T &) for each open object; f must not open or close any.

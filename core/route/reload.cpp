@@ -124,11 +124,10 @@ void Reload::lane_goes(Lane &lane) {
 }
 
 void Reload::end_drained(Call &call, Lane &lane) {
-  needs_.ends.fail_and_retract(call, code::internal_error,
-                               "server \"" + lane.upstream().name() +
-                                   "\" was removed or changed by a reload while it worked on this" +
-                                   (was_sent(call) ? "; it may have run" : "; it has not run"),
-                               BH_OUTCOME_ERROR);
+  needs_.ends.end_drained(call,
+                          "server \"" + lane.upstream().name() +
+                              "\" was removed or changed by a reload while it worked on this" +
+                              (was_sent(call) ? "; it may have run" : "; it has not run"));
 }
 
 void Reload::drained() {

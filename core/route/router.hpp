@@ -145,6 +145,7 @@ class Router final {
   SessionJournal journal_;
   ClientAnswers answers_;
   CallTable call_table_;
+  CallLoop loop_;
   ExchangeTable exchanges_;
   Deadlines deadlines_;
   Attribution attribution_;

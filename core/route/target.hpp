@@ -1,6 +1,7 @@
 // The target of a call, and the state of a call that waits.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -23,8 +24,9 @@ struct Target {
 struct CallInHand {
   Message message;
   Target target;
-  std::string arguments;  // replacement of `arguments` by a policy; empty: none
-  ParkedMessage kept;     // of a call that has waited: the owner of `message`
+  std::string arguments;     // replacement of `arguments` by a policy; empty: none
+  ParkedMessage kept;        // of a call that has waited: the owner of `message`
+  std::uint32_t judged = 0;  // how often the policy was asked since the call has waited
 };
 
 // A parked call, or a server's parked answer.
@@ -34,7 +36,7 @@ struct ParkedCall {
   std::string arguments;  // as in CallInHand
   std::size_t bytes = 0;  // counted in WaitingBytes; 0: not counted
 
-  CallInHand in_hand() const { return {message.get(), target, arguments, message}; }
+  CallInHand in_hand() const { return {message.get(), target, arguments, message, 0}; }
 };
 
 // Parks a call; the message is copied unless it was parked before.

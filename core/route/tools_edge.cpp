@@ -37,7 +37,7 @@ bh_status ToolsEdge::complete(bh_call call, std::uint32_t kind, std::string_view
   const Message message{text, &scan};
   if (scanned && (ok || kind == BH_RESULT_ERROR) &&
       is_whole(message[ok ? scan.result : scan.error], json)) {
-    needs_.call_answers.answered(*e->call, message);
+    needs_.call_answers.answered(*e->call, message, &text);
   } else if (!scanned && mcp::valid_json(json) && json.starts_with('{')) {
     // Nested as deep as a message may be, before it was wrapped.
     needs_.call_answers.fail_by_server(*e->call, code::internal_error, error.what,

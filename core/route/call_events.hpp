@@ -1,0 +1,117 @@
+// The events of a call that arrive while a step of a call runs: connectors, policies, clients and
+// telemetry plugins may call back from inside every function that the gateway calls. Such events
+// are queued on the call that they are about and handled after the step; see CallLoop.
+//
+// Limit: one event of each kind, CallEvents::max in all. A second one of a kind is dropped, since
+// the first one ends the wait that both are about. The queue is part of the call. What comes with
+// an event is stored in EventDetails, which the call's slot in the table creates with its first
+// queued event and keeps: in steady state nothing is allocated.
+//
+// Thread: I/O thread.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "mcp/scan.hpp"
+#include "route/approval.hpp"
+#include "route/gate.hpp"
+#include "route/message.hpp"
+
+namespace bulkhead {
+
+enum class CallEvent : std::uint8_t {
+  begun,      // the client's request
+  decided,    // the policy's decision about the call or its answer
+  checked,    // the pool's result: duplicate members
+  approved,   // a person's answer
+  withdrawn,  // the approval question cannot be answered
+  committed,  // the intent record is committed
+  again,      // the call's turn in its lane has come, and the rules have changed
+  answered,   // the server's answer
+  failed,     // the server or its connection has failed
+  timed_out,  // the deadline of the stage has passed
+  cancelled,  // by the client
+  gone,       // the client has gone
+  ended,      // the server was removed, or the gateway stops
+  count       // not an event
+};
+
+// A call that fails, with the text for its client.
+struct CallFailure {
+  std::int32_t error_code = 0;
+  std::uint32_t outcome = 0;  // BH_OUTCOME_...
+  std::string text;
+  bool of_server = false;  // failed: a policy that reads results evaluates the text
+};
+
+// What comes with queued events. Valid until an event of the same kind is queued.
+struct EventDetails {
+  Gate::Decision decision;  // decided
+  bool duplicates = false;  // checked
+  bool allowed = false;     // approved
+  ApprovalSurface surface = ApprovalSurface::none;
+  ApprovalScope scope;
+  std::string_view why;  // withdrawn: static text
+  std::string answer;    // answered
+  mcp::Scan answer_scan;
+  CallFailure failure;         // failed
+  CallFailure end;             // ended
+  ParkedMessage cancellation;  // cancelled: the client's notification
+};
+
+class CallEvents {
+ public:
+  static constexpr std::size_t max = static_cast<std::size_t>(CallEvent::count);
+
+  bool empty() const noexcept { return size_ == 0; }
+  bool has(CallEvent event) const noexcept { return (kinds_ & bit(event)) != 0; }
+  // One of the queued events ends the call, whatever its stage.
+  bool ends_call() const noexcept {
+    return (kinds_ & (bit(CallEvent::cancelled) | bit(CallEvent::gone) | bit(CallEvent::ended) |
+                      bit(CallEvent::failed) | bit(CallEvent::timed_out))) != 0;
+  }
+  // False: an event of this kind is queued, and this one is dropped.
+  bool push(CallEvent event) noexcept {
+    if (has(event)) return false;
+    kinds_ = static_cast<std::uint16_t>(kinds_ | bit(event));
+    order_[size_++] = event;
+    return true;
+  }
+  // Requires !empty().
+  CallEvent pop() noexcept {
+    const CallEvent event = order_.front();
+    kinds_ = static_cast<std::uint16_t>(kinds_ & ~bit(event));
+    std::copy(order_.begin() + 1, order_.begin() + size_--, order_.begin());
+    return event;
+  }
+  EventDetails &details() {
+    if (details_ == nullptr) details_ = std::make_unique<EventDetails>();
+    return *details_;
+  }
+  // Also releases what came with the events, except for an answer of at most max_kept bytes.
+  void clear() noexcept {
+    size_ = 0;
+    kinds_ = 0;
+    if (details_ != nullptr) clear_details();
+  }
+
+ private:
+  static constexpr std::size_t max_kept = 16'384;
+  static constexpr unsigned bit(CallEvent event) noexcept {
+    return 1u << static_cast<unsigned>(event);
+  }
+  void clear_details() noexcept;
+
+  std::array<CallEvent, max> order_{};
+  std::uint8_t size_ = 0;
+  std::uint16_t kinds_ = 0;
+  std::unique_ptr<EventDetails> details_;
+};
+
+}  // namespace bulkhead

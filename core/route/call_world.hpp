@@ -1,0 +1,487 @@
+// What tests of the request pipeline share: a policy, a telemetry plugin and a lane that answer as
+// the test says and call back from inside, and a world of the pipeline's parts around them.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "route/calls.hpp"
+#include "route/client_fakes.hpp"
+#include "route/kept_list.hpp"
+#include "route/view.hpp"
+
+namespace bulkhead {
+
+struct FakePolicy {
+  std::uint32_t needs = 0;
+  bh_status decides = BH_OK, observes = BH_OK;
+  std::uint32_t verdict = BH_VERDICT_ALLOW;
+  std::vector<std::uint32_t> flags{};  // of the questions about calls
+  std::function<void()> inside{};      // the next question, before it is answered
+
+  bh_status answer(bh_status status, std::uint32_t answer, bh_verdict *out) {
+    out->verdict = answer;
+    out->rule = bh::str("rule");
+    call_once(inside);
+    return status;
+  }
+};
+
+inline const bh_policy policy_table = {
+    sizeof(bh_policy),
+    0,
+    [](void *self) { return static_cast<FakePolicy *>(self)->needs; },
+    [](void *self, const bh_policy_request *request, bh_verdict *out, bh_error *) {
+      auto &policy = *static_cast<FakePolicy *>(self);
+      policy.flags.push_back(request->flags);
+      return policy.answer(policy.decides, policy.verdict, out);
+    },
+    [](void *self, const bh_policy_request *, bh_str, bh_verdict *out, bh_error *) {
+      auto &policy = *static_cast<FakePolicy *>(self);
+      return policy.answer(policy.observes, BH_VERDICT_ALLOW, out);
+    },
+    [](void *, const bh_policy_request *) -> bh_status { return BH_OK; },
+    nullptr,
+};
+
+// It commits when the test says so.
+struct FakeTelemetry {
+  std::uint32_t needs = 0;
+  std::function<void()> inside{};  // the next question for its needs
+};
+inline const bh_telemetry telemetry_table = {
+    sizeof(bh_telemetry),
+    0,
+    [](void *, const bh_record *const *, std::uint32_t n) -> std::uint32_t { return n; },
+    [](void *self) {
+      auto &telemetry = *static_cast<FakeTelemetry *>(self);
+      call_once(telemetry.inside);
+      return telemetry.needs;
+    },
+};
+
+// Sends what it gets, or keeps it for its turn.
+struct FakeLane final : Lane {
+  using Lane::Lane;
+  bool queues = false;
+  std::vector<std::uint64_t> queue{};
+  std::uint32_t sent = 0, retracted = 0;
+  std::function<void()> inside{};  // the next submit(), when the call is sent or queued
+
+  void start() override {}
+  void close() override {}
+  void submit(Exchange &e, const CallInHand &hand) override {
+    if (queues) {
+      e.call->parked = std::make_unique<ParkedCall>(parked(hand));
+      e.call->waited = true;
+      queue.push_back(e.id);
+    } else {
+      send_now(e);
+    }
+    call_once(inside);
+  }
+  void turn() {
+    queues = false;
+    for (const std::uint64_t id : std::exchange(queue, {})) {
+      Exchange *e = host_.exchanges().get(id);
+      if (e == nullptr || !host_.may_be_sent(*e->call)) continue;
+      e->call->parked = nullptr;
+      send_now(*e);
+    }
+  }
+  void send_now(Exchange &e) {
+    e.sent = true;
+    ++in_flight;
+    ++sent;
+  }
+  void retract(std::uint64_t, bool, std::string_view, const mcp::Scan *) override { ++retracted; }
+  void abandon(std::uint64_t) override {}
+  void send(std::uint32_t, const bh_str *, std::uint32_t) override {}
+  void request_quietly(mcp::Method, std::string_view) override {}
+};
+
+struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
+  Profile profile;
+  std::unique_ptr<Reactor> loop = *Reactor::create();
+  FakePolicy policy;
+  FakeTelemetry telemetry;
+  Gate gate;
+  PinWatch pins{profile, [](std::int32_t, std::string_view) {}, nullptr};
+  Names names{profile.naming};
+  RouterCounters counters;
+  Recorder recorder{*loop};
+  Sessions sessions{1};
+  FakeClient client;
+  ClientAnswers answers{sessions, recorder, *loop, profile.limits, counters, [] {}};
+  CallTable table;
+  ExchangeTable exchange_table;
+  CallLoop loop_of_calls{table, calls};
+  Deadlines deadlines{table, exchange_table, *loop, {[](Call &) {}, [](Exchange &) {}}};
+  Attribution attribution{sessions, exchange_table, *loop};
+  WaitingBytes waiting{profile.limits};
+  DuplicateChecks checks{*loop, [](std::uint64_t, bool) {}};
+  std::vector<std::uint64_t> unanswered;
+  JudgedEvents events{{gate, sessions, checks, waiting, recorder, counters, profile.limits, *loop,
+                       [](std::int32_t, std::string_view) {}, [](std::uint64_t, bool) {}, *this}};
+  Asks asks{1,
+            {gate, attribution, sessions, table, deadlines, answers, events, counters,
+             profile.limits, *loop, [](const Lane &, mcp::Method) {}, *this}};
+  Notifications notifications{{gate, attribution, exchange_table, sessions, answers, events,
+                               counters, [](const Lane &, mcp::Method) {}}};
+  Subscriptions subscriptions{{sessions, table, events, notifications, names, profile.limits,
+                               [](const Session &) {}, [](const Lane &, mcp::Method) {}}};
+  Draining draining_servers{profile.limits, *loop, table, *this};
+  Judge judge{gate, pins, recorder, *loop};
+  ApprovalDesk desk{{profile, *loop, recorder, counters, asks, answers, nullptr, "nobody looks"}};
+  std::function<void(std::uint64_t, bool)> on_unanswered = [this](std::uint64_t number, bool) {
+    unanswered.push_back(number);
+  };
+  CallParking parking{profile.limits, deadlines, waiting};
+  CallEnds ends{{*loop, table, loop_of_calls, exchange_table, parking, desk, recorder, answers,
+                 asks, attribution, subscriptions, draining_servers, on_unanswered}};
+  CallAnswers call_answers{{*loop, counters, loop_of_calls, gate, judge, checks, parking, recorder,
+                            answers, asks, ends, on_unanswered, [] {}}};
+  Calls calls{{profile.limits, counters, table, loop_of_calls, exchange_table, deadlines, gate,
+               judge, checks, parking, desk, recorder, answers, subscriptions, draining_servers,
+               call_answers, ends, [](std::int32_t, std::string_view) {}, on_unanswered}};
+  Upstream upstream{*this, [] {
+                      ServerDef def;
+                      def.name = "s";
+                      return def;
+                    }()};
+  FakeLane lane{*this, upstream, 0, 0};
+  Session &session = open_session(sessions, client);
+  std::uint64_t id = 0;  // of the call
+
+  World() {
+    profile.approval.api = true;
+    gate.use(&policy_table, &policy);
+  }
+  // What the pool still looks at is freed in a turn of the loop.
+  ~World() override {
+    for (int i = 0; i < 500 && loop->held(nullptr).blocking != 0; ++i) loop->poll(10);
+    loop->poll(0);
+  }
+
+  // LaneHost
+  const Limits &limits() const noexcept override { return profile.limits; }
+  Reactor &reactor() noexcept override { return *loop; }
+  void log(std::int32_t, std::string_view) const override {}
+  std::optional<std::string> without_credentials(std::string_view) const override { return {}; }
+  bh_lane register_wire(WireLane *) override { return 0; }
+  void detach_wire(bh_lane) override {}
+  void forget_wire(bh_lane) override {}
+  ExchangeTable &exchanges() noexcept override { return exchange_table; }
+  void arm(Exchange &e, std::uint64_t ms) override { deadlines.arm(e, ms); }
+  void drop(Exchange &e) override { ends.drop(e); }
+  void fail_call(Call &call, std::int32_t error_code, std::string_view text,
+                 std::uint32_t outcome) override {
+    call_answers.fail_by_server(call, error_code, text, outcome);
+  }
+  bool may_be_sent(Call &call) override { return calls.may_be_sent(call); }
+  void tools_refused(bh_call, const Error &) override {}
+  void expect_completed(bh_call) override {}
+  void lane_changed(Lane &) override {}
+  void items_changed(Lane &) override {}
+  void lane_ready(Lane &) override {}
+  void lane_lost(Lane &) override {}
+  void tools_listed(const Lane &) override {}
+  void list_learned(const ListNews &) const override {}
+  void lane_ends(Lane &) override {}
+  // The others
+  void pass(const JudgedEvent &) override {}
+  void refused(const JudgedEvent &) override {}
+  bool serves(std::string_view) const override { return true; }
+  void form_answered(std::uint64_t call, const Message &m) override {
+    calls.form_answered(call, m);
+  }
+  void form_lost(std::uint64_t call) override { calls.form_lost(call); }
+  std::vector<std::uint64_t> waiting_for(const Lane &l) const override {
+    return ends.waiting_for(l);
+  }
+  void end_drained(Call &call, Lane &) override { ends.end_drained(call, "it was removed"); }
+  void drained() override {}
+
+  void begin(std::size_t bytes) {
+    begin(session, "\"c\"", bytes);
+    find_call();
+  }
+  void begin(Session &s, const std::string &id_token, std::size_t bytes) {
+    gate.use(&policy_table, &policy);
+    const std::string text =
+        R"({"jsonrpc":"2.0","id":)" + id_token +
+        R"(,"method":"tools/call","params":{"name":"s__t","arguments":{"x":")" +
+        std::string(bytes, 'x') + R"("}}})";
+    mcp::Scan scan;
+    mcp::ScanError error;
+    REQUIRE(mcp::scan(text, &scan, &error));
+    Incoming request{{s.handle, 7, 0}, {text, &scan}, 1};
+    CallInHand hand{request.message, {&lane, {}, scan.name}, {}, {}};
+    hand.target.resolved.original_token = "\"t\"";
+    calls.begin(s, request, hand);
+  }
+  void find_call() {
+    if (session.open_calls.head != nullptr) id = session.open_calls.head->id;
+  }
+  void server_answers(std::size_t bytes) {
+    Call &call = *table.get(id);
+    const std::string text = R"({"jsonrpc":"2.0","id":)" + std::to_string(call.exchange->id) +
+                             R"(,"result":{"y":")" + std::string(bytes, 'y') + R"("}})";
+    mcp::Scan scan;
+    mcp::ScanError error;
+    REQUIRE(mcp::scan(text, &scan, &error));
+    call_answers.answered(call, {text, &scan});
+  }
+  void decide(const Gate::Decision &decision) { calls.decided(id, decision); }
+  void commit() {
+    recorder.set_committed(&telemetry, recorder.barrier());
+    calls.records_committed();
+    answers.records_committed();
+  }
+  std::vector<std::string> answers_sent() const {
+    std::vector<std::string> out;
+    for (const FakeClient::Sent &sent : client.sent) {
+      if (sent.kind == BH_OUT_ANSWER) out.push_back(sent.text);
+    }
+    return out;
+  }
+  // What the test's last step has led to.
+  std::string outcome() {
+    recorder.set_committed(&telemetry, recorder.barrier());
+    answers.records_committed();
+    const Call *call = table.get(id);
+    if (call != nullptr) {
+      CHECK(answers_sent().empty());
+      static constexpr const char *names_of[] = {
+          "open",      "checking",  "deciding",        "approving",
+          "recording", "at server", "answer checking", "answer deciding"};
+      const bool queued = call->stage == Stage::at_server && !was_sent(*call);
+      return queued ? "queued" : names_of[static_cast<std::size_t>(call->stage)];
+    }
+    CHECK(table.size() == 0);
+    CHECK(sessions.find(session.handle)->open_calls.size == 0);
+    CHECK(exchange_table.size() == 0);
+    CHECK(lane.exchanges.size == 0);
+    CHECK(lane.in_flight == 0);
+    CHECK(desk.size() == 0);
+    CHECK(waiting.take(profile.limits.policy_waiting_bytes));  // nothing of it is left counted
+    const std::vector<std::string> texts = answers_sent();
+    if (texts.empty()) return "silence";
+    CHECK(texts.size() == 1);
+    const std::string &text = texts[0];
+    if (text.empty()) return "released";
+    const std::size_t at = text.find("\"message\":\"");
+    if (at == std::string::npos) return "result";
+    const std::size_t from = at + 11;
+    return text.substr(from, text.find('"', from) - from);
+  }
+};
+
+inline Gate::Decision allow() {
+  return {};
+}
+inline Gate::Decision block() {
+  return Gate::refusal("rule", "no");
+}
+inline Gate::Decision ask() {
+  Gate::Decision out = Gate::refusal("rule", "may it?");
+  out.asks = true;
+  return out;
+}
+
+// How a call gets into each stage.
+inline const std::map<std::string, std::function<void(World &)>> stages = {
+    {"checking",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS;
+       w.begin(DuplicateChecks::at_once + 1);
+     }},
+    {"deciding",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.policy.decides = BH_PENDING;
+       w.begin(1);
+       w.policy.decides = BH_OK;
+     }},
+    {"approving",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.policy.verdict = BH_VERDICT_ASK;
+       w.begin(1);
+       w.policy.verdict = BH_VERDICT_ALLOW;
+     }},
+    {"recording",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.telemetry.needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS;
+       w.recorder.add_sink(&telemetry_table, &w.telemetry);
+       w.begin(1);
+     }},
+    {"queued",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.lane.queues = true;
+       w.begin(1);
+     }},
+    {"at server",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.begin(1);
+     }},
+    {"answer checking",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_READS_RESULTS;
+       w.begin(1);
+       w.server_answers(DuplicateChecks::at_once + 1);
+     }},
+    {"answer deciding",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_READS_RESULTS;
+       w.policy.observes = BH_PENDING;
+       w.begin(1);
+       w.server_answers(1);
+       w.policy.observes = BH_OK;
+     }},
+};
+
+// What can happen then.
+inline const std::vector<std::pair<std::string, std::function<void(World &)>>> happenings = {
+    {"allowed", [](World &w) { w.decide(allow()); }},
+    {"blocked", [](World &w) { w.decide(block()); }},
+    {"asked", [](World &w) { w.decide(ask()); }},
+    {"allowed by old rules",
+     [](World &w) {
+       w.calls.rules_changed();
+       w.policy.verdict = BH_VERDICT_BLOCK;
+       w.decide(allow());
+     }},
+    {"no duplicates", [](World &w) { w.calls.checked(w.id, false); }},
+    {"duplicates", [](World &w) { w.calls.checked(w.id, true); }},
+    {"person: yes",
+     [](World &w) { w.calls.approval_given(w.id, true, ApprovalSurface::none, {}); }},
+    {"person: no",
+     [](World &w) { w.calls.approval_given(w.id, false, ApprovalSurface::none, {}); }},
+    {"person: yes, rules: no",
+     [](World &w) {
+       w.policy.verdict = BH_VERDICT_BLOCK;
+       w.calls.approval_given(w.id, true, ApprovalSurface::none, {});
+     }},
+    {"input ends", [](World &w) { w.calls.withdraw_questions(w.session); }},
+    {"committed", [](World &w) { w.commit(); }},
+    {"committed, rules: no",
+     [](World &w) {
+       w.calls.rules_changed();
+       w.policy.verdict = BH_VERDICT_BLOCK;
+       w.commit();
+     }},
+    {"its turn", [](World &w) { w.lane.turn(); }},
+    {"its turn, rules: no",
+     [](World &w) {
+       w.calls.rules_changed();
+       w.policy.verdict = BH_VERDICT_BLOCK;
+       w.lane.turn();
+     }},
+    {"its turn, rules: yes",
+     [](World &w) {
+       w.calls.rules_changed();
+       w.lane.turn();
+     }},
+    {"time",
+     [](World &w) {
+       w.table.disarm(*w.table.get(w.id));  // as Deadlines does
+       w.calls.timed_out(*w.table.get(w.id));
+     }},
+    {"server answers",
+     [](World &w) {
+       if (was_sent(*w.table.get(w.id))) w.server_answers(1);
+     }},
+    {"server fails",
+     [](World &w) {
+       Call &call = *w.table.get(w.id);
+       if (call.exchange == nullptr) return;
+       w.fail_call(call, code::internal_error, "it has crashed", BH_OUTCOME_ERROR);
+     }},
+    {"cancelled",
+     [](World &w) {
+       const std::string text =
+           R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c"}})";
+       mcp::Scan scan;
+       mcp::ScanError error;
+       REQUIRE(mcp::scan(text, &scan, &error));
+       w.ends.cancel(*w.table.get(w.id), {text, &scan});
+     }},
+    {"session ends", [](World &w) { w.ends.end_session(w.session); }},
+    {"server removed", [](World &w) { w.end_drained(*w.table.get(w.id), w.lane); }},
+};
+
+// What each of them leads to in each stage: a stage, or the beginning of the answer's text.
+inline std::string expected_outcome(const std::string &stage, const std::string &what) {
+  const std::string blocked_text = "MCP request blocked by policy (rule)";
+  const std::string timed_out =
+      "MCP request blocked by policy (policy-timeout): the policy has not answered within ";
+  const std::string crashed = "tool call failed: it has crashed";
+  // The others leave the call where it is.
+  static const std::map<std::string, std::map<std::string, std::string>> expected = {
+      {"checking",
+       {{"no duplicates", "at server"},
+        {"duplicates",
+         "MCP request blocked by policy: arguments hold an object with duplicate "
+         "members"},
+        {"time", timed_out}}},
+      {"deciding",
+       {{"allowed", "at server"},
+        {"blocked", blocked_text + ": no"},
+        {"asked", "approving"},
+        {"allowed by old rules", blocked_text},
+        {"time", timed_out}}},
+      {"approving",
+       {{"person: yes", "at server"},
+        {"person: no", blocked_text + ": needs approval, and a person has denied it"},
+        {"person: yes, rules: no", blocked_text},
+        {"input ends", blocked_text + ": needs approval, and the client has ended its input"},
+        {"time", blocked_text + ": needs approval, which was not given within "}}},
+      {"recording",
+       {{"committed", "at server"},
+        {"committed, rules: no", blocked_text},
+        {"time", "the gateway could not record the call within "}}},
+      {"queued",
+       {{"its turn", "at server"},
+        {"its turn, rules: no", blocked_text},
+        {"its turn, rules: yes", "at server"},
+        {"time", "server \\"},
+        {"server fails", crashed}}},
+      {"at server",
+       {{"time", "server \\"}, {"server answers", "result"}, {"server fails", crashed}}},
+      {"answer checking",
+       {{"no duplicates", "result"},
+        {"duplicates",
+         "MCP response blocked by policy: the result holds an object with "
+         "duplicate members"},
+        {"time",
+         "MCP response blocked by policy (policy-timeout): the policy has not answered "
+         "within "}}},
+      {"answer deciding",
+       {{"allowed", "result"},
+        {"allowed by old rules", "result"},
+        {"blocked", "MCP response blocked by policy (rule): no"},
+        {"asked",
+         "MCP response blocked by policy (rule): needs approval, which a result cannot "
+         "wait for"},
+        {"time",
+         "MCP response blocked by policy (policy-timeout): the policy has not answered "
+         "within "}}},
+  };
+  if (what == "cancelled") return "released";
+  if (what == "session ends") return "silence";
+  if (what == "server removed") return "tool call failed: it was removed";
+  const auto &row = expected.at(stage);
+  const auto at = row.find(what);
+  return at == row.end() ? stage : at->second;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,331 @@
+// Connectors, policies, clients and telemetry plugins that call back from inside a step: what they
+// report is handled after the step, as if it had arrived then.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "route/call_world.hpp"
+#include "route/protocol.hpp"
+
+using namespace bulkhead;
+
+namespace {
+
+std::atomic<std::size_t> allocations = 0;
+
+}  // namespace
+
+void *operator new(std::size_t size) {
+  ++allocations;
+  if (void *p = std::malloc(size)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void *p) noexcept {
+  std::free(p);
+}
+void operator delete(void *p, std::size_t) noexcept {
+  std::free(p);
+}
+
+namespace {
+
+using Happen = std::function<void(World &)>;
+
+// A step from inside of which something can happen, and where the step leads.
+struct StepCase {
+  const char *name;
+  const char *leads_to;
+  std::function<void(World &, const Happen &)> run;
+};
+
+std::function<void()> inside(World &w, const Happen &happen) {
+  return [&w, &happen] {
+    w.find_call();
+    happen(w);
+  };
+}
+
+const std::vector<StepCase> steps = {
+    {"the policy's question, allowed", "at server",
+     [](World &w, const Happen &happen) {
+       w.policy.inside = inside(w, happen);
+       stages.at("at server")(w);
+     }},
+    {"the policy's question, pending", "deciding",
+     [](World &w, const Happen &happen) {
+       w.policy.inside = inside(w, happen);
+       stages.at("deciding")(w);
+     }},
+    {"the policy's question, asks", "approving",
+     [](World &w, const Happen &happen) {
+       w.policy.inside = inside(w, happen);
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.policy.verdict = BH_VERDICT_ASK;
+       w.begin(1);
+     }},
+    {"the approval form", "approving",
+     [](World &w, const Happen &happen) {
+       w.profile.approval.elicitation = true;
+       w.session.caps = cap::elicitation;
+       w.session.revision = newest_revision;
+       w.client.inside = inside(w, happen);
+       stages.at("approving")(w);
+       CHECK_FALSE(w.client.inside);
+     }},
+    {"the intent", "recording",
+     [](World &w, const Happen &happen) {
+       w.policy.inside = [&w, &happen] { w.telemetry.inside = inside(w, happen); };
+       stages.at("recording")(w);
+     }},
+    {"sending", "at server",
+     [](World &w, const Happen &happen) {
+       w.lane.inside = inside(w, happen);
+       stages.at("at server")(w);
+     }},
+    {"queueing", "queued",
+     [](World &w, const Happen &happen) {
+       w.lane.inside = inside(w, happen);
+       stages.at("queued")(w);
+     }},
+    {"the question about the answer, allowed", "result",
+     [](World &w, const Happen &happen) {
+       w.policy.needs = BH_POLICY_DECIDES | BH_POLICY_READS_RESULTS;
+       w.begin(1);
+       w.policy.inside = inside(w, happen);
+       w.server_answers(1);
+     }},
+    {"the question about the answer, pending", "answer deciding",
+     [](World &w, const Happen &happen) {
+       w.lane.inside = [&w, &happen] { w.policy.inside = inside(w, happen); };
+       stages.at("answer deciding")(w);
+     }},
+    {"sending the answer", "result",
+     [](World &w, const Happen &happen) {
+       stages.at("at server")(w);
+       w.client.inside = inside(w, happen);
+       w.server_answers(1);
+     }},
+};
+
+// Where it differs from what happens in the stage that the step leads to.
+std::string expected_inside(const StepCase &step, const std::string &what) {
+  const bool question = std::string(step.name).starts_with("the policy's question");
+  const bool rules_change = what == "allowed by old rules" || what == "committed, rules: no" ||
+                            what == "its turn, rules: no";
+  const std::string leads_to = step.leads_to;
+  if (leads_to == "result") return leads_to;  // the answer was first
+  // The verdict that was under way is of old rules.
+  if (question && leads_to != "deciding" && rules_change)
+    return "MCP request blocked by policy (rule)";
+  // So was the intent's call.
+  return expected_outcome(leads_to, what);
+}
+
+}  // namespace
+
+TEST_CASE("each event inside each step that calls something") {
+  std::size_t seen = 0;
+  for (const StepCase &step : steps) {
+    for (const auto &[what, happen] : happenings) {
+      INFO(step.name << ": " << what);
+      World w;
+      bool happened = false;
+      const Happen once = [&](World &world) {
+        happened = true;
+        CHECK(world.loop_of_calls.running());
+        happen(world);
+      };
+      step.run(w, once);
+      CHECK(happened);
+      CHECK_FALSE(w.loop_of_calls.running());
+      const std::string want = expected_inside(step, what);
+      CHECK(w.outcome().substr(0, want.size()) == want);
+      ++seen;
+    }
+  }
+  CHECK(seen == steps.size() * happenings.size());
+}
+
+TEST_CASE("each event of a call in each stage, inside a step of another call") {
+  for (const auto &[stage, reach] : stages) {
+    for (const auto &[what, happen] : happenings) {
+      INFO(stage << ": " << what);
+      World w;
+      FakeClient other;
+      Session &session = open_session(w.sessions, other);
+      reach(w);
+      REQUIRE(w.outcome() == stage);
+      w.policy.verdict = BH_VERDICT_BLOCK;
+      w.policy.inside = [&w, &happen = happen] {
+        w.policy.verdict = BH_VERDICT_ALLOW;
+        happen(w);
+      };
+      w.begin(session, "\"o\"", 1);
+      CHECK_FALSE(w.policy.inside);
+      const std::string want = expected_outcome(stage, what);
+      CHECK(w.outcome().substr(0, want.size()) == want);
+      CHECK(other.sent.size() == 1);
+    }
+  }
+}
+
+TEST_CASE("a call that begins inside a step of another waits for its end") {
+  World w;
+  w.policy.needs = BH_POLICY_DECIDES;
+  std::uint32_t sent_inside = 0;
+  w.lane.inside = [&] {
+    w.begin(w.session, "\"second\"", 1);
+    sent_inside = w.lane.sent;
+  };
+  w.begin(1);
+  CHECK(sent_inside == 1);
+  CHECK(w.lane.sent == 2);
+  CHECK(w.table.size() == 2);
+  SECTION("and is not sent if its client cancels it at once") {
+    w.policy.inside = nullptr;
+    w.lane.inside = [&] {
+      w.begin(w.session, "\"third\"", 1);
+      w.ends.end_session(w.session);
+    };
+    w.begin(w.session, "\"fourth\"", 1);
+    CHECK(w.lane.sent == 3);
+    CHECK(w.table.size() == 0);
+  }
+}
+
+TEST_CASE("clients and servers that answer inside each call do not nest") {
+  World w;
+  w.profile.limits.in_flight_per_session = 8;
+  constexpr int calls = 5'000;
+  int begun = 0, depth = 0, deepest = 0;
+  std::function<void()> serve, next;
+  serve = [&] {
+    deepest = std::max(deepest, ++depth);
+    w.find_call();
+    w.server_answers(1);
+    --depth;
+  };
+  next = [&] {
+    deepest = std::max(deepest, ++depth);
+    w.client.sent.clear();
+    w.lane.inside = serve;
+    w.client.inside = next;
+    if (++begun < calls) w.begin(w.session, "\"c\"", 1);
+    --depth;
+  };
+  next();
+  CHECK(begun == calls);
+  CHECK(deepest <= 2);
+  CHECK(w.table.size() == 0);
+  CHECK(w.exchange_table.size() == 0);
+  // Slots are reused while this continues.
+  CHECK((w.id & (CallTable::max_size - 1)) <= 2);
+}
+
+TEST_CASE("a policy that changes its rules in each question is asked a few times") {
+  World w;
+  w.policy.needs = BH_POLICY_DECIDES;
+  std::function<void()> change;
+  change = [&] {
+    w.calls.rules_changed();
+    w.policy.inside = change;
+  };
+  w.policy.inside = change;
+  w.begin(1);
+  CHECK(w.policy.flags.size() == Calls::max_rounds);
+  CHECK(w.lane.sent == 0);
+  CHECK(w.outcome().find("the rules changed each time") != std::string::npos);
+}
+
+TEST_CASE("a record that is committed while it is made does not let its call wait") {
+  World w;
+  w.policy.needs = BH_POLICY_DECIDES;
+  w.telemetry.needs = BH_TELEMETRY_TEXTS | BH_TELEMETRY_EVENTS | BH_TELEMETRY_COMMITS;
+  w.recorder.add_sink(&telemetry_table, &w.telemetry);
+  std::function<void()> commit;
+  commit = [&] {
+    w.commit();
+    w.telemetry.inside = commit;
+  };
+  w.telemetry.inside = commit;
+  w.begin(1);
+  CHECK(w.lane.sent == 1);
+  w.server_answers(1);
+  CHECK(w.answers_sent().size() == 1);
+  CHECK_FALSE(w.answers.any_held());
+  w.telemetry.inside = nullptr;
+}
+
+TEST_CASE("of several events inside a step the first of each kind counts, and no more are kept") {
+  World w;
+  w.policy.needs = BH_POLICY_DECIDES;
+  w.policy.decides = BH_PENDING;
+  w.policy.inside = [&] {
+    w.find_call();
+    for (int i = 0; i < 100; ++i) {
+      w.decide(allow());
+      w.decide(block());
+    }
+  };
+  w.begin(1);
+  CHECK(w.outcome() == "at server");
+}
+
+TEST_CASE("an answer inside of sending, and a second one") {
+  World w;
+  w.policy.needs = BH_POLICY_DECIDES;
+  w.lane.inside = [&] {
+    w.find_call();
+    w.server_answers(1);
+    // The exchange has ended: what follows is a stray answer.
+    CHECK(w.table.get(w.id)->exchange == nullptr);
+    CHECK(w.exchange_table.size() == 0);
+    CHECK(w.lane.in_flight == 0);
+  };
+  w.begin(1);
+  CHECK(w.outcome() == "result");
+}
+
+TEST_CASE("a call allocates nothing in steady state, answered later or inside of sending") {
+  World w;
+  struct Silent final : ClientEnd {
+    void send(const bh_outgoing &) override {}
+    void session_ended(bh_session, std::string_view) override {}
+  } silent;
+  Session &session = open_session(w.sessions, silent);
+  const std::string text =
+      R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__t","arguments":{}}})";
+  mcp::Scan scan, answer_scan;
+  mcp::ScanError error;
+  REQUIRE(mcp::scan(text, &scan, &error));
+  const std::string answer = R"({"jsonrpc":"2.0","id":7,"result":{"content":[],"more":")" +
+                             std::string(200, 'y') + R"("}})";
+  REQUIRE(mcp::scan(answer, &answer_scan, &error));
+  bool at_once = false;
+  const auto serve = [&] {
+    w.call_answers.answered(*session.open_calls.head, {answer, &answer_scan});
+  };
+  Incoming request{{session.handle, 7, 0}, {text, &scan}, 1};
+  CallInHand hand{request.message, {&w.lane, {}, scan.name}, {}, {}};
+  hand.target.resolved.original_token = "\"t\"";
+  const auto call = [&] {
+    request.recorded = false;
+    if (at_once) w.lane.inside = [&serve] { serve(); };
+    w.calls.begin(session, request, hand);
+    if (!at_once) serve();
+  };
+  w.gate.use(&policy_table, &w.policy);
+  for (const bool inside : {false, true}) {
+    INFO((inside ? "inside" : "later"));
+    at_once = inside;
+    call();  // the slots of the tables
+    w.loop->poll(0);
+    const std::size_t before = allocations;
+    for (int i = 0; i < 10; ++i) call();
+    CHECK(allocations == before);
+    CHECK(w.table.size() == 0);
+  }
+}
