@@ -6,6 +6,7 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "route/json_rpc.hpp"
 #include "route/lane.hpp"
+#include "route/result_form.hpp"
 #include "route/splice.hpp"
 
 namespace bulkhead {
@@ -71,6 +72,11 @@ void CallAnswers::pass(Call &call, const Message &answer) {
   }
   Splice splice(answer.bytes);
   splice.replace(scan.id, call.request.id);
+  std::string members;
+  if (const ResultForm *form = call.request.reply.form; form != nullptr && ok) {
+    members = members_in_front(*form, answer[scan.result]);
+    splice.insert(scan.result.begin + 1, members);
+  }
   // Only the message: the other members of an error are part of the response.
   std::string scratch;
   const std::string_view error =
@@ -202,8 +208,12 @@ void CallAnswers::filter(Call &call, const Message &answer, const Gate::Decision
   needs_.judge.note(call, decision);
   if (decision.verdict != Gate::Verdict::rewrite) return refuse(call, decision);
   Splice splice(answer.bytes);
+  std::string formed;
+  if (const ResultForm *form = call.request.reply.form) {
+    formed = formed_result(*form, decision.replacement);
+  }
   splice.replace(scan.id, call.request.id);
-  splice.replace(scan.result, decision.replacement);
+  splice.replace(scan.result, formed.empty() ? std::string_view(decision.replacement) : formed);
   if (!splice.ok()) return refuse(call, Gate::failed(Splice::failure));
   send(call, {splice,
               BH_OUTCOME_OK,

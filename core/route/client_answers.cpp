@@ -5,6 +5,7 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "route/json_rpc.hpp"
+#include "route/result_form.hpp"
 
 namespace bulkhead {
 
@@ -57,6 +58,8 @@ void ClientAnswers::answer(const ReplyTo &reply, const bh_str *parts, std::uint3
 
 void ClientAnswers::result(const ReplyTo &reply, std::string_view id_token,
                            std::string_view result) {
+  std::string formed;
+  if (reply.form != nullptr) result = formed = formed_result(*reply.form, result);
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"), bh::str(id_token),
                           bh::str(R"(,"result":)"), bh::str(result), bh::str("}")};
   answer(reply, parts, 5, 0, false);

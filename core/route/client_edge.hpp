@@ -1,6 +1,6 @@
 // The client edge of one protocol generation. It contains everything on the client side that
-// depends on a revision: handshake, session, capabilities, methods, and the meaning of
-// notifications.
+// depends on a revision: handshake, session, capabilities, methods, the meaning of notifications,
+// and the form of results (ResultForm).
 //
 // Thread: I/O thread. Owned by the Router.
 #pragma once

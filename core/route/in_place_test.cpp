@@ -7,6 +7,7 @@
 
 #include "bulkhead/cpp/basics.hpp"
 #include "reactor/reactor.hpp"
+#include "route/result_form.hpp"
 #include "route/router.hpp"
 
 using namespace bulkhead;
@@ -267,6 +268,18 @@ namespace {
 // As much of the next revision as shows that it needs no other place than an edge: each request
 // stands alone, with its revision and the client's capabilities in _meta.
 class NextEdge final : public ClientEdge {
+  // A server of that revision may have said itself what its result is.
+  class Form final : public ResultForm {
+   public:
+    explicit Form(std::string_view members) : members_(members) {}
+    std::string_view members(std::string_view result) const override {
+      return mcp::member(result, "resultType").empty() ? members_ : std::string_view();
+    }
+
+   private:
+    const std::string_view members_;
+  };
+
  public:
   explicit NextEdge(Router &router) : router_(router) { router.messages().add(*this); }
 
@@ -276,9 +289,10 @@ class NextEdge final : public ClientEdge {
   bool begins_session(const mcp::Scan &) const override { return false; }
   bool takes_batches(const Session &) const override { return false; }
   void request(Session &session, Incoming &request) override {
-    if (request.message.scan->method == mcp::Method::server_discover) {
-      return router_.answers().result(
-          request, R"({"resultType":"complete","supportedVersions":["2026-07-28"]})");
+    const mcp::Method method = request.message.scan->method;
+    request.reply.form = listed_kind(method).has_value() ? &list_ : &result_;
+    if (method == mcp::Method::server_discover) {
+      return router_.answers().result(request, R"({"supportedVersions":["2026-07-28"]})");
     }
     if (session.view == nullptr) router_.views().join(session);
     router_.requests().answer(session, request);
@@ -287,6 +301,8 @@ class NextEdge final : public ClientEdge {
 
  private:
   Router &router_;
+  const Form result_{R"("resultType":"complete")"};
+  const Form list_{R"("resultType":"complete","ttlMs":0,"cacheScope":"private")"};
 };
 
 }  // namespace
@@ -321,10 +337,51 @@ TEST_CASE("another generation of the protocol is an edge of its own") {
   CHECK(w.tools.calls[0] == "tools/call x");
   CHECK(w.got.empty());
   w.router->tools().complete(w.tools.ids[0], BH_RESULT_OK, R"({"content":[]})");
-  CHECK(w.has(R"("id":"a")"));
-  CHECK(w.has(R"("content":[])"));
+  CHECK(w.got == R"({"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","content":[]}})");
   CHECK(w.router->clients().count() == sessions);
   // Clients with a session are not touched by it.
   w.list();
   CHECK(w.has("t__y"));
+  CHECK_FALSE(w.has("resultType"));
+}
+
+TEST_CASE("a result has the form of its client's generation, an error has none") {
+  Alone w;
+  w.start();
+  const std::string meta = R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",)"
+                           R"("io.modelcontextprotocol/clientCapabilities":{}})";
+  const std::string call =
+      R"({"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t__x")";
+  const auto answer_with = [&](const std::string &message, std::uint32_t kind,
+                               std::string_view json) {
+    w.ask(message);
+    REQUIRE(!w.tools.ids.empty());
+    w.router->tools().complete(w.tools.ids.back(), kind, json);
+    CHECK(mcp::valid_json(w.got));
+    return w.got;
+  };
+  const std::string now = call + "}}", next = call + "," + meta + "}}";
+  const NextEdge edge(*w.router);
+  struct Case {
+    std::string_view from_server, next;
+  };
+  for (const auto &[from_server, formed] : std::vector<Case>{
+           {R"({"content":[]})", R"({"resultType":"complete","content":[]})"},
+           {"{ }", R"({"resultType":"complete" })"},
+           {R"({ "isError":true})", R"({"resultType":"complete", "isError":true})"},
+           {R"({"resultType":"input_required"})", R"({"resultType":"input_required"})"}}) {
+    INFO(from_server);
+    const std::string head = R"({"jsonrpc":"2.0","id":3,"result":)";
+    CHECK(answer_with(next, BH_RESULT_OK, from_server) == head + std::string(formed) + "}");
+    // In the revisions of today, byte for byte.
+    CHECK(answer_with(now, BH_RESULT_OK, from_server) == head + std::string(from_server) + "}");
+  }
+  const std::string error = answer_with(next, BH_RESULT_ERROR, R"({"code":-5,"message":"no"})");
+  CHECK(error == R"({"jsonrpc":"2.0","id":3,"error":{"code":-5,"message":"no"}})");
+  w.ask(R"({"jsonrpc":"2.0","id":4,"method":"tools/list","params":{)" + meta + "}}");
+  const std::string_view result = mcp::member(w.got, "result");
+  CHECK(mcp::valid_json(w.got));
+  CHECK(mcp::member(result, "ttlMs") == "0");
+  CHECK(mcp::member(result, "resultType") == R"("complete")");
+  CHECK(mcp::member(result, "tools").find("t__y") != std::string_view::npos);
 }

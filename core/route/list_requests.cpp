@@ -3,6 +3,7 @@
 #include "bulkhead/cpp/basics.hpp"
 #include "route/lane.hpp"
 #include "route/protocol.hpp"
+#include "route/result_form.hpp"
 #include "route/view.hpp"
 
 namespace bulkhead {
@@ -87,9 +88,14 @@ void ListRequests::answer(Session &s, Incoming &request, ItemKind kind) {
         .append("\"");
   }
   tail.append("}}");
+  std::string opening;
+  if (const ResultForm *form = request.reply.form) {
+    opening.append(R"(,"result":{)").append(form->members({}));
+    opening.append(opening.ends_with('{') ? "\"" : ",\"");
+  }
   const bh_str parts[] = {bh::str(R"({"jsonrpc":"2.0","id":)"),
                           bh::str(id),
-                          bh::str(R"(,"result":{")"),
+                          bh::str(opening.empty() ? std::string_view(R"(,"result":{")") : opening),
                           bh::str(facts(kind).member),
                           bh::str("\":["),
                           bh::str(page->items),
