@@ -239,13 +239,16 @@ void Asks::close_form(std::uint64_t call) {
 
 void Asks::suspend(std::uint64_t call) {
   Call *waits = needs_.calls.get(call);
-  if (waits != nullptr && waits->open_asks++ == 0) needs_.deadlines.suspend(*waits);
+  if (waits == nullptr || waits->open_asks++ != 0) return;
+  needs_.deadlines.suspend(*waits);
+  if (waits->stage == Stage::at_server) waits->stage = Stage::suspended;
 }
 
 // The server works again: the call's time starts anew, since a person has used the old one up.
 void Asks::resume(std::uint64_t call) {
   Call *resumed = needs_.calls.get(call);
   if (resumed == nullptr || resumed->open_asks == 0 || --resumed->open_asks != 0) return;
+  if (resumed->stage == Stage::suspended) resumed->stage = Stage::at_server;
   needs_.deadlines.arm(*resumed, resumed->timeout_ms);
 }
 

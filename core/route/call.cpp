@@ -1,5 +1,7 @@
 #include "route/call.hpp"
 
+#include <utility>
+
 #include "route/exchange.hpp"
 
 namespace bulkhead {
@@ -42,6 +44,17 @@ void Call::clear() {
 
 Lane *lane_of(const Call &call) noexcept {
   return call.exchange != nullptr ? call.exchange->lane : nullptr;
+}
+
+void queue_in_lane(Call &call, const CallInHand &hand) {
+  call.parked = std::make_unique<ParkedCall>(parked(hand));
+  call.waited = true;
+  call.stage = Stage::queued;
+}
+
+std::unique_ptr<ParkedCall> take_from_lane(Call &call) {
+  call.stage = Stage::at_server;
+  return std::move(call.parked);
 }
 
 bool was_sent(const Call &call) noexcept {

@@ -12,6 +12,7 @@
 #include "route/call_events.hpp"
 #include "route/numbered_table.hpp"
 #include "route/reply_to.hpp"
+#include "route/stage.hpp"
 #include "route/target.hpp"
 
 namespace bulkhead {
@@ -19,18 +20,6 @@ namespace bulkhead {
 struct Exchange;
 class Lane;
 struct Session;
-
-// What a call waits for; see Calls.
-enum class Stage : std::uint8_t {
-  open,  // nothing: a step is running
-  checking,
-  deciding,
-  approving,
-  recording,
-  at_server,
-  answer_checking,
-  answer_deciding
-};
 
 // What the record of a call needs; filled by the Recorder.
 struct Account {
@@ -102,6 +91,9 @@ using CallTable = NumberedTable<Call>;
 
 // The lane that has the call; null: none.
 Lane *lane_of(const Call &call) noexcept;
+// The call waits for its turn in its lane, with its message; and its turn has come.
+void queue_in_lane(Call &call, const CallInHand &hand);
+std::unique_ptr<ParkedCall> take_from_lane(Call &call);
 // The call was handed to a connector: its server may have run it.
 bool was_sent(const Call &call) noexcept;
 

@@ -74,9 +74,7 @@ void CallEnds::release(Call &call) {
   const Stage stage = call.stage;
   if (stage == Stage::approving) needs_.desk.close(call, ApprovalEnd::withdrawn);
   needs_.parking.discard(call);
-  const bool asked = stage == Stage::checking || stage == Stage::deciding ||
-                     stage == Stage::answer_checking || stage == Stage::answer_deciding;
-  if (asked || call.asked_about) needs_.on_unanswered(call.id, false);
+  if (is_before_policy(stage) || call.asked_about) needs_.on_unanswered(call.id, false);
 }
 
 void CallEnds::free(Call &call) {

@@ -2,20 +2,11 @@
 
 #include <memory>
 
-#include "bulkhead/abi/ext/telemetry.h"
-
 namespace bulkhead {
-
-std::uint64_t CallParking::time_ms(Stage stage, std::size_t bytes) const noexcept {
-  constexpr std::size_t bytes_per_ms = 8'192;
-  if (stage == Stage::approving) return limits_.approval_timeout_ms;
-  if (stage == Stage::recording) return std::uint64_t{BH_TELEMETRY_COMMIT_MS};
-  return limits_.policy_timeout_ms + bytes / bytes_per_ms;
-}
 
 void CallParking::wait(Call &call, Stage stage, std::size_t bytes) const {
   call.stage = stage;
-  deadlines_.arm(call, time_ms(stage, bytes));
+  deadlines_.arm(call, stage_time_ms(limits_, stage, bytes));
 }
 
 bool CallParking::park(Call &call, const CallInHand &hand, Stage stage) const {

@@ -27,7 +27,6 @@ class CallParking {
   void discard(Call &call) const;
 
  private:
-  std::uint64_t time_ms(Stage stage, std::size_t bytes) const noexcept;
   void wait(Call &call, Stage stage, std::size_t bytes) const;
 
   const Limits &limits_;

@@ -13,6 +13,7 @@
 #include "route/calls.hpp"
 #include "route/client_fakes.hpp"
 #include "route/kept_list.hpp"
+#include "route/protocol.hpp"
 #include "route/view.hpp"
 
 namespace bulkhead {
@@ -77,8 +78,7 @@ struct FakeLane final : Lane {
   void close() override {}
   void submit(Exchange &e, const CallInHand &hand) override {
     if (queues) {
-      e.call->parked = std::make_unique<ParkedCall>(parked(hand));
-      e.call->waited = true;
+      queue_in_lane(*e.call, hand);
       queue.push_back(e.id);
     } else {
       send_now(e);
@@ -90,7 +90,7 @@ struct FakeLane final : Lane {
     for (const std::uint64_t id : std::exchange(queue, {})) {
       Exchange *e = host_.exchanges().get(id);
       if (e == nullptr || !host_.may_be_sent(*e->call)) continue;
-      e->call->parked = nullptr;
+      take_from_lane(*e->call);
       send_now(*e);
     }
   }
@@ -154,7 +154,7 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
                       def.name = "s";
                       return def;
                     }()};
-  FakeLane lane{*this, upstream, 0, 0};
+  FakeLane lane{*this, upstream, cap::roots, 0};
   Session &session = open_session(sessions, client);
   std::uint64_t id = 0;  // of the call
 
@@ -237,6 +237,26 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     REQUIRE(mcp::scan(text, &scan, &error));
     call_answers.answered(call, {text, &scan});
   }
+  void server_asks() {
+    const std::string text = R"({"jsonrpc":"2.0","id":"r","method":"roots/list"})";
+    mcp::Scan scan;
+    mcp::ScanError error;
+    REQUIRE(mcp::scan(text, &scan, &error));
+    asks.request(lane, 0, {text, &scan});
+  }
+  void client_answers_ask() {
+    for (const FakeClient::Sent &sent : client.sent) {
+      if (sent.kind != BH_OUT_ASK) continue;
+      const std::string text = R"({"jsonrpc":"2.0","id":)" +
+                               std::string(mcp::member(sent.text, "id")) +
+                               R"(,"result":{"roots":[]}})";
+      mcp::Scan scan;
+      mcp::ScanError error;
+      REQUIRE(mcp::scan(text, &scan, &error));
+      asks.answered(session, {text, &scan});
+      return;
+    }
+  }
   void decide(const Gate::Decision &decision) { calls.decided(id, decision); }
   void commit() {
     recorder.set_committed(&telemetry, recorder.barrier());
@@ -258,10 +278,9 @@ struct World : LaneHost, JudgedEvents::Outcome, Asks::Forms, Draining::Owner {
     if (call != nullptr) {
       CHECK(answers_sent().empty());
       static constexpr const char *names_of[] = {
-          "open",      "checking",  "deciding",        "approving",
-          "recording", "at server", "answer checking", "answer deciding"};
-      const bool queued = call->stage == Stage::at_server && !was_sent(*call);
-      return queued ? "queued" : names_of[static_cast<std::size_t>(call->stage)];
+          "open",   "awaiting list", "checking",  "deciding",        "approving",      "recording",
+          "queued", "at server",     "suspended", "answer checking", "answer deciding"};
+      return names_of[static_cast<std::size_t>(call->stage)];
     }
     CHECK(table.size() == 0);
     CHECK(sessions.find(session.handle)->open_calls.size == 0);
@@ -332,6 +351,13 @@ inline const std::map<std::string, std::function<void(World &)>> stages = {
      [](World &w) {
        w.policy.needs = BH_POLICY_DECIDES;
        w.begin(1);
+     }},
+    {"suspended",
+     [](World &w) {
+       w.policy.needs = BH_POLICY_DECIDES;
+       w.session.caps = cap::roots;
+       w.begin(1);
+       w.server_asks();
      }},
     {"answer checking",
      [](World &w) {
@@ -406,6 +432,7 @@ inline const std::vector<std::pair<std::string, std::function<void(World &)>>> h
        if (call.exchange == nullptr) return;
        w.fail_call(call, code::internal_error, "it has crashed", BH_OUTCOME_ERROR);
      }},
+    {"ask answered", [](World &w) { w.client_answers_ask(); }},
     {"cancelled",
      [](World &w) {
        const std::string text =
@@ -457,6 +484,11 @@ inline std::string expected_outcome(const std::string &stage, const std::string 
         {"server fails", crashed}}},
       {"at server",
        {{"time", "server \\"}, {"server answers", "result"}, {"server fails", crashed}}},
+      {"suspended",
+       {{"time", "server \\"},
+        {"server answers", "result"},
+        {"server fails", crashed},
+        {"ask answered", "at server"}}},
       {"answer checking",
        {{"no duplicates", "result"},
         {"duplicates",

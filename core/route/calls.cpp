@@ -540,8 +540,12 @@ void Calls::take_time_out(Call &call) {
       return refuse_unrecorded(call, "the gateway could not record the call" +
                                          within_commit_time() + "; it has not run");
     case Stage::open:
+    case Stage::queued:
     case Stage::at_server:
+    case Stage::suspended:
       return server_timed_out(call);
+    case Stage::awaiting_list:
+      return;  // there is no call yet
   }
 }
 

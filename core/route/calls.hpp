@@ -6,14 +6,24 @@
 // event that it waits for resumes the call. After any wait the call is judged again if the rules
 // have changed since, and the definition of its tool is compared again.
 //
-//   stage             waits for                          time-out
+//   stage             waits for                          time-out (stage.hpp)
+//   awaiting_list     the lists of servers; no call yet  limits.first_list_wait_ms
 //   checking          the pool (duplicate members)       limits.policy_timeout_ms, longer by size
 //   deciding          the policy                         likewise
 //   approving         a person                           limits.approval_timeout_ms
 //   recording         its intent's record                BH_TELEMETRY_COMMIT_MS
-//   at_server         its turn in a lane, the server     the server's time-out
+//   queued            its turn in a lane                 the server's time-out
+//   at_server         the server                         the server's time-out
+//   suspended         its client, whom the server asked  limits.ask_timeout_ms for each request
 //   answer_checking   the pool                           limits.policy_timeout_ms, longer by size
 //   answer_deciding   the policy                         likewise
+//
+// A new stage (the next revision has two: a call whose client is asked for input with its answer,
+// and one that was retracted while its server still works on it) is a value of Stage, its time in
+// stage_time_ms() and its handler in take_time_out(); the event that ends it is a value of
+// CallEvent with its handler in handle(). None of these switches has a default: the compiler names
+// what is missing. A client that retries replaces Call::request and continues with the step that
+// follows.
 //
 // Steps do not nest: what arrives while one runs is queued on its call (call_events.hpp) and
 // handled after it; see CallLoop. CallParking holds calls that wait, CallAnswers does what follows

@@ -212,7 +212,7 @@ void Views::open_first_list(View &view) {
   needs_.reactor.timer_cancel(view.deadline_timer);
   view.deadline_passed = false;
   view.deadline_timer = needs_.reactor.timer_start(
-      this, needs_.profile.limits.first_list_wait_ms,
+      this, stage_time_ms(needs_.profile.limits, Stage::awaiting_list, 0),
       [](void *arg) {
         auto &v = *static_cast<View *>(arg);
         v.deadline_timer = 0;

@@ -226,8 +226,7 @@ bool WireLane::wait(Exchange &e, const CallInHand &hand) {
                     BH_OUTCOME_ERROR);
     return false;
   }
-  e.call->parked = std::make_unique<ParkedCall>(parked(hand));
-  e.call->waited = true;
+  queue_in_lane(*e.call, hand);
   queue_.push({e.id, bytes});
   return true;
 }
@@ -239,7 +238,7 @@ void WireLane::pump() {
          in_flight < upstream_.def().max_in_flight) {
     Exchange *e = host_.exchanges().get(queue_.pop().exchange);
     if (e == nullptr || !host_.may_be_sent(*e->call)) continue;
-    const std::unique_ptr<ParkedCall> parked = std::move(e->call->parked);
+    const std::unique_ptr<ParkedCall> parked = take_from_lane(*e->call);
     send_call(*e, parked->in_hand());
   }
   pumping_ = false;

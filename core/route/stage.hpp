@@ -1,0 +1,60 @@
+// The stages of a request: what it waits for, and how long. Thread: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "bulkhead/abi/ext/telemetry.h"
+#include "profile/profile.hpp"
+
+namespace bulkhead {
+
+// See Calls for the steps between them.
+enum class Stage : std::uint8_t {
+  open,             // nothing: a step is running
+  awaiting_list,    // the lists of servers; there is no call yet, see View::Waiter
+  checking,         // the pool, which looks for duplicate members
+  deciding,         // the policy
+  approving,        // a person
+  recording,        // its intent's record
+  queued,           // its turn in a lane
+  at_server,        // the server
+  suspended,        // its client's answer to a server-initiated request
+  answer_checking,  // the pool
+  answer_deciding   // the policy
+};
+
+// The policy was asked about the call, or is about to be.
+constexpr bool is_before_policy(Stage stage) noexcept {
+  return stage == Stage::checking || stage == Stage::deciding || stage == Stage::answer_checking ||
+         stage == Stage::answer_deciding;
+}
+
+// The time-out of a stage for a message of this size; 0: the stage has none of its own. In queued
+// and at_server the time-out of the server runs, which is armed when the call begins and after
+// each wait. In suspended it is stopped, and limits.ask_timeout_ms applies to each request of the
+// server.
+constexpr std::uint64_t stage_time_ms(const Limits &limits, Stage stage, std::size_t bytes) {
+  constexpr std::size_t bytes_per_ms = 8'192;
+  switch (stage) {
+    case Stage::open:
+    case Stage::queued:
+    case Stage::at_server:
+    case Stage::suspended:
+      return 0;
+    case Stage::awaiting_list:
+      return limits.first_list_wait_ms;
+    case Stage::checking:
+    case Stage::deciding:
+    case Stage::answer_checking:
+    case Stage::answer_deciding:
+      return limits.policy_timeout_ms + bytes / bytes_per_ms;
+    case Stage::approving:
+      return limits.approval_timeout_ms;
+    case Stage::recording:
+      return std::uint64_t{BH_TELEMETRY_COMMIT_MS};
+  }
+  return 0;
+}
+
+}  // namespace bulkhead
