@@ -19,7 +19,7 @@
 namespace bulkhead {
 namespace {
 
-// A server's name begins with neither.
+// Server names begin with neither prefix.
 constexpr std::string_view mark_name = ".over-", trash_name = ".old-";
 constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
@@ -37,7 +37,7 @@ Folder open_folder(int at, const char *name) {
 
 const dirent *next_entry(const Folder &folder) {
   for (;;) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): each stream is one thread's
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): each stream is used by one thread only
     const dirent *entry = ::readdir(folder.get());
     if (entry == nullptr) return nullptr;
     const std::string_view name = entry->d_name;
@@ -49,12 +49,12 @@ std::string in_megabytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
 }
 
-// Gives the owner access to a folder: one without it cannot be emptied. Follows no link.
+// Gives the owner access to a folder, which emptying it requires. Follows no link.
 void open_up(int at, const char *name) {
   static_cast<void>(::fchmodat(at, name, 0700, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
-// Removes the files of a folder and moves its folders into `top`, so that nesting never grows.
+// Removes the files of a folder and moves its subfolders into `top`, so that nesting never grows.
 void flatten(int top, const std::string &name, std::uint64_t *number,
              const std::atomic<bool> &stop) {
   open_up(top, name.c_str());
@@ -140,7 +140,7 @@ void CacheBounds::make_room(const std::string &server) {
   const std::lock_guard lock(mutex_);
   const auto at = watched_.find(server);
   if (at != watched_.end() && at->second.running != 0)
-    return;  // the first process of the next start empties it
+    return;  // emptied when no process of the server runs
   const std::string away = options_.folder + "/" + std::string(trash_name) +
                            std::to_string(::getpid()) + "-" + std::to_string(++put_away_);
   const std::string cache = options_.folder + "/" + server;
@@ -149,8 +149,9 @@ void CacheBounds::make_room(const std::string &server) {
     trash_.push_back(away);
     options_.log(BH_LOG_INFO, "server \"" + server + "\": its cache was too large and is emptied");
   } else if (errno != ENOENT) {
-    return options_.log(BH_LOG_WARN,
-                        "server \"" + server + "\": its cache is too large and cannot be put away");
+    return options_.log(
+        BH_LOG_WARN,
+        "server \"" + server + "\": its cache exceeds its limit and cannot be moved aside");
   }
   ::unlink(mark.c_str());
 }
@@ -178,7 +179,7 @@ void CacheBounds::ended(const std::string &server) {
   changed_.notify_all();
 }
 
-// The thread blocks all signals: handlers expect to run on the program's own threads.
+// The thread blocks all signals: signal handlers expect the program's own threads.
 bool CacheBounds::start_thread() {
   if (has_thread_) return true;
   sigset_t all, before;
@@ -195,7 +196,7 @@ bool CacheBounds::start_thread() {
   return has_thread_;
 }
 
-// Folders that an earlier process put away and did not remove before it ended.
+// Finds folders that an earlier process moved aside and did not remove before it ended.
 void CacheBounds::find_leftovers() {
   std::error_code error;
   for (const auto &entry : std::filesystem::directory_iterator(options_.folder, error)) {
@@ -217,7 +218,7 @@ void CacheBounds::work() {
       trash_.pop_back();
       lock.unlock();
       if (!remove_folder(path, ending_) && !ending_) {
-        options_.log(BH_LOG_WARN, "the content of a cache cannot be removed: " + path);
+        options_.log(BH_LOG_WARN, "cannot remove the old cache " + path);
       }
       lock.lock();
       continue;
@@ -246,8 +247,7 @@ void CacheBounds::measure(std::unique_lock<std::mutex> &lock, const std::string 
   lock.unlock();
   const CacheSize size = measure_folder(options_.folder + "/" + server, ending_);
   lock.lock();
-  // If make_room() has put this cache away in the meantime, the size is that of a cache that is
-  // gone.
+  // If make_room() moved this cache aside during the measurement, the result is obsolete.
   if (!ending_ && measuring_ == server) mark(server, size, bound);
   measuring_.clear();
 }

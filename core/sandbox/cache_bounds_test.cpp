@@ -1,4 +1,4 @@
-// What is counted of a cache, what is removed, and when a cache that is too large goes.
+// Tests of cache measurement, cache removal, and the limit on the size of a cache.
 #include "sandbox/cache_bounds.hpp"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ void put_file(const std::string &path, std::size_t bytes) {
   std::ofstream(path) << std::string(bytes, 'x');
 }
 
-// Folders in each other, deeper than a path can be long.
+// Nested folders, deeper than the longest path.
 void dig(const std::string &top, int depth) {
   fs::create_directories(top);
   int at = ::open(top.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -87,7 +87,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("what a folder has on disk is counted, each file once, and no link followed") {
+TEST_CASE("measure_folder() counts each file once and follows no link") {
   const Folder folder;
   put_file(folder / "outside", 1 << 20);
   put_file(folder / "cache/a/b/file", 100'000);
@@ -104,7 +104,7 @@ TEST_CASE("what a folder has on disk is counted, each file once, and no link fol
   CHECK_FALSE(measure_folder(folder / "deep", go_on).whole);
 }
 
-TEST_CASE("a folder is removed however deep and closed it is, and nothing else") {
+TEST_CASE("remove_folder() removes deep and unreadable folders and nothing outside") {
   const Folder folder;
   put_file(folder / "outside/file", 10);
   dig(folder / "cache/deep", 3000);
@@ -116,10 +116,10 @@ TEST_CASE("a folder is removed however deep and closed it is, and nothing else")
   CHECK(remove_folder(folder / "cache", go_on));
   CHECK_FALSE(fs::exists(folder / "cache"));
   CHECK(fs::exists(folder / "outside/file"));
-  CHECK(remove_folder(folder / "cache", go_on));  // there is none
+  CHECK(remove_folder(folder / "cache", go_on));  // it no longer exists
 }
 
-TEST_CASE("a cache that is too large is emptied before the next start of its server") {
+TEST_CASE("a cache above its limit is emptied before the next start of its server") {
   World w;
   w.start();
   put_file(w.folder / "s/file", 2 << 20);
@@ -134,7 +134,7 @@ TEST_CASE("a cache that is too large is emptied before the next start of its ser
       w.last_line() ==
       "server \"s\": its cache has 2 MiB, more than its cache_bytes (1 MiB); it is emptied before "
       "its next start");
-  w.bounds->make_room("s");  // of another process of it, while the first one runs
+  w.bounds->make_room("s");  // a second process of the server, while the first one runs
   CHECK(fs::exists(w.folder / "s/file"));
   w.bounds->ended("s");
   w.bounds->make_room("s");
@@ -145,7 +145,7 @@ TEST_CASE("a cache that is too large is emptied before the next start of its ser
   CHECK(w.log.size() == 2);
 }
 
-TEST_CASE("a cache that is emptied while it is measured is not marked again") {
+TEST_CASE("a cache moved aside during its measurement is not marked") {
   World w;
   w.start();
   for (int round = 0; round < 5; ++round) {
@@ -153,7 +153,7 @@ TEST_CASE("a cache that is emptied while it is measured is not marked again") {
     for (int i = 0; i < 10'000; ++i) std::ofstream(w.folder / ("s/" + std::to_string(i)));
     w.bounds->started("s", 1 << 20);
     REQUIRE(comes_true([&] { return w.marked(); }));
-    w.bounds->ended("s");  // measured at once, which takes longer than what follows
+    w.bounds->ended("s");  // starts a measurement, which outlasts the next two lines
     w.bounds->make_room("s");
     REQUIRE_FALSE(fs::exists(w.folder / "s"));
     REQUIRE(comes_true([&] { return !w.trash(); }));  // removed after the measurement
@@ -161,7 +161,7 @@ TEST_CASE("a cache that is emptied while it is measured is not marked again") {
   }
 }
 
-TEST_CASE("the next gateway knows what was too large, and removes what was left") {
+TEST_CASE("marks and unremoved caches are handled by the next process") {
   World w;
   w.start();
   put_file(w.folder / "s/file", 2 << 20);
@@ -174,7 +174,7 @@ TEST_CASE("the next gateway knows what was too large, and removes what was left"
   CHECK_FALSE(fs::exists(w.folder / "s"));
 }
 
-TEST_CASE("a server that has tidied up keeps its cache") {
+TEST_CASE("a cache back within its limit is kept") {
   World w;
   w.start();
   put_file(w.folder / "s/file", 2 << 20);

@@ -1,9 +1,10 @@
-// Between clone and exec: only system calls, nothing allocated, nothing returned, no lock taken.
-// The memory is the parent's, whose calling thread waits (CLONE_VM | CLONE_VFORK): copying page
-// tables would cost more than all the rest, and a copy of our memory must not stay behind in the
-// sandbox. Without CLONE_VFORK the child would share errno with a thread that runs, its
-// oom_score_adj would be the gateway's too, and the kernel could choose it, and with it the
-// gateway, when memory is short.
+// The code that runs between clone and exec: system calls only, no allocation, no lock. It runs on
+// the memory of the parent, whose calling thread waits (CLONE_VM | CLONE_VFORK). Copying page
+// tables would take longer than everything else, and no copy of the gateway's memory may remain in
+// the sandbox.
+//
+// Without CLONE_VFORK the child would share errno with a running thread, and writing its
+// oom_score_adj would change that of the gateway.
 #include "sandbox/child.hpp"
 
 #include <fcntl.h>
@@ -38,7 +39,8 @@
 namespace bulkhead {
 namespace {
 
-constexpr const char *oom_adjustment = "500";  // the kernel ends a server before the gateway
+// Under memory pressure the kernel kills servers before the gateway.
+constexpr const char *oom_adjustment = "500";
 
 [[noreturn]] void child_failed(ChildPlan *plan, SpawnStep step) {
   const int number = errno;
@@ -53,7 +55,7 @@ void default_signals() {
   for (int s = 1; s < NSIG; ++s) ::sigaction(s, &standard, nullptr);
 }
 
-// What else the parent has open stays the parent's: a connection that it closes meanwhile is
+// Closes the parent's other descriptors at once, so that a connection which the parent closes is
 // closed.
 void close_others(const ChildPlan &plan) {
   unsigned next = 3;
@@ -80,7 +82,8 @@ bool write_file(const char *path, const char *text) {
   return write_at(AT_FDCWD, path, text);
 }
 
-// In a PID namespace only /proc, which is still the parent's, tells it.
+// The pid as the parent sees it. In a PID namespace only the parent's /proc, still mounted here,
+// shows it.
 pid_t pid_for_parent() {
   char text[16];
   const ssize_t size = ::readlink("/proc/self", text, sizeof text);
@@ -89,8 +92,9 @@ pid_t pid_for_parent() {
   return pid;
 }
 
-// The user keeps the own id inside; no other id exists there. The files of a process that is not
-// dumpable belong to root, so the gateway is dumpable for the moment of writing them.
+// Maps the user's own id into the user namespace; no other id exists there. The /proc files of a
+// process that is not dumpable belong to root, so the process (the gateway's memory is shared) is
+// dumpable while they are written.
 void take_identity(ChildPlan *plan) {
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
   if (dumpable != 1) ::prctl(PR_SET_DUMPABLE, 1);
@@ -109,7 +113,7 @@ void take_identity(ChildPlan *plan) {
 int open_planned(const char *path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-  how.resolve = RESOLVE_NO_SYMLINKS;  // what was planned, not what was put there since
+  how.resolve = RESOLVE_NO_SYMLINKS;  // the planned file, not a link that was put there since
   return static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
 }
 
@@ -157,12 +161,12 @@ bool place(int tree, const char *path) {
 }
 
 bool cover_file(const char *path) {
-  // Reads as empty, takes no data that anybody would see.
+  // Reads as empty and discards what is written.
   const int tree = open_tree_of("/dev/null");
   return tree >= 0 && place(tree, path);
 }
 
-// Writes in a folder that was mounted just now are allowed to the child.
+// Allows the child to write in a folder that was mounted just before.
 void allow_writes(const ChildPlan &plan, const char *path, std::uint64_t rights) {
   if (plan.landlock < 0) return;
   const int fd = ::open(path, O_PATH | O_CLOEXEC);
@@ -216,13 +220,13 @@ bool show_processes(ChildPlan *plan) {
     allow_writes(*plan, "/proc", ll_write_file | ll_truncate);
     return true;
   }
-  // Inside we are the owner of the machine's switches in /proc/sys.
+  // In the user namespace this process owns /proc/sys, so it is mounted read-only.
   return change_mount(AT_FDCWD, "/proc", 0, MOUNT_ATTR_RDONLY);
 }
 
-// From the folder that lies below the mirror, where all is read-only by now. An entry that is gone,
-// is of another kind now or cannot be reached (a network file system without its server) is not
-// shown; that is no reason not to start.
+// Shows one entry of the folder that lies below the mirror, after everything became read-only. An
+// entry that was removed, has changed its kind or is unreachable (a network file system without
+// its server) is not shown; the start continues.
 bool show_entry(const ChildMount &mount) {
   const char *name = ::strrchr(mount.path, '/') + 1;
   const auto tree =
@@ -279,7 +283,7 @@ bool apply(ChildPlan *plan, ChildMount &mount) {
   return false;
 }
 
-// Everything becomes read-only but the copies that were taken before, which are then put back.
+// Makes everything read-only except the copies taken before, which are mounted again afterwards.
 void build_view(ChildPlan *plan) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     child_failed(plan, SpawnStep::mounts);
@@ -295,7 +299,7 @@ void build_view(ChildPlan *plan) {
   for (std::size_t i = 0; i < plan->mount_count; ++i) {
     ChildMount &mount = plan->mounts[i];
     if (apply(plan, mount) || mount.optional) continue;
-    // What is no longer there needs no cover and cannot be shown.
+    // A path that was removed needs no cover and cannot be shown.
     if (errno == ENOENT && mount.kind != ChildMount::Kind::scratch) continue;
     plan->what = mount.path;
     child_failed(plan, SpawnStep::view);
@@ -335,8 +339,8 @@ void set_limit(ChildPlan *plan, int what, std::uint64_t value) {
   }
 }
 
-// Well below the gateway's own: whoever has as many in flight on sockets may send no more, and they
-// are counted for all processes of a user.
+// Well below the gateway's own limit: descriptors in flight on sockets are counted for all
+// processes of a user, and at the limit none can be sent.
 constexpr std::uint64_t most_descriptors = 16'384;
 
 void drop_privileges(ChildPlan *plan) {
@@ -344,9 +348,9 @@ void drop_privileges(ChildPlan *plan) {
   if (!plan->confined) return;
   set_limit(plan, RLIMIT_CORE, 0);
   set_limit(plan, RLIMIT_NOFILE, most_descriptors);
-  // Counted per user namespace; without one it would count all that this user runs.
+  // Counted per user namespace. Without one the limit would count all processes of this user.
   if (plan->namespaces && plan->processes != 0) set_limit(plan, RLIMIT_NPROC, plan->processes);
-  // EINVAL: beyond the last one. EPERM, outside of a namespace: there are none that could be in it.
+  // EINVAL: past the last capability. EPERM, outside of a namespace: the bounding set is empty.
   for (int capability = 0; ::prctl(PR_CAPBSET_DROP, capability) == 0; ++capability) {
   }
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -360,16 +364,17 @@ void drop_privileges(ChildPlan *plan) {
     errno = error;
     if (error != 0) child_failed(plan, SpawnStep::landlock);
   }
-  // For both processes: a server that took over the first one would get nothing from it.
+  // Applies to both processes: a server that compromised the first process would gain nothing.
   if (plan->filter != nullptr &&
       ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, plan->filter, 0, 0) != 0) {
     child_failed(plan, SpawnStep::filter);
   }
 }
 
-// Before there is anything to count. As the user who made the groups above, whose id inside is the
-// same. The kernel may take milliseconds for it (a grace period of RCU), during which nobody else
-// can make or enter one; starts side by side wait together.
+// Enters the control groups before the first process exists that they count, as the user who
+// created the parent groups (the id inside is the same). The kernel may take milliseconds (an RCU
+// grace period) and blocks all other changes of groups during that time; parallel starts wait
+// together.
 void enter_groups(ChildPlan *plan) {
   for (const ChildGroup &group : plan->groups) {
     if (group.parent < 0 || enter_group(group)) continue;
@@ -382,27 +387,28 @@ void enter_groups(ChildPlan *plan) {
 
 BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
-  // Whoever ends the first process ends this one; in a PID namespace the kernel does.
+  // The end of the first process ends this one; in a PID namespace the kernel ensures that.
   if (!plan->namespaces) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != plan->pid) ::_exit(127);  // it had ended before
+    if (::getppid() != plan->pid) ::_exit(127);  // the first process had already ended
   }
   ::setsid();
-  // By its path: the folder that is inherited may be one that the view covers.
+  // Changes the folder by its path: the inherited folder may be one that the view covers.
   if (plan->cwd != nullptr && ::chdir(plan->cwd) != 0) {
     if (plan->cwd_given || ::chdir("/") != 0) child_failed(plan, SpawnStep::folder);
   }
   if (::dup2(plan->in, 0) < 0 || ::dup2(plan->out, 1) < 0 || ::dup2(plan->err, 2) < 0) {
     child_failed(plan, SpawnStep::descriptors);
   }
-  // Once more: a process may not look into one whose domain is not its own or below it. The first
-  // one is on the gateway's memory until it executes child_init.c, and this one may run before
-  // that.
+  // Restricts this process again: a process may not inspect one whose Landlock domain is neither
+  // its own nor below its own. The first process uses the gateway's memory until it executes
+  // child_init.c, and this process may run before that.
   if (plan->landlock >= 0) {
     errno = landlock_restrict_self(plan->landlock);
     if (errno != 0) child_failed(plan, SpawnStep::landlock);
   }
-  ::syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);  // also what others opened without it
+  // Includes descriptors that other code opened without it.
+  ::syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -410,8 +416,8 @@ BULKHEAD_CHILD_SIDE int run_server(void *arg) {
   child_failed(plan, SpawnStep::program);
 }
 
-// By themselves, not with clone(): a kernel or a setting that has no such namespace still gives all
-// the others. Segments and queues in it end with its last process.
+// Uses unshare(), not clone(): if a kernel or setting has no such namespace, the others are still
+// created. Segments and queues in the namespace end with its last process.
 void leave_shared_kernel_objects(ChildPlan *plan) {
   if (plan->own_ipc && ::unshare(CLONE_NEWIPC) != 0) plan->ipc_error = errno;
   if (::unshare(CLONE_NEWUTS) != 0) plan->uts_error = errno;
@@ -420,7 +426,7 @@ void leave_shared_kernel_objects(ChildPlan *plan) {
   child_failed(plan, SpawnStep::ipc);
 }
 
-// In namespaces: the user, and what is to be seen.
+// Sets up the user namespace and the view of the file system.
 void enter_namespaces(ChildPlan *plan) {
   take_identity(plan);
   plan->pid = pid_for_parent();
@@ -443,7 +449,7 @@ void write_number(long number, char *out) {
   if (::dup2(plan->exit_report, 0) < 0) child_failed(plan, SpawnStep::init);
   ::syscall(SYS_close_range, 1, ~0u, CLOSE_RANGE_CLOEXEC);
   static char name[] = "bulkhead-init";
-  char pid[24];  // not static: several may be here at a time
+  char pid[24];  // not static: several threads may run this at the same time
   write_number(server, pid);
   char *const argv[] = {name, plan->namespaces ? nullptr : pid, nullptr};
   static char *const envp[] = {nullptr};
@@ -453,18 +459,19 @@ void write_number(long number, char *out) {
 
 BULKHEAD_CHILD_SIDE int run_first(void *arg) {
   auto *plan = static_cast<ChildPlan *>(arg);
-  // Handlers of the parent must not run here; signals are blocked until all are back to default.
+  // Handlers of the parent must not run here; signals stay blocked until all dispositions are
+  // default.
   default_signals();
   close_others(*plan);
   ::prctl(PR_SET_PDEATHSIG, plan->namespaces ? SIGKILL : ChildPlan::end_all);
-  // It may have died before the line above. (In a PID namespace no parent is ever seen; then the
-  // end of the standard input tells the server.)
+  // The parent may have ended before prctl(). (In a PID namespace getppid() is 0; the server then
+  // sees the end of its standard input.)
   if (!plan->namespaces && ::getppid() != plan->parent) ::_exit(127);
   ::setsid();
   if (plan->namespaces) {
     enter_namespaces(plan);
   } else {
-    // What the server leaves in other sessions is left to this process.
+    // Processes of the server that move to other sessions become children of this process.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     plan->pid = ::getpid();
     reach(plan, SpawnPhase::identified);
@@ -496,7 +503,7 @@ bool enter_group(const ChildGroup &group) noexcept {
 
 void reach(ChildPlan *plan, SpawnPhase phase) noexcept {
   plan->phase.store(static_cast<std::uint32_t>(phase), std::memory_order_release);
-  // Whoever waits for `over` may have freed the plan by now; a wake of nobody does no harm.
+  // After `over` the waiting thread may have freed the plan; waking an unused address is harmless.
   ::syscall(SYS_futex, &plan->phase, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
@@ -508,13 +515,13 @@ void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept {
   }
 }
 
-// Until no process of this start is on our memory any more: each of them has executed its program,
-// or has ended.
+// Waits until no process of this start uses the gateway's memory: each has executed its program or
+// has ended.
 static void wait_for_second(ChildPlan &plan) noexcept {
   for (;;) {
     const pid_t second = plan.second.load(std::memory_order_acquire);
     if (second == 0) return;
-    // Not FUTEX_WAIT_PRIVATE: the kernel's own wake is for the other kind.
+    // Not FUTEX_WAIT_PRIVATE: the kernel's wake at the end of the process uses the shared kind.
     ::syscall(SYS_futex, &plan.second, FUTEX_WAIT, second, nullptr, nullptr, 0);
   }
 }

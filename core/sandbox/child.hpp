@@ -1,8 +1,8 @@
-// A child process from the clone to its program: the part that runs between two programs, on the
-// memory of the parent. Internal to core/sandbox; spawn.hpp is the front door.
+// A child process from clone to exec of its program; this code runs on the memory of the parent.
+// Internal to core/sandbox; the public interface is spawn.hpp.
 //
-// There are two processes: the first one builds the view, where there are namespaces, and becomes
-// child_init.c; the second becomes the server.
+// A start has two processes: the first builds the view, if there are namespaces, and then executes
+// child_init.c; the second executes the server.
 #pragma once
 
 #include <linux/filter.h>
@@ -33,9 +33,9 @@ enum class SpawnStep : int {
   init
 };
 
-// One change of what the child sees, in the order of the list.
+// One change of the file system view; the plan applies them in order.
 struct ChildMount {
-  // As ViewStep::Kind, which says what they are.
+  // The same kinds as ViewStep::Kind (child_view.hpp).
   enum class Kind : std::uint8_t {
     empty_folder,
     empty_file,
@@ -48,98 +48,105 @@ struct ChildMount {
     link
   };
   Kind kind = Kind::bind;
-  const char *path = nullptr;    // where; no component is a link
-  const char *source = nullptr;  // of bind: what; of link: its text
-  const ChildMount *mirror =
-      nullptr;            // of entry: it is the entry of this name in that one's folder
-  bool writable = false;  // of bind
-  bool folder = true;     // of bind: else a file
-  bool make = false;      // the place may have to be made first
-  bool holds = false;     // of empty_folder: later steps make places in it; of each mirror
-  bool optional = false;  // failing is no reason not to start
-  int tree = -1;          // the child's: of bind a copy, of mirror the folder below it
+  const char *path = nullptr;          // the target; no component is a link
+  const char *source = nullptr;        // for bind: the source; for link: the link text
+  const ChildMount *mirror = nullptr;  // for entry: the mirror in whose folder it is
+  bool writable = false;               // for bind
+  bool folder = true;                  // for bind: a folder, else a file
+  bool make = false;                   // the target may have to be created first
+  // For empty_folder: later steps create targets in it; true for each mirror.
+  bool holds = false;
+  bool optional = false;  // if it fails, the start continues
+  // Set by the child: for bind a copy of the source, for mirror the folder below it.
+  int tree = -1;
 };
 
-// A control group to make and to enter, in one hierarchy; see ServerGroups::Part. Null: no bound.
+// A control group to create and enter in one hierarchy; see ServerGroups::Part. Null: no limit.
 struct ChildGroup {
-  int parent = -1;  // -1: there is none
+  int parent = -1;  // -1: no group
   const char *folder = nullptr, *procs = nullptr;
   const char *processes_file = nullptr, *processes = nullptr;
   const char *memory_file = nullptr, *memory = nullptr;
 };
-// For the calling process, and what it starts. False: it is in no group; errno says why.
+// Creates and enters the group; descendants inherit it. False: not entered, with the reason in
+// errno.
 bool enter_group(const ChildGroup &group) noexcept;
 
-// How far a start is. Until `identified` the pid is not known and the gateway's own process is
-// changed for a moment, so that only one start at a time may be there. `viewed`: past all that a
-// kernel may not be able to do. `over`: both programs run, or it has failed; the plan is free
-// again.
+// The progress of a start. Before `identified` the pid is unknown and the gateway's own process is
+// briefly modified, so only one start may be in that phase. `viewed`: all steps that a kernel may
+// not support have succeeded. `over`: both programs run or the start failed; the plan is no longer
+// used.
 enum class SpawnPhase : std::uint32_t { begun, identified, viewed, over };
 
-// Everything the child needs, made ready before: it allocates nothing. Pointers are borrowed.
+// Everything that the child needs, prepared in advance because the child cannot allocate. Pointers
+// are borrowed.
 struct ChildPlan {
   static constexpr std::size_t most_kept = 8;
-  static constexpr int end_all = SIGUSR1;  // for child_init.c outside of a PID namespace
+  static constexpr int end_all = SIGUSR1;  // sent to child_init.c outside of a PID namespace
 
   const char *program = nullptr;
   char *const *argv = nullptr;
   char *const *envp = nullptr;
-  const char *cwd = nullptr;        // null: the parent's
-  bool cwd_given = false;           // else "/" will do
-  bool make_cwd = false;            // with namespaces: it is to be made, in a scratch folder
-  int in = -1, out = -1, err = -1;  // above 2
+  const char *cwd = nullptr;        // null: the parent's folder
+  bool cwd_given = false;           // false: "/" is an acceptable replacement
+  bool make_cwd = false;            // with namespaces: create it, in a scratch folder
+  int in = -1, out = -1, err = -1;  // each above 2
 
   ChildGroup groups[2];
-  bool groups_needed = false;  // else failing is no reason not to start
+  bool groups_needed = false;  // false: a failure does not end the start
 
   bool namespaces = false;
   bool own_network = false;  // with namespaces
   bool own_ipc = false;      // with namespaces
-  bool ipc_needed = false;   // IPC and UTS namespaces; else failing is no reason not to start
+  // IPC and UTS namespaces are required; false: a failure does not end the start.
+  bool ipc_needed = false;
   const char *uid_map = nullptr, *gid_map = nullptr;
   ChildMount *mounts = nullptr;
   std::size_t mount_count = 0;
-  const char *scratch_options = nullptr;  // of tmpfs
+  const char *scratch_options = nullptr;  // mount options of tmpfs
   int init_image = -1, exit_report = -1;
 
-  bool confined = false;            // what follows, and no new privileges
+  bool confined = false;            // apply the members below and no_new_privs
   int landlock = -1;                // a ruleset, or -1
-  bool writable_processes = false;  // /proc may be written (as far as the kernel lets its owner)
+  bool writable_processes = false;  // /proc is writable (as far as the kernel permits)
   const sock_fprog *filter = nullptr;
-  std::uint64_t memory_bytes = 0, processes = 0;  // 0: as they are
+  std::uint64_t memory_bytes = 0, processes = 0;  // 0: unchanged
 
   pid_t parent = 0;
-  int kept[most_kept] = {};    // in order: the descriptors above 2 that the child needs; it closes
-  std::size_t kept_count = 0;  // the others at once, which may be somebody's connections
+  // The descriptors above 2 that the child needs, in ascending order. It closes all others at once,
+  // since they may be connections of other parts of the program.
+  int kept[most_kept] = {};
+  std::size_t kept_count = 0;
   void *first_stack = nullptr, *second_stack = nullptr;  // their upper ends
 
-  // Written by the child (the kernel: pidfd); to be read when `phase` says so.
+  // Written by the child (pidfd: by the kernel). Valid once `phase` has the value named.
   std::atomic<std::uint32_t> phase{0};  // SpawnPhase; a futex
-  int pidfd = -1;                       // from `identified` on, like pid
-  pid_t pid = -1;                       // as the parent sees it; 0: not known
+  int pidfd = -1;                       // valid from `identified` on, like pid
+  pid_t pid = -1;                       // as the parent sees it; 0: unknown
   volatile SpawnStep failed = SpawnStep::none;
   volatile int error = 0;
   const char *volatile what = nullptr;  // the path of a failed mount
   volatile bool processes_hidden = false;
   volatile bool groups_failed = false;
-  volatile int ipc_error = 0, uts_error = 0;  // why it has no such namespace
-  // The second process while it runs on the gateway's memory, else 0; the kernel sees to both. When
-  // the first one is killed in the midst of a start, its parent goes on at once: it waits for this.
+  volatile int ipc_error = 0, uts_error = 0;  // errno of a namespace that could not be created
+  // The pid of the second process while it uses the gateway's memory, else 0; the kernel clears
+  // it. If the first process is killed during a start, its parent continues at once; it waits for
+  // this value.
   std::atomic<pid_t> second{0};
   static_assert(sizeof(std::atomic<pid_t>) == sizeof(pid_t));
 
-  // Of Spawner and Starters.
+  // Used by Spawner and Starters.
   std::uint64_t child = 0;
   ChildPlan *next = nullptr;
 };
 
-// Starts it; returns when the program runs, and child_init.c too, or has failed
-// to, with `phase` still short of `over`. The pid and pidfd are those of the first process, which
-// is the caller's to reap if plan->pidfd is not -1, failed or not. Blocks all signals meanwhile.
-// Thread: one that lives as long as the child should; other threads go on.
+// Starts the child. Returns when the server's program and child_init.c run, or after a failure,
+// with `phase` before `over`. pid and pidfd are those of the first process. If plan->pidfd is not
+// -1, the caller reaps it, also after a failure. Blocks all signals during the call. Thread: one
+// that lives as long as the child should; other threads continue to run.
 void start_child(ChildPlan *plan) noexcept;
 
-// Says that a start has come so far, and waits for one that has. Any thread.
+// Sets the phase of a start; waits until a start has reached a phase. Any thread.
 void reach(ChildPlan *plan, SpawnPhase phase) noexcept;
 void wait_for(ChildPlan &plan, SpawnPhase phase) noexcept;
 

@@ -18,16 +18,16 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::uint32_t own_processor = AUDIT_ARCH_X86_64;
-constexpr std::uint32_t x32_calls = 0x40000000;  // the same calls under other numbers
+constexpr std::uint32_t x32_calls = 0x40000000;  // the x86-64 calls under other numbers
 #elif defined(__aarch64__)
 constexpr std::uint32_t own_processor = AUDIT_ARCH_AARCH64;
 #else
-#error "child_filter.cpp needs to know this processor"
+#error "child_filter.cpp does not support this processor"
 #endif
 
-// Numbers that the oldest supported headers lack; the same on all processors.
+// Calls that are always rejected. The numbers are the same on all processors.
 constexpr long refused_everywhere[] = {
-    // mounts
+    // Mounts
     SYS_mount,
     SYS_umount2,
     SYS_pivot_root,
@@ -42,9 +42,9 @@ constexpr long refused_everywhere[] = {
     SYS_swapoff,
     SYS_quotactl,
     SYS_open_by_handle_at,
-    // other namespaces than those it was born in
+    // Joining other namespaces
     SYS_setns,
-    // kernel facilities with a large surface
+    // Kernel facilities with a large surface
     SYS_io_uring_setup,
     SYS_io_uring_enter,
     SYS_io_uring_register,
@@ -56,7 +56,7 @@ constexpr long refused_everywhere[] = {
     SYS_keyctl,
     SYS_fanotify_init,
     SYS_lookup_dcookie,
-    // the machine
+    // The whole machine
     SYS_init_module,
     SYS_finit_module,
     SYS_delete_module,
@@ -104,7 +104,7 @@ class Program {
     for (const long number : refused_everywhere) refuse(number, EPERM);
     if (strict) {
       for (const long number : refused_when_strict) refuse(number, EPERM);
-      // clone3's flags lie in memory, where no filter can look; libc then uses clone.
+      // The flags of clone3 are in memory, which a filter cannot read; libc then uses clone.
       refuse(SYS_clone3, ENOSYS);
       code_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
       load(at_argument(0));
@@ -123,8 +123,9 @@ class Program {
   const sock_fprog &whole() const noexcept { return whole_; }
 
  private:
-  // Not all families keep to the network namespace: vsock, for one, reaches the hypervisor and
-  // other guests from any. Of netlink, getaddrinfo() and the like want routes and addresses.
+  // Some socket families ignore the network namespace: vsock reaches the hypervisor and other
+  // guests from any namespace. getaddrinfo() and similar functions need netlink for routes and
+  // addresses.
   void keep_to_own_network() {
     static constexpr std::uint32_t families[] = {AF_UNIX, AF_INET, AF_INET6};
     constexpr std::uint8_t count = sizeof families / sizeof *families;

@@ -1,16 +1,16 @@
-// The system calls that a sandboxed server may not make.
+// The system-call filter of a sandboxed server.
 #pragma once
 
 #include <linux/filter.h>
 
 namespace bulkhead {
 
-// Refuses with EPERM what no server needs and an attacker wants: changing mounts and namespaces'
-// membership, io_uring, BPF, userfaultfd, keys, kernel modules, performance counters, clocks;
-// TIOCSTI; calls of another processor's table. With `strict` also tracing, reading other processes'
-// memory and new user namespaces. Without `network` sockets are of the families Unix, IPv4, IPv6
-// and netlink (routes) only; others fail with EAFNOSUPPORT. It lives as long as the program;
-// read-only.
+// Rejects with EPERM the system calls that servers do not need and that attacks use: mounts,
+// joining namespaces, io_uring, BPF, userfaultfd, keys, kernel modules, performance counters,
+// clocks, TIOCSTI, and calls of another architecture. `strict` also rejects tracing, reading the
+// memory of other processes and new user namespaces. Without `network` only Unix, IPv4, IPv6 and
+// netlink (route) sockets can be created; other families fail with EAFNOSUPPORT. The result is
+// read-only and valid until the program ends.
 const sock_fprog &child_filter(bool strict, bool network) noexcept;
 
 }  // namespace bulkhead

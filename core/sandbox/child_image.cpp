@@ -12,7 +12,7 @@
 #define MFD_EXEC 0x0010U
 #endif
 
-// The linked program, taken into this library as it is.
+// Embeds the linked program into this library.
 __asm__(
     ".pushsection .rodata\n"
     ".balign 16\n"
@@ -33,20 +33,20 @@ namespace bulkhead {
 
 Result<OwnedFd> child_init_image() {
   constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  // Kernels before 6.3 do not know MFD_EXEC; all of theirs may be executed.
+  // Kernels before 6.3 do not have MFD_EXEC; their memory files are always executable.
   OwnedFd file(::memfd_create("bulkhead-init", flags | MFD_EXEC));
   if (!file && errno == EINVAL) file = OwnedFd(::memfd_create("bulkhead-init", flags));
   const auto size = static_cast<std::size_t>(bulkhead_child_init_end - bulkhead_child_init_begin);
   const bool good =
       file && ::write(file.get(), bulkhead_child_init_begin, size) == static_cast<ssize_t>(size) &&
-      // Who executes what it cannot read is not dumpable: the server cannot look into it or trace
-      // it.
+      // A process that executes a file it cannot read is not dumpable: the server can neither
+      // inspect nor trace it.
       ::fchmod(file.get(), 0111) == 0 &&
       ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ==
           0;
   if (good) return file;
-  return fail(BH_E_IO,
-              std::string("a program in memory cannot be made: ") + ::strerrorname_np(errno));
+  return fail(BH_E_IO, std::string("cannot create the memory file of the init program: ") +
+                           ::strerrorname_np(errno));
 }
 
 }  // namespace bulkhead

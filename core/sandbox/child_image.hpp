@@ -1,4 +1,4 @@
-// The program of child_init.c as a descriptor that can be executed.
+// The program of child_init.c as an executable descriptor.
 #pragma once
 
 #include "base/owned_fd.hpp"
@@ -6,8 +6,8 @@
 
 namespace bulkhead {
 
-// A sealed file in memory, close-on-exec. BH_E_IO when the kernel makes none (or none that may be
-// executed).
+// Creates a sealed, close-on-exec file in memory. BH_E_IO: the kernel cannot create an executable
+// one.
 Result<OwnedFd> child_init_image();
 
 }  // namespace bulkhead

@@ -1,15 +1,16 @@
-/* The first process of a started server, the whole program: it waits for the server, reaps whatever
- * is left to it, passes signals on, and ends with the server and with all that the server has left.
+/* The first process of a started server, as a separate program. It waits for the server, reaps
+ * orphans, forwards signals, and ends together with the server and all processes it left.
  *
- * Without arguments it is the first process of a PID namespace and the server is process 2: with
- * the end of this one the kernel kills everything else. With an argument, the server's pid, there
- * is no such namespace, and this process is a child subreaper: whatever the server has left behind,
- * in whatever session, comes to be a child of this process once its parents have ended, and is
- * killed here, one generation after the other. It is then told by end_all what SIGKILL says else.
+ * Without arguments it is the first process of a PID namespace and the server is process 2: when it
+ * ends, the kernel kills all other processes. With an argument, the server's pid, there is no PID
+ * namespace, and this process is a child subreaper: orphaned descendants of the server, in whatever
+ * session, become its children and are killed here, one generation after the other. In that case
+ * the signal end_all replaces SIGKILL.
  *
- * A program of its own, because a process that went on running our code would keep a copy of our
- * memory, secrets included, within reach of the server. Without libc, so that it costs next to
- * nothing: it is one per server. Descriptor 0 is an eventfd: the server's wait status plus 1.
+ * It is a separate program because a process that continued to run the gateway's code would keep a
+ * copy of the gateway's memory, secrets included, within reach of the server. It has no libc and
+ * therefore little overhead; there is one per server. Descriptor 0 is an eventfd that receives the
+ * server's wait status plus 1.
  */
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -46,19 +47,18 @@ static long call(long number, long a, long b, long c, long d) {
   return x0;
 }
 #else
-#error "child_init.c needs the system calls of this processor"
+#error "child_init.c does not support this processor"
 #endif
 
-/* At most this long for all that is left to end: a process that waits for a broken disk does not.
- */
+/* Limits the wait for remaining processes: one that waits for a broken disk does not end. */
 enum { pause_ms = 10, most_pauses = 500, most_rounds = 100000 };
 
 static long server = 2;
 static long self;
 static int alone = 1; /* the first process of a PID namespace */
-static int ended;     /* the server has */
+static int ended;     /* true after the server has ended */
 
-/* Reaps all that has ended, and says how the server did. 0: there is no child any more. */
+/* Reaps all ended children and reports the status of the server. 0: no child is left. */
 static int reap(void) {
   int status = 0;
   long pid;
@@ -77,7 +77,7 @@ static long number(const char *text) {
   return value;
 }
 
-/* Of "PID (name) state PARENT ...", where the name may have anything in it. */
+/* Parses "PID (name) state PARENT ...", where the name may contain any character. */
 static long parent_in(const char *text, long size) {
   long at = size;
   while (at > 0 && text[at - 1] != ')') --at;
@@ -107,7 +107,7 @@ struct entry { /* linux_dirent64 */
   char name[];
 };
 
-/* Nobody else reaps them, so that their numbers are not another's meanwhile. */
+/* Only this process reaps them, so their pids cannot be reused before. */
 static void kill_children(void) {
   static char buffer[8192] __attribute__((aligned(8)));
   const long folder = call(SYS_openat, at_cwd, (long)"/proc", folder_flags, 0);
@@ -137,11 +137,11 @@ __attribute__((noreturn)) static void end(void) {
   for (;;) call(SYS_exit_group, 0, 0, 0, 0);
 }
 
-/* All signals are blocked; those that are waited for stay pending until they are fetched.
+/* All signals are blocked; the awaited ones stay pending until they are fetched.
  * `start`: the number of arguments, and pointers to them. */
 __attribute__((used, noreturn)) void run(long *start) {
-  /* The image may be executed and not read, so it has not been for one moment; see child_image.cpp.
-   * This is for a file system that would not keep to it. */
+  /* The image is executable and not readable, so the process is not dumpable from the start; see
+   * child_image.cpp. This line covers a file system that ignores the mode. */
   call(SYS_prctl, set_dumpable, 0, 0, 0);
   uint64_t set =
       1u << (sig_hup - 1) | 1u << (sig_int - 1) | 1u << (sig_term - 1) | 1u << (sig_chld - 1);

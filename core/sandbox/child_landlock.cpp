@@ -36,13 +36,13 @@ bool is_bind(const ViewStep &step) {
   return step.kind == ViewStep::Kind::bind || step.kind == ViewStep::Kind::entry;
 }
 
-// A step that gives less than these rights.
+// A step that reduces these rights.
 bool takes_away(const ViewStep &step, std::uint64_t rights) {
   const bool read_only = is_bind(step) && !step.writable;
   return is_cover(step) || (read_only && (rights & ll_write) != 0);
 }
 
-// Names everything in `top`, or in a folder below it, but what another step takes away.
+// Adds rules for everything in `top` or one of its folders, except what other steps hide.
 void add_around(const std::string &top, const std::string &folder, std::uint64_t rights,
                 const ChildView &view, Rules *rules) {
   bool whole = true;
@@ -58,7 +58,8 @@ void add_around(const std::string &top, const std::string &folder, std::uint64_t
   }
 }
 
-// Whether the view shows or hides something in this folder that a rule for all of it would change.
+// True if the view shows or hides a path in this folder that a rule for the whole folder would
+// change.
 bool holds_others(const ChildView &view, std::string_view folder) {
   return std::any_of(view.steps.begin(), view.steps.end(), [&](const ViewStep &step) {
     return takes_away(step, ll_read_write) && step.path != folder && is_within(step.path, folder);
@@ -77,7 +78,8 @@ void add_devices(Rules *rules) {
 Result<OwnedFd> child_landlock(const ChildView &view, bool mounts, const std::string &cache) {
   Rules rules;
   rules.rules.fs = ll_write | device_nodes;
-  rules.rules.net = 0;  // the kernel filters ports; a server without network has none at all
+  // The kernel filters ports; a server without network has an empty network namespace.
+  rules.rules.net = 0;
   if (!mounts) rules.rules.fs |= ll_read_execute;
   for (const ViewStep &step : view.steps) {
     if (!is_bind(step)) continue;

@@ -1,4 +1,5 @@
-// Landlock for a server: behind the mounts a second refusal of writes, without them all there is.
+// Landlock rules of a server: with mounts a second protection against writes, without mounts the
+// only one.
 #pragma once
 
 #include <string>
@@ -8,11 +9,12 @@
 
 namespace bulkhead {
 
-// With `mounts`, what the view shows may be read and executed as it is, and only its writable paths
-// be changed; the child adds the folders that it mounts itself. Without, the covered paths are left
-// out by naming everything around them, so that a folder with a covered one in it cannot be listed
-// and files that appear in it later cannot be opened; `cache` and /tmp may be written (/tmp not
-// if something in it is hidden: then TMPDIR is all there is).
+// With `mounts`, everything in the view may be read and executed, and only its writable paths may
+// be changed; the child adds rules for the folders that it mounts itself.
+//
+// Without mounts, rules list everything around the hidden paths. A folder that contains a hidden
+// path then cannot be listed, and files created in it later cannot be opened. `cache` and /tmp are
+// writable; if a path in /tmp is hidden, only TMPDIR is.
 Result<OwnedFd> child_landlock(const ChildView &view, bool mounts, const std::string &cache);
 
 }  // namespace bulkhead

@@ -7,7 +7,7 @@
 namespace bulkhead {
 namespace {
 
-// Numbers stay text: RapidJSON's number parser never sees what a stranger wrote.
+// Numbers stay text: RapidJSON's number parser does not process untrusted input.
 constexpr unsigned parse_flags = rapidjson::kParseIterativeFlag |
                                  rapidjson::kParseValidateEncodingFlag |
                                  rapidjson::kParseNumbersAsStringsFlag;
@@ -66,7 +66,7 @@ bool read_mode(const Value &object, ChildPolicy::Mode *out) {
   return true;
 }
 
-// The first member that is not what it should be, or null.
+// Returns the name of the first invalid member, or null.
 const char *read_sandbox(const Value &sandbox, ChildPolicy *out) {
   if (!sandbox.IsObject()) return "sandbox";
   if (!read_mode(sandbox, &out->mode)) return "sandbox.mode";
@@ -118,7 +118,7 @@ Result<ChildPolicy> parse_child_policy(std::string_view server, std::string_view
   if (root.HasParseError() || !root.IsObject()) return fail(BH_E_INVALID, who + "no JSON object");
   ChildPolicy policy;
   if (const char *wrong = read_definition(root, &policy)) {
-    return fail(BH_E_INVALID, who + "\"" + wrong + "\" is not what it should be");
+    return fail(BH_E_INVALID, who + "\"" + wrong + "\" is missing or has an invalid value");
   }
   return policy;
 }

@@ -1,4 +1,4 @@
-// What a server's definition says about its sandbox, and which paths it was given by name.
+// The sandbox settings of a server's definition, and the paths that the definition names.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ struct ChildPolicy {
   Mode mode = Mode::home_read_only;
   std::vector<std::string> read, write;  // absolute
   bool network = true;
-  std::uint64_t memory_bytes = 0;  // 0: no bound
+  std::uint64_t memory_bytes = 0;  // 0: no limit
   std::uint64_t processes = 1024;
-  std::uint64_t cache_bytes = 0;  // 0: no bound
+  std::uint64_t cache_bytes = 0;  // 0: no limit
   bool host_ipc = false;
-  // Of the definition itself: what a person wrote there may be meant for the server's use.
+  // From the definition itself: paths written there may be granted to the server.
   std::string command, cwd;
-  std::string home;  // HOME in its environment; empty: not set there
+  std::string home;  // HOME in the configured environment; empty: not set there
   std::vector<std::string> args, env_values;
 };
 
-// Reads the JSON object of bh_lane_info. Without a member "sandbox" the defaults hold. BH_E_INVALID
-// with a text that names server and member, no value.
+// Parses the JSON object of bh_lane_info. Without the member "sandbox" the defaults apply.
+// BH_E_INVALID with a text that names the server and the member but no value.
 Result<ChildPolicy> parse_child_policy(std::string_view server, std::string_view definition);
 
 }  // namespace bulkhead

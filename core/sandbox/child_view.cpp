@@ -23,19 +23,19 @@ namespace {
 using Kind = ViewStep::Kind;
 using Mode = ChildPolicy::Mode;
 
-// The top of the file system that `strict` shows.
+// The top-level folders that `strict` shows.
 constexpr std::string_view system_tops[] = {"bin",    "sbin", "lib",  "lib32", "lib64",
                                             "libx32", "usr",  "etc",  "opt",   "nix",
                                             "gnu",    "dev",  "proc", "sys"};
 
-// Never granted as a whole because a server was given them by name: they stay as they are.
+// Folders that are never granted as a whole when a definition names them.
 constexpr std::string_view closed_roots[] = {"/usr", "/bin",  "/sbin", "/lib", "/lib32", "/lib64",
                                              "/etc", "/boot", "/proc", "/sys", "/dev",   "/run"};
 constexpr std::string_view closed_tops[] = {"/",    "/home", "/root",  "/var", "/opt",
                                             "/srv", "/mnt",  "/media", "/tmp", "/var/tmp"};
 
-// Folders of caches in the home folder, and the parts of what is there that stay to be read. A
-// server gets its own, so that none can plant a program in the cache of another.
+// Cache folders in the home folder, and the parts of them that remain readable. Each server gets
+// private ones, so that no server can plant a program in the cache of another.
 struct Cache {
   std::string_view at, own;
   std::array<std::string_view, 3> kept;
@@ -48,7 +48,7 @@ constexpr Cache caches[] = {
     {".mcp-auth", "mcp-auth", {}},
     {".config/configstore", "configstore", {}},
 };
-constexpr std::size_t most_kept = 64;        // entries of a folder whose entries are all kept
+constexpr std::size_t most_kept = 64;        // entries of a folder that is kept entry by entry
 constexpr std::size_t most_mirrored = 4096;  // entries of a mirrored folder that are shown
 
 std::string joined(const std::string &folder, std::string_view name) {
@@ -79,7 +79,7 @@ bool exists(const std::string &path) {
   return ::access(path.c_str(), F_OK) == 0;
 }
 
-// Code, which a server reads but does not change: programs and scripts.
+// Program files and scripts: a server may read them but not change them.
 bool is_code(const std::string &path) {
   static constexpr std::string_view endings[] = {".js",  ".mjs", ".cjs", ".ts",  ".py",
                                                  ".rb",  ".sh",  ".jar", ".php", ".pl",
@@ -91,7 +91,7 @@ bool is_code(const std::string &path) {
                      [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
-// The folder that a piece of code needs around it: its package with what it imports.
+// The folder that a program file needs: its package, including imported modules.
 template <class HoldsHome>
 std::string code_root(const std::string &file, HoldsHome holds_home) {
   static constexpr std::string_view modules = "/node_modules/";
@@ -113,8 +113,8 @@ std::string code_root(const std::string &file, HoldsHome holds_home) {
   return folder;
 }
 
-// A place to show something at, in a folder of the server's own. The server has written there, so
-// no link of its is followed.
+// Creates a mount target in a private folder of the server. The server can write there, so no link
+// is followed.
 void make_place(const std::string &own, const std::string &below, bool folder) {
   constexpr int quietly = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   OwnedFd at(::open(own.c_str(), O_PATH | quietly));
@@ -168,7 +168,7 @@ class Planner {
 
  private:
   static constexpr const char *shared_because =
-      " is shared with other programs or holds places that are hidden from servers; ";
+      " is shared with other programs or contains paths that are hidden from servers; ";
 
   void add_home(const std::string &home) {
     const bool usable = !home.empty() && home != "/" && is_folder(home) && !in_closed_root(home);
@@ -181,7 +181,7 @@ class Planner {
     return std::any_of(homes_.begin(), homes_.end(),
                        [&](const std::string &home) { return is_within(path, home); });
   }
-  // Whether all of a home lies there.
+  // True if a whole home folder is at or below the path.
   bool holds_home(const std::string &path) const {
     return path == "/" || std::any_of(homes_.begin(), homes_.end(), [&](const std::string &home) {
              return is_within(home, path);
@@ -207,7 +207,7 @@ class Planner {
     step.folder = is_folder(from);
   }
 
-  // Of the places that every view looks for, and of no other.
+  // Only for the paths that every view looks up.
   std::string real_place(const std::string &path) const {
     return request_.places == nullptr ? real_path(path) : request_.places->real(path);
   }
@@ -218,7 +218,7 @@ class Planner {
     put_cover(real);
   }
 
-  // Also if it does not exist yet, or something else takes its place: see mirror_folders().
+  // Also hides a path that does not exist yet or is replaced later: see mirror_folders().
   void hide(const std::string &path) {
     const std::string place = place_of(path);
     if (place.empty() || holds_home(place)) return;
@@ -228,7 +228,7 @@ class Planner {
     cover(path);
   }
 
-  // Where a path lies, or would lie, if the links in the folders above it are followed.
+  // The location of a path, existing or not, with the links in its parent folders resolved.
   std::string place_of(const std::string &path) const {
     std::string above = parent_of(path), rest = base_of(path);
     for (; above != "/"; above = parent_of(above)) {
@@ -238,7 +238,8 @@ class Planner {
     return "/" + rest;
   }
 
-  // The step that says what is at this path, so far: its own, or that of a folder above it.
+  // The step that determines what is visible at this path so far: that of the path or of the
+  // nearest parent.
   const ViewStep *nearest(std::string at) const {
     for (;; at = parent_of(at)) {
       if (const auto found = steps_.find(at); found != steps_.end()) return &found->second;
@@ -246,7 +247,7 @@ class Planner {
     }
   }
 
-  // Whether a step so far hides this path.
+  // True if a step so far hides this path.
   bool is_covered(const std::string &path) const {
     const ViewStep *step = nearest(path);
     if (step == nullptr || step->kind == Kind::mirror) return false;
@@ -255,7 +256,7 @@ class Planner {
 
   // ---- covers --------------------------------------------------------------------------------
 
-  // Also in a home that `strict` covers: a folder of it may be given by name.
+  // Also in a home that `strict` covers, because the definition may name a folder in it.
   void hide_at_home(const std::string &home) {
     const bool covered = policy_.mode == Mode::strict && is_covered(home);
     for (const std::string_view name : secrets_at_home()) hide(joined(home, name));
@@ -302,8 +303,8 @@ class Planner {
     hide_host_keys();
   }
 
-  // The gateway's own folders come last, so that nothing given by name uncovers them. Only the
-  // server's own part of the caches is put back.
+  // The gateway's own folders come last, so that no granted path uncovers them. Only the server's
+  // own part of the caches is shown again.
   void cover_own() {
     for (const std::string &path : request_.own) {
       const std::string place = normal(path);
@@ -327,8 +328,7 @@ class Planner {
     for (const Cache &cache : caches) {
       const std::string at = joined(home_, cache.at);
       const std::string real = real_place(at);
-      if ((real.empty() ? place_of(at) : real) != at)
-        continue;  // a link: a person put it elsewhere
+      if ((real.empty() ? place_of(at) : real) != at) continue;  // a link: the user moved the cache
       add_cache(cache, at);
       placed_.push_back(at);
     }
@@ -364,7 +364,8 @@ class Planner {
     }
   }
 
-  // Both where it is named and where it lies, if a link leads from one to the other.
+  // Shows the file at its named location and at its real one, if a link leads from one to the
+  // other.
   void show_code(const std::string &file) {
     if (!is_covered(file)) return;
     const auto holds = [this](const std::string &path) { return holds_home(path); };
@@ -375,7 +376,7 @@ class Planner {
     show(root, false, real);
   }
 
-  // Where the names of hosts come from may be a link into a covered folder.
+  // The files of the name service may be links into a covered folder.
   void show_name_service() {
     for (const char *path : {"/etc/resolv.conf", "/etc/hosts", "/etc/localtime"}) {
       const std::string real = real_place(path);
@@ -383,7 +384,7 @@ class Planner {
     }
   }
 
-  // ---- what the server was given by name -----------------------------------------------------
+  // ---- paths that the definition names --------------------------------------------------------
 
   std::vector<std::string> named_paths() const {
     std::vector<std::string> out;
@@ -394,7 +395,7 @@ class Planner {
       add(arg);
       if (const std::size_t at = arg.find("=/"); at != std::string::npos) add(arg.substr(at + 1));
     }
-    // HOME and its like say where the home is; they do not mean all of it.
+    // HOME and similar variables locate the home folder; they do not grant all of it.
     const auto end = homes_.begin() + static_cast<std::ptrdiff_t>(gateways_homes_);
     for (const std::string &value : policy_.env_values) {
       if (!value.starts_with('/') || std::find(homes_.begin(), end, real_path(value)) == end) {
@@ -414,8 +415,8 @@ class Planner {
            std::find(std::begin(closed_tops), std::end(closed_tops), path) != std::end(closed_tops);
   }
 
-  // A server that may write where a link lies could point it anywhere and ask to be restarted: then
-  // the link's target was not given to it by a person.
+  // A server that may write where the link is could redirect it and then be restarted; the target
+  // of such a link was not named by the user.
   bool is_trusted(const std::string &named, const std::string &real) const {
     if (named == real) return true;
     for (const auto &[at, step] : steps_) {
@@ -446,8 +447,8 @@ class Planner {
     if (!is_closed(real) && (is_home(real) || !holds_home(real))) show(real, true);
   }
 
-  // Editors and databases put files beside the one that they were given, and rename them over it:
-  // its folder is given, if that is possible.
+  // Editors and databases create files beside the named file and rename them over it, so its
+  // folder is granted if possible.
   void grant_file(const std::string &named, const std::string &real) {
     const std::string folder = parent_of(real);
     if (is_trusted(parent_of(named), folder) && may_grant_around(folder)) return show(folder, true);
@@ -457,21 +458,21 @@ class Planner {
                     [&](const auto &at) { return is_within(real, at) && !is_shared(at); });
     if (in_hidden || is_closed(folder)) return;
     notes_.push_back("it can change the file " + real +
-                     ", but not replace it or put others beside it: " + folder + shared_because +
-                     "put the file into a folder of its own if the server needs that");
+                     ", but not replace it or create files beside it: " + folder + shared_because +
+                     "move the file to a separate folder if the server needs that");
   }
 
-  // To be made by the server: its folder is what it needs.
+  // The server creates the file, so it needs the folder.
   void grant_new_file(const std::string &named) {
     const std::string folder = real_path(parent_of(named));
     if (folder.empty() || is_closed(folder)) return;
     if (is_trusted(parent_of(named), folder) && may_grant_around(folder)) return show(folder, true);
-    ignored_.push_back(named + " does not exist, and its folder is not given instead: " + folder +
-                       shared_because + "create the file, or name one in a folder of its own");
+    ignored_.push_back(named + " does not exist, and its folder is not granted instead: " + folder +
+                       shared_because + "create the file, or name one in a separate folder");
   }
 
-  // Whether all of a folder may be given because of a file in it: it holds no hidden place, belongs
-  // to none, and is no folder that programs share.
+  // True if a whole folder may be granted because of a file in it: it neither contains nor is
+  // within a hidden place, and programs do not share it.
   bool may_grant_around(const std::string &folder) {
     if (is_closed(folder) || holds_home(folder)) return false;
     return std::none_of(kept_apart().begin(), kept_apart().end(), [&](const std::string &at) {
@@ -487,8 +488,8 @@ class Planner {
     });
   }
 
-  // What is hidden so far, and what programs share. The gateway's own files come later: they exist
-  // and are covered wherever they lie.
+  // The hidden places so far, and the folders that programs share. The gateway's own files come
+  // later: they exist and are covered wherever they are.
   const std::set<std::string> &kept_apart() {
     if (!kept_apart_.empty()) return kept_apart_;
     kept_apart_ = hidden_;
@@ -522,8 +523,8 @@ class Planner {
 
   // ---- mirrors -------------------------------------------------------------------------------
 
-  // Every folder at home above a hidden place, and the nearest one elsewhere, unless it was given
-  // as a whole or is hidden itself.
+  // Mirrors each folder in the home above a hidden place, and elsewhere the nearest one, unless it
+  // was granted as a whole or is hidden itself.
   void mirror_folders() {
     std::set<std::string> folders;
     const auto add_above = [&](const std::string &place) {
@@ -537,7 +538,7 @@ class Planner {
       }
     };
     for (const std::string &place : hidden_) add_above(place);
-    // A place for a cache that does not exist is made in a mirror, never at home.
+    // The mount target of a missing cache is created in a mirror, never in the home.
     for (const std::string &place : placed_) add_above(place);
     std::vector<std::string> mirrors;
     for (const std::string &folder : folders) {
@@ -569,18 +570,18 @@ class Planner {
     if (left_out == 0) return;
     notes_.push_back(folder + " has more than " + std::to_string(most_mirrored) + " entries; " +
                      std::to_string(left_out) +
-                     " of them are not shown (name those that it needs in sandbox_paths)");
+                     " are not shown (add those that the server needs to sandbox_paths)");
   }
 
   // ---- the result ----------------------------------------------------------------------------
 
-  // Parents come before what lies in them, so that a folder given as a whole still does not show
-  // the secrets in it, and what was given in a covered folder is put into the cover.
+  // Parents precede their content: a folder granted as a whole still hides the secrets in it, and
+  // a path granted in a covered folder is shown in the cover.
   ChildView finish() {
     ChildView view;
     view.ignored = std::move(ignored_);
     view.notes = std::move(notes_);
-    std::map<std::string, std::size_t> places;  // of the steps that are in the view
+    std::map<std::string, std::size_t> places;  // the steps that are in the view
     for (auto &[path, step] : steps_) {
       std::size_t above_at = ViewStep::no_mirror;
       for (std::string at = path; at != "/" && above_at == ViewStep::no_mirror;) {
@@ -607,13 +608,14 @@ class Planner {
 
   const ViewRequest &request_;
   const ChildPolicy &policy_;
-  const std::string home_;                 // the gateway's HOME, where caches lie; empty: none
-  std::vector<std::string> homes_;         // all whose secrets are hidden
-  std::size_t gateways_homes_ = 0;         // the first of them: not from the server's definition
+  const std::string home_;          // the gateway's HOME with the caches; empty: none
+  std::vector<std::string> homes_;  // all home folders whose secrets are hidden
+  // How many of them do not come from the server's definition.
+  std::size_t gateways_homes_ = 0;
   std::set<std::string> kept_apart_;       // see kept_apart()
-  std::map<std::string, ViewStep> steps_;  // in order, parents come first
-  std::set<std::string> hidden_;           // places, whether they exist or not
-  std::vector<std::string> placed_;        // of caches
+  std::map<std::string, ViewStep> steps_;  // sorted: parents come first
+  std::set<std::string> hidden_;           // hidden paths, existing or not
+  std::vector<std::string> placed_;        // mount targets of caches
   std::vector<std::string> ignored_, notes_;
 };
 
@@ -644,7 +646,7 @@ std::string KnownPlaces::real(const std::string &path) {
   return found;
 }
 
-// One component at a time, so that what lies above several of them is looked up once.
+// Resolves one component at a time, so that shared parents are looked up once.
 std::string KnownPlaces::look_up(const std::string &path) {
   const std::string above = parent_of(path);
   const std::string folder = above == "/" ? above : real(above);
@@ -652,7 +654,7 @@ std::string KnownPlaces::look_up(const std::string &path) {
   std::string at = joined(folder, base_of(path));
   char link[1];
   if (::readlink(at.c_str(), link, sizeof link) >= 0) return real_path(path);
-  return errno == EINVAL ? at : std::string();  // EINVAL: it is there and no link
+  return errno == EINVAL ? at : std::string();  // EINVAL: it exists and is not a link
 }
 
 ChildView plan_view(const ViewRequest &request) {

@@ -35,7 +35,7 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// Newer than the oldest headers we build with.
+// Newer than the oldest supported headers.
 constexpr int pr_set_mdwe = 65;
 constexpr unsigned long mdwe_refuse_exec_gain = 1;
 
@@ -53,7 +53,7 @@ std::uint64_t rights_of(PathRule::Access access) noexcept {
   return 0;
 }
 
-// One run of confine(): the wish, and what became of it so far.
+// One run of confine(): the requested confinement and its state so far.
 class Work {
  public:
   explicit Work(const Confinement &wish) : wish_(wish) {}
@@ -97,8 +97,8 @@ class Work {
     std::string words;
     for (const std::string &word : enforced_.missing) words += (words.empty() ? "" : ", ") + word;
     return fail(BH_E_UNSUPPORTED,
-                wish_.role + ": isolation is required, and this system lacks: " + words +
-                    " (set mode = \"best-effort\" in [isolation] to start without)");
+                wish_.role + ": isolation is required, but this system lacks: " + words +
+                    " (mode = \"best-effort\" in [isolation] starts without them)");
   }
 
   bool file_rules() const { return !(wish_.namespaces && wish_.paths.empty()); }
@@ -116,7 +116,8 @@ class Work {
     return rules;
   }
 
-  // Opened before anything else changes: later this may be another user, in other namespaces.
+  // Opens the paths before anything else changes: later this process may be another user, in other
+  // namespaces.
   Result<void> prepare_landlock() {
     LandlockRules wanted = rules();
     std::vector<OwnedFd> opened;
@@ -132,8 +133,8 @@ class Work {
     }
     note_landlock(wanted, landlock_abi());
     auto ruleset = landlock_ruleset(wanted);
-    // Older than all that this role asks for (Linux 6.1 knows neither TCP nor scopes), or none at
-    // all: what is missing has been noted.
+    // No Landlock, or a version older than all features that this role requests (Linux 6.1 has
+    // neither TCP rules nor scopes). The missing parts are already noted.
     if (!ruleset && ruleset.error().code == BH_E_UNSUPPORTED) return {};
     if (!ruleset) return fail(ruleset.error().code, wish_.role + ": " + ruleset.error().text);
     ruleset_ = std::move(*ruleset);
@@ -154,7 +155,7 @@ class Work {
     };
     lower(RLIMIT_NOFILE, wish_.descriptors);
     lower(RLIMIT_FSIZE, wish_.file_bytes);
-    // A write beyond it is to fail, not to end the process.
+    // A write beyond the limit must fail, not end the process.
     if (wish_.file_bytes != 0) ::signal(SIGXFSZ, SIG_IGN);
     if (wish_.memory_bytes != 0) {
       note("memory-limit", !sanitized && steps::limit(RLIMIT_DATA, wish_.memory_bytes) == 0);
@@ -171,9 +172,11 @@ class Work {
 
   void limit_processes() {
     if (wish_.processes == 0) return;
-    // Only where the kernel counts ours alone: an ordinary user's other programs are counted, too,
-    // unless there is a user namespace (not for programs of others: in it, root's files seem to be
-    // nobody's, which ssh and the like refuse). And not before: its own limit comes from this one.
+    // Only if the kernel counts just the processes of this role. An ordinary user's other programs
+    // would count too, except in a user namespace. A role that starts third-party programs gets no
+    // user namespace for this: files of root appear to belong to nobody in it, which ssh and
+    // others reject. The namespace comes first, because its own limit is derived from the current
+    // one.
     bool alone = own_user_namespace_ || (::geteuid() == 0 && wish_.ids);
     if (!alone && ::geteuid() != 0 && !wish_.exec) alone = steps::own_user_namespace() == 0;
     note("process-limit", alone && steps::limit(RLIMIT_NPROC, wish_.processes) == 0);
@@ -186,7 +189,7 @@ class Work {
   }
 
   Result<void> drop_privileges() {
-    // In this order: each step takes away what the one before it needs.
+    // The order matters: each step removes a privilege that the previous one needs.
     if (const int error = steps::drop_bounding_set(); error != 0) {
       return os_error("dropping capabilities", error);
     }
@@ -196,7 +199,8 @@ class Work {
       }
       done("user");
     }
-    // Root may give a child a user namespace only with this one; programs do not inherit it.
+    // Root needs this capability to create user namespaces for children; executed programs do not
+    // inherit it.
     const bool root_with_children = wish_.namespaces && ::geteuid() == 0;
     const std::uint64_t keep = root_with_children ? 1ULL << CAP_SETFCAP : 0;
     if (const int error = steps::drop_capabilities(keep); error != 0) {
@@ -208,11 +212,11 @@ class Work {
 
   void close_doors() {
     if (sanitized) {
-      missing("not-dumpable");  // the leak checker is a debugger
+      missing("not-dumpable");  // the leak checker attaches as a debugger
     } else {
       note("not-dumpable", ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);
     }
-    if (wish_.exec) return;  // programs that we do not know compile at run time
+    if (wish_.exec) return;  // third-party programs may compile code at run time
     note("no-writable-code", ::prctl(pr_set_mdwe, mdwe_refuse_exec_gain, 0, 0, 0) == 0);
   }
 
@@ -221,7 +225,7 @@ class Work {
       missing("seccomp");
       return;
     }
-    // Copies of files are of use to those only who may write some.
+    // Only a role that may write files needs to clone them.
     const bool writes = std::any_of(
         wish_.paths.begin(), wish_.paths.end(),
         [](const PathRule &rule) { return rule.access == PathRule::Access::read_write; });

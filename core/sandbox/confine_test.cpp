@@ -1,4 +1,5 @@
-// What confine() says and leaves working. That nobody gets out is tested in breakout_test.cpp.
+// Tests of what confine() reports and of what still works afterwards. breakout_test.cpp tests that
+// it cannot be bypassed.
 #include "sandbox/confine.hpp"
 
 #include <fcntl.h>
@@ -31,7 +32,7 @@ using namespace bulkhead;
 
 namespace {
 
-// What `body` writes to its string, run in a process of its own; "exit N" if that died.
+// Returns what `body` returns in a child process; "exit N" if the child ended otherwise.
 std::string in_child(const std::function<std::string()> &body) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -78,7 +79,7 @@ std::string confined(const Confinement &wish, const std::function<std::string()>
 
 }  // namespace
 
-TEST_CASE("what is in force and what is missing is said") {
+TEST_CASE("confine() reports the parts in force and the missing ones") {
   const Confinement wish = reactor_role();
   const std::string said = in_child([&]() -> std::string {
     const auto enforced = confine(wish);
@@ -91,7 +92,7 @@ TEST_CASE("what is in force and what is missing is said") {
   CHECK(said.find("no-capabilities") < said.find("missing:"));
 }
 
-TEST_CASE("threads, memory, names and pairs go on working") {
+TEST_CASE("threads, memory, name resolution and socket pairs still work") {
   Confinement wish = reactor_role();
   wish.network = true;
   for (const PathRule &rule : network_config_paths()) wish.paths.push_back(rule);
@@ -109,7 +110,7 @@ TEST_CASE("threads, memory, names and pairs go on working") {
         }) == "thread memory pair name ");
 }
 
-// A sanitizer's build goes without the steps that its runtime cannot live with.
+// True if this build omits the step because a sanitizer's run-time cannot work with it.
 bool goes_without(const char *step) {
   Confinement wish = reactor_role();
   wish.memory_bytes = 64U << 20;
@@ -132,7 +133,7 @@ TEST_CASE("a process that starts no programs can neither fork nor exec") {
         }) == "refused");
 }
 
-TEST_CASE("only who may write files may have them share blocks") {
+TEST_CASE("only a role that writes files may clone them") {
   if (goes_without("seccomp")) {
     WARN("SKIP confine_test: no seccomp in this build or kernel");
     return;
@@ -144,7 +145,7 @@ TEST_CASE("only who may write files may have them share blocks") {
   std::ofstream(from) << "content";
   const OwnedFd source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
   const OwnedFd target(::open(to.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  // Whether this file system can do it is another question; the filter's answer is EPERM.
+  // Whether the file system supports it does not matter; the filter rejects with EPERM.
   const auto clone = [&]() -> std::string {
     return ::ioctl(target.get(), FICLONE, source.get()) != 0 && errno == EPERM ? "refused"
                                                                                : "asked";
@@ -157,7 +158,7 @@ TEST_CASE("only who may write files may have them share blocks") {
   ::rmdir(folder);
 }
 
-TEST_CASE("limits hold, and there is no core file") {
+TEST_CASE("limits are enforced and no core file is written") {
   const bool no_memory_limit = goes_without("memory-limit");
   Confinement wish = reactor_role();
   wish.descriptors = 64;
@@ -176,7 +177,7 @@ TEST_CASE("limits hold, and there is no core file") {
   if (no_memory_limit) WARN("SKIP confine_test: no memory limit in this build");
 }
 
-TEST_CASE("the environment is gone, in /proc as well") {
+TEST_CASE("the environment is cleared, also in /proc") {
   ::setenv("BULKHEAD_TEST_CANARY", "canary-in-the-environment", 1);
   CHECK(in_child([]() -> std::string {
           clear_environment();
@@ -184,7 +185,7 @@ TEST_CASE("the environment is gone, in /proc as well") {
                      ? "gone"
                      : "there";
         }) == "gone");
-  // What the kernel shows are the strings of the start: look at those of this process.
+  // The kernel shows the strings of the process start, so the test reads its own.
   CHECK(in_child([]() -> std::string {
           clear_environment();
           std::ifstream shown("/proc/self/environ");
@@ -195,10 +196,10 @@ TEST_CASE("the environment is gone, in /proc as well") {
   ::unsetenv("BULKHEAD_TEST_CANARY");
 }
 
-TEST_CASE("only the named descriptors stay open") {
+TEST_CASE("close_other_descriptors() keeps the listed descriptors") {
   CHECK(in_child([]() -> std::string {
           const int keep = ::open("/dev/null", O_RDONLY), drop = ::open("/dev/null", O_RDONLY);
-          // Everything but one, whatever numbers in_child() and the test's own starter use.
+          // Keeps every descriptor but one, whichever numbers in_child() and the test runner use.
           std::vector<int> all;
           for (int fd = 3; fd < 64; ++fd) {
             if (fd != drop) all.push_back(fd);
@@ -209,7 +210,7 @@ TEST_CASE("only the named descriptors stay open") {
         }) == "kept closed");
 }
 
-TEST_CASE("require ends the start and names what is missing") {
+TEST_CASE("mode require fails and names the missing parts") {
   Confinement wish = reactor_role();
   wish.mode = ConfineMode::require;
   const std::string said = confined(wish, [] { return std::string("all there"); });
@@ -219,13 +220,13 @@ TEST_CASE("require ends the start and names what is missing") {
   CHECK(expected);
 }
 
-TEST_CASE("the features are tried without touching this process") {
+TEST_CASE("probe_features() does not change this process") {
   const auto before = landlock_abi();
   const Features features = probe_features();
   CHECK(features.landlock == before);
   CHECK(to_lines(features).size() == 11);
   CHECK(to_lines(Features{}).front() == "landlock: no");
-  // What is offered is what confine() then has in force.
+  // confine() has each reported feature in force.
   const std::string said = in_child([]() -> std::string {
     const auto enforced = confine(reactor_role());
     return enforced ? join(enforced->in_force) : "error: " + enforced.error().text;
@@ -234,7 +235,7 @@ TEST_CASE("the features are tried without touching this process") {
   CHECK((said.find("landlock-files") != std::string::npos) == (features.landlock > 0));
 }
 
-TEST_CASE("a launcher can still give its children namespaces, and mounts in them") {
+TEST_CASE("a launcher can create namespaces with mounts for its children") {
   if (!probe_features().mount_namespaces) {
     WARN("SKIP confine_test: no mount namespaces here");
     return;
@@ -243,7 +244,7 @@ TEST_CASE("a launcher can still give its children namespaces, and mounts in them
   wish.role = "launcher";
   wish.network = wish.exec = wish.namespaces = true;
   wish.hide = {"/etc/passwd"};
-  // As whoever runs it: root stays root and must be allowed to map itself.
+  // As the current user: root stays root and must be able to map itself.
   CHECK(confined(wish, []() -> std::string {
           if (std::ifstream("/etc/passwd").get() >= 0) {
             return "not hidden";

@@ -17,7 +17,7 @@
 namespace bulkhead {
 namespace {
 
-// Does `attempt` succeed in a child? It may only make system calls.
+// True if `attempt` succeeds in a child process. It may make system calls only.
 bool works(bool (*attempt)()) {
   const pid_t child = ::fork();
   if (child < 0) return false;
@@ -34,7 +34,7 @@ bool unshared(int flags) noexcept {
 }
 
 bool can_mount() noexcept {
-  // Some systems give the namespace but no rights in it.
+  // Some systems create the namespace but grant no privileges in it.
   return unshared(CLONE_NEWNS) && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
 }
 

@@ -1,5 +1,5 @@
-// What the running system offers for confinement, tried rather than guessed from a version: a
-// container's filter or a distribution's setting may forbid what the kernel knows.
+// The confinement features of the running system. Each is tried rather than derived from a
+// version: a container's filter or a distribution's setting may disable a feature of the kernel.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 namespace bulkhead {
 
 struct Features {
-  int landlock = 0;  // ABI; 0: none
+  int landlock = 0;  // ABI version; 0: none
   bool seccomp = false;
-  // Each as this user: in a user namespace where that is needed.
+  // Each for this user: in a user namespace where that is required.
   bool user_namespaces = false, network_namespaces = false, pid_namespaces = false,
        mount_namespaces = false, ipc_namespaces = false, uts_namespaces = false;
   bool no_writable_code = false;  // PR_SET_MDWE
   bool pidfd = false;
-  bool cgroups = false;  // our group in version 2 can be given sub-groups
+  bool cgroups = false;  // sub-groups can be created in this process's group (version 2)
 };
 
-// Starts short-lived children that try (they touch nothing outside of themselves); about a
-// millisecond each. Thread: control; nobody else may wait for any child meanwhile.
+// Starts short-lived children that try each feature, about a millisecond each, without effects
+// outside of them. Thread: control; no other thread may wait for children during the call.
 Features probe_features();
 
-// One line each, "landlock: ABI 7", "seccomp: yes".
+// One line per feature: "landlock: ABI 7", "seccomp: yes".
 std::vector<std::string> to_lines(const Features &features);
 
 }  // namespace bulkhead

@@ -1,4 +1,4 @@
-// The places that every sandbox of a server hides: one table, docs/hidden-places.md for people.
+// The paths that every server's sandbox hides. docs/hidden-places.md documents the same table.
 #pragma once
 
 #include <span>
@@ -6,21 +6,21 @@
 
 namespace bulkhead {
 
-// Below a home folder: credentials, and programs' data that holds some.
+// Relative to a home folder: credentials, and data of programs that contains credentials.
 std::span<const std::string_view> secrets_at_home() noexcept;
 
-// Below a home folder: where several programs keep files, or where programs are started from. A
-// server gets none of them as a whole because it was given one file there.
+// Relative to a home folder: folders that several programs share or that programs are started
+// from. If a server is granted one file in such a folder, the folder is not granted.
 std::span<const std::string_view> shared_at_home() noexcept;
 
-// Sockets whose other side does things for the user outside of any sandbox, and secrets that the
-// machine gives to services.
+// Sockets of services that act for the user outside of any sandbox, and service credentials of the
+// machine.
 std::span<const std::string_view> hidden_services() noexcept;
 
-// Sockets of container engines, which their own clients may use.
+// Sockets of container engines. Servers that are clients of the engine may use them.
 std::span<const std::string_view> container_services() noexcept;
 
-// The machine's own secrets, which only root can read.
+// Secrets of the machine, which only root can read.
 std::span<const std::string_view> secrets_of_root() noexcept;
 
 }  // namespace bulkhead

@@ -9,10 +9,10 @@
 
 using namespace bulkhead;
 
-TEST_CASE("the page of hidden places has each of them, and no other") {
+TEST_CASE("docs/hidden-places.md lists exactly the hidden places") {
   std::ostringstream page;
   page << std::ifstream(HIDDEN_PLACES_PAGE).rdbuf();
-  std::set<std::string> written;  // rows of tables: `PLACE`, `PLACE`
+  std::set<std::string> written;  // table rows: `PLACE`, `PLACE`
   std::istringstream lines(page.str());
   for (std::string line; std::getline(lines, line);) {
     const std::size_t cell = line.starts_with("| ") ? line.find(" | ") : line.npos;

@@ -10,7 +10,7 @@
 namespace bulkhead {
 namespace {
 
-// The account's home, as the user database has it; empty: it has none.
+// The home folder of the account in the user database; empty: none.
 std::string home_of_account() {
   std::array<char, 16'384> buffer;
   passwd entry{};
@@ -20,8 +20,8 @@ std::string home_of_account() {
   return known ? found->pw_dir : "";
 }
 
-// Where this user's programs keep their files. What the environment says may be no folder (cron,
-// services): the account's home then.
+// The home folder of the user's programs. If the environment names no usable folder (cron,
+// services), that of the account.
 std::string home_of_user(const std::string &account) {
   struct stat status{};
   const char *home = std::getenv("HOME");

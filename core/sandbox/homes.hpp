@@ -5,8 +5,8 @@
 
 namespace bulkhead {
 
-// Adds the account's home and the one of the environment to the homes whose secrets are hidden.
-// Sets `home`, if it is empty.
+// Adds the home folders of the account and of the environment to the homes whose secrets are
+// hidden. Sets `home` if it is empty.
 void find_homes(ViewRequest *request);
 
 }  // namespace bulkhead

@@ -10,7 +10,8 @@
 namespace bulkhead {
 namespace {
 
-// The kernel's structures, as of ABI 6; a smaller kernel is given the shorter prefix it knows.
+// The kernel's structures, as of ABI 6; an older kernel receives the shorter prefix that it
+// supports.
 struct RulesetAttr {
   std::uint64_t fs = 0, net = 0, scope = 0;
 };
@@ -24,7 +25,7 @@ struct PortAttr {
 constexpr int rule_path = 1, rule_port = 2;
 constexpr unsigned ask_version = 1U << 0;
 
-// The same numbers on every architecture; old headers lack the names.
+// The same numbers on every architecture; old headers do not define them.
 constexpr long nr_create_ruleset = 444, nr_add_rule = 445, nr_restrict_self = 446;
 
 constexpr std::uint64_t file_rights =
@@ -55,7 +56,7 @@ int add_path(int ruleset_fd, int path_fd, std::uint64_t rights) noexcept {
   struct stat status{};
   if (::fstat(path_fd, &status) != 0) return errno;
   if (!S_ISDIR(status.st_mode)) rights &= file_rights;
-  if (rights == 0) return 0;  // the kernel takes no empty rule, and there is nothing to allow
+  if (rights == 0) return 0;  // the kernel rejects an empty rule, and there is nothing to allow
   const PathAttr attr{rights, path_fd};
   return ::syscall(nr_add_rule, ruleset_fd, rule_path, &attr, 0U) == 0 ? 0 : errno;
 }
@@ -63,7 +64,7 @@ int add_path(int ruleset_fd, int path_fd, std::uint64_t rights) noexcept {
 }  // namespace
 
 int landlock_abi() noexcept {
-  // It stays the same as long as the process lives.
+  // Constant for the lifetime of the process.
   static const long abi =
       ::syscall(nr_create_ruleset, nullptr, static_cast<std::size_t>(0), ask_version);
   return abi < 0 ? 0 : static_cast<int>(abi);
@@ -74,9 +75,9 @@ Result<OwnedFd> landlock_ruleset(const LandlockRules &rules) {
   const RulesetAttr attr{rules.fs & known_fs(abi), rules.net & known_net(abi),
                          rules.scope & known_scope(abi)};
   if ((attr.fs | attr.net | attr.scope) == 0) {
-    return fail(BH_E_UNSUPPORTED, abi == 0
-                                      ? "this kernel has no Landlock (or it is switched off)"
-                                      : "this kernel's Landlock knows nothing of what is asked");
+    return fail(BH_E_UNSUPPORTED,
+                abi == 0 ? "this kernel has no Landlock, or it is disabled"
+                         : "this kernel's Landlock supports none of the requested rules");
   }
   OwnedFd ruleset(static_cast<int>(::syscall(nr_create_ruleset, &attr, attr_size(abi), 0U)));
   if (ruleset.get() < 0) {

@@ -1,8 +1,9 @@
-// Landlock, the low level: what the running kernel knows, one ruleset, one call that applies it.
+// Low-level Landlock interface: the features of the running kernel, one ruleset, one call that
+// applies it.
 //
-// The constants are our own because the headers of the oldest systems we build on stop at ABI 2.
-// A ruleset asks for exactly what the running kernel knows of the wish; what it does not know is
-// simply not filtered, and landlock_missing() says so in words.
+// The constants are defined here because the headers of the oldest supported systems end at ABI 2.
+// A ruleset handles exactly those requested rights that the running kernel supports. Others are not
+// filtered; landlock_missing() lists them.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ inline constexpr std::uint64_t ll_refer = 1ULL << 13;      // ABI 2
 inline constexpr std::uint64_t ll_truncate = 1ULL << 14;   // ABI 3
 inline constexpr std::uint64_t ll_ioctl_dev = 1ULL << 15;  // ABI 5
 
-// Groups of them for rules. Device nodes are in none.
+// Groups of rights for rules. None includes device nodes.
 inline constexpr std::uint64_t ll_read = ll_read_file | ll_read_dir;
 inline constexpr std::uint64_t ll_read_execute = ll_read | ll_execute;
 inline constexpr std::uint64_t ll_write = ll_write_file | ll_remove_dir | ll_remove_file |
@@ -44,16 +45,16 @@ inline constexpr std::uint64_t ll_read_write = ll_read | ll_write;
 inline constexpr std::uint64_t ll_tcp_bind = 1ULL << 0;
 inline constexpr std::uint64_t ll_tcp_connect = 1ULL << 1;
 
-// LANDLOCK_SCOPE_*, ABI 6: no connection to an abstract Unix socket, and no signal to a process,
-// outside of the domain and the domains below it.
+// LANDLOCK_SCOPE_*, ABI 6: no connection to abstract Unix sockets and no signal to processes
+// outside of the domain and its subdomains.
 inline constexpr std::uint64_t ll_scope_abstract_sockets = 1ULL << 0;
 inline constexpr std::uint64_t ll_scope_signals = 1ULL << 1;
 
-// What the running kernel knows: 0 without Landlock, else 1 and up. Cheap; not cached.
+// The ABI version of the running kernel: 0 without Landlock, else 1 and up. Not expensive.
 int landlock_abi() noexcept;
 
 struct LandlockPath {
-  int fd = -1;  // a file or a folder (O_PATH will do); borrowed
+  int fd = -1;  // a file or folder (O_PATH is sufficient); borrowed
   std::uint64_t rights = 0;
 };
 struct LandlockPort {
@@ -61,8 +62,8 @@ struct LandlockPort {
   std::uint64_t rights = 0;  // ll_tcp_*
 };
 
-// Everything in `fs`, `net` and `scope` is refused but for what the rules allow. A domain with any
-// `fs` right can mount nothing and change no mount, whatever its capabilities: the kernel's rule.
+// Everything in `fs`, `net` and `scope` is rejected except what the rules allow. A kernel rule: a
+// domain with any `fs` right cannot mount or change mounts, whatever its capabilities.
 struct LandlockRules {
   std::uint64_t fs = ~0ULL;
   std::uint64_t net = ll_tcp_bind | ll_tcp_connect;
@@ -71,21 +72,21 @@ struct LandlockRules {
   std::vector<LandlockPort> ports;
 };
 
-// A ruleset for landlock_restrict_self(); close-on-exec. Rights which this kernel does not know
-// are left out, and of a rule for a plain file those which make sense for folders only.
-// BH_E_UNSUPPORTED: no Landlock here. BH_E_IO: the kernel refused a rule (the text says which).
+// Creates a ruleset for landlock_restrict_self(); close-on-exec. Rights that this kernel does not
+// support are omitted, and so are folder rights in a rule for a plain file. BH_E_UNSUPPORTED: no
+// Landlock. BH_E_IO: the kernel rejected a rule, which the text names.
 Result<OwnedFd> landlock_ruleset(const LandlockRules &rules);
 
-// Adds one rule to a ruleset that is not applied yet; `rights` must be among LandlockRules::fs of
-// it. Async-signal-safe, for a child between fork and exec that has just mounted something. 0 or an
-// errno value.
+// Adds one rule to a ruleset that is not applied yet. `rights` must be included in its
+// LandlockRules::fs. Async-signal-safe, for a child between fork and exec that has just mounted a
+// folder. Returns 0 or an errno value.
 int landlock_allow(int ruleset_fd, int path_fd, std::uint64_t rights) noexcept;
 
-// For the calling thread and its children, for ever; needs no_new_privs (or CAP_SYS_ADMIN).
-// Async-signal-safe. 0 or an errno value.
+// Restricts the calling thread and its children permanently. Requires no_new_privs or
+// CAP_SYS_ADMIN. Async-signal-safe. Returns 0 or an errno value.
 int landlock_restrict_self(int ruleset_fd) noexcept;
 
-// What of the wish a kernel with this ABI does not filter, in stable words for `status`.
+// The requested rights that a kernel with this ABI does not filter, as stable words for `status`.
 std::vector<std::string> landlock_missing(const LandlockRules &rules, int abi);
 
 }  // namespace bulkhead

@@ -17,7 +17,7 @@ using namespace bulkhead;
 
 namespace {
 
-// What `attempt` returns (an errno value, 0: it worked) in a child under these rules.
+// Returns the result of `attempt` (an errno value, or 0 for success) in a child under these rules.
 int in_domain(const LandlockRules &rules, const std::function<int()> &attempt) {
   auto ruleset = landlock_ruleset(rules);
   REQUIRE(ruleset.has_value());
@@ -42,7 +42,7 @@ int try_open(const char *path, int flags) {
 
 }  // namespace
 
-TEST_CASE("only what a rule allows can be opened") {
+TEST_CASE("only paths that a rule allows can be opened") {
   if (landlock_abi() < 1) {
     WARN("SKIP landlock_test: this kernel has no Landlock");
     return;
@@ -58,7 +58,7 @@ TEST_CASE("only what a rule allows can be opened") {
   rules.paths = {{fd.get(), ll_read}};
   CHECK(in_domain(rules, [&] { return try_open(inside.c_str(), O_RDONLY); }) == 0);
   CHECK(in_domain(rules, [&] { return try_open(inside.c_str(), O_RDWR); }) == EACCES);
-  // A rule for a plain file, with rights that only folders have among them.
+  // A rule for a plain file that includes rights which apply to folders only.
   const OwnedFd file(::open(inside.c_str(), O_PATH | O_CLOEXEC));
   rules.paths = {{file.get(), ll_read_write}};
   CHECK(in_domain(rules, [&] { return try_open(inside.c_str(), O_RDWR); }) == 0);
@@ -67,7 +67,7 @@ TEST_CASE("only what a rule allows can be opened") {
   ::rmdir(folder);
 }
 
-TEST_CASE("signals end at the domain") {
+TEST_CASE("a signal to a process outside of the domain is rejected") {
   if (landlock_abi() < 6) {
     WARN("SKIP landlock_test: no scopes in this kernel");
     return;
@@ -77,7 +77,7 @@ TEST_CASE("signals end at the domain") {
   CHECK(in_domain({}, [] { return ::kill(::getpid(), 0) == 0 ? 0 : errno; }) == 0);
 }
 
-TEST_CASE("TCP goes to the allowed ports only") {
+TEST_CASE("TCP connects to the allowed ports only") {
   if (landlock_abi() < 4) {
     WARN("SKIP landlock_test: no TCP rules in this kernel");
     return;
@@ -101,7 +101,7 @@ TEST_CASE("TCP goes to the allowed ports only") {
   CHECK(in_domain(rules, attempt) == 0);
 }
 
-TEST_CASE("what an older kernel lacks has a name") {
+TEST_CASE("landlock_missing() names the rights that a kernel lacks") {
   CHECK(landlock_missing({}, 0) ==
         std::vector<std::string>{"landlock-files", "landlock-tcp", "landlock-scopes"});
   CHECK(landlock_missing({}, 2) == std::vector<std::string>{"landlock-truncate", "landlock-ioctl",

@@ -19,8 +19,8 @@
 namespace bulkhead {
 namespace {
 
-// /proc/PID/stat: "PID (name) state PARENT ...", where the name may have anything in it. Not every
-// kernel has /proc/PID/task/TID/children.
+// /proc/PID/stat: "PID (name) state PARENT ...", where the name may contain any character. Not
+// every kernel has /proc/PID/task/TID/children.
 pid_t parent_of(const std::string &pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string text;
@@ -42,7 +42,7 @@ std::vector<pid_t> children() {
   return out;
 }
 
-// Nobody else reaps it, so that its number is not another's meanwhile.
+// Only this function reaps the child, so its pid cannot be reused before.
 bool end(pid_t pid) {
   const OwnedFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   ::kill(pid, SIGKILL);

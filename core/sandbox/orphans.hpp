@@ -1,4 +1,4 @@
-// Children of this process that others have left to it (PR_SET_CHILD_SUBREAPER). Internal to
+// Orphaned descendants that became children of this process (PR_SET_CHILD_SUBREAPER). Internal to
 // core/sandbox.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace bulkhead {
 
-// Kills and reaps the children of this process that `chosen` says, and again what their ends bring,
-// until there is none or `orphan_rounds` have passed, each of which waits orphan_wait_ms at most
-// for one child; what does not end in that time is left. Returns how many have ended. Blocks; for a
-// case that is rare.
+// Kills and reaps the children of this process for which `chosen` is true, and repeats that for
+// orphans of these children, until none is left or `orphan_rounds` rounds have passed. A round
+// waits at most orphan_wait_ms for one child; a child that does not end in that time is left.
+// Returns the number of ended children. Blocks; intended for a rare case.
 inline constexpr int orphan_rounds = 64;
 inline constexpr int orphan_wait_ms = 100;
 std::size_t kill_children(const std::function<bool(pid_t)> &chosen);

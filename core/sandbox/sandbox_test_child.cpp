@@ -1,5 +1,5 @@
-// A server that tries things. Each argument is one attempt, "what" or "what:on"; for each it prints
-// a line "attempt ok" or "attempt ERRNO". Then each line of its input is another one.
+// A server that attempts operations. Each argument is one attempt, "what" or "what:on". For each
+// it prints a line "attempt ok" or "attempt ERRNO". Each line of input is another attempt.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -97,7 +97,7 @@ bool kernel_call(long result) {
 }
 
 bool in_new_user_namespace(const std::string &path) {
-  // Uncovers what lies under a mount, if that were possible for the owner of new namespaces.
+  // Uncovers a path below a mount, which the owner of a new namespace must not be able to do.
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
   return ::umount2(path.c_str(), MNT_DETACH) == 0;
 }
@@ -130,14 +130,14 @@ bool use_memory(const std::string &megabytes) {
   return true;
 }
 
-// A daemon: another session, its parent gone, all descriptors of ours closed.
+// A daemon: a separate session, its parent has ended, all inherited descriptors are closed.
 bool leave_daemon(const std::string &path) {
   const pid_t pid = ::fork();
   if (pid != 0) return ::waitpid(pid, nullptr, 0) == pid;
   ::setsid();
   if (::fork() != 0) ::_exit(0);
   for (int fd = 0; fd < 64; ++fd) ::close(fd);
-  for (;;) {  // holds a lock on the file as long as it lives
+  for (;;) {  // holds a lock on the file until it is killed
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
     struct flock whole{};
     whole.l_type = F_WRLCK;
@@ -154,7 +154,7 @@ bool read_memory(const std::string &pid) {
   char byte = 0;
   iovec to{&byte, 1}, from{reinterpret_cast<void *>(0x400000), 1};
   const long n = ::process_vm_readv(std::stoi(pid), &to, 1, &from, 1, 0);
-  if (n < 0 && errno == EFAULT) return true;  // allowed to, only nothing is there
+  if (n < 0 && errno == EFAULT) return true;  // permitted, but nothing is mapped there
   return n == 1;
 }
 
@@ -171,15 +171,15 @@ bool queue(const std::string &name, int flags) {
   return true;
 }
 
-// At an address where it has something: the program begins there.
+// Reads an address that is mapped: the start of the program.
 bool read_mapped(const std::string &pid) {
   char byte = 0;
   iovec to{&byte, 1}, from{reinterpret_cast<void *>(0x400000), 1};
   return ::process_vm_readv(std::stoi(pid), &to, 1, &from, 1, 0) == 1;
 }
 
-// Which families sockets can be made of, "+1+2"; of each kind and of the first protocols. True:
-// these are all.
+// Lists the socket families that can be created, "+1+2", with each type and the first protocols.
+// True: the list equals `expected`.
 bool socket_families(const std::string &expected) {
   static constexpr int kinds[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_RDM};
   std::string made;
@@ -213,7 +213,8 @@ const std::pair<std::string_view, Attempt> attempts[] = {
     {"queue", [](const std::string &name) { return queue(name, 0); }},
     {"make-queue", [](const std::string &name) { return queue(name, O_CREAT); }},
     {"namespace",
-     [](const std::string &name_and_id) {  // "ipc=ipc:[1]": not the one of this name
+     // "ipc=ipc:[1]": true if the namespace is a different one.
+     [](const std::string &name_and_id) {
        const std::size_t at = name_and_id.find('=');
        char id[64]{};
        const std::string link = "/proc/self/ns/" + name_and_id.substr(0, at);

@@ -18,7 +18,7 @@ constexpr std::uint32_t our_architecture = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr std::uint32_t our_architecture = AUDIT_ARCH_AARCH64;
 #else
-#error "say here which AUDIT_ARCH this platform has"
+#error "the AUDIT_ARCH of this platform is not defined here"
 #endif
 
 sock_filter plain(std::uint16_t code, std::uint32_t k) {
@@ -43,11 +43,11 @@ sock_filter answer(Answer a) {
   return plain(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 }
 
-// Falls through to what follows it when a condition does not hold.
+// Continues after this code if a condition is false.
 void add_all_of(Code &code, const AllOf &all) {
   Code body;
   for (auto condition = all.rbegin(); condition != all.rend(); ++condition) {
-    // Built from its end, so that the distance to the end is known: body and the final answer.
+    // Built from the end, so that the distance to the end (body and final answer) is known.
     const std::size_t past = body.size() + 1;
     Code one{load(offsetof(seccomp_data, args) + sizeof(std::uint64_t) * condition->argument)};
     if (condition->mask != ~0U) one.push_back(plain(BPF_ALU | BPF_AND | BPF_K, condition->mask));
@@ -66,7 +66,7 @@ Code leaf(const Verdict &verdict) {
   return code;
 }
 
-// Numbers from `first` up to the next segment's.
+// The call numbers from `first` to the next segment.
 struct Segment {
   std::uint32_t first;
   Verdict verdict;
@@ -80,7 +80,7 @@ std::vector<Segment> segments(const CallList &list) {
     } else {
       out.push_back({first, verdict});
     }
-    // One segment for neighbours of which nothing but the answer is to be said.
+    // Merges neighbours that differ in nothing but their number.
     if (out.size() < 2) return;
     const Verdict &before = out[out.size() - 2].verdict;
     if (before.answer == verdict.answer && before.one_of.empty() && verdict.one_of.empty()) {
@@ -100,7 +100,7 @@ Code tree(const std::vector<Segment> &all, std::size_t from, std::size_t to) {
   if (to - from == 1) return leaf(all[from].verdict);
   const std::size_t middle = from + (to - from) / 2;
   const Code low = tree(all, from, middle), high = tree(all, middle, to);
-  // A conditional jump reaches 255 instructions, an unconditional one everything.
+  // A conditional jump spans 255 instructions, an unconditional one any distance.
   Code code{jump(BPF_JGE, all[middle].first, 0, 1),
             plain(BPF_JMP | BPF_JA, static_cast<std::uint32_t>(low.size()))};
   code.insert(code.end(), low.begin(), low.end());
@@ -132,7 +132,7 @@ std::vector<sock_filter> assemble(const CallList &list) {
       load(offsetof(seccomp_data, nr)),
   };
 #if defined(__x86_64__)
-  // The x32 convention has the same architecture and its own numbers.
+  // The x32 convention has the same architecture value and different numbers.
   code.push_back(jump(BPF_JGE, 0x4000'0000U, 0, 1));
   code.push_back(plain(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
 #endif

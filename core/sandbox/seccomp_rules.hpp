@@ -1,4 +1,4 @@
-// The small language of the call lists, and its assembler.
+// The rule representation of the call lists, and the assembler.
 #pragma once
 
 #include <linux/filter.h>
@@ -9,8 +9,8 @@
 
 namespace bulkhead::seccomp {
 
-// (argument & mask) == value, or != with `unequal`. Only the low 32 bits are looked at: every
-// argument that the lists judge is an int to the kernel or has its flags there.
+// (argument & mask) == value, or != with `unequal`. Only the low 32 bits are compared: every
+// argument that the lists check is an int in the kernel or has its flags there.
 struct Condition {
   unsigned argument = 0;
   std::uint32_t mask = ~0U, value = 0;
@@ -22,10 +22,10 @@ enum class Answer : std::uint8_t { allow, refuse, unknown };  // refuse: EPERM, 
 
 struct Verdict {
   Answer answer = Answer::allow;
-  std::vector<AllOf> one_of;  // not empty: allowed only if one of these holds, else refused
+  std::vector<AllOf> one_of;  // not empty: allowed if one of these holds, else rejected
 };
 
-// By call number; the default holds for numbers up to `last_known` that are not listed.
+// Verdicts by call number; `otherwise` applies to unlisted numbers up to `last_known`.
 struct CallList {
   std::map<std::uint32_t, Verdict> calls;
   Answer otherwise = Answer::refuse;

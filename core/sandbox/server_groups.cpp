@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view folder_name = "bulkhead-";  // and our pid
+constexpr std::string_view folder_name = "bulkhead-";  // followed by the gateway's pid
 
 bool write_text(const std::string &path, const std::string &text) {
   const OwnedFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -28,7 +28,7 @@ bool writable(const std::string &path) {
   return ::access(path.c_str(), W_OK) == 0;
 }
 
-// Groups are removed from below, and never those with a process in them.
+// Groups are removed bottom-up; a group that contains processes cannot be removed.
 void remove_tree(const std::string &path) {
   std::error_code error;
   for (const auto &entry : fs::directory_iterator(path, error)) {
@@ -49,8 +49,8 @@ void remove_leftovers_in(const std::string &parent) {
   }
 }
 
-// Our group in each hierarchy, by its controllers as /proc/self/cgroup lists them; version 2 has
-// none there.
+// This process's group in each hierarchy, by controllers as /proc/self/cgroup lists them; version
+// 2 has an empty list.
 std::map<std::string, std::string> own_groups() {
   std::map<std::string, std::string> groups;
   std::ifstream file("/proc/self/cgroup");
@@ -66,8 +66,9 @@ bool has_word(const std::string &list, std::string_view word) {
   return ("," + list + ",").find("," + std::string(word) + ",") != std::string::npos;
 }
 
-// Where groups may be made: in our own group, else beside it: in version 2 a group that has
-// processes cannot have groups that count, and a service's or session's own group has some.
+// Where groups can be created: in this process's group, else beside it. In version 2 a group that
+// contains processes cannot have groups with controllers, and the group of a service or session
+// contains some.
 struct Place {
   std::vector<std::string> parents;
   bool unified = false;
@@ -88,8 +89,8 @@ std::vector<Place> find_places() {
     words >> type >> word >> options;
     if (type != "cgroup" && type != "cgroup2") continue;
     const bool unified = type == "cgroup2";
-    // Of the older kind each hierarchy counts what its controllers do; the others would be made for
-    // nothing.
+    // In version 1 each hierarchy has its own controllers; hierarchies without the two needed
+    // controllers are skipped.
     if (!unified && !has_word(options, "pids") && !has_word(options, "memory")) continue;
     for (const auto &[controllers, path] : groups) {
       const bool this_one = unified

@@ -1,9 +1,9 @@
-// Control groups for servers: they bound what limits of a process do not, which is how many
-// processes root has, and memory that belongs to no single process (shared, or files in a tmpfs).
-// Used where this user may make groups (cgroups(7)), in either version.
+// Control groups for servers. They limit what resource limits of a process cannot: the number of
+// processes of root, and memory that belongs to no single process (shared memory, files in a
+// tmpfs). Used if this user may create groups (cgroups(7)), in version 1 or 2.
 //
-// One folder is made for this process, and in it one for each server. Both are removed as far as
-// the process may; remove_leftovers() takes away what others that have ended could not. Owner and
+// This process has one folder, with one group in it per server. Both are removed if possible;
+// remove_leftovers() removes those of ended processes. Owner and thread: those of the Spawner.
 // thread: the Spawner's.
 #pragma once
 
@@ -18,22 +18,22 @@ namespace bulkhead {
 class ServerGroups {
  public:
   struct Limits {
-    std::uint64_t processes = 0, memory_bytes = 0;  // 0: no bound
+    std::uint64_t processes = 0, memory_bytes = 0;  // 0: no limit
   };
-  // One hierarchy's part of a server's group, which does not exist before enter_group(). Paths lie
-  // in `parent`, which is ours.
+  // The part of a server's group in one hierarchy. It does not exist before enter_group(). Paths
+  // are relative to `parent`, a folder of this process.
   struct Part {
     int parent = -1;
     std::string folder, procs;
-    std::string processes_file, processes;  // empty: no bound
+    std::string processes_file, processes;  // empty: no limit
     std::string memory_file, memory;        // likewise
   };
   struct Group {
-    std::string name;  // empty: there is none
+    std::string name;  // empty: no group
     std::vector<Part> parts;
   };
 
-  // Finds out what there is; may find nothing.
+  // Detects the available hierarchies; there may be none.
   ServerGroups();
   ~ServerGroups();
   ServerGroups(const ServerGroups &) = delete;
@@ -42,18 +42,19 @@ class ServerGroups {
   bool counts_processes() const noexcept;
   bool counts_memory() const noexcept;
 
-  // Of processes that are no more. Those of running ones stay.
+  // Removes groups of processes that have ended. Groups of running ones are kept.
   static void remove_leftovers();
 
-  // The next server's. Nothing is made here: the kernel makes whoever changes groups wait for all
-  // who do, so the child does it.
+  // Plans the group of the next server without creating it. The child creates it, because the
+  // kernel serializes all changes of groups.
   Group plan(const Limits &limits);
-  // After its last process has ended; one that is still in use is tried again with the next.
+  // Removes a group after its last process has ended. If it is still in use, removal is retried
+  // with the next group.
   void remove(const std::string &name);
 
  private:
   struct Hierarchy {
-    std::string path;  // of our folder
+    std::string path;  // of this process's folder
     OwnedFd folder;
     bool unified = false, processes = false, memory = false;
   };

@@ -70,8 +70,8 @@ void Spawner::log(std::int32_t level, std::string_view text) const {
 void Spawner::lacks(std::string_view what, std::string_view why) {
   if (std::find(missing_.begin(), missing_.end(), what) != missing_.end()) return;
   missing_.emplace_back(what);
-  log(BH_LOG_WARN, "servers are confined less than they could be: " + std::string(what) +
-                       " is missing (" + std::string(why) + ")");
+  log(BH_LOG_WARN, "the sandbox of servers is incomplete: " + std::string(what) + " is missing (" +
+                       std::string(why) + ")");
   if (options_.on_missing) options_.on_missing();
 }
 
@@ -82,7 +82,8 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   for (std::uint32_t i = 0; i < request.argc; ++i) plain = plain && plain_text(request.argv[i]);
   for (std::uint32_t i = 0; i < request.envc; ++i) plain = plain && plain_text(request.env[i]);
   if (!plain || request.program.n == 0) {
-    return bh::fail(error, BH_E_INVALID, "a child needs a program, and texts without NUL");
+    return bh::fail(error, BH_E_INVALID,
+                    "a child needs a program, and its texts must not contain NUL");
   }
   auto launch = std::make_unique<Launch>();
   launch->server = bh::view(request.server);
@@ -99,7 +100,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
   if (status != BH_OK) return status;
   status = start(launch, out, error);
   if (status == BH_OK || launch == nullptr || !can_do_without_namespaces(*launch)) return status;
-  // Once more, and from now on, without them.
+  // Retries, and from now on starts, without namespaces.
   auto again = std::make_unique<Launch>();
   again->server = launch->server;
   again->program = launch->program;
@@ -113,7 +114,7 @@ bh_status Spawner::spawn(const bh_spawn &request, bh_child *out, bh_error *error
 
 namespace {
 
-// What a kernel, or who has configured it, may refuse altogether.
+// Steps that a kernel or its configuration may reject altogether.
 bool is_of_namespaces(SpawnStep step) {
   return step == SpawnStep::clone || step == SpawnStep::identity || step == SpawnStep::mounts ||
          step == SpawnStep::network || step == SpawnStep::init;
@@ -141,7 +142,7 @@ bh_status Spawner::refuse(const Launch &launch, bh_error *error) const {
   return bh::fail(error, BH_E_UNSUPPORTED, launch.who() + not_all_of_it(launch.lacks));
 }
 
-// Whether there is somebody to tell when a child is ready.
+// True if a reactor can be notified when a child is ready.
 bool Spawner::can_go_on_meanwhile() {
   if (options_.reactor == nullptr) return false;
   if (watch_ != 0) return true;
@@ -153,11 +154,11 @@ bool Spawner::can_go_on_meanwhile() {
                                                          finished, this, &watch_) == BH_OK;
 }
 
-// True: it gets ready while we go on, as far as that has been waited for.
+// True: the start continues asynchronously after the required steps have succeeded.
 bool Spawner::begin(Launch &launch) {
   ChildPlan &plan = launch.plan;
   if (can_go_on_meanwhile() && starters_->start(&plan)) {
-    // What a kernel may refuse altogether is known when the first child has done it.
+    // Once one child has completed them, the kernel is known to support these steps.
     const bool sure = proven_ || !plan.namespaces;
     wait_for(plan, sure ? SpawnPhase::identified : SpawnPhase::viewed);
     const SpawnStep failed = plan.failed;
@@ -200,7 +201,7 @@ bh_status Spawner::hand_out(std::unique_ptr<Launch> launch, bool ready, bh_child
     const int number = errno;
     bh::fail(error, BH_E_LIMIT, launch->who() + "cannot be watched: " + name_of(number));
   }
-  // The child has its own of these.
+  // The child has its own copies.
   for (OwnedFd *fd : {&launch->child_in, &launch->child_out, &launch->child_err, &launch->landlock})
     fd->reset();
   out->pid = launch->plan.pid;
@@ -241,7 +242,7 @@ void Spawner::note_lacks(const ChildPlan &plan) {
   if (plan.uts_error != 0) lacks("uts-namespace", name_of(plan.uts_error));
 }
 
-// Its start is over.
+// Called when a start is over.
 void Spawner::settle(Child &child) {
   Launch &launch = *child.launch;
   note_lacks(launch.plan);
@@ -249,7 +250,7 @@ void Spawner::settle(Child &child) {
     bh_error why = bh::make_error();
     const bh_status code = failure(launch, &why);
     child.failure = Error{code, std::string(bh::text(why))};
-    can_do_without_namespaces(launch);  // the next start does
+    can_do_without_namespaces(launch);  // affects the next start
   }
   child.launch.reset();
 }
@@ -289,7 +290,7 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
                           std::to_string(static_cast<int>(plan.failed)) + " of its start)");
   }
   if (number == ENOENT) {
-    // The file may well be there: a script whose interpreter is not, or not in the sandbox.
+    // The file may exist: a script whose interpreter does not exist, or is not in the sandbox.
     const bool there = launch.arguments[0].find('/') == std::string::npos ||
                        ::access(launch.program.c_str(), F_OK) == 0;
     return bh::fail(error, BH_E_NOT_FOUND,
@@ -300,15 +301,16 @@ bh_status Spawner::failure(const Launch &launch, bh_error *error) const {
   return bh::fail(error, denied ? BH_E_DENIED : BH_E_IO, who + "cannot be run: " + why);
 }
 
-// ---- afterwards --------------------------------------------------------------------------------
+// ---- running children --------------------------------------------------------------------------
 
 bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   Child *child = children_.get(id);
   if (child == nullptr) return BH_STALE;
-  // Somebody else may have reaped it; then its number can be another process's by now.
+  // If other code has reaped the child, its pid may belong to another process.
   if (::syscall(SYS_pidfd_send_signal, child->pidfd.get(), 0, nullptr, 0) != 0) return BH_OK;
-  // The first process passes a signal on to the server's group. In a PID namespace its own death
-  // ends everything; else it has to be told, and listens as soon as the server has started.
+  // The first process forwards a signal to the server's process group. In a PID namespace its
+  // death ends everything. Otherwise it receives end_all, which it handles once the server has
+  // started.
   const bool told = signal == SIGKILL && !child->namespaces;
   const int sent = told ? ChildPlan::end_all : signal;
   ::syscall(SYS_pidfd_send_signal, child->pidfd.get(), sent, nullptr, 0);
@@ -316,8 +318,8 @@ bh_status Spawner::kill(bh_child_id id, std::int32_t signal) {
   return BH_OK;
 }
 
-// What is left of a server whose first process was killed, and could not see to it: children of
-// ours that we have not started. Those of the program's own session are somebody else's.
+// Kills processes of a server whose first process was killed and could not do so: children of this
+// process that it did not start. Children in the program's own session belong to the program.
 void Spawner::end_orphans() {
   if (!options_.adopt) return;
   const auto is_orphan = [this, session = ::getsid(0)](pid_t pid) {
@@ -326,7 +328,7 @@ void Spawner::end_orphans() {
     return !ours;
   };
   if (const std::size_t ended = kill_children(is_orphan); ended != 0) {
-    log(BH_LOG_INFO, std::to_string(ended) + " processes that an ended server left were killed");
+    log(BH_LOG_INFO, std::to_string(ended) + " processes left by an ended server were killed");
   }
 }
 
@@ -338,11 +340,11 @@ bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
       ::waitid(P_PIDFD, static_cast<id_t>(child->pidfd.get()), &info, WEXITED | WNOHANG);
   if (result == 0 && info.si_pid == 0) return BH_PENDING;
   if (child->launch) {
-    wait_for(child->launch->plan, SpawnPhase::over);  // its thread notices a moment later
+    wait_for(child->launch->plan, SpawnPhase::over);  // its thread notices shortly after
     starters_->forget(&child->launch->plan);
     settle(*child);
   }
-  // ECHILD: the program that embeds us has reaped it; then only its status is unknown.
+  // ECHILD: the embedding program has reaped it, so only its status is unknown.
   out->how = BH_CHILD_UNKNOWN;
   out->status = 0;
   std::uint64_t report = 0;
@@ -357,7 +359,7 @@ bh_status Spawner::reap(bh_child_id id, bh_child_end *out) {
   }
   if (child->failure) {
     out->how = BH_CHILD_NOT_STARTED;
-    // NOLINTNEXTLINE(bugprone-sizeof-expression): of the member, which is a pointer
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): the size of the member, a pointer
     if (BH_HAS(bh_child_end, out, why))
       bh::fail(out->why, child->failure->code, child->failure->text);
   }

@@ -1,14 +1,16 @@
-// Child processes in sandboxes: what answers bh.host.spawn/1.
+// Sandboxed child processes: the implementation of bh.host.spawn/1.
 //
-// With user, mount and PID namespaces a server gets a view of its own (child_view.hpp), the first
-// process of its PID namespace is child_init.c, and killing that kills everything below, whatever
-// sessions and groups it made. Landlock refuses writes a second time, a system call filter what no
-// server needs. Without namespaces Landlock alone does what it can, or nothing is started, as the
-// options say; then, and where no sandbox is wanted, child_init.c is a child subreaper, to which
-// everything comes that leaves its parents, and kills that when the server has ended.
+// With user, mount and PID namespaces a server has its own view of the file system
+// (child_view.hpp). The first process of its PID namespace is child_init.c; killing it kills all
+// processes below, whatever sessions and groups they created. Landlock is a second protection
+// against writes, and a filter rejects system calls that no server needs.
 //
-// With a reactor a child gets ready on a thread of its own (starters.hpp) while the caller goes on:
-// what fails after the first steps is told by reap(). Without one spawn() waits.
+// Without namespaces, Landlock alone protects, or the start fails, depending on the options. In
+// that case, and without a sandbox, child_init.c is a child subreaper: it adopts all orphaned
+// descendants and kills them after the server has ended.
+//
+// With a reactor a start completes on a separate thread (starters.hpp) while the caller continues;
+// reap() reports failures after the first steps. Without a reactor spawn() waits.
 //
 // Owner: the host. Thread: the reactor's, which must live as long as the children.
 #pragma once
@@ -39,56 +41,58 @@ class Reactor;
 class Starters;
 
 struct SpawnOptions {
-  std::string home;              // whose secrets are hidden; empty: $HOME
-  std::string state_dir;         // caches are made in cache/SERVER of it; hidden from servers
+  std::string home;              // the home whose secrets are hidden; empty: $HOME
+  std::string state_dir;         // has the caches in cache/SERVER; hidden from servers
   std::vector<std::string> own;  // further files and folders of the gateway, hidden from servers
-  bool require = false;          // refuse to start what cannot be confined in full
-  bool namespaces = true;        // false: as if the kernel had none
-  // Makes the whole process a child subreaper, and kills what comes to it from servers without a
-  // PID namespace whose first process was killed from outside. Only for programs that start no
-  // processes in other sessions by themselves.
+  bool require = false;          // fail a start that cannot be confined completely
+  bool namespaces = true;        // false: do not use namespaces
+  // Makes this process a child subreaper. It kills orphans of servers without a PID namespace
+  // whose first process was killed from outside. Only for programs that do not start processes in
+  // other sessions themselves.
   bool adopt = false;
-  // Made before a confinement that leaves no right to; null: made with the first confined child.
+  // Created before a confinement that would prevent it; null: created with the first confined
+  // child.
   std::shared_ptr<ServerGroups> groups;
-  std::uint64_t scratch_bytes = 512u << 20;                                // of a server's /tmp
+  // Size of a server's /tmp.
+  std::uint64_t scratch_bytes = 512u << 20;
   std::chrono::milliseconds cache_settle{5'000}, cache_interval{600'000};  // see CacheBounds
-  Reactor *reactor = nullptr;  // outlives the Spawner; null: spawn() waits
-  // missing() is longer now. From inside spawn() or reap(), or the loop.
+  Reactor *reactor = nullptr;  // must outlive the Spawner; null: spawn() waits
+  // Called when missing() has grown, from spawn(), reap() or the loop.
   std::function<void()> on_missing;
-  // One line for the operator; never holds a credential.
+  // One line for the operator; never contains credentials.
   std::function<void(std::int32_t level, std::string_view text)> log;
 };
 
 class Spawner {
  public:
   explicit Spawner(SpawnOptions options);
-  ~Spawner();  // kills what is left
+  ~Spawner();  // kills all remaining children
   Spawner(const Spawner &) = delete;
   Spawner &operator=(const Spawner &) = delete;
 
-  // As in bh_host_spawn.
+  // As specified for bh_host_spawn.
   bh_status spawn(const bh_spawn &request, bh_child *out, bh_error *error);
   bh_status kill(bh_child_id child, std::int32_t signal);
   bh_status reap(bh_child_id child, bh_child_end *out);
 
   std::size_t size() const noexcept { return children_.size(); }
-  // Parts of a sandbox that could not be had, in stable words; grows with the first child that
-  // wanted them: namespaces, ipc-namespace, uts-namespace, own-proc, landlock-files,
-  // landlock-scopes; for root, whose processes no other limit counts, process-limit; where a server
-  // has a bound of memory, memory-group.
+  // Parts of a sandbox that are unavailable, as stable words; grows with the first child that
+  // needs them: namespaces, ipc-namespace, uts-namespace, own-proc, landlock-files,
+  // landlock-scopes; process-limit for root, whose processes no other limit counts; memory-group
+  // for a server with a memory limit.
   const std::vector<std::string> &missing() const noexcept { return missing_; }
 
  private:
-  struct Launch;  // one start under way
+  struct Launch;  // a start in progress
   struct Child {
-    pid_t pid = -1;       // 0: not known
-    OwnedFd pidfd;        // our own
-    OwnedFd exit_report;  // how the server ended
+    pid_t pid = -1;       // 0: unknown
+    OwnedFd pidfd;        // a duplicate that this class owns
+    OwnedFd exit_report;  // the exit status of the server
     bool namespaces = false;
     std::string group;               // in groups_; empty: none
     std::string bounded_cache;       // the server whose cache is watched; empty: none
-    std::unique_ptr<Launch> launch;  // while it gets ready
-    std::optional<Error> failure;    // it never got ready
+    std::unique_ptr<Launch> launch;  // during the start
+    std::optional<Error> failure;    // the start failed
     Child();
     Child(Child &&) noexcept;
     Child &operator=(Child &&) noexcept;
@@ -124,12 +128,12 @@ class Spawner {
   std::shared_ptr<ServerGroups> groups_;
   OwnedFd init_image_;
   std::unique_ptr<KnownPlaces> places_;
-  std::unique_ptr<CacheBounds> caches_;  // with a reactor: where the process stays
-  bool proven_ = false;                  // a child has been in its namespaces
-  bool folder_named_ = false;            // that servers start where the gateway was started
+  std::unique_ptr<CacheBounds> caches_;  // with a reactor, that is in a long-lived process
+  bool proven_ = false;                  // a child has completed its namespace steps
+  bool folder_named_ = false;            // the warning about the start folder was logged
   Slots<Child> children_;
-  std::unique_ptr<Starters> starters_;  // before children_ goes, the threads are gone
-  std::uint64_t watch_ = 0;             // of what they have finished
+  std::unique_ptr<Starters> starters_;  // destroyed before children_, which ends the threads
+  std::uint64_t watch_ = 0;             // watch of finished starts
 };
 
 }  // namespace bulkhead

@@ -1,5 +1,5 @@
-// One start under way: what is made ready for it before there is a process (spawn_prepare.cpp), and
-// what spawn.cpp then starts and hands out. For these two only.
+// One start in progress: the data that spawn_prepare.cpp prepares before a process exists and that
+// spawn.cpp then uses. Internal to these two files.
 #pragma once
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 namespace bulkhead {
 
-// Keeps everything alive that the plan points to.
+// Owns everything that the plan points to.
 struct Spawner::Launch {
   std::string server, program, cwd;
   std::vector<std::string> arguments, environment;
@@ -26,7 +26,7 @@ struct Spawner::Launch {
   std::vector<ChildMount> mounts;
   std::string uid_map, gid_map, scratch_options, cache;
   ServerGroups::Group group;
-  std::string lacks;  // what its sandbox will not have, for people
+  std::string lacks;  // missing parts of its sandbox, readable text
   OwnedFd in, out, err, child_in, child_out, child_err, exit_report, landlock;
   ChildPlan plan;
 
@@ -40,7 +40,8 @@ inline std::string name_of(int error) {
   return text != nullptr ? text : "error " + std::to_string(error);
 }
 
-// Above 2, so that dup2() onto the standard descriptors neither clobbers one nor is a no-op.
+// Returns a descriptor above 2, so that dup2() onto a standard descriptor neither overwrites it
+// nor is a no-op.
 inline OwnedFd above_standard(int fd) {
   if (fd < 0 || fd > 2) return OwnedFd(fd);
   OwnedFd low(fd);

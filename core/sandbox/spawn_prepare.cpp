@@ -1,5 +1,5 @@
-// What is made ready for a start before there is a process: pipes, the view of the file system, the
-// rules of Landlock, control groups, and the plan that the child follows.
+// Preparation of a start before a process exists: pipes, the view of the file system, Landlock
+// rules, control groups, and the plan that the child executes.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,10 +24,11 @@ namespace {
 
 using Mode = ChildPolicy::Mode;
 
-// In the scratch folder of a server, which is empty when it is started.
+// In the scratch folder of a server, which is empty at the start.
 constexpr const char *private_scratch = "/tmp/bulkhead-start";
 
-// Not blocking on our side only: O_NONBLOCK belongs to the open file, each end of a pipe is one.
+// Makes only the gateway's end non-blocking: O_NONBLOCK belongs to the open file description, and
+// each end of a pipe has one.
 bool make_pipe(OwnedFd *ours, OwnedFd *theirs, bool we_write) {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) return false;
@@ -52,7 +53,7 @@ std::string own_map(std::uint64_t id) {
 
 std::string make_cache_folder(const std::string &state_dir, const std::string &server) {
   if (state_dir.empty() || server.empty() || server.find('/') != std::string::npos) return {};
-  if (server.starts_with('.')) return {};  // "..": the state of the gateway itself
+  if (server.starts_with('.')) return {};  // "..": the gateway's own state folder
   std::error_code error;
   std::filesystem::create_directories(state_dir, error);
   std::string folder = state_dir;
@@ -63,7 +64,7 @@ std::string make_cache_folder(const std::string &state_dir, const std::string &s
   return real_path(folder);
 }
 
-// What child_view.hpp does by mounts, said to the programs themselves.
+// The effect of the mounts in child_view.hpp, by environment variables.
 void point_caches(const std::string &cache, std::vector<std::string> *environment) {
   static constexpr std::pair<std::string_view, std::string_view> variables[] = {
       {"npm_config_cache", "npm"},           {"XDG_CACHE_HOME", "cache"},
@@ -102,7 +103,7 @@ std::vector<ChildMount> mounts_of(const ChildView &view, bool require) {
     mount.make = step.make;
     mount.holds = step.holds || step.kind == ViewStep::Kind::mirror;
     if (step.mirror != ViewStep::no_mirror) mount.mirror = &out[step.mirror];
-    // A machine that hides parts of /proc (a container) lets nobody mount another one.
+    // On a machine that hides parts of /proc (a container), /proc cannot be mounted again.
     mount.optional = step.kind == ViewStep::Kind::processes && !require;
   }
   return out;
@@ -162,8 +163,8 @@ bh_status Spawner::prepare(Launch &launch, bh_error *error) {
   if (plan.confined && !namespaces_ && !launch.policy.network) {
     return bh::fail(error, BH_E_UNSUPPORTED,
                     launch.who() +
-                        "is not started: without namespaces it cannot be kept from the "
-                        "network");
+                        "is not started: without namespaces its network access cannot be "
+                        "blocked");
   }
   if (!init_image_) {
     auto image = child_init_image();
@@ -197,9 +198,9 @@ void Spawner::choose_folder(Launch &launch) {
     } else {
       const std::string own = make_cache_folder(options_.state_dir, launch.server);
       launch.cwd = make_private_folder(own, "cwd");
-      if (launch.cwd.empty()) launch.cwd = "/";  // no repository is there
+      if (launch.cwd.empty()) launch.cwd = "/";  // contains no repository
     }
-    // Python would look for modules there first, before its own.
+    // Python would search this folder for modules before its own.
     const auto is_set = [](const std::string &variable) {
       return variable.starts_with("PYTHONSAFEPATH=");
     };
@@ -212,25 +213,24 @@ void Spawner::choose_folder(Launch &launch) {
   launch.cwd = std::filesystem::current_path(none).string();
   if (folder_named_ || launch.cwd.empty() || launch.cwd == "/") return;
   folder_named_ = true;
-  log(BH_LOG_WARN,
-      "server \"" + launch.server + "\" starts in " + launch.cwd +
-          ", where the gateway was started, as all servers without \"cwd\" do that are "
-          "not run by a package's name: programs may load code and settings that lie "
-          "there; set \"cwd\" for servers that need no files of it");
+  log(BH_LOG_WARN, "server \"" + launch.server + "\" starts in " + launch.cwd +
+                       ", where the gateway was started, like all servers without \"cwd\" that are "
+                       "not run by a package name: programs may load code and settings from this "
+                       "folder; set \"cwd\" for servers that do not need its files");
 }
 
 void Spawner::prepare_groups(Launch &launch) {
   if (!groups_) groups_ = std::make_shared<ServerGroups>();
   if (::geteuid() == 0 && !groups_->counts_processes()) {
     lacks(launch, "process-limit",
-          "no control group can be made here, and nothing else counts root's");
+          "no control group can be created, and no other limit counts processes of root");
   }
   if (launch.policy.memory_bytes != 0 && !groups_->counts_memory()) {
     lacks(launch, "memory-group",
-          "no control group can be made here, so each process of a server has the bound of "
-          "memory_bytes by itself");
+          "no control group can be created, so memory_bytes limits each process of a server "
+          "separately");
   }
-  // One more: the first process of the sandbox is ours.
+  // Plus one: the first process of the sandbox is the gateway's.
   launch.group = groups_->plan({launch.policy.processes + 1, launch.policy.memory_bytes});
   const auto text = [](const std::string &s) { return s.empty() ? nullptr : s.c_str(); };
   for (std::size_t i = 0; i < launch.group.parts.size(); ++i) {
@@ -246,7 +246,7 @@ bool Spawner::prepare_landlock(Launch &launch, Error *why) {
   if (ruleset) {
     launch.landlock = std::move(*ruleset);
     if (const int abi = landlock_abi(); abi < 6) {
-      lacks(launch, "landlock-scopes", "this kernel is older");
+      lacks(launch, "landlock-scopes", "this kernel has Landlock ABI 5 or older");
     }
     return true;
   }

@@ -1,6 +1,6 @@
-// Children as they are started: what they see, what they can do, how they end. As the user who runs
-// the tests, and as root also as another, ordinary one. With BULKHEAD_SPAWN_WAITS in the
-// environment spawn() waits for them, else they get ready meanwhile.
+// Tests of started children: what they see, what they can do, how they end. Run as the user of the
+// tests and, as root, also as an ordinary user. With BULKHEAD_SPAWN_WAITS in the environment
+// spawn() waits for the start; otherwise starts complete asynchronously.
 #include "sandbox/spawn.hpp"
 
 #include <dirent.h>
@@ -52,7 +52,7 @@ std::string in_quotes(const std::string &text) {
   return "\"" + text + "\"";
 }
 
-// A home with secrets, a project, the gateway's folders.
+// A home with secrets, a project, and the folders of the gateway.
 struct World {
   std::string folder, home, project, state;
   std::vector<std::string> log;
@@ -102,7 +102,7 @@ struct Running {
   std::string error;
   std::map<std::string, std::string> results;
 
-  // `definition`: members of the definition, without braces.
+  // `definition`: the members of the JSON object, without braces.
   Running(World &w, const std::string &definition, std::vector<std::string> attempts,
           const std::vector<std::string> &environment = {"PATH=/usr/bin:/bin"},
           const std::string &cwd = {}, const std::string &program = TEST_CHILD)
@@ -155,7 +155,7 @@ struct Running {
       results[line.substr(0, space)] = line.substr(space + 1);
     }
   }
-  // What has come to be meanwhile.
+  // The result of an attempt that is made now.
   const std::string &later(const std::string &attempt) {
     const std::string line = attempt + "\n";
     REQUIRE(::write(child.in, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
@@ -198,7 +198,7 @@ bool skip_without_namespaces() {
 
 }  // namespace
 
-TEST_CASE("by default the home is readable, secrets are not there, and nothing can be changed") {
+TEST_CASE("by default the home is readable, secrets are hidden, and nothing can be changed") {
   if (skip_without_namespaces()) return;
   World w;
   Running run(w, R"("command":"server")",
@@ -257,7 +257,7 @@ TEST_CASE("by default the home is readable, secrets are not there, and nothing c
 
 namespace {
 
-// As editors and programs save: another file takes the place of this one.
+// Replaces a file as editors do: a new file is renamed over it.
 void replace_file(const std::string &path, const std::string &text = "new") {
   put_file(path + ".new", text);
   fs::rename(path + ".new", path);
@@ -272,7 +272,7 @@ std::vector<std::string> all_below(const std::string &folder) {
 
 }  // namespace
 
-TEST_CASE("credentials that come to be after the start are not seen, nor those that are replaced") {
+TEST_CASE("credentials created or replaced after the start are not visible") {
   const bool namespaces = GENERATE(true, false);
   const std::string home_has = GENERATE("nothing", "the folders", "other files in them");
   if (namespaces ? skip_without_namespaces() : landlock_abi() == 0) return;
@@ -290,7 +290,7 @@ TEST_CASE("credentials that come to be after the start are not seen, nor those t
   for (const std::string_view secret : secrets_at_home()) {
     const std::string path = w.home + "/" + std::string(secret);
     INFO(path);
-    // Each of them once as a file and once as a folder.
+    // Each path once as a file and once as a folder.
     fs::remove_all(path);
     put_file(path);
     CHECK(run.later("read:" + path) != "ok");
@@ -309,7 +309,8 @@ TEST_CASE("credentials that come to be after the start are not seen, nor those t
   }
   if (namespaces) CHECK(run.later("chmod:" + w.home + "/project/old.txt") == "EROFS");
   put_file(w.home + "/later.txt");
-  CHECK(run.later("read:" + w.home + "/later.txt") != "ok");  // documented: until the next start
+  // documented: not visible until the next start.
+  CHECK(run.later("read:" + w.home + "/later.txt") != "ok");
   put_file(w.home + "/project/later.txt");
   CHECK(run.later("read:" + w.home + "/project/later.txt") == "ok");
   Running again(w, R"("command":"server")", {"read:" + w.home + "/later.txt"});
@@ -334,7 +335,7 @@ TEST_CASE("a credential that another file replaces stays hidden") {
   std::vector<std::string> attempts{"read:" + w.home + "/other"};
   for (const std::string &path : secrets) attempts.push_back("read:" + path);
   Running run(w, R"("command":"server")", attempts);
-  CHECK(run.of("read:" + w.home + "/other") == "ok");  // by the link
+  CHECK(run.of("read:" + w.home + "/other") == "ok");  // through the link
   for (const std::string &path : secrets) {
     INFO(path);
     CHECK(run.of("read:" + path) == "ENOENT");
@@ -347,13 +348,13 @@ TEST_CASE("a credential that another file replaces stays hidden") {
   }
 }
 
-TEST_CASE("a start makes nothing in the home, and what it needs there is in place all the same") {
+TEST_CASE("a start creates nothing in the home and mounts its caches there") {
   if (skip_without_namespaces()) return;
   const std::string command = GENERATE("npx", "uvx", "bunx", "pipx", "server");
   World w;
   fs::remove_all(w.home + "/.npm");
   fs::create_directories(w.home + "/.local/share/uv");
-  put_file(w.state + "/cache/weather/mark");  // the gateway's own folder is made by the gateway
+  put_file(w.state + "/cache/weather/mark");  // the gateway creates its own folder
   const auto own = [&](const std::string &path) { return path.starts_with(w.state); };
   std::vector<std::string> before = all_below(w.home);
   const std::vector<std::string> places = {"/.npm/x", "/.cache/x", "/.local/share/uv/tools/x",
@@ -371,7 +372,7 @@ TEST_CASE("a start makes nothing in the home, and what it needs there is in plac
   CHECK(after == before);
 }
 
-TEST_CASE("a home that was given as a whole is bound as a whole") {
+TEST_CASE("a home granted as a whole is bound as a whole") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string mode = GENERATE("home-read-only", "strict");
@@ -390,12 +391,12 @@ TEST_CASE("a home that was given as a whole is bound as a whole") {
   CHECK(run.of("read:" + w.home + "/.ssh/id_ed25519") != "ok");
   CHECK(run.of("read:" + w.home + "/.netrc") != "ok");
   put_file(w.home + "/.ssh/id_rsa");
-  CHECK(run.later("read:" + w.home + "/.ssh/id_rsa") != "ok");  // the folder was there
+  CHECK(run.later("read:" + w.home + "/.ssh/id_rsa") != "ok");  // the folder existed at the start
   put_file(w.home + "/later.txt");
   CHECK(run.later("read:" + w.home + "/later.txt") == "ok");
 }
 
-TEST_CASE("the home as the value of a variable gives nothing") {
+TEST_CASE("the home as the value of a variable grants nothing") {
   if (skip_without_namespaces()) return;
   World w;
   Running run(w, R"("command":"server","env":{"HOME":)" + in_quotes(w.home) + "}",
@@ -406,18 +407,18 @@ TEST_CASE("the home as the value of a variable gives nothing") {
   CHECK(run.later("read:" + w.home + "/.kube/config") == "ENOENT");
 }
 
-TEST_CASE("a home with more entries than are shown is named, and hides the same") {
+TEST_CASE("a home with too many entries is logged and hides the same paths") {
   if (skip_without_namespaces()) return;
   World w;
   for (int i = 0; i < 4'200; ++i) put_file(w.home + "/many-" + std::to_string(i));
   Running run(w, R"("command":"server")", {"read:" + w.home + "/.netrc", "list:" + w.home});
   CHECK(run.of("read:" + w.home + "/.netrc") == "ENOENT");
   CHECK(run.of("list:" + w.home) == "ok");
-  REQUIRE(w.log.size() == 2);  // and where it was started
+  REQUIRE(w.log.size() == 2);  // the other line names the start folder
   CHECK(w.log[0].find(w.home + " has more than 4096 entries; ") != std::string::npos);
 }
 
-TEST_CASE("folders of services are mirrored, so that one that starts later is not seen") {
+TEST_CASE("folders of services are mirrored, so that services started later are not visible") {
   ChildPolicy policy;
   policy.command = "server";
   ViewRequest request;
@@ -443,7 +444,7 @@ TEST_CASE("folders of services are mirrored, so that one that starts later is no
                     [](const ViewStep &step) { return step.path == "/run/docker.sock"; }) == there);
 }
 
-TEST_CASE("what a server was given by name it may use") {
+TEST_CASE("a server may use the paths that its definition names") {
   if (skip_without_namespaces()) return;
   World w;
   put_file(w.folder + "/other/file");
@@ -470,7 +471,7 @@ TEST_CASE("what a server was given by name it may use") {
   CHECK(run.of("write:" + w.project + "/new") == "ok");
   CHECK(run.of("rename:" + w.project + "/new") == "ok");
   CHECK(run.of("write:" + w.folder + "/other/new.db") == "ok");
-  CHECK(run.of("read:" + w.home + "/.aws/credentials") == "ok");  // written down by a person
+  CHECK(run.of("read:" + w.home + "/.aws/credentials") == "ok");  // named in the definition
   CHECK(run.of("read:" + w.home + "/.ssh/id_ed25519") == "ENOENT");
   CHECK(run.of("write:" + w.folder + "/extra/file") == "ok");
   CHECK(run.of("read:" + w.folder + "/seen/file") == "ok");
@@ -481,14 +482,14 @@ TEST_CASE("what a server was given by name it may use") {
   put_file(w.home + "/.ssh/id_rsa");
   CHECK(run.later("read:" + w.home + "/.ssh/id_rsa") == "ENOENT");
   put_file(w.home + "/.aws/config");
-  CHECK(run.later("read:" + w.home + "/.aws/config") == "ENOENT");  // beside what was named
+  CHECK(run.later("read:" + w.home + "/.aws/config") == "ENOENT");  // beside the named file
   put_file(w.project + "/later.txt");
   CHECK(run.later("read:" + w.project + "/later.txt") == "ok");
   CHECK(fs::exists(w.project + "/new2"));
   CHECK(fs::exists(w.folder + "/other/new.db"));
 }
 
-TEST_CASE("a file that was given by name opens no folder that holds hidden places") {
+TEST_CASE("a granted file does not grant a folder with hidden places") {
   const bool namespaces = GENERATE(true, false);
   if (namespaces ? skip_without_namespaces() : landlock_abi() == 0) return;
   World w([&](SpawnOptions &options) { options.namespaces = namespaces; });
@@ -532,7 +533,7 @@ TEST_CASE("a file that was given by name opens no folder that holds hidden place
       return line.find(text) != std::string::npos;
     });
   };
-  CHECK(told("not-there.json does not exist, and its folder is not given instead") == 1);
+  CHECK(told("not-there.json does not exist, and its folder is not granted instead") == 1);
   CHECK(told("it can change the file " + w.home + "/.config/tool.json, but not replace it") == 1);
   CHECK(told("/settings.json") == 0);
 }
@@ -563,18 +564,18 @@ TEST_CASE("credentials are hidden in all homes: the account's, the gateway's and
       return step.path == path && step.kind == kind;
     });
   };
-  CHECK(is(own, ViewStep::Kind::bind));  // given by name
+  CHECK(is(own, ViewStep::Kind::bind));  // granted
   CHECK(is(own + "/.ssh", ViewStep::Kind::empty_folder));
   CHECK_FALSE(is(account, ViewStep::Kind::bind));
   for (const std::string &home : {account, gateway}) {
-    if (policy.mode == ChildPolicy::Mode::strict) continue;  // nothing of /tmp is there
+    if (policy.mode == ChildPolicy::Mode::strict) continue;  // /tmp is not shown
     CHECK(is(home, ViewStep::Kind::mirror));
     CHECK(is(home + "/.config", ViewStep::Kind::mirror));
     CHECK_FALSE(is(home + "/.ssh", ViewStep::Kind::entry));
   }
 }
 
-TEST_CASE("the gateway's own files stay hidden, whatever a server was given") {
+TEST_CASE("the gateway's own files stay hidden from every server") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string definition = R"("command":"x","args":[)" + in_quotes(w.folder) + "," +
@@ -601,7 +602,7 @@ TEST_CASE("the gateway's own files stay hidden, whatever a server was given") {
   CHECK(text == "text");
 }
 
-TEST_CASE("a link that a server can make leads nowhere at its next start") {
+TEST_CASE("links that a server can create are not followed at its next start") {
   if (skip_without_namespaces()) return;
   World w;
   fs::create_directory_symlink(w.home + "/.ssh", w.project + "/keys");
@@ -622,7 +623,7 @@ TEST_CASE("a link that a server can make leads nowhere at its next start") {
         }) == 2);
 }
 
-TEST_CASE("a strict sandbox shows the system, the program and what was given") {
+TEST_CASE("a strict sandbox shows the system, the program and granted paths") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string definition =
@@ -647,7 +648,7 @@ TEST_CASE("a strict sandbox shows the system, the program and what was given") {
   CHECK(run.of("loopback") == "ok");
 }
 
-TEST_CASE("what a hostile server tries is refused by the kernel") {
+TEST_CASE("the kernel rejects the attempts of a hostile server") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string us = std::to_string(::getpid());
@@ -685,29 +686,28 @@ TEST_CASE("what a hostile server tries is refused by the kernel") {
                                              "forks:4000"};
   const bool root = ::geteuid() == 0;
   Running run(w, R"("command":"x","sandbox":{"processes":64,"memory_bytes":134217728})", attempts);
-  // Nothing but a control group counts the processes of root.
+  // Only a control group counts the processes of root.
   const auto uncounted = [&] {
     const auto &missing = w.spawner->missing();
     return std::find(missing.begin(), missing.end(), "process-limit") != missing.end();
   };
   for (const std::string &attempt : attempts) {
     INFO(attempt);
-    if (root && attempt == "setuid:0") continue;  // it is already 0 in there
+    if (root && attempt == "setuid:0") continue;  // the id is already 0
     if (uncounted() && attempt.starts_with("forks")) continue;
     CHECK(run.of(attempt) != "ok");
   }
   ::close(abstract);
 }
 
-TEST_CASE(
-    "shared memory is bounded by the scratch folder, and by a control group where there is one") {
+TEST_CASE("shared memory is limited by the scratch folder and by a control group") {
   World w([](SpawnOptions &options) { options.scratch_bytes = 32u << 20; });
   Running unbounded(w, R"("command":"x")", {"fill:/dev/shm/big"});
   CHECK(unbounded.of("fill:/dev/shm/big") == "ENOSPC");
   const auto &missing = w.spawner->missing();
   if (!ServerGroups().counts_memory() ||
       std::find(missing.begin(), missing.end(), "process-limit") != missing.end()) {
-    WARN("SKIP cgroups: shared memory has no other bound here");
+    WARN("SKIP cgroups: shared memory has no other limit here");
     return;
   }
   World large;
@@ -716,12 +716,12 @@ TEST_CASE(
   CHECK(bounded.reap().how == BH_CHILD_KILLED);
 }
 
-TEST_CASE("control groups count where they can be made, and are gone with their servers") {
+TEST_CASE("control groups count processes and are removed with their servers") {
   std::string name;
   {
     ServerGroups groups;
     if (!groups.counts_processes()) {
-      WARN("SKIP cgroups: this user may not make any here");
+      WARN("SKIP cgroups: this user cannot create any");
       return;
     }
     const ServerGroups::Group first = groups.plan({8, 64u << 20}), second = groups.plan({8, 0});
@@ -731,7 +731,7 @@ TEST_CASE("control groups count where they can be made, and are gone with their 
                      [](const ServerGroups::Part &p) { return !p.processes_file.empty(); });
     REQUIRE(counting != first.parts.end());
     const ServerGroups::Part &part = *counting;
-    // The kernel names the folder behind the descriptor.
+    // The kernel shows the folder behind the descriptor.
     name = fs::read_symlink("/proc/self/fd/" + std::to_string(part.parent)) / part.folder;
     CHECK_FALSE(fs::exists(name));
     const pid_t child = ::fork();
@@ -756,7 +756,7 @@ TEST_CASE("control groups count where they can be made, and are gone with their 
   CHECK_FALSE(fs::exists(fs::path(name).parent_path()));
 }
 
-TEST_CASE("memory has the bound that was set") {
+TEST_CASE("memory is limited to memory_bytes") {
   World w;
   Running run(w, R"("command":"x","sandbox":{"memory_bytes":67108864})",
               {"memory:32", "memory:128"});
@@ -764,7 +764,7 @@ TEST_CASE("memory has the bound that was set") {
   CHECK(run.of("memory:128") == "ENOMEM");
 }
 
-TEST_CASE("without network there is a loopback of its own and nothing else") {
+TEST_CASE("without network a server has a private loopback only") {
   if (skip_without_namespaces()) return;
   World w;
   const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -786,7 +786,7 @@ TEST_CASE("without network there is a loopback of its own and nothing else") {
 
 namespace {
 
-// What is in the kernel under a name, here, outside of any sandbox.
+// The kernel objects of a name outside of any sandbox.
 struct KernelObjects {
   int key;
   std::string queue, file;
@@ -835,7 +835,7 @@ std::string own_namespace(const std::string &name) {
 
 }  // namespace
 
-TEST_CASE("shared memory, semaphores and queues cross no sandbox, and end with it") {
+TEST_CASE("shared memory, semaphores and queues are private to a sandbox and end with it") {
   if (skip_without_namespaces()) return;
   World w;
   const KernelObjects outside(0), inside(1);
@@ -875,8 +875,8 @@ TEST_CASE("shared memory, semaphores and queues cross no sandbox, and end with i
 
 namespace {
 
-// In a user namespace in which nobody may have a namespace of this kind. What it says; empty: no
-// user namespace can be had here.
+// Runs in a user namespace that permits no namespace of this kind. Returns the error; empty: no
+// user namespace is available.
 std::string without_namespaces(const std::string &kind, bool require) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -913,8 +913,7 @@ std::string without_namespaces(const std::string &kind, bool require) {
 
 }  // namespace
 
-TEST_CASE(
-    "a kernel without IPC or UTS namespaces is named, and enough only where none is required") {
+TEST_CASE("missing IPC or UTS namespaces are reported, and an error only in mode require") {
   if (skip_without_namespaces()) return;
   const std::string kind = GENERATE("ipc", "uts");
   const std::string word = kind + "-namespace";
@@ -950,8 +949,7 @@ pid_t only_child_of(pid_t parent) {
 
 }  // namespace
 
-TEST_CASE(
-    "the first process of a sandbox is under the server's filter, and nobody can look into it") {
+TEST_CASE("the first process of a sandbox has the server's filter and cannot be inspected") {
   const bool namespaces = GENERATE(true, false);
   const std::string mode = GENERATE("home-read-only", "strict");
   if (namespaces && skip_without_namespaces()) return;
@@ -978,7 +976,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("without network there are sockets of the listed families only") {
+TEST_CASE("without network only the listed socket families can be created") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string mode = GENERATE("home-read-only", "strict");
@@ -991,12 +989,12 @@ TEST_CASE("without network there are sockets of the listed families only") {
   CHECK(run.of("loopback") == "ok");
 }
 
-TEST_CASE("a package that is run by its name starts in an empty folder of its own") {
+TEST_CASE("a server run by a package name starts in an empty private folder") {
   const std::string kind = GENERATE("home-read-only", "strict", "off", "no namespaces");
   if (kind != "off" && kind != "no namespaces" && skip_without_namespaces()) return;
   if (kind == "no namespaces" && landlock_abi() == 0) return;
   World w([&](SpawnOptions &options) { options.namespaces = kind != "no namespaces"; });
-  put_file(w.state + "/cache/weather/cwd/package.json");  // of an earlier run
+  put_file(w.state + "/cache/weather/cwd/package.json");  // left by an earlier run
   const std::string sandbox =
       kind == "no namespaces" ? "" : R"(,"sandbox":{"mode":")" + kind + "\"}";
   const std::string started_in = "cwd:" + fs::current_path().string();
@@ -1017,7 +1015,7 @@ TEST_CASE("a package that is run by its name starts in an empty folder of its ow
   CHECK(w.log.empty());
 }
 
-TEST_CASE("other servers start where the gateway was started, which is named once") {
+TEST_CASE("other servers start in the gateway's folder, which is logged once") {
   World w;
   const std::string here = "cwd:" + fs::current_path().string();
   const std::string off = R"(,"sandbox":{"mode":"off"})";
@@ -1037,7 +1035,7 @@ TEST_CASE("other servers start where the gateway was started, which is named onc
   CHECK(given.log.empty());
 }
 
-TEST_CASE("a server's caches are its own and stay") {
+TEST_CASE("a server's caches are private and persistent") {
   if (skip_without_namespaces()) return;
   World w;
   const std::string entry = w.home + "/.npm/_cacache/entry", mine = w.home + "/.npm/mine";
@@ -1052,10 +1050,10 @@ TEST_CASE("a server's caches are its own and stay") {
   CHECK(again.of("read:" + mine) == "ok");
 }
 
-TEST_CASE("a cache beyond its bound is emptied when the server starts again") {
+TEST_CASE("a cache above its limit is emptied when the server starts again") {
   if (skip_without_namespaces()) return;
   World w([](SpawnOptions &options) { options.cache_settle = std::chrono::milliseconds(0); });
-  if (w.reactor == nullptr) return;  // who does not stay watches nothing
+  if (w.reactor == nullptr) return;  // caches are watched in long-lived processes only
   put_file(w.state + "/cache/weather/npm/large", std::string(2u << 20, 'x'));
   const std::string large = w.home + "/.npm/large", fresh = w.home + "/.npm/fresh";
   const std::string bounded = R"("command":"npx","sandbox":{"cache_bytes":1048576})";
@@ -1073,7 +1071,7 @@ TEST_CASE("a cache beyond its bound is emptied when the server starts again") {
   CHECK(again.of("write:" + fresh) == "ok");
 }
 
-TEST_CASE("a server that lies in a folder of caches is started, and reads what was named there") {
+TEST_CASE("a server in a cache folder starts and can read named paths there") {
   World w;
   const std::string program = w.home + "/.cache/tool/bin/child";
   put_file(w.home + "/.cache/tool/lib/data.txt");
@@ -1081,7 +1079,7 @@ TEST_CASE("a server that lies in a folder of caches is started, and reads what w
   put_file(w.home + "/.cache/named/data.txt");
   fs::create_directories(w.home + "/.cache/tool/bin");
   fs::copy_file(TEST_CHILD, program);
-  for (int start = 0; start < 2; ++start) {  // the second finds the places of the first
+  for (int start = 0; start < 2; ++start) {  // the second start uses the cached places
     Running run(
         w, R"("command":"x","args":[)" + in_quotes(w.home + "/.cache/named") + "]",
         {"read:" + w.home + "/.cache/tool/lib/data.txt",
@@ -1097,7 +1095,8 @@ TEST_CASE("a server that lies in a folder of caches is started, and reads what w
   }
 }
 
-// True: nobody holds a lock on this file, as a daemon of the test's child does while it lives.
+// True: no process holds a lock on this file, as a daemon of the test's child does until it is
+// killed.
 bool no_holder(const std::string &lock) {
   const OwnedFd fd(::open(lock.c_str(), O_RDWR | O_CLOEXEC));
   struct flock whole{};
@@ -1105,7 +1104,7 @@ bool no_holder(const std::string &lock) {
   return fd && ::fcntl(fd.get(), F_SETLK, &whole) == 0;
 }
 
-// The daemon runs by itself, and takes the lock when it gets to it.
+// The daemon runs asynchronously and takes the lock at some time.
 bool gets_holder(const std::string &lock) {
   for (int i = 0; i < 2'000 && no_holder(lock); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -1113,7 +1112,7 @@ bool gets_holder(const std::string &lock) {
   return !no_holder(lock);
 }
 
-TEST_CASE("killing a server kills what it left in other sessions") {
+TEST_CASE("killing a server kills its processes in other sessions") {
   const std::string mode = GENERATE("home-read-only", "off", "no namespaces");
   const bool by_itself = GENERATE(false, true);
   if (mode == "home-read-only" && skip_without_namespaces()) return;
@@ -1133,10 +1132,10 @@ TEST_CASE("killing a server kills what it left in other sessions") {
     REQUIRE(w.spawner->kill(run->child.id, SIGKILL) == BH_OK);
   }
   REQUIRE(run->wait_end());
-  CHECK(no_holder(lock));  // it is gone when the child counts as ended
+  CHECK(no_holder(lock));  // killed before the child counts as ended
 }
 
-TEST_CASE("only a host that wants it gets the orphans of a server whose first process was killed") {
+TEST_CASE("only a host with option adopt kills the orphans of a killed first process") {
   const bool adopt = GENERATE(false, true);
   World w([&](SpawnOptions &options) { options.adopt = adopt; });
   int subreaper = -1;
@@ -1145,7 +1144,7 @@ TEST_CASE("only a host that wants it gets the orphans of a server whose first pr
   if (!adopt) return;
   const std::string lock = w.project + "/lock";
   put_file(lock);
-  // A process of this program that is none of its servers'.
+  // A process of this program that is not a server.
   const pid_t own = ::fork();
   if (own == 0) {
     for (;;) ::pause();
@@ -1159,11 +1158,11 @@ TEST_CASE("only a host that wants it gets the orphans of a server whose first pr
   CHECK(::waitpid(own, nullptr, WNOHANG) == 0);  // it still runs
   ::kill(own, SIGKILL);
   CHECK(::waitpid(own, nullptr, 0) == own);
-  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);  // nothing else is left to reap
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);  // no other child is left
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
-TEST_CASE("how a server ended is told, in every kind of sandbox") {
+TEST_CASE("the exit status of a server is reported in every kind of sandbox") {
   World w;
   const std::string mode = GENERATE("strict", "home-read-only", "off");
   const std::string definition = R"("command":"x","sandbox":{"mode":")" + mode + "\"}";
@@ -1188,10 +1187,11 @@ TEST_CASE("how a server ended is told, in every kind of sandbox") {
   CHECK(w.spawner->size() == 0);
 }
 
-TEST_CASE("a child leads a session, with clean signals and no descriptor of ours") {
+TEST_CASE("a child leads a session, with default signals and no inherited descriptor") {
   World w;
   const std::string mode = GENERATE("home-read-only", "off");
-  const int inherited = ::open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as others open theirs
+  // Without O_CLOEXEC, as other code opens files.
+  const int inherited = ::open("/dev/null", O_RDONLY);
   sigset_t pipe_signal, before;
   ::sigemptyset(&pipe_signal);
   ::sigaddset(&pipe_signal, SIGPIPE);
@@ -1208,7 +1208,7 @@ TEST_CASE("a child leads a session, with clean signals and no descriptor of ours
   CHECK(run.results.size() == attempts.size());
 }
 
-TEST_CASE("what cannot be started says why, and nothing is left") {
+TEST_CASE("a failed start reports the reason and leaves nothing behind") {
   World w;
   const std::string mode = GENERATE("home-read-only", "off");
   const std::string definition = R"("command":"x","sandbox":{"mode":")" + mode + "\"}";
@@ -1236,18 +1236,18 @@ TEST_CASE("what cannot be started says why, and nothing is left") {
 
 namespace {
 
-// How many there are of ours: "fd" (and the one to look with), "task".
+// The number of this process's "fd" (including the one that counts) or "task" entries.
 std::ptrdiff_t count_own(const char *what) {
   return std::distance(fs::directory_iterator(std::string("/proc/self/") + what), {});
 }
 
 }  // namespace
 
-TEST_CASE("more children than threads get ready side by side, and leave no descriptor") {
+TEST_CASE("more children than threads start in parallel and leave no descriptor") {
   World w;
   {
     const Running first(w, R"("command":"x")", {"pid:2"});
-  }  // what is made once
+  }  // creates what exists once per process
   if (w.reactor) w.reactor->poll(0);
   const auto before = count_own("fd");
   constexpr std::size_t count = 2 * 16 + 3;
@@ -1308,13 +1308,13 @@ TEST_CASE("more children than threads get ready side by side, and leave no descr
   CHECK(count_own("task") == 1);
 }
 
-TEST_CASE("a child can be ended while it gets ready, and its input is kept for it until then") {
+TEST_CASE("a child can be killed during its start, and its input is kept until then") {
   World w;
   const std::string mode = GENERATE("home-read-only", "off");
   const bool spawner_goes = GENERATE(false, true);
   const std::string definition = R"("command":"x","sandbox":{"mode":")" + mode + "\"}";
   for (int i = 0; i < 8; ++i) {
-    Running run(w, definition, {});  // waits for no answer
+    Running run(w, definition, {});  // no answer is awaited
     REQUIRE(run.status == BH_OK);
     CHECK(::write(run.child.in, "x", 1) == 1);
     if (spawner_goes) continue;
@@ -1329,7 +1329,7 @@ TEST_CASE("a child can be ended while it gets ready, and its input is kept for i
   }
   std::optional<Running> left(std::in_place, w, definition, std::vector<std::string>{});
   const int ended = ::dup(left->child.pidfd);
-  left->status = BH_STALE;  // it closes nothing
+  left->status = BH_STALE;  // closes nothing
   w.spawner.reset();
   pollfd ready{ended, POLLIN, 0};
   CHECK(::poll(&ready, 1, 0) == 1);
@@ -1339,7 +1339,7 @@ TEST_CASE("a child can be ended while it gets ready, and its input is kept for i
   CHECK(::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0);
 }
 
-TEST_CASE("places that were looked up are looked up again after a while, and follow links") {
+TEST_CASE("cached places expire and follow links") {
   World w;
   KnownPlaces places;
   std::uint64_t now = 1'000'000'000;
@@ -1359,7 +1359,7 @@ TEST_CASE("places that were looked up are looked up again after a while, and fol
   CHECK(places.real(secret) == real_path(secret));
 }
 
-TEST_CASE("a definition that is not understood starts nothing") {
+TEST_CASE("an invalid definition starts nothing") {
   World w;
   for (const char *sandbox :
        {R"("sandbox":5)", R"("sandbox":{"mode":"loose"})", R"("sandbox":{"write":["relative"]})",
@@ -1372,7 +1372,7 @@ TEST_CASE("a definition that is not understood starts nothing") {
   }
 }
 
-TEST_CASE("without namespaces Landlock still keeps secrets and refuses writes") {
+TEST_CASE("without namespaces Landlock hides secrets and rejects writes") {
   if (landlock_abi() == 0) return;
   World w([](SpawnOptions &options) { options.namespaces = false; });
   Running run(w, R"("command":"npx","args":[)" + in_quotes(w.project) + "]",
@@ -1396,7 +1396,7 @@ TEST_CASE("without namespaces Landlock still keeps secrets and refuses writes") 
   CHECK(run.later("read:" + w.state + "/secrets/later") == "EACCES");
 }
 
-TEST_CASE("what must be confined is not started when it cannot be") {
+TEST_CASE("mode require does not start a server that cannot be confined") {
   World w([](SpawnOptions &options) {
     options.namespaces = false;
     options.require = true;

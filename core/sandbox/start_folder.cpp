@@ -16,7 +16,7 @@ std::string_view base_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);  // npos + 1: all of it
 }
 
-// Whether `word` is one of the words of `list`, which have single spaces between them.
+// True if `word` is in `list`, whose words are separated by single spaces.
 bool is_listed(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const std::size_t end = std::min(list.find(' '), list.size());
@@ -26,14 +26,14 @@ bool is_listed(std::string_view list, std::string_view word) {
   return false;
 }
 
-// ---- what runs packages ------------------------------------------------------------------------
+// ---- programs that run packages ----------------------------------------------------------------
 
-// Options of a program, each list with single spaces. An option that is in no list has no value in
-// the next argument.
+// Options of a program; each list has single spaces. An option in none of the lists takes no value
+// from the next argument.
 struct Options {
-  std::string_view valued;    // their value is the next argument, unless a '=' is in them
-  std::string_view packages;  // the same, and it names a package
-  std::string_view folder;    // they are about the folder that the program is started in
+  std::string_view valued;    // the value is the next argument, unless the option contains '='
+  std::string_view packages;  // the same, and the value is a package
+  std::string_view folder;    // depend on the folder in which the program is started
 };
 
 constexpr Options npm_options{
@@ -62,12 +62,12 @@ constexpr Options pipx_options{
 constexpr Options dotnet_options{"--version --source --add-source --configfile --verbosity -v", "",
                                  ""};
 
-// A command line that runs a package by its name. Where one program has several, the first whose
-// words stand there is it.
+// A command line that runs a package by name. If a program has several, the first with matching
+// words applies.
 struct Runner {
   std::string_view command, words;
   const Options *options;
-  std::string_view needs = {};   // one of these options
+  std::string_view needs = {};   // one of these options is required
   std::string_view origin = {};  // the package begins with one of these
 };
 
@@ -95,13 +95,13 @@ constexpr Runner runners[] = {
     {"dotnet", "tool execute", &dotnet_options},
 };
 
-// Programs that start the command which their own arguments end with.
+// Programs that start the command at the end of their arguments.
 struct Starter {
   std::string_view command;
-  std::size_t words = 0;            // of their own, before that command
-  bool assigns = false;             // NAME=value may stand before it
+  std::size_t words = 0;            // own words before that command
+  bool assigns = false;             // NAME=value may precede it
   std::string_view valued = {};     // options, as above
-  std::string_view elsewhere = {};  // options that choose the folder, or hold the command
+  std::string_view elsewhere = {};  // options that select the folder or contain the command
 };
 
 constexpr Starter starters[] = {
@@ -134,7 +134,7 @@ bool takes_next(const Options &options, const Option &option) {
          (is_listed(options.valued, option.name) || is_listed(options.packages, option.name));
 }
 
-// Where the next argument is that is no option, from `at` on.
+// The index of the next argument from `at` on that is not an option.
 std::size_t next_word(const Options &options, Args args, std::size_t at) {
   for (; at < args.size() && is_option(args[at]); ++at) {
     if (args[at] == "--") return at + 1;
@@ -143,8 +143,8 @@ std::size_t next_word(const Options &options, Args args, std::size_t at) {
   return std::min(at, args.size());
 }
 
-// Where the package is named; the number of arguments: it is not, or by an option only. None: these
-// are other words.
+// The index of the package; the number of arguments if it is missing or named by an option only;
+// none if the words do not match.
 std::optional<std::size_t> find_package(const Runner &runner, Args args) {
   std::size_t at = 0;
   for (std::string_view words = runner.words; !words.empty(); ++at) {
@@ -165,19 +165,19 @@ bool is_python(std::string_view command) {
   return false;
 }
 
-// The arguments up to and with the module of "python -m"; none: it runs something else.
+// The number of arguments up to the module of "python -m"; none: it runs something else.
 std::optional<std::size_t> words_of_module(Args args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     const std::string &arg = args[i];
     if (arg.size() < 2 || arg[0] != '-') return std::nullopt;  // a script, or "-"
     if (arg[1] == '-') continue;
-    // Single letters can stand together: -Im MODULE, -mMODULE, -Xdev.
+    // Single letters can be combined: -Im MODULE, -mMODULE, -Xdev.
     for (std::size_t at = 1; at < arg.size(); ++at) {
       const bool last = at + 1 == arg.size();
       if (arg[at] == 'c') return std::nullopt;
       if (arg[at] == 'm') return std::min(last ? i + 2 : i + 1, args.size());
       if (arg[at] != 'W' && arg[at] != 'X') continue;
-      if (last) ++i;  // its value is the next
+      if (last) ++i;  // the next argument is its value
       break;
     }
   }
@@ -195,7 +195,7 @@ bool looks_like_file(std::string_view text) {
                      [&](std::string_view ending) { return text.ends_with(ending); });
 }
 
-// "Europe/Berlin".
+// For example "Europe/Berlin".
 bool is_time_zone(std::string_view text) {
   constexpr std::string_view areas =
       "Africa America Antarctica Arctic Asia Atlantic Australia Etc Europe Indian Pacific";
@@ -203,12 +203,12 @@ bool is_time_zone(std::string_view text) {
 }
 
 enum class Text : std::uint8_t {
-  word,     // with a slash it is a path
-  package,  // with a slash it is rather a package
-  value,    // of an option whose name is not about files: the same
+  word,     // a path if it contains a slash
+  package,  // with a slash probably a package
+  value,    // of an option whose name does not refer to files: the same
 };
 
-// By its form only: what lies in the folder is somebody else's.
+// Decides by the form of the text only: the content of the folder is not trusted.
 bool is_relative_path(std::string_view text, Text kind) {
   if (text == "." || text == ".." || text.starts_with("./") || text.starts_with("../")) return true;
   if (text.starts_with("file:")) return !text.substr(5).starts_with('/');
@@ -220,7 +220,7 @@ bool is_relative_path(std::string_view text, Text kind) {
   return slash != std::string_view::npos && kind == Text::word && !is_time_zone(text);
 }
 
-// "--db-path", "--outputDir".
+// For example "--db-path", "--outputDir".
 bool names_files(std::string_view option) {
   constexpr std::string_view words =
       "config conf cwd workspace workspaces repo repository project db database log logs out "
@@ -246,7 +246,7 @@ bool names_files(std::string_view option) {
   return false;
 }
 
-// Options that have no value: what follows them stands for itself.
+// Options without a value: the next argument is independent.
 bool is_switch(std::string_view option) {
   constexpr std::string_view known =
       "--verbose --debug --quiet --silent --stdio --read-only --readonly --yes --force --help "
@@ -255,13 +255,13 @@ bool is_switch(std::string_view option) {
          option.starts_with("--enable-") || option.starts_with("--disable-");
 }
 
-// An option of one letter may be about anything.
+// A short option may refer to anything.
 Text kind_of_value(std::string_view option) {
   const bool is_long = option.starts_with("--") && option.size() > 2;
   return !is_long || is_switch(option) || names_files(option) ? Text::word : Text::value;
 }
 
-// In what a server is given.
+// True if the server's arguments contain a relative path.
 bool has_relative_path(Args args) {
   Text kind = Text::word;
   for (const std::string_view arg : args) {
@@ -279,7 +279,7 @@ bool has_relative_path(Args args) {
   return false;
 }
 
-// In what stands before the package: the program's own options.
+// True if the program's own options, before the package, depend on the folder.
 bool options_need_folder(const Options &options, Args args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (!is_option(args[i])) continue;
@@ -304,7 +304,7 @@ bool begins_with_one_of(std::string_view list, std::string_view text) {
   return colon != std::string_view::npos && is_listed(list, text.substr(0, colon + 1));
 }
 
-// ---- the answer --------------------------------------------------------------------------------
+// ---- result ------------------------------------------------------------------------------------
 
 bool runs_module_alone(Args args) {
   const auto words = words_of_module(args);
@@ -314,7 +314,7 @@ bool runs_module_alone(Args args) {
 bool runs_package_alone(const Runner &runner, Args args, std::size_t package) {
   const Args own = args.first(package);
   if (options_need_folder(*runner.options, own)) return false;
-  if (!runner.needs.empty()) {  // "uv run --with": a program that the package brings, or a script
+  if (!runner.needs.empty()) {  // "uv run --with": a program of the package, or a script
     if (!has_option(runner.needs, own) || package == args.size()) return false;
     if (is_python(args[package])) return runs_module_alone(args.subspan(package + 1));
     if (args[package].find('/') != std::string::npos || looks_like_file(args[package]))
@@ -327,7 +327,7 @@ bool runs_package_alone(const Runner &runner, Args args, std::size_t package) {
          !has_relative_path(args.subspan(package + 1));
 }
 
-// The command that a starter starts; empty: none that is understood.
+// The command that a starter starts; empty: not recognized.
 Args behind_starter(const Starter &starter, Args args) {
   const Options options{starter.valued, {}, {}};
   std::size_t at = 0;
@@ -371,7 +371,7 @@ std::string make_private_folder(const std::string &parent, const std::string &na
   const std::string path = parent + "/" + name;
   struct stat info{};
   std::error_code error;
-  // The server may have written beside it: nothing is followed.
+  // The server may have written to the parent folder, so links are not followed.
   if (::lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) {
     std::filesystem::remove(path, error);
   }

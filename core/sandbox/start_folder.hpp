@@ -1,8 +1,7 @@
-// Where a server without a configured folder starts. A program that runs a package by its name
-// (npx, uvx, python -m ...) looks into the folder that it is started in first: for the package
-// itself, for settings that say where packages come from, for code that is loaded beside it. The
-// gateway may have been started in a repository of somebody else, whose code would then run in a
-// server of the user's.
+// The start folder of a server without a configured folder. A program that runs a package by name
+// (npx, uvx, python -m ...) searches its start folder first: for the package, for settings that
+// select the package source, and for code that it loads. If the gateway was started in a
+// third-party repository, code of that repository would run as one of the user's servers.
 #pragma once
 
 #include <string>
@@ -11,15 +10,16 @@
 
 namespace bulkhead {
 
-// Whether a server with this definition runs a package by its name and needs nothing of the folder
-// that it is started in: npx, npm exec, pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run,
-// uv run --with, pipx run, dnx, python -m and the like (a table in start_folder.cpp), also behind
-// env, nice or corepack, without `cwd` and without an argument that is a relative path. It is
-// started in an empty private directory. A command for a shell (sh -c) is not looked into.
+// True if the server runs a package by name and needs nothing of its start folder: npx, npm exec,
+// pnpm dlx, yarn dlx, bunx, deno run npm:, uvx, uv tool run, uv run --with, pipx run, dnx, python
+// -m and similar (table in start_folder.cpp), also after env, nice or corepack, without `cwd` and
+// without an argument that is a relative path. Such a server starts in an empty private directory.
+// Commands for a shell (sh -c) are not analysed.
 bool starts_in_private_folder(std::string_view command, const std::vector<std::string> &args,
                               std::string_view cwd);
 
-// Makes the folder NAME in `parent`, which belongs to the server, and empties it. Empty: it cannot.
+// Creates the folder NAME in `parent`, which belongs to the server, or empties it. Returns an
+// empty string on failure.
 std::string make_private_folder(const std::string &parent, const std::string &name);
 
 }  // namespace bulkhead

@@ -11,7 +11,7 @@ using namespace bulkhead;
 
 namespace {
 
-// Words with single spaces between them.
+// `line`: words separated by single spaces.
 bool is_private(const std::string &line, const std::string &cwd = {}) {
   std::istringstream words(line);
   std::string command, word;
@@ -23,7 +23,7 @@ bool is_private(const std::string &line, const std::string &cwd = {}) {
 
 }  // namespace
 
-TEST_CASE("a package that is run by its name starts in a private folder") {
+TEST_CASE("a server run by a package name starts in a private folder") {
   for (const char *line :
        {"npx -y @modelcontextprotocol/server-everything", "npx",
         "/usr/bin/npx -y server@latest stdio",
@@ -36,7 +36,7 @@ TEST_CASE("a package that is run by its name starts in a private folder") {
         "pipx run mcp-server-time", "python -m mcp_server", "python3.12 -m mcp.server --port 80",
         "python3 -u -m pkg", "python3 -Im pkg", "python3 -mpkg", "python3 -X dev -W error -m pkg",
         "pypy3 -m pkg",
-        // options, with and without values, before what names the command
+        // Options, with and without values, before the word that names the command
         "npm --silent exec pkg", "npm exec", "npm --registry https://r.example/ exec --yes -- pkg",
         "npm --loglevel=error x @scope/pkg", "npx --registry https://r.example/ owner/name",
         "npx -y -- pkg", "npx --yes --package owner/name tool", "pnpm --silent dlx pkg",
@@ -51,12 +51,12 @@ TEST_CASE("a package that is run by its name starts in a private folder") {
         "deno run --allow-env jsr:@scope/pkg", "deno run -A https://example.com/mod.ts",
         "deno --quiet run npm:pkg", "deno -A npm:pkg", "dnx Server.Of.Mine@1.0.0 --yes",
         "dotnet tool exec Server.Of.Mine",
-        // programs that start others
+        // Programs that start other programs
         "env npx pkg", "env FOO=bar BAR=./x /usr/bin/npx -y pkg",
         "/usr/bin/env -u NODE_OPTIONS -i PATH=/usr/bin npx pkg", "env -- npx pkg",
         "nice -n 5 uvx pkg", "timeout -k 5 60 npx pkg", "nohup env A=1 nice npx pkg",
         "corepack pnpm dlx pkg", "corepack yarn@4.1.0 dlx pkg", "corepack npx pkg",
-        // looks like a path and is none
+        // Values that look like a path and are not
         "uvx pkg --zone=Europe/Berlin", "uvx mcp-server-time --local-timezone Europe/Berlin",
         "npx -y pkg Europe/Berlin", "npx -y pkg --model openai/gpt-4o",
         "npx -y pkg --api-key=ab/cd", "npx -y pkg --accept application/x-ndjson"}) {
@@ -66,8 +66,7 @@ TEST_CASE("a package that is run by its name starts in a private folder") {
   }
 }
 
-TEST_CASE(
-    "what is given a relative path, or is no package by its name, stays where it was started") {
+TEST_CASE("a server with a relative path, or not run by a package name, keeps its start folder") {
   for (const char *line : {"node server.js",
                            "node /opt/server.js",
                            "uv run server.py",
@@ -143,7 +142,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a private folder is empty each time, and no link is followed") {
+TEST_CASE("a private folder is emptied each time, and no link is followed") {
   char pattern[] = "/tmp/bulkhead-folder-XXXXXX";
   REQUIRE(::mkdtemp(pattern) != nullptr);
   const std::filesystem::path parent = pattern;

@@ -8,7 +8,7 @@
 namespace bulkhead {
 namespace {
 
-// The work is done on the children's stacks; this holds a few frames and the C library's part.
+// The children use their own stacks; this one needs a few frames and the C library's part.
 constexpr std::size_t thread_stack_bytes = 256u << 10;
 
 }  // namespace
@@ -39,7 +39,7 @@ bool Starters::start(ChildPlan *plan) {
   return true;
 }
 
-// No signal is handled on these threads: whoever handles them expects the program's own.
+// These threads block all signals: handlers expect the program's own threads.
 bool Starters::add_thread() {
   threads_.reserve(most);
   stacks_.reserve(most);
@@ -101,7 +101,7 @@ ChildPlan *Starters::next_finished() noexcept {
     return plan;
   }
   std::uint64_t count = 0;
-  // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): it does not block
+  // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): read() does not block
   static_cast<void>(::read(finished_event_.get(), &count, sizeof count) == sizeof count);
   return nullptr;
 }

@@ -1,9 +1,9 @@
-// Threads that start children. Each waits while one child gets ready, so that the reactor's thread
-// does not, and children that are started together get ready together.
+// Threads that start children. Each waits during the start of one child, so that the reactor's
+// thread does not, and children started together start in parallel.
 //
-// Made with the first child, one more whenever all are at work, and kept as long as there are
-// children: the kernel ends a child with the thread that started it. Internal to core/sandbox.
-// Owner: a Spawner. Thread: its own, for all that is called here.
+// The first child creates the first thread; one is added whenever all are busy. All are kept as
+// long as there are children, because the kernel ends a child with the thread that started it.
+// Internal to core/sandbox. Owner: a Spawner. Thread: the reactor's, for all functions.
 #pragma once
 
 #include <pthread.h>
@@ -20,14 +20,14 @@
 
 namespace bulkhead {
 
-// The stacks of a child's two processes, while they run our code.
+// The stacks of the two processes of a child while they run the gateway's code.
 class ChildStacks {
  public:
-  // Each side calls shallowly and holds one path at most.
+  // Both have shallow call stacks and hold one path at most.
   static constexpr std::size_t bytes = 64u << 10;
 
   ChildStacks() : memory_(std::make_unique_for_overwrite<std::byte[]>(2 * bytes)) {}
-  // Their upper ends. (16: what the processors' calling conventions ask of a stack.)
+  // Sets the upper ends. (16-byte alignment is required by the calling conventions.)
   void give(ChildPlan *plan) const noexcept {
     plan->first_stack = memory_.get() + bytes;
     plan->second_stack = memory_.get() + 2 * bytes;
@@ -39,20 +39,20 @@ class ChildStacks {
 
 class Starters {
  public:
-  // So many children get ready side by side; a further start waits for one of them.
+  // The number of parallel starts; a further start waits for one of them.
   static constexpr std::size_t most = 16;
 
   Starters() = default;
-  ~Starters();  // no start may be under way: of all children it ends those that still run
+  ~Starters();  // no start may be in progress; ends all children that still run
   Starters(const Starters &) = delete;
   Starters &operator=(const Starters &) = delete;
 
-  // Makes what finished_fd() needs; on failure start() must not be called.
+  // Creates the descriptor of finished_fd(). If it fails, start() must not be called.
   bool prepare();
-  // Readable while next_finished() may have one.
+  // Readable if next_finished() may return a plan.
   int finished_fd() const noexcept { return finished_event_.get(); }
   // The plan is borrowed until it is `over`, and stays listed until next_finished() or forget().
-  // False: there is no thread and none can be made.
+  // False: no thread is available and none can be created.
   bool start(ChildPlan *plan);
   ChildPlan *next_finished() noexcept;  // null: no more
   void forget(ChildPlan *plan) noexcept;
@@ -65,11 +65,10 @@ class Starters {
 
   OwnedFd finished_event_;
   std::vector<pthread_t> threads_;
-  std::vector<std::unique_ptr<ChildStacks>>
-      stacks_;        // one for each thread, which allocates nothing
-  std::mutex mutex_;  // guards what follows
+  std::vector<std::unique_ptr<ChildStacks>> stacks_;  // one per thread, preallocated
+  std::mutex mutex_;                                  // guards the members below
   std::condition_variable wanted_;
-  ChildPlan *first_ = nullptr, *last_ = nullptr;  // to be started
+  ChildPlan *first_ = nullptr, *last_ = nullptr;  // waiting to be started
   ChildPlan *finished_ = nullptr;
   std::size_t queued_ = 0, idle_ = 0, running_ = 0;
   bool ending_ = false;

@@ -1,5 +1,5 @@
-// The single steps of confine(); each returns 0 or an errno value, so that the caller decides
-// whether a step that a kernel refuses ends the start or is only missing.
+// The single steps of confine(). Each returns 0 or an errno value; the caller decides whether a
+// rejected step ends the start or is reported as missing.
 //
 // Thread: the only one of the process.
 #pragma once
@@ -12,24 +12,25 @@
 
 namespace bulkhead::steps {
 
-// Namespaces of our own; an ordinary user gets them inside a user namespace that maps only them.
-// `flags`: CLONE_NEW*, without CLONE_NEWUSER. Afterwards there may be capabilities in it.
+// Private namespaces. For an ordinary user they are in a user namespace that maps only this user.
+// `flags`: CLONE_NEW* without CLONE_NEWUSER. Afterwards the process may have capabilities in them.
 struct Isolated {
   int error = 0;
   bool user_namespace = false;
 };
 Isolated own_namespaces(int flags);
-int own_user_namespace();  // that one by itself
+int own_user_namespace();  // only the user namespace
 
-// In a mount namespace of our own: no change reaches the outside, and each path is covered by an
-// empty, read-only folder without rights, or by /dev/null.
+// In a private mount namespace: changes do not propagate outside, and each path is covered by an
+// empty, read-only, inaccessible folder or by /dev/null.
 int hide_paths(const std::vector<std::string> &paths);
 
-int become(uid_t user, gid_t group);  // all ids and no further groups; when root
-int drop_bounding_set();              // no program can bring capabilities back; if there are any
-int drop_capabilities(std::uint64_t keep);  // the other sets, but for these bits
+int become(uid_t user, gid_t group);  // sets all ids and drops all supplementary groups; root only
+// Programs cannot regain capabilities; no effect without capabilities.
+int drop_bounding_set();
+int drop_capabilities(std::uint64_t keep);  // drops the other sets, except these bits
 
-// Lowers soft and hard limit; one that is lower already stays.
+// Lowers the soft and hard limit; a limit that is already lower is kept.
 int limit(int resource, std::uint64_t value);
 
 }  // namespace bulkhead::steps

@@ -1,5 +1,5 @@
-// What a system lacks: said loudly where the profile takes what there is, a reason not to start where it
-// wants all. The program `lack` makes a kernel seem to lack something.
+// Missing kernel features: a warning in mode best-effort, a failed start in mode require. The
+// program `lack` makes a feature unavailable.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,20 +12,21 @@ const inText = (gateway, ...command) => {
   try {
     return execFileSync(program, command, { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8', timeout: 30_000 });
   } catch (error) {
-    return error.stdout;  // doctor's exit code says that something is wrong
+    return error.stdout;  // doctor's exit code reports a fault
   }
 };
 const logOf = (gateway) => readFileSync(join(gateway.dir, 'state/bulkhead/log/bulkhead.log'), 'utf8');
 const upIs = (gateway, state) => until(`it is ${state}`, async () => (await statusOf(gateway)).servers[0].state === state, 20_000);
 
-// [what it lacks, words of compartments, words of servers, what the first compartment that refuses may say]
+// [missing part, words for compartments, words for servers, alternatives that the first failing
+// compartment may report]
 const lacks = [
   ['landlock', ['landlock-files'], ['landlock-files'], 'landlock-[a-z]+'],
   ['namespaces', ['network-namespace', 'mount-namespace'], ['namespaces'], '(network|mount)-namespace'],
 ];
 
 for (const [part, ofCompartments, ofServers, refused] of lacks) {
-  test(`best-effort without ${part}: starts, works, and says what is missing`, async (t) => {
+  test(`best-effort without ${part}: starts, works, and reports what is missing`, async (t) => {
     const gateway = await t.gateway(profile('best-effort'), lack(part));
     const client = await t.http(gateway);
     assert.equal((await client.tool('up__a')).content[0].text, 'fake/a');
@@ -39,18 +40,18 @@ for (const [part, ofCompartments, ofServers, refused] of lacks) {
     assert.match(inText(gateway, 'doctor'), new RegExp(`servers of compartment launcher run without: .*${ofServers[0]}`));
     const said = logOf(gateway);
     assert.match(said, new RegExp(`the kernel cannot enforce: ${ofCompartments[0]}`));
-    assert.match(said, new RegExp(`servers are confined less than they could be: ${ofServers[0]}`));
+    assert.match(said, new RegExp(`the sandbox of servers is incomplete: ${ofServers[0]}`));
   });
 
-  test(`require without ${part}: does not start, and says what is missing`, async (t) => {
+  test(`require without ${part}: does not start, and reports what is missing`, async (t) => {
     const gateway = new Gateway(t.dir, profile('require'), lack(part));
     const started = await gateway.serve().then(() => gateway.stop().then(() => 'started'), (error) => error.message);
     assert.match(started, /the gateway ended at once: {"code":1,/);
-    assert.match(started, new RegExp(`isolation is required, and this system lacks: .*${refused}`));
+    assert.match(started, new RegExp(`isolation is required, but this system lacks: .*${refused}`));
     assert.match(started, /mode = "best-effort"/);
   });
 
-  // One process is not confined, its servers are.
+  // With a single process the gateway is not confined, but its servers are.
   test(`require in one process without ${part}: no server is started without its sandbox`, async (t) => {
     const gateway = await t.gateway(profile('require'), { ...lack(part), args: ['--single-process'] });
     await upIs(gateway, 'failed');
@@ -59,7 +60,7 @@ for (const [part, ofCompartments, ofServers, refused] of lacks) {
   });
 }
 
-test('best-effort without IPC namespaces: servers run, and status and doctor name what they lack', async (t) => {
+test('best-effort without IPC namespaces: servers run, and status and doctor report what is missing', async (t) => {
   const gateway = await t.gateway(profile('best-effort'), lack('ipc'));
   const client = await t.http(gateway);
   assert.equal((await client.tool('up__a')).content[0].text, 'fake/a');
@@ -70,7 +71,7 @@ test('best-effort without IPC namespaces: servers run, and status and doctor nam
   assert.match(execFileSync(join(build, 'tests/lack'), ['ipc', '--', program, 'doctor'], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' }), /this user cannot have IPC namespaces/);
 });
 
-test('require without IPC namespaces: a server is started only if it shares them on purpose', async (t) => {
+test('require without IPC namespaces: a server starts only if it is configured to share them', async (t) => {
   if (sanitized) throw new Skip('a build with a sanitizer has no filter, which mode "require" wants too');
   const { isolation, mcpServers } = profile('require');
   const shares = { ...fake('--tool', 'b'), sandbox: { ipc: 'host' } };
@@ -83,14 +84,14 @@ test('require without IPC namespaces: a server is started only if it shares them
   assert.match((await states()).up.reason, /isolation\.mode is "require", and this machine lacks parts of its sandbox: ipc-namespace/);
 });
 
-test('one process says what its servers lack', async (t) => {
+test('a single process reports what its servers lack', async (t) => {
   const gateway = await t.gateway(profile('best-effort'), { ...lack('namespaces'), args: ['--single-process'] });
   await upIs(gateway, 'ready');
   assert.ok((await statusOf(gateway)).servers_missing.includes('namespaces'));
   assert.match(inText(gateway, 'status'), /not enforced for servers: .*namespaces/);
 });
 
-test('require where nothing is missing: starts, all is in force, and nothing is said to be missing', async (t) => {
+test('require with all features: starts, everything is in force, nothing is reported missing', async (t) => {
   if (sanitized) throw new Skip('a build with a sanitizer has no filter');
   const probe = await t.gateway(profile('best-effort'));
   await upIs(probe, 'ready');

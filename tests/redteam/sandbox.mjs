@@ -168,7 +168,7 @@ for (const [sandbox, args] of [['home-read-only', []], ['strict', []], ['home-re
       assert.ok(!seen, 'a credential beside the file');
       assert.deepEqual(made, []);
       assert.match(read(`${home}/.config/tool.json`), /^tool\nchanged\n$/);
-      assert.match(gateway.stderr(), /new\.json does not exist, and its folder is not given instead/);
+      assert.match(gateway.stderr(), /new\.json does not exist, and its folder is not granted instead/);
       const doctor = runProgram(t, ['doctor', '--config', gateway.config], { env: { HOME: home } }).stdout;
       assert.match(doctor, /^warn  the sandbox of server evil: it can change the file .*tool\.json, but not replace it/m);
     }
