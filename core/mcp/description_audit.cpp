@@ -11,7 +11,8 @@ namespace {
 
 struct Pattern {
   std::string_view id;
-  // Alternatives, separated by '|'. One that begins with a letter begins a word.
+  // Alternatives, separated by '|'. An alternative that begins with a letter matches at the start
+  // of a word only.
   std::string_view texts;
 };
 
@@ -39,7 +40,7 @@ constexpr Pattern kPatterns[] = {
 };
 constexpr std::string_view kLong = "long";
 constexpr std::string_view kHidden = "hidden-characters";
-constexpr unsigned kDepth = 128;  // valid_json()'s
+constexpr unsigned kDepth = 128;  // same as in valid_json()
 
 bool word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
@@ -81,7 +82,7 @@ class Audit {
       if (holds_any(plain_, kPatterns[i].texts)) found_ |= std::uint32_t{1} << i;
   }
 
-  // Every string of a JSON value. `depth`: how many more levels may follow.
+  // Visits every string of a JSON value. `depth`: the number of further levels.
   void value(std::string_view json, unsigned depth) {
     if (json.empty() || depth == 0) return;
     Inside inside{this, depth - 1};
@@ -119,7 +120,8 @@ class Audit {
     unsigned depth;
   };
 
-  // Into the text that patterns are looked for in: small letters, one blank for white space.
+  // Adds a character to the text that patterns are matched against: lower case, one space for white
+  // space.
   void take(char32_t c, std::string_view bytes) {
     if (blank(c)) {
       if (!plain_.ends_with(' ')) plain_ += ' ';

@@ -1,4 +1,4 @@
-// Row F12: what descriptions try.
+// Tests of description_audit.hpp (row F12 of the feature table).
 #include "mcp/description_audit.hpp"
 
 #include <catch2/catch.hpp>
@@ -28,7 +28,7 @@ const std::pair<const char *, const char *> kPoisoned[] = {
 
 }  // namespace
 
-TEST_CASE("F12 every pattern is flagged with its id") {
+TEST_CASE("F12 every pattern is reported with its id") {
   std::set<std::string_view> seen;
   for (const auto &[text, id] : kPoisoned) {
     INFO(text);
@@ -40,7 +40,7 @@ TEST_CASE("F12 every pattern is flagged with its id") {
   CHECK(seen.size() + 1 == 14);
 }
 
-TEST_CASE("F12 clean, long and hidden") {
+TEST_CASE("F12 clean texts, long texts and hidden characters") {
   CHECK(audit_text("Gets the forecast for a city. Reads the file system; the filesystem: a tree.")
             .empty());
   CHECK(audit_text("Gets the forecast for a city, in degrees. Ecosystem: no.").empty());
@@ -54,11 +54,11 @@ TEST_CASE("F12 clean, long and hidden") {
   CHECK(audit_text("tag \xF3\xA0\x81\xA1") == Ids{"hidden-characters"});
   CHECK(audit_text("\x1B[2J") == Ids{"hidden-characters"});
   CHECK(audit_text("line\nbreak\ttab").empty());
-  // Hidden characters do not hide a pattern.
+  // Patterns are found despite hidden characters.
   CHECK(audit_text("ig\xE2\x80\x8Bnore previous") == Ids{"ignore-previous", "hidden-characters"});
 }
 
-TEST_CASE("F12 strings inside the schemas count, names of members too") {
+TEST_CASE("F12 strings and member names in schemas are checked") {
   CHECK(
       audit_tool(R"({"name":"a","description":"Adds.","inputSchema":{"type":"object"}})").empty());
   CHECK(
@@ -69,7 +69,7 @@ TEST_CASE("F12 strings inside the schemas count, names of members too") {
         Ids{"you-are-now"});
   CHECK(audit_tool(R"({"name":"a","description":")" + std::string(1001, 'a') + "\"}") ==
         Ids{"long"});
-  // Not a description of its own: schemas may be long.
+  // Only the tool's own description can be too long; schemas may be long.
   CHECK(
       audit_tool(R"({"name":"a","inputSchema":{"x":")" + std::string(1001, 'a') + "\"}}").empty());
 }

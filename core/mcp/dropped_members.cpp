@@ -1,4 +1,5 @@
-// Messages without what must not go on, and what of params has no name of its own.
+// Removes members that must not be forwarded, and collects the members of params that Scan does not
+// name.
 #include <string>
 
 #include "mcp/known_params.hpp"
@@ -8,7 +9,8 @@
 namespace bulkhead::mcp {
 namespace {
 
-// The members of a validated object that `keep` wants, each as it came but without space around.
+// The members of a validated object for which `keep` is true, unchanged except for surrounding
+// space.
 template <class F>
 std::string filtered(std::string_view object, F keep) {
   struct Rest {
@@ -86,7 +88,9 @@ std::string unknown_param_names(std::string_view message, const Scan &scan) {
         while (!name.empty() && (static_cast<unsigned char>(name.back()) & 0xC0) == 0x80) {
           name.remove_suffix(1);
         }
-        if (!name.empty()) name.remove_suffix(1);  // the first byte of a character, or a whole one
+        if (!name.empty())
+          // The first byte of a multi-byte character, or a whole character.
+          name.remove_suffix(1);
       }
       out.append(out.empty() ? "" : ", ");
       append_quoted(&out, std::string(name) + (cut ? "..." : ""));

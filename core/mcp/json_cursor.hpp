@@ -1,4 +1,4 @@
-// Walking over JSON text while checking it (RFC 8259). Never allocates, never recurses.
+// Validating traversal of JSON text (RFC 8259). Never allocates, never recurses.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace bulkhead::mcp::json {
 
-// What no limit can lift: one bit per level is kept on the stack.
+// The maximum depth regardless of limits: one bit per level is stored on the stack.
 inline constexpr std::uint32_t deepest = 1024;
 
-inline constexpr char too_deep[] = "nested too deeply";  // also known by its address
+inline constexpr char too_deep[] = "nested too deeply";  // also compared by address
 
-// The *_end functions: p is where something begins, the answer where it ends, or nullptr with
-// *fault filled. They read nothing outside [p, end).
+// The *_end functions receive the start of an element and return its end, or nullptr with *fault
+// set. They read only [p, end).
 
 inline const char *fail_at(Fault *fault, const char *what, const char *at,
                            const char *end) noexcept {
@@ -46,7 +46,7 @@ inline const char *digits_end(const char *p, const char *end, Fault *fault) noex
 inline const char *number_end(const char *p, const char *end, Fault *fault) noexcept {
   if (*p == '-') ++p;
   if (p < end && *p == '0') {
-    ++p;  // a digit behind it is the caller's to refuse: no value can go on so
+    ++p;  // the caller rejects a following digit: no value can continue with it
   } else {
     p = digits_end(p, end, fault);
     if (p == nullptr) return nullptr;
@@ -63,22 +63,22 @@ inline const char *number_end(const char *p, const char *end, Fault *fault) noex
   return p;
 }
 
-// Does a word of four bytes stand at p? (The caller knows that so many are there.)
+// True if the word of four bytes is at p. The caller has checked that four bytes exist.
 inline bool is_word(const char *p, const char (&word)[5]) noexcept {
   return std::memcmp(p, word, 4) == 0;
 }
 
-// A string, a number or one of the three words.
+// Parses a string, a number or one of the three literals.
 inline const char *scalar_end(const char *p, const char *end, Fault *fault) noexcept {
   if (p == end) return fail_at(fault, "", p, end);
   if (*p == '"') return string_end(p + 1, end, fault);
   if (*p == '-' || is_digit(*p)) return number_end(p, end, fault);
   if (end - p >= 4 && (is_word(p, "true") || is_word(p, "null"))) return p + 4;
   if (end - p >= 5 && is_word(p, "fals") && p[4] == 'e') return p + 5;
-  return fail_at(fault, "no valid JSON value here", p, end);
+  return fail_at(fault, "invalid JSON value", p, end);
 }
 
-// A member's name, its colon and the space around them. *inside: the name without its quotes.
+// Parses a member's name, its colon and the space around them. *inside: the name without quotes.
 inline const char *key_end(const char *p, const char *end, std::string_view *inside,
                            Fault *fault) noexcept {
   if (p == end || *p != '"') return fail_at(fault, "a member name is expected", p, end);
@@ -91,7 +91,8 @@ inline const char *key_end(const char *p, const char *end, std::string_view *ins
   return space_end(p + 1, end);
 }
 
-// Behind a value: a comma or the given closing bracket, and the space around them. *more: a comma.
+// Parses the comma or closing bracket after a value, and the space around it. *more: true for a
+// comma.
 inline const char *separator_end(const char *p, const char *end, char close, bool *more,
                                  Fault *fault) noexcept {
   p = space_end(p, end);
@@ -104,7 +105,7 @@ inline const char *separator_end(const char *p, const char *end, char close, boo
   return fail_at(fault, "a comma or a closing bracket is expected", p, end);
 }
 
-// Which of the open levels are objects.
+// Stores for each open level whether it is an object.
 class LevelBits {
  public:
   void set(std::uint32_t level, bool object) noexcept {
@@ -117,14 +118,14 @@ class LevelBits {
   }
 
  private:
-  std::uint64_t words_[deepest / 64];  // a level is set before it is read
+  std::uint64_t words_[deepest / 64];  // a level is written before it is read
 };
 
-// A whole value of any type. depth: how many levels it may have (0: a scalar only).
+// Parses a value of any type. depth: the maximum number of levels (0: a scalar only).
 const char *value_end(const char *p, const char *end, std::uint32_t depth, Fault *fault) noexcept;
 
-// A place in a text that moves on behind what was read. After a function has returned false,
-// fault() says why and the place is of no use.
+// A position in a text that advances past each parsed element. After a function has returned false,
+// fault() has the reason and the position is invalid.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) noexcept
@@ -136,7 +137,7 @@ class Cursor {
   const Fault &fault() const noexcept { return fault_; }
   bool at_end() const noexcept { return at_ == end_; }
 
-  // The byte here, 0 at the end. (A NUL is nowhere valid.)
+  // The current byte, 0 at the end. (NUL is never valid.)
   char peek() const noexcept { return at_ < end_ ? *at_ : '\0'; }
 
   bool take(char c) noexcept {

@@ -1,5 +1,5 @@
-// Member names as text: unescaping one character at a time, and a hash that is the same for names
-// that some decoder may take for one another.
+// Member names as text: unescaping one character at a time, and a hash that is equal for names
+// which some decoder may confuse.
 #pragma once
 
 #include <bit>
@@ -9,8 +9,8 @@
 
 namespace bulkhead::mcp::json {
 
-// Gives the characters of a validated string token's inside (without quotes), unescaped. A lone
-// surrogate becomes U+FFFD.
+// Yields the unescaped characters of a validated string token (without quotes). A lone surrogate
+// becomes U+FFFD.
 class Unescape {
  public:
   explicit Unescape(std::string_view inside) noexcept
@@ -120,7 +120,7 @@ constexpr char32_t fold(char32_t c) noexcept {
   return c;
 }
 
-// A 64-bit hash over bytes taken in words of eight, the first byte lowest.
+// A 64-bit hash over bytes in words of eight, first byte lowest.
 static_assert(std::endian::native == std::endian::little);
 class NameHash {
  public:
@@ -157,7 +157,7 @@ class NameHash {
   std::uint64_t size_ = 0;
 };
 
-// Of a name known when this is compiled: ASCII, no escapes.
+// The hash of a compile-time name: ASCII, no escapes.
 constexpr std::uint64_t folded_hash_of(std::string_view name) noexcept {
   NameHash hash;
   for (const char c : name) {
@@ -176,8 +176,8 @@ inline std::uint64_t folded_hash_slow(std::string_view inside) noexcept {
   return hash.value();
 }
 
-// Of the inside of a validated string token; readable: how far beyond it bytes may be read.
-// *as_it_is: the name holds no escape and only ASCII, so that its bytes are its text.
+// The hash of a validated string token (without quotes). readable: the end of the readable memory.
+// *as_it_is: true if the name has no escapes and only ASCII, so that its bytes are its text.
 inline std::uint64_t folded_hash(std::string_view inside, const char *readable,
                                  bool *as_it_is) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101u;
@@ -211,7 +211,7 @@ inline std::uint64_t folded_hash(std::string_view inside, const char *readable,
   return hash.value();
 }
 
-// Is the inside of a validated token, unescaped, this text?
+// True if the unescaped token equals this text.
 inline bool same_text(std::string_view inside, std::string_view text) noexcept {
   if (inside.find('\\') == std::string_view::npos) return inside == text;
   std::size_t at = 0;

@@ -21,7 +21,7 @@ bool is_hex(char c) noexcept {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// p: at the backslash. Returns the place behind the escape.
+// p: at the backslash. Returns the position after the escape.
 inline const char *escape_end(const char *p, const char *end, Fault *fault) noexcept {
   if (end - p < 2) return fail(fault, "string is not closed", end);
   switch (p[1]) {
@@ -45,8 +45,7 @@ inline const char *escape_end(const char *p, const char *end, Fault *fault) noex
   return p + 6;
 }
 
-// One byte that is not plain ASCII: goes on behind what it begins, or fails. The closing quote is
-// the caller's.
+// Consumes one element that is not plain ASCII, or fails. The caller handles the closing quote.
 inline const char *step_special(const char *p, const char *end, Fault *fault) noexcept {
   if (*p == '\\') return escape_end(p, end, fault);
   if (static_cast<u8>(*p) < 0x20) return fail(fault, "control character in a string", p);
@@ -83,7 +82,7 @@ const char *string_end_sse2(const char *p, const char *end, Fault *fault) noexce
     }
     p += __builtin_ctz(bits);
     if (*p == '"') return p + 1;
-    // Text in other scripts comes in runs; stay here until the next plain byte.
+    // Non-ASCII text comes in runs, so the loop continues until the next plain byte.
     do {
       p = step_special(p, end, fault);
       if (p == nullptr) return nullptr;
@@ -93,9 +92,9 @@ const char *string_end_sse2(const char *p, const char *end, Fault *fault) noexce
 }
 
 // UTF-8 validation after Keiser and Lemire, "Validating UTF-8 In Less Than One Instruction Per
-// Byte" (2021): three table look-ups on neighbouring nibbles give the set of faults that both
-// halves agree on; then bytes that must be a second or third continuation are compared with those
-// that are.
+// Byte" (2021). Three table look-ups on neighbouring nibbles give the set of errors that both
+// halves permit. Then the bytes that must be a second or third continuation are compared with the
+// actual continuations.
 namespace utf8_table {
 constexpr char too_short = 1;        // lead byte, then no continuation
 constexpr char too_long = 2;         // ASCII, then a continuation
@@ -161,13 +160,13 @@ alignas(16) constexpr char second_high[16] = {
     too_short,
     too_short,
     too_short};
-// A block that ends in one of these bytes (or above) leaves its last character unfinished.
+// A block whose last byte is one of these or above ends with an incomplete character.
 alignas(32) constexpr u8 complete_limit[32] = {
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,      255,      255,
     255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0xF0 - 1, 0xE0 - 1, 0xC0 - 1};
 }  // namespace utf8_table
 
-// 32 times FF, then 32 times 00: read at 32 - k, it keeps the first k bytes of a block.
+// 32 bytes FF, then 32 bytes 00: loaded at 32 - k, the mask keeps the first k bytes of a block.
 struct KeepTable {
   u8 bytes[64];
   constexpr KeepTable() : bytes() {
@@ -186,13 +185,13 @@ BULKHEAD_AVX2 inline __m256i table32(const char *t) noexcept {
   return _mm256_broadcastsi128_si256(*reinterpret_cast<const __m128i *>(t));
 }
 
-// The bytes of two neighbouring blocks, shifted by N: what stands N places before each byte of v.
+// The bytes of two neighbouring blocks, shifted by N: the byte N positions before each byte of v.
 template <int N>
 BULKHEAD_AVX2 inline __m256i before(__m256i previous, __m256i v) noexcept {
   return _mm256_alignr_epi8(v, _mm256_permute2x128_si256(previous, v, 0x21), 16 - N);
 }
 
-// Non-zero bytes where v, coming behind previous, is not UTF-8.
+// Non-zero bytes where v, following previous, is not valid UTF-8.
 BULKHEAD_AVX2 inline __m256i utf8_faults(__m256i previous, __m256i v) noexcept {
   const __m256i nibble = _mm256_set1_epi8(0x0F);
   const __m256i one = before<1>(previous, v);
@@ -228,7 +227,7 @@ BULKHEAD_AVX2 inline void add_block(Utf8State *state, __m256i v) noexcept {
   state->previous = v;
 }
 
-// Bits of the bytes that need a look: quote, backslash, control characters.
+// A bit for each special byte: quote, backslash, control character.
 BULKHEAD_AVX2 inline std::uint32_t stop_bits(__m256i v) noexcept {
   const __m256i quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"'));
   const __m256i slash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
@@ -237,7 +236,8 @@ BULKHEAD_AVX2 inline std::uint32_t stop_bits(__m256i v) noexcept {
       _mm256_movemask_epi8(_mm256_or_si256(_mm256_or_si256(quote, slash), control)));
 }
 
-// The block at p. Near the end it is copied and filled with zeros, which get a look.
+// Loads the block at p. Near the end the block is copied and filled with zeros, which count as
+// special.
 BULKHEAD_AVX2 inline __m256i block_at(const char *p, const char *end) noexcept {
   if (end - p >= 32) return load32(p);
   alignas(32) char block[32] = {};
@@ -245,15 +245,15 @@ BULKHEAD_AVX2 inline __m256i block_at(const char *p, const char *end) noexcept {
   return load32(block);
 }
 
-// Goes over the escapes in a block at p. stops: bits that need a look; *stops is what is left when
-// the closing quote or something wrong is met. Returns true if the first byte of the next block
-// belongs to an escape that began here.
+// Skips the escapes in a block at p. stops: the bits of special bytes; afterwards *stops has those
+// from the closing quote or first error on. Returns true if the first byte of the next block
+// belongs to an escape that starts in this one.
 inline bool skip_escapes(const char *p, const char *end, std::uint32_t *stops) noexcept {
   Fault ignored;
   while (*stops != 0) {
     const int k = __builtin_ctz(*stops);
     if (end - p <= k || p[k] != '\\' || escape_end(p + k, end, &ignored) == nullptr) return false;
-    // Only the byte behind the backslash can be one that would need a look by itself.
+    // Only the byte after the backslash can itself be special.
     if (k == 31) {
       *stops = 0;
       return true;
@@ -282,14 +282,14 @@ BULKHEAD_AVX2 const char *string_end_avx2(const char *p, const char *end, Fault 
     add_block(&state, _mm256_and_si256(v, load32(keep_table.bytes + 32 - k)));
     const bool closed = end - p > k && p[k] == '"';
     if (closed && _mm256_testz_si256(state.faults, state.faults) != 0) return p + k + 1;
-    return string_end_scalar(start, end, fault);  // says what is wrong, and where
+    return string_end_scalar(start, end, fault);  // reports the error and its position
   }
 }
 #endif
 
 const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept;
 
-// Starts with the function that chooses, so that it is right even before dynamic initialisation.
+// Initialized with the choosing function, so that it is valid before dynamic initialisation.
 std::atomic<StringEnd> chosen{&choose_and_run};
 
 const char *choose_and_run(const char *p, const char *end, Fault *fault) noexcept {

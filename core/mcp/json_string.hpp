@@ -1,7 +1,7 @@
-// Finding the end of a JSON string while checking it: escapes, control characters, UTF-8.
+// Finds the end of a JSON string and validates it: escapes, control characters, UTF-8.
 //
-// One function per instruction set, all with the same answers; string_end() takes the fastest one
-// that this processor has. A processor without AVX2 checks non-ASCII text byte by byte.
+// There is one implementation per instruction set, all with equal results; string_end() uses the
+// fastest one that the processor supports. Without AVX2 non-ASCII text is checked byte by byte.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,22 @@
 
 namespace bulkhead::mcp::json {
 
-// What was wrong and where. what is static text.
+// An error and its position. `what` is static text.
 struct Fault {
   const char *what = "";
   const char *at = nullptr;
 };
 
-// p: just behind the opening quote. Returns the place behind the closing quote, or nullptr with
-// *fault filled. Reads nothing outside [p, end). Thread: any.
+// p: after the opening quote. Returns the position after the closing quote, or nullptr with *fault
+// set. Reads only [p, end). Thread: any.
 using StringEnd = const char *(*)(const char *p, const char *end, Fault *fault) noexcept;
 
-// The fastest variant that this processor can run.
+// The fastest variant that this processor supports.
 const char *string_end_long(const char *p, const char *end, Fault *fault) noexcept;
 
 #if BULKHEAD_SSE2
-// Bits of the 16 bytes at p that are not plain ASCII: one signed comparison finds both < 0x20 and
-// >= 0x80.
+// A bit for each of the 16 bytes at p that is not plain ASCII. One signed comparison detects both <
+// 0x20 and >= 0x80.
 inline unsigned special_bits(const char *p) noexcept {
   const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i *>(p));
   const __m128i quote = _mm_cmpeq_epi8(v, _mm_set1_epi8('"'));
@@ -41,7 +41,7 @@ inline unsigned special_bits(const char *p) noexcept {
 
 inline const char *string_end(const char *p, const char *end, Fault *fault) noexcept {
 #if BULKHEAD_SSE2
-  // Most strings of a message are short: no call for them.
+  // Most strings of a message are short and need no call.
   if (end - p >= 16) {
     const unsigned bits = special_bits(p);
     if (bits != 0) {
@@ -53,8 +53,8 @@ inline const char *string_end(const char *p, const char *end, Fault *fault) noex
   return string_end_long(p, end, fault);
 }
 
-// The variants, for tests and measurements; best to worst, each with the name of what it needs.
-// Only those that this processor can run are listed; the last is plain C++.
+// The variants that this processor supports, for tests and measurements: fastest first, each with
+// the name of its instruction set; the last is plain C++.
 struct StringEndVariant {
   const char *name;
   StringEnd function;
@@ -65,10 +65,11 @@ struct StringEndVariants {
 };
 StringEndVariants string_end_variants() noexcept;
 
-// Length of the well-formed UTF-8 sequence at p (1 to 4), 0 if there is none (RFC 3629).
+// The length of the well-formed UTF-8 sequence at p (1 to 4), or 0 if it is malformed (RFC 3629).
 unsigned utf8_length(const char *p, const char *end) noexcept;
 
-// How many bytes from p on can stand in a JSON string as they are: printable ASCII but `"` and `\`.
+// The number of bytes from p on that need no escape in a JSON string: printable ASCII except `"`
+// and `\`.
 std::size_t plain_prefix(const char *p, const char *end) noexcept;
 
 }  // namespace bulkhead::mcp::json

@@ -1,4 +1,4 @@
-// The functions of scan.hpp that work on JSON values, not on messages.
+// The functions of scan.hpp that operate on JSON values rather than messages.
 #include <vector>
 
 #include "mcp/json_cursor.hpp"
@@ -83,7 +83,7 @@ std::string_view member(std::string_view object, std::string_view key) noexcept 
 
 bool has_duplicate_members(std::string_view json) {
   json::OpenNames names(json);
-  std::vector<bool> is_object;  // of each open level
+  std::vector<bool> is_object;  // one per open level
   const char *end = json.data() + json.size();
   json::Fault fault;
   bool name_next = false;

@@ -1,5 +1,5 @@
-// JSON as text: grammar, strings on every instruction set, comparison with two libraries, and the
-// helpers of scan.hpp.
+// Tests of JSON text: grammar, strings on every instruction set, comparison with two libraries, and
+// the helpers of scan.hpp.
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -59,7 +59,7 @@ TEST_CASE("grammar: accepted") {
   }
 }
 
-TEST_CASE("grammar: refused") {
+TEST_CASE("grammar: rejected") {
   const char *texts[] = {
       "", " ", "01", "-01", "-", "+1", "1.", ".5", "1.e5", "1e", "1e+", "0x10", "1_000", "NaN",
       "Infinity", "-Infinity", "tru", "truee", "True", "nul", "nulll", "\"", "\"a", "'a'",
@@ -68,7 +68,7 @@ TEST_CASE("grammar: refused") {
       "{\"a\":", "{\"a\":1", "{\"a\":1,", "{\"a\":1,}", "{,}", "{a:1}", "{1:1}", "{\"a\" 1}",
       "{\"a\"::1}", "{\"a\":1]", "{\"a\":1 \"b\":2}", "1 2", "{} {}", "[]]", "\xEF\xBB\xBF{}",
       "/**/1", "[1]//", "\x0B[]", "\xC2\xA0[]",
-      // not UTF-8
+      // Invalid UTF-8
       "\"\x80\"", "\"\xBF\"", "\"\xC0\x80\"", "\"\xC1\xBF\"", "\"\xC2\"", "\"\xC2 \"",
       "\"\xE0\x9F\xBF\"", "\"\xE1\x80\"", "\"\xED\xA0\x80\"", "\"\xED\xBF\xBF\"",
       "\"\xF0\x8F\xBF\xBF\"", "\"\xF4\x90\x80\x80\"", "\"\xF5\x80\x80\x80\"", "\"\xF0\x90\x80\"",
@@ -81,20 +81,20 @@ TEST_CASE("grammar: refused") {
   CHECK_FALSE(valid_json(std::string_view("1\0", 2)));
 }
 
-TEST_CASE("every cut of a valid text is refused") {
+TEST_CASE("every truncation of a valid text is rejected") {
   const std::string text = R"({"key":["text with \u00e9 and )"
                            "\xE2\x82\xAC\xF0\x9F\x98\x80"
                            R"(",{"n":[true,null,false]}]})";
   REQUIRE(valid_json(text));
   for (std::size_t n = 0; n < text.size(); ++n) {
     INFO(n);
-    // A copy of its own size, so that a sanitizer sees a read beyond it.
+    // An exact-size copy, so that a sanitizer detects reads beyond it.
     const std::vector<char> cut(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(n));
     CHECK_FALSE(valid_json({cut.data(), cut.size()}));
   }
 }
 
-TEST_CASE("nesting is bounded") {
+TEST_CASE("nesting depth is limited") {
   for (const char open : {'[', '{'}) {
     const char close = open == '[' ? ']' : '}';
     CHECK(valid_json(nested(128, open, close)));
@@ -107,7 +107,7 @@ TEST_CASE("nesting is bounded") {
   CHECK_FALSE(valid_json("[]", 0));
 }
 
-TEST_CASE("strings: every variant gives the same answer") {
+TEST_CASE("strings: all variants return the same result") {
   const json::StringEndVariants variants = json::string_end_variants();
   REQUIRE(variants.count >= 1);
   RandomJson random(7);
@@ -128,7 +128,7 @@ TEST_CASE("strings: every variant gives the same answer") {
                                            "\""};
   for (int round = 0; round < 20000; ++round) {
     std::string text(random.below(40), 'x');
-    // Wrong pieces stand at the end of the list; most texts do without.
+    // Invalid pieces are at the end of the list; most texts contain none.
     const std::uint32_t kinds = random.below(4) == 0 ? std::size(pieces) : 9;
     for (std::uint32_t n = random.below(30); n > 0; --n) {
       const char *piece = pieces[random.below(kinds)];
@@ -155,7 +155,7 @@ TEST_CASE("strings: every variant gives the same answer") {
   }
 }
 
-// Counts the texts that a variant judges otherwise than utf8_length() does.
+// Counts the texts for which a variant and utf8_length() disagree.
 static int wrong_utf8(json::StringEnd function, const std::string &sequence, std::size_t before) {
   const std::string text =
       std::string(before, 'x') + sequence + "\" and more text that follows here";
@@ -171,7 +171,7 @@ static int wrong_utf8(json::StringEnd function, const std::string &sequence, std
   return (function(text.data(), end, &fault) == close + 1) == expected ? 0 : 1;
 }
 
-TEST_CASE("UTF-8: every short sequence, judged by every variant") {
+TEST_CASE("UTF-8: all variants agree on every short sequence") {
   const json::StringEndVariants variants = json::string_end_variants();
   for (unsigned i = 0; i < variants.count; ++i) {
     INFO(variants.list[i].name);
@@ -193,7 +193,7 @@ TEST_CASE("UTF-8: every short sequence, judged by every variant") {
   }
 }
 
-TEST_CASE("the same texts are valid for simdjson and RapidJSON") {
+TEST_CASE("simdjson and RapidJSON agree on which texts are valid") {
   RandomJson random(20251101);
   simdjson::dom::parser parser;
   int valid = 0;
@@ -258,7 +258,7 @@ TEST_CASE("a name with escapes is unescaped once, however many there are") {
   CHECK(has_duplicate_members(object + ",\"" + front + "A1500\":0}"));
 }
 
-TEST_CASE("brackets that do not match are no object") {
+TEST_CASE("text with mismatched brackets is not an object") {
   for (const char *text : {"[}", "{]", "[{]}", "}", "{\"a\":[}"}) {
     INFO(text);
     CHECK_FALSE(has_duplicate_members(text));

@@ -1,5 +1,5 @@
-// Which members of `params` the scanner looks for, and which of them each request that goes to a
-// server has. Internal to core/mcp.
+// The members of `params` that the scanner locates, and those of each request that is forwarded to
+// servers. Internal to core/mcp.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ enum ParamName : unsigned {
 };
 static_assert(std::size(param_names) == task_param + 1);
 
-// Bits of ParamName. Both are 0 for methods whose messages go to no server as they are.
+// Bits of ParamName. Both are 0 for methods whose messages are not forwarded to servers unchanged.
 struct MethodParams {
-  std::uint32_t named = 0;  // what rules, people and records have a name of their own for
-  std::uint32_t more = 0;   // what MCP's schema has beside
+  std::uint32_t named = 0;  // members that rules, people and records see under their own name
+  std::uint32_t more = 0;   // further members of MCP's schema
 };
 
 constexpr std::uint32_t param_bit(ParamName name) noexcept {
@@ -57,7 +57,7 @@ constexpr MethodParams params_of(Method method) noexcept {
   }
 }
 
-// key: a validated string token.
+// key: a validated string token, with quotes.
 inline bool is_param(std::string_view key, std::uint32_t bits) noexcept {
   const std::string_view inside = key.substr(1, key.size() - 2);
   for (unsigned i = 0; i < std::size(param_names); ++i) {

@@ -1,5 +1,4 @@
-// The names that an object's members have had so far, and whether two of them could be taken for
-// one another.
+// The member names seen so far in an object, to detect names that decoders could confuse.
 #pragma once
 
 #include <algorithm>
@@ -13,30 +12,30 @@ namespace bulkhead::mcp::json {
 struct KnownName {
   std::string_view text;
   std::uint64_t hash;
-  bool alone;  // a name that differs from it in case is refused; else it is just another one
+  bool alone;  // true: a name that differs only in case is rejected; false: it is an unrelated name
   constexpr KnownName(const char *name, bool alone_ = true)
       : text(name), hash(folded_hash_of(name)), alone(alone_) {}
 };
 
-// With max_members 0 only the known names are looked at: each once, and in its own spelling (those
-// that may stand beside another spelling are for such objects only). Else
-// no two members may have names that fold alike either, and there may be no more than max_members.
+// With max_members 0, only the known names are checked: each may occur once and in its exact
+// spelling (known names with `alone` false are for such objects only). Otherwise no two members may
+// have names that fold alike, and the number of members is limited to max_members.
 //
-// Names are compared by a 64-bit hash of their folded text. A pair of different names with one hash
-// would be refused as alike; that takes a purpose, and costs its author the message.
+// Names are compared by a 64-bit hash of their folded text. Two different names with the same hash
+// would be rejected; only a deliberate sender can produce such a pair, and loses the message.
 class MemberNames {
  public:
   static constexpr std::uint32_t capacity = 256;
 
   struct Found {
-    int known = -1;                 // index among the known names, -1: another name
-    const char *problem = nullptr;  // static text; nullptr: fine
+    int known = -1;                 // index among the known names; -1: unknown name
+    const char *problem = nullptr;  // static text; nullptr: no problem
   };
 
   MemberNames(const KnownName *known, unsigned known_count, std::uint32_t max_members) noexcept
       : known_(known), known_count_(known_count), max_(std::min(max_members, capacity)) {}
 
-  // readable: how far beyond the name bytes may be read.
+  // readable: the end of the readable memory after the name.
   Found add(std::string_view inside, const char *readable) noexcept {
     bool plain = false;
     const std::uint64_t hash = folded_hash(inside, readable, &plain);
@@ -53,7 +52,7 @@ class MemberNames {
     return {};
   }
 
-  // So far: how many have no known name, and the bits of the known ones (by index).
+  // The number of unknown names so far, and the bits of the known names seen (by index).
   std::uint32_t unknown() const noexcept { return unknown_; }
   std::uint32_t seen() const noexcept { return seen_; }
 
@@ -81,7 +80,7 @@ class MemberNames {
   std::uint32_t others_ = 0;
   std::uint32_t seen_ = 0;
   std::uint32_t unknown_ = 0;
-  std::uint64_t hashes_[capacity];  // of the others; filled up to others_
+  std::uint64_t hashes_[capacity];  // of unknown names; others_ entries are valid
 };
 
 }  // namespace bulkhead::mcp::json

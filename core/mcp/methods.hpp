@@ -1,4 +1,4 @@
-// The method names that the gateway knows.
+// The MCP method names that the gateway knows.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace bulkhead::mcp {
 
-// inside: a validated string token without its quotes; escapes are understood ("tools\/call").
+// inside: a validated string token without quotes; escapes are decoded ("tools\/call").
 Method method_of(std::string_view inside) noexcept;
 
 }  // namespace bulkhead::mcp

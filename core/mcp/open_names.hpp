@@ -1,5 +1,5 @@
-// The member names of the JSON objects that are open at some place of a text, to tell whether an
-// object has one of them twice, in whatever spelling.
+// The member names of the JSON objects that are open at a position of a text, to detect duplicate
+// names in any spelling.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 
 namespace bulkhead::mcp::json {
 
-// One text, whose names it borrows. A name with escapes is unescaped once, when it comes: sorting
-// compares bytes only. Memory: 16 bytes for each name of the open objects, and the text's size once
-// a name has an escape (what is unescaped is never longer, and only what is written is touched).
+// Borrows the names from one text. A name with escapes is unescaped once when it is added, so
+// sorting compares bytes only. Memory: 16 bytes per name of the open objects, plus the text's size
+// once a name has an escape (unescaped names are never longer; untouched pages are not used).
 // Thread: one.
 class OpenNames {
  public:
@@ -22,12 +22,12 @@ class OpenNames {
 
   void open_object() { objects_.push_back(names_.size()); }
 
-  // The inside of a validated string token of the text; each token once.
+  // inside: a validated string token of the text, without quotes; each token once.
   void add(std::string_view inside) {
     names_.push_back(inside.find('\\') == inside.npos ? inside : unescaped(inside));
   }
 
-  // Of the innermost object: has it a name twice? Its names are forgotten.
+  // Closes the innermost object, discards its names, and returns true if a name occurred twice.
   bool close_object() {
     const auto begin = names_.begin() + static_cast<std::ptrdiff_t>(objects_.back());
     std::sort(begin, names_.end());
@@ -54,8 +54,8 @@ class OpenNames {
     return {begin, static_cast<std::size_t>(at - begin)};
   }
 
-  std::vector<std::string_view> names_;  // innermost object last
-  std::vector<std::size_t> objects_;     // where each one's names begin
+  std::vector<std::string_view> names_;  // the innermost object's names are last
+  std::vector<std::size_t> objects_;     // the index of each object's first name
   std::unique_ptr<char[]> room_;
   std::size_t text_size_, used_ = 0, characters_ = 0;
 };

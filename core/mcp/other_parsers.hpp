@@ -1,5 +1,5 @@
-// Two JSON libraries as judges of the scanner, with what is known to differ taken out. For tests
-// and fuzzing only.
+// Compares the scanner with two JSON libraries, excluding known differences. For tests and fuzzing
+// only.
 #pragma once
 
 #include <rapidjson/memorystream.h>
@@ -14,14 +14,14 @@ namespace bulkhead::mcp::testing {
 
 enum class Verdict { valid, invalid, unsure };
 
-// Numbers that no double or 64-bit integer holds, and lone surrogate escapes, are errors for both
-// libraries; each also has a nesting bound or none at all.
+// Both libraries reject numbers beyond a double or 64-bit integer, and lone surrogate escapes; each
+// has a different nesting limit or none.
 inline bool may_be_beyond_bounds(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > 900;
 }
 
-// simdjson 3.11 and later has an error of its own for integers beyond 64 bits, which earlier ones
-// do not.
+// simdjson 3.11 and later reports a separate error for integers beyond 64 bits; earlier versions do
+// not.
 inline bool has_long_integer(std::string_view text) {
   std::size_t run = 0;
   for (const char c : text) {
@@ -37,7 +37,8 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
   switch (parser->parse(padded).error()) {
     case simdjson::SUCCESS:
       return Verdict::valid;
-    case simdjson::NUMBER_ERROR:  // also for wrong grammar: the other library tells those apart
+    case simdjson::NUMBER_ERROR:  // also for invalid grammar; the other library distinguishes the
+                                  // two
       return Verdict::unsure;
     case simdjson::STRING_ERROR:
       return text.find("\\u") == text.npos ? Verdict::invalid : Verdict::unsure;
@@ -46,7 +47,7 @@ inline Verdict ask_simdjson(simdjson::dom::parser *parser, std::string_view text
   }
 }
 
-// A long number or exponent makes RapidJSON compute on and on, or overflow (CVE-2024-38517).
+// A long number or exponent makes RapidJSON compute for a long time or overflow (CVE-2024-38517).
 inline bool has_long_number(std::string_view text) {
   std::size_t run = 0;
   for (const char c : text) {
@@ -65,7 +66,7 @@ inline bool has_long_number(std::string_view text) {
 }
 
 inline Verdict ask_rapidjson(std::string_view text) {
-  // A NUL ends the text for RapidJSON, wherever it stands.
+  // RapidJSON treats a NUL at any position as the end of the text.
   if (text.find('\0') != text.npos || has_long_number(text)) return Verdict::unsure;
   constexpr unsigned flags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
   rapidjson::MemoryStream stream(text.data(), text.size());

@@ -1,4 +1,4 @@
-// Random JSON texts for tests, from a seed: the same on every machine.
+// Random JSON texts for tests, generated from a seed and equal on every machine.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +97,7 @@ class RandomJson {
     }
   }
 
-  // Some bytes of text changed, taken out or put in.
+  // Changes, removes or inserts a few bytes of the text.
   std::string mutate(std::string text) {
     static constexpr char bytes[] = "{}[],:\"\\ue0-+.1tfn \n\x01\x7F\x80\xBF\xC0\xE0\xED\xF0\xFF";
     for (std::uint32_t n = 1 + below(3); n > 0 && !text.empty(); --n) {

@@ -20,7 +20,7 @@ using json::MemberNames;
 constexpr std::int32_t not_json = -32700;
 constexpr std::int32_t not_valid = -32600;
 
-// What kind of value begins with this byte.
+// The type of the value that begins with this byte.
 enum Type : unsigned {
   string_type = 1,
   number_type = 2,
@@ -39,7 +39,7 @@ constexpr Type type_of(char first) noexcept {
   return first == '-' || (first >= '0' && first <= '9') ? number_type : other_type;
 }
 
-// Of a validated value.
+// Requires a validated value.
 bool is_integer(const char *begin, const char *end) noexcept {
   return std::all_of(begin, end, [](char c) { return c == '-' || json::is_digit(c); });
 }
@@ -54,8 +54,8 @@ enum EnvelopeName : int {
 };
 constexpr KnownName envelope_names[] = {"jsonrpc", "id", "method", "params", "result", "error"};
 
-// A member of params whose range is kept if its value has one of these types. Of another type it
-// counts as absent: whether the method allows that is for its receiver to say.
+// A member of params. Its range is kept if the value has one of these types; otherwise the member
+// counts as absent, and the receiver decides whether the method allows that.
 struct ParamRule {
   Range Scan::*range;
   unsigned types;
@@ -88,8 +88,8 @@ constexpr KnownName meta_names[] = {"progressToken",
                                     {"traceparent", false},
                                     {"tracestate", false},
                                     {"baggage", false}};
-// One scan. Functions return false when the text is not JSON (the cursor knows why) and go on after
-// refuse(), so that an id behind the fault is still found.
+// One scan. Functions return false if the text is not JSON (the cursor has the reason). After
+// refuse() they continue, so that an id after the error is still found.
 class Scanner {
  public:
   Scanner(std::string_view message, Scan *out, ScanError *error, const ScanLimits &limits) noexcept
@@ -117,7 +117,7 @@ class Scanner {
     if (!read) return report_fault();
     cursor_.skip_space();
     if (!cursor_.at_end()) {
-      return report(not_json, "there is text behind the message", cursor_.at());
+      return report(not_json, "there is text after the message", cursor_.at());
     }
     if (first == '{') classify();
     if (!refused_) return true;
@@ -138,14 +138,14 @@ class Scanner {
     return false;
   }
 
-  // Keeps the first reason.
+  // Reports the first reason only.
   void refuse(const char *what, const char *at) noexcept {
     if (!refused_) report(not_valid, what, at);
     refused_ = true;
   }
 
-  // An error that carries the id of a response would look like the answer to a request of the
-  // peer's own that happens to have the same id.
+  // An error with the id of a response would look like the response to an unrelated request of the
+  // peer that has the same id.
   bool id_may_be_told() const noexcept {
     return id_type_ != null_type && !id_unclear_ && (has_method_ || !(has_result_ || has_error_));
   }
@@ -163,7 +163,7 @@ class Scanner {
 
   bool skip_value(std::uint32_t depth) noexcept { return cursor_.value(depth); }
 
-  // How deep a member's value may be nested when its object is at `level` (the envelope: 1).
+  // The maximum depth of a member's value if its object is at `level` (the envelope: 1).
   std::uint32_t below(std::uint32_t level) const noexcept { return max_depth_ - level; }
 
   bool other_value(char first) noexcept;
@@ -196,7 +196,7 @@ class Scanner {
   bool has_error_ = false;
   std::uint32_t seen_params_ = 0;
   std::uint32_t unknown_params_ = 0;
-  unsigned id_type_ = 0;  // 0: there is none
+  unsigned id_type_ = 0;  // 0: no id
 };
 
 bool Scanner::other_value(char first) noexcept {
@@ -214,8 +214,8 @@ bool Scanner::other_value(char first) noexcept {
   return true;
 }
 
-// Walks over the object here. on_member(which) reads one value; which is an index of the known
-// names, or -1.
+// Parses the object at the cursor. on_member(which) parses one value; `which` is the index of a
+// known name, or -1.
 template <class F>
 bool Scanner::members(std::uint32_t level, MemberNames *names, F &&on_member) noexcept {
   if (level > max_depth_) return cursor_.fail(json::too_deep);
@@ -325,7 +325,7 @@ bool Scanner::param(int which) noexcept {
 bool Scanner::meta() noexcept {
   const char *start = cursor_.at();
   if (cursor_.peek() != '{') {
-    // A gateway may have to add a member to it; two _meta would be the result.
+    // The gateway may have to add a member to it, which would create a second _meta.
     refuse("params._meta is not an object", start);
     return skip_value(below(2));
   }
@@ -370,7 +370,7 @@ bool Scanner::ref() noexcept {
     if (type_of(cursor_.peek()) != string_type) return skip_value(below(3));
     return keep_value(&(out_->*ref_ranges[which]), 0);
   });
-  // What it names is one of the two.
+  // A reference has either a name or a URI.
   const std::uint32_t both = 1u << ref_name_name | 1u << ref_uri_name;
   out_->extra_ref = names.unknown() != 0 || (names.seen() & both) == both;
   return read;

@@ -1,4 +1,4 @@
-// Messages: what is found, what is refused, and that other bytes stay as they are.
+// Tests of the message scanner: located ranges, rejected messages, and unchanged bytes.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ Outcome run(std::string_view message, const ScanLimits &limits = {}) {
   return o;
 }
 
-// A request with these further members.
+// A request with these additional members.
 std::string request(const std::string &more) {
   return R"({"jsonrpc":"2.0","id":7,"method":"tools/call")" + more + "}";
 }
@@ -49,7 +49,7 @@ void check_accepted(const std::string &message) {
 
 }  // namespace
 
-TEST_CASE("every range of a call") {
+TEST_CASE("all ranges of a call are located") {
   const std::string m =
       R"( { "jsonrpc" : "2.0" , "id" : "a\u0062" , "method" : "tools/call", "extra": [1], )"
       R"("params" : { "name" : "x__y" , "arguments" : { "n" : 1e400 } , "uri":"u:1","cursor":"c",)"
@@ -89,7 +89,7 @@ TEST_CASE("every range of a call") {
   CHECK(s.error.empty());
 }
 
-TEST_CASE("members of the envelope that a message of its kind does not have are dropped") {
+TEST_CASE("unknown members of the envelope are dropped") {
   const struct {
     std::string from, to;
     std::uint32_t unknown;
@@ -118,7 +118,7 @@ TEST_CASE("members of the envelope that a message of its kind does not have are 
   CHECK(run(with_params(R"({"x":1,"y":2})")).scan.unknown_members == 0);
 }
 
-TEST_CASE("kinds of messages") {
+TEST_CASE("the kinds of messages") {
   const auto kind = [](const char *message) {
     const Outcome o = run(message);
     INFO(message << "\n" << o.error.what);
@@ -152,7 +152,7 @@ TEST_CASE("methods") {
   CHECK(run(R"({"jsonrpc":"2.0","id":1,"result":1})").scan.method == Method::none);
 }
 
-TEST_CASE("the mark of a modern request") {
+TEST_CASE("a modern request is detected by its protocol version in _meta") {
   const auto modern = [](const char *meta) {
     return run(with_params(std::string(R"({"_meta":)") + meta + "}")).scan.modern;
   };
@@ -162,8 +162,8 @@ TEST_CASE("the mark of a modern request") {
   CHECK_FALSE(modern("{}"));
 }
 
-TEST_CASE("values of another type than expected") {
-  // Those of other methods' params are not this scanner's business: absent.
+TEST_CASE("values with an unexpected type count as absent") {
+  // Params of other methods are not checked: absent.
   const std::string m = with_params(
       R"({"name":5,"uri":null,"cursor":null,"level":3,"ref":7,"capabilities":[],"requestId":{}})");
   const Outcome o = run(m);
@@ -179,7 +179,7 @@ TEST_CASE("values of another type than expected") {
   check_refused(with_params("\"a\""), -32600, "7");
 }
 
-TEST_CASE("a progress token is a string or an integer, of so many bytes") {
+TEST_CASE("a progress token is a string or an integer with a limited length") {
   const auto token = [](const std::string &value) {
     const std::string m = with_params(R"({"_meta":{"progressToken":)" + value + "}}");
     const Outcome o = run(m);
@@ -202,7 +202,7 @@ TEST_CASE("a progress token is a string or an integer, of so many bytes") {
   CHECK_FALSE(run(with_params(R"({"_meta":{"x":{}}})")).scan.bad_progress_token);
 }
 
-TEST_CASE("members of params that rules have no name for, by method") {
+TEST_CASE("params without a name in rules are counted per method") {
   const auto call = [](const std::string &method, const std::string &params) {
     return R"({"jsonrpc":"2.0","id":7,"method":")" + method + R"(","params":)" + params + "}";
   };
@@ -232,7 +232,7 @@ TEST_CASE("members of params that rules have no name for, by method") {
       {"completion/complete", R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
        R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})",
        R"({"ref":{"type":"ref/prompt","name":"p","uri":5}})", 0},
-      // These go to no server as they are.
+      // These are not forwarded unchanged.
       {"tools/list", R"({"x":1})", "", R"({"x":1})", 0},
       {"initialize", R"({"x":1})", "", R"({"x":1})", 0}};
   for (const auto &each : cases) {
@@ -263,7 +263,7 @@ TEST_CASE("members of params that rules have no name for, by method") {
   check_refused(with_params(R"({"name":"n","Task":1})"), -32600, "7");
 }
 
-TEST_CASE("malformed traces are dropped from _meta, and nothing else") {
+TEST_CASE("only malformed trace members are dropped from _meta") {
   const std::string parent = R"("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")";
   const auto left = [](const std::string &meta, unsigned bad) {
     const std::string m = with_params(R"({ "name":"n", "_meta" : )" + meta + R"(,"a":1})");
@@ -290,12 +290,12 @@ TEST_CASE("malformed traces are dropped from _meta, and nothing else") {
   CHECK(left(R"({"baggage":"a=\u00e9","k":1})", 1) == R"({"k":1})");
   CHECK(left(R"({"baggage":"a=)" + std::string(9000, 'b') + R"(","k":1})", 1) == R"({"k":1})");
   CHECK(left(R"({"baggage":"\u0061=)" + std::string(9000, 'b') + R"(","k":1})", 1) == R"({"k":1})");
-  // Another name is another member.
+  // A different spelling is an unrelated member.
   CHECK(left(R"({"Traceparent":1,"BAGGAGE":{}})", 0) == R"({"Traceparent":1,"BAGGAGE":{}})");
   check_refused(with_params(R"({"_meta":{"baggage":"a=1","baggage":"b=1"}})"), -32600, "7");
 }
 
-TEST_CASE("envelope: refused") {
+TEST_CASE("envelope: rejected") {
   const std::string invalid[] = {"1",
                                  "\"a\"",
                                  "null",
@@ -329,7 +329,7 @@ TEST_CASE("envelope: refused") {
   check_accepted(R"({"jsonrpc":"2.0","id":"","method":"m"})");
 }
 
-TEST_CASE("not JSON at all") {
+TEST_CASE("text that is not JSON is rejected") {
   for (const std::string message :
        {"", "  ", "{", "{\"jsonrpc\":\"2.0\"", "{]", "hello", R"({"jsonrpc":"2.0","method":"m"} x)",
         R"({"jsonrpc":"2.0","method":"m"}{})", "\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"method\":\"m\"}",
@@ -342,9 +342,9 @@ TEST_CASE("not JSON at all") {
   CHECK(run("  {\"a\" 1}").error.offset == 7);
 }
 
-TEST_CASE("ambiguous names") {
+TEST_CASE("ambiguous names are rejected") {
   const std::string ambiguous[] = {
-      // the envelope
+      // Envelope
       request(R"(,"method":"ping")"), request(R"(,"Method":"ping")"),
       request(R"(,"m\u0065thod":"ping")"), request(R"(,"jsonrpc":"2.0")"),
       request(R"(,"JSONRPC":"2.0")"), request(R"(,"Params":{})"),
@@ -370,7 +370,7 @@ TEST_CASE("ambiguous names") {
                   "en\":1}"),
       with_params(R"({"":1,"":2})"), with_params(R"({"a\/b":1,"A/B":2})"),
       with_params(R"({"\ud800":1,"\udfff":2})"),
-      // _meta and ref, for the names that are looked for
+      // _meta and ref, for the known names
       with_params(R"({"_meta":{"progressToken":1,"progressToken":2}})"),
       with_params(R"({"_meta":{"ProgressToken":1}})"),
       with_params("{\"_meta\":{\"progressTo\xE2\x84\xAA"
@@ -382,19 +382,20 @@ TEST_CASE("ambiguous names") {
   for (const std::string &message : ambiguous) check_refused(message, -32600, "7");
 }
 
-TEST_CASE("two ids: the answer carries none") {
+TEST_CASE("a message with two ids: the error has no id") {
   check_refused(request(R"(,"id":8)"), -32600, "");
   check_refused(request(R"(,"\u0069d":7)"), -32600, "");
   check_refused(request(R"(,"ID":8)"), -32600, "7");
 }
 
-TEST_CASE("names that are not ambiguous") {
+TEST_CASE("similar but unambiguous names are accepted") {
   check_accepted(with_params(R"({"n\u0061me":"a"})"));
   check_accepted(with_params(R"({"arguments":{"Name":1,"name":2,"name":3}})"));
   check_accepted(with_params(R"({"_meta":{"a":1,"A":2,"a":3}})"));
   check_accepted(with_params(R"({"ref":{"x":1,"X":2,"x":3}})"));
   check_accepted(with_params(R"({"other":{"name":1,"name":2}})"));
-  check_accepted(with_params("{\"\xC3\xA9\":1,\"\xC3\x89\":2}"));  // only the listed folds count
+  // Only the listed case folds count.
+  check_accepted(with_params("{\"\xC3\xA9\":1,\"\xC3\x89\":2}"));
   check_accepted(with_params(R"({"a[":1,"a{":2,"@":3,"`":4,"Z":5,"[":6})"));
   check_accepted(with_params(R"({"a":1,"a\u0000":2,"aaaaaaaa":3,"aaaaaaaaa":4})"));
   check_accepted(with_params(R"({"Foo":1,"BAR":2})"));
@@ -403,19 +404,20 @@ TEST_CASE("names that are not ambiguous") {
   CHECK(run(escaped).scan.name.in(escaped) == R"("a")");
 }
 
-TEST_CASE("an id behind the fault is still found") {
+TEST_CASE("an id after the error is still found") {
   check_refused(R"({"jsonrpc":"2.0","method":"m","params":{"name":"a","Name":"b"},"id":"late"})",
                 -32600, "\"late\"");
   check_refused(R"({"jsonrpc":"2.0","method":"m","params":5,"id":9})", -32600, "9");
 }
 
-TEST_CASE("a faulty response gives no id away") {
-  // Its id is of the receiver's own numbers; an error answer must not look like one to the peer's.
+TEST_CASE("the error for an invalid response has no id") {
+  // The id is one of the receiver's own; an error with it must not look like a response to a
+  // request of the peer.
   check_refused(R"({"jsonrpc":"2.0","id":5,"result":1,"error":{}})", -32600, "");
   check_refused(R"({"jsonrpc":"2.0","id":5,"error":1})", -32600, "");
 }
 
-TEST_CASE("bounds") {
+TEST_CASE("limits of depth and members") {
   const auto nested = [](unsigned levels) {
     return with_params("{\"arguments\":" + std::string(levels, '[') + std::string(levels, ']') +
                        "}");
@@ -447,7 +449,7 @@ TEST_CASE("bounds") {
   check_accepted(with_params("{\"_meta\":" + many(5000) + "}"));
 }
 
-TEST_CASE("splicing leaves the other bytes as they were") {
+TEST_CASE("splicing leaves all other bytes unchanged") {
   RandomJson random(42);
   for (int round = 0; round < 5000; ++round) {
     const std::string arguments = random.object(4);

@@ -29,7 +29,7 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// What stands before the next separator, which is taken off with it. False: nothing is left.
+// Takes the text before the next separator from *rest. Returns false if nothing is left.
 bool next_part(std::string_view *rest, bool *more, char separator,
                std::string_view *part) noexcept {
   if (!*more) return false;
@@ -41,7 +41,7 @@ bool next_part(std::string_view *rest, bool *more, char separator,
 }
 
 bool valid_state_member(std::string_view member) noexcept {
-  constexpr std::size_t most = 256;  // of a key or a value
+  constexpr std::size_t most = 256;  // characters of a key or a value
   const std::size_t equals = member.find('=');
   if (equals == std::string_view::npos) return false;
   const std::string_view key = member.substr(0, equals), value = member.substr(equals + 1);
@@ -55,7 +55,7 @@ bool valid_state_member(std::string_view member) noexcept {
          std::all_of(value.begin(), value.end(), in_value);
 }
 
-// A token of HTTP (RFC 9110).
+// A token as defined by HTTP (RFC 9110).
 bool is_token(std::string_view text) noexcept {
   constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -134,7 +134,7 @@ bool is_bad_trace(std::string_view name, std::string_view value) noexcept {
       for (json::Unescape inside(text); !inside.done(); ++size) {
         const char32_t c = inside.next();
         if (size == sizeof plain || c > 0x7F)
-          return true;  // none of them is longer, or beyond ASCII
+          return true;  // none of the three names is longer or has non-ASCII characters
         plain[size] = static_cast<char>(c);
       }
       text = {plain, size};

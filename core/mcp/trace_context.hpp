@@ -1,6 +1,6 @@
-// The W3C's Trace Context and Baggage, as MCP carries them in `_meta`: is a value one of theirs?
+// Validation of the W3C Trace Context and Baggage values that MCP carries in `_meta`.
 //
-// Nothing else looks at these members, and an approval is not bound to them, so they must not carry
+// Policies do not evaluate these members and approvals do not cover them, so they must not carry
 // anything else. Thread: any. Never allocates.
 #pragma once
 
@@ -9,16 +9,17 @@
 
 namespace bulkhead::mcp {
 
-// Of one value; longer ones count as malformed. (W3C: 8,192 for baggage, 32 members of tracestate.)
+// The maximum size of one value; longer ones count as malformed. (W3C: 8,192 for baggage, 32
+// members of tracestate.)
 inline constexpr std::size_t max_trace_bytes = 8192;
 inline constexpr std::size_t max_tracestate_members = 32;
 
-// The texts without quotes, unescaped.
+// The texts are without quotes and unescaped.
 bool valid_traceparent(std::string_view text) noexcept;
 bool valid_tracestate(std::string_view text) noexcept;
 bool valid_baggage(std::string_view text) noexcept;
 
-// Is this member of `_meta` one of the three, with a value that it cannot have? name: without its
+// True if this member of `_meta` is one of the three and has an invalid value. name: without
 // quotes, escaped or not; value: a token. Both validated.
 bool is_bad_trace(std::string_view name, std::string_view value) noexcept;
 
