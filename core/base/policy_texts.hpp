@@ -1,5 +1,5 @@
-// The texts of a bh_policy_request, as one list: who copies, counts or sends requests takes all of
-// them, and a text that is added to the ABI is added here, and where it is filled in.
+// The list of all text members of bh_policy_request, for code that copies, counts or sends
+// requests. A text that is added to the ABI is added here and where it is filled in.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr std::array<PolicyTextMember, 15> all_policy_texts = {
     &bh_policy_request::context,      &bh_policy_request::extra,
     &bh_policy_request::claimed_name,
 };
-// All but `arguments`, which may be large and is handled apart.
+// All texts except `arguments`, which may be large and is handled separately.
 inline constexpr std::span<const PolicyTextMember, 14> policy_texts(&all_policy_texts[1], 14);
 
 }  // namespace bulkhead

@@ -39,7 +39,7 @@ std::string all(const Catalogue &catalogue, ItemKind kind) {
 
 }  // namespace
 
-TEST_CASE("only the name changes; every other byte of an item stays") {
+TEST_CASE("only the name of an item changes, no other byte") {
   Tools tools{
       {"fs"},
       {list_of(ItemKind::tool,
@@ -50,12 +50,12 @@ TEST_CASE("only the name changes; every other byte of an item stays") {
   const Resolved *resolved = merged.resolve(ItemKind::tool, "fs__read");
   REQUIRE(resolved != nullptr);
   CHECK(resolved->original_token == R"("re\u0061d")");
-  // BLAKE2b of the item as it came.
+  // BLAKE2b of the item as received.
   CHECK(to_hex(resolved->definition_hash) == "5e2ea98150e82c149e676a290fb58299");
   CHECK(merged.resolve(ItemKind::tool, "read") == nullptr);
 }
 
-TEST_CASE("an original name may hold the separator") {
+TEST_CASE("an original name may contain the separator") {
   Tools tools{{"github", "fs"},
               {list_of(ItemKind::tool, R"([{"name":"my__tool"}])"),
                list_of(ItemKind::tool, R"([{"name":"a:b"}])")}};
@@ -66,7 +66,7 @@ TEST_CASE("an original name may hold the separator") {
   CHECK(tools.build(colon).resolve(ItemKind::tool, "fs:a:b")->original_token == "\"a:b\"");
 }
 
-TEST_CASE("an alias is called, not listed, and takes no call from a tool") {
+TEST_CASE("an alias can be called, is not listed, and never shadows a tool") {
   Naming naming;
   naming.aliases = {{"read", "fs__read"},
                     {"fs__write", "fs__read"},
@@ -91,7 +91,7 @@ TEST_CASE("an alias is called, not listed, and takes no call from a tool") {
                                "alias \"hidden\" is not used: no server offers \"fs__hidden\""});
 }
 
-TEST_CASE("an alias takes no call from a tool of a server that is down") {
+TEST_CASE("an alias does not shadow a tool of a server that is down") {
   Naming naming;
   naming.aliases = {{"git__push", "fs__write"}, {"git__new", "fs__write"}, {"push", "git__push"}};
   Tools tools{{"fs", "git"},
@@ -111,14 +111,14 @@ TEST_CASE("an alias takes no call from a tool of a server that is down") {
   CHECK(merged.resolve(ItemKind::tool, "git__new") == nullptr);
   CHECK(all(merged, ItemKind::tool).find("git__push") ==
         (tools.down.empty() ? all(merged, ItemKind::tool).find("git__") : std::string::npos));
-  // Of a tool that may come nothing is said.
+  // Nothing is reported for a tool that may still be listed.
   REQUIRE(merged.collisions().size() == 2);
   CHECK(merged.collisions()[0] ==
-        "alias \"git__new\" is not used: such names are of tools of server \"git\"");
+        "alias \"git__new\" is not used: this name is reserved for tools of server \"git\"");
   CHECK(merged.collisions()[1].find("alias \"git__push\" is not used") == 0);
 }
 
-TEST_CASE("without prefix an alias is used once everything has been listed") {
+TEST_CASE("without prefix an alias is used after all servers have listed their tools") {
   Naming naming;
   naming.prefix = false;
   naming.aliases = {{"mine", "alone"}, {"theirs", "other"}};
@@ -144,7 +144,7 @@ TEST_CASE("without prefix an alias is used once everything has been listed") {
   }
 }
 
-TEST_CASE("an alias does not resolve for a name that several servers have") {
+TEST_CASE("an alias for a name of several servers does not resolve") {
   Naming naming;
   naming.prefix = false;
   naming.aliases = {{"both", "alone"}, {"mine", "alone"}, {"theirs", "both"}};
@@ -157,7 +157,7 @@ TEST_CASE("an alias does not resolve for a name that several servers have") {
   CHECK(merged.resolve(ItemKind::tool, "mine") != nullptr);
 }
 
-TEST_CASE("a long name is shortened, always to the same, and still resolves") {
+TEST_CASE("a long name is shortened deterministically and resolves") {
   const std::string name(80, 'n');
   Tools tools{{"server"}, {list_of(ItemKind::tool, R"([{"name":")" + name + R"("}])")}};
   const Catalogue first = tools.build({}), second = tools.build({});
@@ -175,7 +175,7 @@ TEST_CASE("a long name is shortened, always to the same, and still resolves") {
   CHECK(refused.collisions()[0].find("too long") != std::string::npos);
 }
 
-TEST_CASE("shortening cuts between characters") {
+TEST_CASE("shortening does not split a character") {
   std::string name;
   for (int i = 0; i < 40; ++i) name += "\xc3\xa9";
   const std::string shown = Names(Naming{}).compose("s", name).value();
@@ -185,7 +185,7 @@ TEST_CASE("shortening cuts between characters") {
   CHECK(quoted.find("\xef\xbf\xbd") == std::string::npos);
 }
 
-TEST_CASE("a name of several servers is offered by none, and the servers are named") {
+TEST_CASE("a name that several servers have is not offered, and the servers are reported") {
   Naming bare;
   bare.prefix = false;
   Tools tools{{"a", "b"},
@@ -202,7 +202,7 @@ TEST_CASE("a name of several servers is offered by none, and the servers are nam
         R"(tool "x" is not offered: servers "a", "b" have the same name)");
 }
 
-TEST_CASE("a server that is down goes on holding its names without prefix") {
+TEST_CASE("without prefix the names of a server that is down stay reserved") {
   Naming bare;
   bare.prefix = false;
   Tools tools{{"a", "b"},
@@ -217,7 +217,7 @@ TEST_CASE("a server that is down goes on holding its names without prefix") {
   CHECK(merged.collisions().size() == 1);
 }
 
-TEST_CASE("a policy that hides a name from one client does not give it to another server") {
+TEST_CASE("a name hidden by a policy stays reserved for its server") {
   Naming bare;
   bare.prefix = false;
   Tools tools{
@@ -230,7 +230,7 @@ TEST_CASE("a policy that hides a name from one client does not give it to anothe
   CHECK(merged.count(ItemKind::tool) == 0);
 }
 
-TEST_CASE("a URI of several servers resolves to none, nor does a template make it one's") {
+TEST_CASE("a URI that several servers list does not resolve, not even by a template") {
   Naming bare;
   bare.prefix = false;
   Tools tools{{"a", "b"},
@@ -247,14 +247,14 @@ TEST_CASE("a URI of several servers resolves to none, nor does a template make i
   CHECK_FALSE(both.resolve_uri("r:{x}", Names(bare)).has_value());
 }
 
-TEST_CASE("a server that lists a name twice offers it once") {
+TEST_CASE("a name that a server lists twice is offered once") {
   Tools tools{{"a"}, {list_of(ItemKind::tool, R"([{"name":"x"},{"name":"x"}])")}};
   const Catalogue merged = tools.build({});
   CHECK(merged.count(ItemKind::tool) == 1);
   CHECK(merged.collisions().size() == 1);
 }
 
-TEST_CASE("pages follow each other without gap") {
+TEST_CASE("pages are contiguous") {
   std::string array = "[";
   for (int i = 0; i < 7; ++i) {
     array += (i != 0 ? "," : "") + std::string(R"({"name":"t)") + std::to_string(i) + R"("})";
@@ -280,8 +280,8 @@ TEST_CASE("pages follow each other without gap") {
   CHECK(empty.page(ItemKind::tool, 0, 3, 1)->items.empty());
 }
 
-TEST_CASE("pages are bounded by bytes, too, and hold one item at least") {
-  const std::string item = R"({"name":"s__t"})";  // of 15 bytes, as it is listed
+TEST_CASE("pages are limited in bytes and have at least one item") {
+  const std::string item = R"({"name":"s__t"})";  // 15 bytes in the list
   Tools tools{{"s"}, {list_of(ItemKind::tool, R"([{"name":"t"},{"name":"u"},{"name":"v"}])")}};
   const Catalogue merged = tools.build({});
   const auto items = [&](std::uint32_t first, std::uint32_t count, std::uint64_t bytes) {
@@ -291,7 +291,7 @@ TEST_CASE("pages are bounded by bytes, too, and hold one item at least") {
     CHECK(page->next.has_value() == (first + static_cast<std::uint32_t>(braces) < 3));
     return braces;
   };
-  CHECK(items(0, 0, 2 * item.size() + 1) == 2);  // and the comma between them
+  CHECK(items(0, 0, 2 * item.size() + 1) == 2);  // includes the comma between them
   CHECK(items(0, 0, 2 * item.size()) == 1);
   CHECK(items(1, 0, 2 * item.size() + 1) == 2);
   CHECK(items(0, 0, 1) == 1);
@@ -299,7 +299,7 @@ TEST_CASE("pages are bounded by bytes, too, and hold one item at least") {
   CHECK(items(0, 0, 1000) == 3);
 }
 
-TEST_CASE("allow and deny lists hide tools from list and call alike") {
+TEST_CASE("allow and deny lists apply to listing and calling") {
   const std::string array = R"([{"name":"a"},{"name":"b"},{"name":"c"}])";
   ServerDef def;
   def.allow_tools = {"a", "b"};
@@ -309,11 +309,11 @@ TEST_CASE("allow and deny lists hide tools from list and call alike") {
   CHECK(list_of(ItemKind::tool, array, def).items.size() == 2);
   def.allow_tools = std::vector<std::string>{};
   CHECK(list_of(ItemKind::tool, array, def).items.empty());
-  // Of tools only: a prompt of that name is another thing.
+  // The lists apply to tools only, not to prompts.
   CHECK(list_of(ItemKind::prompt, array, def).items.size() == 3);
 }
 
-TEST_CASE("what is no item is left out, what is no list is an error") {
+TEST_CASE("invalid items are skipped, an invalid list is an error") {
   CHECK(list_of(ItemKind::tool, R"([1,"x",{"nam":"y"},{"name":3},{"name":""},{"name":"ok"}])")
             .items.size() == 1);
   ItemList items;
@@ -327,7 +327,7 @@ TEST_CASE("what is no item is left out, what is no list is an error") {
   CHECK(over.error().code == BH_E_LIMIT);
 }
 
-TEST_CASE("the next cursor comes back as it was written, also the empty one") {
+TEST_CASE("the next cursor is returned unchanged, also an empty one") {
   ItemList items;
   CHECK(append_page(ItemKind::tool, R"({"tools":[],"nextCursor":"a\u0062"})", {}, {}, &items)
             .value() == R"("a\u0062")");
@@ -351,14 +351,15 @@ TEST_CASE("resource URIs: composed, unlisted, original") {
   CHECK(unlisted->source == 1);
   CHECK(unlisted->original_token == "\"any://thing\"");
   CHECK(merged.resolve_uri("mem://2", names)->source == 1);
-  CHECK_FALSE(merged.resolve_uri("same://", names).has_value());  // two servers have it
+  CHECK_FALSE(merged.resolve_uri("same://", names).has_value());  // two servers list it
   CHECK_FALSE(merged.resolve_uri("bulkhead://nobody/x", names).has_value());
   CHECK_FALSE(merged.resolve_uri("bulkhead://a", names).has_value());
   CHECK_FALSE(merged.resolve_uri("other://x", names).has_value());
 }
 
 TEST_CASE(
-    "without prefix an unlisted URI goes to the one server, or to the one with its template") {
+    "without prefix an unlisted URI resolves to the only server, or to the only one with a "
+    "matching template") {
   Naming bare;
   bare.prefix = false;
   const Names names(bare);
@@ -372,7 +373,7 @@ TEST_CASE(
   CHECK_FALSE(merged.resolve_uri("c://7", names).has_value());
 }
 
-TEST_CASE("a name that nobody lists says which servers may have it") {
+TEST_CASE("an unlisted name shows which servers may have it") {
   Naming naming;
   const Names names(naming);
   CHECK(names.may_be_of("a", "a__x"));
@@ -381,14 +382,14 @@ TEST_CASE("a name that nobody lists says which servers may have it") {
   CHECK_FALSE(names.may_be_of("a", "ab__x"));
   CHECK_FALSE(names.may_be_of("a", "x"));
   CHECK_FALSE(names.may_be_of("a", "a"));
-  // A server's name may end in half a separator.
+  // A server's name may end with part of a separator.
   CHECK(names.may_be_of("a", "a___x"));
   CHECK(names.may_be_of("a_", "a___x"));
 
   CHECK(names.uri_may_be_of("a", "bulkhead://a/file:///x"));
   CHECK_FALSE(names.uri_may_be_of("a", "bulkhead://b/file:///x"));
   CHECK_FALSE(names.uri_may_be_of("a", "bulkhead://a"));
-  CHECK(names.uri_may_be_of("a", "file:///x"));  // an original of any server
+  CHECK(names.uri_may_be_of("a", "file:///x"));  // an original URI of any server
 
   naming.prefix = false;
   const Names bare(naming);
@@ -396,12 +397,12 @@ TEST_CASE("a name that nobody lists says which servers may have it") {
   CHECK(bare.uri_may_be_of("a", "bulkhead://b/x"));
 }
 
-TEST_CASE("a shortened name may be of each server that it can come from") {
+TEST_CASE("a shortened name may belong to each server that can produce it") {
   Naming naming;
   naming.max_length = 30;
   const Names names(naming);
   const std::string server = "a-server-with-a-name";
-  // The tail keeps or loses the prefix, and is cut inside of a character or not.
+  // The tail keeps or loses the prefix; the cut is within a character or between two.
   for (const std::string &tool : {std::string(40, 'x'), std::string("1234567890"),
                                   std::string("\xF0\x9F\x98\x80 and more behind it")}) {
     const auto composed = names.compose(server, tool);
@@ -414,12 +415,12 @@ TEST_CASE("a shortened name may be of each server that it can come from") {
   const auto cut = shorter.compose(server, "x");
   REQUIRE(cut.has_value());
   CHECK(shorter.may_be_of(server, *cut));
-  CHECK(shorter.may_be_of("a-server-with-another-name", *cut));  // nobody can tell
+  CHECK(shorter.may_be_of("a-server-with-another-name", *cut));  // cannot be distinguished
   CHECK_FALSE(shorter.may_be_of("b", *cut));
 }
 
-TEST_CASE("an item whose name has control characters is left out and named") {
-  // As escapes and as bytes: C0, DEL, C1, line and paragraph separators, changes of direction.
+TEST_CASE("an item whose name has control characters is left out and reported") {
+  // As escapes and as bytes: C0, DEL, C1, line and paragraph separators, direction changes.
   const std::string array =
       R"([{"name":"a"},{"name":"x\u001b[2J"},{"name":"l\nm"},{"name":"\u0000"},{"name":"d\u007f"},)"
       "{\"name\":\"d2\x7f\"},{\"name\":\"c1\xC2\x9B\"},"
@@ -447,7 +448,7 @@ TEST_CASE("an item whose name has control characters is left out and named") {
         "its name");
 }
 
-TEST_CASE("an item whose name has invisible characters is left out and named") {
+TEST_CASE("an item whose name has invisible characters is left out and reported") {
   const struct {
     const char *escaped, *shown;
   } cases[] = {{"\\u00ad", "\\u00ad"},
@@ -479,7 +480,7 @@ TEST_CASE("an item whose name has invisible characters is left out and named") {
   }
 }
 
-TEST_CASE("names with control characters are not remembered without bound") {
+TEST_CASE("the number of reported invalid names is limited") {
   std::string array = "[";
   for (int i = 0; i < 1000; ++i) {
     array += R"({"name":"\n)" + std::to_string(i) + std::string(500, '\x7f') + "\"},";

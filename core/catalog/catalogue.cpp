@@ -5,8 +5,8 @@
 namespace bulkhead {
 namespace {
 
-// The composed name's token: only the part before the original is new, the original's spelling
-// stays.
+// The token of a composed name: adds the part before the original and keeps the original's
+// spelling.
 std::string compose_token(std::string_view composed, std::string_view original,
                           std::string_view original_token) {
   std::string token;
@@ -25,12 +25,12 @@ std::optional<std::string> compose_name(ItemKind kind, const Names &names, std::
   return is_uri ? names.compose_uri(server, original) : names.compose(server, original);
 }
 
-// With prefixes: would a tool of this server have such a name?
+// True if, with prefixes, a tool of this server could have this name.
 bool is_named_after(std::string_view name, std::string_view server, const Naming &naming) {
   return name.starts_with(server) && name.substr(server.size()).starts_with(naming.separator);
 }
 
-// A configured server whose tools would have such a name, but not `own`; empty: there is none.
+// A configured server other than `own` whose tools could have this name; empty: none.
 std::string_view owner_of(std::string_view name, std::string_view own,
                           const std::vector<CatalogueSource> &sources, const Naming &naming) {
   if (!naming.prefix) return {};
@@ -40,7 +40,7 @@ std::string_view owner_of(std::string_view name, std::string_view own,
   return {};
 }
 
-// May a tool of this name come of a server that has not answered, or is down?
+// True if a tool of this name may still be listed by a server that is down or has not answered.
 bool may_come(std::string_view tool, const std::vector<CatalogueSource> &sources,
               const Naming &naming) {
   return std::any_of(sources.begin(), sources.end(), [&](const CatalogueSource &source) {
@@ -83,7 +83,7 @@ Catalogue Catalogue::build(const std::vector<CatalogueSource> &sources, const Na
   return catalogue;
 }
 
-// For names with prefixes; what is too much is given back.
+// For names with prefixes. The unused rest is released.
 void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sources) {
   const auto k = static_cast<std::size_t>(kind);
   std::size_t bytes = 0, items = 0;
@@ -98,8 +98,8 @@ void Catalogue::reserve(ItemKind kind, const std::vector<CatalogueSource> &sourc
   maps_[k].reserve(items);
 }
 
-// Also of items that a policy hides: what one client does not see must not change whom a name
-// means.
+// Includes items that a policy hides: what one client does not see must not change the server that
+// a name refers to.
 void Catalogue::find_held(ItemKind kind, const std::vector<CatalogueSource> &sources,
                           const Names &names) {
   const auto k = static_cast<std::size_t>(kind);
@@ -181,8 +181,7 @@ void Catalogue::add(ItemKind kind, std::uint32_t source, const CatalogueSource &
   }
 }
 
-// What a server has under that name comes first, and what it might have: an alias never takes a
-// call from it.
+// Tools of a server, listed or possible, have precedence: an alias never shadows one.
 void Catalogue::add_aliases(const std::vector<CatalogueSource> &sources, const Names &names) {
   constexpr auto tools = static_cast<std::size_t>(ItemKind::tool);
   const Naming &naming = names.naming();
@@ -200,7 +199,7 @@ void Catalogue::add_aliases(const std::vector<CatalogueSource> &sources, const N
     } else if (listed == nullptr) {
       if (!may_come(tool, sources, naming)) unused("no server offers \"" + tool + "\"");
     } else if (!owner.empty()) {
-      unused("such names are of tools of server \"" + std::string(owner) + "\"");
+      unused("this name is reserved for tools of server \"" + std::string(owner) + "\"");
     } else if (!naming.prefix && unknown != sources.end()) {
       unused("server \"" + std::string(unknown->server) + "\" has not listed its tools yet");
     } else {

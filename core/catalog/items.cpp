@@ -26,7 +26,7 @@ bool hidden(const ServerDef &definition, std::string_view tool) {
   return definition.allow_tools.has_value() && !holds(*definition.allow_tools);
 }
 
-// The hidden character at the start of the text and its bytes; nothing: it is one that is seen.
+// The hidden character at the start of the text with its size; none if it is visible.
 struct Hidden {
   char32_t code = 0;
   std::size_t size = 0;
@@ -51,7 +51,7 @@ void append_escape(unsigned unit, std::string *out) {
   *out += escaped;
 }
 
-// Hidden characters as they would be escaped in JSON.
+// Replaces hidden characters by their JSON escapes.
 std::string without_hidden(std::string_view name) {
   std::string out;
   while (!name.empty() && out.size() < ItemList::max_shown_name) {
@@ -114,7 +114,8 @@ struct Page {
   std::string_view items, cursor;
 };
 
-// Both in one pass: the items are all but a few bytes of the result. Of equal names the first.
+// Finds the items and the cursor in one pass, because the items are almost all of the result. Of
+// duplicate members the first counts.
 Page page_of(ItemKind kind, std::string_view result) {
   struct Looking {
     std::string_view member;

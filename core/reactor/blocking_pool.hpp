@@ -1,5 +1,5 @@
-// A bounded pool for work that may block. Threads start when there is work and live until the pool
-// goes. Owner: the Reactor, on whose thread `done` runs.
+// A pool of threads for work that may block, limited in threads and queue length. Threads start on
+// demand and end with the pool. Owner: the Reactor, on whose thread `done` runs.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// A function that runs once in a later turn, however often it is asked for before. Thread: [io].
+// A function that runs once in a later turn, however often it is requested before. Thread: [io].
 #pragma once
 
 #include <functional>

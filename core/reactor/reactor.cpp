@@ -60,7 +60,7 @@ std::uint32_t to_epoll(std::uint32_t events) {
          ((events & BH_FD_WRITE) != 0 ? std::uint32_t{EPOLLOUT} : 0u);
 }
 
-// A hang-up or error makes both directions ready: the next read or write says what it is.
+// A hang-up or error makes both directions ready; the next read or write reports the reason.
 std::uint32_t from_epoll(std::uint32_t events, std::uint32_t wanted) {
   std::uint32_t out = 0;
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) out |= BH_FD_READ & wanted;
@@ -82,17 +82,17 @@ struct Reactor::State {
   Slots<Timer> timers;
   std::vector<Due> heap;
   std::vector<Task> deferred;
-  std::vector<Task> running;  // tasks of this turn; forget() clears owners in here too
+  std::vector<Task> running;  // tasks of this turn; forget() clears their owners, too
 
   mutable std::mutex posted_mutex;
   std::vector<Task> posted;
-  std::uint32_t blocking = 0;  // submitted and not yet done, under posted_mutex
+  std::uint32_t blocking = 0;  // submitted and not completed; guarded by posted_mutex
   std::vector<const void *> blocking_owners;
 
   std::unique_ptr<BlockingPool> pool;
 
   void (*rest)() noexcept = nullptr;
-  bool rested = true;  // in this pause; also when nobody asks
+  bool rested = true;  // the callback has run in this pause, or is not set
   std::uint64_t rest_ns = first_rest_ms * 1'000'000u;
   std::uint64_t last_event = 0;
 
@@ -160,7 +160,7 @@ struct Reactor::State {
   }
 
   void run_timers() {
-    // Only those due now: one that re-arms itself with 0 ms waits for the next turn.
+    // Only timers due now: a timer that re-arms itself with 0 ms runs in the next turn.
     const std::uint64_t limit = now;
     std::size_t left = heap.size();
     while (!heap.empty() && heap.front().at_ns <= limit && left-- > 0) {
@@ -181,7 +181,7 @@ struct Reactor::State {
         [[maybe_unused]] const auto got = ::read(event_fd, &value, sizeof value);
         continue;
       }
-      // Looked up at its turn: an earlier handler may have ended this watch.
+      // Looked up now, because an earlier handler may have removed this watch.
       const Watch *watch = watches.get(events[i].data.u64);
       if (watch == nullptr) continue;
       const std::uint32_t ready = from_epoll(events[i].events, watch->events);
@@ -214,7 +214,7 @@ struct Reactor::State {
   }
 
   void run_deferred() {
-    // Flushing may queue more to flush; what is left after a few rounds comes next turn.
+    // Flushing may defer further tasks; those left after a few rounds run in the next turn.
     for (int round = 0; round < 4 && !deferred.empty(); ++round) {
       running.swap(deferred);
       run_tasks(running);
@@ -296,7 +296,7 @@ std::uint64_t Reactor::timer_start(const void *owner, std::uint64_t delay_ms, Ca
   const std::uint64_t delay_ns = std::min<std::uint64_t>(delay_ms, 1ull << 40) * 1'000'000u;
   s.heap.push_back({s.now + delay_ns, handle});
   std::push_heap(s.heap.begin(), s.heap.end());
-  // Cancelled timers stay in the heap until due; sweep them when they are the greater part.
+  // Cancelled timers stay in the heap until due. If they are the majority, they are removed.
   if (s.heap.size() > 64 && s.heap.size() > 4 * s.timers.size()) {
     std::erase_if(s.heap, [&](const Due &due) { return s.timers.get(due.timer) == nullptr; });
     std::make_heap(s.heap.begin(), s.heap.end());
@@ -362,7 +362,7 @@ Reactor::Held Reactor::held(const void *owner) const {
   for (const Task &task : state_->posted) {
     if (task.owner != owner) continue;
     if (task.from_pool) {
-      held.blocking -= held.blocking != 0;  // its work is done
+      held.blocking -= held.blocking != 0;  // its work has finished
     } else {
       ++held.posted;
     }

@@ -42,7 +42,7 @@ void call(void *arg) {
 
 }  // namespace
 
-TEST_CASE("a watch reports as long as the descriptor is ready, and stops when unwatched") {
+TEST_CASE("a watch reports a ready descriptor until unwatch()") {
   auto reactor = make();
   Pipe pipe;
   int calls = 0;
@@ -68,7 +68,7 @@ TEST_CASE("a watch reports as long as the descriptor is ready, and stops when un
   CHECK(reactor->modify(watch, BH_FD_READ) == BH_STALE);
 }
 
-TEST_CASE("a handler may end another watch that is ready in the same turn") {
+TEST_CASE("a handler may remove a watch that is ready in the same turn") {
   auto reactor = make();
   Pipe a, b;
   struct Both {
@@ -90,7 +90,7 @@ TEST_CASE("a handler may end another watch that is ready in the same turn") {
   CHECK(both.calls == 1);
 }
 
-TEST_CASE("a regular file cannot be watched and says so") {
+TEST_CASE("watching a regular file fails with BH_E_UNSUPPORTED") {
   auto reactor = make();
   FILE *file = tmpfile();
   REQUIRE(file != nullptr);
@@ -101,7 +101,7 @@ TEST_CASE("a regular file cannot be watched and says so") {
   fclose(file);
 }
 
-TEST_CASE("timers run in order of time; a cancelled one never") {
+TEST_CASE("timers run in order of time; cancelled timers do not run") {
   auto reactor = make();
   std::vector<int> order;
   std::function<void()> first = [&] { order.push_back(1); };
@@ -116,7 +116,7 @@ TEST_CASE("timers run in order of time; a cancelled one never") {
   CHECK(order == std::vector<int>{1, 2});
 }
 
-TEST_CASE("many cancelled timers leave nothing behind") {
+TEST_CASE("cancelled timers are removed from the heap") {
   auto reactor = make();
   for (int i = 0; i < 100'000; ++i) {
     reactor->timer_cancel(reactor->timer_start(reactor.get(), 60'000, call, nullptr));
@@ -141,7 +141,7 @@ TEST_CASE("post wakes the loop from another thread; defer runs at the end of the
   CHECK(order == std::vector<int>{1, 2});
 }
 
-TEST_CASE("posting has a bound") {
+TEST_CASE("the queue of posted functions is limited") {
   auto reactor = make();
   std::function<void()> nothing = [] {};
   for (std::uint32_t i = 0; i < Reactor::max_posted; ++i) {
@@ -152,10 +152,10 @@ TEST_CASE("posting has a bound") {
   CHECK(reactor->post(nullptr, call, &nothing) == BH_OK);
 }
 
-TEST_CASE("blocking work runs elsewhere and completes on the loop's thread") {
+TEST_CASE("blocking work runs on a pool thread and completes on the loop's thread") {
   auto reactor = make();
   struct Work {
-    std::promise<void> looked_at;  // until then it runs
+    std::promise<void> looked_at;  // the work runs until then
     std::thread::id worked, done;
   } work;
   REQUIRE(reactor->run_blocking(
@@ -175,13 +175,13 @@ TEST_CASE("blocking work runs elsewhere and completes on the loop's thread") {
   CHECK(reactor->held(&work).blocking == 0);
 }
 
-TEST_CASE("two jobs of one turn run side by side, also where one thread is idle already") {
+TEST_CASE("two jobs of one turn run in parallel, also if one thread is already idle") {
   auto reactor = make();
   int done = 0;
   const auto count = [](void *arg) { ++*static_cast<int *>(arg); };
   REQUIRE(reactor->run_blocking(nullptr, [](void *) {}, count, &done) == BH_OK);
   while (done < 1) reactor->poll(-1);
-  reactor->poll(20);  // its thread goes to sleep meanwhile
+  reactor->poll(20);  // the pool thread becomes idle
   struct Meeting {
     std::mutex mutex;
     std::condition_variable wake;
@@ -195,7 +195,7 @@ TEST_CASE("two jobs of one turn run side by side, also where one thread is idle 
                   std::unique_lock lock(m.mutex);
                   ++m.there;
                   m.wake.notify_all();
-                  // Where the jobs run one after the other, the first waits in vain.
+                  // If the jobs ran one after the other, the first would time out.
                   const auto both = [&] { return m.there == 2; };
                   if (m.wake.wait_for(lock, std::chrono::seconds(10), both)) ++m.met;
                 },
@@ -205,7 +205,7 @@ TEST_CASE("two jobs of one turn run side by side, also where one thread is idle 
   CHECK(meeting.met == 2);
 }
 
-TEST_CASE("a pause is told once, and a timer does not end it") {
+TEST_CASE("an idle pause is reported once, and a timer does not end it") {
   static int rests;
   rests = 0;
   auto reactor = make();
@@ -213,12 +213,12 @@ TEST_CASE("a pause is told once, and a timer does not end it") {
   int ticks = 0;
   std::function<void()> count = [&] { ++ticks; };
   reactor->timer_start(nullptr, Reactor::first_rest_ms / 2, call, &count);
-  while (rests == 0) reactor->poll(-1);  // hangs if it is never told
+  while (rests == 0) reactor->poll(-1);  // hangs if the pause is never reported
   CHECK(ticks == 1);
   reactor->timer_start(nullptr, 5, call, &count);
   while (ticks < 2) reactor->poll(-1);
   CHECK(rests == 1);
-  // After a message the next pause begins, and that one has to be longer.
+  // After a message the next pause begins, which has to be longer.
   reactor->post(nullptr, call, &count);
   while (ticks < 3) reactor->poll(-1);
   reactor->timer_start(nullptr, Reactor::first_rest_ms + 100, call, &count);
@@ -226,7 +226,7 @@ TEST_CASE("a pause is told once, and a timer does not end it") {
   CHECK(rests == 1);
 }
 
-TEST_CASE("a process goes on after it has given back what it does not need") {
+TEST_CASE("a process keeps working after it has released idle memory") {
   std::vector<std::string> kept;
   for (int i = 0; i < 1'000; ++i) {
     kept.emplace_back(1'000, static_cast<char>('a' + i % 26));
@@ -238,7 +238,7 @@ TEST_CASE("a process goes on after it has given back what it does not need") {
   }
 }
 
-TEST_CASE("forget() removes what an owner left, and only that") {
+TEST_CASE("forget() removes everything of an owner and nothing else") {
   auto reactor = make();
   Pipe pipe;
   int owner = 0, other = 0, calls = 0;
