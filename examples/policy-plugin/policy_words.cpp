@@ -1,7 +1,7 @@
-// A policy plugin to start from: refuses calls whose arguments hold one of some words, and results
-// that do. It needs nothing but the SDK. README.md says how to build and try it.
+// An example policy plugin: rejects calls whose arguments contain one of a list of words, and
+// withholds results that do. It needs only the SDK. README.md describes how to build and use it.
 //
-// Thread: all of it runs on the reactor's; nothing here may wait for anything.
+// Thread: the reactor's; functions must not block.
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
@@ -21,7 +21,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// The text of a member whose text has no escapes; a plugin with more to read takes a JSON library.
+// The text of a member whose text has no escapes. A plugin that parses more should use a JSON
+// library.
 std::string text_member(std::string_view json, std::string_view name) {
   std::string key = "\"";
   key.append(name).append("\"");
@@ -44,10 +45,10 @@ std::vector<std::string> split(std::string_view list) {
 
 class PolicyWords {
  public:
-  // The host checks the configuration against this schema before configure() sees it.
+  // The host validates the configuration against this schema before it calls configure().
   static constexpr bh::Info info{
       .id = "policy-words",
-      .name = "Words that may not pass",
+      .name = "Word filter",
       .version = "1.0.0",
       .vendor = "Example",
       .config_schema =
@@ -63,7 +64,7 @@ class PolicyWords {
     rehearse_ = bh::view(json).find("\"rehearse\":true") != std::string_view::npos;
     return BH_OK;
   }
-  // Other words while it runs (bulkhead reload); without this member that needs a restart.
+  // Applies new words at runtime (bulkhead reload); without this member a change needs a restart.
   bh_status reconfigure(bh_str json, bh_error *error) { return configure(json, error); }
   bh_status start(bh_error *) { return BH_OK; }
   void stop() noexcept {}
@@ -71,7 +72,7 @@ class PolicyWords {
     return bh::is(id, BH_EXT_POLICY) ? bh::policy_table<PolicyWords>() : nullptr;
   }
 
-  // What is not asked for here is neither given nor asked.
+  // The gateway calls and provides only what is requested here.
   std::uint32_t needs() const noexcept {
     return BH_POLICY_DECIDES | BH_POLICY_READS_ARGUMENTS | BH_POLICY_READS_RESULTS;
   }
@@ -97,13 +98,13 @@ class PolicyWords {
     });
     out->verdict = found == words_.end() ? BH_VERDICT_ALLOW : BH_VERDICT_BLOCK;
     if (found == words_.end()) return BH_OK;
-    reason_ = "the word \"" + *found + "\" may not pass";
+    reason_ = "the word \"" + *found + "\" is not allowed";
     out->rule = bh::str("words");
-    out->reason = bh::str(reason_);  // lives until the next call of this instance
+    out->reason = bh::str(reason_);  // valid until the next call of this instance
     return BH_OK;
   }
 
-  // With rehearse = true: shows what the gateway does with a policy that goes wrong.
+  // With rehearse = true: triggers a failure, to show the gateway's reaction.
   static bh_status misbehave(std::string_view fault, bh_verdict *out, bh_error *error) {
     if (fault == "throw") throw std::runtime_error("a rehearsed exception");
     if (fault == "error") return bh::fail(error, BH_E_INTERNAL, "a rehearsed error");
@@ -114,7 +115,7 @@ class PolicyWords {
     }
     for (volatile bool forever = fault == "hang"; forever;) {
     }
-    return BH_PENDING;  // "silence": an answer is promised, and never comes
+    return BH_PENDING;  // "silence": promises an answer that never arrives
   }
 
   const bh::Host host_;

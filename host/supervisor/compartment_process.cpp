@@ -27,7 +27,7 @@ bool pass_on(posix_spawn_file_actions_t *actions, int fd, int as) {
 
 int spawn_compartment(const std::string &name, bool stdio, int control, int request, int log,
                       pid_t *pid) {
-  // The descriptors must lie above those they are put on.
+  // The descriptors must be above the numbers that they are duplicated to.
   OwnedFd high[3];
   const int low[3] = {control, request, log};
   for (int i = 0; i < 3; ++i) high[i] = OwnedFd(::fcntl(low[i], F_DUPFD_CLOEXEC, 16));
@@ -44,7 +44,7 @@ int spawn_compartment(const std::string &name, bool stdio, int control, int requ
   pass_on(&actions, high[2].get(), control::log_fd);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  // A group of its own, so that the terminal's Ctrl-C reaches the supervisor alone.
+  // A separate process group, so that Ctrl-C in the terminal reaches the supervisor only.
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   std::string arguments[] = {"bulkhead", "compartment", name};
   char *const argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
@@ -57,7 +57,7 @@ int spawn_compartment(const std::string &name, bool stdio, int control, int requ
 std::string describe_end(int status) {
   if (WIFSIGNALED(status)) {
     const char *name = ::sigabbrev_np(WTERMSIG(status));
-    return std::string("was ended by SIG") + (name == nullptr ? "?" : name);
+    return std::string("was killed by SIG") + (name == nullptr ? "?" : name);
   }
   const int code = WEXITSTATUS(status);
   std::string text = "ended with exit code " + std::to_string(code);
@@ -75,8 +75,8 @@ std::uint64_t resident_bytes(int pid) {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Linux 6.2 and later say it without the right to look at them (proc_pid_fd(5)); the folder of a
-// process that is not dumpable is closed to its own user.
+// Linux 6.2 and later report the number without permission to list them (proc_pid_fd(5)); the
+// folder of a process that is not dumpable is closed to its own user.
 std::uint32_t count_descriptors(int pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/fd";
   struct stat about{};

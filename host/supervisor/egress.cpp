@@ -17,7 +17,7 @@ std::string text_member(std::string_view config, std::string_view name) {
   return value.starts_with('"') ? std::string(mcp::unquote(value, &scratch)) : std::string();
 }
 
-// 0: there is none.
+// Returns 0 if the URL has no usable port.
 std::uint16_t port_of(std::string_view url) {
   const bool secure = url.starts_with("https://");
   if (!secure && !url.starts_with("http://")) return 0;

@@ -1,5 +1,5 @@
-// The plugins of the endpoint that call out: each runs in a compartment of its own,
-// "egress.KIND.ID", that reaches the one server that its configuration names, and nothing else.
+// Egress compartments. A plugin of the endpoint that connects to other hosts runs in a separate
+// compartment "egress.KIND.ID", which can reach only the server that its configuration names.
 #pragma once
 
 #include <string_view>
@@ -8,12 +8,12 @@
 
 namespace bulkhead::program {
 
-// Is it one of ours that calls out?
+// True for a plugin of this distribution that connects to other hosts.
 bool calls_out(std::string_view plugin);
 
-// What the compartment of such a plugin may reach, by "url" and "socket" of its configuration: a
-// Unix socket through the supervisor and no network, or TCP to the URL's port. A configuration that
-// names nothing sensible gets nothing; the plugin refuses it.
+// Derives what the plugin's compartment may reach from "url" and "socket" of its configuration: a
+// Unix socket through the supervisor without network, or TCP to the URL's port. An invalid
+// configuration grants nothing; the plugin rejects it.
 void allow_egress(std::string_view config, SlicePrivileges *may);
 
 }  // namespace bulkhead::program

@@ -1,4 +1,4 @@
-// Where the plugins that call out run, and what their compartments may reach.
+// Tests of egress compartments: where the plugins run, and what they may reach.
 #include "supervisor/egress.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ const Slice *find(const std::vector<Slice> &slices, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("the network of a plugin that calls out is one port") {
+TEST_CASE("an egress plugin may connect to one port") {
   using Ports = std::vector<std::uint16_t>;
   CHECK(allowed(R"({"url":"https://pdp.example/v1"})").ports == Ports{443});
   CHECK(allowed(R"({"url":"https://pdp.example:8443/v1?x=:1"})").ports == Ports{8443});
@@ -48,14 +48,14 @@ TEST_CASE("the network of a plugin that calls out is one port") {
   }
 }
 
-TEST_CASE("with a Unix socket there is no network, and one path") {
+TEST_CASE("with a Unix socket an egress plugin has no network and one path") {
   const SlicePrivileges may = allowed(R"({"url":"http://localhost/","socket":"/run/opa.sock"})");
   CHECK_FALSE(may.network);
   CHECK(may.ports.empty());
   CHECK(may.dial == std::vector<std::string>{"/run/opa.sock"});
 }
 
-TEST_CASE("a policy that calls out has a compartment with the HTTP client and its server alone") {
+TEST_CASE("an egress policy has a compartment with the HTTP client and access to its server only") {
   Profile profile;
   profile.policies = {use("rules", "policy-rules", "{}"),
                       use("opa", "policy-http",
@@ -76,7 +76,7 @@ TEST_CASE("a policy that calls out has a compartment with the HTTP client and it
   REQUIRE(egress->plugins.size() == 2);
   CHECK(egress->plugins[1].use.plugin == "http-client");
   CHECK(egress->definitions.empty());
-  // The endpoint has neither the credential nor a network, and asks both in their order.
+  // The endpoint has neither the credential nor a network, and evaluates both policies in order.
   const Slice &endpoint = slices.front();
   CHECK_FALSE(endpoint.privileges.network);
   REQUIRE(endpoint.profile.policies.size() == 2);
@@ -89,7 +89,7 @@ TEST_CASE("a policy that calls out has a compartment with the HTTP client and it
   CHECK_FALSE(mine->privileges.network);
 }
 
-TEST_CASE("nobody else's plugin gets into such a compartment by its name") {
+TEST_CASE("a third-party plugin cannot use the name of an egress compartment") {
   Profile profile;
   profile.tools = {use("egress.policy.opa", "my-tools", "{}")};
   const std::vector<Slice> slices = plan_compartments(profile, {});

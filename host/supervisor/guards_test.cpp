@@ -1,4 +1,4 @@
-// The lock and the parent of `bulkhead aggregator`.
+// Tests of the instance lock and the parent watch of `bulkhead aggregator`.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,10 +18,10 @@
 using namespace bulkhead;
 using namespace bulkhead::program;
 
-TEST_CASE("A32 a lock is had by one; a file that was left behind holds nothing") {
+TEST_CASE("A32 one process holds the lock; a leftover file does not") {
   const TestFolder folder;
   const std::string path = folder / "lock";
-  std::ofstream(path) << "4194303\n";  // of a process that has died
+  std::ofstream(path) << "4194303\n";  // pid of a process that has ended
   auto first = take_instance_lock(path);
   REQUIRE(first);
   REQUIRE(*first);
@@ -36,14 +36,14 @@ TEST_CASE("A32 a lock is had by one; a file that was left behind holds nothing")
   second = take_instance_lock(path);
   REQUIRE(second);
   CHECK(*second);
-  // Its file is gone from there: the next one has a file of its own.
+  // The first lock file was removed, so the next process creates another one.
   std::filesystem::remove(path);
   auto third = take_instance_lock(path);
   REQUIRE(third);
   CHECK(*third);
 }
 
-TEST_CASE("A32 what is no plain file of ours is no lock, and is left alone") {
+TEST_CASE("A32 a lock path that is not the user's plain file is rejected and not changed") {
   const TestFolder folder;
   const std::string victim = folder / "victim", link = folder / "link", fifo = folder / "fifo";
   std::ofstream(victim) << "keep";
@@ -58,7 +58,7 @@ TEST_CASE("A32 what is no plain file of ours is no lock, and is left alone") {
   CHECK(text == "keep");
 }
 
-TEST_CASE("A32 the parent is watched, another process is nobody's parent") {
+TEST_CASE("A32 only the actual parent can be watched") {
   auto foreign = watch_parent(::getpid());
   REQUIRE(foreign);
   CHECK_FALSE(*foreign);
@@ -66,10 +66,10 @@ TEST_CASE("A32 the parent is watched, another process is nobody's parent") {
   REQUIRE(parent);
   REQUIRE(*parent);
   pollfd ready{parent->get(), POLLIN, 0};
-  CHECK(::poll(&ready, 1, 0) == 0);  // it lives
+  CHECK(::poll(&ready, 1, 0) == 0);  // it runs
 }
 
-TEST_CASE("A14 the end of the parent is seen, whatever the pipes say") {
+TEST_CASE("A14 the end of the parent is detected independently of the pipes") {
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
   const pid_t middle = ::fork();

@@ -18,34 +18,34 @@
 namespace bulkhead::program {
 namespace {
 
-// The compartments of the plugins that come with this program. Any other plugin gets one of its
-// own, named after its instance: a connector's may call out, since reaching servers is what it is
-// for; another's does so with the grant "network" only.
+// The compartments of the plugins of this distribution. Any other plugin gets a compartment named
+// after its instance. A connector may use the network, since it connects to servers; other plugins
+// need the grant "network".
 struct Role {
   std::string_view plugin, compartment;
   bool network, exec;
-  std::uint32_t uid;  // when root; 0: stays root, without capabilities
+  std::uint32_t uid;  // if started as root; 0: stays root, without capabilities
 };
-// Numbers that no distribution hands out to accounts (Debian policy 9.2.2), one for each role.
+// Numbers that distributions do not assign to accounts (Debian policy 9.2.2), one per role.
 constexpr std::uint32_t first_uid = 62'840;
 constexpr Role roles[] = {
     {"connector-http", "aggregator", true, false, first_uid + 1},
     {"connector-stdio", "launcher", true, true, 0},
     {"builtin-http", "web", true, false, first_uid + 2},
-    // Becomes whoever the workspace belongs to.
+    // Changes to the user that owns the workspace.
     {"builtin-files", "files", false, false, 0},
 };
 constexpr std::uint32_t endpoint_uid = first_uid, other_uid = first_uid + 3,
                         control_uid = first_uid + 4;
-// Policies and telemetry plugins of others. What telemetry stores belongs to whoever started the
-// program, below folders that nobody else may enter.
+// Third-party policies and telemetry plugins. Stored telemetry belongs to the user that started the
+// program, in folders that no other user can enter.
 constexpr Role policy_role{"", "policy", false, false, first_uid + 5};
 constexpr Role telemetry_role{"", "telemetry", false, false, 0};
-// Those of ours that call out (egress.hpp).
+// Plugins of this distribution that connect to other hosts (egress.hpp).
 constexpr Role egress_policy_role{"", "egress.policy", false, false, first_uid + 6};
 constexpr Role egress_telemetry_role{"", "egress.telemetry", false, false, first_uid + 7};
 
-// Those of our own run in the endpoint, unless the profile says otherwise.
+// Policies of this distribution, which run in the endpoint unless the profile moves them.
 constexpr std::string_view our_judges[] = {"policy-allow", "policy-lists", "policy-rules"};
 
 const Role *role_of(std::string_view plugin) {
@@ -54,7 +54,7 @@ const Role *role_of(std::string_view plugin) {
   return at == std::end(roles) ? nullptr : at;
 }
 
-// The folders that builtin-files is configured to use.
+// The folders in the configuration of builtin-files.
 struct FilesFolders {
   std::vector<std::string> read, write;
 };
@@ -62,7 +62,7 @@ struct FilesFolders {
 FilesFolders folders_of_files(std::string_view config) {
   FilesFolders out;
   std::string scratch;
-  // What is at `key` of an object, if it is a text.
+  // The string at `key` of an object; empty if it is not a string.
   const auto text_at = [&](std::string_view object, const char *key) {
     const std::string_view value = mcp::member(object, key);
     return std::string(value.starts_with('"') ? mcp::unquote(value, &scratch) : "");
@@ -86,7 +86,8 @@ FilesFolders folders_of_files(std::string_view config) {
   return out;
 }
 
-// Whether this user can come to the folder: each one above it is open to all, or the user's.
+// True if this user can enter the folder: each parent folder is open to all users or belongs to
+// this one.
 bool reachable(const std::filesystem::path &folder, uid_t uid) {
   for (std::filesystem::path above = folder; above.has_relative_path();) {
     above = above.parent_path();
@@ -98,8 +99,8 @@ bool reachable(const std::filesystem::path &folder, uid_t uid) {
   return true;
 }
 
-// The user that all these folders belong to, and its group; nullopt: there is no such one, it is
-// root, or the folders are out of its reach.
+// The user that owns all these folders, and its group. nullopt: several owners, root, or a folder
+// that the owner cannot reach.
 std::optional<std::pair<uid_t, gid_t>> owner_of(const std::vector<std::string> &folders) {
   std::optional<std::pair<uid_t, gid_t>> owner;
   for (const std::string &folder : folders) {
@@ -114,7 +115,7 @@ std::optional<std::pair<uid_t, gid_t>> owner_of(const std::vector<std::string> &
   return owner;
 }
 
-// Tells the endpoint that a definition has changed, and nothing else about it.
+// Lets the endpoint detect a changed definition without revealing the definition.
 std::string fingerprint(const std::string &definition, const std::string &key) {
   unsigned char hash[16];
   crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char *>(definition.data()),
@@ -125,7 +126,8 @@ std::string fingerprint(const std::string &definition, const std::string &key) {
   return hex;
 }
 
-// What the endpoint needs to know of a server: nothing that could start or reach it.
+// The part of a server's definition that the endpoint needs; nothing in it can start or reach the
+// server.
 ServerDef without_credentials(const ServerDef &def, const PlanFacts &facts) {
   ServerDef out = def;
   out.extra.clear();
@@ -151,7 +153,8 @@ std::string definition_of(const Profile &profile, const ServerDef &def) {
   return copy.to_json();
 }
 
-// Somebody else's plugin may be called like a compartment of ours, and must not get into it.
+// A third-party plugin may have the name of a compartment of this distribution, and must not join
+// it.
 std::string name_of_own(const std::string &id) {
   const std::string_view first = std::string_view(id).substr(0, id.find('.'));
   const bool ours = first == "supervisor" || first == "endpoint" || first == "control" ||
@@ -162,7 +165,7 @@ std::string name_of_own(const std::string &id) {
   return ours ? "plugin." + id : id;
 }
 
-// Plugins with other privileges do not meet in one compartment, whatever name the profile gives it.
+// Plugins with different privileges never share a compartment, whatever name the profile assigns.
 std::string compartment_name(const Role *role, const PluginUse &use, const std::string &wanted,
                              const std::string &owner) {
   std::string usual = role != nullptr ? std::string(role->compartment) : name_of_own(use.id);
@@ -170,8 +173,8 @@ std::string compartment_name(const Role *role, const PluginUse &use, const std::
   return usual + "." + (wanted == "own" ? owner : wanted);
 }
 
-// The TCP ports that one server can need: its own, those of redirects, and of name resolution.
-// Empty when a proxy decides.
+// The TCP ports that one server may need: that of its URL, those of redirects, and that of name
+// resolution. Empty if a proxy is configured.
 std::vector<std::uint16_t> ports_of(std::string_view url) {
   for (const char *name :
        {"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
@@ -219,7 +222,7 @@ class Planner {
     }
     for (ServerDef &def : visible.servers) def = without_credentials(def, facts_);
     visible.services.clear();
-    visible.state_dir.clear();  // it keeps nothing by itself
+    visible.state_dir.clear();  // has no state of its own
     visible.own_paths.clear();
     visible.shown.clear();
     visible.notes.clear();
@@ -228,8 +231,8 @@ class Planner {
   }
 
  private:
-  // The slice that has the plugin now.
-  // `wanted`: what the profile says about its compartment; `owner`: whose own it would be.
+  // Returns the slice that contains the plugin. `wanted`: the compartment in the profile; `owner`:
+  // the name of its private one.
   Slice &place(PluginKind kind, const PluginUse &use, const std::string &wanted,
                const std::string &owner) {
     const Role *role = role_of(use.plugin);
@@ -264,7 +267,8 @@ class Planner {
     if (!there) slice.plugins.push_back({kind, use});
   }
 
-  // It talks to local clients and to the supervisor, and has nothing of the profile.
+  // The control compartment communicates with local clients and the supervisor, and has nothing of
+  // the profile.
   Slice control_slice() const {
     Slice slice;
     slice.name = "control";
@@ -340,8 +344,8 @@ class Planner {
     slices_.front().remote[use.id] = {slice.name, link_name(PluginKind::tools, use.id)};
   }
 
-  // A policy or telemetry plugin: alone in its compartment, if it has one. `use` is what the
-  // endpoint sees of it.
+  // Adds a policy or telemetry plugin. Its compartment, if it has one, contains nothing else. `use`
+  // is the endpoint's view of it.
   void add_judge(PluginKind kind, const Role &role, std::string_view group, PluginUse *use) {
     const bool ours = std::find(std::begin(our_judges), std::end(our_judges), use->plugin) !=
                       std::end(our_judges);
@@ -365,7 +369,7 @@ class Planner {
     slices_.push_back(std::move(slice));
   }
 
-  // The HTTP client, wherever something may call out.
+  // Adds the HTTP client to every compartment that may connect to other hosts.
   void add_services(Slice &slice) const {
     const SlicePrivileges &may = slice.privileges;
     if ((!may.network && may.dial.empty()) || may.exec) return;

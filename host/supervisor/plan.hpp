@@ -1,4 +1,4 @@
-// Which compartments a profile needs, and what each of them gets.
+// Plans the compartments that a profile needs and the slice of each.
 #pragma once
 
 #include <string>
@@ -10,23 +10,24 @@
 
 namespace bulkhead::program {
 
-// What the program knows beyond the profile.
+// Facts that are not in the profile.
 struct PlanFacts {
   std::int32_t log_level = 1;
   bool eager = true;
   bool is_root = false;
-  bool service = false;         // there is a service socket
-  std::string fingerprint_key;  // random, of this run
+  bool service = false;         // a service socket exists
+  std::string fingerprint_key;  // random, one per run
 };
 
-// Below the state folder: what telemetry keeps, and what the supervisor has signed of it.
+// Subfolders of the state folder: the files of telemetry plugins, and the supervisor's signatures
+// of them.
 inline constexpr std::string_view record_folders[] = {"/plugins", "/audit"};
 
-// A key of 32 random bytes.
+// Returns 32 random bytes.
 std::string random_key();
 
-// The endpoint first, without credentials; then the one of the service socket, and those that its
-// servers and tools have a use for.
+// Returns the endpoint first, without credentials, then the control compartment (if there is a
+// service socket) and the compartments of servers, tools and plugins.
 std::vector<Slice> plan_compartments(const Profile &profile, const PlanFacts &facts);
 
 }  // namespace bulkhead::program

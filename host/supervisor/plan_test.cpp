@@ -1,4 +1,4 @@
-// Which compartments a profile comes to, and what each may do.
+// Tests of the compartments planned for a profile and their privileges.
 #include "supervisor/plan.hpp"
 
 #include <catch2/catch.hpp>
@@ -47,7 +47,7 @@ using Ports = std::vector<std::uint16_t>;
 
 }  // namespace
 
-TEST_CASE("somebody else's tools call out only when they are granted that") {
+TEST_CASE("third-party tools plugins have network access only if granted") {
   Profile profile;
   profile.tools = {use("none", "tools-x"), use("any", "tools-x", {"network"}),
                    use("some", "tools-x", {"network:443", "network:8443"}),
@@ -61,7 +61,7 @@ TEST_CASE("somebody else's tools call out only when they are granted that") {
   CHECK(find(slices, "both").privileges.ports.empty());
 }
 
-TEST_CASE("builtin-files writes where the profile says so, and in the folder of its snapshots") {
+TEST_CASE("builtin-files may write to configured folders and to its snapshot folder") {
   const auto rights = [](const char *config) {
     Profile profile;
     profile.tools = {use("files", "builtin-files")};
@@ -81,7 +81,7 @@ TEST_CASE("builtin-files writes where the profile says so, and in the folder of 
   CHECK(rights(R"({"path":"/a","snapshots":{"path":"/s"}})") == "r /a w /s");
 }
 
-TEST_CASE("policies of others have no network unless it is granted; connectors do") {
+TEST_CASE("third-party policies have no network unless granted; connectors have it") {
   Profile profile;
   profile.policies = {use("mine", "policy-x"), use("far", "policy-x", {"network:8181"})};
   profile.connectors["ws"] = "connector-ws";
@@ -93,7 +93,7 @@ TEST_CASE("policies of others have no network unless it is granted; connectors d
   CHECK(find(slices, "connector-ws").privileges.network);
 }
 
-TEST_CASE("an HTTP server with a compartment of its own has a port rule") {
+TEST_CASE("an HTTP server with a private compartment has a port rule") {
   const NoProxy no_proxy;
   Profile profile;
   profile.connectors["http"] = "connector-http";

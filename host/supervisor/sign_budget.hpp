@@ -1,6 +1,6 @@
-// Bounds how often one compartment has statements signed: a keeper of records that was taken over
-// must keep neither the supervisor nor its disk busy. An honest one needs a signature for
-// `checkpoint_rows` records; what it does not get now, the next one covers.
+// Limits the rate of signatures for one compartment, so that a compromised telemetry plugin cannot
+// keep the supervisor or its disk busy. A plugin needs one signature per `checkpoint_rows` records;
+// if a signature is denied, the next one covers its records.
 //
 // Thread: one.
 #pragma once
@@ -16,7 +16,7 @@ class SignBudget {
 
   explicit SignBudget(std::uint64_t now_ns = 0) : earned_at_ns_(now_ns) {}
 
-  // May one be made now? now_ns: of a clock that does not go back.
+  // Returns true if a signature may be made now. now_ns: from a monotonic clock.
   bool take(std::uint64_t now_ns) noexcept {
     const std::uint64_t earned = (now_ns - earned_at_ns_) / interval_ns;
     left_ = std::min(burst, left_ + earned);

@@ -16,13 +16,13 @@ std::uint64_t all_at(SignBudget *budget, std::uint64_t now_ns) {
 
 }  // namespace
 
-TEST_CASE("signatures are had in a burst, and then at a rate") {
+TEST_CASE("signatures are limited to a burst and then to a rate") {
   const std::uint64_t start = 77 * second;
   SignBudget budget(start);
   CHECK(all_at(&budget, start) == SignBudget::burst);
   CHECK(all_at(&budget, start) == 0);
   CHECK(all_at(&budget, start + second) == SignBudget::per_second);
-  // What is asked in between is not lost, nor had twice.
+  // Time between requests is neither lost nor counted twice.
   std::uint64_t n = 0;
   for (std::uint64_t ns = 0; ns < 10 * second; ns += second / 1000) {
     n += budget.take(start + second + ns) ? 1 : 0;
@@ -30,7 +30,7 @@ TEST_CASE("signatures are had in a burst, and then at a rate") {
   CHECK(n == 10 * SignBudget::per_second - 1);
 }
 
-TEST_CASE("what was not used for long is not saved up beyond the burst") {
+TEST_CASE("unused signatures accumulate up to the burst only") {
   SignBudget budget(0);
   CHECK(all_at(&budget, 3600 * second) == SignBudget::burst);
 }

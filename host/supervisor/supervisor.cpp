@@ -1,4 +1,4 @@
-// The processes: starting, joining, watching, starting again, ending.
+// Lifecycle of the compartments: start, join, watch, restart, end.
 #include "supervisor/supervisor.hpp"
 
 #include <signal.h>
@@ -26,7 +26,7 @@
 namespace bulkhead::program {
 namespace {
 
-// The end of the endpoint's process is heard of within this time of the ends of its trunks.
+// After a trunk has closed, the end of the endpoint's process is detected within this time.
 constexpr std::uint64_t trunk_patience_ms = 200;
 
 std::uint64_t jitter(std::uint64_t ms) {
@@ -103,7 +103,8 @@ Result<void> Supervisor::run() {
   return std::move(outcome_);
 }
 
-// What the launcher's programs must not see can be covered only if it is there before they are.
+// Paths that the launcher's programs must not see can only be covered if they exist before it
+// starts.
 void Supervisor::make_hidden_folders() const {
   if (state_dir_.empty()) return;
   for (const auto &child : children_) {
@@ -135,9 +136,9 @@ void Supervisor::stop_all() {
     any = true;
     link::Frame frame;
     frame.kind = control::stop;
-    // The endpoint ends first: its lanes tell the others to end their servers in good order.
+    // The endpoint ends first: its lanes let the other compartments end their servers in order.
     if (child->slice.router || !children_.front()->running()) child->control->send(frame);
-    // Once for calls under way, and twice for servers: their closed input, and SIGTERM.
+    // Once for in-flight calls, twice for servers: closed input, then SIGTERM.
     grace = std::max(grace, 3 * child->slice.profile.limits.shutdown_grace_ms + stop_margin_ms);
   }
   if (!any) {
@@ -162,7 +163,8 @@ Result<void> Supervisor::start(Child &child) {
   int packets[2];
   if (!control || !request ||
       ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, packets) != 0) {
-    return fail(BH_E_LIMIT, "compartment \"" + child.slice.name + "\": no descriptor is free");
+    return fail(BH_E_LIMIT,
+                "compartment \"" + child.slice.name + "\": no file descriptor is available");
   }
   child.log_socket = OwnedFd(packets[0]);
   const OwnedFd log_far(packets[1]);
@@ -178,7 +180,8 @@ Result<void> Supervisor::start(Child &child) {
   child.pidfd = OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!watch(child)) {
     kill_unwatched(child);
-    return fail(BH_E_LIMIT, "compartment \"" + child.slice.name + "\": no descriptor is free");
+    return fail(BH_E_LIMIT,
+                "compartment \"" + child.slice.name + "\": no file descriptor is available");
   }
   child.ready = child.finished = child.replaced = child.ending = child.secret_pending = false;
   child.failure.clear();
@@ -211,7 +214,7 @@ Result<void> Supervisor::start(Child &child) {
   return {};
 }
 
-// What it cannot open itself.
+// A descriptor that the compartment cannot open itself.
 int Supervisor::descriptor_for(const Child &child) {
   if (child.slice.service) return service_.listener;
   if (!child.slice.router) return -1;
@@ -226,7 +229,7 @@ int Supervisor::descriptor_for(const Child &child) {
   return ledger_.get();
 }
 
-// For its log lines, and for its end.
+// Watches the log socket and the end of the process.
 bool Supervisor::watch(Child &child) {
   const bh_status log = reactor_->watch(
       this, child.log_socket.get(), BH_FD_READ,
@@ -245,7 +248,7 @@ bool Supervisor::watch(Child &child) {
   return log == BH_OK && end == BH_OK;
 }
 
-// Its end would not be heard of.
+// Kills a process whose end could not be detected.
 void Supervisor::kill_unwatched(Child &child) {
   reactor_->unwatch(std::exchange(child.pid_watch, 0));
   reactor_->unwatch(std::exchange(child.log_watch, 0));
@@ -256,7 +259,7 @@ void Supervisor::kill_unwatched(Child &child) {
   child.log_socket.reset();
 }
 
-// A new link between the endpoint and a compartment, or all of them, once both run.
+// Creates the link between the endpoint and a compartment, or all links, once both processes run.
 void Supervisor::join(Child &child) {
   Child &endpoint = *children_.front();
   if (!endpoint.running()) return;
@@ -272,7 +275,7 @@ void Supervisor::join(Child &child) {
     link::Frame frame;
     frame.kind = control::trunk;
     frame.value = other->trunk = ++last_trunk_;
-    // A side that does not read what it is sent starts from the beginning.
+    // A side that does not read its frames is restarted.
     if (endpoint.control->send(frame, other->slice.name, pair->first.get()) != BH_OK) {
       ::kill(endpoint.pid, SIGKILL);
     }
@@ -282,8 +285,9 @@ void Supervisor::join(Child &child) {
   }
 }
 
-// A trunk that ends with the endpoint is replaced when there is another one. One that ends without
-// is broken, or its ends do not understand each other: the compartment starts from the beginning.
+// A trunk that closes with the endpoint is replaced when the endpoint is restarted. A trunk that
+// closes without it is broken, or its ends do not understand each other: the compartment is
+// restarted.
 void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
   if (number != child.trunk || number == child.lost_trunk) return;
   child.lost_trunk = number;
@@ -297,14 +301,14 @@ void Supervisor::on_trunk_lost(Child &child, std::uint64_t number) {
         const bool replaced = it.trunk != it.lost_trunk || !self.children_.front()->running();
         const bool ending = it.replaced || !it.wanted || self.stopping_;
         if (!it.running() || replaced || ending) return;
-        self.log(LogLevel::error, it.slice.name, "its link with the endpoint has broken");
+        self.log(LogLevel::error, it.slice.name, "its link to the endpoint is broken");
         ::kill(it.pid, SIGKILL);
       },
       &child);
 }
 
 // The endpoint reports a compartment that violated the protocol or timed out: it is restarted. A
-// process that finishes its calls beside its replacement is not the one that was reported.
+// process that drains beside its replacement is not the reported one.
 void Supervisor::restart_unhealthy(std::string_view name) {
   for (const auto &child : children_) {
     if (child->slice.router || child->slice.name != name || !child->running()) continue;
@@ -336,7 +340,7 @@ void Supervisor::on_frame(Child &child, const link::Frame &frame, std::string_vi
       status_ = std::move(fresh);
       status_known_ = true;
       if (hooks_.on_status) hooks_.on_status();
-      // What the endpoint has learned of tools came before it.
+      // The endpoint sent what it has learned of tools before this frame.
       if (frame.code == control::asked) pins_->when_written([this] { tell_status(); });
       return;
     }
@@ -382,7 +386,7 @@ void Supervisor::ended(Child &child) {
   int status = 0;
   if (::waitpid(child.pid, &status, WNOHANG) != child.pid) return;
   if (child.slice.privileges.exec) ServerGroups::remove_leftovers();
-  on_log(child, false);  // its last words
+  on_log(child, false);  // its last log lines
   tell_left_out(child);
   reactor_->unwatch(std::exchange(child.pid_watch, 0));
   if (child.log_watch != 0) reactor_->unwatch(std::exchange(child.log_watch, 0));
@@ -411,11 +415,11 @@ void Supervisor::ended(Child &child) {
     if (child.slice.router) stop_others();
     return;
   }
-  if (!child.wanted) return;  // and stays as a name without a process
+  if (!child.wanted) return;  // kept as a name without a process
   if (std::exchange(child.replaced, false)) return start_again(child);
   std::string reason = child.failure.empty() ? describe_end(status) : child.failure;
-  // What the profile demands and cannot be had is the person's to repair, not to be tried again.
-  // Whoever runs us says it, once.
+  // A setting of the profile that cannot be fulfilled needs a change by the user, not a retry. The
+  // caller reports it once.
   if (!was_ready && !all_ready_ && !child.failure.empty()) {
     outcome_ = fail(BH_E_UNAVAILABLE, reason);
     return stop_all();
@@ -466,8 +470,8 @@ void Supervisor::start_again(Child &child) {
 void Supervisor::give_up(Child &child, const std::string &reason) {
   child.given_up = true;
   child.failure = reason;
-  const std::string text = "it has ended " + std::to_string(max_failed_starts) +
-                           " times without ever being ready, and is not started again: " + reason;
+  const std::string text = "it ended " + std::to_string(max_failed_starts) +
+                           " times before it was ready and is not restarted: " + reason;
   if (child.slice.router) {
     outcome_ = fail(BH_E_UNAVAILABLE, "compartment \"" + child.slice.name + "\": " + text);
     return stop_all();
@@ -488,7 +492,8 @@ void Supervisor::tell_gave_up(const Child &child) {
                                    to_bytes(control::GaveUp{child.slice.name, child.failure}));
 }
 
-// A new endpoint, which the compartment has not spoken to yet and may never.
+// Sends the telemetry requirements to a new endpoint, which has not exchanged anything with the
+// compartment yet.
 void Supervisor::tell_telemetry_wants(const Child &child) {
   link::Frame frame;
   frame.kind = control::telemetry_wants;

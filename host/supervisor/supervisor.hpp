@@ -1,7 +1,8 @@
-// The supervisor: starts one process per compartment, hands each its slice, joins them by links,
-// starts again what ends, and keeps what must outlive them: listening sockets, secrets, the log.
+// The supervisor starts one process per compartment, sends each its slice, joins them by links,
+// restarts processes that end, and keeps what must outlive them: listening sockets, secrets, the
+// log.
 //
-// It parses nothing that a client or a server has sent. Thread: one.
+// It does not parse anything that a client or a server has sent. Thread: one.
 #pragma once
 
 #include <atomic>
@@ -32,68 +33,73 @@ struct SupervisorHooks {
   std::function<void()> on_status;  // status() has changed
 };
 
-// What is behind the service socket; empty without a compartment that has it.
+// The service behind the service socket; empty without a control compartment.
 struct SupervisedService {
   int listener = -1;           // borrowed
-  int metrics_listener = -1;   // borrowed; -1: there is none
+  int metrics_listener = -1;   // borrowed; -1: none
   AskService ask;              // Service::ask()
-  std::function<void()> gone;  // nobody will accept any more
+  std::function<void()> gone;  // the control compartment is not restarted again
 };
 
 class Supervisor {
  public:
-  static constexpr std::uint32_t max_failed_starts =
-      5;  // in a row, then a compartment stays failed
+  // The number of consecutive starts without becoming ready after which a compartment stays failed.
+  static constexpr std::uint32_t max_failed_starts = 5;
   static constexpr std::uint64_t min_backoff_ms = 100;
   static constexpr std::uint64_t max_backoff_ms = 1'000;  // or the profile's retry_max_ms
   static constexpr std::uint64_t max_status_ms = 1'000;
-  static constexpr std::uint64_t max_approvals_ms = 2'000;  // the endpoint's answer about approvals
-  static constexpr std::size_t max_approvals_asked = 32;    // questions without one
-  static constexpr std::uint64_t max_definitions_ms = 10'000;  // then the compartment is killed
-  static constexpr std::uint64_t max_apply_ms = 20'000;        // the endpoint's part of a reload
-  static constexpr std::uint64_t max_start_ms = 30'000;        // and plugin_init_ms for each plugin
-  static constexpr std::uint64_t stop_margin_ms = 2'000;       // beyond twice shutdown_grace_ms
-  static constexpr std::uint64_t steady_ms = 10'000;  // lived so long: the next restart is at once
+  // time-out of the endpoint's answer about approvals.
+  static constexpr std::uint64_t max_approvals_ms = 2'000;
+  static constexpr std::size_t max_approvals_asked = 32;  // unanswered questions about approvals
+  // After that the compartment is killed.
+  static constexpr std::uint64_t max_definitions_ms = 10'000;
+  static constexpr std::uint64_t max_apply_ms = 20'000;  // the endpoint's part of a reload
+  static constexpr std::uint64_t max_start_ms = 30'000;  // plus plugin_init_ms per plugin
+  // In addition to twice shutdown_grace_ms.
+  static constexpr std::uint64_t stop_margin_ms = 2'000;
+  // After this uptime the next restart is immediate.
+  static constexpr std::uint64_t steady_ms = 10'000;
 
-  // The endpoint is the first slice. state_dir: where secrets are.
+  // The endpoint is the first slice. state_dir: the folder with secrets.
   static Result<std::unique_ptr<Supervisor>> create(std::vector<Slice> slices,
                                                     std::string state_dir, SupervisorHooks hooks);
-  // Before run().
+  // Call before run().
   void set_service(SupervisedService service) { service_ = std::move(service); }
-  ~Supervisor();  // ends what still runs
+  ~Supervisor();  // ends all remaining processes
   Supervisor(const Supervisor &) = delete;
   Supervisor &operator=(const Supervisor &) = delete;
 
-  // Runs until request_stop(), until the endpoint has finished, or until it cannot start: then the
-  // error says why. Everything below has ended when this returns.
+  // Runs until request_stop(), until the endpoint has finished, or until it cannot start; the error
+  // has the reason. All processes have ended when this returns.
   Result<void> run();
-  // Any thread, async-signal-safe.
+  // Any thread; async-signal-safe.
   void request_stop() noexcept;
 
-  // Makes `slices` what runs: compartments that have the same plugins go on and get their servers'
-  // definitions, new ones start, others are replaced, and what is no longer needed ends; then the
-  // endpoint applies its profile (see Host::apply). The process of a replaced compartment finishes
-  // its calls: beside the next one, or before it (see may_run_beside()). `done` is called once,
-  // with its report. One at a time: BH_E_LIMIT while one is under way.
+  // Applies a new set of slices. Compartments with the same plugins keep running and receive the
+  // definitions of their servers, new ones start, changed ones are replaced, and ones that are no
+  // longer needed end. Then the endpoint applies its profile (see Host::apply). The process of a
+  // replaced compartment finishes its calls, in parallel with its replacement or before it (see
+  // may_run_beside()). `done` is called once with the report. Only one change at a time: BH_E_LIMIT
+  // during another one.
   void apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done);
 
   Reactor &reactor() noexcept { return *reactor_; }
-  // The endpoint's last word about servers and plugins; it speaks when a state changes.
+  // The endpoint's last report about servers and plugins, which it sends when a state changes.
   const HostStatus &status() const noexcept { return status_; }
-  // Calls `done` when status() is of now, or at once while there is no endpoint to ask; one that
-  // does not answer within max_status_ms is not waited for.
+  // Calls `done` when status() is current, or at once if there is no endpoint to query. Waits at
+  // most max_status_ms for the endpoint.
   void ask_status(std::function<void()> done);
   std::vector<CompartmentStatus> compartments() const;
-  // Passes a question about approvals on to the endpoint, and its answer back; looks at neither.
-  // `done` once: BH_E_UNAVAILABLE when there is no endpoint, or when it says nothing within
-  // max_approvals_ms; BH_E_LIMIT when too many wait.
+  // Forwards a question about approvals to the endpoint, and its answer back, without parsing
+  // either. Calls `done` once. BH_E_UNAVAILABLE: no endpoint, or no answer within max_approvals_ms.
+  // BH_E_LIMIT: too many questions are waiting.
   void ask_approvals(std::uint32_t request, std::string_view value,
                      std::function<void(Result<std::string>)> done);
 
  private:
   struct Child;
   struct SecretJob;
-  // One question about approvals that the endpoint has not answered.
+  // A question about approvals that the endpoint has not answered yet.
   struct ApprovalJob {
     Supervisor *supervisor = nullptr;
     std::uint64_t number = 0, timer = 0;
@@ -160,14 +166,15 @@ class Supervisor {
   const std::string state_dir_;
   const SupervisorHooks hooks_;
   SupervisedService service_;
-  std::shared_ptr<const pid_t> metrics_given_;  // to which life of the compartment that serves them
-  const std::string sealing_key_;               // of the sessions that clients hold
-  OwnedFd ledger_;                    // what one endpoint leaves the next; never looked into
-  std::list<SecretJob> secret_jobs_;  // the reactor's pool may have them until it ends,
-  std::unique_ptr<PinKeeper> pins_;   // and what these write
+  std::shared_ptr<const pid_t> metrics_given_;  // the process that received the metrics listener
+  const std::string sealing_key_;               // key of the sessions that clients hold
+  // State that one endpoint process leaves to the next; never read here.
+  OwnedFd ledger_;
+  std::list<SecretJob> secret_jobs_;  // used by the reactor's pool until it ends
+  std::unique_ptr<PinKeeper> pins_;   // likewise
   std::unique_ptr<ListKeeper> lists_;
   std::unique_ptr<Reactor> reactor_;
-  std::vector<std::unique_ptr<Child>> children_;  // the endpoint first
+  std::vector<std::unique_ptr<Child>> children_;  // the endpoint is first
   std::map<std::string, OwnedFd> listeners_;      // by sockaddr
   std::vector<std::string> socket_files_;
   DialRules dial_rules_;
@@ -176,7 +183,7 @@ class Supervisor {
   std::map<std::uint64_t, ApprovalJob> approvals_asked_;  // by number
   std::uint64_t last_approvals_ = 0;
   std::function<void(Result<ApplyReport>)> apply_done_;
-  std::uint64_t apply_number_ = 0;  // of the change under way, or the last one
+  std::uint64_t apply_number_ = 0;  // of the current change or the last one
   std::uint64_t apply_timer_ = 0, status_timer_ = 0;
   std::uint64_t last_trunk_ = 0;
   Result<void> outcome_;

@@ -1,5 +1,5 @@
-// Questions about approvals on their way between the service socket and the endpoint. Their values
-// are bytes here.
+// Forwards questions about approvals between the service socket and the endpoint. The values are
+// opaque bytes here.
 #include <utility>
 
 #include "supervisor/supervisor_child.hpp"
@@ -15,7 +15,7 @@ void Supervisor::ask_approvals(std::uint32_t request, std::string_view value,
                      "refused"));
   }
   if (approvals_asked_.size() >= max_approvals_asked) {
-    return done(fail(BH_E_LIMIT, "too many questions about approvals wait already"));
+    return done(fail(BH_E_LIMIT, "too many questions about approvals are waiting"));
   }
   link::Frame frame;
   frame.kind = control::approvals;
@@ -31,8 +31,8 @@ void Supervisor::ask_approvals(std::uint32_t request, std::string_view value,
       [](void *arg) {
         auto &late = *static_cast<ApprovalJob *>(arg);
         late.timer = 0;
-        late.supervisor->finish_approvals(late.number,
-                                          fail(BH_E_UNAVAILABLE, "the endpoint does not answer"));
+        late.supervisor->finish_approvals(
+            late.number, fail(BH_E_UNAVAILABLE, "the endpoint did not answer in time"));
       },
       &job);
 }
@@ -51,12 +51,13 @@ void Supervisor::finish_approvals(std::uint64_t number, Result<std::string> answ
   job.mapped().done(std::move(answer));
 }
 
-// There is no endpoint to answer any more.
+// Answers all pending questions after the endpoint has ended.
 void Supervisor::refuse_approvals() {
   while (!approvals_asked_.empty()) {
     finish_approvals(
         approvals_asked_.begin()->first,
-        fail(BH_E_UNAVAILABLE, "the endpoint has ended; what waited there is refused"));
+        fail(BH_E_UNAVAILABLE,
+             "the endpoint has ended; calls that were waiting for approval are rejected"));
   }
 }
 

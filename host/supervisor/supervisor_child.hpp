@@ -1,4 +1,4 @@
-// What the supervisor knows of one compartment. For the supervisor's own files.
+// The supervisor's state of one compartment. Internal to the supervisor.
 #pragma once
 
 #include <sys/types.h>
@@ -11,9 +11,9 @@
 
 namespace bulkhead::program {
 
-// One compartment: what it is to be, and the process that is it now.
+// One compartment: its slice, and its current process.
 struct Supervisor::Child {
-  // The two sockets end in the same process; whichever says so first, the pidfd has the last word.
+  // Both sockets close when the process ends, in either order; the pidfd is authoritative.
   struct ControlEnd final : link::Channel::Receiver {
     Child *child = nullptr;
     void frame(link::Channel &, const link::Frame &frame, std::string_view payload,
@@ -46,35 +46,37 @@ struct Supervisor::Child {
   bool ready = false, ever_ready = false;
   bool finished = false;
   bool given_up = false;
-  bool wanted = true;     // by the profile
-  bool replaced = false;  // it ends because it is to start with another slice
-  bool leaving = false;   // its calls end beside another child of that name, which has all others
-  bool retired = false;   // it ends, or has ended, because no profile wanted it
+  bool wanted = true;     // part of the profile
+  bool replaced = false;  // ends in order to start with a different slice
+  // Finishes its calls beside a new child of the same name, which gets all other calls.
+  bool leaving = false;
+  bool retired = false;  // ends or has ended because no profile needs it
   bool secret_pending = false;
-  SignBudget sign_budget;               // of all its processes
-  bool ending = false;                  // this process was told to end
-  bool awaited = false;                 // a reload waits for its next process to be ready
-  std::uint64_t definitions_asked = 0;  // number of those it has not answered yet; 0: none
-  std::string failure;                  // what it said before it ended
+  SignBudget sign_budget;               // for all its processes
+  bool ending = false;                  // this process was asked to end
+  bool awaited = false;                 // a reload waits until the next process is ready
+  std::uint64_t definitions_asked = 0;  // number of the definitions not yet acknowledged; 0: none
+  std::string failure;                  // the failure that it reported before it ended
   std::uint32_t restarts = 0, failed_starts = 0, quick_ends = 0;
   std::uint64_t started_ns = 0, timer = 0, pid_watch = 0, log_watch = 0;
   std::uint64_t trunk = 0, lost_trunk = 0, trunk_timer = 0;
-  std::uint64_t grace_ms = 0, kill_timer = 0;                         // of this process
-  std::uint32_t unanswered = 0;                                       // pings, of this process
-  std::uint64_t log_bytes = 0, log_since_ns = 0, lines_left_out = 0;  // of its log lines of late
+  std::uint64_t grace_ms = 0, kill_timer = 0;  // of this process
+  // Unanswered pings of this process.
+  std::uint32_t unanswered = 0;
+  std::uint64_t log_bytes = 0, log_since_ns = 0, lines_left_out = 0;  // recent log lines
   control::Ready enforced;
-  std::vector<std::string> servers_missing;  // of the sandboxes of its servers
-  std::uint32_t telemetry = 0;               // BH_TELEMETRY_..., as it has last said; of this slice
-  std::uint32_t questions = 0;               // of the service API, not answered yet
-  std::shared_ptr<const pid_t> life;         // of the process; what comes too late finds it gone
+  std::vector<std::string> servers_missing;  // parts missing in the sandboxes of its servers
+  std::uint32_t telemetry = 0;               // BH_TELEMETRY_... as last reported, for this slice
+  std::uint32_t questions = 0;               // unanswered questions of the service API
+  std::shared_ptr<const pid_t> life;         // of the process; late results find it expired
 
   bool running() const noexcept { return pid != 0; }
 };
 
-// A secret on its way to or from the disk, which may be slow: on a thread of the pool.
+// An access to a secret on disk, which may be slow and runs on a thread of the pool.
 struct Supervisor::SecretJob {
   Child *child;
-  std::weak_ptr<const pid_t> life;  // of the process that has asked
+  std::weak_ptr<const pid_t> life;  // of the process that sent the request
   std::uint16_t kind;
   std::uint64_t exchange;
   std::string state_dir;

@@ -1,5 +1,5 @@
-// Nothing that a compartment is asked for is waited for without end: one that was taken over, or
-// hangs, is killed.
+// Deadlines of everything that a compartment is asked to do. A compromised or unresponsive one is
+// killed.
 #include <signal.h>
 
 #include <utility>
@@ -9,14 +9,14 @@
 namespace bulkhead::program {
 namespace {
 
-// A process that answers nothing for the product of both hangs. Counted, not timed: a clock that
-// jumps condemns nobody.
+// A process that answers no ping for the product of both is unresponsive. Pings are counted rather
+// than timed, so that a clock jump kills no process.
 constexpr std::uint64_t ping_ms = 5'000;
 constexpr std::uint32_t max_unanswered = 6;
 
 }  // namespace
 
-// Ends it in good order, or by force after its grace.
+// Ends a compartment in order, or by force after its grace period.
 void Supervisor::end(Child &child) {
   if (!child.running() || std::exchange(child.ending, true)) return;
   link::Frame frame;
@@ -25,17 +25,17 @@ void Supervisor::end(Child &child) {
   watch_over(child);
 }
 
-// Sets the deadline of what is awaited of the process now; it replaces the one before.
+// Sets the deadline of what is currently awaited of the process, and replaces the previous one.
 void Supervisor::watch_over(Child &child) {
   reactor_->timer_cancel(std::exchange(child.kill_timer, 0));
   if (!child.running()) return;
   const Profile &profile = child.slice.profile;
   std::uint64_t wait_ms = 0;
   if (!child.control->open()) {
-    wait_ms = stop_margin_ms;  // it is ending, or sent what none may send
+    wait_ms = stop_margin_ms;  // it is ending or has violated the protocol
   } else if (child.ending) {
     wait_ms = 2 * child.grace_ms + stop_margin_ms;
-    // Its plugins' calls in flight may end first.
+    // In-flight calls of its plugins may end first.
     if (!stopping_) wait_ms += profile.limits.drain_ms;
   } else if (!child.ready) {
     const std::size_t plugins = child.slice.plugins.size() + profile.transports.size() +
@@ -52,7 +52,7 @@ void Supervisor::watch_over(Child &child) {
         auto &it = *static_cast<Child *>(arg);
         it.kill_timer = 0;
         if (!it.running()) return;
-        it.supervisor->log(LogLevel::warn, it.slice.name, "it does not react, and is killed");
+        it.supervisor->log(LogLevel::warn, it.slice.name, "it does not respond and is killed");
         ::kill(it.pid, SIGKILL);
       },
       &child);
@@ -62,7 +62,7 @@ void Supervisor::look_after_all() {
   for (const auto &child : children_) {
     if (!child->running() || !child->ready || child->ending || stopping_) continue;
     if (child->unanswered >= max_unanswered) {
-      log(LogLevel::error, child->slice.name, "it hangs, and is killed");
+      log(LogLevel::error, child->slice.name, "it is unresponsive and is killed");
       ::kill(child->pid, SIGKILL);
       continue;
     }

@@ -1,4 +1,4 @@
-// Another profile while the compartments run.
+// Hot reload of the compartments.
 #include <algorithm>
 #include <utility>
 
@@ -37,9 +37,9 @@ bool is_policy(const Slice &slice) {
 }  // namespace
 
 void Supervisor::apply(std::vector<Slice> slices, std::function<void(Result<ApplyReport>)> done) {
-  if (apply_done_) return done(fail(BH_E_LIMIT, "a reload is under way"));
+  if (apply_done_) return done(fail(BH_E_LIMIT, "a reload is in progress"));
   if (stopping_ || !all_ready_) {
-    return done(fail(BH_E_LIMIT, "the gateway is starting or ending; try again later"));
+    return done(fail(BH_E_LIMIT, "the gateway is starting or stopping; try again later"));
   }
   apply_done_ = std::move(done);
   ++apply_number_;
@@ -69,12 +69,12 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   if (!same && may_run_beside(child, slice)) return start_beside(child, std::move(slice));
   const bool other_servers = child.slice.definitions != slice.definitions;
   child.slice = std::move(slice);
-  if (!same) child.telemetry = 0;  // it may want something else now
+  if (!same) child.telemetry = 0;  // its requirements may have changed
   if (child.slice.router) {
     pins_->use(child.slice.profile);
     return lists_->use(child.slice.profile);
   }
-  // Its rules are in force once it has taken them; those of the endpoint must not come before.
+  // The new rules must be in force in this compartment before the endpoint applies its part.
   child.awaited = !same && is_policy(child.slice);
   const bool was_retired = std::exchange(child.retired, false);
   if (!child.running()) return revive(child, was_retired);
@@ -83,7 +83,7 @@ void Supervisor::apply_to(Child &child, Slice slice) {
     return;
   }
   if (!same) {
-    child.replaced = true;  // it is started again with what it is now
+    child.replaced = true;  // restarted with the new slice
     end(child);
   } else if (other_servers) {
     link::Frame frame;
@@ -94,8 +94,8 @@ void Supervisor::apply_to(Child &child, Slice slice) {
   }
 }
 
-// Two processes of a compartment run at the same time only if it has nothing but tools plugins that
-// are not exclusive, and at most two.
+// Two processes of a compartment may run at the same time only if it has nothing but non-exclusive
+// tools plugins; the limit is two.
 bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
   const bool left = std::any_of(children_.begin(), children_.end(), [&](const auto &other) {
     return other->leaving && other->running() && other->slice.name == next.name;
@@ -104,7 +104,7 @@ bool Supervisor::may_run_beside(const Child &child, const Slice &next) const {
          may_run_twice(next);
 }
 
-// The process of `child` finishes the calls that it has begun; the new one gets all others.
+// The process of `child` finishes its calls; the new one gets all others.
 void Supervisor::start_beside(Child &child, Slice next) {
   Child &made = *children_.emplace_back(new_child(std::move(next)));
   made.restarts = child.restarts;
@@ -126,8 +126,9 @@ void Supervisor::forget_left() {
   });
 }
 
-// What an earlier profile had no use for, or what may have been repaired, starts; what waits to be
-// started again does so with what it is now. Nobody can ask the service compartment any more.
+// Starts a compartment that earlier profiles did not need, or that may have been repaired. One that
+// waits for its restart starts with the new slice. The control compartment is not restarted, since
+// clients can no longer reach it.
 void Supervisor::revive(Child &child, bool was_retired) {
   if (child.given_up ? child.slice.service : !was_retired) return;
   child.given_up = false;
@@ -142,7 +143,7 @@ void Supervisor::on_definitions_taken(Child &child, std::uint64_t number) {
   send_apply();
 }
 
-// A policy's process that a reload waits for is ready, or has ended without.
+// A reload waited for this policy process: it is ready, or has ended before.
 void Supervisor::on_awaited(Child &child, const std::string &failure) {
   if (!std::exchange(child.awaited, false)) return;
   if (failure.empty()) return send_apply();
@@ -150,7 +151,7 @@ void Supervisor::on_awaited(Child &child, const std::string &failure) {
   finish_apply(fail(BH_E_INVALID, failure));
 }
 
-// The endpoint's part, once all others have what they need for it.
+// Sends the endpoint's part once all other compartments are ready for it.
 void Supervisor::send_apply() {
   const bool waits = std::any_of(children_.begin(), children_.end(), [](const auto &child) {
     return child->definitions_asked != 0 || child->awaited;
@@ -159,8 +160,8 @@ void Supervisor::send_apply() {
   Child &endpoint = *children_.front();
   if (!endpoint.running()) {
     return finish_apply(fail(BH_E_UNAVAILABLE,
-                             "the endpoint is being started again, and starts "
-                             "with the new profile"));
+                             "the endpoint is being restarted and starts with the new "
+                             "profile"));
   }
   link::Frame frame;
   frame.kind = control::apply;
@@ -170,7 +171,7 @@ void Supervisor::send_apply() {
       this, max_apply_ms,
       [](void *arg) {
         static_cast<Supervisor *>(arg)->finish_apply(
-            fail(BH_E_UNAVAILABLE, "the endpoint does not say whether it has the new profile"));
+            fail(BH_E_UNAVAILABLE, "the endpoint did not confirm the new profile in time"));
       },
       this);
 }
@@ -183,12 +184,12 @@ void Supervisor::on_applied(const link::Frame &frame, std::string_view payload) 
     return finish_apply(fail(status, std::string(payload.substr(0, control::max_log_bytes))));
   }
   if (!from_bytes(payload, &report)) {
-    return finish_apply(fail(BH_E_INTERNAL, "the endpoint gave no report"));
+    return finish_apply(fail(BH_E_INTERNAL, "the endpoint sent an invalid report"));
   }
   finish_apply(std::move(report));
 }
 
-// What nobody needs any more ends in good order, after the endpoint has let go of it.
+// Ends compartments that are no longer needed, after the endpoint has released them.
 void Supervisor::finish_apply(Result<ApplyReport> result) {
   if (!apply_done_) return;
   reactor_->timer_cancel(std::exchange(apply_timer_, 0));

@@ -1,5 +1,5 @@
-// What compartments ask the supervisor for: sockets, their plugins' secrets, and to keep what is
-// known of servers' tools.
+// Requests of compartments to the supervisor: sockets, secrets of their plugins, and persisted
+// state of servers' tools.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t max_secret_bytes = 65'536;
 constexpr std::size_t max_listeners = 32;
 
-// The numbers of users that a process knows, in the words of user_namespaces(7).
+// The user ids that a process can see, in the format of user_namespaces(7).
 std::string uid_map(const std::string &process) {
   const std::string path = "/proc/" + process + "/uid_map";
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -32,13 +32,13 @@ std::string uid_map(const std::string &process) {
   return text;
 }
 
-// Does this process know the users that we know?
+// True if this process sees the same user ids as the supervisor.
 bool sees_all_users(pid_t pid) {
   const std::string ours = uid_map("self");
   return !ours.empty() && uid_map(std::to_string(pid)) == ours;
 }
 
-// Is this sockaddr the one of a Unix socket at one of the paths?
+// True if this sockaddr is a Unix socket at one of the paths.
 bool names(const std::vector<std::string> &paths, std::string_view address) {
   return std::any_of(paths.begin(), paths.end(), [&](const std::string &path) {
     sockaddr_un at{};
@@ -52,7 +52,8 @@ bool names(const std::vector<std::string> &paths, std::string_view address) {
 
 }  // namespace
 
-// One question at a time: honest processes wait for the answer, and others do not keep us busy.
+// One request at a time: processes wait for the answer, and a compromised one must not keep the
+// supervisor busy.
 void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_view payload) {
   if (child.secret_pending) return child.request.reset();
   link::Frame answer;
@@ -70,22 +71,23 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
     return;
   }
   control::Secret secret;
-  // The slice of a process that ends may already be that of its successor. A process that leaves
-  // beside its successor keeps its own, and its calls may need secrets. A process that signs still
-  // has to make its last checkpoint.
+  // The slice of an ending process may already be that of its successor, so its requests are
+  // denied. A process that drains beside its successor keeps its slice, and its calls may need
+  // secrets. A signing process still has to make its last checkpoint.
   const bool ending = child.ending && !child.leaving && frame.kind != control::sign;
   if (ending || !from_bytes(payload, &secret) || !holds(child, secret.instance) ||
       !is_plain_name(secret.name)) {
     return refuse({BH_E_DENIED, "that instance is not in this compartment"});
   }
   if (frame.kind == control::sign && !signs(child, secret.instance)) {
-    return refuse({BH_E_DENIED, "only telemetry is signed"});
+    return refuse({BH_E_DENIED, "signatures are for telemetry plugins only"});
   }
-  // The last one before the end is not to be missed; what asks for more is killed soon.
+  // The last signature before the end is always made; a process that asks for more is killed soon.
   if (frame.kind == control::sign && !child.sign_budget.take(reactor_->now_ns()) && !child.ending) {
-    return refuse({BH_E_LIMIT, "more is signed for it than it can need"});
+    return refuse({BH_E_LIMIT, "too many signatures requested"});
   }
-  if (secret.value.size() > max_secret_bytes) return refuse({BH_E_LIMIT, "it is too large"});
+  if (secret.value.size() > max_secret_bytes)
+    return refuse({BH_E_LIMIT, "the secret is too large"});
   SecretJob &job = secret_jobs_.emplace_back(&child, child.life, frame.kind, frame.exchange,
                                              state_dir_, std::move(secret), std::string());
   const bh_status started = reactor_->run_blocking(
@@ -101,13 +103,13 @@ void Supervisor::on_request(Child &child, const link::Frame &frame, std::string_
   refuse({BH_E_LIMIT, "the gateway is busy"});
 }
 
-// The endpoint decides about calls by the pins that are kept here, so it may add to them and note
-// changes, but not approve them: see PinStore::merge().
+// The endpoint decides on calls by the pins that are stored here, so it may add pins and note
+// changes but not approve them: see PinStore::merge().
 void Supervisor::make_keepers() {
   PinKeeper::Hooks hooks;
   hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "pins", text); };
   hooks.kept = [this](std::vector<ToolPin> pins) {
-    children_.front()->slice.profile.pinned = std::move(pins);  // for the next process
+    children_.front()->slice.profile.pinned = std::move(pins);  // used by the next process
   };
   pins_ = std::make_unique<PinKeeper>(*reactor_, state_dir_, std::move(hooks));
   pins_->use(children_.front()->slice.profile);
@@ -115,7 +117,7 @@ void Supervisor::make_keepers() {
   list_hooks.warn = [this](std::string_view text) { log(LogLevel::warn, "lists", text); };
   list_hooks.kept = [this](const std::string &server, const KeptLists &lists) {
     for (ServerDef &def : children_.front()->slice.profile.servers) {
-      if (def.name == server) def.kept = lists;  // for the next process
+      if (def.name == server) def.kept = lists;  // used by the next process
     }
   };
   lists_ = std::make_unique<ListKeeper>(*reactor_, state_dir_, std::move(list_hooks));
@@ -127,7 +129,7 @@ void Supervisor::on_pins(std::string_view payload) {
   if (from_bytes(payload, &news) && news.size() <= max_pins_told) pins_->take(std::move(news));
 }
 
-// The text is a server's, and stays as it is.
+// The text comes from a server and is not parsed.
 void Supervisor::on_list(std::string_view payload) {
   ListNews news;
   if (from_bytes(payload, &news)) lists_->take(std::move(news));
@@ -163,12 +165,12 @@ void Supervisor::SecretJob::work() {
     const auto done = write_secret(*folder, secret.name, secret.value);
     if (!done) outcome = std::unexpected(done.error());
   } else {
-    outcome = fail(BH_E_UNSUPPORTED, "there is no such request");
+    outcome = fail(BH_E_UNSUPPORTED, "unknown request");
   }
 }
 
-// Compartments see only the secrets of their plugins. A tools plugin may have the name of a
-// transport ("http"), or of a policy; the secrets of that name are not the tools plugin's.
+// Compartments can access only the secrets of their plugins. A tools plugin may have the name of a
+// transport ("http") or of a policy; the secrets of that name do not belong to the tools plugin.
 bool Supervisor::holds(const Child &child, const std::string &instance) const {
   const Slice &endpoint = children_.front()->slice;
   const auto is = [&](const PluginUse &use) { return use.id == instance; };
@@ -191,7 +193,7 @@ bool Supervisor::holds(const Child &child, const std::string &instance) const {
       });
 }
 
-// The instance is one of `child`, and keeps records.
+// True if the instance is a telemetry plugin of `child`.
 bool Supervisor::signs(const Child &child, const std::string &instance) const {
   if (!child.slice.router) {
     return std::any_of(child.slice.plugins.begin(), child.slice.plugins.end(),
@@ -205,18 +207,17 @@ bool Supervisor::signs(const Child &child, const std::string &instance) const {
          !child.slice.remote.contains(remote_name("telemetry", instance));
 }
 
-// A compartment without a network is connected to the Unix sockets that the profile names for it.
-// Where a gateway listens and what it may connect to is settled while it starts, before it has read
-// a byte from outside.
+// Connects a compartment without network to the Unix sockets that the profile names for it. Where a
+// gateway listens and connects is fixed during its start, before it has read untrusted input.
 Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Frame &frame,
                                               std::string_view payload) {
   control::Listen wanted;
-  if (!from_bytes(payload, &wanted)) return fail(BH_E_INVALID, "that is no address");
+  if (!from_bytes(payload, &wanted)) return fail(BH_E_INVALID, "invalid socket address");
   if (!child.slice.router) {
     const bool may = !child.ending && frame.kind != control::listen &&
                      names(child.slice.privileges.dial, wanted.address);
     if (!may) {
-      return fail(BH_E_DENIED, "the profile names no such socket for this compartment");
+      return fail(BH_E_DENIED, "the profile does not name this socket for this compartment");
     }
     if (frame.kind == control::will_dial) return OwnedFd();
     DialRules once;
@@ -224,28 +225,30 @@ Result<OwnedFd> Supervisor::on_socket_request(const Child &child, const link::Fr
     return once.dial(wanted.address);
   }
   if (frame.kind == control::dial) return dial_rules_.dial(wanted.address);
-  if (child.ready) return fail(BH_E_DENIED, "only a gateway that is starting may ask for that");
+  if (child.ready)
+    return fail(BH_E_DENIED, "listening sockets can be requested only while the gateway starts");
   if (frame.kind == control::listen) return listen(child, wanted);
   if (auto done = dial_rules_.announce(wanted.address); !done) return std::unexpected(done.error());
   return OwnedFd();
 }
 
-// What one process of the endpoint has asked for before it was first ready, the next ones get.
+// Sockets requested by the endpoint before it was first ready are given to its later processes,
+// too.
 Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wanted) {
   const auto at = listeners_.find(wanted.address);
   const bool is_new = at == listeners_.end();
   if (is_new && (child.ever_ready || listeners_.size() >= max_listeners ||
                  wanted.address.size() > sizeof(sockaddr_storage))) {
-    return fail(BH_E_DENIED, "the profile did not have the gateway listen there when it started");
+    return fail(BH_E_DENIED, "the gateway did not listen at this address when it started");
   }
   OwnedFd &kept = is_new ? listeners_[wanted.address] : at->second;
   if (!kept) {
     if (wanted.for_everybody && !sees_all_users(child.pid)) {
       return fail(BH_E_UNSUPPORTED,
                   "the gateway of user " + std::to_string(::geteuid()) +
-                      " keeps its endpoint in a user namespace, where other users have no number "
-                      "and cannot be told apart; start it as root or with --single-process, or "
-                      "name no other users");
+                      " keeps its endpoint in a user namespace, in which other users cannot be "
+                      "distinguished; start it as root or with --single-process, or remove "
+                      "other users from the list");
     }
     auto opened =
         open_listener(wanted.address, wanted.as_configured,
@@ -257,7 +260,7 @@ Result<OwnedFd> Supervisor::listen(const Child &child, const control::Listen &wa
     if (socket_files_.size() > before) remove_when_killed(socket_files_.back());
   }
   OwnedFd copy(::fcntl(kept.get(), F_DUPFD_CLOEXEC, 3));
-  if (!copy) return fail(BH_E_LIMIT, "no descriptor is free");
+  if (!copy) return fail(BH_E_LIMIT, "no file descriptor is available");
   return copy;
 }
 

@@ -1,4 +1,4 @@
-// What the compartment of the service socket asks for: values, whatever its clients have sent.
+// Requests of the control compartment: typed values, whatever its clients have sent.
 #include <unistd.h>
 
 #include <utility>
@@ -19,7 +19,7 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
     return answer_service(child, answer, {may ? BH_OK : BH_E_DENIED, {}});
   }
   if (request == ServiceRequest::metrics_listener) {
-    // Once in a life: what is sent and not read holds a descriptor here.
+    // Sent once per process: unread messages would occupy descriptors here.
     if (std::exchange(metrics_given_, child.life) == child.life) return;
     answer.code =
         static_cast<std::uint32_t>(service_.metrics_listener < 0 ? BH_E_NOT_FOUND : BH_OK);
@@ -28,7 +28,7 @@ void Supervisor::on_service_request(Child &child, const link::Frame &frame,
   }
   if (!service_.ask || child.questions >= max_service_questions ||
       payload.size() > max_question_bytes) {
-    return answer_service(child, answer, refuse_with(BH_E_LIMIT, "too much waits already"));
+    return answer_service(child, answer, refuse_with(BH_E_LIMIT, "too many requests are waiting"));
   }
   ++child.questions;
   service_.ask(

@@ -1,4 +1,4 @@
-// What can be seen of the compartments: that they are ready, their states, their log lines.
+// Reports about compartments: readiness, state, log lines.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr int max_log_lines_per_turn = 64;
-// Of one compartment; what is more would push everybody else's lines out of the log.
+// Limits of one compartment; more would displace other log lines.
 constexpr std::uint64_t log_burst_bytes = 256u << 10, log_bytes_per_second = 32u << 10;
 
 }  // namespace
@@ -29,7 +29,7 @@ void Supervisor::check_all_ready() {
 void Supervisor::ask_status(std::function<void()> done) {
   status_asked_.push_back(std::move(done));
   if (!children_.front()->ready) return tell_status();
-  if (status_timer_ != 0) return;  // the answer under way is for all
+  if (status_timer_ != 0) return;  // the pending answer serves all
   link::Frame frame;
   frame.kind = control::status_wanted;
   children_.front()->control->send(frame);
@@ -61,7 +61,7 @@ std::vector<std::string> plugins_of(const Slice &slice) {
 
 }  // namespace
 
-// Of two processes of one compartment, the one that ends comes last.
+// Of two processes of one compartment, the draining one is listed last.
 std::vector<CompartmentStatus> Supervisor::compartments() const {
   std::vector<CompartmentStatus> out;
   for (const bool leaving : {false, true}) {
@@ -94,7 +94,8 @@ CompartmentStatus Supervisor::status_of(const Child &child) {
   return one;
 }
 
-// False: it has logged too much of late, and this is counted, not shown.
+// Returns false if the compartment has recently logged too much; the line is counted but not
+// logged.
 bool Supervisor::may_log(Child &child, std::size_t bytes) {
   const std::uint64_t passed_ms = (reactor_->now_ns() - child.log_since_ns) / 1'000'000u;
   child.log_since_ns += passed_ms * 1'000'000u;
@@ -112,11 +113,12 @@ bool Supervisor::may_log(Child &child, std::size_t bytes) {
 void Supervisor::tell_left_out(Child &child) {
   const std::uint64_t count = std::exchange(child.lines_left_out, 0);
   if (count == 0) return;
-  log(LogLevel::warn, child.slice.name, std::to_string(count) + " log lines of it were left out");
+  log(LogLevel::warn, child.slice.name,
+      std::to_string(count) + " log lines were dropped (rate limit)");
 }
 
-// A compartment speaks for itself: in its plugins' names, and the endpoint in those of the core,
-// which nobody else has.
+// The component of a log line: a compartment may use the names of its plugins, and the endpoint
+// those of the core, which no other compartment has.
 std::string Supervisor::signature(const Child &child, const std::string &component) const {
   const auto has_plugin = [&](const Slice &slice) {
     return std::any_of(slice.plugins.begin(), slice.plugins.end(),
@@ -131,7 +133,7 @@ std::string Supervisor::signature(const Child &child, const std::string &compone
   return own ? component : child.slice.name + "/" + component;
 }
 
-// over: there is nobody left to write. An empty packet, which looks like the end, is none.
+// over: the process has ended. An empty packet, which looks like the end of the socket, is ignored.
 void Supervisor::on_log(Child &child, bool over) {
   char packet[control::max_log_bytes + 512];
   for (int i = 0; i < max_log_lines_per_turn; ++i) {

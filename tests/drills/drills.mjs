@@ -1,5 +1,5 @@
-// What only shows after a while or under pressure: leaks over 1,000 restarts, 512 sessions, a reader
-// that does not read, a full disk, upstreams killed in the middle of calls.
+// Faults that show only after a while or under pressure: leaks over 1,000 restarts, 512 sessions, a
+// client that does not read, a full disk, upstreams killed during calls.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { Gateway, StdioClient, alive, assert, descendants, fake, processesWith, run, sleep, test, until } from '../e2e/lib.mjs';
@@ -11,7 +11,7 @@ const own = (gateway) => [
   ...descendants(gateway.pid).filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0compartment\0')),
 ];
 const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
-// Only root may count those of the supervisor.
+// Only root may count the supervisor's descriptors.
 const fds = (gateway) =>
   process.getuid() !== 0 ? 0 : sum(own(gateway).map((pid) => readdirSync(`/proc/${pid}/fd`).length));
 const rss = (gateway) =>
@@ -19,7 +19,7 @@ const rss = (gateway) =>
 const mib = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 const quickly = { retry_min_ms: 1, retry_max_ms: 5 };
 
-test('1,000 restarts leave no process, descriptor or memory', async (t) => {
+test('1,000 restarts leak no process, descriptor or memory', async (t) => {
   const gateway = await t.gateway({ limits: quickly, mcpServers: { up: fake('--tool', 'ok', '--tool', 'die', '--die', 'die') } });
   const client = await t.http(gateway);
   await client.tools();
@@ -31,7 +31,7 @@ test('1,000 restarts leave no process, descriptor or memory', async (t) => {
     await sleep(200);
     return { fds: fds(gateway), below: descendants(gateway.pid).length, rss: rss(gateway) };
   };
-  const early = await restarts(200); // allocator and tables have their size
+  const early = await restarts(200); // allocator and tables have reached their size
   const late = await restarts(800);
   console.log(`    after 200: ${JSON.stringify(early)}, after 1000: ${JSON.stringify(late)}`);
   assert.equal(late.below, early.below);
@@ -40,7 +40,7 @@ test('1,000 restarts leave no process, descriptor or memory', async (t) => {
   assert.ok((await statusOf(gateway)).servers[0].restarts >= 1000);
 }, { timeout: 180_000 });
 
-test('512 sessions, each with a stream and a call; nothing is left of them', async (t) => {
+test('512 sessions, each with a stream and a call, leave nothing behind', async (t) => {
   const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'ok') } });
   const first = await t.http(gateway);
   await first.tool('up__ok');
@@ -61,16 +61,16 @@ test('512 sessions, each with a stream and a call; nothing is left of them', asy
     await Promise.all(clients.map((client) => client.close()));
     await until('all sessions have ended', async () => (await statusOf(gateway)).sessions === 1);
   }
-  await until('their connections are closed', () => fds(gateway) <= before.fds + 2);
+  await until('the connections are closed', () => fds(gateway) <= before.fds + 2);
   console.log(`    ${mib(before.rss)} before, ${mib(peak)} with 512 sessions, ${mib(rss(gateway))} after`);
   assert.ok(peak < 60 * 2 ** 20, mib(peak));
 }, { timeout: 120_000 });
 
-test('a client that does not read hurts itself only', async (t) => {
-  // Answers larger than what the kernel's socket buffers take.
+test('a client that does not read affects only itself', async (t) => {
+  // Answers larger than the kernel's socket buffers.
   const size = 40 * 2 ** 20;
   const gateway = await t.gateway({
-    // All four may wait at once on the way from the server to a busy endpoint.
+    // All four answers may be queued for a busy endpoint at the same time.
     limits: { message_bytes: size + 2 ** 20, write_queue_bytes: 5 * size, write_stall_ms: 4000 },
     mcpServers: { up: fake('--tool', 'big', '--tool', 'echo', '--size', `big=${size}`) },
   });
@@ -91,20 +91,20 @@ test('a client that does not read hurts itself only', async (t) => {
     slowest = Math.max(slowest, performance.now() - started);
   }
   const held = rss(gateway);
-  console.log(`    ${mib(before.rss)} before, ${mib(held)} with 4 answers of 40 MiB that nobody reads; slowest other call ${slowest.toFixed(1)} ms`);
-  // One of them came on the connection that was there before.
+  console.log(`    ${mib(before.rss)} before, ${mib(held)} with 4 answers of 40 MiB that are not read; slowest other call ${slowest.toFixed(1)} ms`);
+  // One of them uses the connection that existed before.
   assert.equal(fds(gateway), before.fds + answers.length - 1, 'they are stuck, or this shows nothing');
   assert.ok(held < before.rss + (answers.length + 1) * size);
   assert.ok(slowest < 1000);
-  await until('they are given up after the stall bound', () => fds(gateway) === before.fds - 1, 15_000);
+  await until('the connections are closed after the stall limit', () => fds(gateway) === before.fds - 1, 15_000);
   const ends = answers.map((res) => new Promise((resolve) => res.on('close', resolve).on('error', () => {})));
   for (const res of answers) res.resume();
   await Promise.all(ends);
-  assert.ok(answers.every((res) => !res.complete), 'nobody takes a part for the whole');
+  assert.ok(answers.every((res) => !res.complete), 'no client mistakes a part for the whole');
   await good.tool('up__echo');
 }, { timeout: 60_000 });
 
-test('a full disk stops logs, not calls', async (t) => {
+test('a full disk stops logging but no calls', async (t) => {
   const state = t.path('state');
   mkdirSync(state, { mode: 0o700 });
   try {
@@ -125,7 +125,7 @@ test('a full disk stops logs, not calls', async (t) => {
   assert.equal((await statusOf(gateway)).servers[0].state, 'ready');
 }, { timeout: 60_000 });
 
-test('kill -9 in the middle of calls: each is answered once, with an error or a result', async (t) => {
+test('kill -9 during calls: each call gets one error or result', async (t) => {
   const log = t.path('log');
   const gateway = await t.gateway({ limits: quickly, mcpServers: { up: fake('--tool', 'slow', '--delay', '20', '--log', log), other: fake('--tool', 'ok') } });
   const client = await t.http(gateway);
@@ -147,7 +147,7 @@ test('kill -9 in the middle of calls: each is answered once, with an error or a 
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // it has just gone
+      // it has just ended
     }
     await client.tool('other__ok');
   }
@@ -159,9 +159,9 @@ test('kill -9 in the middle of calls: each is answered once, with an error or a 
   assert.ok(sent <= answered + failed, 'no call is sent twice');
 }, { timeout: 60_000 });
 
-// In the middle of whatever it does. Two instants cannot be had whole (docs/architecture.md): between taking bytes from the
-// pipe and noting them, and between writing an answer and noting that.
-test('a compartment that hangs is killed after half a minute, and comes back', async (t) => {
+// Two instants have known limitations (docs/architecture.md): between reading bytes from the pipe
+// and noting them, and between writing an answer and noting that.
+test('an unresponsive compartment is killed after half a minute and restarted', async (t) => {
   const gateway = await t.gateway({ mcpServers: { up: fake('--tool', 'ok') } });
   const client = await t.http(gateway);
   await client.tool('up__ok');
@@ -169,17 +169,17 @@ test('a compartment that hangs is killed after half a minute, and comes back', a
     const find = async () => (await statusOf(gateway)).compartments.find((one) => one.name === name);
     const { pid } = await find();
     process.kill(pid, 'SIGSTOP');
-    await until(`${name} has gone`, () => !alive(pid), 60_000);
-    await until(`${name} is there again`, async () => {
+    await until(`${name} has ended`, () => !alive(pid), 60_000);
+    await until(`${name} is running again`, async () => {
       const one = await find();
       return one.state === 'running' && one.pid !== pid && one.restarts === 1;
     }, 20_000);
     await until('calls are answered', () => client.tool('up__ok'), 20_000);
-    assert.ok(gateway.stderr().includes(`${name}: it hangs, and is killed`), gateway.stderr());
+    assert.ok(gateway.stderr().includes(`${name}: it is unresponsive and is killed`), gateway.stderr());
   }
 }, { timeout: 240_000 });
 
-test('a client on stdio, whose endpoint is killed 100 times at any moment', async (t) => {
+test('a stdio client keeps its session while the endpoint is killed 100 times', async (t) => {
   const log = t.path('log');
   const gateway = new Gateway(t.dir, { limits: quickly, mcpServers: { up: fake('--tool', 'ok', '--log', log) } });
   const [command, args, options] = gateway.stdioCommand();

@@ -1,5 +1,5 @@
-// A hostile plugin and a hostile server in a whole gateway: what they try is refused, and everybody
-// else is served on. What each layer of the confinement is worth is tested in tests/breakout.
+// A hostile plugin and a hostile server in a complete gateway: their attempts are rejected, and
+// other clients are served. tests/breakout tests each layer of the confinement.
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { createSocket } from 'node:dgram';
@@ -11,12 +11,12 @@ import { statusOf } from './status.mjs';
 const hostilePlugin = join(build, 'tests/hostile/hostile-tools.so');
 const hostileServer = join(build, 'tests/hostile_server');
 
-// What the own process may do to itself; each has bounds that are tested elsewhere.
+// Attempts that affect only the process itself; other tests check their limits.
 const ownBusiness = ['take all descriptors'];
 const pluginMay = new Set(ownBusiness);
 const [tcp, udp] = ['connect to a TCP port that is not allowed', 'send a UDP packet'];
 
-// Some hundred calls, one after the other.
+// Several hundred calls, one after another.
 const timeout = 120_000;
 
 function allFiles(dir) {
@@ -32,7 +32,7 @@ async function bystanders(t) {
   return { tcp_port: tcp.address().port, udp_port: udp.address().port };
 }
 
-// What the user's other programs have in the kernel, in the machine's IPC namespace.
+// Kernel objects of the user's other programs, in the machine's IPC namespace.
 async function kernelObjects(t, target) {
   const holder = spawn(hostileServer, ['--hold-ipc', asText(target)], { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = new Promise((done) => holder.on('exit', done));
@@ -47,7 +47,7 @@ async function kernelObjects(t, target) {
 const asText = (target) => Object.entries(target).map(([name, value]) => `${name}=${value}`).join(';');
 const textOf = (result) => result.content[0].text;
 
-// A place in the memory of the process, if we may look.
+// A readable address in the memory of the process.
 function somewhereIn(pid) {
   try {
     return parseInt(readFileSync(`/proc/${pid}/maps`, 'utf8').split('-')[0], 16);
@@ -118,7 +118,7 @@ async function tryAll(client, tool, target, compartments, may, skip = new Set())
   return worked;
 }
 
-test('break-out: a hostile plugin reaches nothing, and everybody else is served on', async (t) => {
+test('break-out: a hostile plugin reaches nothing, and other calls work', async (t) => {
   const { client, gateway, target, compartments } = await hostileGateway(t);
   const others = compartments.filter((one) => one.name !== 'hostile');
   const early = textOf(await client.tool('hostile__constructor'));
@@ -129,7 +129,7 @@ test('break-out: a hostile plugin reaches nothing, and everybody else is served 
   assert.deepEqual(after.map((one) => [one.name, one.pid]), compartments.map((one) => [one.name, one.pid]));
 }, { timeout });
 
-test('break-out: what a plugin is granted of the network, and nothing more', async (t) => {
+test('break-out: a plugin has exactly its granted network access', async (t) => {
   const { client, target } = await hostileGateway(t);
   const aim = asText({ ...target, sibling: 0, sibling_secret: 0 });
   const worked = async (id, name) => textOf(await client.tool(`${id}__attempt`, { name, target: aim })).endsWith('WORKED');
@@ -139,7 +139,7 @@ test('break-out: what a plugin is granted of the network, and nothing more', asy
   }
 }, { timeout });
 
-test('break-out: a hostile plugin keeps no place after a reload, and fills no disk', async (t) => {
+test('break-out: a hostile plugin is removed by a reload and fills no disk', async (t) => {
   const servers = { good: fake('--tool', 'echo') };
   const gateway = await t.gateway({
     mcpServers: servers,
@@ -163,21 +163,21 @@ test('break-out: a hostile plugin keeps no place after a reload, and fills no di
   writeFileSync(gateway.config, JSON.stringify({ mcpServers: servers, limits: { shutdown_grace_ms: 0 } }));
   gateway.child.kill('SIGHUP');
   await until('it is gone', () => !alive(pid), 15_000);
-  await until('what was lost is counted', () => /\d+ log lines of it were left out/.test(logged()));
+  await until('dropped lines are counted', () => /\d+ log lines were dropped/.test(logged()));
   await client.tool('good__echo');
 }, { timeout });
 
-// A server is a program: it may do what programs do, with what it was given.
+// Operations that a server, which is a program, may do with its own resources.
 const serverMay = [
   ...pluginMay, tcp, udp, 'connect to it with MSG_FASTOPEN', 'connect to it with MPTCP', 'listen on a TCP port', 'read /etc/passwd',
   'start a program', 'run code that was written (W^X)', 'become dumpable again',
 ];
-// These ask for it and do not touch it; what a control group does then is shown in spawn_test.
+// These allocate memory without touching it; spawn_test shows the effect of a control group.
 serverMay.push('fill memory (shared)', 'fill memory (memfd)');
 if (process.getuid() === 0) serverMay.push('become root');
-// Of root's processes nothing but a control group counts any.
+// Only a control group counts processes of root.
 const uncounted = process.getuid() === 0 ? ['fork bomb', 'thread bomb'] : [];
-// One that has ended since it was found is in none and in all of them.
+// A process that has ended since is in no group and in all of them.
 const inGroup = (pid) => {
   try {
     return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes('/bulkhead-');
@@ -185,12 +185,12 @@ const inGroup = (pid) => {
     return !existsSync(`/proc/${pid}`);
   }
 };
-// In a user namespace of its own; what it sees of the file system stays what it is.
+// In a private user namespace; its view of the file system does not change.
 const relaxedMay = [...serverMay, 'user namespace', 'chroot'];
-// Ends the server, and shows nothing.
+// Ends the server, so it shows nothing.
 const skipped = new Set(['become another program']);
 
-// What `ipc = "host"` gives, and nothing more: /dev/shm stays its own.
+// Access granted by `ipc = "host"`; /dev/shm stays private.
 const hostIpc = [
   'read shared memory (System V)', 'change a semaphore (System V)', 'send a message (System V)', 'open a POSIX message queue',
 ];
@@ -198,7 +198,7 @@ const hostIpc = [
 for (const [sandbox, may] of [
   ['home-read-only', relaxedMay], ['strict', serverMay], [{ mode: 'strict', ipc: 'host' }, [...serverMay, ...hostIpc]],
 ]) {
-  test(`break-out: a hostile server in the sandbox ${show(sandbox)}, and everybody else is served on`, async (t) => {
+  test(`break-out: a hostile server in the sandbox ${show(sandbox)} reaches nothing, and other calls work`, async (t) => {
     const evil = { sandbox, memory_bytes: 512 * 1024 ** 2, processes: 64 };
     const { client, gateway, target, compartments } = await hostileGateway(t, evil);
     const counted = processesWith(hostileServer).every(inGroup);
@@ -214,10 +214,10 @@ for (const [sandbox, may] of [
   }, { timeout });
 }
 
-// One file in a folder of settings was given by name, and HOME leads elsewhere. What lies at home, and
-// comes to lie there while the server runs, is out of reach all the same.
+// One file in a settings folder is granted, and HOME is another folder. Files in the home folder,
+// existing or created while the server runs, are still inaccessible.
 for (const sandbox of ['home-read-only', 'strict', 'off']) {
-  test(`break-out: what lies beside a file that a hostile server was given, ${sandbox}`, async (t) => {
+  test(`break-out: files beside a granted file are inaccessible, ${sandbox}`, async (t) => {
     const home = t.path('home');
     for (const folder of [`${home}/.config/gh`, t.path('other')]) mkdirSync(folder, { recursive: true });
     for (const name of ['tool.json', 'gh/hosts.yml']) writeFileSync(join(home, '.config', name), 'text\n');

@@ -1,6 +1,6 @@
-// A policy plugin written outside the tree (examples/policy-plugin), built against the installed SDK
-// alone, in the place of policy-rules by profile alone; and what becomes of calls when it goes wrong,
-// in its own compartment and in the endpoint.
+// A policy plugin built outside the tree (examples/policy-plugin) against the installed SDK. It
+// replaces policy-rules by profile only; tests of its faults in its own compartment and in the
+// endpoint.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,9 +10,9 @@ import { statusOf } from './status.mjs';
 
 const telemetryPlugin = join(build, 'tests/judges/test-telemetry.so');
 const refused = 3;
-const timeout = 120_000; // the plugin is built
+const timeout = 120_000; // building the plugin takes a while
 
-process.umask(0o022); // a plugin that others may write is not loaded
+process.umask(0o022); // a plugin that others can write is not loaded
 const work = mkdtempSync(join(tmpdir(), 'bulkhead-outside-'));
 process.on('exit', () => rmSync(work, { recursive: true, force: true }));
 
@@ -21,7 +21,8 @@ function step(command, args) {
   if (done.error?.code === 'ENOENT') throw new Skip(`${command} is not there`);
   assert.equal(done.status, 0, `${command} ${args.join(' ')}\n${done.stdout}${done.stderr}`);
 }
-// Built once, as the README says. A build with a sanitizer wants plugins that are built alike.
+// Built once, as its README describes. A build with a sanitizer requires plugins built in the same
+// way.
 let plugin;
 let failure;
 function outside() {
@@ -68,7 +69,7 @@ async function judged(t, policy = {}) {
   return { gateway, client };
 }
 
-test('the profile alone puts it in the place of policy-rules', async (t) => {
+test('the profile alone replaces policy-rules by it', async (t) => {
   const mcpServers = { local: fake('--tool', 'a') };
   const rules = await t.http(await t.gateway({
     mcpServers,
@@ -77,15 +78,15 @@ test('the profile alone puts it in the place of policy-rules', async (t) => {
   assert.match((await call(rules, { say: 'the password' })).error.message, /blocked by policy \(.*no_password\)/);
   const gateway = await t.gateway({ mcpServers, policies: { default: { plugin: outside(), words: 'password,id_rsa' } } });
   const client = await t.http(gateway);
-  assert.match((await call(client, { say: 'the PassWord' })).error.message, /blocked by policy \(words\): the word "password" may not pass/);
+  assert.match((await call(client, { say: 'the PassWord' })).error.message, /blocked by policy \(words\): the word "password" is not allowed/);
   assert.deepEqual((await call(client, { say: 'hello' })).result.echo, { say: 'hello' });
-  assert.deepEqual((await call(client, { rehearse: 'throw' })).result.echo, { rehearse: 'throw' }, 'nobody asked it to');
+  assert.deepEqual((await call(client, { rehearse: 'throw' })).result.echo, { rehearse: 'throw' }, 'without the option it does not fail');
   const { compartments, plugins } = await statusOf(gateway);
   assert.ok(compartments.some(({ name }) => name === 'policy.default'), show(compartments));
   assert.ok(!plugins.some((one) => one.plugin === 'policy-rules'), show(plugins));
 }, { timeout });
 
-test('its configuration is checked by its own schema before it sees it', (t) => {
+test('its configuration is validated against its own schema before it is loaded', (t) => {
   const { code, stderr } = runProgram(t, ['serve', '--listen', '127.0.0.1:0', '--config', '{config}'], {
     profile: { mcpServers: {}, policies: { default: { plugin: outside(), words: 'a b' } } },
   }, { timeout });
@@ -94,14 +95,14 @@ test('its configuration is checked by its own schema before it sees it', (t) => 
 }, { timeout });
 
 for (const where of ['own', 'endpoint']) {
-  test(`throws, errors, garbage and silence refuse the call, on record (${where})`, async (t) => {
+  test(`exceptions, errors, invalid answers and silence reject the call and are recorded (${where})`, async (t) => {
     const { gateway, client } = await judged(t, where === 'own' ? {} : { compartment: where });
     assert.equal((await compartment(gateway, 'policy.default')) !== undefined, where === 'own');
     for (const [fault, rule] of [['throw', 'failed'], ['error', 'failed'], ['garbage', 'failed'], ['silence', 'timeout']]) {
       const { error, result } = await call(client, { rehearse: fault });
       assert.match(error?.message ?? show(result), new RegExp(`MCP request blocked by policy \\(policy-${rule}\\)`), fault);
       assert.ok((await call(client, { n: 1 })).result, `after ${fault}`);
-      await until(`${fault} is on record`, () => records(gateway).some((one) => one.outcome === refused && one.rule === `policy-${rule}`));
+      await until(`${fault} is recorded`, () => records(gateway).some((one) => one.outcome === refused && one.rule === `policy-${rule}`));
     }
     assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
     if (where === 'own') assert.equal((await compartment(gateway, 'policy.default')).restarts, 0);
@@ -109,18 +110,18 @@ for (const where of ['own', 'endpoint']) {
 }
 
 for (const [fault, rule] of [['crash', 'failed'], ['hang', 'timeout']]) {
-  test(`in its own compartment a ${fault} is a refusal on record, and the endpoint goes on`, async (t) => {
+  test(`in its own compartment a ${fault} rejects the call and is recorded, and the endpoint continues`, async (t) => {
     const { gateway, client } = await judged(t);
     const { pid } = await compartment(gateway, 'policy.default');
     const { error, result } = await call(client, { rehearse: fault });
     assert.match(error?.message ?? show(result), new RegExp(`MCP request blocked by policy \\(policy-${rule}\\)`));
-    await until('it is started again', async () => {
+    await until('it is restarted', async () => {
       const one = await compartment(gateway, 'policy.default');
       return one.state === 'running' && one.pid !== pid;
     });
-    await until('it decides again', async () => (await call(client, { n: 1 })).result);
+    await until('the policy decides again', async () => (await call(client, { n: 1 })).result);
     assert.match((await call(client, { say: 'password' })).error.message, /\(words\)/);
-    await until('it is on record', () => records(gateway).some((one) => one.outcome === refused && one.rule === `policy-${rule}`));
+    await until('it is recorded', () => records(gateway).some((one) => one.outcome === refused && one.rule === `policy-${rule}`));
     assert.equal((await compartment(gateway, 'endpoint')).restarts, 0);
   }, { timeout });
 
@@ -129,7 +130,7 @@ for (const [fault, rule] of [['crash', 'failed'], ['hang', 'timeout']]) {
     const { pid } = await compartment(gateway, 'endpoint');
     const { error, result } = await call(client, { rehearse: fault });
     assert.ok(error, show(result));
-    const fresh = await until('it is started again', async () => {
+    const fresh = await until('it is restarted', async () => {
       const one = await compartment(gateway, 'endpoint');
       return one.state === 'running' && one.pid !== pid && one;
     }, 60_000);
@@ -137,12 +138,12 @@ for (const [fault, rule] of [['crash', 'failed'], ['hang', 'timeout']]) {
     const other = await t.http(gateway);
     assert.ok((await call(other, { n: 1 })).result);
     assert.match((await call(other, { say: 'password' })).error.message, /\(words\)/);
-    const why = fault === 'hang' ? /the policy "default" has not returned for more than 1500 ms/ : /endpoint: the compartment was ended by SIG/;
+    const why = fault === 'hang' ? /the policy "default" has not returned for more than 1500 ms/ : /endpoint: the compartment was killed by SIG/;
     assert.match(gateway.stderr(), why);
   }, { timeout });
 }
 
-// Before anything waits for a clock: a build takes its time, and nothing else runs meanwhile.
+// First, so that the build does not affect tests with time limits.
 try {
   outside();
 } catch { /* each test says so */ }

@@ -1,4 +1,5 @@
-// The endpoint falls, and its clients go on: over stdio and HTTP, with the official client and with one that sees bytes.
+// The endpoint crashes and its clients continue: over stdio and HTTP, with the official client and
+// with one that sees bytes.
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +15,7 @@ const types = await importFromNpm(`${sdk}/types.js`);
 const URI = 'fake://thing';
 const lost = /endpoint was started again.*may have run.*not repeated/;
 
-// The server behind the gateway. Its log is of all its processes.
+// The server behind the gateway; all its processes write one log.
 const server = (log, ...more) => ({
   a: fake('--tool', 'fast', '--tool', 'slow', '--tool', 'touch', '--tool', 'grow', '--resource', URI, '--delay', 'slow=600000',
     '--capabilities', '{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}}',
@@ -48,7 +49,7 @@ const UPDATED = 'notifications/resources/updated';
 const CHANGED = 'notifications/tools/list_changed';
 const text = (result) => result.content[0].text;
 
-// What both transports must give. `gone`: does a call that was under way look as it should?
+// The checks for both transports. `gone`: the expected state of a call that was in flight.
 async function surviveOnce({ client, times }, gateway, log, gone) {
   await client.listTools();
   const { resources } = await client.listResources();
@@ -61,7 +62,7 @@ async function surviveOnce({ client, times }, gateway, log, gone) {
   await kill(gateway);
   gone(await slow);
   assert.equal(text(await client.callTool({ name: 'a__fast', arguments: {} })), 'fake/fast');
-  await until('lists are to be fetched again', () => times(CHANGED) > 0);
+  await until('list_changed has arrived', () => times(CHANGED) > 0);
   await until('the new server has the subscription', () => received(log, 'resources/subscribe') === 2);
   await until('the new server has the level', () => received(log, 'logging/setLevel') === 2);
   const before = times(UPDATED);
@@ -99,8 +100,8 @@ test('the official client over HTTP keeps its subscription and level', async (t)
   await surviveOnce(official, gateway, log, (error) => assert.ok(error instanceof Error));
 });
 
-// As a client that sees the bytes: everything that was written gets exactly one line.
-test('twenty endpoints in a row fall under one client', async (t) => {
+// For a client that sees bytes: every request gets exactly one line.
+test('one client survives twenty crashes of the endpoint', async (t) => {
   const log = t.path('log');
   const { command, args, options, at } = spawned(t, { mcpServers: server(log), limits: { retry_min_ms: 20, retry_max_ms: 100 } });
   const client = new StdioClient(command, args, options);
@@ -126,7 +127,7 @@ test('twenty endpoints in a row fall under one client', async (t) => {
     const waiting = ['p', 'q'].map((name) => send('fast', `waiting-${round}-${name}`));
     process.kill(pid, 'SIGKILL');
     for (const outcome of await Promise.all(under)) assert.match(outcome, lost);
-    assert.deepEqual(await Promise.all(waiting), ['answer', 'answer'], 'what nobody had read is served');
+    assert.deepEqual(await Promise.all(waiting), ['answer', 'answer'], 'unread input is processed');
   }
   assert.equal(await send('fast', 'last-'), 'answer');
   for (const key of outcomes.keys()) assert.equal(received(log, key), 1, `${key} ran once`);
@@ -134,7 +135,7 @@ test('twenty endpoints in a row fall under one client', async (t) => {
   assert.equal(new Set(ids).size, ids.length, 'no id is answered twice');
 }, { timeout: 120_000 });
 
-// A client that writes and reads what it likes.
+// A client that writes and reads arbitrary bytes.
 class Raw {
   lines = [];
   constructor({ command, args, options }) {
@@ -147,7 +148,7 @@ class Raw {
     });
     this.exited = ended(this.child).then(({ code }) => code);
   }
-  // Resolves when the gateway (or a small buffer before it) has taken it.
+  // Resolves when the gateway (or a small buffer before it) has accepted the text.
   write(text) {
     return new Promise((done) => this.child.stdin.write(text, done));
   }
@@ -181,9 +182,9 @@ class Raw {
   }
 }
 
-const LARGE = 8 << 20; // no pipe or socket holds so much
+const LARGE = 8 << 20; // more than a pipe or socket buffers
 
-test('a line that was half read is left behind, and nothing else', async (t) => {
+test('only a line that was partly read is lost', async (t) => {
   const log = t.path('log');
   const how = spawned(t, { mcpServers: server(log) });
   const client = new Raw(how);
@@ -199,7 +200,7 @@ test('a line that was half read is left behind, and nothing else', async (t) => 
   assert.equal(await client.close(), 0);
 }, { timeout: 60_000 });
 
-test('a line that was half written is ended, and its request gets an error', async (t) => {
+test('a line that was partly written is terminated, and its request gets an error', async (t) => {
   const log = t.path('log');
   const how = spawned(t, { mcpServers: server(log, '--tool', 'big', '--size', `big=${LARGE}`) });
   const client = new Raw(how);
@@ -218,7 +219,7 @@ test('a line that was half written is ended, and its request gets an error', asy
   assert.equal(await client.close(), 0);
 }, { timeout: 60_000 });
 
-test('an endpoint that cannot start any more ends the session, with the reason', async (t) => {
+test('an endpoint that repeatedly fails to start ends the session with the reason', async (t) => {
   const plugins = t.path('plugins');
   cpSync(join(build, 'lib/bulkhead/plugins'), plugins, { recursive: true });
   const { command, args, options, at } = spawned(t, { mcpServers: {} });
@@ -229,10 +230,10 @@ test('an endpoint that cannot start any more ends the session, with the reason',
   rmSync(join(plugins, plugin), { recursive: true });
   await kill(at(client.child.pid));
   assert.deepEqual(await client.exited, { code: 1, signal: null });
-  assert.match(client.stderr, /5 times without ever being ready.*transport-stdio/);
+  assert.match(client.stderr, /5 times before it was ready.*transport-stdio/);
 });
 
-test('a client that is not let in yet hears that its handshake was lost', async (t) => {
+test('a client whose handshake was not answered gets an error', async (t) => {
   const { command, args, options, at } = spawned(t, { mcpServers: {} });
   const client = new StdioClient(command, args, { ...options, initialize: false });
   t.defer(() => client.close());
