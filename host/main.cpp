@@ -31,10 +31,10 @@ int complain(std::string_view text, int code) {
 
 namespace {
 
-// Buffers of messages come and go with every call. By default the C library gives what is large,
-// and what is free at the end of the heap, back to the kernel each time, and the next call takes
-// page faults for it again: with 100 KB in an argument that is 40 % of a call's processor time.
-// What is kept instead is at most kept_bytes.
+// Message buffers are allocated for every call. By default the C library returns large blocks, and
+// free memory at the end of the heap, to the kernel each time, and the next call takes page faults
+// for them again: with 100 KB in an argument that is 40 % of a call's processor time. This keeps at
+// most kept_bytes instead.
 void keep_freed_memory() {
   constexpr int kept_bytes = 8 << 20, mapped_alone_bytes = 4 << 20;
   ::mallopt(M_TRIM_THRESHOLD, kept_bytes);
@@ -92,7 +92,7 @@ int run(const Arguments &arguments) {
       return run_calls(arguments);
     case Command::audit_verify:
       return run_audit_verify(arguments);
-    case Command::relay:  // main() has taken it
+    case Command::relay:  // handled by main()
       break;
     case Command::completion:
       return write_stdout(bash_completion(command_tree())) ? exit_ok : exit_failed;
@@ -106,11 +106,11 @@ int run(const Arguments &arguments) {
 int main(int argc, char **argv) {
   using namespace bulkhead::program;
   keep_freed_memory();
-  // Started by the supervisor only, so it is no command that help shows.
+  // Started by the supervisor only, so help does not show it.
   if (argc == 3 && std::string_view(argv[1]) == "compartment") {
     return bulkhead::run_compartment(make_control_compartment);
   }
-  // The same in a guest's small program, so it has a command line of its own.
+  // The relay has its own command line, shared with the small program for guests.
   if (argc > 1 && std::string_view(argv[1]) == "relay") {
     return bulkhead::relay::run("bulkhead relay", argc - 1, argv + 1);
   }
@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
     const auto parsed = parse_arguments(argc, argv);
     if (const int *code = std::get_if<int>(&parsed)) return *code;
     return run(std::get<Arguments>(parsed));
-  } catch (const std::exception &error) {  // out of memory, in practice
+  } catch (const std::exception &error) {  // usually out of memory
     return complain(error.what());
   }
 }

@@ -1,4 +1,4 @@
-// aggregator: the program that has started us gives the servers and asks for what they offer.
+// `bulkhead aggregator`: the parent program provides the servers and requests their tools.
 #include <unistd.h>
 
 #include <map>
@@ -21,16 +21,16 @@
 namespace bulkhead::program {
 namespace {
 
-// What holds for one run: the lock, and the parent that it works for.
+// Held for one run: the instance lock, and the watched parent.
 struct Guards {
   OwnedFd lock, parent;
 };
 
-// nullopt: there is nothing to do here, which is no mistake. Nothing is read before this is known:
-// the input belongs to whoever really is the aggregator.
+// nullopt: another aggregator runs, so this one exits without an error. Nothing is read before: the
+// input belongs to the actual aggregator.
 Result<std::optional<Guards>> take_guards(const Arguments &arguments) {
   Guards guards;
-  // Process 1 ends with everything else anyway; 0: nobody is watched.
+  // Process 1 ends with everything else anyway; 0: no parent is watched.
   const pid_t parent = arguments.parent_pid < 0 ? ::getppid() : arguments.parent_pid;
   if (parent > 1 || arguments.parent_pid > 0) {
     auto watched = watch_parent(parent);
@@ -47,8 +47,8 @@ Result<std::optional<Guards>> take_guards(const Arguments &arguments) {
   return guards;
 }
 
-// One process that connects and starts servers may do what the aggregator and the launcher of the
-// gateway may do together. Its servers are sandboxed further, each for itself.
+// One process that connects to servers and starts them needs the privileges of the gateway's
+// aggregator and launcher together. Each started server has its own sandbox.
 Result<Enforced> confine_to_servers(const Profile &profile) {
   Confinement wish;
   wish.role = "aggregator";
@@ -60,9 +60,9 @@ Result<Enforced> confine_to_servers(const Profile &profile) {
   return confine(wish);
 }
 
-// Opened and checked while files still have their owners: confined, an ordinary user is in a user
-// namespace, in which root's files seem to be nobody's. One that cannot be opened fails later,
-// where it is known whether the profile can do without.
+// Opens and checks the plugins while files still show their owners: after confinement an ordinary
+// user is in a user namespace, in which root's files appear to belong to nobody. A plugin that
+// cannot be opened fails later, where it is known whether it is required.
 std::map<std::string, CheckedLibrary> check_plugins(const Profile &profile) {
   std::map<std::string, CheckedLibrary> checked;
   const auto check = [&](const std::string &plugin, const std::string &sha256) {
@@ -96,7 +96,7 @@ class Aggregator {
     const auto enforced = confine_to_servers(profile);
     if (!enforced) return complain(enforced.error().text);
     for (const std::string &part : enforced->missing) {
-      logger_.log(LogLevel::warn, "aggregator", "runs without a part of its confinement: " + part);
+      logger_.log(LogLevel::warn, "aggregator", "a part of its confinement is missing: " + part);
     }
     for (const auto &note : profile.notes) logger_.log(LogLevel::warn, "profile", note);
     options.log = [this](LogLevel level, std::string_view component, std::string_view text) {

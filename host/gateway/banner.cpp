@@ -15,7 +15,8 @@ std::string quoted(std::string_view text) {
 }
 
 std::string paste_blocks(const std::string &url, const BannerFacts &facts) {
-  // A token is not printed: terminals are recorded and shared. The shell reads it from its file.
+  // A token is not printed, because terminals are recorded and shared. The shell reads it from its
+  // file.
   const std::string value = facts.token_file.empty() ? "TOKEN" : "$(cat " + facts.token_file + ")";
   const std::string shell =
       facts.needs_token ? " --header \"Authorization: Bearer " + value + "\"" : "";
@@ -33,13 +34,14 @@ std::string paste_blocks(const std::string &url, const BannerFacts &facts) {
   out += block("Gemini CLI    ", "~/.gemini/settings.json",
                R"("mcpServers": { "bulkhead": { "httpUrl": )");
   if (facts.needs_token) {
-    out += facts.token_file.empty() ? "  TOKEN is the one in the configuration.\n"
-                                    : "  TOKEN is what " + tilde(facts.token_file) + " holds.\n";
+    out += facts.token_file.empty()
+               ? "  TOKEN is the token in the configuration.\n"
+               : "  TOKEN is the content of " + tilde(facts.token_file) + ".\n";
   }
   return out;
 }
 
-// What is listened on is not always what can be connected to: all addresses of the machine.
+// A wildcard address stands for all addresses of the machine and cannot be connected to.
 struct Wildcard {
   std::string_view listened, connected;
 };
@@ -89,14 +91,14 @@ std::string banner(const BannerFacts &facts) {
   const std::string state = tilde(facts.state_dir);
   if (!facts.log_file.empty()) {
     out += "  Logs      " + tilde(facts.log_file) + "\n";
-    out += "            " + state + "/log/servers/NAME.log: what a server wrote to stderr\n";
+    out += "            " + state + "/log/servers/NAME.log: a server's stderr\n";
   }
   out += "  State     " + state + "\n\n";
   if (url.empty()) return out;
   const std::string reached = client_url(url);
   out += paste_blocks(reached, facts);
   if (reached != url)
-    out += "  From another machine: the name or address of this one in its place.\n";
+    out += "  From another machine: replace the address by that of this machine.\n";
   out += '\n';
   return out;
 }

@@ -1,4 +1,4 @@
-// What a person sees when the gateway starts.
+// The output of the gateway when it starts.
 #pragma once
 
 #include <string>
@@ -11,27 +11,27 @@ namespace bulkhead::program {
 
 struct BannerFacts {
   std::string version;
-  std::vector<std::string> endpoints;  // as Host::status() has them
-  std::string metrics;                 // IP:PORT; empty: not over TCP
-  std::string config;                  // empty: nothing configured
+  std::vector<std::string> endpoints;  // as in Host::status()
+  std::string metrics;                 // IP:PORT; empty: not served over TCP
+  std::string config;                  // empty: no configuration
   std::string project;                 // the project file; empty: none
   std::string log_file, state_dir;
   bool needs_token = false;  // clients must send a bearer token
-  std::string token_file;    // where it is kept; empty: it is in the configuration
+  std::string token_file;    // the file that has it; empty: it is in the configuration
 };
 
-// Does the listener at this URL demand a token, and where is it? `config_json` is the transport's
-// configuration; one that is not on loopback always has a token.
+// Finds whether the listener at this URL requires a token, and the token's file. `config_json` is
+// the transport's configuration; a listener that is not on loopback always has a token.
 void find_token(std::string_view url, std::string_view config_json, const std::string &token_file,
                 BannerFacts *facts);
 
-// Address, where things are, and the block for each client.
+// The address, the locations of files, and the configuration block of each client.
 std::string banner(const BannerFacts &facts);
 
-// The servers with state and counts, and the names that could not be offered.
+// The servers with state and counts, and the names that are not offered.
 std::string servers_report(const HostStatus &status);
 
-// "connecting: 3 of 10 ready, 1 failed, waiting for github, files"
+// For example "connecting: 3 of 10 ready, 1 failed, waiting for github, files".
 std::string progress_line(const HostStatus &status);
 
 }  // namespace bulkhead::program

@@ -36,7 +36,7 @@ BannerFacts facts() {
 
 }  // namespace
 
-TEST_CASE("the banner has a block for each client, ready to paste") {
+TEST_CASE("the banner has a configuration block for each client") {
   const std::string text = banner(facts());
   CHECK(has(text, "claude mcp add --transport http bulkhead http://127.0.0.1:8808/mcp\n"));
   CHECK(has(
@@ -70,7 +70,7 @@ TEST_CASE("a token is read from its file, never printed") {
   CHECK(has(text, R"("Authorization": "Bearer TOKEN")"));
 }
 
-TEST_CASE("what listens on all addresses is pasted with one that can be connected to") {
+TEST_CASE("a wildcard address is shown as a loopback address in the client blocks") {
   BannerFacts all = facts();
   all.endpoints = {"http://0.0.0.0:8808/mcp"};
   std::string text = banner(all);
@@ -82,7 +82,7 @@ TEST_CASE("what listens on all addresses is pasted with one that can be connecte
   CHECK_FALSE(has(banner(facts()), "From another machine"));
 }
 
-TEST_CASE("the banner knows when a token is needed") {
+TEST_CASE("find_token() detects required tokens") {
   const auto found = [](std::string_view url, std::string_view config) {
     BannerFacts out;
     find_token(url, config, "F", &out);
@@ -96,7 +96,7 @@ TEST_CASE("the banner knows when a token is needed") {
   CHECK(found("http://10.1.2.3:1/mcp", R"({"token":""})") == "token F");
 }
 
-TEST_CASE("the report names what failed and why") {
+TEST_CASE("the report shows failed servers with the reason") {
   HostStatus status;
   CHECK(servers_report(status) == "No servers are configured.\n");
   status.servers = {server("good", ServerState::ready, 26),
@@ -114,7 +114,7 @@ TEST_CASE("the report names what failed and why") {
   CHECK(has(text, "Not offered: a__b: two servers offer it\n"));
 }
 
-TEST_CASE("progress counts enabled servers and names those waited for") {
+TEST_CASE("progress counts enabled servers and names the pending ones") {
   HostStatus status;
   status.servers = {server("a", ServerState::ready),      server("b", ServerState::connecting),
                     server("c", ServerState::connecting), server("d", ServerState::disabled),
@@ -122,7 +122,7 @@ TEST_CASE("progress counts enabled servers and names those waited for") {
   CHECK(progress_line(status) == "connecting: 1 of 5 ready, 1 idle, 1 failed, waiting for b, c");
 }
 
-TEST_CASE("a snapshot is JSON and comes back as text") {
+TEST_CASE("a status snapshot is JSON and can be shown as text") {
   HostStatus status;
   status.endpoints = {"http://127.0.0.1:8808/mcp"};
   status.servers = {server("git\"hub", ServerState::failed, 0, "auth\nrequired")};
@@ -165,7 +165,7 @@ TEST_CASE("a snapshot is JSON and comes back as text") {
   CHECK(has(text, "plugin audit: failed: no such file\n"));
 }
 
-TEST_CASE("what is not a snapshot is not shown") {
+TEST_CASE("invalid status snapshots are not shown") {
   std::string text;
   CHECK_FALSE(describe_snapshot("", &text));
   CHECK_FALSE(describe_snapshot("HTTP/1.1 400 Bad Request", &text));

@@ -32,7 +32,7 @@ std::string text_of(std::string_view object, std::string_view key) {
   return value.starts_with('"') ? std::string(mcp::unquote(value, &scratch)) : std::string();
 }
 
-// errno; 0: somebody takes connections there.
+// Returns errno, or 0 if a process accepts connections.
 int try_connect(const sockaddr *address, socklen_t size) {
   const OwnedFd fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return errno;
@@ -53,8 +53,8 @@ int try_connect(const std::string &path) {
   return try_connect(reinterpret_cast<const sockaddr *>(&address), sizeof address);
 }
 
-// Of a hand-off: "unix:/path", "127.0.0.1:8443", "[::1]:8443" or "localhost:8443", as the transport
-// has found it to be.
+// `service`: a hand-off target as the transport has parsed it: "unix:/path", "127.0.0.1:8443",
+// "[::1]:8443" or "localhost:8443".
 int try_service(std::string_view service) {
   if (service.starts_with("unix:")) return try_connect(std::string(service.substr(5)));
   const std::size_t colon = service.rfind(':');
@@ -78,8 +78,8 @@ int try_service(std::string_view service) {
   return try_connect(reinterpret_cast<const sockaddr *>(&v4), sizeof v4);
 }
 
-// The file of "unix:/path" and "hybrid:/path:PORT": what guests connect to at PORT comes to
-// /path_PORT, and what is said to /path reaches the guest.
+// The socket file of "unix:/path" and "hybrid:/path:PORT". Connections from guests to PORT arrive
+// at /path_PORT; connections to /path go to the guest.
 std::string file_of(std::string_view address, bool toward_guest) {
   if (address.starts_with("unix:")) return std::string(address.substr(5));
   const std::string_view rest = address.substr(std::string_view("hybrid:").size());
@@ -131,52 +131,53 @@ class GuestSockets {
 
   void listening(const std::string &path) {
     if (std::find(served_.begin(), served_.end(), listen_) != served_.end()) {
-      return findings_.good(name_ + ": a gateway that runs listens on " + tilde(path));
+      return findings_.good(name_ + ": a running gateway listens on " + tilde(path));
     }
     if (!folder(path)) return;
     struct stat status{};
     if (::lstat(path.c_str(), &status) != 0) {
-      return findings_.good(name_ + ": " + tilde(path) + " can be made");
+      return findings_.good(name_ + ": " + tilde(path) + " can be created");
     }
     if (!S_ISSOCK(status.st_mode)) {
-      return findings_.bad(name_ + ": " + tilde(path) + " is there, and is no socket",
-                           "Remove it, or listen on another path.");
+      return findings_.bad(name_ + ": " + tilde(path) + " exists and is not a socket",
+                           "Remove it, or choose another path to listen on.");
     }
     const int error = try_connect(path);
     if (error == ECONNREFUSED) {
-      return findings_.good(name_ + ": " + tilde(path) + " was left behind and will be made anew");
+      return findings_.good(name_ + ": " + tilde(path) +
+                            " is left from an earlier run and will be replaced");
     }
-    findings_.bad(name_ + ": " + tilde(path) +
-                      (error == 0 ? " is in use by another program"
-                                  : " is there and cannot be tried: " + error_name(error)),
-                  "Stop that program, or listen on another path: a gateway does not take it away.");
+    findings_.bad(
+        name_ + ": " + tilde(path) +
+            (error == 0 ? " is in use by another program"
+                        : " exists and cannot be checked: " + error_name(error)),
+        "Stop that program, or choose another path: a gateway does not replace a socket in use.");
   }
 
-  // False: no socket can be made in it.
+  // Returns false if no socket can be created in the folder.
   bool folder(const std::string &path) {
     const std::filesystem::path parent = std::filesystem::path(path).parent_path();
     const std::string in = parent.empty() ? "." : parent.string();
     struct stat status{};
     if (::stat(in.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
       findings_.bad(
-          name_ + ": there is no folder " + tilde(in),
-          "The gateway does not make it: mkdir -m 700, by the user who runs the gateway.");
+          name_ + ": folder does not exist: " + tilde(in),
+          "The gateway does not create it: run mkdir -m 700 as the user that runs the gateway.");
       return false;
     }
     if (::access(in.c_str(), W_OK | X_OK) != 0) {
-      findings_.bad(name_ + ": no socket can be made in " + tilde(in) + ": " + error_name(errno),
-                    "The user who runs the gateway needs to write there.");
+      findings_.bad(name_ + ": cannot create a socket in " + tilde(in) + ": " + error_name(errno),
+                    "The user that runs the gateway needs write permission.");
       return false;
     }
     if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0) {
-      findings_.doubtful(
-          name_ + ": every user can put another socket in the place of this one in " + tilde(in),
-          "Choose a folder that others cannot write to.");
+      findings_.doubtful(name_ + ": every user can replace the socket in " + tilde(in),
+                         "Choose a folder that others cannot write to.");
     }
     if (others_ && (status.st_mode & S_IXOTH) == 0) {
       findings_.doubtful(
-          name_ + ": allow_uids names other users, and " + tilde(in) + " is closed for others",
-          "They need to pass it: chmod o+x, or an access list (setfacl).");
+          name_ + ": allow_uids names other users, and " + tilde(in) + " is not accessible to them",
+          "Allow them to enter it: chmod o+x, or an access list (setfacl).");
     }
     return true;
   }
@@ -184,9 +185,8 @@ class GuestSockets {
   void dialled(const std::string &path) {
     const int error = try_connect(path);
     if (error == 0) return findings_.good(name_ + ": the monitor's socket " + tilde(path));
-    findings_.doubtful(
-        name_ + ": no monitor at " + tilde(path) + ": " + error_name(error),
-        "The gateway tries again until the virtual machine runs; is the path right?");
+    findings_.doubtful(name_ + ": no monitor at " + tilde(path) + ": " + error_name(error),
+                       "The gateway retries until the virtual machine runs; check the path.");
   }
 
   void service() {
@@ -194,7 +194,7 @@ class GuestSockets {
     if (error == 0) return findings_.good(name_ + ": the hand-off service " + handoff_);
     findings_.doubtful(
         name_ + ": the hand-off service " + handoff_ + " cannot be reached: " + error_name(error),
-        "Until it can, connections that are not MCP are closed and counted "
+        "Until it is reachable, connections that are not MCP are closed and counted "
         "(vsock.handoff_failed).");
   }
 
@@ -205,7 +205,7 @@ class GuestSockets {
   bool others_ = false;
 };
 
-// Loads and configures it as serve does; nothing is started.
+// Loads and configures the plugin as serve does, without starting it.
 bool configurable(const Profile &profile, const PluginUse &use, Findings *findings) {
   Profile alone = profile;
   for (auto *uses : {&alone.tools, &alone.policies, &alone.telemetry, &alone.services}) {
@@ -218,9 +218,10 @@ bool configurable(const Profile &profile, const PluginUse &use, Findings *findin
   if (made) return true;
   const std::string text = "transport " + use.id + ": " + made.error().text;
   if (use.required) {
-    findings->bad(text,
-                  "The gateway does not start like this; docs/profile.md and the plugin's "
-                  "own page have the keys.");
+    findings->bad(
+        text,
+        "The gateway does not start with this configuration; docs/profile.md and the plugin's "
+        "page list the keys.");
   } else {
     findings->doubtful(text, "The gateway continues without it, as the profile allows.");
   }

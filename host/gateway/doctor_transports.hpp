@@ -1,5 +1,5 @@
-// doctor's look at the transports: whether they can be configured, and whether the sockets of
-// guests can be made and reached. Nothing is bound; what is connected to is closed at once.
+// The transport checks of doctor: whether transports can be configured, and whether guests' sockets
+// can be created and reached. Nothing is bound; connections are closed at once.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace bulkhead::program {
 
-// served: the endpoints of the gateways that run, as status has them.
+// served: the endpoints of running gateways, as status reports them.
 void check_transports(const Profile &profile, const std::vector<std::string> &served,
                       Findings *findings);
 

@@ -1,4 +1,4 @@
-// serve and stdio: a gateway until it is told to stop.
+// serve and stdio: run a gateway until it is stopped.
 #include <unistd.h>
 
 #include <memory>
@@ -24,7 +24,7 @@
 namespace bulkhead::program {
 namespace {
 
-// All in this process.
+// A gateway in this process only.
 class Gateway {
  public:
   Gateway(const Arguments &arguments, LoadedProfile loaded)
@@ -41,10 +41,10 @@ class Gateway {
       front_.log(LogLevel::error, "watchdog", hang_text(policy, limit_ms));
       ::_exit(exit_failed);
     });
-    options.on_status = [this] { on_status(); };  // in the middle of a change: look at it later
-    // On stdio there is one client; the servers are started with what it says that it can do, once.
+    options.on_status = [this] { on_status(); };  // called during a change; evaluated later
+    // On stdio there is one client; servers are started once its capabilities are known.
     options.eager = front_.is_serve();
-    options.sealing_key = random_key();  // for sessions that make room for others
+    options.sealing_key = random_key();  // for sessions that are evicted to make room
     options.approval_hint = approval_hint;
     options.adopt_orphans = true;
     options.on_pins = [this](const std::vector<PinNews> &news) {
@@ -99,13 +99,14 @@ class Gateway {
     const auto transports = front_.is_serve() ? Transports::served : Transports::stdio;
     service_ = std::make_unique<Service>(host_->reactor(), arguments_, transports, backend());
     watch_reload_signal(host_->reactor(), this, [](void *arg) {
-      // It is gone while its destructor still waits, and the loop runs.
+      // service_ is null while its destructor runs the loop.
       Service *service = static_cast<Gateway *>(arg)->service_.get();
       if (service != nullptr) service->reload();
     });
     const AskService ask = [this](ServiceRequest request, const std::string &value,
                                   ServiceReply reply) {
-      if (service_ == nullptr) return reply(refuse_with(BH_E_UNAVAILABLE, "the gateway ends"));
+      if (service_ == nullptr)
+        return reply(refuse_with(BH_E_UNAVAILABLE, "the gateway is stopping"));
       service_->ask(request, value, std::move(reply));
     };
     if (metrics_listener_) metrics_.emplace(host_->reactor(), std::move(metrics_listener_), ask);
@@ -146,7 +147,7 @@ class Gateway {
     return backend;
   }
 
-  // With 200 servers many changes come in one turn; they are looked at once, after it.
+  // With 200 servers one turn has many changes; they are evaluated once, after the turn.
   void on_status() {
     if (!front_.is_serve() || !started_ || front_.reported() || report_pending_) return;
     report_pending_ = true;
@@ -162,14 +163,14 @@ class Gateway {
   const Arguments arguments_;
   GatewayFront front_;
   Profile profile_;
-  // The host's threads may still write.
+  // Declared before host_, whose threads may still write to them.
   std::unique_ptr<PinKeeper> pins_;
   std::unique_ptr<ListKeeper> lists_;
   std::unique_ptr<Host> host_;
   std::unique_ptr<ServiceSocket> socket_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<ServiceApi> api_;
-  OwnedFd metrics_listener_;  // until it serves
+  OwnedFd metrics_listener_;  // until the metrics server uses it
   std::optional<MetricsServer> metrics_;
   bool started_ = false, report_pending_ = false;
 };

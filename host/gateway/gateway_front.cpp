@@ -27,7 +27,7 @@ std::uint64_t now_ms() {
 
 GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &loaded)
     : is_serve_(arguments.command == Command::serve),
-      config_(resolved_path(loaded.file)),  // for `status`, which is run in another folder
+      config_(resolved_path(loaded.file)),  // absolute, because `status` runs in another folder
       project_(loaded.project),
       state_dir_(loaded.profile.state_dir),
       notes_(loaded.profile.notes),
@@ -42,7 +42,7 @@ GatewayFront::GatewayFront(const Arguments &arguments, const LoadedProfile &load
 void GatewayFront::begin() {
   open_log();
   raise_file_limit();
-  if (is_serve_) logger_.hold();  // the banner comes first
+  if (is_serve_) logger_.hold();  // the banner is printed first
   for (const std::string &note : notes_) logger_.log(LogLevel::warn, "profile", note);
 }
 
@@ -51,11 +51,11 @@ void GatewayFront::open_log() {
   auto made = make_private_dir(dir);
   if (made) made = make_private_dir(dir + "/servers");
   if (made) made = logger_.open(dir + "/bulkhead.log");
-  if (!made) complain(made.error().text + "; going on without a log file");
+  if (!made) complain(made.error().text + "; continuing without a log file");
 }
 
 void GatewayFront::log(LogLevel level, std::string_view component, std::string_view text) {
-  // Servers that fail while the gateway starts are in the table, with the reason.
+  // Servers that fail during the start are shown in the table with the reason.
   if (is_serve_ && !reported_ && component == "router" && level == LogLevel::warn) {
     logger_.log_to_file(level, component, text);
   } else {
@@ -76,7 +76,7 @@ Result<OwnedFd> GatewayFront::open_metrics(const std::string &address) {
   auto opened = open_metrics_listener(address);
   if (opened) metrics_ = address;
   if (opened || is_serve_) return opened;
-  log(LogLevel::warn, "service", opened.error().text + "; going on without it");
+  log(LogLevel::warn, "service", opened.error().text + "; continuing without it");
   return OwnedFd();
 }
 
@@ -91,7 +91,7 @@ void GatewayFront::show_banner(const HostStatus &status) {
     facts.log_file = logger_.path();
     facts.state_dir = state_dir_;
     if (!facts.endpoints.empty() && !http_id_.empty()) {
-      // transport-http keeps a token it made as the secret "http-token" of its instance.
+      // transport-http stores a generated token as the secret "http-token" of its instance.
       find_token(facts.endpoints.front(), http_config_,
                  state_dir_ + "/secrets/" + http_id_ + "/http-token", &facts);
     }

@@ -1,7 +1,7 @@
-// What serve and stdio show and log, in one process or several: the log file, the banner, the
-// progress of the start, the process's part of status.
+// Output and logging of serve and stdio, with one or several processes: the log file, the banner,
+// the progress of the start, the process part of status.
 //
-// Thread: the gateway's, but for log().
+// Thread: the gateway's, except log().
 #pragma once
 
 #include <atomic>
@@ -27,21 +27,21 @@ class GatewayFront {
   bool is_serve() const noexcept { return is_serve_; }
   LogLevel log_level() const { return logger_.level(); }
 
-  // Opens the log, and raises the limit of open files. What is logged waits for the banner.
+  // Opens the log and raises the limit of open files. Log lines wait until the banner is printed.
   void begin();
   // Any thread.
   void log(LogLevel level, std::string_view component, std::string_view text);
-  // Null: there is none, and the log says why.
+  // Null: none could be opened; the log has the reason.
   std::unique_ptr<ServiceSocket> open_service_socket();
-  // Where the profile has /metrics read; nothing: it says nothing of that. For stdio, of which a
-  // client may start several, a place that is taken is only warned about.
+  // Opens the listener of gateway.metrics_listen; none if it is not configured. For stdio, which a
+  // client may start several times, an address in use is only a warning.
   Result<OwnedFd> open_metrics(const std::string &address);
-  // It listens: the banner, and the log from now on. Once.
+  // Prints the banner once the gateway listens; log lines follow it. Called once.
   void show_banner(const HostStatus &status);
-  // How far the start is; once `settled`, the table of servers, and nothing from then on.
+  // Shows the progress of the start; once `settled`, the table of servers, and nothing afterwards.
   void show_progress(const HostStatus &status, bool settled);
   bool reported() const noexcept { return reported_; }
-  // Says why there is no gateway, or none any more; an exit code.
+  // Reports why the gateway cannot start or has ended. Returns an exit code.
   int give_up(const Error &error);
 
   ProcessFacts process_facts(std::string socket) const;
@@ -51,8 +51,8 @@ class GatewayFront {
 
   const bool is_serve_;
   const std::string config_, project_, state_dir_;
-  std::string metrics_;                // where they are read over TCP
-  std::string http_id_, http_config_;  // of the first transport
+  std::string metrics_;                // the TCP address of /metrics
+  std::string http_id_, http_config_;  // of the first HTTP transport
   const std::vector<std::string> notes_;
   const std::uint64_t started_ms_;
   Logger logger_;

@@ -1,7 +1,7 @@
-// An MCP client inside the program, for commands that ask one thing and end.
+// An MCP client inside the program, for commands that send a few requests and end.
 //
-// Thread: one. Requests are sent one after the other; each turns the host's loop until its answer
-// is there, its time is over, or a signal asked to stop.
+// Thread: one. Requests are sent one after another; each runs the host's loop until its answer
+// arrives, it times out, or a signal requests a stop.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ namespace bulkhead::program {
 class LocalSession {
  public:
   struct Failure {
-    std::string text;        // for people, one line
-    std::string error_json;  // the server's error object, if it was one
+    std::string text;        // one line for the user
+    std::string error_json;  // the server's error object, if it sent one
   };
   using Answer = std::expected<std::string, Failure>;  // the bytes of `result`
 
   explicit LocalSession(Host &host) : host_(host) {}
 
-  // initialize and notifications/initialized.
+  // Sends initialize and notifications/initialized.
   std::expected<void, Failure> open();
-  // params: a JSON object's text.
+  // params: the text of a JSON object.
   Answer request(std::string_view method, std::string_view params, std::uint64_t timeout_ms);
-  // Every page of a list; the bytes of each item.
+  // All pages of a list; returns the bytes of each item.
   std::expected<std::vector<std::string>, Failure> list(std::string_view method,
                                                         std::string_view key);
 
@@ -42,7 +42,7 @@ class LocalSession {
   Host &host_;
   std::unique_ptr<LocalClient> client_;
   std::uint64_t next_id_ = 0;
-  std::string waiting_for_;  // the id's token
+  std::string waiting_for_;  // the token of the awaited id
   bool answered_ = false;
   Answer answer_;
 };

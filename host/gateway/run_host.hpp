@@ -1,4 +1,4 @@
-// A host for a command that asks something and ends: no transports, answers to a LocalSession.
+// A host for commands that send a few requests and end: no transports, a LocalSession as client.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ namespace bulkhead::program {
 
 LogLevel level_named(std::string_view name) noexcept;
 
-// Starts the profile's servers and waits until each has answered or failed; stops them when
-// destroyed. Progress is shown on a terminal.
+// Starts the profile's servers and waits until each is ready or has failed; stops them when
+// destroyed. Shows progress on a terminal.
 class ShortRun {
  public:
   explicit ShortRun(const Arguments &arguments);
@@ -24,16 +24,16 @@ class ShortRun {
   ShortRun(const ShortRun &) = delete;
   ShortRun &operator=(const ShortRun &) = delete;
 
-  // Keeps only these servers of the profile.
+  // Removes all other servers from the profile.
   static void keep_only(Profile &profile, std::string_view server);
-  // Names of all servers in the profile, builtin ones included.
+  // The names of all servers in the profile, including builtin ones.
   static std::vector<std::string> server_names(const Profile &profile);
 
-  // Gets what the servers list; before start().
+  // Sets the receiver of servers' lists; call before start().
   void on_list(std::function<void(const ListNews &)> fn) { on_list_ = std::move(fn); }
-  // An error is a line for people.
+  // The error is one line for the user.
   Result<void> start(Profile profile);
-  // At most the longest connect time-out of the profile, and a little.
+  // Waits at most the longest connect time-out of the profile plus a margin.
   void wait_settled();
   Host &host() { return *host_; }
 

@@ -22,8 +22,8 @@
 namespace bulkhead::program {
 namespace {
 
-// The supervisor holds all secrets: no core file gets them, and no other process of this user may
-// look into its memory.
+// The supervisor holds all secrets: no core file may contain them, and no other process of this
+// user may read its memory.
 void close_memory() {
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
@@ -44,14 +44,14 @@ class SupervisedGateway {
     close_memory();
     front_.begin();
     socket_ = front_.open_service_socket();
-    // The compartment of the service socket reads what comes there.
+    // The control compartment reads what arrives at this socket.
     if (socket_ != nullptr) {
       auto metrics = front_.open_metrics(profile_.metrics_listen);
       if (!metrics) return front_.give_up(metrics.error());
       metrics_ = std::move(*metrics);
     } else if (!profile_.metrics_listen.empty()) {
       front_.log(LogLevel::warn, "service",
-                 "gateway.metrics_listen: not answered, since there is no service socket");
+                 "gateway.metrics_listen is not served because there is no service socket");
     }
     facts_.log_level = static_cast<std::int32_t>(front_.log_level());
     facts_.eager = front_.is_serve();
@@ -84,7 +84,7 @@ class SupervisedGateway {
     const auto transports = front_.is_serve() ? Transports::served : Transports::stdio;
     service_ = std::make_unique<Service>(supervisor_->reactor(), arguments_, transports, backend());
     watch_reload_signal(supervisor_->reactor(), this, [](void *arg) {
-      // It is gone while its destructor still waits, and the loop with it runs.
+      // service_ is null while its destructor runs the loop.
       Service *service = static_cast<SupervisedGateway *>(arg)->service_.get();
       if (service != nullptr) service->reload();
     });
@@ -93,7 +93,8 @@ class SupervisedGateway {
     service.listener = socket_->fd();
     service.metrics_listener = metrics_.get();
     service.ask = [this](ServiceRequest request, const std::string &value, ServiceReply reply) {
-      if (service_ == nullptr) return reply(refuse_with(BH_E_UNAVAILABLE, "the gateway ends"));
+      if (service_ == nullptr)
+        return reply(refuse_with(BH_E_UNAVAILABLE, "the gateway is stopping"));
       service_->ask(request, value, std::move(reply));
     };
     service.gone = [this] { socket_.reset(); };
@@ -129,8 +130,8 @@ class SupervisedGateway {
   using Applied = std::function<void(Result<ApplyReport>)>;
 
   void apply(Profile next, Applied done) {
-    // The endpoint would say the same of its part; folders and services are the others' affair.
-    // Whether a policy takes other rules while it runs, the endpoint knows.
+    // The endpoint reports the same for its part; folders and services belong to other
+    // compartments. Whether a policy accepts new rules at runtime is known to the endpoint.
     const std::vector<std::string> fixed = keep_fixed(profile_, &next, true);
     next.policy_mark = next_policy_mark(profile_.policy_mark, profile_.policies, next.policies);
     supervisor_->apply(plan_compartments(next, facts_),
@@ -152,26 +153,26 @@ class SupervisedGateway {
                            ? next.policy_mark.changes
                            : std::vector<std::string>();
       profile_ = std::move(next);
-      // An endpoint that is started again must start with what is in force.
+      // A restarted endpoint must start with the profile in force.
       if (kept) return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_INVALID) {
-      // A process that is started again must not start with what the endpoint has refused.
+      // A restarted process must not start with a profile that the endpoint has rejected.
       return apply_again(std::move(report), done);
     } else if (report.error().code == BH_E_UNAVAILABLE) {
-      profile_ = std::move(next);  // the endpoint is started again, with this one
+      profile_ = std::move(next);  // the endpoint is restarted with this profile
     }
     done(std::move(report));
   }
 
-  // Puts profile_ in force, and answers with what is known already.
+  // Restores profile_ in all compartments, and reports the known result.
   void apply_again(Result<ApplyReport> report, const Applied &done) {
     supervisor_->apply(
         plan_compartments(profile_, facts_),
         [report = std::move(report), done](const Result<ApplyReport> &) { done(report); });
   }
 
-  // Policies of the endpoint that take no other configuration while they run ("policies.ID: ...")
-  // stay as they are. True: there are some.
+  // Keeps the policies of the endpoint that reject a new configuration at runtime ("policies.ID:
+  // ..."). Returns true if there are any.
   bool keep_policies(const std::vector<std::string> &refused, Profile *next) const {
     bool any = false;
     for (PluginUse &use : next->policies) {
@@ -204,7 +205,7 @@ class SupervisedGateway {
   const Arguments arguments_;
   GatewayFront front_;
   const std::string state_dir_;
-  Profile profile_;  // that runs
+  Profile profile_;  // the profile in force
   PlanFacts facts_;
   std::unique_ptr<ServiceSocket> socket_;
   OwnedFd metrics_;

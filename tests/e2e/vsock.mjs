@@ -1,5 +1,5 @@
-// Guests: frames, lines and what is neither on one port, against the real program. A Unix socket
-// stands for AF_VSOCK, as it does on the host side of Firecracker and Cloud Hypervisor.
+// Guests: frames, lines and other protocols on one port, with the real program. A Unix socket
+// represents AF_VSOCK, as on the host side of Firecracker and Cloud Hypervisor.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -15,7 +15,8 @@ const execute = promisify(execFile);
 const framePeer = join(root, 'tests/interop/frame_peer.py');
 const python = (...args) => execute('python3', [framePeer, ...args], { timeout: 100_000 });
 
-// A gateway with a guest's socket; more: the transport's further configuration; profile: the rest of it.
+// A gateway with a guest's socket; more: further configuration of the transport; profile: the rest
+// of the profile.
 async function start(t, servers, more = {}, { profile = {}, ...options } = {}) {
   const socket = join(t.dir, 'guest.sock');
   const gateway = await t.gateway(
@@ -50,7 +51,7 @@ for (const args of [[], ['--single-process']]) {
     assert.ok(gateway.stdoutText.includes(socket) || gateway.stderrText.includes(socket), 'so does the banner');
   });
 
-  test(`B03 rows have the process that the frame names, else that of the metadata line ${args}`, async (t) => {
+  test(`B03 rows have the process named in the frame, else that of the metadata line ${args}`, async (t) => {
     const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, {}, {
       args, profile: { telemetry: { records: { plugin: 'telemetry-sqlite', flush_ms: 20 } } } });
     const records = new Records(gateway);
@@ -72,7 +73,7 @@ for (const args of [[], ['--single-process']]) {
   });
 }
 
-test('a list larger than a frame comes in pages that fit', async (t) => {
+test('a list larger than a frame is split into pages that fit', async (t) => {
   const tools = Array.from({ length: 28 }, (_, i) => ['--tool-json', JSON.stringify({
     name: `t${i}`, description: 'x'.repeat(50_000), inputSchema: { type: 'object' } })]);
   const { socket } = await start(t, { up: fake(...tools.flat()) });
@@ -89,7 +90,7 @@ test('a list larger than a frame comes in pages that fit', async (t) => {
   assert.deepEqual(new Set(names), new Set(tools.map((_, i) => `up__t${i}`)));
 });
 
-test('a handshake may come, late and more than once; what is under way goes on', async (t) => {
+test('a handshake may arrive late and repeatedly; in-flight requests continue', async (t) => {
   const { socket } = await start(t, { up: fake('--tool', 'slow', '--delay', 'slow=300') });
   const guest = new Guest(t, socket);
   const early = guest.call('up__slow');
@@ -104,7 +105,7 @@ test('a handshake may come, late and more than once; what is under way goes on',
   assert.equal(guest.frames.filter((one) => one.notification).length, 0);
 });
 
-test('B01 B02 B13 an independent implementation: vectors, refusals, a relay in small', async (t) => {
+test('B01 B02 B13 an independent implementation: test vectors, rejections, a minimal relay', async (t) => {
   const { socket } = await start(t, { up: fake('--tool', 'a') });
   assert.match((await python('refusals')).stdout, /11 refused/);
   assert.match((await python('refuse', `unix:${socket}`)).stdout, /11 refused/);
@@ -126,7 +127,7 @@ test('B01 B02 B13 an independent implementation: vectors, refusals, a relay in s
   assert.ok(answers.find((one) => one.id === 'b').result);
 });
 
-test('B08 what is not JSON is answered once, without id, and the next request is served', async (t) => {
+test('B08 invalid JSON is answered once, without id, and the next request is served', async (t) => {
   const { socket } = await start(t, { up: fake('--tool', 'a') });
   const guest = new Guest(t, socket);
   guest.socket.write(frame(1, '{oops'));
@@ -138,8 +139,9 @@ test('B08 what is not JSON is answered once, without id, and the next request is
   assert.ok(!('id' in JSON.parse(bad.payload)));
 });
 
-// MCP has no such ids. The reference's endpoint passes them on; docs/guest.md says why ours does not.
-test('an id of null or with a fraction is refused on its stream, and nothing has run', async (t) => {
+// MCP has no such ids. The reference endpoint forwards them; docs/guest.md explains why this one
+// does not.
+test('an id of null or with a fraction is rejected on its stream, and nothing runs', async (t) => {
   const log = t.path('log');
   const { socket } = await start(t, { up: fake('--tool', 'a', '--log', log) });
   const guest = new Guest(t, socket);
@@ -199,7 +201,7 @@ test('B14 one port for frames and for TLS: the other service gets every byte', a
   assert.ok((await guest.request('tools/list')).result);
 });
 
-test('B14 without a service what is not MCP is closed and counted; silence is, too', async (t) => {
+test('B14 without a hand-off service, connections that are not MCP or silent are closed and counted', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { sniff_timeout_ms: 200 });
   const http = connect(socket);
   http.on('error', () => {});
@@ -216,9 +218,9 @@ test('B14 without a service what is not MCP is closed and counted; silence is, t
   await counts(gateway, 'closed.sniff_timeout', 1);
 });
 
-// The calls are held until the refusal has come, so it has not waited for a place.
+// The calls are held until the rejection has arrived, so the rejection has not waited for a slot.
 for (const compartment of ['own', 'endpoint']) {
-  test(`B18 four calls at a time, and a refusal needs no place (policy: ${compartment})`, async (t) => {
+  test(`B18 four calls at a time, and a rejection needs no slot (policy: ${compartment})`, async (t) => {
     const log = t.path('log');
     const gate = t.path('gate');
     const slow = { ...fake('--tool', 'slow', '--hold', `slow=${gate}`, '--log', log), max_in_flight: 4 };
@@ -228,8 +230,8 @@ for (const compartment of ['own', 'endpoint']) {
     await guest.request('tools/list');
     const arrived = () => readFileSync(log, 'utf8').split('\n').filter((line) => line.startsWith('<') && line.includes('"tools/call"'));
     const calls = Promise.all(Array.from({ length: 50 }, (_, i) => guest.call('slow__slow', { i })));
-    calls.catch(() => {}); // looked at below
-    await until('four are under way', () => arrived().length === 4);
+    calls.catch(() => {}); // checked below
+    await until('four are in flight', () => arrived().length === 4);
     const before = guest.frames.length;
     const blocked = await guest.call('slow__slow', { judge: 'block' });
     assert.match(blocked.error.message, /MCP request blocked by policy \(test-rule\)/);
@@ -248,7 +250,7 @@ for (const compartment of ['own', 'endpoint']) {
   });
 }
 
-test('B19 a time-out of one tool names the milliseconds, and others go on', async (t) => {
+test('B19 a time-out of one tool names the milliseconds, and other calls continue', async (t) => {
   const slow = { ...fake('--tool', 'slow', '--delay', 'slow=3000', '--tool', 'a'), tool_timeouts: { slow: 1000 } };
   const { socket } = await start(t, { up: slow });
   const guest = new Guest(t, socket);
@@ -264,12 +266,12 @@ test('a cancelled call ends with the empty frame', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'hang', '--hang', 'tool:hang') });
   const guest = new Guest(t, socket);
   const call = guest.call('up__hang');
-  await until('it is under way', async () => (await statusOf(gateway)).in_flight === 1);
+  await until('it is in flight', async () => (await statusOf(gateway)).in_flight === 1);
   guest.notify('notifications/cancelled', { requestId: 'r1' });
   assert.equal(await call, null);
 });
 
-test('duplex: who offers it gets changes, and questions while a call runs', async (t) => {
+test('duplex: a guest that offers it gets list changes, and requests during a call', async (t) => {
   const ask = JSON.stringify({ method: 'elicitation/create', params: { message: 'who?', requestedSchema: { type: 'object', properties: {} } } });
   const { socket } = await start(t, { up: fake('--tool', 'ask', '--ask', `ask=${ask}`, '--tool', 'grow', '--add', 'grow=new') });
   const guest = new Guest(t, socket);
@@ -290,7 +292,7 @@ test('duplex: who offers it gets changes, and questions while a call runs', asyn
   assert.ok((await call).result);
 });
 
-test('E06 the older generation: lines after the metadata line', async (t) => {
+test('E06 older guests: lines after the metadata line', async (t) => {
   const { socket } = await start(t, { up: fake('--tool', 'a') });
   const old = connect(socket);
   t.defer(() => old.destroy());
@@ -306,7 +308,7 @@ test('E06 the older generation: lines after the metadata line', async (t) => {
   assert.deepEqual(answers()[2], { jsonrpc: '2.0', id: 'b', result: {} });
 });
 
-test('a guest that does not read is disconnected; nobody else notices', async (t) => {
+test('a guest that does not read is disconnected; others are not affected', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'big', '--size', 'big=500000') }, { write_timeout_ms: 300 });
   const slow = new Guest(t, socket);
   const good = new Guest(t, socket);
@@ -321,7 +323,8 @@ test('a guest that does not read is disconnected; nobody else notices', async (t
 
 const asRoot = process.getuid() === 0;
 
-// One that cannot come by the socket's file needs no list. Ordinary users' gateways know no others.
+// A user that cannot open the socket's file need not be listed. Gateways of ordinary users see no
+// other users.
 test('only listed users may connect', async (t) => {
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { allow_uids: asRoot ? [65_531] : [] });
   const guest = new Guest(t, socket);
@@ -329,7 +332,7 @@ test('only listed users may connect', async (t) => {
   await counts(gateway, 'peers_refused', 1);
 });
 
-test('a listed user other than the gateway\'s own comes in, an unlisted one does not', async (t) => {
+test('a listed user other than the gateway\'s own is accepted, an unlisted one is not', async (t) => {
   if (!asRoot) t.skip('needs users of two numbers');
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { allow_uids: [0, 65_533] });
   chmodSync(t.dir, 0o711);
@@ -345,12 +348,12 @@ test('a listed user other than the gateway\'s own comes in, an unlisted one does
   const stranger = as(65_532);
   stranger.request(1, 'tools/list');
   assert.equal((await stranger.line(10_000)).error.code, -32001);
-  await until('it is counted', async () => (await counter(gateway, 'peers_refused')) > 0);
+  await until('the rejection is counted', async () => (await counter(gateway, 'peers_refused')) > 0);
   assert.match(gateway.stderrText, /a connection was refused: uid:65532 is not in allow_uids/);
   assert.ok((await new Guest(t, socket).request('tools/list')).result, 'the own user does, too');
 });
 
-test('an ordinary user\'s gateway says so where it could not tell other users apart', async (t) => {
+test('an ordinary user\'s gateway rejects allow_uids if it cannot distinguish other users', async (t) => {
   if (asRoot) t.skip('root\'s endpoint knows all users');
   if (runProgram(t, ['doctor']).stdout.includes('cannot have namespaces')) t.skip('nor has it a user namespace');
   const transports = { guest: { plugin: 'transport-vsock', listen: `unix:${t.path('s')}`, allow_uids: [process.getuid(), process.getuid() + 1] } };
@@ -359,7 +362,7 @@ test('an ordinary user\'s gateway says so where it could not tell other users ap
   assert.match(stderr, /user namespace.*start it as root or with --single-process/);
 });
 
-test('doctor looks at guests\' sockets as serve would', async (t) => {
+test('doctor checks guests\' sockets like serve', async (t) => {
   const look = (guest, more = {}) => {
     const profile = { mcpServers: {}, transports: { guest: { plugin: 'transport-vsock', ...guest } }, ...more };
     const { code, stdout } = runProgram(t, ['doctor', '--config', '{config}'], { profile });
@@ -372,7 +375,7 @@ test('doctor looks at guests\' sockets as serve would', async (t) => {
     return stdout;
   };
   for (const [guest, says] of [[{ listen: 'tcp:5002' }, /listen must be like/], [{ listen: 'vsock:5002', allow_cids: [-1] }, /allow_cids/], [{ foo: 1 }, /foo/]]) {
-    // What the schema says is found with its line, the rest by the transport itself.
+    // Errors of the schema are reported with their line, the others by the transport itself.
     const stdout = bad(guest, /^FAIL {2}(transport guest: |configuration: .*:\d+: transports\.guest\.)/m);
     assert.match(stdout, says);
     const profile = { mcpServers: {}, transports: { guest: { plugin: 'transport-vsock', ...guest } } };
@@ -380,7 +383,7 @@ test('doctor looks at guests\' sockets as serve would', async (t) => {
     assert.equal(served.code, 1);
     assert.match(served.stderr, says);
   }
-  // A Unix socket for what is not MCP says nothing about where guests come in.
+  // A Unix socket for other protocols does not affect where guests connect.
   const mixed = look({ listen: 'vsock:5002', handoff: `unix:${t.path('no-service')}` });
   assert.match(mixed.of, /this kernel has (no )?AF_VSOCK/);
   assert.match(mixed.of, /^warn .*hand-off service unix:.*No such file/m);
@@ -390,20 +393,20 @@ test('doctor looks at guests\' sockets as serve would', async (t) => {
   const socket = t.path('s');
   const good = look({ listen: `unix:${socket}`, handoff: `127.0.0.1:${service.address().port}` });
   assert.equal(good.code, 0, good.stdout);
-  assert.match(good.of, /^ok .*\/s can be made$/m);
+  assert.match(good.of, /^ok .*\/s can be created$/m);
   assert.match(good.of, /^ok .*hand-off service 127/m);
   assert.doesNotMatch(good.of, /AF_VSOCK/);
-  assert.match(look({ listen: `hybrid:${t.path('vm')}:5002`, dial: `hybrid:${t.path('vm')}:5003` }).of, /vm_5002 can be made\n.*no monitor at .*vm: No such file/);
-  bad({ listen: `unix:${t.path('none')}/s` }, /^FAIL {2}transport guest: there is no folder .*none\n {6}\S/m);
+  assert.match(look({ listen: `hybrid:${t.path('vm')}:5002`, dial: `hybrid:${t.path('vm')}:5003` }).of, /vm_5002 can be created\n.*no monitor at .*vm: No such file/);
+  bad({ listen: `unix:${t.path('none')}/s` }, /^FAIL {2}transport guest: folder does not exist: .*none\n {6}\S/m);
   writeFileSync(t.path('file'), '');
-  bad({ listen: `unix:${t.path('file')}` }, /is there, and is no socket/);
+  bad({ listen: `unix:${t.path('file')}` }, /exists and is not a socket/);
   const other = createServer();
   await new Promise((resolve) => other.listen(socket, resolve));
   bad({ listen: `unix:${socket}` }, /\/s is in use by another program/);
   other.close();
 });
 
-test('what is in the way of a socket is named, with what to do', async (t) => {
+test('a file or program at the path of the socket is reported with a remedy', async (t) => {
   writeFileSync(t.path('file'), '');
   const other = createServer();
   await new Promise((resolve) => other.listen(t.path('s'), resolve));
@@ -417,10 +420,10 @@ test('what is in the way of a socket is named, with what to do', async (t) => {
   }
 });
 
-test('doctor beside the gateway that has the socket finds nothing wrong with it', async (t) => {
+test('doctor accepts a socket that a running gateway has', async (t) => {
   const { gateway } = await start(t, { up: fake('--tool', 'a') });
   const { stdout, status } = spawnSync(program, ['doctor', '--config', gateway.config], { env: gateway.env(), cwd: gateway.dir, encoding: 'utf8' });
-  assert.match(stdout, /^ok {4}transport guest: a gateway that runs listens on .*guest\.sock$/m);
+  assert.match(stdout, /^ok {4}transport guest: a running gateway listens on .*guest\.sock$/m);
   assert.equal(status, 0, stdout);
 });
 
@@ -435,8 +438,8 @@ test('the endpoint is killed: its guests are disconnected, the next connection w
   assert.ok((await after.request('tools/list', undefined, { ms: 20_000 })).result);
 });
 
-test('ten million random bytes: it lives, answers, and has not grown', async (t) => {
-  // Its connections, half said, stay until their time is over.
+test('ten million random bytes: the gateway keeps answering and does not grow', async (t) => {
+  // Its incomplete connections stay open until they time out.
   const { gateway, socket } = await start(t, { up: fake('--tool', 'a') }, { max_connections_per_peer: 1_000 });
   const guest = new Guest(t, socket);
   await guest.request('tools/list');
@@ -449,7 +452,7 @@ test('ten million random bytes: it lives, answers, and has not grown', async (t)
   assert.ok((await guest.request('tools/list')).result);
   const after = (await statusOf(gateway)).compartments.find((one) => one.name === 'endpoint');
   assert.equal(after.pid, pid, 'the same process');
-  // A sanitizer keeps what was freed.
+  // A sanitizer keeps freed memory.
   if (!sanitized) assert.ok(kilobytes() < before + 16_000, `${before} kB before, ${kilobytes()} kB after`);
 }, { timeout: 120_000 });
 
