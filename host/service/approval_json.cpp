@@ -30,7 +30,7 @@ std::string json_of(const ApprovalQuestion &q, std::uint64_t now_unix_ms) {
   add_text(&out, "principal", q.principal);
   add_text(&out, "transport", q.transport);
   add_text(&out, "peer", q.peer);
-  // As text: it may have more bits than a JavaScript number.
+  // As a string: it may exceed the precision of a JavaScript number.
   add_text(&out, "session", std::to_string(q.session));
   add_number(&out, "asked_unix_ms", q.asked_unix_ms);
   add_number(&out, "expires_unix_ms", q.expires_unix_ms);
@@ -39,7 +39,7 @@ std::string json_of(const ApprovalQuestion &q, std::uint64_t now_unix_ms) {
   return out + "}";
 }
 
-// The text of a JSON string, nothing for any other value.
+// The text of a JSON string; none for any other value.
 std::optional<std::string> text_of(std::string_view value) {
   if (!value.starts_with('"')) return std::nullopt;
   std::string scratch;
@@ -60,10 +60,10 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// An object whose members are all among `known`, each once.
+// Checks that all members of an object are in `known` and occur once.
 Result<void> check_object(std::string_view body, std::initializer_list<std::string_view> known) {
   if (!mcp::valid_json(body, 4) || !body.starts_with('{') || mcp::has_duplicate_members(body)) {
-    return fail(BH_E_INVALID, "the body must be a JSON object, each of its members once");
+    return fail(BH_E_INVALID, "the body must be a JSON object without duplicate members");
   }
   struct Look {
     std::initializer_list<std::string_view> known;
@@ -80,7 +80,8 @@ Result<void> check_object(std::string_view body, std::initializer_list<std::stri
   if (look.unknown.empty()) return {};
   std::string names;
   for (const std::string_view name : known) names.append(names.empty() ? "" : ", ").append(name);
-  return fail(BH_E_INVALID, "\"" + look.unknown + "\" is no member of it; there are: " + names);
+  return fail(BH_E_INVALID,
+              "\"" + look.unknown + "\" is not a known member; known members: " + names);
 }
 
 Result<ApprovalScope> read_scope(std::string_view value) {

@@ -1,4 +1,4 @@
-// Questions and answers about approvals as the service API writes and reads them.
+// The JSON formats of approvals in the service API.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 
 namespace bulkhead::program {
 
-// {"waiting":1,"pending":[{"id":...}]}; `now_unix_ms` for what is left of each one's time.
+// {"waiting":1,"pending":[{"id":...}]}; `now_unix_ms` is used to compute the remaining time of
+// each.
 std::string approvals_json(const ApprovalList &list, std::uint64_t now_unix_ms);
 
-// The body of POST /confirm/{id}:
-// {"decision":"allow"|"deny","scope":"once"|"session"|{"minutes":N}, "surface":"terminal"|"api"};
-// scope and surface may be missing. BH_E_INVALID says what is wrong.
+// Parses the body of POST /confirm/{id}:
+// {"decision":"allow"|"deny","scope":"once"|"session"|{"minutes":N},"surface":"terminal"|"api"};
+// scope and surface are optional. BH_E_INVALID has the reason.
 Result<ApprovalAnswer> read_approval_answer(std::string_view body, std::string_view id);
 
-// The body of POST /confirm/watch: {"seconds":N} or nothing.
+// Parses the body of POST /confirm/watch: {"seconds":N} or empty.
 Result<ApprovalWatch> read_approval_watch(std::string_view body);
 
 }  // namespace bulkhead::program

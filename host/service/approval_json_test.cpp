@@ -7,7 +7,7 @@
 using namespace bulkhead;
 using namespace bulkhead::program;
 
-TEST_CASE("answers are read strictly") {
+TEST_CASE("approval answers are validated strictly") {
   const auto good = [](std::string_view body) {
     const auto answer = read_approval_answer(body, "id");
     REQUIRE(answer.has_value());
@@ -37,7 +37,7 @@ TEST_CASE("answers are read strictly") {
   }
 }
 
-TEST_CASE("who watches says for how long") {
+TEST_CASE("a watch request has a duration") {
   CHECK(read_approval_watch("")->watch_ms == 5000);
   CHECK(read_approval_watch("{}")->watch_ms == 5000);
   CHECK(read_approval_watch(R"({"seconds":60})")->watch_ms == 60'000);
@@ -46,7 +46,7 @@ TEST_CASE("who watches says for how long") {
   }
 }
 
-TEST_CASE("questions are written as JSON, whatever is in them") {
+TEST_CASE("questions with any content are written as valid JSON") {
   ApprovalList list;
   CHECK(approvals_json(list, 0) == R"({"waiting":0,"pending":[]})");
   ApprovalQuestion &q = list.questions.emplace_back();

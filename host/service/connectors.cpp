@@ -44,7 +44,7 @@ const ServerDef *find(const Profile &profile, std::string_view name) {
   return nullptr;
 }
 
-// The API's names are narrower than the profile's.
+// The API permits fewer names than the profile.
 bool good_id(std::string_view id) {
   return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
@@ -63,7 +63,7 @@ Result<void> write_user_layer(const std::string &text) {
   return write_private(file.parent_path().string(), file.filename().string(), text);
 }
 
-// The layer as it is now; without a file an empty one.
+// The current layer; an empty one if the file does not exist.
 Result<ProfileLayer> read_user_layer() {
   auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
   if (!layer.has_value() && layer.error().code == BH_E_NOT_FOUND) {
@@ -78,7 +78,8 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
                               const ServerEntry &entry) {
   const std::string &id = entry.id;
   if (!good_id(id)) {
-    return refuse(BH_E_INVALID, "an id has 1 to 64 small letters, digits, '-', '_' and '.'");
+    return refuse(BH_E_INVALID,
+                  "an id has 1 to 64 characters: lower-case letters, digits, '-', '_' and '.'");
   }
   const auto lock = lock_user_layer();
   if (!lock.has_value()) return refuse(BH_E_LIMIT, lock.error().text);
@@ -96,7 +97,7 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
   const auto &tools = before->profile.tools;
   if (!text.has_value() || find(before->profile, id) != nullptr ||
       std::any_of(tools.begin(), tools.end(), same)) {
-    return refuse(BH_E_DENIED, "server_exists: there is a server \"" + id + "\" already");
+    return refuse(BH_E_DENIED, "server_exists: server \"" + id + "\" already exists");
   }
   if (const ProfileHold *hold = find_hold(before->holds, {"mcpServers", id})) {
     return refuse(BH_E_DENIED, "server_is_locked: " + hold->says);
@@ -104,8 +105,8 @@ ConnectorChange add_connector(const Arguments &arguments, Transports transports,
   auto next = load_for(arguments, transports, *text);
   if (!next.has_value()) return refuse(BH_E_INVALID, joined(next.error()));
   const ServerDef *added = find(next->profile, id);
-  if (added == nullptr) {  // its name is refused; a note says why
-    return refuse(BH_E_INVALID, next->profile.notes.empty() ? "the server is refused"
+  if (added == nullptr) {  // its name is invalid; a note has the reason
+    return refuse(BH_E_INVALID, next->profile.notes.empty() ? "the server is invalid"
                                                             : next->profile.notes.back());
   }
   if (added->unmet || added->disabled_reason.starts_with(kWrongDefinition)) {
@@ -136,7 +137,7 @@ ConnectorChange remove_connector(const Arguments &arguments, Transports transpor
     const bool inherited = loaded.has_value() && find(loaded->profile, name) != nullptr;
     return inherited ? refuse(BH_E_DENIED, "server_is_locked: \"" + name +
                                                "\" is defined in another layer of the profile")
-                     : refuse(BH_E_NOT_FOUND, "there is no server \"" + name + "\"");
+                     : refuse(BH_E_NOT_FOUND, "unknown server \"" + name + "\"");
   }
   auto next = load_for(arguments, transports, *text);
   if (!next.has_value()) return refuse(BH_E_INTERNAL, joined(next.error()));

@@ -1,7 +1,8 @@
-// The user layer's file, connectors.json beside the default profile: servers that the connector API
-// has added. It is written whole, under a lock, and only when the whole profile is valid with it.
+// The user layer's file, connectors.json beside the default profile: the servers added by the
+// connector API. It is rewritten as a whole, under a lock, and only if the complete profile is
+// valid with it.
 //
-// Thread: any; blocks for files and, at most lock_ms, for another gateway's change.
+// Thread: any; blocks for file access and at most lock_ms for a change by another gateway.
 #pragma once
 
 #include <string>
@@ -16,8 +17,8 @@ namespace bulkhead::program {
 inline constexpr std::uint64_t lock_ms = 2'000;
 
 struct ConnectorChange {
-  ServiceAnswer answer;  // a refusal, or what the client is told once `next` has been applied
-  LoadedProfile next;    // the profile with the change
+  ServiceAnswer answer;  // an error, or the client's answer once `next` has been applied
+  LoadedProfile next;    // the changed profile
 };
 
 ConnectorChange add_connector(const Arguments &arguments, Transports transports,

@@ -41,13 +41,13 @@ bool consume(http_codec::ResponseReader &reader, std::string_view in, FoundGatew
       case Result::body:
         found->answer.append(piece);
         if (found->answer.size() <= max_answer_bytes) break;
-        found->error = "answers more than is allowed";
+        found->error = "sent an answer above the size limit";
         return true;
       case Result::done:
         return true;
       case Result::invalid:
       case Result::head_too_large:
-        found->error = "answers something else";
+        found->error = "sent no HTTP response";
         return true;
     }
   }
@@ -61,7 +61,7 @@ void read_answer(int fd, std::uint64_t wait_ms, FoundGateway *found) {
     const std::uint64_t now = now_ms();
     pollfd wait{fd, POLLIN, 0};
     if (now >= deadline || ::poll(&wait, 1, static_cast<int>(deadline - now)) == 0) {
-      found->error = "does not answer";
+      found->error = "timed out";
       return;
     }
     const ssize_t n = ::recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -70,8 +70,8 @@ void read_answer(int fd, std::uint64_t wait_ms, FoundGateway *found) {
       return;
     }
     if (n == 0) {
-      if (!any) found->error = "refuses to answer this user";
-      if (any && !reader.ends_with_connection()) found->error = "sends an incomplete answer";
+      if (!any) found->error = "denies access to this user";
+      if (any && !reader.ends_with_connection()) found->error = "sent an incomplete answer";
       return;
     }
     any = any || n > 0;
@@ -106,8 +106,8 @@ std::optional<FoundGateway> ask(const std::string &path, const std::string &requ
     ::unlink(path.c_str());
     ::close(fd);
     return std::nullopt;
-  } else {  // EAGAIN: its queue is full
-    found.error = errno == EAGAIN ? "does not answer" : describe_errno("connecting", errno);
+  } else {  // EAGAIN: the accept queue is full
+    found.error = errno == EAGAIN ? "timed out" : describe_errno("connecting", errno);
   }
   ::close(fd);
   return found;

@@ -30,8 +30,8 @@ void ControlCompartment::take_metrics_listener(OwnedFd listener) {
                    });
 }
 
-// The supervisor looks who it is: this process may have a user namespace, in which others' users
-// look alike, and sees no /proc.
+// The supervisor identifies the peer: this process may be in a user namespace, in which other users
+// look alike, and cannot access /proc.
 void ControlCompartment::admit(int fd, std::function<void(bool)> done) {
   ask(
       ServiceRequest::admit, {},

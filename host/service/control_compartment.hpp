@@ -1,6 +1,6 @@
-// The compartment that owns the service socket: it alone reads what local clients send. The
-// supervisor gets typed questions from it (service_protocol.hpp), as frames of the request socket:
-// kind: the ServiceRequest, exchange: a number of ours, code: the answer's status.
+// The compartment that owns the service socket; no other process reads input of local clients. It
+// sends typed requests to the supervisor (service_protocol.hpp) as frames of the request socket:
+// kind: the ServiceRequest; exchange: a request number; code: the status of the answer.
 //
 // Owner: the compartment's process. Thread: the reactor's.
 #pragma once
@@ -20,7 +20,7 @@ namespace bulkhead::program {
 
 class ControlCompartment final : public link::Channel::Receiver {
  public:
-  // `broken`: the supervisor cannot be asked any more, and this process is of no use.
+  // `broken`: called when the supervisor is unreachable and this process should end.
   ControlCompartment(Reactor &reactor, OwnedFd listener, OwnedFd requests,
                      std::function<void()> broken);
 
@@ -42,7 +42,7 @@ class ControlCompartment final : public link::Channel::Receiver {
   std::optional<MetricsServer> metrics_;
 };
 
-// For run_compartment().
+// Used by run_compartment().
 std::shared_ptr<void> make_control_compartment(Reactor &reactor, OwnedFd listener, OwnedFd requests,
                                                std::function<void()> end);
 

@@ -184,7 +184,7 @@ void ControlServer::read_more(Connection &connection) {
   }
 }
 
-// Answers, or waits for more.
+// Answers the request, or waits for more input.
 void ControlServer::consume(Connection &connection, std::string_view in) {
   const RequestFeed::Result result = connection.feed->feed(in);
   if (result == RequestFeed::Result::error) return answer(connection, refusal(*connection.feed));
@@ -209,7 +209,7 @@ void ControlServer::hand_over(Connection &connection) {
   request.host = feed->text(Field::host);
   request.body = feed->body();
   connection.state = State::answering;
-  // While it works, only the client's end is of interest.
+  // During processing only the end of the client is relevant.
   reactor_.modify(connection.watch, 0);
   if (connection.timer != 0) reactor_.timer_cancel(connection.timer);
   connection.timer = 0;

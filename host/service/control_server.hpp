@@ -1,8 +1,8 @@
-// HTTP/1.1 on the service socket, one request a connection.
+// HTTP/1.1 on the service socket, one request per connection.
 //
-// Only peers that `admit` lets in are read from. Runs on a reactor; at most max_connections at once
-// (more are closed unanswered). A client that does not send its request, or take its answer, within
-// its time is closed.
+// Reads only from peers that `admit` accepts. Runs on a reactor. Limited to max_connections
+// connections; further ones are closed without an answer. A client that does not send its request
+// or read its answer in time is disconnected.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@
 namespace bulkhead::program {
 
 struct ControlRequest {
-  std::string method;  // "GET"
-  std::string path;    // "/status"; without the query
-  std::string host;    // the header; empty: there was none
+  std::string method;  // for example "GET"
+  std::string path;    // for example "/status"; without the query
+  std::string host;    // the Host header; empty: none
   std::string body;
 };
 
@@ -40,19 +40,20 @@ class ControlServer {
   static constexpr std::size_t max_body_bytes = 1u << 20;
   static constexpr std::uint64_t request_ms = 5'000;
   static constexpr std::uint64_t answer_ms = 5'000;
-  static constexpr std::uint64_t pause_ms = 1'000;  // when no descriptor is free to accept with
+  static constexpr std::uint64_t pause_ms = 1'000;  // if no descriptor is available for accept()
 
-  // The answer may come later, from the loop's thread; what comes after the client has gone, or
-  // after the server has, is dropped. Without an answer the connection stays, so give one.
+  // The answer may be given later, on the loop's thread; it is dropped if the client or the server
+  // no longer exists. The connection stays open until an answer is given.
   using Reply = std::function<void(ControlAnswer)>;
   using Handler = std::function<void(const ControlRequest &, Reply)>;
 
-  // May who is at the other end of `fd` ask? `done` once, now or from the loop, or never: then the
-  // client is closed after request_ms. `fd` is borrowed until `admit` returns.
+  // Decides whether the peer of `fd` may send requests. Calls `done` once, immediately or from the
+  // loop; if it never does, the client is closed after request_ms. `fd` is borrowed until `admit`
+  // returns.
   using Admit = std::function<void(int fd, std::function<void(bool)> done)>;
 
-  // `listener` is borrowed, non-blocking, and may be shared with processes that do not accept. It
-  // and the reactor must outlive this.
+  // `listener` is borrowed, non-blocking, and may be shared with processes that do not accept. The
+  // listener and the reactor must outlive this object.
   ControlServer(Reactor &reactor, int listener, Admit admit, Handler handler);
   ~ControlServer();
   ControlServer(const ControlServer &) = delete;
@@ -62,7 +63,7 @@ class ControlServer {
   enum class State : std::uint8_t { admitting, reading, answering };
   struct Connection {
     ControlServer *server = nullptr;
-    std::uint64_t number = 0;  // of the client; a slot is used again
+    std::uint64_t number = 0;  // of the client; slots are reused
     int fd = -1;
     State state = State::admitting;
     std::unique_ptr<http_codec::RequestFeed> feed;
@@ -91,7 +92,7 @@ class ControlServer {
   const Handler handler_;
   std::uint64_t watch_ = 0, numbers_ = 0;
   std::array<Connection, max_connections> connections_;
-  // What comes when the server has gone finds this expired.
+  // Late answers find this expired after the server is destroyed.
   const std::shared_ptr<ControlServer *> self_ = std::make_shared<ControlServer *>(this);
 };
 

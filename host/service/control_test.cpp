@@ -20,12 +20,12 @@ using namespace bulkhead::program;
 
 namespace {
 
-// This process is the gateway: what it forks is below it.
+// This process acts as the gateway, and its forked children as descendants of it.
 void admit_others(int fd, const std::function<void(bool)> &done) {
   done(peer_may_ask(fd, ::getpid()));
 }
 
-// A reactor turning on a thread of its own, with a control socket on it.
+// A reactor on a separate thread with a service socket.
 class Served {
  public:
   Served(std::string path, const std::string &answer) : reactor_(std::move(*Reactor::create())) {
@@ -78,7 +78,7 @@ std::string read_all(int fd) {
 
 }  // namespace
 
-TEST_CASE("a gateway is found and answers, also at length") {
+TEST_CASE("a gateway is found and can send large answers") {
   TestFolder folder;
   const std::string answer = "{\"pid\":1,\"x\":\"" + std::string(3u << 20, 'y') + "\"}";
   Served served(folder / "1-1.sock", answer);
@@ -94,7 +94,7 @@ TEST_CASE("a gateway is found and answers, also at length") {
   }
 }
 
-TEST_CASE("clients that do not read keep nobody from asking for long") {
+TEST_CASE("clients that do not read block others only until the time-out") {
   TestFolder folder;
   const std::string answer(3u << 20, 'y');
   Served served(folder / "1-1.sock", answer);
@@ -103,18 +103,18 @@ TEST_CASE("clients that do not read keep nobody from asking for long") {
     idle.push_back(connect_to(folder / "1-1.sock"));
     send_to(idle.back(), "GET /status HTTP/1.1\r\n\r\n");
     char byte = 0;
-    REQUIRE(::read(idle.back(), &byte, 1) == 1);  // it has a slot
+    REQUIRE(::read(idle.back(), &byte, 1) == 1);  // it occupies a slot
   }
   auto found = ask_gateways({folder.path}, "GET", "/status", status_wait_ms);
   REQUIRE(found.size() == 1);
-  CHECK_FALSE(found[0].error.empty());  // all slots are taken: closed unanswered
+  CHECK_FALSE(found[0].error.empty());  // all slots are occupied: closed without an answer
   for (const int fd : idle) ::close(fd);
   for (int i = 0; i < 100 && !found[0].error.empty(); ++i)
     found = ask_gateways({folder.path}, "GET", "/status", status_wait_ms);
   CHECK(found[0].error.empty());
 }
 
-TEST_CASE("what a dead gateway left is removed, other files are not") {
+TEST_CASE("sockets of ended gateways are removed, other files are kept") {
   TestFolder folder;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -129,7 +129,7 @@ TEST_CASE("what a dead gateway left is removed, other files are not") {
   CHECK(std::filesystem::exists(folder / "keep"));
 }
 
-TEST_CASE("the socket goes with its gateway") {
+TEST_CASE("the socket file is removed with its gateway") {
   TestFolder folder;
   {
     Served served(folder / "1-1.sock", "{}");
@@ -137,12 +137,12 @@ TEST_CASE("the socket goes with its gateway") {
   CHECK(std::filesystem::is_empty(folder.path));
 }
 
-TEST_CASE("a name that is too long is an error, not a truncated socket") {
+TEST_CASE("a socket name that is too long is an error and is not truncated") {
   TestFolder folder;
   CHECK_FALSE(ServiceSocket::open(folder / std::string(120, 'x')));
 }
 
-TEST_CASE("requests are read in pieces, and what is none is answered so") {
+TEST_CASE("requests are read in parts, and invalid ones get an error") {
   TestFolder folder;
   auto reactor = std::move(*Reactor::create());
   std::vector<ControlRequest> seen;
@@ -194,10 +194,10 @@ TEST_CASE("requests are read in pieces, and what is none is answered so") {
   CHECK(ask("GET / HTTP/1.1\r\nSec-Fetch-Site: cross-site\r\n\r\n").find(" 403 ") !=
         std::string::npos);
   CHECK(ask("GET /" + std::string(20'000, 'x')).find(" 431 ") != std::string::npos);
-  CHECK(ask("GET / HTTP/1.1\r\nHost").empty());  // gone before its request was whole
+  CHECK(ask("GET / HTTP/1.1\r\nHost").empty());  // closed before its request was complete
   CHECK(seen.size() == 1);
 
-  // An answer that comes when the client has gone, and one when the server has.
+  // Answers given after the client has closed, and after the server was destroyed.
   const int gone = connect_to(folder / "s");
   send_to(gone, "GET /later HTTP/1.1\r\n\r\n");
   turn();
@@ -215,7 +215,7 @@ TEST_CASE("requests are read in pieces, and what is none is answered so") {
   later({200, "{}"});
 }
 
-TEST_CASE("children of the gateway and other users are not answered") {
+TEST_CASE("children of the gateway and other users are rejected") {
   TestFolder folder;
   Served served(folder / "s", "{}");
   const std::string path = folder / "s";

@@ -25,8 +25,8 @@ bool is_loopback(int listener) {
   return (ntohl(four.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
 }
 
-// A web page can have its own name mean 127.0.0.1 (DNS rebinding); its requests then carry that
-// name.
+// A web page can resolve its own name to 127.0.0.1 (DNS rebinding); its requests then have that
+// name in Host.
 bool names_this_machine(std::string_view host) {
   if (host.empty() || host.starts_with('[')) return true;
   const std::string name(host.substr(0, host.find(':')));
@@ -38,7 +38,8 @@ bool names_this_machine(std::string_view host) {
 
 Result<OwnedFd> open_metrics_listener(const std::string &address) {
   const auto bytes = tcp_sockaddr(address);
-  if (!bytes) return fail(BH_E_INVALID, "gateway.metrics_listen: " + address + " is no address");
+  if (!bytes)
+    return fail(BH_E_INVALID, "gateway.metrics_listen: " + address + " is not a valid address");
   auto opened = open_listener(*bytes, address, SocketFile::own_user);
   if (!opened) return fail(opened.error().code, "gateway.metrics_listen: " + opened.error().text);
   return opened;
@@ -46,7 +47,7 @@ Result<OwnedFd> open_metrics_listener(const std::string &address) {
 
 ControlAnswer metrics_answer(const std::string &value) {
   ServiceStatus status;
-  if (!from_bytes(value, &status)) return {500, error_body("the gateway's answer is damaged")};
+  if (!from_bytes(value, &status)) return {500, error_body("the gateway sent an invalid answer")};
   return {200, metrics_text(status), metrics_type};
 }
 
@@ -62,10 +63,11 @@ MetricsServer::MetricsServer(Reactor &reactor, OwnedFd listener, AskService ask)
 
 void MetricsServer::handle(const ControlRequest &request, ControlServer::Reply reply) const {
   if (for_this_machine_ && !names_this_machine(request.host)) {
-    return reply({403, error_body("ask by address, or as localhost")});
+    return reply({403, error_body("use the IP address or localhost in the URL")});
   }
-  if (request.path != "/metrics") return reply({404, error_body("only /metrics is here")});
-  if (request.method != "GET") return reply({405, error_body("this path takes GET")});
+  if (request.path != "/metrics")
+    return reply({404, error_body("unknown path; this server has only /metrics")});
+  if (request.method != "GET") return reply({405, error_body("method not allowed; use GET")});
   ask_(ServiceRequest::status, {}, [reply = std::move(reply)](const ServiceAnswer &answer) {
     reply(answer.code == BH_OK ? metrics_answer(answer.value)
                                : ControlAnswer{503, error_body("the gateway is busy")});

@@ -1,5 +1,5 @@
-// GET /metrics over TCP, where the profile says so (gateway.metrics_listen): for a Prometheus that
-// cannot reach the service socket. Nothing else is answered there, and nobody is asked who he is.
+// GET /metrics over TCP if gateway.metrics_listen is set, for a Prometheus that cannot access the
+// service socket. It serves nothing else and has no authentication.
 #pragma once
 
 #include "base/owned_fd.hpp"
@@ -9,22 +9,22 @@
 
 namespace bulkhead::program {
 
-// BH_E_IO and the like: somebody else listens there, or it is no address of this machine.
+// BH_E_IO and others: the address is in use, or is not an address of this machine.
 Result<OwnedFd> open_metrics_listener(const std::string &address);
 
-// Of the value that ServiceRequest::status is answered with.
+// `value`: the answer to ServiceRequest::status.
 ControlAnswer metrics_answer(const std::string &value);
 
 class MetricsServer {
  public:
-  // Bounds and time-outs are those of ControlServer.
+  // Limits and time-outs are those of ControlServer.
   MetricsServer(Reactor &reactor, OwnedFd listener, AskService ask);
 
  private:
   void handle(const ControlRequest &request, ControlServer::Reply reply) const;
 
   const OwnedFd listener_;
-  const bool for_this_machine_;  // it listens on loopback
+  const bool for_this_machine_;  // the listener is on loopback
   const AskService ask_;
   ControlServer server_;
 };

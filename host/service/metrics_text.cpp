@@ -9,7 +9,7 @@
 namespace bulkhead::program {
 namespace {
 
-// As a label's value is written.
+// Formats a label with an escaped value.
 std::string label(std::string_view name, std::string_view value) {
   std::string out(name);
   out += "=\"";
@@ -20,7 +20,7 @@ std::string label(std::string_view name, std::string_view value) {
   return out + "\"";
 }
 
-// Names of metrics have no dots.
+// Metric names cannot contain dots.
 std::string plain(std::string_view name) {
   std::string out(name);
   std::replace(out.begin(), out.end(), '.', '_');
@@ -34,7 +34,7 @@ class Metrics {
     metric.type = type;
     metric.samples.emplace_back(std::move(labels), value);
   }
-  // Samples of one name stand together, below one TYPE line.
+  // Samples with the same name are consecutive, after one TYPE line.
   std::string text() const {
     std::string out;
     for (const auto &[name, metric] : metrics_) {
@@ -63,15 +63,14 @@ std::string metrics_text(const ServiceStatus &status) {
   metrics.add("bulkhead_requests_in_flight", "gauge", "", status.host.in_flight);
   metrics.add("bulkhead_uptime_seconds", "gauge", "", status.process.uptime_ms / 1'000);
   for (const auto &[name, value] : status.host.counters) {
-    // "ID.NAME" is a plugin's: ids have no dot before the name's own unless they hold one, and then
-    // the longest id that fits is meant.
+    // "ID.NAME" is a counter of a plugin. An id may contain dots; the longest matching id is used.
     std::string_view owner;
     for (const PluginStatus &plugin : status.host.plugins) {
       const bool fits = name.size() > plugin.id.size() && name.starts_with(plugin.id) &&
                         name[plugin.id.size()] == '.';
       if (fits && plugin.id.size() > owner.size()) owner = plugin.id;
     }
-    if (name == "approvals_waiting") {  // they come and go
+    if (name == "approvals_waiting") {  // a current number, so a gauge
       metrics.add("bulkhead_" + plain(name), "gauge", "", value);
     } else if (owner.empty()) {
       metrics.add("bulkhead_" + plain(name) + "_total", "counter", "", value);
@@ -87,7 +86,7 @@ std::string metrics_text(const ServiceStatus &status) {
     metrics.add("bulkhead_server_in_flight", "gauge", of, server.in_flight);
     metrics.add("bulkhead_server_restarts_total", "counter", of, server.restarts);
   }
-  std::set<std::string> seen;  // a process that ends beside its replacement comes after it
+  std::set<std::string> seen;  // a draining process is listed after its replacement
   for (const CompartmentStatus &one : status.process.compartments) {
     if (!seen.insert(one.name).second) continue;
     const std::string of = label("compartment", one.name);

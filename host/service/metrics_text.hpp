@@ -1,4 +1,4 @@
-// A gateway's counters as text that Prometheus reads.
+// A gateway's counters in the Prometheus text format.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace bulkhead::program {
 inline constexpr std::string_view metrics_type = "text/plain; version=0.0.4; charset=utf-8";
 
 // Counters of the gateway as bulkhead_NAME_total, those of its plugins as
-// bulkhead_plugin_NAME_total{plugin="ID"}; sessions, calls under way or waiting for a
-// person, servers and compartments as gauges.
+// bulkhead_plugin_NAME_total{plugin="ID"}; sessions, in-flight calls, calls waiting for approval,
+// servers and compartments as gauges.
 std::string metrics_text(const ServiceStatus &status);
 
 }  // namespace bulkhead::program

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t look_ms = 20;
 
-// Of the servers that a change has begun to connect, those that have not come up.
+// The servers that a change started to connect and that are not ready, with the reason.
 std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus &status,
                                                                const ApplyReport &report) {
   std::vector<std::pair<std::string, std::string>> out;
@@ -22,7 +22,9 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
     };
     if (!in(report.added) && !in(report.changed)) continue;
     if (server.state == ServerState::ready || server.state == ServerState::idle) continue;
-    if (server.state == ServerState::disabled && server.reason.empty()) continue;  // as asked
+    if (server.state == ServerState::disabled && server.reason.empty())
+      // Disabled by the profile.
+      continue;
     out.emplace_back(server.name, server.reason.empty() ? "still connecting" : server.reason);
   }
   return out;
@@ -30,17 +32,17 @@ std::vector<std::pair<std::string, std::string>> not_connected(const HostStatus 
 
 }  // namespace
 
-// One change, from its question to its answer.
+// One change, from request to answer.
 struct Service::Job {
   Service *service = nullptr;
   What what = What::reload;
-  ServerEntry entry;  // of add
-  std::string id;     // of remove
+  ServerEntry entry;  // for add
+  std::string id;     // for remove
   ServiceReply reply;
-  // Filled in on the pool's thread.
+  // Set on the pool's thread:
   ConnectorChange change;
   std::vector<std::string> errors;
-  // Then:
+  // Set afterwards:
   std::vector<std::string> notes;
   ApplyReport report;
   std::uint64_t deadline_ns = 0;
@@ -75,7 +77,7 @@ Service::~Service() {
   reactor_.forget(this);
 }
 
-// ---- questions ---------------------------------------------------------------------------------
+// ---- requests ----------------------------------------------------------------------------------
 
 void Service::ask(ServiceRequest request, std::string_view value, ServiceReply reply) {
   switch (request) {
@@ -98,7 +100,7 @@ void Service::ask(ServiceRequest request, std::string_view value, ServiceReply r
     case ServiceRequest::admit:
       break;
   }
-  reply(refuse_with(BH_E_UNSUPPORTED, "there is no such request"));
+  reply(refuse_with(BH_E_UNSUPPORTED, "unknown request"));
 }
 
 void Service::approvals(ApprovalRequest request, std::string_view value, ServiceReply reply) {
@@ -109,7 +111,7 @@ void Service::approvals(ApprovalRequest request, std::string_view value, Service
                      });
 }
 
-// What the files say, which is what the next reload brings.
+// Lists the connectors in the files, as the next reload would apply them.
 struct Service::Listing {
   Service *service;
   ServiceReply reply;
@@ -135,13 +137,13 @@ void Service::list_connectors(ServiceReply reply) {
       listing.get());
   if (started != BH_OK) return listing->reply(refuse_with(BH_E_LIMIT, "the gateway is busy"));
   ++running_;
-  static_cast<void>(listing.release());  // the loop's, in a later turn
+  static_cast<void>(listing.release());  // the loop frees it in a later turn
 }
 
 void Service::add(std::string_view value, ServiceReply reply) {
   auto job = new_job(What::add, std::move(reply));
   if (!from_bytes(value, &job->entry)) {
-    return job->reply(refuse_with(BH_E_INVALID, "the definition is damaged"));
+    return job->reply(refuse_with(BH_E_INVALID, "the definition is invalid"));
   }
   enqueue(std::move(job));
 }
@@ -149,7 +151,7 @@ void Service::add(std::string_view value, ServiceReply reply) {
 void Service::remove(std::string_view value, ServiceReply reply) {
   auto job = new_job(What::remove, std::move(reply));
   if (!from_bytes(value, &job->id)) {
-    return job->reply(refuse_with(BH_E_INVALID, "the id is damaged"));
+    return job->reply(refuse_with(BH_E_INVALID, "the id is invalid"));
   }
   enqueue(std::move(job));
 }
@@ -158,7 +160,7 @@ void Service::reload() {
   enqueue(new_job(What::reload, [](const ServiceAnswer &) {}));
 }
 
-// ---- one after the other -----------------------------------------------------------------------
+// ---- one change at a time ----------------------------------------------------------------------
 
 std::unique_ptr<Service::Job> Service::new_job(What what, ServiceReply reply) {
   auto job = std::make_unique<Job>();
@@ -170,7 +172,7 @@ std::unique_ptr<Service::Job> Service::new_job(What what, ServiceReply reply) {
 
 void Service::enqueue(std::unique_ptr<Job> job) {
   if (jobs_.size() >= max_waiting) {
-    return job->reply(refuse_with(BH_E_LIMIT, "too many changes wait already"));
+    return job->reply(refuse_with(BH_E_LIMIT, "too many changes are waiting"));
   }
   jobs_.push_back(std::move(job));
   if (jobs_.size() == 1) start_next();
@@ -213,11 +215,11 @@ void Service::prepared(Job &job) {
 void Service::applied(Job &job, Result<ApplyReport> report) {
   if (!report.has_value()) {
     backend_.log(LogLevel::error, "reload: " + report.error().text);
-    // Started again meanwhile, the endpoint has it from the start.
+    // If the endpoint was restarted during the change, it has started with the new profile.
     const bool later = report.error().code == BH_E_UNAVAILABLE;
     const char *what = job.what == What::reload
                            ? (later ? "not confirmed" : "nothing was changed")
-                           : "saved; it takes effect when the gateway is back, or with a reload";
+                           : "saved; it takes effect after a restart or reload";
     return finish(refuse_with(BH_E_INTERNAL, what, {report.error().text}));
   }
   job.report = *std::move(report);
@@ -232,7 +234,7 @@ void Service::applied(Job &job, Result<ApplyReport> report) {
   wait_quiet();
 }
 
-// Until what the change has begun is over: new servers have answered or failed, old ones are gone.
+// Waits until the change has settled: new servers are ready or have failed, old ones have ended.
 void Service::wait_quiet() {
   backend_.look([this, alive = std::weak_ptr(alive_)](const HostStatus &status) {
     if (!alive.expired()) looked(status);

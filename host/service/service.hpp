@@ -1,7 +1,8 @@
-// The gateway's side of the service API and of SIGHUP: reloads the profile, lists and changes the
-// connectors of the user layer, says how things are. Typed questions, see service_protocol.hpp.
+// The gateway's implementation of the service API and of SIGHUP: reloads the profile, lists and
+// changes the connectors of the user layer, reports status. Requests are typed, see
+// service_protocol.hpp.
 //
-// Changes are made one after the other; beyond max_waiting they are refused. Files are read and
+// Changes are made one after another; beyond max_waiting they are rejected. Files are read and
 // written on a thread of the reactor's pool.
 #pragma once
 
@@ -20,16 +21,16 @@
 
 namespace bulkhead::program {
 
-// The gateway behind the service. All are called on the loop's thread.
+// The gateway behind the service. All functions are called on the loop's thread.
 struct ServiceBackend {
-  // How the gateway and its process are now; `done` once, now or later.
+  // Reports the state of the gateway and its process; calls `done` once, immediately or later.
   std::function<void(std::function<void(const ServiceStatus &)> done)> status;
-  // Makes it the running profile; `done` once, from the loop, now or later.
+  // Applies a profile; calls `done` once, from the loop, immediately or later.
   std::function<void(LoadedProfile next, std::function<void(Result<ApplyReport>)> done)> apply;
-  // The host's part of that.
+  // Reports the host's part of the state.
   std::function<void(std::function<void(const HostStatus &)> done)> look;
   std::function<void(LogLevel level, std::string_view text)> log;
-  // Asks the endpoint about approvals; nobody on the way looks at the values. `done` once.
+  // Forwards a request about approvals to the endpoint without parsing it. Calls `done` once.
   std::function<void(ApprovalRequest request, std::string value,
                      std::function<void(Result<std::string>)> done)>
       approvals;
@@ -38,18 +39,19 @@ struct ServiceBackend {
 class Service {
  public:
   static constexpr std::size_t max_waiting = 8;
-  // A reload is answered when it is over, or after this.
+  // A reload is answered when it has settled, or after this time.
   static constexpr std::uint64_t settle_ms = 10'000;
 
-  // `arguments` are those that the profile was loaded with.
+  // `arguments`: those that the profile was loaded with.
   Service(Reactor &reactor, Arguments arguments, Transports transports, ServiceBackend backend);
-  ~Service();  // waits for a file that is being written
+  ~Service();  // waits for a pending file write
   Service(const Service &) = delete;
   Service &operator=(const Service &) = delete;
 
-  // Everything but ServiceRequest::admit and metrics_listener. The value may be anything.
+  // Handles every request except ServiceRequest::admit and metrics_listener. The value may be
+  // invalid.
   void ask(ServiceRequest request, std::string_view value, ServiceReply reply);
-  // A reload that nobody waits for; the result is logged.
+  // A reload without a waiting client; the result is logged.
   void reload();
 
  private:
@@ -74,11 +76,11 @@ class Service {
   const Arguments arguments_;
   const Transports transports_;
   const ServiceBackend backend_;
-  std::deque<std::unique_ptr<Job>> jobs_;  // the first is under way
-  std::uint32_t running_ = 0;              // what is on threads of the pool
+  std::deque<std::unique_ptr<Job>> jobs_;  // the first one is in progress
+  std::uint32_t running_ = 0;              // number of jobs on threads of the pool
   bool stopping_ = false;
   std::uint64_t timer_ = 0;
-  // An apply that ends when the service has gone finds this expired.
+  // An apply that completes after this object was destroyed finds this expired.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

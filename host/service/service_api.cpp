@@ -14,7 +14,7 @@ namespace {
 
 // ---- answers -----------------------------------------------------------------------------------
 
-// There is one gateway behind a socket: it is the "session" of the reference's answer.
+// Each socket has one gateway, which is the "session" of the reference's answer.
 constexpr std::string_view gateway_id = "gateway";
 constexpr std::string_view connector_mode = "bulkhead.profile/1";
 
@@ -33,7 +33,7 @@ void append_texts(std::string *out, std::string_view name, const std::vector<std
   *out += ']';
 }
 
-// What went wrong, every line of it; nothing was changed.
+// Reports all mistakes of the profile; nothing was changed.
 ControlAnswer not_reloaded(const Refusal &refusal) {
   std::string out = R"({"success":false,"reloaded":0,"failed_session_count":1,)";
   out += R"("failed_session_ids":["gateway"],"failures":[)";
@@ -75,7 +75,7 @@ std::string json_of(const ServiceStatus &status) {
   return snapshot_json(status.process, status.host);
 }
 
-// How much of the change is in force.
+// Whether all of the change is in force, a part, or nothing.
 std::string_view extent_of(const ApplyReport &report) {
   if (report.needs_restart.empty()) return "all";
   return report.nothing_applied() ? "none" : "part";
@@ -99,7 +99,7 @@ std::string json_of(const Reloaded &done) {
   if (all) {
     out += "null";
   } else {
-    mcp::append_quoted(&out, extent == "none" ? "nothing was changed: every change needs a restart"
+    mcp::append_quoted(&out, extent == "none" ? "nothing was changed: all changes need a restart"
                                               : "reloaded in part: some changes need a restart");
   }
   append_text(&out, "applied", extent);
@@ -167,13 +167,13 @@ ControlAnswer answered(const std::string &) {
 template <class T>
 ControlAnswer render(const std::string &value) {
   T typed;
-  if (!from_bytes(value, &typed)) return {500, error_body("the gateway's answer is damaged")};
+  if (!from_bytes(value, &typed)) return {500, error_body("the gateway sent an invalid answer")};
   return {200, json_of(typed)};
 }
 
-// ---- questions ---------------------------------------------------------------------------------
+// ---- requests ----------------------------------------------------------------------------------
 
-// The value to ask with, of a request's body and the last part of its path.
+// Encodes the value of a request from the HTTP body and the last part of the path.
 using Encode = Result<std::string> (*)(const std::string &body, std::string_view id);
 
 Result<std::string> no_value(const std::string &, std::string_view) {
@@ -208,7 +208,7 @@ Result<std::string> decision(const std::string &body, std::string_view id) {
 
 struct Route {
   std::string_view method;
-  std::string_view path;  // one that ends with '/' takes one more part, an id
+  std::string_view path;  // a path that ends with '/' has one more part, an id
   ServiceRequest request;
   Encode encode;
   ControlAnswer (*render)(const std::string &value);
@@ -259,8 +259,8 @@ void ServiceApi::handle(const ControlRequest &request, ControlServer::Reply repl
                   reply(answer.code == BH_OK ? route.render(answer.value) : refused(answer));
                 });
   }
-  if (others.empty()) return reply({404, error_body("there is nothing at this path")});
-  reply({405, error_body("this path takes " + others)});
+  if (others.empty()) return reply({404, error_body("unknown path")});
+  reply({405, error_body("method not allowed; this path supports " + others)});
 }
 
 }  // namespace bulkhead::program

@@ -1,17 +1,17 @@
-// What can be asked of a running gateway through its service socket:
+// The requests that a running gateway accepts on its service socket:
 //
-//   GET    /status               the snapshot that `bulkhead status` shows
-//   GET    /metrics              its counters, as Prometheus reads them
-//   POST   /reload-config        reads the profile again and makes it the one that runs
-//   GET    /mcp/connectors       the servers of the profile, with where they come from
-//   POST   /mcp/connectors       adds one to the user layer, and reloads
-//   DELETE /mcp/connectors/ID    takes one of the user layer away, and reloads
-//   GET    /confirm/pending      the calls that wait for a person
-//   POST   /confirm/watch        the same, and whoever asks will look again: calls may wait for it
-//   POST   /confirm/ID           answers one
+//   GET    /status               the status that `bulkhead status` shows
+//   GET    /metrics              the counters in the Prometheus text format
+// POST   /reload-config        reloads the profile
+//   GET    /mcp/connectors       the servers of the profile with their sources
+//   POST   /mcp/connectors       adds a server to the user layer and reloads
+//   DELETE /mcp/connectors/ID    removes a server from the user layer and reloads
+//   GET    /confirm/pending      the calls that wait for human approval
+//   POST   /confirm/watch        the same; announces a client that polls, so that calls wait for it
+//   POST   /confirm/ID           approves or denies one
 //
-// HTTP and JSON on the side of the client, typed values on the side of the gateway. Errors are
-// {"error":"..."}. A further path is a row of the table in service_api.cpp, and a ServiceRequest.
+// The client side is HTTP and JSON, the gateway side typed values. Errors are {"error":"..."}. To
+// add a path, add a row to the table in service_api.cpp and a ServiceRequest.
 #pragma once
 
 #include "base/owned_fd.hpp"
@@ -22,7 +22,7 @@ namespace bulkhead::program {
 
 class ServiceApi {
  public:
-  // See ControlServer for `listener` and `admit`.
+  // ControlServer documents `listener` and `admit`.
   ServiceApi(Reactor &reactor, int listener, ControlServer::Admit admit, AskService ask);
 
  private:

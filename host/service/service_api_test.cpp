@@ -1,5 +1,5 @@
-// Both halves of the service API: HTTP in and typed questions out, and what the gateway makes of
-// questions that nobody sane would ask.
+// Tests of both sides of the service API: HTTP requests that become typed ones, and the gateway's
+// reaction to invalid typed requests.
 #include "service/service_api.hpp"
 
 #include <sys/socket.h>
@@ -29,7 +29,7 @@ struct World {
   void turn() const {
     for (int i = 0; i < 10; ++i) reactor->poll(0);
   }
-  // What comes back, up to the end of the connection.
+  // Returns everything up to the end of the connection.
   std::string ask(std::string_view request) const {
     const int fd = connect();
     REQUIRE(::send(fd, request.data(), request.size(), MSG_NOSIGNAL) ==
@@ -68,7 +68,7 @@ bool has(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("each path asks its question, and shows the answer") {
+TEST_CASE("each path sends its request and returns the answer") {
   World world;
   struct Asked {
     ServiceRequest request;
@@ -131,7 +131,7 @@ TEST_CASE("each path asks its question, and shows the answer") {
   CHECK(asked->request == ServiceRequest::reload);
   CHECK(has(reloaded, R"("success":true,"reloaded":1,)"));
   CHECK(has(reloaded, R"("message":null,"applied":"all")"));
-  // What needs a restart is not in force: in part, or nothing at all.
+  // Changes that need a restart are not in force: applied in part, or not at all.
   done.report.needs_restart = {"policies.p: needs a restart"};
   done.report.policy_mark = {2, "d1", 3, {"3 rules added"}};
   done.report.policy = done.report.policy_mark.changes;
@@ -169,7 +169,7 @@ TEST_CASE("each path asks its question, and shows the answer") {
   CHECK(asked->request == ServiceRequest::remove_connector);
   CHECK(asked->value == to_bytes(std::string("a")));
 
-  // What is no question is not asked.
+  // Invalid requests are not forwarded.
   asked.reset();
   for (const char *path : {"/", "/statu", "/status/", "/mcp/connectors/", "/mcp/connectors/a/b"}) {
     INFO(path);
@@ -181,7 +181,7 @@ TEST_CASE("each path asks its question, and shows the answer") {
   CHECK_FALSE(asked.has_value());
 }
 
-TEST_CASE("refusals have the status of their kind") {
+TEST_CASE("errors have the HTTP status of their code") {
   World world;
   ServiceAnswer answer;
   ServiceApi api(
@@ -206,7 +206,7 @@ TEST_CASE("refusals have the status of their kind") {
   CHECK(has(world.ask(request("GET", "/status")), " 500 "));
 }
 
-TEST_CASE("the control compartment asks the supervisor, and reads from nobody who may not ask") {
+TEST_CASE("the control compartment forwards requests and rejects peers without permission") {
   struct Supervisor final : link::Channel::Receiver {
     bool may = true;
     std::vector<std::uint16_t> kinds;
@@ -214,7 +214,7 @@ TEST_CASE("the control compartment asks the supervisor, and reads from nobody wh
                OwnedFd fd) override {
       link::Frame answer = frame;
       if (frame.kind == static_cast<std::uint16_t>(ServiceRequest::metrics_listener)) {
-        answer.code = static_cast<std::uint32_t>(BH_E_NOT_FOUND);  // the profile names none
+        answer.code = static_cast<std::uint32_t>(BH_E_NOT_FOUND);  // not configured in the profile
         channel.send(answer);
         return;
       }
@@ -225,7 +225,7 @@ TEST_CASE("the control compartment asks the supervisor, and reads from nobody wh
         channel.send(answer);
         return;
       }
-      link::Frame other = frame;  // an answer to a question that was not asked
+      link::Frame other = frame;  // an answer to a request that was never sent
       other.exchange += 1'000;
       channel.send(other, "rubbish");
       channel.send(answer, to_bytes(ServiceStatus{}));
@@ -252,7 +252,7 @@ TEST_CASE("the control compartment asks the supervisor, and reads from nobody wh
   CHECK(ended);
 }
 
-TEST_CASE("the gateway refuses questions that are damaged") {
+TEST_CASE("the gateway rejects invalid requests") {
   World world;
   Service service(*world.reactor, Arguments(), Transports::served, ServiceBackend());
   std::vector<bh_status> codes;

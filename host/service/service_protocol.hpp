@@ -1,8 +1,8 @@
-// What the service API asks of the gateway behind it, as values. The API is the side that a client
-// talks to, in a process of its own or not; the gateway's side is host/service.hpp. A question is a
-// kind and an archived value, its answer a status and an archived value.
+// The requests of the service API to the gateway, as values. The API is the client-facing side, in
+// a separate process or not; the gateway's side is host/service/service.hpp. A request is a kind
+// and an archived value, an answer a status and an archived value.
 //
-// The gateway takes what comes as coming from a process that was taken over.
+// The gateway treats requests as coming from a compromised process.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 namespace bulkhead::program {
 
 enum class ServiceRequest : std::uint16_t {
-  admit = 1,         // a descriptor: may who is at its other end ask? BH_OK or BH_E_DENIED
+  admit = 1,         // a descriptor: may its peer send requests? BH_OK or BH_E_DENIED
   status,            // -> ServiceStatus
   reload,            // -> Reloaded
   list_connectors,   // -> ConnectorList
@@ -28,20 +28,20 @@ enum class ServiceRequest : std::uint16_t {
   remove_connector,  // std::string, its id -> ConnectorRemoved
   list_approvals,    // ApprovalWatch -> ApprovalList
   answer_approval,   // ApprovalAnswer -> nothing
-  metrics_listener,  // -> nothing, and a descriptor if /metrics is to be answered there, too
+  metrics_listener,  // -> nothing, with a descriptor if /metrics is served over TCP
 };
 
-// With a status other than BH_OK the value is a Refusal.
+// If the status is not BH_OK, the value is a Refusal.
 struct ServiceAnswer {
   bh_status code = BH_OK;
   std::string value;
 };
 using ServiceReply = std::function<void(ServiceAnswer)>;
-// `reply` is called once, from the loop, now or later, or not at all when the gateway ends.
+// `reply` is called once, from the loop, immediately or later; never if the gateway ends.
 using AskService = std::function<void(ServiceRequest, std::string value, ServiceReply reply)>;
 
-// Between processes: bytes of one question, of one frame and of all that wait, and questions
-// without an answer yet.
+// Limits between the processes: bytes of one request, of one frame and of all queued frames, and
+// the number of unanswered requests.
 inline constexpr std::uint64_t max_question_bytes = 2u << 20;
 inline constexpr std::uint64_t max_service_frame_bytes = 16u << 20;
 inline constexpr std::uint64_t max_service_queue_bytes = 32u << 20;
@@ -49,7 +49,7 @@ inline constexpr std::uint32_t max_service_questions = 32;
 
 struct Refusal {
   std::string message;
-  std::vector<std::string> mistakes;  // of the profile, every one; nothing was changed
+  std::vector<std::string> mistakes;  // all mistakes of the profile; nothing was changed
 };
 
 struct ServiceStatus {
@@ -65,13 +65,13 @@ struct Reloaded {
 
 struct ConnectorItem {
   std::string id, source, source_profile;
-  bool editable = false;  // it is in the user layer
+  bool editable = false;  // true if it is in the user layer
   std::string server;     // JSON object without credentials
 };
 
 struct ConnectorList {
   std::string profile_id;
-  std::vector<ConnectorItem> servers;  // by id
+  std::vector<ConnectorItem> servers;  // ordered by id
 };
 
 struct ConnectorRemoved {
@@ -83,7 +83,7 @@ ServiceAnswer answer_with(const T &value) {
   return {BH_OK, to_bytes(value)};
 }
 
-// ---- as bytes --------------------------------------------------------------------------------
+// ---- serialization ---------------------------------------------------------------------------
 
 template <class Ar>
 void archive(Ar &ar, Refusal &v) {

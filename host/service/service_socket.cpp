@@ -27,18 +27,18 @@ std::string unused_name() {
 }  // namespace
 
 Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
-  // Bound under another name and renamed when it listens: a socket that does not listen yet looks
-  // like one that a dead gateway left, and `status` removes those.
+  // The socket is bound under a temporary name and renamed once it listens: a socket that does not
+  // listen yet looks like one of an ended gateway, which `status` would remove.
   const std::string unready = path + "~";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (unready.size() >= sizeof address.sun_path) {
-    return fail(BH_E_INTERNAL, path + ": is too long for a socket's name");
+    return fail(BH_E_INTERNAL, path + ": the path is too long for a socket");
   }
   std::memcpy(address.sun_path, unready.data(), unready.size());
   OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return fail(BH_E_INTERNAL, describe_errno("socket", errno));
-  // The folder is 0700 already; the mask closes the moment between bind and chmod all the same.
+  // The folder is 0700 already; the mask also covers the time between bind and chmod.
   const mode_t mask = ::umask(0177);
   const int bound = ::bind(fd.get(), reinterpret_cast<const sockaddr *>(&address), sizeof address);
   const int error = errno;
@@ -55,7 +55,7 @@ Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open(std::string path) {
 
 Result<std::unique_ptr<ServiceSocket>> ServiceSocket::open_in(
     const std::vector<std::string> &folders) {
-  Error why{BH_E_NOT_FOUND, "there is no folder for it"};
+  Error why{BH_E_NOT_FOUND, "no folder for the service socket"};
   for (const std::string &folder : folders) {
     if (auto made = make_private_dir(folder); !made) {
       why = made.error();

@@ -1,5 +1,5 @@
-// The service socket's file: bound and listening, 0600 in a 0700 folder, gone with this object.
-// Whoever accepts from it, and however often that is started again, the queue stays.
+// The service socket's file: bound and listening, mode 0600 in a 0700 folder, removed by the
+// destructor. The accepting process can be restarted without losing queued connections.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace bulkhead::program {
 
 class ServiceSocket {
  public:
-  static constexpr int backlog = 64;  // connections that nobody has accepted yet
+  static constexpr int backlog = 64;  // limit of connections that are not accepted yet
 
-  // At `path`, which must not exist; its folder must.
+  // Creates the socket at `path`, which must not exist; its folder must exist.
   static Result<std::unique_ptr<ServiceSocket>> open(std::string path);
-  // In the first of these folders that can be used, under a name that no other process has.
+  // Creates the socket in the first usable folder, under a unique name.
   static Result<std::unique_ptr<ServiceSocket>> open_in(const std::vector<std::string> &folders);
   ~ServiceSocket();
   ServiceSocket(const ServiceSocket &) = delete;
