@@ -25,7 +25,7 @@ namespace {
 
 using Key = std::array<unsigned char, crypto_auth_hmacsha256_KEYBYTES>;
 
-// ---- approvals as text -----------------------------------------------------------------------
+// ---- serialization ---------------------------------------------------------------------------
 
 void append_texts(std::string *out, const std::vector<std::string> &texts) {
   *out += '[';
@@ -36,7 +36,7 @@ void append_texts(std::string *out, const std::vector<std::string> &texts) {
   *out += ']';
 }
 
-// What is sealed: the members of the object without the braces.
+// The sealed text: the members of the object without the braces.
 std::string members_of(const Approval &approval) {
   std::string out = R"("file":)";
   mcp::append_quoted(&out, approval.file);
@@ -83,7 +83,7 @@ std::vector<std::string> texts_of(std::string_view object, std::string_view key)
   return out;
 }
 
-// The approval, if its seal is right.
+// The approval, if its seal is valid.
 std::optional<Approval> opened(std::string_view object, const Key &key) {
   if (!object.starts_with('{')) return std::nullopt;
   Approval out;
@@ -106,13 +106,13 @@ Result<Key> read_key(const std::string &folder) {
   auto text = read_private(path, crypto_auth_hmacsha256_KEYBYTES);
   if (!text) return std::unexpected(text.error());
   Key key;
-  if (text->size() != key.size()) return fail(BH_E_INVALID, path + ": is not a key");
+  if (text->size() != key.size()) return fail(BH_E_INVALID, path + ": is not a valid key");
   std::copy(text->begin(), text->end(), key.begin());
   return key;
 }
 
 Result<Key> make_key(const std::string &folder) {
-  if (::sodium_init() < 0) return fail(BH_E_INTERNAL, "libsodium does not start");
+  if (::sodium_init() < 0) return fail(BH_E_INTERNAL, "cannot initialize libsodium");
   Key key;
   crypto_auth_hmacsha256_keygen(key.data());
   const std::string_view text(reinterpret_cast<const char *>(key.data()), key.size());
@@ -163,8 +163,8 @@ ApprovalStore::Content ApprovalStore::read() const {
   if (reading.bad > 0) {
     out.problem = path + ": " + std::to_string(reading.bad) +
                   (reading.bad == 1 ? " approval was" : " approvals were") +
-                  " not made by bulkhead approve, and " + (reading.bad == 1 ? "does" : "do") +
-                  " not count";
+                  " not made by bulkhead approve, and " + (reading.bad == 1 ? "is" : "are") +
+                  " ignored";
   }
   return out;
 }
@@ -183,15 +183,16 @@ std::set<std::string, std::less<>> ApprovalStore::digests(std::string_view file,
 template <class Change>
 Result<void> ApprovalStore::update(Change change) const {
   if (auto made = make_private_dir(folder_); !made) return made;
-  // Two of us at once would lose one's approval.
+  // Concurrent updates without a lock would lose an approval.
   const OwnedFd lock(::open((folder_ + "/lock").c_str(),
                             O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600));
   if (!lock || ::flock(lock.get(), LOCK_EX) != 0) {
     return fail(BH_E_IO, describe_errno(folder_ + "/lock", errno));
   }
   auto key = read_key(folder_);
-  // What a key that is gone or not ours has sealed counts for nothing anyway. One that cannot be
-  // read just now (no descriptors left, an error of the disk) is not replaced.
+  // If the key was removed or is not the user's, its seals are invalid anyway, and a new key is
+  // created. If the key cannot be read temporarily (no descriptors, a disk error), it is not
+  // replaced.
   const bool lost =
       !key && (key.error().code == BH_E_NOT_FOUND || key.error().code == BH_E_DENIED ||
                key.error().code == BH_E_INVALID || key.error().code == BH_E_LIMIT);
@@ -208,7 +209,7 @@ Result<void> ApprovalStore::update(Change change) const {
   if (text.size() > max_bytes) {
     return fail(BH_E_LIMIT, folder_ + "/servers.json would be larger than " +
                                 std::to_string(max_bytes) +
-                                " bytes; bulkhead revoke takes approvals away");
+                                " bytes; remove approvals with bulkhead revoke");
   }
   return write_private(folder_, "servers.json", text);
 }
@@ -224,7 +225,7 @@ Result<void> ApprovalStore::put(Approval approval) const {
 
 Result<std::size_t> ApprovalStore::remove(std::string_view file, std::string_view server) const {
   std::size_t removed = 0;
-  if (read().approvals.empty()) return removed;  // makes no folder for nothing
+  if (read().approvals.empty()) return removed;  // creates no folder
   auto done = update([&](std::vector<Approval> &all) {
     removed = std::erase_if(all, [&](const Approval &old) {
       return (file.empty() || old.file == file) && (server.empty() || old.server == server);

@@ -1,4 +1,4 @@
-// What is approved: kept privately, sealed, and nothing else counts.
+// Tests of the approval store: private files, sealed entries; invalid entries are ignored.
 #include "sources/approval_store.hpp"
 
 #include <sys/stat.h>
@@ -59,7 +59,7 @@ struct Stored {
 
 }  // namespace
 
-TEST_CASE("approvals come back as they were put, one of each server") {
+TEST_CASE("approvals are stored and read unchanged, one per server") {
   Stored all;
   REQUIRE(all.count() == 3);
   CHECK(all.problem().empty());
@@ -79,7 +79,7 @@ TEST_CASE("approvals come back as they were put, one of each server") {
   CHECK(problem.empty());
 }
 
-TEST_CASE("F11 what is revoked is gone") {
+TEST_CASE("F11 a revoked approval is removed") {
   Stored all;
   CHECK(all.store.remove("/repo/.mcp.json", "nobody").value() == 0);
   CHECK(all.store.remove("/repo/.mcp.json", "weather").value() == 1);
@@ -92,7 +92,7 @@ TEST_CASE("F11 what is revoked is gone") {
   CHECK_FALSE(std::filesystem::exists(fresh / "none"));
 }
 
-TEST_CASE("F09 the files are ours alone, whatever the umask is") {
+TEST_CASE("F09 the files are private regardless of the umask") {
   const mode_t before = ::umask(0);
   Stored all;
   ::umask(before);
@@ -102,7 +102,7 @@ TEST_CASE("F09 the files are ours alone, whatever the umask is") {
   CHECK(mode_of(all.store.folder() + "/key") == 0600);
 }
 
-TEST_CASE("F09 a file that others may write to, or a link, counts for nothing") {
+TEST_CASE("F09 a file that others can write, or a link, is ignored") {
   Stored all;
   ::chmod(all.file.c_str(), 0620);
   CHECK(all.count() == 0);
@@ -119,7 +119,7 @@ TEST_CASE("F09 a file that others may write to, or a link, counts for nothing") 
   CHECK_FALSE(all.problem().empty());
 }
 
-TEST_CASE("F09 an approval that was edited by hand counts for nothing, the others do") {
+TEST_CASE("F09 an approval that was edited by hand is ignored, the others are valid") {
   Stored all;
   const std::string good = read_text(all.file);
   const auto edited = [&](const std::string &from, const std::string &to) {
@@ -134,17 +134,18 @@ TEST_CASE("F09 an approval that was edited by hand counts for nothing, the other
   CHECK(edited("/repo/.mcp.json", "/evil/.mcp.json") == 2);
   CHECK(edited("\"seal\":\"", "\"seal\":\"0") == 2);
   CHECK(edited("\"seal\":", "\"steal\":") == 2);
-  // The next approval takes the bad one away.
+  // The next approval removes the invalid one.
   REQUIRE(all.store.put(approval("/repo/.mcp.json", "new")));
   CHECK(all.count() == 3);
   CHECK(all.problem().empty());
 }
 
-TEST_CASE("a key that cannot be read just now is not replaced") {
+TEST_CASE("a key that temporarily cannot be read is not replaced") {
   Stored all;
   const std::string key = all.store.folder() + "/key";
   std::filesystem::rename(key, key + ".away");
-  std::filesystem::create_symlink("key", key);  // ELOOP, as EMFILE or EIO no word on the key
+  // ELOOP, like EMFILE or EIO, does not mean that the key is invalid.
+  std::filesystem::create_symlink("key", key);
   const auto put = all.store.put(approval("/repo/.mcp.json", "weather", std::string(64, 'd')));
   CHECK_FALSE(put.has_value());
   CHECK(std::filesystem::is_symlink(key));
@@ -152,7 +153,7 @@ TEST_CASE("a key that cannot be read just now is not replaced") {
   CHECK(all.count() == 3);
 }
 
-TEST_CASE("F09 another machine's approvals, another key, and no list count for nothing") {
+TEST_CASE("F09 approvals of another machine, another key, and an invalid list are ignored") {
   Stored here, there;
   write_text(here.file, read_text(there.file));
   CHECK(here.count() == 0);
@@ -170,7 +171,7 @@ TEST_CASE("F09 another machine's approvals, another key, and no list count for n
   CHECK(there.count() == 1);
 }
 
-TEST_CASE("reading makes nothing") {
+TEST_CASE("reading creates nothing") {
   TestFolder folder;
   const ApprovalStore store(folder / "approvals");
   CHECK(store.read().approvals.empty());

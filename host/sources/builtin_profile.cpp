@@ -26,14 +26,14 @@ const std::string_view builtin_stdio_transport = R"(
 plugin = "transport-stdio"
 )";
 
-// A client on standard input may list once, when it starts, and then never again.
+// A client on standard input may list tools once, at its start, and never again.
 const std::string_view builtin_stdio_limits = R"(
 [limits]
 first_list_wait_ms = 8000
 )";
 
-// Last is the transport's table: `codec` may follow. Its client waits for the servers by itself
-// (first_list_wait_ms), and everything has to be gone within two seconds (shutdown_grace_ms).
+// The transport's table is last, so that `codec` can follow. The client waits for the servers
+// itself (first_list_wait_ms), and everything has to end within two seconds (shutdown_grace_ms).
 const std::string_view builtin_aggregator = R"(
 [naming]
 scheme = "capsem"

@@ -21,13 +21,13 @@ using Lines = std::vector<std::string>;
 constexpr char system_folder[] = "/etc/bulkhead";
 constexpr char test_variable[] = "BULKHEAD_CORP_PROFILE";
 
-// What cannot be looked at counts as there, so that it is an error later.
+// A path that cannot be examined counts as existing, so that it causes an error later.
 bool exists(const std::string &path) {
   struct stat info{};
   return ::lstat(path.c_str(), &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-// Where it is, and who may have written it.
+// The location of the profile and its permitted owners.
 struct Place {
   std::string folder, name;
   std::vector<uid_t> owners;
@@ -36,17 +36,17 @@ struct Place {
 
 std::optional<Place> find_profile() {
   const Place system{system_folder, "corp.toml", {0}};
-  // A key without a profile is a profile that is missing.
+  // A key without a profile means that the profile is missing.
   if (exists(system.at(system.name)) || exists(system.at("corp.pub"))) return system;
   const char *named = std::getenv(test_variable);
   if (named == nullptr || *named == '\0') return std::nullopt;
   const std::string path = named;
   const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return Place{".", path, {0}};  // refused: it is not absolute
+  if (slash == std::string::npos) return Place{".", path, {0}};  // rejected: it is not absolute
   return Place{path.substr(0, slash), path.substr(slash + 1), {0, ::geteuid()}};
 }
 
-// What a signed profile consists of.
+// The parts of a signed profile.
 struct Texts {
   std::string keys, catalogue, catalogue_signature, signature;
 };
@@ -72,7 +72,7 @@ Result<Texts> read_signature(const Place &place) {
   return out;
 }
 
-// Whether the profile may be used, by its signature and by what was seen before.
+// Checks the signature and the revisions seen before.
 Result<CorpRevision> check_signature(const Place &place, const std::string &payload, Lines *notes) {
   const auto texts = read_signature(place);
   if (!texts) return std::unexpected(texts.error());
@@ -85,17 +85,18 @@ Result<CorpRevision> check_signature(const Place &place, const std::string &payl
   Result<void> fine;
   if (!revision) fine = std::unexpected(revision.error());
   if (fine) fine = known.check(*revision);
-  // What is refused by this catalogue does not come back with an older one.
+  // A revision that this catalogue rejects must not be accepted with an older catalogue.
   if (!seen.id.empty()) {
     if (auto kept = known.remember_catalogue(seen); !kept) {
-      notes->push_back("the corporation's catalogue cannot be remembered: " + kept.error().text);
+      notes->push_back("cannot store the state of the corporation's catalogue: " +
+                       kept.error().text);
     }
   }
   if (!fine) return std::unexpected(fine.error());
   if (revision->deprecated) {
     notes->push_back("DEPRECATED: revision " + revision->revision +
                      " of the corporation's profile \"" + revision->id +
-                     "\" is to be replaced; the current one is " + revision->current);
+                     "\" should be replaced; the current one is " + revision->current);
   }
   return *revision;
 }
@@ -130,7 +131,7 @@ std::expected<std::optional<CorpProfile>, Lines> read_corp_profile() {
 void remember_corp_revision(const std::optional<CorpRevision> &revision, Lines *notes) {
   if (!revision) return;
   if (auto kept = CorpRevisions(default_state_dir()).remember(*revision); !kept) {
-    notes->push_back("the corporation's profile: its revision cannot be remembered: " +
+    notes->push_back("cannot store the revision of the corporation's profile: " +
                      kept.error().text);
   }
 }

@@ -1,4 +1,4 @@
-// The corporation's profile: /etc/bulkhead/corp.toml, which only root can write. docs/corp.md.
+// The corporation's profile: /etc/bulkhead/corp.toml, writable by root only. See docs/corp.md.
 #pragma once
 
 #include <expected>
@@ -13,19 +13,20 @@ namespace bulkhead::program {
 
 struct CorpProfile {
   ProfileLayer layer;                    // "corp"
-  std::vector<std::string> notes;        // for the operator
-  std::optional<CorpRevision> revision;  // of a signed one
+  std::vector<std::string> notes;        // notes for the operator
+  std::optional<CorpRevision> revision;  // of a signed profile
 };
 
-// Nothing: there is none. Where the system has none, BULKHEAD_CORP_PROFILE may name one, for tests:
-// that can add to what a user is bound by, never replace what root has written. An error, as lines
-// for people: there is one, and it cannot be trusted or read; nothing may start then.
+// Returns none if there is no profile. If the system has none, BULKHEAD_CORP_PROFILE may name one
+// for tests: it can add restrictions for a user but never replace what root has written. Returns an
+// error, as lines for the user, if a profile exists and cannot be trusted or read; then nothing may
+// start.
 //
 // Thread: any; blocks for files.
 std::expected<std::optional<CorpProfile>, std::vector<std::string>> read_corp_profile();
 
-// Once the whole profile has loaded with it: earlier revisions are not taken from now on. A note
-// where that cannot be kept.
+// Stores the revision after the whole profile was loaded, so that earlier revisions are rejected
+// from now on. Adds a note if that fails.
 void remember_corp_revision(const std::optional<CorpRevision> &revision,
                             std::vector<std::string> *notes);
 

@@ -12,7 +12,7 @@ namespace bulkhead::program {
 namespace {
 
 constexpr std::string_view revoked_word = "revoked";
-// Of an id whose catalogue was seen and whose profile was not used.
+// Used for an id whose catalogue was seen and whose profile was not used.
 constexpr std::string_view no_revision = "0000.0000.0";
 
 CorpRevision *find(std::vector<CorpRevision> &seen, const std::string &id) {
@@ -25,14 +25,14 @@ bool same(const CorpRevision &a, const CorpRevision &b) {
   return a.id == b.id && a.revision == b.revision;
 }
 
-// Puts the later one into *last; true: it was not that before.
+// Stores the later revision in *last; returns true if that changed it.
 bool take_later(std::string *last, const std::string &now) {
   if (!comes_before(*last, now)) return false;
   *last = now;
   return true;
 }
 
-// The line of this id, which is made if there is none.
+// The entry of this id, created if missing.
 CorpRevision &line_of(std::vector<CorpRevision> &seen, const std::string &id) {
   if (CorpRevision *last = find(seen, id)) return *last;
   if (seen.size() >= CorpRevisions::max_ids) seen.erase(seen.begin());
@@ -56,7 +56,7 @@ Result<CorpRevisions::Seen> CorpRevisions::read() const {
     if (!is_profile_id(seen.id) || !is_revision(seen.revision) ||
         (!revoked && !is_revision(seen.current)) ||
         list.size() >= (revoked ? max_revoked : max_ids)) {
-      return fail(BH_E_INVALID, file() + ": is damaged; remove it to begin anew");
+      return fail(BH_E_INVALID, file() + ": is damaged; remove it to start over");
     }
     list.push_back(seen);
   }
@@ -80,7 +80,7 @@ Result<void> CorpRevisions::update(const Change &change) const {
   if (auto made = make_private_dir(folder_); !made) return made;
   const auto lock = lock_file(file() + ".lock", lock_wait_ms);
   if (!lock) return std::unexpected(lock.error());
-  // Another process may have come first.
+  // Another process may have changed the file before.
   seen = read();
   if (!seen) return std::unexpected(seen.error());
   if (!change(*seen)) return {};
@@ -93,13 +93,13 @@ Result<void> CorpRevisions::check(const CorpRevision &now) const {
   for (const CorpRevision &one : seen->revoked)
     if (same(one, now))
       return fail(BH_E_DENIED, "revision " + now.revision + " of \"" + now.id +
-                                   "\" was revoked by a catalogue that was here before (" +
-                                   tilde(file()) + ") [revoked]");
+                                   "\" was revoked by a catalogue seen before (" + tilde(file()) +
+                                   ") [revoked]");
   const CorpRevision *last = find(seen->last, now.id);
   if (last == nullptr) return {};
   const auto refuse = [&](const std::string &what, const std::string &is, const std::string &was) {
-    return fail(BH_E_DENIED, what + " is " + is + ", and " + was + " was here before (" +
-                                 tilde(file()) + "): an older one is not taken [rollback]");
+    return fail(BH_E_DENIED, what + " is " + is + ", but " + was + " was seen before (" +
+                                 tilde(file()) + "): an older one is rejected [rollback]");
   };
   if (comes_before(now.revision, last->revision))
     return refuse("the revision of \"" + now.id + "\"", now.revision, last->revision);

@@ -1,9 +1,9 @@
-// Which revisions of signed corp profiles this user has seen, so that an older one does not come
-// back: corp-revisions in the state folder, a line "ID REVISION CURRENT" each, and a line "ID
-// REVISION revoked" for what a catalogue has revoked.
+// The revisions of signed corporate profiles that this user has seen, to reject older ones. File
+// corp-revisions in the state folder: a line "ID REVISION CURRENT" per profile, and a line "ID
+// REVISION revoked" per revision that a catalogue has revoked.
 //
-// What it keeps out is an old file that is put in place of a new one on its way to this machine. A
-// user who removes the file is not kept from anything by it; what root has written binds them.
+// This protects from old files that replace new ones on their way to this machine. It does not
+// restrict a user, who can remove the file; the files written by root do.
 //
 // Thread: any; blocks for files.
 #pragma once
@@ -21,30 +21,30 @@ namespace bulkhead::program {
 class CorpRevisions {
  public:
   static constexpr std::size_t max_bytes = 64 * 1024;
-  static constexpr std::size_t max_ids = 100, max_revoked = 200;  // the oldest give way
+  static constexpr std::size_t max_ids = 100, max_revoked = 200;  // the oldest are removed
   static constexpr std::uint64_t lock_wait_ms = 2000;
 
   explicit CorpRevisions(std::string folder) : folder_(std::move(folder)) {}
 
-  // An error when this revision, or the catalogue's current one, comes before one that was seen, or
-  // a catalogue that was seen has revoked it.
+  // Returns an error if this revision, or the catalogue's current one, is older than one seen
+  // before, or if a catalogue seen before has revoked it.
   Result<void> check(const CorpRevision &now) const;
-  // Notes of each what is later than what was seen; an error when it cannot be kept. Several
-  // processes may do so at once.
+  // Stores each value that is later than the stored one; an error if that fails. Several processes
+  // may do so concurrently.
   Result<void> remember(const CorpRevision &now) const;
-  // The same of what a signed catalogue says, whether its revision can be used or not.
+  // The same for the content of a signed catalogue, whether its revision can be used or not.
   Result<void> remember_catalogue(const CorpRevision &now) const;
 
   std::string file() const { return folder_ + "/corp-revisions"; }
 
  private:
   struct Seen {
-    std::vector<CorpRevision> last;     // one for each id
+    std::vector<CorpRevision> last;     // one per id
     std::vector<CorpRevision> revoked;  // id and revision
   };
   Result<Seen> read() const;
   Result<void> write(const Seen &seen) const;
-  // `change` says whether it has changed anything, and does so twice.
+  // `change` returns true if it has changed anything; it is called twice.
   template <class Change>
   Result<void> update(const Change &change) const;
 

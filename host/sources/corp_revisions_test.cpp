@@ -17,7 +17,7 @@ CorpRevision at(const std::string &revision, const std::string &current) {
 
 }  // namespace
 
-TEST_CASE("an older revision, or an older catalogue, does not come back") {
+TEST_CASE("older revisions and older catalogues are rejected") {
   const TestFolder folder;
   const CorpRevisions seen(folder / "state");
   const CorpRevision now = at("2026.0131.2", "2026.0201.1");
@@ -28,27 +28,27 @@ TEST_CASE("an older revision, or an older catalogue, does not come back") {
   CHECK(seen.check({"other", "2020.0101.1", "2020.0101.1", false}).has_value());
   const auto older = seen.check(at("2026.0131.1", "2026.0201.1"));
   REQUIRE_FALSE(older.has_value());
-  CHECK(older.error().text.find("2026.0131.2 was here before") != std::string::npos);
+  CHECK(older.error().text.find("2026.0131.2 was seen before") != std::string::npos);
   CHECK(older.error().text.ends_with("[rollback]"));
   CHECK_FALSE(seen.check(at("2026.0131.2", "2026.0131.2")).has_value());
-  // Several profiles, each by itself.
+  // Several profiles are independent.
   REQUIRE(seen.remember({"other", "2020.0101.1", "2020.0101.1", false}).has_value());
   REQUIRE(seen.remember(at("2026.0301.1", "2026.0301.1")).has_value());
   CHECK_FALSE(seen.check(now).has_value());
   CHECK(seen.check({"other", "2020.0101.1", "2020.0101.1", false}).has_value());
 }
 
-TEST_CASE("what is remembered never goes back, whoever writes last") {
+TEST_CASE("stored revisions never decrease, regardless of the order of writers") {
   const TestFolder folder;
   const CorpRevisions seen(folder.path);
   REQUIRE(seen.remember(at("2026.0201.1", "2026.0201.1")).has_value());
-  // A gateway that has read the older profile before, and one with the older catalogue.
+  // A gateway that read the older profile before, and one with the older catalogue.
   REQUIRE(seen.remember(at("2026.0131.2", "2026.0131.2")).has_value());
   REQUIRE(seen.remember(at("2026.0131.2", "2026.0301.1")).has_value());
   CHECK_FALSE(seen.check(at("2026.0131.2", "2026.0301.1")).has_value());
   CHECK_FALSE(seen.check(at("2026.0201.1", "2026.0201.1")).has_value());
   CHECK(seen.check(at("2026.0201.1", "2026.0301.1")).has_value());
-  // Nothing new writes nothing, and whoever has the lock is waited for.
+  // If nothing changes, nothing is written and the lock is not needed.
   REQUIRE(seen.remember(at("2026.0131.2", "2026.0131.2")).has_value());
   const auto lock = lock_file(seen.file() + ".lock", 0);
   REQUIRE(lock.has_value());
@@ -56,16 +56,16 @@ TEST_CASE("what is remembered never goes back, whoever writes last") {
   CHECK(seen.remember(at("2026.0401.1", "2026.0401.1")).error().code == BH_E_UNAVAILABLE);
 }
 
-TEST_CASE("what a catalogue refuses does not come back with an older catalogue") {
+TEST_CASE("a revision that a catalogue rejects stays rejected with an older catalogue") {
   const TestFolder folder;
   const CorpRevisions seen(folder.path);
   const CorpRevision used = at("2026.0131.2", "2026.0131.2");
   REQUIRE(seen.remember(used).has_value());
-  // Its current revision counts, its own one was not used.
+  // The catalogue's current revision is stored although the profile was not used.
   REQUIRE(seen.remember_catalogue(at("2026.0301.1", "2026.0201.1")).has_value());
   CHECK(seen.check(used).error().text.ends_with("[rollback]"));
   CHECK(seen.check(at("2026.0131.2", "2026.0201.1")).has_value());
-  // Revoked without a newer one, also where it has never been used.
+  // Revoked without a newer revision, also if it was never used.
   for (const std::string id : {"acme-base", "acme-new"}) {
     CorpRevision now{id, "2026.0131.3", "2026.0201.1", false};
     CHECK(seen.check(now).has_value());
@@ -76,7 +76,7 @@ TEST_CASE("what a catalogue refuses does not come back with an older catalogue")
     now.revision = "2026.0131.4";
     CHECK(seen.check(now).has_value());
   }
-  // As many as there may be: the oldest gives way, and the file can be read.
+  // At the limit the oldest entry is removed, and the file stays readable.
   for (int i = 0; i < 250; ++i) {
     CorpRevision now = at("2026.0101." + std::to_string(i), "2026.0201.1");
     now.revoked = true;
@@ -86,7 +86,7 @@ TEST_CASE("what a catalogue refuses does not come back with an older catalogue")
   CHECK_FALSE(seen.check(at("2026.0101.249", "2026.0201.1")).has_value());
 }
 
-TEST_CASE("a record that is damaged is said to be, not forgotten") {
+TEST_CASE("a damaged file is an error and is not discarded") {
   const TestFolder folder;
   const CorpRevisions seen(folder.path);
   REQUIRE(write_private(folder.path, "corp-revisions", "acme-base x y\n").has_value());

@@ -1,4 +1,4 @@
-// The layers that are files: the profile with those that it extends, and other programs' settings.
+// The layers that are files: the profile, the profiles it extends, and settings of other programs.
 //
 // Thread: any; blocks for files.
 #pragma once
@@ -11,15 +11,15 @@
 
 namespace bulkhead::program {
 
-// The layer "file", behind the profiles that it extends: those are looked for by their ids as
-// ID.toml, ID.json and ID/profile.toml, in the folder of the file, in `profiles` beside the default
-// profile, and in /etc/bulkhead/profiles. An error, as lines for people: one cannot be read, or the
-// chain is wrong.
+// The layer "file" after the profiles that it extends. Those are found by id as ID.toml, ID.json
+// and ID/profile.toml, in the folder of the file, in `profiles` beside the default profile, and in
+// /etc/bulkhead/profiles. Returns an error, as lines for the user, if one cannot be read or the
+// chain is invalid.
 std::expected<std::vector<ProfileLayer>, std::vector<std::string>> read_file_layers(
     const std::string &file);
 
-// ~/.gemini/settings.json and ~/.claude/settings.json, lowest first, as far as they are there; what
-// cannot be read of them becomes a note.
+// ~/.gemini/settings.json and ~/.claude/settings.json, lowest layer first, if they exist;
+// unreadable parts become notes.
 std::vector<ProfileLayer> read_detected_layers(std::vector<std::string> *notes);
 
 }  // namespace bulkhead::program

@@ -15,7 +15,7 @@
 namespace bulkhead::program {
 namespace {
 
-// What the plugins of a group are for.
+// The extension that the plugins of a group must provide.
 struct Kind {
   std::string_view group, extension, is, offers;
 };
@@ -30,7 +30,7 @@ bool provides(const std::vector<std::string> &provided, std::string_view extensi
   return std::find(provided.begin(), provided.end(), extension) != provided.end();
 }
 
-// Why a plugin that provides these extensions has no place in the group; empty: it has one.
+// Why a plugin with these extensions cannot be in the group; empty: it can.
 std::string wrong_kind(std::string_view group, const PluginUse &use,
                        const std::vector<std::string> &provided) {
   const auto wanted = std::find_if(std::begin(kinds), std::end(kinds),
@@ -49,7 +49,7 @@ std::string wrong_kind(std::string_view group, const PluginUse &use,
          "); it provides " + (all.empty() ? "nothing" : all);
 }
 
-// Differs if the file was replaced or written to.
+// Changes if the file is replaced or written to.
 std::string mark_of(const struct stat &status) {
   std::string out;
   for (const auto part :
@@ -102,7 +102,7 @@ class PluginCheck {
       add(origin_of(path + ".plugin", use), path + ".plugin", std::move(why), "plugin_unusable");
     };
     if (!facts) {
-      if (group == "services") return;  // missed by whoever asks for it, if anybody does
+      if (group == "services") return;  // reported when a plugin that needs it does not find it
       return unusable(facts.error().text);
     }
     if (std::string why = wrong_kind(group, use, facts->provides); !why.empty()) {
@@ -114,14 +114,14 @@ class PluginCheck {
     }
   }
 
-  // What a plugin's file shows of it.
+  // The facts about a plugin that its file contains.
   struct Facts {
     std::string schema;
     std::vector<std::string> provides;
     PluginFile file;
   };
 
-  // Read once for all instances of one file.
+  // Read once for all instances of the same file.
   const Result<Facts> &facts_of_plugin(const PluginUse &use) {
     const auto [at, fresh] = facts_.try_emplace({use.plugin, use.sha256}, Facts{});
     if (fresh) at->second = read_facts(use);
@@ -136,13 +136,13 @@ class PluginCheck {
     if (!checked) return std::unexpected(checked.error());
     auto schema = schema_of(*checked);
     if (!schema) return std::unexpected(schema.error());
-    // The digest of a pinned file identifies it.
+    // The digest identifies a pinned file.
     return Facts{std::move(*schema), checked->manifest.provides,
                  PluginFile{use.sha256.empty() ? mark_of(checked->status) : "",
                             checked->manifest.exclusive}};
   }
 
-  // Where the value, or the first one below it, stands; else where the instance's table does.
+  // The origin of the value or the first value below it; otherwise that of the instance's table.
   Origin origin_of(const std::string &path, const PluginUse &use) const {
     for (const Profile::Shown &shown : profile_.shown) {
       if (!shown.path.starts_with(path)) continue;

@@ -35,7 +35,7 @@ std::optional<std::string> environment_value(const std::string &name) {
   return value;
 }
 
-// `holds` is replaced.
+// Replaces `holds`.
 std::expected<Profile, Lines> load_layers(const std::vector<ProfileLayer> &layers, ProfileUse use,
                                           std::vector<ProfileHold> *holds) {
   holds->clear();
@@ -57,7 +57,7 @@ bool is_builtin(const PluginUse &use) {
   return use.origin.layer == "builtin";
 }
 
-// The command's own transports; the builtin one steps back when the file has some of its own.
+// Selects the transports of the command. The builtin one is removed if the file has others.
 void select_transports(Profile &profile, Transports wanted) {
   auto &all = profile.transports;
   if (wanted == Transports::none) return all.clear();
@@ -68,7 +68,7 @@ void select_transports(Profile &profile, Transports wanted) {
   if (own > 0) std::erase_if(all, is_builtin);
 }
 
-// What the program brings and this command does not use is not in force.
+// Builtin transports that this command does not use are not part of the effective profile.
 void hide_unused_transports(Profile &profile) {
   std::erase_if(profile.shown, [&](const Profile::Shown &shown) {
     constexpr std::string_view group = "transports.";
@@ -80,7 +80,9 @@ void hide_unused_transports(Profile &profile) {
 }
 
 void give_launchers_time(Profile &profile) {
-  if (profile.limits.connect_timeout_ms != Limits{}.connect_timeout_ms) return;  // asked for
+  if (profile.limits.connect_timeout_ms != Limits{}.connect_timeout_ms)
+    // Set in the profile.
+    return;
   for (ServerDef &def : profile.servers) {
     if (!def.connect_timeout_ms && downloads_first(def.command)) {
       def.connect_timeout_ms = launcher_connect_ms;
@@ -88,8 +90,8 @@ void give_launchers_time(Profile &profile) {
   }
 }
 
-// The file of a Unix socket that a transport listens on: "unix:PATH", or of a monitor's
-// "hybrid:PATH:PORT". Empty: it is none.
+// The socket file that a transport listens on: "unix:PATH", or a monitor's "hybrid:PATH:PORT".
+// Empty: none.
 std::string socket_file(std::string_view address) {
   constexpr std::string_view unix_prefix = "unix:", hybrid_prefix = "hybrid:";
   if (address.starts_with(unix_prefix)) return std::string(address.substr(unix_prefix.size()));
@@ -116,7 +118,7 @@ void hide_sockets(const PluginUse &transport, std::vector<std::string> &hidden) 
   });
 }
 
-// No server sees where the gateway keeps its configuration and its sockets.
+// Hides the gateway's configuration and sockets from servers.
 void hide_from_servers(Profile &profile) {
   for (const PluginUse &use : profile.transports) hide_sockets(use, profile.own_paths);
   const std::string config = default_config_file();
@@ -126,16 +128,17 @@ void hide_from_servers(Profile &profile) {
   for (std::string &folder : control_dirs()) profile.own_paths.push_back(std::move(folder));
 }
 
-// A layer that puts --listen on the HTTP transport, whatever its name in the file is.
+// A layer that applies --listen to the HTTP transport, whatever its name in the file.
 std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
                                                       const std::string &address) {
-  const auto is_http = [](const PluginUse &use) {  // a name, or the path of a library
+  const auto is_http = [](const PluginUse &use) {  // a plugin name, or the path of a library
     return use.plugin.substr(use.plugin.rfind('/') + 1).starts_with("transport-http");
   };
   const auto &all = profile.transports;
   if (std::count_if(all.begin(), all.end(), is_http) != 1) {
     return std::unexpected(
-        "--listen: the profile has not exactly one HTTP transport; set the addresses there");
+        "--listen: the profile must have exactly one HTTP transport; otherwise set the addresses "
+        "in the profile");
   }
   const auto http = std::find_if(all.begin(), all.end(), is_http);
   std::string text = "[transports.";
@@ -145,9 +148,9 @@ std::expected<ProfileLayer, std::string> listen_layer(const Profile &profile,
   return ProfileLayer{"command line", "--listen", text + "\n"};
 }
 
-// The layer of the project file, with what is approved of it. The text that is compared with the
-// approvals is the text that is then used. A file that merely lies in the working folder never
-// stops the gateway: what is wrong with it becomes a note.
+// The layer of the project file, with its approvals. The text that is compared with the approvals
+// is the text that is used. A file that happens to be in the working folder never stops the
+// gateway: its faults become notes.
 std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile *out, Lines *notes,
                                        std::vector<ProfileLayer> *layers) {
   const std::string path = project_file(arguments);
@@ -162,7 +165,7 @@ std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile
   }
   if (!wrong.empty()) {
     if (!arguments.project.empty()) return std::unexpected(std::move(wrong));
-    notes->push_back("the project file is left out: " + wrong.front());
+    notes->push_back("the project file is ignored: " + wrong.front());
     return {};
   }
   std::string problem;
@@ -174,7 +177,7 @@ std::expected<void, Lines> add_project(const Arguments &arguments, LoadedProfile
   return {};
 }
 
-// `corp`: there is a corporation's profile.
+// `corp`: a corporate profile exists.
 void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool corp) {
   Profile &profile = loaded.profile;
   if (profile.state_dir.empty()) {
@@ -186,13 +189,13 @@ void fill_in_folders(LoadedProfile &loaded, const Arguments &arguments, bool cor
   auto &dirs = profile.plugin_dirs;
   const auto &given = arguments.plugin_dirs;
   dirs.insert(dirs.end(), given.begin(), given.end());
-  // What the corporation names, no folder of a user's has another plugin for.
+  // A plugin that the corporation names must not be replaced by one in a user's folder.
   if (corp || given.empty()) dirs.insert(corp ? dirs.begin() : dirs.end(), own_plugin_dir());
 }
 
 struct CorpLayerAdded {
   bool there = false;
-  std::optional<CorpRevision> revision;  // of a signed one
+  std::optional<CorpRevision> revision;  // of a signed profile
 };
 
 std::expected<CorpLayerAdded, Lines> add_corp_layer(Lines *notes,
@@ -205,7 +208,7 @@ std::expected<CorpLayerAdded, Lines> add_corp_layer(Lines *notes,
   return CorpLayerAdded{true, std::move((*corp)->revision)};
 }
 
-// What the command line changes beside the layers.
+// Command-line options that override held settings.
 std::expected<void, Lines> check_arguments(const Arguments &arguments,
                                            const std::vector<ProfileHold> &holds) {
   Lines wrong;
@@ -219,9 +222,7 @@ std::expected<void, Lines> check_arguments(const Arguments &arguments,
   return std::unexpected(std::move(wrong));
 }
 
-// What is known of the servers' tools. Where that is enforced, not to know it is an error: all that
-// servers say now would be taken for approved.
-// A folder that holds the home folder holds keys and passwords of all kinds.
+// A folder that contains the home folder contains keys and passwords.
 void add_builtin_tools(std::string *builtin, Lines *notes) {
   *builtin += builtin_web_tools;
   std::error_code gone;
@@ -231,22 +232,24 @@ void add_builtin_tools(std::string *builtin, Lines *notes) {
     *builtin += builtin_file_tools;
     return;
   }
-  notes->push_back("the builtin file tools are left out: the current folder is " + tilde(here) +
-                   ", with all that is in your home; start in a project's folder, or name folders "
+  notes->push_back("the builtin file tools are disabled: the current folder is " + tilde(here) +
+                   ", which contains your home folder; start in a project folder, or set folders "
                    "in [tools.files] of a profile");
 }
 
-// The builtin tools are for those who have configured nothing; a file is the whole configuration.
+// The builtin tools are for users without configuration; a file is the whole configuration.
 void note_nothing_offered(const LoadedProfile &loaded, Lines *notes) {
   if (loaded.file.empty() || !loaded.profile.servers.empty() || !loaded.profile.tools.empty()) {
     return;
   }
   notes->push_back(
-      "the profile has no servers and no tools, so nothing is offered: where there is "
-      "one, the builtin tools are there only if it names them ([tools.http] with "
+      "the profile has no servers and no tools, so nothing is offered: a profile has "
+      "the builtin tools only if it names them ([tools.http] with "
       "plugin = \"builtin-http\", [tools.files] with plugin = \"builtin-files\")");
 }
 
+// Adds the pins of the servers' tools. If pins are enforced, an unreadable store is an error:
+// otherwise every current definition would count as approved.
 std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
   if (profile.pins.mode == PinRules::Mode::off) return {};
   auto pins = PinStore(profile.state_dir).read();
@@ -261,7 +264,7 @@ std::expected<void, Lines> add_pins(Profile &profile, Lines *notes) {
   return {};
 }
 
-// Below the file: what the profile says by itself comes first.
+// Below the file, whose settings have precedence.
 std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text,
                                           std::vector<ProfileLayer> *layers) {
   if (text.has_value()) {
@@ -272,7 +275,7 @@ std::expected<void, Lines> add_user_layer(const std::optional<std::string> &text
   }
   auto layer = read_profile_file(user_layer_file(), std::string(user_layer));
   if (layer.has_value()) {
-    layer->lenient = true;  // what one gateway was given must not stop another profile
+    layer->lenient = true;  // a connector of one gateway must not stop another profile
     layers->push_back(std::move(*layer));
   } else if (layer.error().code != BH_E_NOT_FOUND) {
     return std::unexpected(Lines{layer.error().text});
@@ -289,7 +292,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
     out.file = default_config_file();
   }
   std::string builtin(builtin_base);
-  // Both, whatever the command needs, so that a file may set one key of either.
+  // Both, whatever the command needs, so that a file may set a single key of either.
   builtin.append(builtin_http_transport).append(builtin_stdio_transport);
   if (transports == Transports::stdio) builtin.append(builtin_stdio_limits);
   Lines notes;
@@ -337,7 +340,7 @@ std::expected<LoadedProfile, Lines> load_used(const Arguments &arguments, Transp
   out.profile.identity = {out.file.empty() ? "builtin" : out.file, user_name()};
   out.profile.notes.insert(out.profile.notes.begin(), notes.begin(), notes.end());
   give_launchers_time(out.profile);
-  // Other commands ask the servers themselves.
+  // Other commands query the servers themselves.
   const bool gateway = arguments.command == Command::serve || arguments.command == Command::stdio;
   if (gateway) recall_lists(&out.profile);
   return out;

@@ -18,7 +18,7 @@ using namespace bulkhead::program;
 
 namespace {
 
-// A folder without a default profile; the file given is the one of --config.
+// A folder without a default profile; the text, if any, is the file of --config.
 struct Setting {
   explicit Setting(const std::string &text = "", const std::string &name = "p.toml") {
     ::setenv("XDG_CONFIG_HOME", folder.path.c_str(), 1);
@@ -47,7 +47,7 @@ std::string listen_of(const PluginUse &use) {
 
 }  // namespace
 
-TEST_CASE("with nothing configured there are builtin servers and one transport") {
+TEST_CASE("without configuration there are builtin servers and one transport") {
   Setting setting;
   const Profile served = setting.load(Transports::served);
   CHECK(ids(served.transports) == "http ");
@@ -73,12 +73,12 @@ TEST_CASE("a file's servers replace the builtin ones, not the transport") {
   CHECK(profile.servers[2].connect_timeout_ms == 5000);
 }
 
-TEST_CASE("a connect time-out of the file holds for all") {
+TEST_CASE("a connect time-out of the file applies to all servers") {
   Setting setting("[limits]\nconnect_timeout_ms = 7000\n[mcpServers.a]\ncommand = \"npx\"\n");
   CHECK(setting.load(Transports::served).servers[0].connect_timeout_ms == std::nullopt);
 }
 
-TEST_CASE("--listen reaches the transport, whatever its name") {
+TEST_CASE("--listen applies to the HTTP transport, whatever its name") {
   Setting builtin("[mcpServers.a]\ncommand = \"x\"\n");
   builtin.arguments.listen = "127.0.0.1:0";
   CHECK(listen_of(builtin.load(Transports::served).transports[0]) == "\"127.0.0.1:0\"");
@@ -95,7 +95,7 @@ TEST_CASE("--listen reaches the transport, whatever its name") {
   CHECK(listen_of(same.load(Transports::served).transports[0]) == "\"127.0.0.1:1\"");
 }
 
-TEST_CASE("with several transports --listen would be ambiguous") {
+TEST_CASE("--listen is rejected with several HTTP transports") {
   Setting setting(
       "[transports.a]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:1\"\n"
       "[transports.b]\nplugin = \"transport-http\"\nlisten = \"127.0.0.1:2\"\n"
@@ -120,7 +120,7 @@ TEST_CASE("with several transports --listen would be ambiguous") {
   CHECK_FALSE(load_for(none.arguments, Transports::served));
 }
 
-TEST_CASE("every mistake is a line") {
+TEST_CASE("every fault is reported as a line") {
   Setting setting("[mcpServers.a]\ncomand = \"x\"\n[mcpServers.b]\ncommand = 5\n");
   const auto loaded = load_for(setting.arguments, Transports::served);
   REQUIRE_FALSE(loaded);
@@ -132,7 +132,7 @@ TEST_CASE("every mistake is a line") {
   CHECK(missing.error().front().find("[file_not_found]") != std::string::npos);
 }
 
-TEST_CASE("the default file is read when there is one") {
+TEST_CASE("the default file is read if it exists") {
   Setting setting;
   std::filesystem::create_directory(setting.folder / "bulkhead");
   std::ofstream(setting.folder / "bulkhead/profile.toml") << "[mcpServers.a]\ncommand = \"x\"\n";
@@ -143,7 +143,7 @@ TEST_CASE("the default file is read when there is one") {
   CHECK(loaded->profile.tools.empty());
 }
 
-TEST_CASE("the builtin file tools do not show a home folder") {
+TEST_CASE("the builtin file tools are disabled in the home folder") {
   const Setting setting;
   const auto before = std::filesystem::current_path();
   const char *was = std::getenv("HOME");
@@ -167,7 +167,7 @@ TEST_CASE("the builtin file tools do not show a home folder") {
   ::setenv("HOME", home.c_str(), 1);
 }
 
-TEST_CASE("the state folder that is shown is the one that is used") {
+TEST_CASE("the effective state folder is shown") {
   const Setting setting;
   ::setenv("XDG_STATE_HOME", (setting.folder / "elsewhere").c_str(), 1);
   const auto loaded = load_for(Arguments(), Transports::served);
@@ -183,7 +183,7 @@ TEST_CASE("the state folder that is shown is the one that is used") {
 
 namespace {
 
-// A working folder with a project file, and approvals of its own.
+// A working folder with a project file, and a private approval store.
 struct ProjectSetting : Setting {
   explicit ProjectSetting(const std::string &text, const std::string &name = ".mcp.json") {
     ::setenv("XDG_STATE_HOME", (folder / "state").c_str(), 1);
@@ -226,7 +226,7 @@ TEST_CASE("F07 a project file of the working folder: listed, used once approved"
   REQUIRE(loaded);
   CHECK(loaded->project == setting.file);
   CHECK(loaded->file.empty());
-  CHECK(loaded->profile.tools.size() == 2);  // what the program brings stays
+  CHECK(loaded->profile.tools.size() == 2);  // the builtin tools are kept
   REQUIRE(loaded->profile.servers.size() == 2);
   CHECK(loaded->profile.servers[0].disabled);
   CHECK(all_of(loaded->profile.notes)
@@ -243,7 +243,7 @@ TEST_CASE("F07 a project file of the working folder: listed, used once approved"
   CHECK(setting.load(Transports::stdio).servers.empty());
 }
 
-TEST_CASE("which project file is read") {
+TEST_CASE("the search order of project files") {
   ProjectSetting setting(R"({"mcpServers": {"json": {"command": "x"}}})");
   const auto server = [&] { return setting.load(Transports::none).servers.at(0).name; };
   CHECK(server() == "json");
@@ -253,7 +253,7 @@ TEST_CASE("which project file is read") {
   CHECK(server() == "json");
   setting.arguments.project = "../repo/../repo/.mcp.json";
   CHECK(load_for(setting.arguments, Transports::none)->project == setting.file);
-  // Named by --config it is the person's own file.
+  // A file named by --config belongs to the user.
   setting.arguments.project.clear();
   std::filesystem::remove(".bulkhead.toml");
   setting.arguments.config = setting.file;
@@ -261,7 +261,7 @@ TEST_CASE("which project file is read") {
   CHECK_FALSE(setting.load(Transports::none).servers.at(0).disabled);
 }
 
-TEST_CASE("one key of a builtin transport is enough, whatever the command is") {
+TEST_CASE("a file may set one key of a builtin transport for any command") {
   Setting setting(
       "[transports.http]\nlisten = \"127.0.0.1:1\"\n[transports.stdio]\nenabled = true\n");
   CHECK(setting.load(Transports::none).transports.empty());
@@ -283,7 +283,7 @@ TEST_CASE("a first list on standard input waits longer, unless the file says how
   CHECK(some.load(Transports::stdio).limits.first_list_wait_ms == 100);
 }
 
-TEST_CASE("an approved server with a mistake stops nothing unless its file was asked for") {
+TEST_CASE("a faulty approved server is an error only with --project") {
   ::unsetenv("BH_TEST_UNSET");
   ProjectSetting setting(R"({"mcpServers": {
       "bad": {"command": "x", "env": {"A": "${BH_TEST_UNSET}"}, "timeout": -1},
@@ -301,7 +301,7 @@ TEST_CASE("an approved server with a mistake stops nothing unless its file was a
   CHECK_FALSE(load_for(setting.arguments, Transports::served));
 }
 
-TEST_CASE("a connector that one gateway was given does not make another profile invalid") {
+TEST_CASE("a connector added to one gateway does not invalidate another profile") {
   ::unsetenv("BH_TEST_UNSET");
   Setting setting("[tools.taken]\nplugin = 'builtin-http'\n[mcpServers.mine]\ncommand = 'x'\n");
   const std::string user = R"({"mcpServers": {"taken": {"command": "x"},
@@ -315,14 +315,14 @@ TEST_CASE("a connector that one gateway was given does not make another profile 
   CHECK(all_of(profile.notes).find("\"taken\" is left out: a tools plugin") != std::string::npos);
 }
 
-TEST_CASE("a broken project file stops nothing unless it was asked for") {
+TEST_CASE("an invalid project file is an error only with --project") {
   ProjectSetting setting("{");
   const Profile profile = setting.load(Transports::served);
-  CHECK(all_of(profile.notes).find("the project file is left out: ") != std::string::npos);
+  CHECK(all_of(profile.notes).find("the project file is ignored: ") != std::string::npos);
   CHECK(profile.servers.empty());
   setting.arguments.project = setting.file;
   CHECK_FALSE(load_for(setting.arguments, Transports::served));
-  // Not even one that would never end.
+  // Also a file that cannot be read to its end.
   std::filesystem::remove(setting.file);
   REQUIRE(::mkfifo(setting.file.c_str(), 0600) == 0);
   setting.arguments.project.clear();

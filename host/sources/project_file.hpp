@@ -1,4 +1,4 @@
-// The project file of a run: servers that came with a repository (see layers/project.hpp).
+// The project file of a run: servers defined by a repository (see profile/project.hpp).
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace bulkhead::program {
 
-// The file of --project; else .bulkhead.toml, else .mcp.json in the working folder (no other folder
-// is looked at), if it is there and is not the file of --config. Absolute, with the links of its
-// folder resolved. Empty: there is none, or --no-project.
+// The file of --project; otherwise .bulkhead.toml or .mcp.json in the working folder (no other
+// folder is searched), if it exists and is not the file of --config. Absolute, with the links of
+// its folder resolved. Empty: none, or --no-project.
 std::string project_file(const Arguments &arguments);
 
 }  // namespace bulkhead::program

@@ -26,7 +26,7 @@ class JsonList {
     *out_ += std::to_string(value);
     return *this;
   }
-  // Starts a member (or, with an empty key, an element) whose value the caller appends.
+  // Starts a member (or, if the key is empty, an element) whose value the caller appends.
   void name(std::string_view key) {
     if (!first_) *out_ += ',';
     first_ = false;
@@ -97,7 +97,7 @@ void add_compartments(std::string *out, const std::vector<CompartmentStatus> &co
   }
 }
 
-// Reading: members of another process's snapshot, as printable text.
+// Parsing: members of another process's snapshot, as printable text.
 std::string text_of(std::string_view object, std::string_view key, bool keep_lines = false) {
   const std::string_view value = mcp::member(object, key);
   if (value.empty() || value.front() != '"') return "";
@@ -189,7 +189,7 @@ std::string server_table(const std::vector<ServerStatus> &servers, std::string_v
       {"SERVER", "TYPE", "STATE", ">TOOLS", ">RESOURCES", ">PROMPTS", ">RESTARTS", "REASON"});
   for (const auto &server : servers) {
     const bool ready = server.state == ServerState::ready;
-    // An idle server lists what it listed when it last ran, if that is known.
+    // An idle server shows the tools of its last run, if they are known.
     const bool known = ready || (server.state == ServerState::idle && server.tools != 0);
     table.add({printable(server.name), printable(server.type), std::string(to_string(server.state)),
                known ? std::to_string(server.tools) : "-", count(server.resources),
@@ -231,7 +231,7 @@ std::string compartment_table(std::string_view json) {
   return any ? table.str("  ") + missing : "";
 }
 
-// "  policy: 3 rules in force, generation 2".
+// For example "  policy: 3 rules in force, generation 2".
 std::string policy_line(std::string_view policy) {
   const std::uint64_t generation = number_of(policy, "generation");
   if (generation == 0) return "";
@@ -240,7 +240,7 @@ std::string policy_line(std::string_view policy) {
          " in force, generation " + std::to_string(generation) + "\n";
 }
 
-// What telemetry plugins have kept, by the counters that ours has: "records: 12 written, 3 lost".
+// The counters of telemetry plugins, named as telemetry-sqlite does: "records: 12 written, 3 lost".
 std::string record_lines(std::string_view counters) {
   constexpr std::string_view written = ".records_written";
   std::string out;
@@ -267,10 +267,12 @@ std::string record_lines(std::string_view counters) {
                        });
   const std::uint64_t dropped = number_of(counters, "dropped_records");
   if (dropped > 0)
-    out += "  " + std::to_string(dropped) + " records were dropped: none took them\n";
+    out += "  " + std::to_string(dropped) +
+           " records were dropped: no telemetry plugin accepted them\n";
   const std::uint64_t refused = number_of(counters, "refused_unrecorded");
   if (refused > 0) {
-    out += "  " + std::to_string(refused) + " requests were refused: they could not be recorded\n";
+    out += "  " + std::to_string(refused) +
+           " requests were rejected because they could not be recorded\n";
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// The program as a person meets it: help, exit codes, lists, calls, import, completion, the banner.
+// The program's command line: help, exit codes, lists, calls, import, completion, the banner.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ test('exit codes', async (t) => {
   assert.match(unknown.stderr, /nope.*fs other/);
 });
 
-test('lists: a table for people, the items as they came for programs', async (t) => {
+test('lists: a table as text, the original items as JSON', async (t) => {
   const tool = '{"name":"big","description":"First.\\nSecond \\u001b[2J","inputSchema":{"type":"object","maximum":1e400},"x-more":[-0.0]}';
   const profile = { mcpServers: { ...two.mcpServers, odd: fake('--tool-json', tool) } };
   const table = onStdout(runProgram(t, ['tools', '--config', '{config}'], { profile }));
@@ -56,7 +56,7 @@ test('lists: a table for people, the items as they came for programs', async (t)
   assert.match(onStdout(runProgram(t, ['prompts', '--config', '{config}'], { profile: two })), /^fs__ask/m);
 });
 
-test('B17 a call goes to the builtin tools, to a server, or nowhere, by its name', (t) => {
+test('B17 a call is routed by its name to builtin tools, a server, or an error', (t) => {
   const [folder, snapshots] = [t.path('w'), t.path('snapshots')];
   for (const one of [folder, snapshots]) mkdirSync(one);
   const profile = (prefix) => ({
@@ -81,7 +81,7 @@ test('B17 a call goes to the builtin tools, to a server, or nowhere, by its name
   }
 });
 
-test('a server that does not start is named, and does not hide the others', async (t) => {
+test('a server that does not start is reported and does not hide the others', async (t) => {
   const profile = { mcpServers: { ...two.mcpServers, broken: { command: '/no/such/command' } } };
   const done = runProgram(t, ['tools', '--config', '{config}'], { profile });
   assert.match(onStdout(done), /fs__read/);
@@ -89,7 +89,7 @@ test('a server that does not start is named, and does not hide the others', asyn
   assert.equal(runProgram(t, ['tools', '--server', 'broken', '--config', '{config}'], { profile }).code, 1);
 });
 
-test('when no server can be asked, a list is a failure', (t) => {
+test('if no server is reachable, a list fails', (t) => {
   const profile = { mcpServers: { broken: { command: '/no/such/command' }, off: { ...two.mcpServers.fs, enabled: false } } };
   const done = runProgram(t, ['tools', '--config', '{config}'], { profile });
   assert.equal(done.code, 1);
@@ -97,7 +97,7 @@ test('when no server can be asked, a list is a failure', (t) => {
   assert.match(done.stderr, /server broken: failed: .*\n.*no server could be asked/);
 });
 
-test('a profile that offers nothing says so, and how to have the builtin tools', (t) => {
+test('a profile without tools is reported, with how to enable the builtin tools', (t) => {
   const profile = '[security]\ndefault = "allow"\n';
   const listed = runProgram(t, ['tools', '--config', '{config}'], { profile, file: 'gateway.toml' });
   assert.equal(listed.code, 0, listed.stderr);
@@ -106,7 +106,7 @@ test('a profile that offers nothing says so, and how to have the builtin tools',
   assert.match(shown.stderr, /nothing is offered/);
 });
 
-test('a server that ends by an exception is named with it, not with where it was', (t) => {
+test('a server that ends with an exception is reported with its message, not its location', (t) => {
   const profile = { mcpServers: { node: { command: process.execPath, args: ['-e', "require('/no/such/module.js')"] } } };
   const done = runProgram(t, ['tools', '--config', '{config}'], { profile });
   assert.equal(done.code, 1);
@@ -114,7 +114,7 @@ test('a server that ends by an exception is named with it, not with where it was
   assert.doesNotMatch(done.stderr, /Module\._/);
 });
 
-test('doctor names each fault and what to do about it', async (t) => {
+test('doctor reports each fault and its remedy', async (t) => {
   const profile = { mcpServers: { good: fake('--tool', 'a'), bad: { command: 'no-such-command' } } };
   const sick = runProgram(t, ['doctor', '--config', '{config}'], { profile });
   assert.equal(sick.code, 1);
@@ -151,7 +151,7 @@ test('call prints text, --json the result; errors are exit code 1', async (t) =>
   }
 });
 
-test('serve says where it is, what it has and what to paste', async (t) => {
+test('serve prints its address, servers and client configuration', async (t) => {
   const gateway = await t.gateway({ mcpServers: { ...two.mcpServers, off: { command: 'x', disabled: true } } });
   await until('the table is printed', () => /off +stdio +disabled/.test(gateway.stderr()));
   const text = gateway.stderr();
@@ -169,7 +169,7 @@ test('serve says where it is, what it has and what to paste', async (t) => {
   assert.match(people, /fs +stdio +ready/);
 });
 
-// In the gateway's own environment, so that `status` finds it.
+// Runs in the gateway's environment, so that `status` finds the gateway.
 function runProgramIn(gateway, args) {
   try {
     return { code: 0, stdout: execFileSync(program, args, { env: gateway.env(), encoding: 'utf8' }), stderr: '' };
@@ -178,7 +178,7 @@ function runProgramIn(gateway, args) {
   }
 }
 
-test('state, log and sockets are private, and the socket goes with the gateway', async (t) => {
+test('state, log and sockets are private, and the socket is removed with the gateway', async (t) => {
   const gateway = await t.gateway(two);
   const walk = (dir) => readdirSync(dir, { withFileTypes: true }).flatMap((entry) => [join(dir, entry.name), ...(entry.isDirectory() ? walk(join(dir, entry.name)) : [])]);
   const made = [...walk(join(gateway.dir, 'state')), ...walk(join(gateway.dir, 'bulkhead'))];
@@ -188,7 +188,7 @@ test('state, log and sockets are private, and the socket goes with the gateway',
   assert.deepEqual(readdirSync(join(gateway.dir, 'bulkhead')), []);
 });
 
-test('a second signal ends it at once, and its sockets go with it', async (t) => {
+test('a second signal ends the gateway at once and removes its sockets', async (t) => {
   const gateway = await t.gateway({ mcpServers: { slow: fake('--tool', 'a', '--ignore-eof', '--ignore-term') } });
   gateway.mayExit = true;
   gateway.child.kill('SIGTERM');
@@ -197,7 +197,7 @@ test('a second signal ends it at once, and its sockets go with it', async (t) =>
   assert.deepEqual(readdirSync(join(gateway.dir, 'bulkhead')), []);
 });
 
-test('a port that is taken is said so, with exit code 1', async (t) => {
+test('a port in use is reported with exit code 1', async (t) => {
   const gateway = await t.gateway(two);
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', `127.0.0.1:${gateway.port}`], { profile: two });
   assert.equal(done.code, 1);
@@ -205,7 +205,7 @@ test('a port that is taken is said so, with exit code 1', async (t) => {
   assert.match(done.stderr, /already in use/);
 });
 
-test('signals: one ends it cleanly, with its servers', async (t) => {
+test('one signal ends the gateway and its servers in order', async (t) => {
   for (const signal of ['SIGINT', 'SIGTERM']) {
     const gateway = await t.gateway(two);
     gateway.mayExit = true;
@@ -215,7 +215,7 @@ test('signals: one ends it cleanly, with its servers', async (t) => {
   }
 });
 
-test('stdio: nothing but MCP on standard output, and the end of input ends it', async (t) => {
+test('stdio: standard output carries only MCP, and the end of input ends the gateway', async (t) => {
   const client = await t.stdio(two);
   assert.equal((await client.tool('fs__read')).content[0].text, 'fake/read');
   const child = spawn(program, ['stdio', '--config', 'missing.json'], { cwd: t.dir });
@@ -226,7 +226,7 @@ test('stdio: nothing but MCP on standard output, and the end of input ends it', 
   assert.equal(out, '');
 });
 
-test('with nothing configured it is useful by itself', async (t) => {
+test('without configuration the builtin servers run', async (t) => {
   const namesIn = (folder) => {
     mkdirSync(join(folder, 'home'), { recursive: true });
     const done = runProgram(t, ['tools', '--json'], { env: { HOME: join(folder, 'home') } });
@@ -235,13 +235,13 @@ test('with nothing configured it is useful by itself', async (t) => {
   const names = namesIn(t.path('elsewhere'));
   assert.ok(names.includes('http__fetch_http'), names.join(' '));
   assert.ok(names.some((name) => name.startsWith('files__')), names.join(' '));
-  // In the home folder, which holds keys of all kinds, not that one.
+  // In the home folder, which contains keys of all kinds, the file tools are disabled.
   const done = runProgram(t, ['tools', '--json']);
   assert.ok(!done.stdout.includes('files__'), done.stdout);
-  assert.match(runProgram(t, ['profile', 'show']).stderr, /builtin file tools are left out/);
+  assert.match(runProgram(t, ['profile', 'show']).stderr, /builtin file tools are disabled/);
 });
 
-test('the default profile is read, and profile show says where each value is from', async (t) => {
+test('the default profile is read, and profile show prints the origin of each value', async (t) => {
   const home = t.path('home');
   mkdirSync(join(home, 'bulkhead'), { recursive: true });
   writeFileSync(join(home, 'bulkhead/profile.toml'), '[mcpServers.mine]\ncommand = "x"\nenv = { TOKEN = "${env:MY_SECRET}" }\n');
@@ -262,7 +262,7 @@ test('plugin list', async (t) => {
   assert.equal(runProgram(t, ['plugin', 'list', '--plugin-dir', t.dir]).code, 1);
 });
 
-test('import shows the servers of other projects with their project, and does not write them', async (t) => {
+test('import shows servers of other projects with their project and does not write them', async (t) => {
   const home = t.path('home');
   mkdirSync(home, { recursive: true });
   writeFileSync(join(home, '.claude.json'), JSON.stringify({ numStartups: 1, projects: { '/p/one': { mcpServers: { proj: { command: 'x' } } } } }));
@@ -276,7 +276,7 @@ test('import shows the servers of other projects with their project, and does no
   assert.deepEqual(configs.map((config) => [config.project, config.servers]), [['/p/one', ['proj']]]);
 });
 
-test('import shows what clients have, and writes a profile without secrets', async (t) => {
+test('import shows the servers of clients and writes a profile without secrets', async (t) => {
   const first = runProgram(t, ['import']);
   assert.match(onStdout(first), /No client/);
   const home = t.path('home');
@@ -302,7 +302,7 @@ test('import shows what clients have, and writes a profile without secrets', asy
   assert.ok(json(runProgram(t, ['import', '--json'], { env })).configs.length === 1);
 });
 
-test('the completion script is one that bash takes', async (t) => {
+test('bash accepts the completion script', async (t) => {
   const script = onStdout(runProgram(t, ['completion', 'bash']));
   const out = execFileSync('bash', ['-c', `${script}\nCOMP_WORDS=(bulkhead ser); COMP_CWORD=1; _bulkhead; echo "\${COMPREPLY[@]}"`], { encoding: 'utf8' });
   assert.equal(out, 'serve\n');

@@ -1,5 +1,5 @@
-// The corporation's layer through the real program. BULKHEAD_CORP_PROFILE names its file; with one in
-// /etc/bulkhead these tests have nothing to say.
+// The corporate layer with the real program. BULKHEAD_CORP_PROFILE names its file; if /etc/bulkhead
+// has one, these tests are skipped.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -20,7 +20,7 @@ const rule = (name, keys) =>
     .map(([key, value]) => `${key} = ${typeof value === 'string' ? `'''${value}'''` : JSON.stringify(value)}`)
     .join('\n')}\n`;
 
-// Writes the corporation's profile of a test; the environment that names it.
+// Writes the corporate profile of a test; returns the environment that names it.
 function corp(t, text) {
   if (existsSync('/etc/bulkhead/corp.toml')) throw new Skip('this system has a corp profile');
   mkdirSync(t.path('corp'), { recursive: true, mode: 0o755 });
@@ -43,7 +43,7 @@ async function ask(gateway, method, path, body) {
 }
 const call = (client, tool, args = {}) =>
   client.tool(tool, args).then((result) => ({ result }), (error) => ({ error }));
-// What is said when it does not start.
+// The error output of a failed start.
 function refusal(t, text, env, args = []) {
   const done = runProgram(t, ['serve', '--config', '{config}', '--listen', '127.0.0.1:0', ...args],
     { profile: text, file: 'gateway.toml', env });
@@ -56,7 +56,7 @@ const shown = (t, text, env) => {
   return { values: JSON.parse(done.stdout), notes: done.stderr };
 };
 
-both('A27 the corp server is the one of its name, whoever else has one', async (t, args) => {
+both('A27 the corporate server has precedence over others of its name', async (t, args) => {
   const env = corp(t, `${table('search', fake('--tool', 'corp'))}${directive('lock', 'mcpServers.locked')}${table('locked', fake('--tool', 'fixed'))}`);
   const mine = `${table('search', fake('--tool', 'mine'))}enabled = false\n${table('own', fake('--tool', 'own'))}`;
   const gateway = await t.gateway(mine, { args, env });
@@ -66,12 +66,12 @@ both('A27 the corp server is the one of its name, whoever else has one', async (
   const search = servers.find((one) => one.id === 'search');
   assert.deepEqual([search.source, search.editable, search.server.enabled, search.server.args[1]], ['corp', false, true, 'corp']);
   assert.equal(servers.find((one) => one.id === 'own').source, 'profile');
-  // One that is locked is not switched off either: the profile that tries is refused.
+  // A locked server cannot be disabled either: a profile that tries is rejected.
   const said = refusal(t, '[mcpServers.locked]\ncommand = "x"\nenabled = false\n', env, args);
   assert.match(said, /gateway\.toml:1:\d+: mcpServers\.locked: the corporation's profile locks mcpServers\.locked \(.*corp\.toml:\d+\).*\[locked\]/);
 });
 
-both('locks hold against file, project, API, command line and reload', async (t, args) => {
+both('locks apply to file, project, API, command line and reload', async (t, args) => {
   const env = corp(t, directive('lock', 'mcpServers.vault', 'reason = "ask IT"') + directive('forbid', 'mcpServers.shell') +
     directive('lock', 'limits.call_timeout_ms') + table('vault', fake('--tool', 'read')));
   const good = table('own', fake('--tool', 'a'));
@@ -96,7 +96,7 @@ both('locks hold against file, project, API, command line and reload', async (t,
     assert.match(refusal(t, good + text, env, args), said);
     assert.ok((await call(client, 'vault__read')).result);
   }
-  // A project file is nobody's own.
+  // A project file does not belong to the user.
   writeFileSync(gateway.config, good);
   writeFileSync(join(gateway.dir, '.mcp.json'), JSON.stringify({ mcpServers: { shell: fake('--tool', 'evil'), fine: fake() } }));
   const answer = await ask(gateway, 'POST', '/reload-config');
@@ -115,7 +115,7 @@ test('the command line is a layer as well', async (t) => {
   }
 });
 
-both('B28 corp rules come first, and nobody weakens them', async (t, args) => {
+both('B28 corporate rules come first and cannot be weakened', async (t, args) => {
   const env = corp(t, rule('no-a', { if: "mcp.request.tool_name == 'a'", decision: 'block', priority: -10, reason: 'not here' }));
   const servers = table('local', fake('--tool', 'a', '--tool', 'b'));
   const gateway = await t.gateway(servers + rule('yes', { decision: 'allow', priority: 1 }), { args, env });
@@ -137,29 +137,30 @@ both('B28 corp rules come first, and nobody weakens them', async (t, args) => {
   assert.match(outside.stderr(), /services\.http is left out: .*so what its policy calls out by is its own/);
   const { stdout } = runProgram(t, ['profile', 'show', '--config', '{config}'], { profile: `${servers}[services.http]\nplugin = "/home/u/x.so"\n`, file: 'gateway.toml', env });
   assert.match(stdout, /services\.http\.plugin += http-client/);
-  // Nor by a folder with another plugin of that name.
+  // Nor can a folder with another plugin of that name.
   mkdirSync(t.path('plugins'), { recursive: true });
   writeFileSync(join(t.path('plugins'), 'policy-rules.so'), 'no library');
   const other = await t.gateway(`plugin_dirs = [${quoted(t.path('plugins'))}]\n${servers}`, { args, env });
   assert.match((await call(await t.http(other), 'local__a')).error.message, /security\.rules\.mcp\.no-a/);
-  // Nor by another folder in place of the one that the corporation's own policy is in: it is looked for there still.
+  // Nor can another plugin folder: the corporation's own policy is still loaded from the program's
+  // folder.
   mkdirSync(t.path('ours'), { recursive: true });
   for (const folder of ['ours', 'plugins']) writeFileSync(join(t.path(folder), 'policy-acme.so'), 'no library');
   const named = corp(t, `plugin_dirs = [${quoted(t.path('ours'))}]\n[policies.acme]\nplugin = "policy-acme"\n`);
   assert.ok(refusal(t, `plugin_dirs = [${quoted(t.path('plugins'))}]\n${servers}`, named, args).includes(join(t.path('ours'), 'policy-acme.so')));
-  // A default that another layer agrees with is no less the corporation's.
+  // A default that another layer repeats is still the corporation's.
   const block = corp(t, '[security]\ndefault = "block"\n');
   assert.match(refusal(t, `${servers}[security]\ndefault = "allow"\n[security.capabilities]\nmcp_tools = "block"\n`, block, args), /the corporation's profile has said "block"/);
-  // Rules have more than one spelling.
+  // Rules have several syntaxes.
   const locked = corp(t, directive('lock', 'security.rules'));
   assert.match(refusal(t, `${servers}[profiles.rules.all]\nmatch = 'has(mcp.method)'\naction = "allow"\n`, locked, args), /profiles: the corporation's profile locks security\.rules/);
-  // A directive behind a lock.
+  // A directive after a lock.
   const late = corp(t, directive('lock', 'mcpServers.x') + directive('replace', 'mcpServers.x', 'value = { command = "y" }'));
   assert.match(refusal(t, servers, late, args), /corp\.toml:5:1: directives\[1\]: replace mcpServers\.x comes too late: the corporation's profile locks mcpServers\.x .*corp\.toml:1/);
 });
 
-// Fault: the start stops, or the user's value is the one that decides.
-both('E05 the corporation\'s value of a policy wins over the user\'s, and a lock makes it an error', async (t, args) => {
+// Fault: the start stops, or the user's value is used.
+both('E05 the corporation\'s policy value overrides the user\'s, and with a lock the user\'s is an error', async (t, args) => {
   const lists = (keys) => `[policies.default]\nplugin = "policy-lists"\n${keys}\n`;
   const ours = lists('tool_permissions = { local__a = "block" }');
   const env = corp(t, ours);
@@ -170,7 +171,7 @@ both('E05 the corporation\'s value of a policy wins over the user\'s, and a lock
   assert.match((await call(client, 'local__a')).error.message, /tool_permissions\.local__a/);
   assert.ok((await call(client, 'local__b')).result);
   assert.match(gateway.stderr(), /gateway\.toml:\d+: policies\.default is left out: the corporation's profile has rules or a policy \(.*corp\.toml:1\), so the policy is its own/);
-  // A file that begins to say so while the gateway runs.
+  // A file that adds the value while the gateway runs.
   writeFileSync(gateway.config, `${servers}${theirs}# more\n`);
   const answer = await ask(gateway, 'POST', '/reload-config');
   assert.deepEqual([answer.status, answer.applied], [200, 'all'], show(answer));
@@ -179,7 +180,7 @@ both('E05 the corporation\'s value of a policy wins over the user\'s, and a lock
   assert.match(refusal(t, servers + theirs, locked, args), /the corporation's profile locks policies\.default\.tool_permissions/);
 });
 
-test('profile show names the layer of each value, and what directives did', (t) => {
+test('profile show prints the layer of each value and the effect of directives', (t) => {
   const env = corp(t, `[limits]\ngrace_ms = 5\n[mcpServers.search]\nurl = "https://corp.example/mcp"\n` +
     directive('replace', 'limits.call_timeout_ms', 'value = 1000') + directive('lock', 'plugin_dirs', 'reason = "ours only"'));
   const { values, notes } = shown(t, '[limits]\ncall_timeout_ms = 9000\n[naming]\nseparator = ":"\n', env);
@@ -194,7 +195,7 @@ test('profile show names the layer of each value, and what directives did', (t) 
   assert.match(notes, /which BULKHEAD_CORP_PROFILE names/);
 });
 
-test('a corp profile that others can write, or that is wrong, stops everything', (t) => {
+test('a corporate profile that others can write, or that is invalid, stops every command', (t) => {
   const env = corp(t, '[limits]\ngrace_ms = 5\n');
   chmodSync(env.BULKHEAD_CORP_PROFILE, 0o666);
   assert.match(refusal(t, table('a', fake()), env), /the corporation's profile: .*corp\.toml: can be written by others/);
@@ -202,7 +203,7 @@ test('a corp profile that others can write, or that is wrong, stops everything',
   assert.match(refusal(t, table('a', fake()), { BULKHEAD_CORP_PROFILE: t.path('none.toml') }), /none\.toml: no such file/);
 });
 
-test('a reload takes another corp profile up, and stays with the one that runs when it is wrong', async (t) => {
+test('a reload applies a new corporate profile, and keeps the current one if it is invalid', async (t) => {
   const env = corp(t, rule('no', { if: 'false', decision: 'block', priority: -1 }));
   const gateway = await t.gateway(table('local', fake('--tool', 'a')), { env });
   const client = await t.http(gateway);
@@ -215,7 +216,7 @@ test('a reload takes another corp profile up, and stays with the one that runs w
   assert.match((await call(client, 'local__a')).error.message, /security\.rules\.mcp\.no/);
 });
 
-test('what the aggregator is given are servers like others', async (t) => {
+test('servers defined by the aggregator protocol are treated like others', async (t) => {
   const given = ['a', 'shell'].map((name) => ({ name, ...fake('--tool', 'say') }));
   const names = async (text) => {
     const agg = new Aggregator(t, { env: corp(t, text) }).define(given);
@@ -237,7 +238,7 @@ const tool = (name, args, options) => {
   assert.equal(done.status, 0, show(done));
   return done.stdout;
 };
-// A corp profile signed by the real minisign, hashed by the real b3sum.
+// A corporate profile signed by the real minisign and hashed by the real b3sum.
 class Signed {
   constructor(t) {
     this.t = t;
@@ -256,7 +257,7 @@ class Signed {
     tool('minisign', ['-S', '-s', this.key, '-m', this.file(name), ...args], { input: '' });
     chmodSync(this.file(`${name}.minisig`), 0o644);
   }
-  // Publishes a revision; `catalogue` spoils what it says.
+  // Publishes a revision; `catalogue` makes its catalogue invalid.
   publish(revision, text = '', { status = 'active', args = [], id = 'acme-base', entry = revision, hash } = {}) {
     writeFileSync(this.file('corp.toml'), `id = "${id}"\nrevision = "${revision}"\n${text}`);
     hash ??= `blake3:${tool('b3sum', ['--no-names', this.file('corp.toml')]).trim()}`;
@@ -266,7 +267,7 @@ class Signed {
     this.sign('corp.toml', ...args);
     this.sign('catalogue.json', ...args);
   }
-  // What a short command of the program says with it, always by the same user.
+  // The output of a short command with this profile, always as the same user.
   show() {
     const state = this.t.path('state');
     return runProgram(this.t, ['profile', 'show', '--origin', '--config', '{config}'], { profile: '', file: 'gateway.toml', env: { ...this.env, XDG_STATE_HOME: state } });
@@ -278,7 +279,7 @@ class Signed {
 }
 const grace = '[limits]\ngrace_ms = 77\n';
 
-test('B38 a corp profile that minisign has signed is used, in both of its ways', (t) => {
+test('B38 a corporate profile signed by minisign is used, with both signature formats', (t) => {
   const signed = new Signed(t);
   signed.publish('2026.0131.2', grace);
   assert.match(signed.says(), /limits\.grace_ms\s+= 77\s+corp /);
@@ -286,7 +287,7 @@ test('B38 a corp profile that minisign has signed is used, in both of its ways',
   assert.match(signed.says(), /limits\.grace_ms\s+= 77\s+corp /);
 });
 
-test('B38 a byte, a revision, a hash, a status: each is refused for its own reason', (t) => {
+test('B38 a wrong byte, revision, hash or status is rejected with its own reason', (t) => {
   const signed = new Signed(t);
   const text = () => readFileSync(signed.file('corp.toml'), 'utf8');
   signed.publish('2026.0131.2', grace);
@@ -303,9 +304,9 @@ test('B38 a byte, a revision, a hash, a status: each is refused for its own reas
   assert.match(signed.says(), /^REFUSED .*the catalogue has another for revision 2026\.0131\.4 \[hash\]/);
   signed.publish('2026.0131.4', grace, { status: 'revoked' });
   assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 is revoked \[revoked\]/);
-  // For good, also where a later catalogue does not say so any more.
+  // The rejection is permanent, also if a later catalogue does not contain it.
   signed.publish('2026.0131.4', grace);
-  assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 of "acme-base" was revoked by a catalogue that was here before.*\[revoked\]/);
+  assert.match(signed.says(), /^REFUSED .*revision 2026\.0131\.4 of "acme-base" was revoked by a catalogue seen before.*\[revoked\]/);
   signed.publish('2026.0131.6', grace, { status: 'deprecated' });
   assert.match(signed.says(), /= 77[^]*DEPRECATED: revision 2026\.0131\.6 of the corporation's profile "acme-base".*current one is 2026\.0201\.1/);
   // Another key, and no signature at all.
@@ -316,7 +317,7 @@ test('B38 a byte, a revision, a hash, a status: each is refused for its own reas
   assert.match(signed.says(), /^REFUSED .*no signature of minisign \[signature\]/);
 });
 
-test('an older revision does not come back, nor does an older catalogue', (t) => {
+test('older revisions and older catalogues are rejected', (t) => {
   const signed = new Signed(t);
   signed.publish('2026.0131.2', grace);
   signed.publish('2026.0201.1', grace);
@@ -329,7 +330,7 @@ test('an older revision does not come back, nor does an older catalogue', (t) =>
   signed.current = '2026.0301.1';
   signed.publish('2026.0301.1', 'limts = 1\n');
   assert.match(signed.says(), /^REFUSED .*unknown key "limts"/);
-  // One that could not be used does not count, but its catalogue does.
+  // A revision that could not be used does not count, but its catalogue does.
   signed.publish('2026.0201.2', grace);
   assert.match(signed.says(), /= 77/);
   signed.current = '2026.0401.1';
@@ -340,7 +341,7 @@ test('an older revision does not come back, nor does an older catalogue', (t) =>
   assert.match(signed.says(), /^REFUSED .*current revision of "acme-base" is 2026\.0301\.1, and 2026\.0401\.1 was here before.*\[rollback\]/);
 });
 
-test('B38 a line of corp.pub says which profile of the catalogue this machine takes', (t) => {
+test('B38 a line of corp.pub selects the profile of the catalogue for this machine', (t) => {
   const signed = new Signed(t);
   signed.publish('2026.0131.2', grace);
   const keys = readFileSync(signed.file('corp.pub'), 'utf8');
@@ -386,7 +387,7 @@ ${table('other', fake('--tool', 'x'))}`;
     assert.deepEqual(names.filter((name) => name.startsWith('github')).sort(), ['github__get_file_contents', 'github__search_repositories']);
     assert.ok((await call(client, 'github__search_repositories')).result);
     assert.ok((await call(client, 'github__delete')).error);
-    // mcp_tools = "block" is for what no list allows.
+    // mcp_tools = "block" applies to tools that no list allows.
     assert.equal((await call(client, 'other__x')).error === undefined, text === tables);
   }
   const { values } = shown(t, v2('acme-coding', '', tables), {});
@@ -427,11 +428,11 @@ test('B37 a chain of three is merged; a cycle and a ninth are refused', (t) => {
   for (let i = 1; i <= 9; ++i) write(`chain-${i}`, i > 1 ? `chain-${i - 1}` : '');
   assert.equal(load('chain-8').code, 0);
   assert.match(load('chain-9').stderr, /more than 8 profiles extend each other/);
-  write('lost', 'nobody');
-  assert.match(load('lost').stderr, /the profile "nobody" is not there: no nobody\.toml/);
+  write('lost', 'missing');
+  assert.match(load('lost').stderr, /the profile "missing" is not there: no missing\.toml/);
 });
 
-both('B39 a profile that cannot be edited stays as it is', async (t, args) => {
+both('B39 a read-only profile is not changed', async (t, args) => {
   for (const text of [`[editable]\nmcpServers = false\n${table('own', fake('--tool', 'a'))}`,
     v2('acme-coding', '', `[editable]\nmcpServers = false\n${table('own', fake('--tool', 'a'))}`)]) {
     const gateway = await t.gateway(text, { args });
@@ -445,7 +446,7 @@ both('B39 a profile that cannot be edited stays as it is', async (t, args) => {
   }
 });
 
-both('A28 servers of other programs are there where they are looked for and may be added', async (t, args) => {
+both('A28 servers of other programs are added where detection is enabled and permitted', async (t, args) => {
   const home = t.path('home');
   for (const [folder, servers] of [['.claude', { c: fake('--tool', 'x'), both: fake('--tool', 'claude') }], ['.gemini', { g: fake('--tool', 'x'), both: fake('--tool', 'gemini') }]]) {
     mkdirSync(join(home, folder), { recursive: true });
